@@ -1,0 +1,66 @@
+"""The protocol of an engine.
+
+The algorithms (semi-naive evaluation, maintenance, queries) are written once, against this. A backend knows the algebra
+of `deltalog.plan.ir` and how to keep sets of facts; it knows nothing of rules, rounds or strategies.
+
+Tables are immutable handles: `merge` and `minus` give new ones, and the old stay valid until they are dropped. So OLD,
+DELTA and ALL of a relation are simply three handles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, TypeVar
+
+from deltalog.plan.ir import Part, Plan
+from deltalog.syntax.ast import Pred
+from deltalog.terms import Value
+
+T = TypeVar("T")
+Tables = Mapping[tuple[Pred, Part], T]
+
+
+class Backend(Protocol[T]):
+    """An engine: T is its own handle of a set of rows of ids."""
+
+    name: str
+
+    def load(self, columns: Sequence[Any], arity: int) -> T:
+        """A table of the distinct rows of these columns of ids (for arity 0: a table with the one empty row)."""
+        ...
+
+    def empty(self, arity: int) -> T: ...
+
+    def run(self, plan: Plan, tables: Tables[T]) -> T:
+        """The distinct rows of a plan. A relation that `tables` does not have is empty."""
+        ...
+
+    def merge(self, old: T, new: T) -> T:
+        """The union of two tables that share no row."""
+        ...
+
+    def minus(self, old: T, gone: T) -> T: ...
+
+    def pin(self, table: T) -> T:
+        """Compute now, and forget how."""
+        ...
+
+    def size(self, table: T) -> int: ...
+
+    def distinct(self, table: T, column: int) -> float:
+        """About how many distinct values a column has; cheap, for the planner."""
+        ...
+
+    def rows(self, table: T) -> Sequence[Any]:
+        """The columns of ids, in the table's order."""
+        ...
+
+    def drop(self, table: T) -> None:
+        """Free what the handle holds; nobody reads it any more."""
+        ...
+
+    def values(self, ids: Any) -> list[Value]:
+        """The values behind a column of ids."""
+        ...
+
+    def contains(self, table: T, row: Sequence[Value]) -> bool: ...

@@ -1,0 +1,230 @@
+"""Rules as frozen values.
+
+A rule is heads and a body; a fact is a rule with constant heads and an empty body. Everything here is immutable and
+compares by meaning: where a thing was written (its `span`) never takes part in equality, so a change of a rule set is
+a difference of sets.
+
+RDF is read by predicate: the triple `[?x, p, ?y]` is the atom `p(?x, ?y)`, `[?x, rdf:type, C]` is `C(?x)`, and only
+where the predicate or the class is a variable does the atom stay a triple: `[?x, ?p, ?y]` is an atom of the
+predicate TRIPLE, `[?x, rdf:type, ?c]` one of the binary predicate RDF_TYPE. `triple` is the one place that knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+from deltalog.terms import IRI, RDF_TYPE, Value, key
+
+TRIPLE = "[]"  # the name of the predicate of triples whose predicate is a variable
+
+
+@dataclass(frozen=True)
+class Source:
+    """A text that was parsed, and what to call it in messages."""
+
+    name: str
+    text: str
+
+    @cached_property
+    def line_starts(self) -> list[int]:
+        return [0] + [i + 1 for i, c in enumerate(self.text) if c == "\n"]
+
+
+@dataclass(frozen=True)
+class Span:
+    """The characters start to end of a source. Prints as `file:line:column`, all counted from one."""
+
+    source: Source
+    start: int
+    end: int
+
+    @property
+    def line(self) -> int:
+        from bisect import bisect_right
+
+        return bisect_right(self.source.line_starts, self.start)
+
+    @property
+    def column(self) -> int:
+        return self.start - self.source.line_starts[self.line - 1] + 1
+
+    def excerpt(self) -> str:
+        """The line, and carets under the span (as far as it reaches on that line)."""
+        begin = self.source.line_starts[self.line - 1]
+        text = self.source.text[begin:].split("\n", 1)[0].rstrip("\r")
+        width = max(1, min(self.end, begin + len(text)) - self.start)
+        indent = "".join(c if c == "\t" else " " for c in text[: self.column - 1])
+        return f"  {text}\n  {indent}{'^' * width}"
+
+    def __str__(self) -> str:
+        return f"{self.source.name}:{self.line}:{self.column}"
+
+
+class Pred(NamedTuple):
+    """A predicate: a name (bare, or a full IRI without brackets) and an arity."""
+
+    name: str
+    arity: int
+
+    def __str__(self) -> str:
+        return f"{self.name}/{self.arity}"
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """`?x` or `X`. An anonymous `_` is a fresh variable whose name starts with `_#`."""
+
+    name: str
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def anonymous(self) -> bool:
+        return self.name.startswith("_#")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Constant:
+    """A value in a rule. Unlike Python's, its equality never confuses 1, 1.0, True, "a" and <a>."""
+
+    value: Value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Constant) and key(self.value) == key(other.value)
+
+    def __hash__(self) -> int:
+        return hash(key(self.value))
+
+
+Term = Variable | Constant
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """An operator or function of an expression, by its lower-case name: `+`, `<`, `&&`, `concat`, `skolem`, ..."""
+
+    function: str
+    arguments: tuple[Expression, ...]
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+Expression = Variable | Constant | Call
+
+
+@dataclass(frozen=True, slots=True)
+class Atom:
+    """`name(terms)`; an atom may be of any arity from 0."""
+
+    name: str
+    terms: tuple[Term, ...]
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def pred(self) -> Pred:
+        return Pred(self.name, len(self.terms))
+
+
+def triple(subject: Term, predicate: Term, object: Term, span: Span | None = None) -> Atom:
+    """The atom of a triple: by predicate where that is known, else a TRIPLE (or, for an unknown class, RDF_TYPE)."""
+    if not isinstance(predicate, Constant):
+        return Atom(TRIPLE, (subject, predicate, object), span)
+    if predicate.value == RDF_TYPE and isinstance(object, Constant) and isinstance(object.value, IRI):
+        return Atom(str(object.value), (subject,), span)
+    return Atom(str(predicate.value), (subject, object), span)
+
+
+@dataclass(frozen=True, slots=True)
+class Negation:
+    """`NOT atom`: no fact matches. Variables that occur nowhere else in the rule are existential inside."""
+
+    atom: Atom
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """A condition: a comparison, or any expression that is true or false."""
+
+    condition: Expression
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Bind:
+    """`BIND(expression AS ?x)`: gives ?x a value; if it has one already, it must be the same."""
+
+    expression: Expression
+    variable: Variable
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateCall:
+    """`COUNT(?x) AS ?n`. The argument of COUNT may be None: `COUNT(*)`."""
+
+    function: str  # count, sum, min, max, avg, med
+    argument: Expression | None
+    variable: Variable
+    distinct: bool = False
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """`AGGREGATE(body ON ?g ... BIND f(?x) AS ?y ...)`: f over the distinct bindings of the body, per value of ?g.
+
+    Variables of the body other than the ON variables are local to it.
+    """
+
+    body: tuple[Literal, ...]
+    on: tuple[Variable, ...]
+    calls: tuple[AggregateCall, ...]
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+Literal = Atom | Negation | Filter | Bind | Aggregate
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """heads :- body. A fact when the body is empty."""
+
+    heads: tuple[Atom, ...]
+    body: tuple[Literal, ...] = ()
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def is_fact(self) -> bool:
+        return not self.body
+
+    def __str__(self) -> str:
+        from deltalog.syntax.printer import print_rule
+
+        return print_rule(self)
+
+
+def variables(node: Literal | Expression | None) -> Iterator[Variable]:
+    """The variables of a literal or an expression, each occurrence, in the order of writing. For an aggregate: those
+    that the rest of the rule sees, so ON variables and results."""
+    match node:
+        case Variable():
+            yield node
+        case Call():
+            for argument in node.arguments:
+                yield from variables(argument)
+        case Atom():
+            yield from (t for t in node.terms if isinstance(t, Variable))
+        case Negation():
+            yield from variables(node.atom)
+        case Filter():
+            yield from variables(node.condition)
+        case Bind():
+            yield from variables(node.expression)
+            yield node.variable
+        case Aggregate():
+            yield from node.on
+            yield from (call.variable for call in node.calls)
+        case _:
+            return

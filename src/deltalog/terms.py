@@ -1,0 +1,267 @@
+"""Values: what a fact is made of.
+
+A value is Python's own `int`, `float`, `bool`, `str`, `date` or `datetime`, or an RDF term that Python has no type for:
+`IRI`, `BlankNode`, `Literal` (a language, or a datatype without a Python type). Two values are one when they have the
+same type and are equal: an IRI, an integer, a float and a string are never equal to each other, whatever Python says of
+`1 == 1.0 == True`. `key` is that equality as a hashable thing.
+
+In RDF, `str` is xsd:string, `int` xsd:integer, `float` xsd:double, `bool` xsd:boolean, `date` xsd:date and `datetime`
+xsd:dateTime. Other numeric datatypes (xsd:decimal, xsd:int, ...) stay Literals, and count as numbers in expressions.
+"""
+
+from __future__ import annotations
+
+import math
+from datetime import date, datetime
+from enum import IntEnum
+from typing import Any
+
+XSD = "http://www.w3.org/2001/XMLSchema#"
+RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+
+
+class IRI(str):
+    """An IRI, without angle brackets. A `str`, but never equal to a plain one."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, IRI) and str.__eq__(self, other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash((IRI, str.__str__(self)))
+
+    def __repr__(self) -> str:
+        return f"IRI({str.__repr__(self)})"
+
+
+class BlankNode(str):
+    """A blank node by its label, without `_:`. A `str`, but never equal to a plain one."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, BlankNode) and str.__eq__(self, other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash((BlankNode, str.__str__(self)))
+
+    def __repr__(self) -> str:
+        return f"BlankNode({str.__repr__(self)})"
+
+
+class Literal:
+    """An RDF literal with a language tag, or with a datatype that Python has no type for.
+
+    Built by `literal`, which gives Python's own value where there is one.
+    """
+
+    __slots__ = ("datatype", "language", "text")
+
+    def __init__(self, text: str, datatype: str | None = None, language: str | None = None) -> None:
+        self.text = text
+        self.language = language.lower() if language else None
+        self.datatype = RDF + "langString" if language else (datatype or XSD + "string")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Literal) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def _key(self) -> tuple[str, str, str | None]:
+        return (self.text, self.datatype, self.language)
+
+    def __repr__(self) -> str:
+        extra = f"language={self.language!r}" if self.language else f"datatype={self.datatype!r}"
+        return f"Literal({self.text!r}, {extra})"
+
+
+Value = int | float | bool | str | date | datetime | IRI | BlankNode | Literal
+RDF_TYPE = IRI(RDF + "type")
+
+
+class Kind(IntEnum):
+    """What an id stands for; the order is the order of values of different kinds in MIN, MAX and sorted output."""
+
+    BLANK = 1
+    IRI = 2
+    BOOLEAN = 3
+    INTEGER = 4  # fits 64 bits
+    BIG_INTEGER = 5  # does not
+    DOUBLE = 6
+    NUMBER = 7  # a Literal of another numeric datatype
+    DATE = 8
+    DATETIME = 9
+    STRING = 10
+    LANGUAGE = 11  # a Literal with a language
+    TYPED = 12  # a Literal of any other datatype
+
+
+# The numeric datatypes that stay Literals.
+NUMERIC = frozenset(
+    XSD + name
+    for name in (
+        "decimal float byte short int long nonNegativeInteger positiveInteger nonPositiveInteger negativeInteger "
+        "unsignedByte unsignedShort unsignedInt unsignedLong"
+    ).split()
+)
+
+
+def kind(value: Any) -> Kind:
+    """The kind of a value; TypeError for what is not a value."""
+    match value:
+        case IRI():
+            return Kind.IRI
+        case BlankNode():
+            return Kind.BLANK
+        case str():
+            return Kind.STRING
+        case bool():
+            return Kind.BOOLEAN
+        case int():
+            return Kind.INTEGER if -(2**63) <= value < 2**63 else Kind.BIG_INTEGER
+        case float():
+            return Kind.DOUBLE
+        case datetime():
+            return Kind.DATETIME
+        case date():
+            return Kind.DATE
+        case Literal(language=str()):
+            return Kind.LANGUAGE
+        case Literal() if value.datatype in NUMERIC and number(value) is not None:
+            return Kind.NUMBER
+        case Literal():
+            return Kind.TYPED
+        case _:
+            raise TypeError(f"{type(value).__name__} is not a value of deltalog: {value!r:.80}")
+
+
+def key(value: Value) -> tuple[type, object]:
+    """Equal for values that are one value, and only for those."""
+    if isinstance(value, float):
+        return (float, "nan") if math.isnan(value) else (float, value + 0.0)
+    if isinstance(value, datetime):
+        return (datetime, value.isoformat())
+    return (type(value), value)
+
+
+def number(value: Value) -> int | float | None:
+    """The number that a value counts as in arithmetic and comparisons; None if it is none."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int | float):
+        return value
+    if isinstance(value, Literal) and value.datatype in NUMERIC:
+        try:
+            return int(value.text) if value.datatype not in (XSD + "decimal", XSD + "float") else float(value.text)
+        except ValueError:
+            return None
+    return None
+
+
+def literal(text: str, datatype: str | None = None, language: str | None = None) -> Value:
+    """The value of an RDF literal: Python's own where there is one and the text is valid for it, else a Literal."""
+    if language:
+        return Literal(text, language=language)
+    if datatype is None or datatype == XSD + "string":
+        return text
+    convert = _PYTHON_OWN.get(datatype)
+    if convert is not None:
+        value = convert(text)
+        if value is not None:
+            return value
+    return Literal(text, datatype)
+
+
+def _integer(text: str) -> int | None:
+    digits = text.strip().removeprefix("+").removeprefix("-")
+    return int(text) if digits.isascii() and digits.isdigit() and len(digits) <= 4000 else None
+
+
+def _double(text: str) -> float | None:
+    text = text.strip()
+    special = {"INF": math.inf, "+INF": math.inf, "-INF": -math.inf, "NaN": math.nan}.get(text)
+    if special is not None:
+        return special
+    if not text or set(text) - set("0123456789+-.eE"):
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _boolean(text: str) -> bool | None:
+    return {"true": True, "1": True, "false": False, "0": False}.get(text.strip())
+
+
+def _date(text: str) -> date | None:
+    try:
+        value = date.fromisoformat(text)
+    except ValueError:
+        return None
+    return value if lexical(value) == text else None
+
+
+def _datetime(text: str) -> datetime | None:
+    try:
+        value = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return value if lexical(value) == text else None
+
+
+_PYTHON_OWN: dict[str, Any] = {
+    XSD + "integer": _integer,
+    XSD + "double": _double,
+    XSD + "boolean": _boolean,
+    XSD + "date": _date,
+    XSD + "dateTime": _datetime,
+}
+
+
+def lexical(value: Value) -> str:
+    """The text of a value, without quotes, brackets or datatype."""
+    match value:
+        case IRI() | BlankNode() | str():
+            return str.__str__(value)
+        case bool():
+            return "true" if value else "false"
+        case float():
+            return {"inf": "INF", "-inf": "-INF", "nan": "NaN"}.get(repr(value), repr(value))
+        case datetime():
+            return value.isoformat().removesuffix("+00:00") + ("Z" if value.isoformat().endswith("+00:00") else "")
+        case date():
+            return value.isoformat()
+        case Literal():
+            return value.text
+        case _:
+            return str(value)
+
+
+def datatype(value: Value) -> str | None:
+    """The datatype IRI of a literal value; None for an IRI or a blank node."""
+    match value:
+        case IRI() | BlankNode():
+            return None
+        case str():
+            return XSD + "string"
+        case bool():
+            return XSD + "boolean"
+        case int():
+            return XSD + "integer"
+        case float():
+            return XSD + "double"
+        case datetime():
+            return XSD + "dateTime"
+        case date():
+            return XSD + "date"
+        case Literal():
+            return value.datatype
