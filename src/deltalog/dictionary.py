@@ -1,0 +1,381 @@
+"""The dictionary: each distinct value has a 32-bit id, and rules are evaluated over ids alone.
+
+    id   kind      payload
+     0   -         reserved: never a value
+     1   IRI       heap[offsets[1]:offsets[2]]
+     2   INTEGER   integers[2]
+     3   DOUBLE    doubles[3]
+     4   LANGUAGE  heap[offsets[4]:offsets[5]]  =  en NUL text
+
+No value is a Python object in here. Texts are UTF-8 in one growing heap; integers of 64 bits and floats are words in
+side arrays; all else is a text: a typed literal as `datatype NUL text`, one with a language as `language NUL text` (so
+the text itself may contain NUL), a date as its ISO form, an integer of more than 64 bits in hexadecimal. Every number
+has its double in `doubles`, so comparisons and arithmetic are done on whole columns.
+
+Values go in and out in bulk: `encode` and `decode` for Python's values, `intern_texts` for the bytes of a file,
+`intern_integers` and `intern_doubles` for computed columns. Equality is that of `terms.key`: NaN is one value, -0.0
+is 0.0, an IRI never equals a string.
+
+Ids are never taken back, and the views `kinds`, `integers` and `doubles` are valid until the next value comes in.
+Interning is for one thread at a time; reading is for all.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from datetime import date, datetime
+from itertools import compress, pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deltalog.errors import DataError, LimitReached
+from deltalog.kernels import intern
+from deltalog.terms import IRI, BlankNode, Kind, Literal, Value, kind, number
+
+Ids = NDArray[np.uint32]
+Bytes = NDArray[np.uint8]
+Offsets = NDArray[np.int64]
+
+MOST_IDS = 2**32 - 1
+BATCH = 1 << 17  # how many values are interned between two looks at the room that is left
+TEXT_TYPES = {str: Kind.STRING, IRI: Kind.IRI, BlankNode: Kind.BLANK}
+
+
+class Dictionary:
+    """Values <-> ids. See the top of the module for the layout."""
+
+    def __init__(self) -> None:
+        self._count = 1
+        self._kinds = np.zeros(1024, np.uint8)
+        self._integers = np.zeros(1024, np.int64)
+        self._doubles = np.full(1024, np.nan)
+        self._hashes = np.zeros(1024, np.uint64)
+        self._offsets = np.zeros(1025, np.int64)
+        self._heap = np.empty(16384, np.uint8)
+        self._table = np.zeros(4096, np.uint64)
+
+    # Reading.
+
+    def __len__(self) -> int:
+        """The number of ids, the reserved 0 included."""
+        return self._count
+
+    @property
+    def kinds(self) -> NDArray[np.uint8]:
+        """The Kind of each id; 0 for id 0."""
+        return self._kinds[: self._count]
+
+    @property
+    def integers(self) -> NDArray[np.int64]:
+        """The number of each INTEGER id; 0 for others."""
+        return self._integers[: self._count]
+
+    @property
+    def doubles(self) -> NDArray[np.float64]:
+        """The number of each numeric id (approximate for big integers); NaN for others."""
+        return self._doubles[: self._count]
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that is held."""
+        arrays = (*self._store, self._integers, self._doubles)
+        return sum(array.nbytes for array in arrays)
+
+    def find(self, value: Value) -> int | None:
+        """The id of a value; None if it has none."""
+        what = kind(value)
+        if what is Kind.INTEGER:
+            id = intern.find_word(int(value), int(what), self._store, self._integers)  # type: ignore[arg-type]
+        elif what is Kind.DOUBLE:
+            bits = _canonical(np.array([value], np.float64)).view(np.int64)[0]
+            id = intern.find_word(int(bits), int(what), self._store, self._doubles.view(np.int64))
+        else:
+            id = intern.find_text(np.frombuffer(_payload(value), np.uint8), int(what), self._store)
+        return int(id) or None
+
+    def decode(self, ids: Any) -> list[Value]:
+        """The values of ids; each distinct id is decoded once."""
+        ids = np.asarray(ids)
+        distinct, places = distinct_ids(ids, self._count)
+        values = np.empty(len(distinct), object)
+        kinds = self._kinds[distinct]
+        for what in np.flatnonzero(np.bincount(kinds)):
+            here = np.flatnonzero(kinds == what)
+            values[here] = self._decode_kind(Kind(int(what)), distinct[here])
+        return values[places].tolist()  # type: ignore[no-any-return]
+
+    def texts(self, ids: Any) -> tuple[Bytes, Offsets]:
+        """The heap bytes of ids, one after the other, and their n + 1 boundaries."""
+        bounds = np.zeros(len(ids) + 1, np.int64)
+        buffer = np.empty(int((self._offsets[1:][ids] - self._offsets[ids]).sum()), np.uint8)
+        intern.gather_texts(ids, self._offsets, self._heap, bounds[1:], buffer)
+        return buffer, bounds
+
+    def _decode_kind(self, what: Kind, ids: Ids) -> NDArray[np.object_]:
+        values: Sequence[Value]
+        match what:
+            case Kind.INTEGER:
+                values = self._integers[ids].tolist()
+            case Kind.DOUBLE:
+                values = self._doubles[ids].tolist()
+            case _:
+                values = list(map(_FROM_TEXT[what], _split(*self.texts(ids))))
+        return _objects(values)
+
+    # Interning.
+
+    def intern(self, value: Value) -> int:
+        """The id of a value, which is added if it is new."""
+        return int(self.encode([value])[0])
+
+    def encode(self, values: Sequence[Value]) -> Ids:
+        """The ids of values; the new ones are added."""
+        types = set(map(type, values))
+        if len(types) <= 1:
+            return self._encode_type(types.pop(), values) if types else np.empty(0, np.uint32)
+        ids = np.empty(len(values), np.uint32)
+        codes = {type_: code for code, type_ in enumerate(types)}
+        column = np.fromiter(map(codes.__getitem__, map(type, values)), np.int64, len(values))
+        for type_, code in codes.items():
+            here = column == code
+            ids[here] = self._encode_type(type_, list(compress(values, here.tolist())))
+        return ids
+
+    def intern_integers(self, values: NDArray[np.int64]) -> Ids:
+        """The ids of integers."""
+        return self._intern_words(np.ascontiguousarray(values, np.int64), Kind.INTEGER)
+
+    def intern_doubles(self, values: NDArray[np.float64]) -> Ids:
+        """The ids of floats: every NaN is the one NaN, -0.0 is 0.0."""
+        return self._intern_words(_canonical(np.asarray(values, np.float64)).view(np.int64), Kind.DOUBLE)
+
+    def intern_texts(self, data: Bytes, starts: Offsets, ends: Offsets, kinds: Kind | NDArray[np.uint8]) -> Ids:
+        """The ids of data[starts[i]:ends[i]], heap bytes of the given kind or kinds.
+
+        The bytes are taken as they are: they must be what the dictionary itself would have made of the value, and a
+        kind that has a number needs `encode` instead.
+        """
+        out = np.empty(len(starts), np.uint32)
+        if isinstance(kinds, Kind):
+            kinds = np.full(len(starts), kinds, np.uint8)
+        data = _read_only(data)
+        for i in range(0, len(starts), BATCH):
+            part = slice(i, i + BATCH)
+            begin, end = starts[part], ends[part]
+            self._reserve(len(begin), int((end - begin).sum()))
+            self._added(intern.intern_texts(data, begin, end, kinds[part], out[part], self._store, self._count))
+        return out
+
+    def intern_store(self, store: Any, last: int) -> Ids:
+        """The ids here of the texts 1 to last - 1 of another store, by their id there."""
+        out = np.zeros(last, np.uint32)
+        offsets = store[3]
+        for first in range(1, last, BATCH):
+            end = min(first + BATCH, last)
+            self._reserve(end - first, int(offsets[end] - offsets[first]))
+            self._added(intern.intern_hashed(store, first, end, out, self._store, self._count))
+        return out
+
+    def _intern_words(self, values: NDArray[np.int64], what: Kind) -> Ids:
+        out = np.empty(len(values), np.uint32)
+        for i in range(0, len(values), BATCH):
+            part = slice(i, i + BATCH)
+            self._reserve(len(values[part]), 0)
+            words = self._integers if what is Kind.INTEGER else self._doubles.view(np.int64)
+            first = self._count
+            self._count = int(intern.intern_words(values[part], int(what), out[part], self._store, words, first))
+            if what is Kind.INTEGER:
+                self._doubles[first : self._count] = self._integers[first : self._count]
+            else:
+                self._integers[first : self._count] = 0
+        return out
+
+    def _encode_type(self, type_: type, values: Sequence[Any]) -> Ids:
+        if type_ in TEXT_TYPES:
+            return self.intern_texts(*_joined(values), TEXT_TYPES[type_])
+        if type_ is float:
+            return self.intern_doubles(np.array(values, np.float64))
+        if type_ is int:
+            try:
+                return self.intern_integers(np.array(values, np.int64))
+            except OverflowError:
+                pass
+        return self._encode_slowly(values)
+
+    def _encode_slowly(self, values: Iterable[Any]) -> Ids:
+        """One value at a time: literals, dates, booleans, big integers, subclasses and numpy's scalars."""
+        values = [_plain(value) for value in values]
+        kinds = np.array([kind(value) for value in values], np.uint8)
+        ids = np.empty(len(values), np.uint32)
+        whole, real = kinds == Kind.INTEGER, kinds == Kind.DOUBLE
+        ids[whole] = self.intern_integers(np.array(list(compress(values, whole)), np.int64))
+        ids[real] = self.intern_doubles(np.array(list(compress(values, real)), np.float64))
+        text = ~(whole | real)
+        ids[text] = self.intern_texts(*_concatenated(list(map(_payload, compress(values, text)))), kinds[text])
+        inexact = (kinds == Kind.NUMBER) | (kinds == Kind.BIG_INTEGER)
+        self._doubles[ids[inexact]] = [_double(value) for value in compress(values, inexact)]
+        return ids
+
+    # Room.
+
+    @property
+    def _store(self) -> tuple[Any, ...]:
+        return (self._table, self._hashes, self._kinds, self._offsets, self._heap)
+
+    def _added(self, count: int) -> None:
+        """Texts up to `count` have been added: they are no numbers."""
+        self._integers[self._count : count] = 0
+        self._doubles[self._count : count] = np.nan
+        self._count = int(count)
+
+    def _reserve(self, ids: int, text: int) -> None:
+        """Room for so many more ids and so many more bytes of text."""
+        need = self._count + ids
+        if need > MOST_IDS:
+            raise LimitReached("more than 4,294,967,294 distinct values: the local engine's ids have 32 bits")
+        if need > len(self._kinds):
+            size = max(need, 2 * len(self._kinds))
+            for name in ("_kinds", "_integers", "_doubles", "_hashes"):
+                setattr(self, name, _grown(getattr(self, name), size))
+            self._offsets = _grown(self._offsets, size + 1)
+        need = int(self._offsets[self._count]) + text
+        if need > len(self._heap):
+            self._heap = _grown(self._heap, max(need, 2 * len(self._heap)))
+        if 2 * (self._count + ids) > len(self._table):
+            size = 1 << (4 * (self._count + ids) - 1).bit_length()
+            self._table = np.zeros(size, np.uint64)
+            intern.rehash(self._hashes, self._count, self._table)
+
+
+def distinct_ids(ids: Ids, bound: int) -> tuple[Ids, NDArray[np.intp]]:
+    """The distinct ids (all less than bound) in order, and for each given id its place among them."""
+    if 16 * len(ids) < bound:
+        distinct, places = np.unique(ids, return_inverse=True)
+        return distinct.astype(np.uint32), places
+    seen = np.zeros(bound, np.bool_)
+    seen[ids] = True
+    distinct = np.flatnonzero(seen).astype(np.uint32)
+    places = np.cumsum(seen, dtype=np.int64)
+    places -= 1
+    return distinct, places[ids]
+
+
+def _grown(array: NDArray[Any], size: int) -> NDArray[Any]:
+    new = np.empty(size, array.dtype)
+    new[: len(array)] = array
+    return new
+
+
+def _canonical(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """A copy in which every NaN is the same NaN and every zero is 0.0."""
+    values = values + 0.0
+    values[np.isnan(values)] = np.nan
+    return values
+
+
+def _read_only(data: Bytes) -> Bytes:
+    """A view, so that the kernels are compiled for one type of array only."""
+    data = data.view()
+    data.flags.writeable = False
+    return data
+
+
+def _objects(values: Sequence[Any]) -> NDArray[np.object_]:
+    array = np.empty(len(values), object)
+    array[:] = values
+    return array
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _double(value: Value) -> float:
+    exact = number(value)
+    assert exact is not None
+    try:
+        return float(exact)
+    except OverflowError:
+        return math.inf if exact > 0 else -math.inf
+
+
+# Texts: between lists of Python's strings and bytes with boundaries.
+
+
+def _joined(values: Sequence[str]) -> tuple[Bytes, Offsets, Offsets]:
+    """The UTF-8 of strings in one array, and where each starts and ends."""
+    bounds = np.zeros(len(values) + 1, np.int64)
+    np.cumsum(np.fromiter(map(len, values), np.int64, len(values)), out=bounds[1:])
+    text = "".join(values)
+    data = np.frombuffer(text.encode("utf-8", "surrogatepass"), np.uint8)
+    if len(data) != len(text):
+        bounds = _character_starts(data)[bounds]
+    return data, bounds[:-1], bounds[1:]
+
+
+def _concatenated(texts: Sequence[bytes]) -> tuple[Bytes, Offsets, Offsets]:
+    bounds = np.zeros(len(texts) + 1, np.int64)
+    np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)), out=bounds[1:])
+    return np.frombuffer(b"".join(texts), np.uint8), bounds[:-1], bounds[1:]
+
+
+def _split(data: Bytes, bounds: Offsets) -> list[str]:
+    """The strings whose UTF-8 lies between the boundaries."""
+    text = data.tobytes().decode("utf-8", "surrogatepass")
+    if len(text) != len(data):
+        characters = np.zeros(len(data) + 1, np.int64)
+        np.cumsum((data & 0xC0) != 0x80, out=characters[1:])
+        bounds = characters[bounds]
+    places = bounds.tolist()
+    return [text[start:end] for start, end in pairwise(places)]
+
+
+def _character_starts(data: Bytes) -> Offsets:
+    """Where each character of a UTF-8 text starts, and the end of the text."""
+    return np.append(np.flatnonzero((data & 0xC0) != 0x80), len(data))
+
+
+def _payload(value: Any) -> bytes:
+    """The heap bytes of a value that is neither an integer of 64 bits nor a float."""
+    match value:
+        case str():
+            text = str.__str__(value)
+        case bool():
+            text = "true" if value else "false"
+        case int():
+            text = format(value, "x")
+        case date():
+            text = value.isoformat()
+        case Literal():
+            tag = value.language or value.datatype
+            if "\0" in tag:
+                raise DataError(f"a datatype or language cannot contain the character NUL: {value!r}")
+            text = f"{tag}\0{value.text}"
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _language(text: str) -> Literal:
+    language, _, text = text.partition("\0")
+    return Literal(text, language=language)
+
+
+def _typed(text: str) -> Literal:
+    datatype, _, text = text.partition("\0")
+    return Literal(text, datatype)
+
+
+_FROM_TEXT: dict[Kind, Callable[[str], Value]] = {
+    Kind.BLANK: BlankNode,
+    Kind.IRI: IRI,
+    Kind.BOOLEAN: lambda text: text == "true",
+    Kind.BIG_INTEGER: lambda text: int(text, 16),
+    Kind.NUMBER: _typed,
+    Kind.DATE: date.fromisoformat,
+    Kind.DATETIME: datetime.fromisoformat,
+    Kind.STRING: str,
+    Kind.LANGUAGE: _language,
+    Kind.TYPED: _typed,
+}
