@@ -1,0 +1,118 @@
+"""The shape of the package: imports point one way, importing it is light, and the architecture page is true."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "src" / "deltalog"
+
+# From the bottom up. A module imports from its own layer and from the ones above it in this list; where a line has
+# several names, they do not import each other.
+LAYERS: tuple[tuple[str, ...], ...] = (
+    ("errors", "kernels"),
+    ("terms",),
+    ("syntax",),
+    ("expressions", "dictionary"),
+    ("program",),
+    ("plan", "io"),
+    ("backends.base",),
+    ("backends.local", "backends.spark", "engine"),
+    ("query", "owl"),
+    ("kb",),
+    ("cli", "__main__"),
+)
+HEAVY = ("numba", "pyspark", "pyarrow", "pandas", "polars", "lark", "numpy", "pyoxigraph", "rich", "typer", "sklearn")
+
+
+def modules() -> list[str]:
+    """Every module below deltalog, by its dotted name without `deltalog.`; packages by their own name."""
+    paths = (path.relative_to(PACKAGE).with_suffix("") for path in PACKAGE.rglob("*.py"))
+    names = (".".join(path.parts).removesuffix(".__init__") for path in paths)
+    return sorted(name for name in names if name != "__init__")
+
+
+def path_of(module: str) -> Path:
+    base = PACKAGE.joinpath(*module.split("."))
+    return base / "__init__.py" if base.is_dir() else base.with_suffix(".py")
+
+
+def layer(module: str) -> tuple[int, str]:
+    """The height of a module's layer and the name it goes by there."""
+    for height, names in enumerate(LAYERS):
+        for name in names:
+            if module == name or module.startswith(name + "."):
+                return height, name
+    raise AssertionError(f"deltalog.{module} is in no layer: add it to LAYERS and to docs/architecture.md")
+
+
+def imports(module: str) -> Iterator[str]:
+    """The modules of deltalog that a module imports anywhere, except for type checking only."""
+    tree = ast.parse(path_of(module).read_text())
+    typing_only = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+        for inner in ast.walk(node)
+    }
+    for node in ast.walk(tree):
+        if id(node) in typing_only:
+            continue
+        if isinstance(node, ast.Import):
+            yield from (a.name.removeprefix("deltalog.") for a in node.names if a.name.startswith("deltalog."))
+        elif isinstance(node, ast.ImportFrom):
+            yield from _imported_from(module, node)
+
+
+def _imported_from(module: str, node: ast.ImportFrom) -> Iterator[str]:
+    assert node.level == 0, f"deltalog.{module} imports relatively; write the full name"
+    origin = node.module or ""
+    if origin == "deltalog":
+        yield from (alias.name for alias in node.names if path_of(alias.name).exists())
+    elif origin.startswith("deltalog."):
+        yield origin.removeprefix("deltalog.")
+
+
+def is_package_of_layers(module: str) -> bool:
+    """`backends` is no layer, only the folder of some; it may import nothing."""
+    return any(name.startswith(module + ".") for names in LAYERS for name in names)
+
+
+@pytest.mark.parametrize("module", modules())
+def test_imports_point_one_way(module: str) -> None:
+    if is_package_of_layers(module):
+        assert not list(imports(module))
+        return
+    height, name = layer(module)
+    for imported in imports(module):
+        imported_height, imported_name = layer(imported)
+        assert imported_name == name or imported_height < height, f"deltalog.{module} imports deltalog.{imported}"
+
+
+def test_kernels_know_nothing_of_datalog() -> None:
+    for module in modules():
+        if module.startswith("kernels"):
+            assert all(imported.startswith("kernels") for imported in imports(module)), module
+
+
+def test_importing_deltalog_is_light() -> None:
+    code = f"import sys, deltalog; dir(deltalog); print(sorted(sys.modules.keys() & set({HEAVY!r})))"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "[]"
+
+
+def test_the_architecture_page_names_what_exists() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    paths = re.findall(r"(?<![\w/.-])(?:src|tests|docs|benchmarks|examples)/[\w./*-]*", text)
+    assert len(paths) >= 10, "the page names hardly any path"
+    missing = [path for path in paths if not list(ROOT.glob(path.rstrip("./")))]
+    assert not missing
+    unmentioned = [name for names in LAYERS[:-1] for name in names if f"deltalog/{name.replace('.', '/')}" not in text]
+    assert not [name for name in unmentioned if path_of(name).exists()]
