@@ -1,0 +1,94 @@
+"""Aggregates over sorted groups.
+
+The input is a table of distinct bindings with the ON columns first, so a group is a range of it. Counts, and sums,
+averages, least and greatest of integers are computed by numpy per range; everything else by `expressions.aggregate`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deltalog import expressions
+from deltalog.backends.local.table import Ids, sort_distinct
+from deltalog.dictionary import Dictionary
+from deltalog.kernels import rows as kernel
+from deltalog.syntax.ast import AggregateCall, Variable
+from deltalog.terms import Kind
+
+Mask = NDArray[np.bool_]
+Bounds = NDArray[np.int64]
+
+
+def group_starts(on: Sequence[Ids], size: int) -> Bounds:
+    """Where each group begins, in rows sorted by the ON columns; one group when there are none."""
+    if not on:
+        return np.zeros(1, np.int64)
+    change = np.zeros(size, np.bool_)
+    change[:1] = True
+    for column in on:
+        change[1:] |= column[1:] != column[:-1]
+    return np.flatnonzero(change).astype(np.int64)
+
+
+def aggregate(
+    call: AggregateCall, columns: dict[Variable, Ids], starts: Bounds, size: int, dictionary: Dictionary
+) -> tuple[Ids, Mask | None]:
+    """The id of the call's value for each group, and the groups for which it has one (None: all)."""
+    ends = np.append(starts[1:], size)
+    if call.argument is None or (call.function == "count" and not call.distinct):
+        return dictionary.intern_integers(ends - starts), None
+    assert isinstance(call.argument, Variable)
+    column = columns[call.argument]
+    if call.distinct:
+        column, starts, ends = _distinct_in_groups(column, starts, ends)
+        if call.function == "count":
+            return dictionary.intern_integers(ends - starts), None
+    fast = _integers(call.function, column, starts, ends, dictionary)
+    return (fast, None) if fast is not None else _reference(call, column, starts, ends, dictionary)
+
+
+def _distinct_in_groups(column: Ids, starts: Bounds, ends: Bounds) -> tuple[Ids, Bounds, Bounds]:
+    group = np.repeat(np.arange(len(starts), dtype=np.uint32), ends - starts)
+    keys = sort_distinct(kernel.pack(group, column))
+    groups = (keys >> kernel.HALF).astype(np.int64)
+    numbers = np.arange(len(starts))
+    return (
+        (keys & kernel.LOW).astype(np.uint32),
+        np.searchsorted(groups, numbers, "left"),
+        np.searchsorted(groups, numbers, "right"),
+    )
+
+
+def _integers(function: str, column: Ids, starts: Bounds, ends: Bounds, dictionary: Dictionary) -> Ids | None:
+    """The fast path: groups that are not empty, of integers whose sums cannot overflow; None when in doubt."""
+    if not len(column) or (starts == ends).any() or not (dictionary.kinds[column] == Kind.INTEGER).all():
+        return None
+    values = dictionary.integers[column]
+    if function == "min":
+        return dictionary.intern_integers(np.minimum.reduceat(values, starts))
+    if function == "max":
+        return dictionary.intern_integers(np.maximum.reduceat(values, starts))
+    if np.abs(values.astype(np.float64)).max() * len(values) > 2**53:
+        return None
+    if function == "sum":
+        return dictionary.intern_integers(np.add.reduceat(values, starts))
+    if function == "avg":
+        return dictionary.intern_doubles(np.add.reduceat(values, starts) / (ends - starts))
+    return None
+
+
+def _reference(
+    call: AggregateCall, column: Ids, starts: Bounds, ends: Bounds, dictionary: Dictionary
+) -> tuple[Ids, Mask]:
+    values = dictionary.decode(column)
+    results, ok = [], np.ones(len(starts), np.bool_)
+    for group, (start, end) in enumerate(zip(starts, ends, strict=True)):
+        try:
+            results.append(expressions.aggregate(call.function, values[start:end]))
+        except expressions.ExpressionFails:
+            results.append(False)
+            ok[group] = False
+    return dictionary.encode(results), ok

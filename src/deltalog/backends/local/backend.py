@@ -1,0 +1,85 @@
+"""The Backend protocol over local tables."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from deltalog.backends.base import Tables
+from deltalog.backends.local.evaluate import Evaluation
+from deltalog.backends.local.scratch import Scratch
+from deltalog.backends.local.table import Ids, Table, pack, sort_distinct
+from deltalog.backends.local.vector import Vectors
+from deltalog.dictionary import Dictionary
+from deltalog.plan.ir import Plan, columns
+from deltalog.terms import Value
+
+
+class LocalBackend:
+    """Sets of rows in this process. One backend has one dictionary."""
+
+    name = "local"
+
+    def __init__(self, dictionary: Dictionary | None = None, threads: int | None = None) -> None:
+        self.dictionary = dictionary or Dictionary()
+        self.threads = threads or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        self.check: Callable[[], None] = lambda: None
+        self._pool = ThreadPoolExecutor(self.threads)
+        self._scratch = Scratch()
+        self._vectors = Vectors(self.dictionary, threading.Lock())
+
+    @property
+    def failures(self) -> int:
+        """How many rows have been dropped so far because an expression failed."""
+        return self._vectors.failures
+
+    def load(self, columns: Sequence[Any], arity: int) -> Table:
+        if arity == 0:
+            return Table.of(np.zeros(1, np.uint64), 0)
+        arrays = [np.ascontiguousarray(column, np.uint32) for column in columns]
+        return Table.of(sort_distinct(pack(arrays, len(arrays[0]))), arity)
+
+    def empty(self, arity: int) -> Table:
+        return Table(arity)
+
+    def run(self, plan: Plan, tables: Tables[Table]) -> Table:
+        evaluation = Evaluation(
+            tables, self.dictionary, self._vectors, self._scratch, self._pool, self.threads, self.check
+        )
+        return Table.of(evaluation.keys(plan), len(columns(plan)))
+
+    def merge(self, old: Table, new: Table) -> Table:
+        return old.merge(new)
+
+    def minus(self, old: Table, gone: Table) -> Table:
+        return old.minus(gone)
+
+    def pin(self, table: Table) -> Table:
+        return table
+
+    def size(self, table: Table) -> int:
+        return table.size
+
+    def distinct(self, table: Table, column: int) -> float:
+        return table.distinct(column, len(self.dictionary))
+
+    def rows(self, table: Table) -> list[Ids]:
+        return table.columns()
+
+    def drop(self, table: Table) -> None:
+        pass
+
+    def values(self, ids: Any) -> list[Value]:
+        return self.dictionary.decode(ids)
+
+    def contains(self, table: Table, row: Sequence[Value]) -> bool:
+        ids = [self.dictionary.find(value) for value in row]
+        if None in ids:
+            return False
+        key = pack([np.array([i], np.uint32) for i in ids], 1)
+        return bool(table.contains(key)[0])

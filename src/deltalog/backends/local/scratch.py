@@ -1,0 +1,40 @@
+"""Arrays that kernels use again and again, one per thread that needs it at a time."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+LAST = 2**30  # beyond, start anew rather than overflow
+
+
+@dataclass(slots=True)
+class Stamps:
+    """A place for every id; what is below `generation` is stale, so the array is never cleared."""
+
+    array: NDArray[np.int32]
+    generation: int = 0
+
+
+class Scratch:
+    """A pool of Stamps."""
+
+    def __init__(self) -> None:
+        self._free: list[Stamps] = []
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def stamps(self, ids: int) -> Iterator[Stamps]:
+        with self._lock:
+            stamps = self._free.pop() if self._free else Stamps(np.zeros(ids, np.int32))
+        if len(stamps.array) < ids or stamps.generation > LAST:
+            stamps = Stamps(np.zeros(ids + ids // 4, np.int32))
+        yield stamps  # after an exception they are not used again
+        with self._lock:
+            self._free.append(stamps)

@@ -1,0 +1,42 @@
+"""What an evaluation did, as it goes: one record per round, and their sum."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One round of one hyper-node. `new` are facts that were not known before it."""
+
+    hyper_node: int
+    hyper_nodes: int
+    number: int
+    new: int
+    total: int
+    seconds: float
+    rules: int
+
+
+@dataclass(slots=True)
+class Report:
+    """Everything that `--json` prints, and the rounds behind it."""
+
+    engine: str = "local"
+    facts_in: int = 0
+    facts_total: int = 0
+    per_predicate: dict[str, int] = field(default_factory=dict)
+    rounds: list[Round] = field(default_factory=list)
+    seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(("load", "plan", "evaluate", "write"), 0.0))
+    failed_expressions: int = 0
+    peak_memory_bytes: int = 0
+    complete: bool = True
+    why_incomplete: str | None = None
+
+    @property
+    def facts_derived(self) -> int:
+        return self.facts_total - self.facts_in
+
+
+Observer = Callable[[Round], None]

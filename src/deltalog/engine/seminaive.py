@@ -1,0 +1,168 @@
+"""Semi-naive evaluation.
+
+Hyper-nodes in topological order (paper 004, Algorithm 1). The rules of one that is not recursive are applied once. In a
+recursive one, after a first round over everything, each round takes the facts that the round before found new (DELTA)
+against all others: a rule instance is considered once, in the first round in which all of its facts are known.
+
+State is three handles per relation: OLD, DELTA and ALL, where ALL = OLD + DELTA. Backends keep them; what happens in a
+round is only the plan of each rule variant, one union per head predicate, and the removal of what is known.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from deltalog.backends.base import Backend
+from deltalog.engine.report import Observer, Round
+from deltalog.plan import ir
+from deltalog.plan.body import Body
+from deltalog.plan.ir import Part, Plan
+from deltalog.plan.rules import Variant, new_facts, plan_variant, project, shared_body, variants
+from deltalog.program import HyperNode, Program
+from deltalog.syntax.ast import Pred, Rule, variables
+
+T = TypeVar("T")
+GROWTH = 8  # a plan is made anew when what it reads has grown this much
+
+
+@dataclass
+class Relations(Generic[T]):
+    """The tables of all predicates, and their parts while a hyper-node is evaluated. Also the planner's statistics."""
+
+    backend: Backend[T]
+    parts: dict[tuple[Pred, Part], T] = field(default_factory=dict)
+
+    def get(self, pred: Pred, part: Part = Part.ALL) -> T:
+        table = self.parts.get((pred, part))
+        return table if table is not None else self.backend.empty(pred.arity)
+
+    def set(self, pred: Pred, table: T, part: Part = Part.ALL) -> None:
+        self.parts[pred, part] = table
+
+    def add(self, pred: Pred, new: T) -> None:
+        self.set(pred, self.backend.merge(self.get(pred), new))
+
+    def size(self, pred: Pred, part: Part = Part.ALL) -> float:
+        table = self.parts.get((pred, part))
+        return 0.0 if table is None else float(self.backend.size(table))
+
+    def distinct(self, pred: Pred, part: Part, column: int) -> float:
+        table = self.parts.get((pred, part))
+        return 0.0 if table is None else self.backend.distinct(table, column)
+
+    def total(self) -> int:
+        return int(sum(self.size(pred) for pred, part in self.parts if part is Part.ALL))
+
+
+@dataclass(slots=True)
+class Task:
+    """A rule variant with its plan, and how many facts there were to read when the plan was made."""
+
+    variant: Variant
+    body: Body | None = None
+    made_for: float = 0.0
+
+
+@dataclass
+class SemiNaive(Generic[T]):
+    """An evaluation of a program over relations. `check` is told the number of facts, and raises at a limit."""
+
+    program: Program
+    relations: Relations[T]
+    observe: Observer = field(default=lambda _: None)
+    check: Callable[[int], None] = field(default=lambda _: None)
+    planning: float = 0.0
+    total: int = 0
+
+    def run(self) -> None:
+        self.total = self.relations.total()
+        for number, hyper_node in enumerate(self.program.hyper_nodes):
+            self._evaluate(number, hyper_node)
+
+    def _evaluate(self, number: int, hyper_node: HyperNode) -> None:
+        """The fixpoint of one hyper-node."""
+        by_delta = self._tasks_by_delta(hyper_node) if hyper_node.recursive else {}
+        due = [Task(Variant(rule)) for rule in hyper_node.rules]
+        turn = 0
+        while due:
+            turn += 1
+            started = time.perf_counter()
+            new = self._derive(due)
+            found = self._step(hyper_node.heads if hyper_node.recursive else new, new)
+            self.total += found
+            seconds = time.perf_counter() - started
+            self.observe(Round(number, len(self.program.hyper_nodes), turn, found, self.total, seconds, len(due)))
+            self.check(self.total)
+            due = [task for pred in new for task in by_delta.get(pred, ())]
+        for pred in hyper_node.heads:
+            self.relations.parts.pop((pred, Part.OLD), None)
+            self.relations.parts.pop((pred, Part.DELTA), None)
+
+    @staticmethod
+    def _tasks_by_delta(hyper_node: HyperNode) -> dict[Pred, list[Task]]:
+        tasks: dict[Pred, list[Task]] = defaultdict(list)
+        for rule in hyper_node.rules:
+            for variant in variants(rule, hyper_node.heads):
+                tasks[variant.delta].append(Task(variant))
+        return tasks
+
+    def _derive(self, due: Iterable[Task]) -> dict[Pred, T]:
+        """The facts that the variants derive and that are not known, by predicate; none empty."""
+        inputs: dict[Pred, list[Plan]] = defaultdict(list)
+        shared: list[Pred] = []
+        for task in due:
+            if not self._can_match(task.variant):
+                continue
+            rule, body = task.variant.rule, self._plan(task).plan
+            if len(rule.heads) > 1:
+                body = self._share(rule, body, len(shared))
+                shared.append(body.atom.pred)
+            for head in rule.heads:
+                inputs[head.pred].append(project(head, body))
+        backend, parts = self.relations.backend, self.relations.parts
+        new = {pred: backend.pin(backend.run(new_facts(pred, tuple(plans)), parts)) for pred, plans in inputs.items()}
+        for pred in shared:
+            backend.drop(parts.pop((pred, Part.ALL)))
+        return {pred: table for pred, table in new.items() if backend.size(table)}
+
+    def _can_match(self, variant: Variant) -> bool:
+        """False when an atom of the body reads nothing: then the rule derives nothing, and is not even planned."""
+        chosen = dict(variant.parts)
+        return all(
+            self.relations.size(literal.pred, chosen.get(i, Part.ALL)) > 0
+            for i, literal in enumerate(variant.rule.body)
+            if isinstance(literal, ir.Atom)
+        )
+
+    def _share(self, rule: Rule, body: Plan, number: int) -> ir.Scan:
+        """Evaluates the body of a rule with several heads once, into a temporary relation."""
+        live = dict.fromkeys(v for head in rule.heads for v in variables(head))
+        atom = shared_body(number, live)
+        plan = ir.Distinct(ir.Project(body, tuple((v, v) for v in live)))
+        table = self.relations.backend.pin(self.relations.backend.run(plan, self.relations.parts))
+        self.relations.set(atom.pred, table)
+        return ir.Scan(atom)
+
+    def _step(self, preds: Iterable[Pred], new: dict[Pred, T]) -> int:
+        """OLD := ALL, DELTA := new, ALL := ALL + new; how many facts are new."""
+        backend = self.relations.backend
+        for pred in preds:
+            self.relations.set(pred, self.relations.get(pred), Part.OLD)
+            self.relations.set(pred, new.get(pred, backend.empty(pred.arity)), Part.DELTA)
+        for pred, table in new.items():
+            self.relations.add(pred, table)
+        return sum(backend.size(table) for table in new.values())
+
+    def _plan(self, task: Task) -> Body:
+        """The variant's plan, made anew when what it reads has grown much since it was made."""
+        body = task.variant.rule.body
+        reads = sum(self.relations.size(literal.pred) for literal in body if isinstance(literal, ir.Atom))
+        if task.body is None or reads > GROWTH * task.made_for:
+            started = time.perf_counter()
+            task.body, task.made_for = plan_variant(task.variant, self.relations), reads
+            self.planning += time.perf_counter() - started
+        return task.body

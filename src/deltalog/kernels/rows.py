@@ -1,0 +1,247 @@
+"""Sorted sets of rows.
+
+A row of one or two ids is one `uint64` key, the first id in the high half (a single id has a zero low half). A row of
+more ids is several such words, compared from left to right: a two-dimensional array, one row a line. Kernels for keys
+are the fast path; the ones for words take any width.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+LOW = np.uint64(0xFFFFFFFF)
+HALF = np.uint64(32)
+
+
+@njit(nogil=True, cache=True)
+def pack(high, low):
+    """Keys of two columns."""
+    out = np.empty(len(high), np.uint64)
+    for i in range(len(high)):
+        out[i] = (np.uint64(high[i]) << HALF) | np.uint64(low[i])
+    return out
+
+
+@njit(nogil=True, cache=True)
+def swap(keys):
+    """Keys with their halves exchanged."""
+    out = np.empty(len(keys), np.uint64)
+    for i in range(len(keys)):
+        out[i] = (keys[i] << HALF) | (keys[i] >> HALF)
+    return out
+
+
+@njit(nogil=True, cache=True)
+def unpack(keys, high, low):
+    """Both columns of keys."""
+    for i in range(len(keys)):
+        high[i] = np.uint32(keys[i] >> HALF)
+        low[i] = np.uint32(keys[i] & LOW)
+
+
+@njit(nogil=True, cache=True)
+def is_sorted(keys):
+    for i in range(1, len(keys)):
+        if keys[i - 1] > keys[i]:
+            return False
+    return True
+
+
+@njit(nogil=True, cache=True)
+def unique(keys):
+    """Sorted keys without repetitions, in place: how many there are."""
+    if len(keys) == 0:
+        return 0
+    n = 1
+    for i in range(1, len(keys)):
+        if keys[i] != keys[n - 1]:
+            keys[n] = keys[i]
+            n += 1
+    return n
+
+
+@njit(nogil=True, cache=True)
+def union(a, b):
+    """The merge of two sorted sets that may share keys."""
+    out = np.empty(len(a) + len(b), np.uint64)
+    i = j = n = 0
+    while i < len(a) and j < len(b):
+        x, y = a[i], b[j]
+        out[n] = x if x <= y else y
+        n += 1
+        i += x <= y
+        j += y <= x
+    while i < len(a):
+        out[n] = a[i]
+        n += 1
+        i += 1
+    while j < len(b):
+        out[n] = b[j]
+        n += 1
+        j += 1
+    return out[:n]
+
+
+@njit(nogil=True, cache=True)
+def gallop(keys, key, start):
+    """The first position from `start` on whose key is not less than `key`: fast when it is near."""
+    n = len(keys)
+    step = 1
+    low = start
+    high = start
+    while high < n and keys[high] < key:
+        low = high + 1
+        high += step
+        step *= 2
+    high = min(high, n)
+    while low < high:
+        middle = (low + high) >> 1
+        if keys[middle] < key:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@njit(nogil=True, cache=True)
+def mark_members(probe, keys, found):
+    """found[i] becomes True where probe[i] is a key; a sorted probe walks, any other jumps."""
+    at = 0
+    for i in range(len(probe)):
+        if i > 0 and probe[i] < probe[i - 1]:
+            at = 0
+        at = gallop(keys, probe[i], at)
+        if at < len(keys) and keys[at] == probe[i]:
+            found[i] = True
+
+
+@njit(nogil=True, cache=True)
+def difference(keys, gone):
+    """The sorted keys that are not in the sorted set `gone`."""
+    out = np.empty(len(keys), np.uint64)
+    n = at = 0
+    for i in range(len(keys)):
+        at = gallop(gone, keys[i], at)
+        if at == len(gone) or gone[at] != keys[i]:
+            out[n] = keys[i]
+            n += 1
+    return out[:n]
+
+
+@njit(nogil=True, cache=True)
+def lead_offsets(keys, ids):
+    """offsets[a] to offsets[a + 1] are the keys whose high half is a, for every id a below `ids`."""
+    offsets = np.zeros(ids + 1, np.uint32)
+    for i in range(len(keys)):
+        offsets[np.int64(keys[i] >> HALF) + 1] += np.uint32(1)
+    total = np.uint32(0)
+    for a in range(ids + 1):
+        total += offsets[a]
+        offsets[a] = total
+    return offsets
+
+
+@njit(nogil=True, cache=True)
+def count_leads(keys):
+    """How many distinct high halves sorted keys have."""
+    n = 0
+    for i in range(len(keys)):
+        if i == 0 or keys[i] >> HALF != keys[i - 1] >> HALF:
+            n += 1
+    return n
+
+
+@njit(nogil=True, cache=True)
+def distinct_ids(column, ids):
+    """The distinct ids of a column as sorted keys, by a bitmap."""
+    bits = np.zeros((ids >> 6) + 1, np.uint64)
+    for i in range(len(column)):
+        bits[column[i] >> 6] |= np.uint64(1) << np.uint64(column[i] & 63)
+    n = 0
+    for w in range(len(bits)):
+        word = bits[w]
+        while word:
+            word &= word - np.uint64(1)
+            n += 1
+    out = np.empty(n, np.uint64)
+    n = 0
+    for w in range(len(bits)):
+        if bits[w]:
+            for b in range(64):
+                if (bits[w] >> np.uint64(b)) & np.uint64(1):
+                    out[n] = np.uint64(w * 64 + b) << HALF
+                    n += 1
+    return out
+
+
+# Rows of several words.
+
+
+@njit(nogil=True, cache=True)
+def compare_words(a, i, b, j):
+    """-1, 0 or 1 for line i of a against line j of b."""
+    for w in range(a.shape[1]):
+        if a[i, w] < b[j, w]:
+            return -1
+        if a[i, w] > b[j, w]:
+            return 1
+    return 0
+
+
+@njit(nogil=True, cache=True)
+def unique_words(rows):
+    """Sorted rows without repetitions, in place: how many there are."""
+    if len(rows) == 0:
+        return 0
+    n = 1
+    for i in range(1, len(rows)):
+        if compare_words(rows, i, rows, n - 1) != 0:
+            rows[n] = rows[i]
+            n += 1
+    return n
+
+
+@njit(nogil=True, cache=True)
+def search_words(rows, probe, i, after):
+    """The first line of `rows` not less than line i of `probe` (after: greater than)."""
+    low, high = 0, len(rows)
+    while low < high:
+        middle = (low + high) >> 1
+        order = compare_words(rows, middle, probe, i)
+        if order < 0 or (after and order == 0):
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@njit(nogil=True, cache=True)
+def ranges_words(rows, first, last, low, high):
+    """low[i] to high[i] are the lines from first[i] to last[i], both included."""
+    for i in range(len(first)):
+        low[i] = search_words(rows, first, i, False)
+        high[i] = search_words(rows, last, i, True)
+
+
+@njit(nogil=True, cache=True)
+def union_words(a, b):
+    """The merge of two sorted sets of rows that may share rows."""
+    out = np.empty((len(a) + len(b), a.shape[1]), np.uint64)
+    i = j = n = 0
+    while i < len(a) or j < len(b):
+        order = 1 if i == len(a) else (-1 if j == len(b) else compare_words(a, i, b, j))
+        out[n] = a[i] if order <= 0 else b[j]
+        n += 1
+        i += order <= 0
+        j += order >= 0
+    return out[:n]
+
+
+@njit(nogil=True, cache=True)
+def mark_members_words(probe, rows, found):
+    """found[i] becomes True where line i of probe is a row."""
+    for i in range(len(probe)):
+        at = search_words(rows, probe, i, False)
+        if at < len(rows) and compare_words(rows, at, probe, i) == 0:
+            found[i] = True

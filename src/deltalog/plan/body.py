@@ -1,0 +1,247 @@
+"""Bodies to plans.
+
+A body becomes a left-deep plan: one atom after the other in the order of least estimated intermediate rows, and every
+condition, BIND and negation as soon as its variables are bound. An atom that binds nothing that is needed later is only
+a semi-join. There is no cross product where a connected order exists.
+
+In semi-naive evaluation one atom reads the DELTA; it comes first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from deltalog.plan import ir
+from deltalog.plan.ir import Part, Plan
+from deltalog.plan.statistics import Estimate, Statistics
+from deltalog.syntax.ast import (
+    Aggregate,
+    AggregateCall,
+    Atom,
+    Bind,
+    Call,
+    Filter,
+    Literal,
+    Negation,
+    Variable,
+    variables,
+)
+
+WORTH_DISTINCT = 1 << 14  # intermediate results below are not made distinct
+
+
+@dataclass(frozen=True, slots=True)
+class StepNote:
+    """What one step of a body does, for people."""
+
+    action: str  # scan, join, semi-join, anti-join, filter, bind, aggregate, distinct
+    literal: Literal | None
+    part: Part | None
+    bound: tuple[int, ...]  # the columns that the look-up knows; an index has them first
+    rows: float
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """The plan of a body, and how it came about."""
+
+    plan: Plan
+    notes: tuple[StepNote, ...]
+    estimate: Estimate
+    cost: float
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A body under construction: the plan so far, what is still to be placed, and what it has cost."""
+
+    plan: Plan
+    waiting: tuple[int, ...]
+    bound: frozenset[Variable]
+    estimate: Estimate
+    cost: float = 0.0
+    notes: tuple[StepNote, ...] = ()
+
+
+def plan_body(
+    body: Sequence[Literal],
+    live: Iterable[Variable],
+    statistics: Statistics,
+    parts: Mapping[int, Part] | None = None,
+) -> Body:
+    """The best plan found for a body of which the variables `live` are needed afterwards.
+
+    `parts` says which literals (by number) read OLD or DELTA; the others read ALL.
+    """
+    return _Planner(tuple(body), frozenset(live), statistics, parts or {}).best()
+
+
+@dataclass(slots=True)
+class _Planner:
+    body: tuple[Literal, ...]
+    live: frozenset[Variable]
+    statistics: Statistics
+    parts: Mapping[int, Part]
+    joined: frozenset[Variable] = field(init=False)
+    aggregates: dict[int, Body] = field(init=False)
+
+    def __post_init__(self) -> None:
+        # Variables that something other than a negation binds; the others of a negation are existential in it.
+        self.joined = frozenset(
+            v for literal in self.body if not isinstance(literal, Negation) for v in variables(literal)
+        )
+        self.aggregates = {
+            i: self._aggregate(literal) for i, literal in enumerate(self.body) if isinstance(literal, Aggregate)
+        }
+
+    def best(self) -> Body:
+        """The cheapest of the greedy orders, one for each atom that can come first."""
+        start = self._settle(Order(ir.Unit(), tuple(range(len(self.body))), frozenset(), Estimate()))
+        delta = [i for i in start.waiting if self.parts.get(i) is Part.DELTA]
+        firsts = delta or self._firsts(start)
+        orders = [self._greedy(self._place(start, first)) for first in firsts] or [start]
+        best = min(orders, key=lambda order: order.cost)
+        return Body(best.plan, best.notes, best.estimate, best.cost)
+
+    def _firsts(self, start: Order) -> list[int]:
+        """The atoms to try as the first one: all, or in a large body the few smallest."""
+        relations = self._relations(start)
+        return sorted(relations, key=lambda i: self._grown(start, i).rows)[: 6 if len(relations) <= 6 else 3]
+
+    def _relations(self, order: Order) -> list[int]:
+        return [i for i in order.waiting if isinstance(self.body[i], Atom | Aggregate)]
+
+    def _greedy(self, order: Order) -> Order:
+        while relations := self._relations(order):
+            connected = [i for i in relations if self._connected(order, i)] or relations
+            order = self._place(order, min(connected, key=lambda i: self._grown(order, i).rows))
+        return order
+
+    def _connected(self, order: Order, i: int) -> bool:
+        mine = frozenset(variables(self.body[i]))
+        return not mine or bool(mine & order.bound)
+
+    def _grown(self, order: Order, i: int) -> Estimate:
+        literal = self.body[i]
+        if isinstance(literal, Atom):
+            return order.estimate.joined(literal, self.parts.get(i, Part.ALL), self.statistics)
+        rows = max(1.0, self.aggregates[i].estimate.rows)
+        shared = [v for v in variables(literal) if v in order.bound]
+        grown = order.estimate.rows * (1.0 if shared else rows)
+        return Estimate(grown, {**{v: rows for v in variables(literal)}, **order.estimate.distinct})
+
+    def _place(self, order: Order, i: int) -> Order:
+        """Joins literal i, then whatever has become possible."""
+        literal, waiting = self.body[i], tuple(j for j in order.waiting if j != i)
+        new = frozenset(variables(literal)) - order.bound
+        needed = self._needed(waiting)
+        estimate = self._grown(order, i)
+        part = self.parts.get(i, Part.ALL)
+        right: Plan = self.aggregates[i].plan if isinstance(literal, Aggregate) else ir.Scan(literal, part)  # type: ignore[arg-type]
+        if isinstance(order.plan, ir.Unit):
+            action, plan = "scan", right
+        elif new & needed or not isinstance(literal, Atom):
+            action, plan = "join", ir.Join(order.plan, right)
+        else:
+            action, plan = "semi-join", ir.SemiJoin(order.plan, right)
+            estimate = Estimate(min(estimate.rows, order.estimate.rows), estimate.distinct)
+        if isinstance(literal, Aggregate):
+            action = "aggregate"
+        bound = order.bound | (new if action != "semi-join" else frozenset())
+        note = StepNote(action, literal, part, self._bound_columns(literal, order.bound), estimate.rows)
+        placed = Order(plan, waiting, bound, estimate, order.cost + estimate.rows, (*order.notes, note))
+        return self._settle(self._distinct(placed, needed))
+
+    def _distinct(self, order: Order, needed: frozenset[Variable]) -> Order:
+        """Drops columns that nobody needs any more, where that leaves far fewer rows and a join is still to come."""
+        kept = order.bound & needed
+        rows = order.estimate.combinations(kept)
+        if kept == order.bound or not self._relations(order) or order.estimate.rows < max(4 * rows, WORTH_DISTINCT):
+            return order
+        plan = ir.Distinct(ir.Project(order.plan, tuple((v, v) for v in sorted(kept, key=lambda v: v.name))))
+        estimate = Estimate(rows, {v: order.estimate.distinct[v] for v in kept})
+        note = StepNote("distinct", None, None, (), rows)
+        return Order(plan, order.waiting, kept, estimate, order.cost, (*order.notes, note))
+
+    @staticmethod
+    def _bound_columns(literal: Literal, bound: frozenset[Variable]) -> tuple[int, ...]:
+        if not isinstance(literal, Atom):
+            return ()
+        return tuple(i for i, t in enumerate(literal.terms) if not isinstance(t, Variable) or t in bound)
+
+    def _needed(self, waiting: Iterable[int]) -> frozenset[Variable]:
+        """The variables that are read after this: by the head, or by what is still to be placed."""
+        return self.live.union(*(variables(self.body[i]) for i in waiting))
+
+    def _settle(self, order: Order) -> Order:
+        """Places every condition, BIND and negation whose variables are bound, until none is left."""
+        while True:
+            ready = next((i for i in order.waiting if self._ready(self.body[i], order.bound)), None)
+            if ready is None:
+                return order
+            order = self._settled(order, ready)
+
+    def _ready(self, literal: Literal, bound: frozenset[Variable]) -> bool:
+        match literal:
+            case Filter(condition):
+                return bound.issuperset(variables(condition))
+            case Bind(expression):
+                return bound.issuperset(variables(expression))
+            case Negation(atom):
+                return all(v in bound for v in variables(atom) if v in self.joined)
+            case _:
+                return False
+
+    def _settled(self, order: Order, i: int) -> Order:
+        literal, plan, estimate, bound = self.body[i], order.plan, order.estimate, order.bound
+        columns: tuple[int, ...] = ()
+        match literal:
+            case Filter(condition):
+                action, plan, estimate = "filter", ir.Where(plan, condition), estimate.halved()
+            case Negation(atom):
+                action, plan, estimate = "anti-join", ir.AntiJoin(plan, ir.Scan(atom)), estimate.halved()
+                columns = self._bound_columns(atom, bound)
+            case Bind(expression, variable) if variable not in bound:
+                action, plan, estimate = "bind", ir.Extend(plan, variable, expression), estimate.extended(variable)
+                bound |= {variable}
+            case Bind(expression, variable):
+                action, estimate = "bind", estimate.halved()
+                plan = ir.Where(plan, Call("sameterm", (variable, expression)))
+            case _:
+                raise AssertionError(literal)
+        note = StepNote(action, literal, None, columns, estimate.rows)
+        waiting = tuple(j for j in order.waiting if j != i)
+        return Order(plan, waiting, bound, estimate, order.cost, (*order.notes, note))
+
+    def _aggregate(self, literal: Aggregate) -> Body:
+        """The plan of an aggregate: its body over all its variables, then the calls over variables."""
+        calls, extra = [], []
+        for i, call in enumerate(literal.calls):
+            argument = call.argument
+            if isinstance(argument, Variable) or argument is None:
+                calls.append(call)
+            else:
+                variable = Variable(f"#argument{i}")
+                extra.append(Bind(argument, variable))
+                calls.append(replace(call, argument=variable))
+        names = [v for inner in literal.body if not isinstance(inner, Negation) for v in variables(inner)]
+        body = plan_body((*literal.body, *extra), names + [bind.variable for bind in extra], self.statistics)
+        return Body(_aggregated(body.plan, literal.on, calls), body.notes, body.estimate, body.cost)
+
+
+def _aggregated(input: Plan, on: tuple[Variable, ...], calls: Sequence[AggregateCall]) -> Plan:
+    """The calls over an input; a result that repeats an ON variable or another result must be the same value."""
+    names = tuple(dict.fromkeys((*on, *(call.variable for call in calls))))
+    seen, separate, same = set(on), [], []
+    for i, call in enumerate(calls):
+        if call.variable in seen:
+            fresh = Variable(f"#result{i}")
+            same.append(Call("sameterm", (call.variable, fresh)))
+            call = replace(call, variable=fresh)
+        seen.add(call.variable)
+        separate.append(call)
+    plan: Plan = ir.Aggregate(input, on, tuple(separate))
+    for condition in same:
+        plan = ir.Where(plan, condition)
+    return ir.Project(plan, tuple((v, v) for v in names)) if same else plan

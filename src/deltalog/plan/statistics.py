@@ -1,0 +1,67 @@
+"""What the planner knows of the data: sizes and numbers of distinct values, and the textbook estimates from them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from deltalog.plan.ir import Part
+from deltalog.syntax.ast import Atom, Pred, Variable
+
+
+class Statistics(Protocol):
+    """The sizes of the relations that a plan will read."""
+
+    def size(self, pred: Pred, part: Part) -> float: ...
+
+    def distinct(self, pred: Pred, part: Part, column: int) -> float: ...
+
+
+class Unknown:
+    """No data yet: every relation has a thousand rows, and a hundred values per column."""
+
+    def size(self, pred: Pred, part: Part) -> float:
+        return 1000.0 if part is not Part.DELTA else 100.0
+
+    def distinct(self, pred: Pred, part: Part, column: int) -> float:
+        return 100.0
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """About how many rows an intermediate result has, and how many distinct values each of its columns."""
+
+    rows: float = 1.0
+    distinct: Mapping[Variable, float] = field(default_factory=dict)
+
+    def joined(self, atom: Atom, part: Part, statistics: Statistics) -> Estimate:
+        """After a join with an atom: each shared column keeps one in max(distinct left, distinct right) pairs."""
+        rows = self.rows * statistics.size(atom.pred, part)
+        distinct = dict(self.distinct)
+        seen: set[Variable] = set()
+        for column, term in enumerate(atom.terms):
+            values = max(1.0, statistics.distinct(atom.pred, part, column))
+            if not isinstance(term, Variable):
+                rows /= values
+            elif term in self.distinct or term in seen:
+                rows /= max(values, distinct[term])
+                distinct[term] = min(values, distinct[term])
+            else:
+                distinct[term] = values
+                seen.add(term)
+        return Estimate(rows, {v: min(d, max(rows, 1.0)) for v, d in distinct.items()})
+
+    def halved(self) -> Estimate:
+        """After a condition, of which nothing better is known."""
+        return Estimate(self.rows / 2, {v: min(d, max(1.0, self.rows / 2)) for v, d in self.distinct.items()})
+
+    def extended(self, variable: Variable) -> Estimate:
+        return Estimate(self.rows, {**self.distinct, variable: max(1.0, self.rows)})
+
+    def combinations(self, variables: frozenset[Variable]) -> float:
+        """At most how many distinct rows over these variables there can be."""
+        product = 1.0
+        for variable in variables:
+            product *= max(1.0, self.distinct.get(variable, 1.0))
+        return min(product, self.rows)
