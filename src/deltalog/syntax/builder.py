@@ -1,0 +1,333 @@
+"""Grammar productions to rules: what lark calls while it parses.
+
+Each method of `Builder` is called for one production with its parts: words, or what other methods made of them. The
+words know the text they come from, so the builder itself has no state, and one parser serves all threads.
+
+What is not decided yet stays undecided. `name(...)` is an `Application`, which becomes an atom when it stands alone in
+a body and a function call inside of an expression; a bare name is an atom without arguments or a string; `!` negates an
+atom or a condition. `literal` and `expression` are the two ways to decide.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from deltalog.syntax.ast import (
+    Aggregate,
+    AggregateCall,
+    Atom,
+    Bind,
+    Call,
+    Constant,
+    Expression,
+    Filter,
+    Literal,
+    Negation,
+    Rule,
+    Span,
+    Term,
+    Variable,
+    triple,
+)
+from deltalog.syntax.functions import AGGREGATES, FUNCTIONS, arguments_wanted, counted, nearest
+from deltalog.syntax.lexer import Word
+from deltalog.terms import IRI, RDF_TYPE, BlankNode
+
+
+@dataclass(slots=True)
+class Application:
+    """`name(...)`, not yet an atom or a function call."""
+
+    name: Word
+    arguments: list[Node]
+    end: int
+
+    @property
+    def start(self) -> int:
+        return self.name.start
+
+
+@dataclass(slots=True)
+class Triple:
+    """`[...]`"""
+
+    open: Word
+    arguments: list[Node]
+    end: int
+
+    @property
+    def start(self) -> int:
+        return self.open.start
+
+
+@dataclass(slots=True)
+class Not:
+    """`!` before something, not yet a negated atom or a negated condition."""
+
+    bang: Word
+    operand: Node
+
+    @property
+    def start(self) -> int:
+        return self.bang.start
+
+    @property
+    def end(self) -> int:
+        return extent(self.operand)[1]
+
+
+@dataclass(slots=True)
+class Group:
+    """`( ... )`, or a number with its sign: it is not taken apart any more."""
+
+    content: Node
+    start: int
+    end: int
+
+
+Node = Word | Application | Triple | Not | Group | Call  # inside of arguments, applications are Calls already
+
+
+def extent(node: Node) -> tuple[int, int]:
+    if isinstance(node, Call):
+        assert node.span is not None
+        return node.span.start, node.span.end
+    return node.start, node.end
+
+
+class Builder:
+    """The meaning of each production of grammar.lark, under its name there."""
+
+    # Statements
+
+    def statement(self, parts: list[Any]) -> Rule:
+        rule: Rule = parts[0]
+        return rule
+
+    def prefix(self, parts: list[Word]) -> None:
+        _, name, iri = parts
+        name.reading.prefixes[name.value] = str(iri.value)
+
+    def base(self, parts: list[Word]) -> None:
+        parts[0].reading.base = str(parts[1].value)
+
+    def goal(self, parts: list[Any]) -> tuple[Literal, ...]:
+        goal: tuple[Literal, ...] = parts[1]
+        return goal
+
+    def rule(self, parts: list[Any]) -> Rule:
+        heads, body = parts
+        first = heads[0].span
+        last = (body or heads)[-1].span
+        return Rule(heads, body or (), Span(first.source, first.start, last.end))
+
+    def heads(self, parts: list[Node]) -> tuple[Atom, ...]:
+        return tuple(atom(node) for node in parts)
+
+    def body(self, parts: list[Literal]) -> tuple[Literal, ...]:
+        return tuple(parts)
+
+    # Literals
+
+    def condition(self, parts: list[Node]) -> Literal:
+        return literal(parts[0])
+
+    def negation(self, parts: list[Any]) -> Literal:
+        return literal(Not(*parts))
+
+    def filter(self, parts: list[Any]) -> Filter:
+        keyword, node, close = parts
+        return Filter(expression(node), span(keyword, close.end))
+
+    def bind(self, parts: list[Any]) -> Bind:
+        keyword, node, variable, close = parts
+        return Bind(expression(node), variable.value, span(keyword, close.end))
+
+    def comp(self, parts: list[Any]) -> Filter:
+        keyword, left, operator, right, close = parts
+        where = span(keyword, close.end)
+        return Filter(Call(operator.value, (expression(left), expression(right)), where), where)
+
+    def aggregate(self, parts: list[Any]) -> Aggregate:
+        keyword, body = parts[:2]
+        on = next((part for part in parts if isinstance(part, tuple) and part is not body), ())
+        calls = tuple(part for part in parts if isinstance(part, AggregateCall))
+        end = max(calls[-1].span.end, parts[-1].end if isinstance(parts[-1], Word) else 0)  # type: ignore[union-attr]
+        return Aggregate(body, on, calls, span(keyword, end))
+
+    def on(self, parts: list[Word]) -> tuple[Variable, ...]:
+        return tuple(dict.fromkeys(word.value for word in parts))
+
+    def call(self, parts: list[Any]) -> AggregateCall:
+        name, distinct, argument, close, variable = parts
+        function = name.value.lower()
+        if function not in AGGREGATES:
+            hint = f"Aggregates are {' '.join(AGGREGATES).upper()}."
+            complain(f"`{name.value}` is not an aggregate", name, hint)
+        star = isinstance(argument, Word) and argument.type == "STAR"
+        if star and function != "count":
+            complain(f"`{name.value}(*)` has no meaning", name, f"Write what to aggregate: {name.value}(?x)")
+        value = None if star else expression(argument)
+        return AggregateCall(function, value, variable.value, distinct is not None, span(name, variable.end))
+
+    # Expressions
+
+    def binary(self, parts: list[Any]) -> Call:
+        left, operator, right = parts
+        where = Span(operator.reading.source, extent(left)[0], extent(right)[1])
+        return Call(operator.value, (expression(left), expression(right)), where)
+
+    def unary(self, parts: list[Any]) -> Node:
+        operator, operand = parts
+        if operator.type == "BANG":
+            return Not(operator, expression(operand) if isinstance(operand, Not) else operand)
+        end = extent(operand)[1]
+        if isinstance(operand, Word) and operand.type == "CONSTANT" and type(operand.value) in (int, float):
+            negative = Word("CONSTANT", -operand.value, operator.start, end, operator.reading)
+            return Group(negative, operator.start, end)
+        return Call("-", (expression(operand),), span(operator, end))
+
+    def group(self, parts: list[Any]) -> Group:
+        open_, content, close = parts
+        return Group(content.content if isinstance(content, Group) else content, open_.start, close.end)
+
+    def application(self, parts: list[Any]) -> Application:
+        name, arguments, close = parts
+        return Application(name, arguments or [], close.end)
+
+    def triple(self, parts: list[Any]) -> Triple:
+        open_, arguments, close = parts
+        return Triple(open_, arguments, close.end)
+
+    def arguments(self, parts: list[Any]) -> list[Node]:
+        return [expression(part) if isinstance(part, Application | Not) else part for part in parts]
+
+
+def span(first: Word, end: int) -> Span:
+    return Span(first.reading.source, first.start, end)
+
+
+def complain(message: str, word: Word, hint: str | None = None, end: int | None = None) -> None:
+    word.reading.complain(message, word.start, end or word.end, hint)
+
+
+# Literals
+
+
+def literal(node: Node) -> Literal:
+    """What stands between two commas of a body."""
+    while isinstance(node, Group):
+        node = node.content
+    match node:
+        case Application() | Triple():
+            return atom(node)
+        case Not() if negates_an_atom(node):
+            return Negation(atom(node.operand), span(node.bang, node.end))
+        case Word(type="NAME" | "IRI"):
+            return atom(node)
+        case Word() if not isinstance(node.value, bool):
+            hint = "A body has atoms such as `p(?x)`, comparisons, FILTER, BIND, NOT and AGGREGATE."
+            complain(f"`{node.text}` alone is no condition", node, hint)
+    condition = expression(node)
+    return Filter(condition, node.span if isinstance(node, Call) else span(first_word(node), extent(node)[1]))
+
+
+def first_word(node: Node) -> Word:
+    match node:
+        case Word():
+            return node
+        case Not():
+            return node.bang
+    raise AssertionError(node)
+
+
+def negates_an_atom(node: Not) -> bool:
+    while isinstance(node.operand, Group):
+        node.operand = node.operand.content
+    operand = node.operand
+    return isinstance(operand, Application | Triple) or (isinstance(operand, Word) and operand.type in ("NAME", "IRI"))
+
+
+def atom(node: Node) -> Atom:
+    match node:
+        case Word():
+            return Atom(str(node.value), (), span(node, node.end))
+        case Application():
+            terms = tuple([term(argument, node.name) for argument in node.arguments])
+            where = span(node.name, node.end)
+            name = node.name.value
+            if len(terms) == 2 and isinstance(name, IRI) and name == RDF_TYPE:
+                return triple(terms[0], Constant(RDF_TYPE), terms[1], where)
+            return Atom(str(name), terms, where)
+        case Triple():
+            return triple_atom(node)
+    raise AssertionError(node)
+
+
+def triple_atom(node: Triple) -> Atom:
+    terms = [term(argument, node.open) for argument in node.arguments]
+    where = span(node.open, node.end)
+    if len(terms) != 3:
+        hint = "Write [subject, predicate, object], or a name before the bracket."
+        complain(f"a triple has three parts, this has {len(terms)}", node.open, hint, node.end)
+        return Atom("", tuple(terms), where)
+    predicate = terms[1]
+    if isinstance(predicate, Constant) and (
+        isinstance(predicate.value, BlankNode) or not isinstance(predicate.value, str)
+    ):
+        start, end = extent(node.arguments[1])
+        node.open.reading.complain("the predicate of a triple is an IRI, a name or a variable", start, end)
+    return triple(terms[0], predicate, terms[2], where)
+
+
+def term(node: Node, owner: Word) -> Term:
+    """An argument of an atom: a variable or a constant, nothing to compute."""
+    while isinstance(node, Group):
+        node = node.content
+    if isinstance(node, Word):
+        value = node.value
+        return value if isinstance(value, Variable) else Constant(value)
+    start, end = extent(node)
+    hint = "Compute it in the body with BIND, for example BIND(?x + 1 AS ?y), and write ?y here."
+    if isinstance(node, Triple):
+        hint = "A triple stands in the body or in the head, not inside of an atom."
+    owner.reading.complain("the arguments of an atom are variables and constants", start, end, hint)
+    return Constant("")
+
+
+# Expressions
+
+
+def expression(node: Node) -> Expression:
+    """Part of something to compute."""
+    match node:
+        case Word(value=Variable() as variable):
+            return variable
+        case Word():
+            return Constant(node.value)
+        case Group():
+            return expression(node.content)
+        case Call():
+            return node
+        case Not():
+            return Call("!", (expression(node.operand),), span(node.bang, node.end))
+        case Application():
+            return function(node)
+        case Triple():
+            complain("a triple cannot be computed with", node.open, None, node.end)
+            return Constant("")
+
+
+def function(node: Application) -> Call:
+    name = str(node.name.value)
+    lower = name.lower()
+    arguments = tuple([expression(argument) for argument in node.arguments])
+    if node.name.type == "IRI" or lower not in FUNCTIONS:
+        near = nearest(name, FUNCTIONS)
+        hint = f"Did you mean `{near}`?" if near else f"Functions are {' '.join(FUNCTIONS)}."
+        complain(f"there is no function `{name}`", node.name, hint)
+    elif not FUNCTIONS[lower][0] <= len(arguments) <= FUNCTIONS[lower][1]:
+        message = f"`{lower}` takes {arguments_wanted(lower)}, this has {counted(len(arguments))}"
+        complain(message, node.name, None, node.end)
+    return Call(lower, arguments, span(node.name, node.end))

@@ -1,0 +1,55 @@
+"""The names of functions, and how many arguments each takes.
+
+What they mean is said in `deltalog.expressions`; here is what a text may call. `MANY` stands for any number.
+"""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+
+MANY = 10**6
+
+FUNCTIONS: dict[str, tuple[int, int]] = {
+    "abs": (1, 1),
+    "ceil": (1, 1),
+    "floor": (1, 1),
+    "round": (1, 1),
+    "min": (1, MANY),
+    "max": (1, MANY),
+    "pow": (2, 2),
+    "sqrt": (1, 1),
+    "concat": (1, MANY),
+    "strlen": (1, 1),
+    "substr": (2, 3),
+    "str": (1, 1),
+    "ucase": (1, 1),
+    "lcase": (1, 1),
+    "contains": (2, 2),
+    "strstarts": (2, 2),
+    "strends": (2, 2),
+    "replace": (3, 3),
+    "if": (3, 3),
+    "coalesce": (1, MANY),
+    "skolem": (1, MANY),
+}
+
+AGGREGATES = ("count", "sum", "min", "max", "avg", "med")
+COMPARISONS = frozenset(("=", "!=", "<", "<=", ">", ">="))
+
+
+def nearest(name: str, known: list[str] | tuple[str, ...] | dict[str, tuple[int, int]]) -> str | None:
+    """The known name that was most likely meant."""
+    matches = get_close_matches(name.lower(), list(known), n=1, cutoff=0.5)
+    return matches[0] if matches else None
+
+
+def arguments_wanted(name: str) -> str:
+    """How many arguments a function takes, in words."""
+    least, most = FUNCTIONS[name]
+    if most == MANY:
+        return f"at least {counted(least)}"
+    return counted(least) if least == most else f"{least} or {counted(most)}"
+
+
+def counted(n: int) -> str:
+    return f"{n} argument{'' if n == 1 else 's'}"

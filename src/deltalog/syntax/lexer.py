@@ -1,0 +1,414 @@
+"""Text to words, one statement at a time.
+
+A `Word` is what the grammar calls a terminal. Terms are ready-made: the value of a VARIABLE word is a `Variable`, that
+of an IRI word an `IRI` with its prefix resolved, that of a CONSTANT word a value. What needs a look around is decided
+here, so that the grammar stays small:
+
+Comments. `#` and `//` start one everywhere outside of strings and `<iri>`s. `%` does too, except where it can only be
+the modulo operator: on the same line, a variable, a number or the closing bracket of an expression stands before it,
+and a number, a variable, a bracket or a function call after it. So `FILTER(?x % 2 = 0)` computes, and
+`edge(a, b). % from a to b` is a comment.
+
+The end of a statement. A dot ends it. Where files have no dots, a line does, if the next line starts (no further to the
+right than this statement did) with something that can start a rule, and no bracket is open. So the rest of a rule that
+goes over several lines is best indented. A PREFIX ends by itself.
+
+Keywords are words like all others where they cannot be keywords: `light(on)`, `count(?x, ?y)`, `base(a)`.
+
+`<` starts an IRI, unless an operand stands before it on the same line; `<-` is `:-`, unless a digit follows it.
+
+Trouble (an unknown prefix, a strange character, a string that does not end) is noted in the `Reading`, and reading
+goes on.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+from urllib.parse import urljoin
+
+from deltalog.errors import Diagnostic
+from deltalog.syntax.ast import Source, Span, Variable
+from deltalog.syntax.functions import FUNCTIONS
+from deltalog.terms import IRI, RDF, XSD, BlankNode, literal
+
+PREFIXES = {
+    "rdf": RDF,
+    "rdfs": "http://www.w3.org/2000/01/rdf-schema#",
+    "owl": "http://www.w3.org/2002/07/owl#",
+    "xsd": XSD,
+}
+MAX_DEPTH = 100  # of brackets in brackets
+
+
+class Word:
+    """A terminal of the grammar: its type, its value, and its place in the text."""
+
+    __slots__ = ("end", "reading", "start", "type", "value")
+    line = column = end_line = end_column = start_pos = end_pos = None  # what lark copies into its own last token
+
+    def __init__(self, type: str, value: Any, start: int, end: int, reading: Reading) -> None:
+        self.type = type
+        self.value = value
+        self.start = start
+        self.end = end
+        self.reading = reading
+
+    @property
+    def text(self) -> str:
+        return self.reading.source.text[self.start : self.end]
+
+
+class Reading:
+    """One text being read: its prefixes so far, and what was found wrong with it."""
+
+    def __init__(self, source: Source, prefixes: Mapping[str, str] | None = None) -> None:
+        self.source = source
+        self.prefixes = {**PREFIXES, **(prefixes or {})}
+        self.base: str | None = None
+        self.diagnostics: list[Diagnostic] = []
+
+    def complain(self, message: str, start: int, end: int, hint: str | None = None) -> None:
+        self.diagnostics.append(Diagnostic(message, Span(self.source, start, end), hint))
+
+
+_IRI = r"<(?![-=?])(?:[^<>\"{}|^`\\\x00-\x20]|\\u[0-9A-Fa-f]{4}|\\U[0-9A-Fa-f]{8})*>"
+_PREFIX = r"(?:[^\W\d_][\w-]*(?:\.[\w-]+)*)?"
+_LOCAL = r"(?:\w(?:\w|-+(?=\w)|[.:](?=\w))*)"
+_PREFIXED = rf"{_PREFIX}:(?:{_LOCAL}|(?![-=]))"
+_WORD = re.compile(
+    rf"""
+    (?P<iri>{_IRI})
+  | (?P<string>(?P<quoted>"(?:[^"\\\r\n]|\\.)*"|'(?:[^'\\\r\n]|\\.)*')
+      (?:@(?P<language>[A-Za-z]+(?:-[A-Za-z0-9]+)*)|\^\^(?P<datatype>{_IRI}|{_PREFIXED}))?)
+  | (?P<variable>\?\w+)
+  | (?P<blank>_:\w(?:\w|[-.](?=[\w-]))*)
+  | (?P<prefixed>{_PREFIXED})
+  | (?P<number>[0-9]+(?P<fraction>(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?))
+  | (?P<name>\w+)
+  | (?P<directive>@(?:prefix|base)\b)
+  | (?P<sign>:-|<-(?![0-9])|\?-|&&|\|\||!=|<=|>=|==|:=|[=<>+\-*/%!&(),.\[\]])
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+_BLANK_SPACE = re.compile(r"(?:[\s\ufeff]+|\#[^\n]*|//[^\n]*)*")
+_TO_LINE_END = re.compile(r"[^\n]*")
+_OPENS_ON_THE_LINE = re.compile(r"[ \t]*[(\[]")
+_MODULO_FOLLOWS = re.compile(r"%[ \t]*(?:[0-9(?]|-[ \t]*[0-9?(]|[A-Z_]\w*|(\w+)[ \t]*\()")
+_ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))", re.DOTALL)
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", '"': '"', "'": "'", "\\": "\\"}
+
+_SIGNS = {
+    ":-": "_ARROW", "<-": "_ARROW", "?-": "QUERY", "&&": "ANDAND", "||": "OR", "&": "_AND", ",": "_COMMA", "!": "BANG",
+    "+": "PLUS", "-": "MINUS", "*": "STAR", "/": "SLASH", "%": "PERCENT", ")": "CLOSE", "]": "CLOSE_SQUARE",
+    "=": "COMPARISON", "!=": "COMPARISON", "<": "COMPARISON", "<=": "COMPARISON", ">": "COMPARISON", ">=": "COMPARISON",
+}  # fmt: skip
+_WRONG_SIGNS = {"==": "=", ":=": "="}
+
+# What can stand at the end of an operand or an atom.
+_ENDS = frozenset(("NAME", "IRI", "VARIABLE", "CONSTANT", "CLOSE", "CLOSE_SQUARE"))
+_STARTS_A_RULE = frozenset(("NAME", "IRI", "LSQUARE", "PREFIX", "BASE", "QUERY"))
+_BEFORE_OPEN = frozenset(("NAME", "IRI", "FILTER", "BIND", "COMP", "AGGREGATE"))
+
+# Keywords: what must follow, and whether an operand or a literal must (True) or must not (False) end just before.
+_KEYWORDS: dict[str, tuple[str, re.Pattern[str], bool | None]] = {
+    "and": ("_AND", re.compile(""), True),
+    "not": ("NOT", re.compile(r"\s*[\w<\[:(?\"'!]"), False),
+    "filter": ("FILTER", re.compile(r"\s*\("), False),
+    "bind": ("BIND", re.compile(r"\s*\(|\s+\w+\s*\("), None),
+    "comp": ("COMP", re.compile(r"\s*\([^\n]*?,\s*(?:!=|[<>]=?|=)\s*,"), False),
+    "aggregate": ("AGGREGATE", re.compile(r"\s*\(\s*[^\s)]"), False),
+    "on": ("_ON", re.compile(r"\s+[?\w]"), True),
+    "with": ("WITH", re.compile(r"\s+\w+\s*\("), True),
+    "as": ("_AS", re.compile(r"\s+[?\w]"), True),
+    "distinct": ("DISTINCT", re.compile(r"\s*[?\w(\"'<:-]"), False),
+}
+_DIRECTIVES = {
+    "prefix": ("PREFIX", re.compile(rf"\s+{_PREFIX}:\s*<")),
+    "base": ("BASE", re.compile(r"\s*<[^-=<]")),
+}
+
+
+class Lexer:
+    """The words of one text. `statements` yields them a statement at a time, each ending with an _END word."""
+
+    def __init__(self, reading: Reading, goal: bool = False) -> None:
+        self.reading = reading
+        self.goal = goal
+        self.text = reading.source.text
+        self.at = self.line_start = 0
+        self._begin()
+        if goal:
+            self._add("QUERY", "?-", 0, 0)
+
+    def _begin(self) -> None:
+        """A new statement."""
+        self.words: list[Word] = []
+        self.brackets: list[str] = []  # for each open bracket, whether it is that of an "atom" or of an "expression"
+        self.closed_expression = False  # whether the last closing bracket ended an expression, not an atom
+        self.anonymous = 0
+        self.broken = False  # a complaint has said all there is to say
+        self.indent = 0
+
+    def statements(self) -> Iterator[list[Word]]:
+        """Statements that are broken beyond parsing are complained about and left out."""
+        while True:
+            ended = self._statement()
+            if self.words and not self.broken:
+                yield self.words
+            if not ended:
+                return
+            self._begin()
+
+    def _statement(self) -> bool:
+        """Collects the words of the next statement; False when the text is at its end."""
+        text, size = self.text, len(self.text)
+        while True:
+            new_line = self._skip()
+            if self.at >= size:
+                self._end(size, size)
+                return False
+            if text[self.at] == "%" and not self._is_modulo(new_line):
+                self.at = _TO_LINE_END.match(text, self.at).end()  # type: ignore[union-attr]
+                continue
+            if self._ends_here(new_line):
+                self._end(self.at, self.at)
+                return True
+            if text[self.at] == ".":
+                self.at += 1
+                self._end(self.at - 1, self.at)
+                return True
+            self._word(new_line)
+
+    def _skip(self) -> bool:
+        """Past blanks and comments; whether a line has ended since the last word."""
+        start = self.at
+        self.at = _BLANK_SPACE.match(self.text, start).end()  # type: ignore[union-attr]
+        line_end = self.text.rfind("\n", start, self.at)
+        if line_end >= 0:
+            self.line_start = line_end + 1
+        return line_end >= 0
+
+    def _end(self, start: int, end: int) -> None:
+        if self.words:
+            self._add("_END", ".", start, end)
+
+    def _ends_here(self, new_line: bool) -> bool:
+        """Whether the statement has ended without a dot."""
+        words = self.words
+        if not words:
+            return False
+        if words[0].type in ("PREFIX", "BASE"):
+            return words[-1].type == "IRI" and self.text[self.at] != "."
+        if not new_line or self.brackets or words[-1].type not in _ENDS:
+            return False
+        return self.at - self.line_start <= self.indent and self._can_start_a_rule()
+
+    def _can_start_a_rule(self) -> bool:
+        match = _WORD.match(self.text, self.at)
+        if match is None or match.lastgroup in ("variable", "number", "string", "blank"):
+            return False
+        if match.lastgroup == "sign":
+            return match.group() in ("[", "?-")
+        return match.group().lower() not in ("and", "on", "with", "as")
+
+    def _is_modulo(self, new_line: bool) -> bool:
+        if new_line or not self.words:
+            return False
+        last = self.words[-1]
+        before = last.type == "VARIABLE" or (last.type == "CONSTANT" and isinstance(last.value, int | float))
+        after = _MODULO_FOLLOWS.match(self.text, self.at)
+        if after is None or not (before or (last.type == "CLOSE" and self.closed_expression)):
+            return False
+        return after.group(1) is None or after.group(1).lower() in FUNCTIONS
+
+    # Words
+
+    def _add(self, type: str, value: Any, start: int, end: int) -> None:
+        self.words.append(Word(type, value, start, end, self.reading))
+
+    def _word(self, new_line: bool) -> None:
+        match = _WORD.match(self.text, self.at)
+        if not self.words:
+            self.indent = self.at - self.line_start
+        if match is None:
+            self._strange()
+            return
+        kind = match.lastgroup or ""
+        if kind == "iri" and not new_line and self.words and self.words[-1].type in _ENDS:
+            kind, end = "sign", self.at + 1
+        else:
+            end = match.end()
+        start, self.at = self.at, end
+        _READERS[kind](self, match, start, end)
+
+    def _strange(self) -> None:
+        start = self.at
+        character = self.text[start]
+        self.broken = True
+        if character in "\"'":
+            self.at = _TO_LINE_END.match(self.text, start).end()  # type: ignore[union-attr]
+            quote = "double" if character == '"' else "single"
+            hint = f"End it with a {quote} quote on the same line; write \\n for a new line inside of a text."
+            self.reading.complain("this text in quotes does not end", start, self.at, hint)
+            return
+        self.at = start + 1
+        if not self._complained_just_before(start):
+            hint = "Write `?name` for a variable." if character == "?" else None
+            self.reading.complain(f"the character {character!r} means nothing here", start, self.at, hint)
+
+    def _complained_just_before(self, start: int) -> bool:
+        """Whether the character before was strange, too: one complaint a run of them is enough."""
+        if not self.reading.diagnostics:
+            return False
+        span = self.reading.diagnostics[-1].span
+        if span is None or span.end != start:
+            return False
+        self.reading.diagnostics[-1] = Diagnostic(
+            "these characters mean nothing here", Span(span.source, span.start, start + 1)
+        )
+        return True
+
+    def _iri(self, match: re.Match[str], start: int, end: int) -> None:
+        self._add("IRI", IRI(self._resolved(match.group(), start, end)), start, end)
+
+    def _resolved(self, written: str, start: int, end: int) -> str:
+        """The full IRI of `<iri>` or `prefix:name`."""
+        if not written.startswith("<"):
+            return self._expanded(written, start, end)
+        iri = written[1:-1]
+        if "\\" in iri:
+            iri = self._unescaped(iri, start + 1)
+        if self.reading.base is not None:
+            try:
+                return urljoin(self.reading.base, iri)
+            except ValueError:
+                self.reading.complain("this IRI cannot be joined with the BASE", start, end)
+        return iri
+
+    def _expanded(self, written: str, start: int, end: int) -> str:
+        prefix, _, local = written.partition(":")
+        space = self.reading.prefixes.get(prefix)
+        if space is None:
+            hint = f"Declare it at the top of the file: PREFIX {prefix}: <http://...>"
+            self.reading.complain(f"the prefix `{prefix}:` has not been declared", start, end, hint)
+            self.reading.prefixes[prefix] = space = f"{prefix}:"
+        return space + local
+
+    def _prefixed(self, match: re.Match[str], start: int, end: int) -> None:
+        written = match.group()
+        if len(self.words) == 1 and self.words[0].type == "PREFIX" and written.endswith(":"):
+            self._add("PREFIX_NAME", written[:-1], start, end)
+        else:
+            self._add("IRI", IRI(self._expanded(written, start, end)), start, end)
+
+    def _string(self, match: re.Match[str], start: int, end: int) -> None:
+        text = match["quoted"][1:-1]
+        if "\\" in text:
+            text = self._unescaped(text, start + 1)
+        datatype = match["datatype"]
+        if datatype is not None:
+            datatype = self._resolved(datatype, match.start("datatype"), match.end("datatype"))
+        self._add("CONSTANT", literal(text, datatype, match["language"]), start, end)
+
+    def _unescaped(self, text: str, start: int) -> str:
+        def character(escape: re.Match[str]) -> str:
+            code, simple = escape[1] or escape[2], escape[3]
+            if simple in _ESCAPES:
+                return _ESCAPES[simple]
+            if code and not 0xD800 <= int(code, 16) <= 0xDFFF and int(code, 16) <= 0x10FFFF:
+                return chr(int(code, 16))
+            hint = r"Known are \n \t \r \b \f \" \' \\ \uXXXX and \UXXXXXXXX; write \\ for a backslash."
+            self.reading.complain(f"`{escape[0]}` stands for no character", start + escape.start(), start + escape.end(), hint)
+            return ""
+
+        return _ESCAPE.sub(character, text)
+
+    def _variable(self, match: re.Match[str], start: int, end: int) -> None:
+        self._add_variable(match.group()[1:], start, end)
+
+    def _add_variable(self, name: str, start: int, end: int) -> None:
+        if name == "_":
+            name = f"_#{self.anonymous}"
+            self.anonymous += 1
+        self._add("VARIABLE", Variable(name, Span(self.reading.source, start, end)), start, end)
+
+    def _blank(self, match: re.Match[str], start: int, end: int) -> None:
+        self._add("CONSTANT", BlankNode(match.group()[2:]), start, end)
+
+    def _number(self, match: re.Match[str], start: int, end: int) -> None:
+        written = match.group()
+        if match["fraction"]:
+            self._add("CONSTANT", float(written), start, end)
+        elif len(written) > 4000:
+            self.broken = True
+            self.reading.complain(f"this number is too long ({len(written)} digits)", start, start + 1)
+        else:
+            self._add("CONSTANT", int(written), start, end)
+
+    def _name(self, match: re.Match[str], start: int, end: int) -> None:
+        name = match.group()
+        lower = name.lower()
+        if lower in _KEYWORDS and self._is_keyword(lower, end):
+            self._add(_KEYWORDS[lower][0], name, start, end)
+        elif lower in _DIRECTIVES and not self.words and _DIRECTIVES[lower][1].match(self.text, end):
+            self._add(_DIRECTIVES[lower][0], name, start, end)
+        elif _OPENS_ON_THE_LINE.match(self.text, end):
+            self._add("NAME", name, start, end)
+        elif lower in ("true", "false"):
+            self._add("CONSTANT", lower == "true", start, end)
+        elif name[0] == "_" or name[0].isupper():
+            self._add_variable(name, start, end)
+        else:
+            self._add("NAME", name, start, end)
+
+    def _is_keyword(self, lower: str, end: int) -> bool:
+        _, follows, after_operand = _KEYWORDS[lower]
+        if after_operand is not None:
+            last = self.words[-1].type if self.words else ""
+            if (last in _ENDS) != after_operand or (not after_operand and not self.words):
+                return False
+        return follows.match(self.text, end) is not None
+
+    def _directive(self, match: re.Match[str], start: int, end: int) -> None:
+        self._add(match.group()[1:].upper(), match.group(), start, end)
+
+    def _sign(self, match: re.Match[str], start: int, end: int) -> None:
+        sign = self.text[start:end]
+        if sign in "([":
+            self._open(sign, start, end)
+            return
+        if sign in _WRONG_SIGNS:
+            right = _WRONG_SIGNS[sign]
+            hint = f"Write `{right}` to compare, or `:-` between the head and the body of a rule."
+            self.reading.complain(f"`{sign}` means nothing here", start, end, hint)
+            self.broken = True
+            return
+        if sign in ")]" and self.brackets:
+            self.closed_expression = self.brackets.pop() == "expression"
+        self._add(_SIGNS[sign], sign, start, end)
+
+    def _open(self, sign: str, start: int, end: int) -> None:
+        last = self.words[-1] if self.words else None
+        applied = last is not None and last.type in _BEFORE_OPEN
+        function = applied and last is not None and (last.type != "NAME" or last.value.lower() in FUNCTIONS)
+        self.brackets.append("expression" if function or not applied else "atom")
+        if len(self.brackets) > MAX_DEPTH and not self.broken:
+            self.broken = True
+            self.reading.complain(f"more than {MAX_DEPTH} brackets in brackets", start, end)
+        names = {"(": ("LPAREN", "_OPEN"), "[": ("LSQUARE", "_OPEN_SQUARE")}[sign]
+        self._add(names[applied], sign, start, end)
+
+
+_READERS: dict[str, Callable[[Lexer, re.Match[str], int, int], None]] = {
+    "iri": Lexer._iri,
+    "prefixed": Lexer._prefixed,
+    "string": Lexer._string,
+    "variable": Lexer._variable,
+    "blank": Lexer._blank,
+    "number": Lexer._number,
+    "name": Lexer._name,
+    "directive": Lexer._directive,
+    "sign": Lexer._sign,
+}

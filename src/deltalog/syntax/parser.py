@@ -1,0 +1,184 @@
+"""Text to rules.
+
+    text -> Lexer -> words of one statement -> lark (grammar.lark) -> Builder -> Rule
+
+Statements are parsed one by one, and every statement that is wrong adds to the list of diagnostics; a text with any is
+refused as a whole. The parser itself is built once in a process, when it is first needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from deltalog.errors import SyntaxProblem
+from deltalog.syntax.ast import Aggregate, Bind, Call, Expression, Filter, Literal, Rule, Source
+from deltalog.syntax.lexer import Lexer, Reading, Word
+
+if TYPE_CHECKING:
+    from lark import Lark, UnexpectedToken
+
+MAX_NESTING = 200  # of operators and functions in each other
+
+
+@dataclass(frozen=True)
+class Document:
+    """A text that was read: its rules, and the prefixes that it declares (with the ones that are always there)."""
+
+    rules: tuple[Rule, ...]
+    prefixes: Mapping[str, str]
+
+
+def parse(text: str, name: str = "<text>") -> list[Rule]:
+    """The rules of a text; facts are rules without a body. SyntaxProblem has everything that is wrong with it."""
+    return list(parse_document(text, name).rules)
+
+
+def parse_document(text: str, name: str = "<text>", prefixes: Mapping[str, str] | None = None) -> Document:
+    """The rules and the prefixes of a text. `prefixes` may be used in it without being declared there."""
+    reading = Reading(Source(name, text), prefixes)
+    rules = [meaning for meaning in _meanings(reading, Lexer(reading)) if isinstance(meaning, Rule)]
+    _refuse_if_wrong(reading)
+    return Document(tuple(rules), reading.prefixes)
+
+
+def parse_goal(text: str, name: str = "<goal>", prefixes: Mapping[str, str] | None = None) -> tuple[Literal, ...]:
+    """The literals of a query such as `path(a, ?x), edge(?x, ?y)`; `?-` before it and a dot after it may be missing."""
+    reading = Reading(Source(name, text), prefixes)
+    goals = list(_meanings(reading, Lexer(reading, goal=True)))
+    if not reading.diagnostics and len(goals) != 1:
+        reading.complain("a query is one line of atoms and conditions", 0, len(text), "For example: path(a, ?x)")
+    _refuse_if_wrong(reading)
+    goal: tuple[Literal, ...] = goals[0]
+    return goal
+
+
+def _refuse_if_wrong(reading: Reading) -> None:
+    if reading.diagnostics:
+        raise SyntaxProblem(sorted(reading.diagnostics, key=lambda d: d.span.start if d.span else 0))
+
+
+def _meanings(reading: Reading, lexer: Lexer) -> Iterator[Any]:
+    """What the Builder makes of each statement that can be parsed."""
+    from lark import UnexpectedToken
+
+    parse_words = _lark().parse
+    for words in lexer.statements():
+        if words[0].type == "QUERY" and not lexer.goal:
+            reading.complain("a query has no place among rules", words[0].start, words[-1].end, _QUERIES)
+            continue
+        try:
+            meaning = parse_words(words)  # type: ignore[arg-type]
+        except UnexpectedToken as error:
+            _complain(reading, words, error)
+            continue
+        if len(words) > MAX_NESTING and isinstance(meaning, Rule) and _nesting(meaning) > MAX_NESTING:
+            hint = "Compute it in several steps, with BIND."
+            message = f"more than {MAX_NESTING} operations in one expression"
+            reading.complain(message, words[0].start, words[0].end, hint)
+            continue
+        yield meaning
+
+
+@cache
+def _lark() -> Lark:
+    from lark import Lark
+    from lark.lexer import Lexer as LarkLexer
+
+    from deltalog.syntax.builder import Builder
+
+    class Words(LarkLexer):
+        """Words are words already."""
+
+        def __init__(self, conf: object) -> None:
+            pass
+
+        def lex(self, words: Any) -> Iterator[Any]:  # type: ignore[override]
+            return iter(words)
+
+    grammar = Path(__file__).with_name("grammar.lark").read_text(encoding="utf-8")
+    return Lark(grammar, start="statement", parser="lalr", lexer=Words, transformer=Builder())  # type: ignore[arg-type]
+
+
+def _nesting(rule: Rule) -> int:
+    """The depth of the deepest expression of a rule (it may be too deep for recursion)."""
+    level: list[Expression] = list(_expressions(rule.body))
+    depth = 0
+    while level:
+        depth += 1
+        level = [argument for node in level if isinstance(node, Call) for argument in node.arguments]
+    return depth
+
+
+def _expressions(body: tuple[Literal, ...]) -> Iterator[Expression]:
+    for literal in body:
+        match literal:
+            case Filter(condition=expression) | Bind(expression=expression):
+                yield expression
+            case Aggregate():
+                yield from _expressions(literal.body)
+                yield from (call.argument for call in literal.calls if call.argument is not None)
+
+
+# Errors
+
+_QUERIES = "Ask it with `deltalog query`, or make it a rule: answer(?x) :- ..."
+_IN_WORDS = {
+    "_COMMA": "`,`",
+    "CLOSE": "`)`",
+    "CLOSE_SQUARE": "`]`",
+    "_ARROW": "`:-`",
+    "_END": "`.`",
+    "_AS": "`AS`",
+    "_OPEN": "`(`",
+    "VARIABLE": "a variable",
+    "COMPARISON": "a comparison",
+    "NAME": "a name",
+    "IRI": "an <iri>",
+    "CONSTANT": "a constant",
+    "WITH": "`WITH`",
+    "BIND": "`BIND`",
+    "PREFIX_NAME": "a prefix such as `a:`",
+}
+_OPENS = {"_OPEN": "(", "LPAREN": "(", "_OPEN_SQUARE": "[", "LSQUARE": "["}
+_CLOSES = {"CLOSE": "(", "CLOSE_SQUARE": "["}
+
+
+def _complain(reading: Reading, words: list[Word], error: UnexpectedToken) -> None:
+    word: Any = error.token
+    expected = error.accepts or error.expected
+    unclosed = _unclosed(words, word)
+    hint = _hint(words, word, expected)
+    if word.type == "_END" and unclosed is not None:
+        message = f"the bracket `{unclosed.text}` is never closed"
+        reading.complain(message, unclosed.start, unclosed.end, hint)
+        return
+    what = "the rule ends too early" if word.type == "_END" else f"did not expect `{word.text}` here"
+    reading.complain(what, word.start, max(word.end, word.start + 1), hint)
+
+
+def _unclosed(words: list[Word], until: Word) -> Word | None:
+    """The innermost bracket that is open before a word."""
+    open_brackets: list[Word] = []
+    for word in words:
+        if word is until:
+            break
+        if word.type in _OPENS:
+            open_brackets.append(word)
+        elif word.type in _CLOSES and open_brackets:
+            open_brackets.pop()
+    return open_brackets[-1] if open_brackets else None
+
+
+def _hint(words: list[Word], word: Word, expected: set[str]) -> str | None:
+    known = [text for type, text in _IN_WORDS.items() if type in expected]
+    if "CONSTANT" in expected:
+        known = ["a variable", "a constant", "an atom or an expression"]
+    return f"Expected {_alternatives(known)}." if known else None
+
+
+def _alternatives(words: list[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
