@@ -1,0 +1,50 @@
+"""What all tests share: the engines, and how to ask one for everything that follows from a program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from deltalog.terms import Value, key
+
+ENGINES = ("naive", "local")
+
+# One profile everywhere, so that a failure in CI is the same failure at home. `--hypothesis-profile=wide` looks at
+# other programs each time, and at more of them.
+settings.register_profile(
+    "steady", deadline=None, derandomize=True, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile("wide", parent=settings.get_profile("steady"), derandomize=False, max_examples=2_000)
+settings.load_profile("steady")
+
+Materialisation = dict[str, set[tuple[tuple[type, object], ...]]]
+
+
+@pytest.fixture(params=ENGINES)
+def engine(request: pytest.FixtureRequest) -> str:
+    """Each engine in turn: a test that takes it runs once for every engine."""
+    return str(request.param)
+
+
+def materialise(
+    engine: str, program: str | Path, facts: Mapping[str, Iterable[Sequence[Value]]], data: Iterable[Path] = ()
+) -> dict[str, list[tuple[Value, ...]]]:
+    """All facts of a program with its data, by predicate, from an engine of that name."""
+    from deltalog import KnowledgeBase
+
+    kb = KnowledgeBase(program, engine=engine)
+    for predicate, rows in facts.items():
+        kb.add(predicate, rows)
+    for path in data:
+        kb.load(path)
+    kb.materialise()
+    return {predicate: [tuple(row) for row in kb.facts(predicate)] for predicate in kb.predicates}
+
+
+def as_sets(facts: Mapping[str, Iterable[Sequence[Value]]]) -> Materialisation:
+    """Facts as sets in which 1, 1.0, True, "1" and <1> are different. Predicates without facts are left out."""
+    keyed = {predicate: {tuple(map(key, row)) for row in rows} for predicate, rows in facts.items()}
+    return {predicate: rows for predicate, rows in keyed.items() if rows}

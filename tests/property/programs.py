@@ -1,0 +1,224 @@
+"""Random stratified programs that terminate, and random facts for them.
+
+Predicates have levels. A rule whose head is of level n reads predicates up to level n, and negates or aggregates only
+what is below n; so every program is stratified, and rules of one level may be recursive in any way. A rule that reads
+its own level invents no values but in a bounded range; so every program terminates. Four variables and a handful of
+values keep the results small.
+
+An `Example` prints as a program with its facts, which can be saved as a case under tests/cases.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any, Protocol
+
+from hypothesis import strategies as st
+from spelling import SPELLINGS, Spelling, spell_fact, spell_rule
+
+from deltalog.syntax.ast import (
+    Aggregate,
+    AggregateCall,
+    Atom,
+    Bind,
+    Call,
+    Constant,
+    Expression,
+    Filter,
+    Literal,
+    Negation,
+    Pred,
+    Rule,
+    Term,
+    Variable,
+    variables,
+)
+from deltalog.terms import IRI, XSD, Value
+from deltalog.terms import Literal as RDFLiteral
+
+VARIABLES = tuple(map(Variable, "XYZW"))
+STORED = (Pred("a", 1), Pred("b", 2), Pred("c", 2), Pred("d", 3), Pred("e", 4), Pred("f", 0))
+INTEGERS: tuple[Value, ...] = (0, 1, 2, 3)
+MIXED: tuple[Value, ...] = (
+    *(0, 1, 2, 1.0, 2.5, True, "a", "b", "1", IRI("http://example.org/a"), RDFLiteral("1", XSD + "int")),
+    *(RDFLiteral("a", language="en"),),
+)
+SYMBOLS: tuple[Value, ...] = (0, 1, 2, "a", "b")
+
+
+class Draw(Protocol):
+    def __call__(self, strategy: st.SearchStrategy[Any]) -> Any: ...
+
+
+@dataclass(frozen=True)
+class Features:
+    """What the rules of a program may use."""
+
+    values: tuple[Value, ...] = INTEGERS
+    order: bool = True  # < <= > >=
+    functions: bool = True  # everything in expressions; otherwise + * and %
+    aggregates: bool = True
+
+
+@dataclass
+class Example:
+    rules: list[Rule]
+    facts: dict[Pred, list[tuple[Value, ...]]]
+    spelling: Spelling
+
+    @property
+    def program(self) -> str:
+        return "".join(spell_rule(rule, self.spelling) + "\n" for rule in self.rules)
+
+    def __repr__(self) -> str:
+        facts = [spell_fact(pred, row) for pred, rows in self.facts.items() for row in rows]
+        return "\n" + self.program + "\n".join(facts) + "\n"
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """How hypothesis shows it."""
+        printer.text(repr(self))
+
+
+@st.composite
+def examples(draw: Draw, features: Features = Features()) -> Example:  # noqa: B008 (it is frozen)
+    arities = draw(st.lists(st.sampled_from((2, 1, 3, 2, 0, 4)), min_size=2, max_size=5))
+    levels = {Pred(f"p{i}", arity): draw(st.integers(0, 2)) for i, arity in enumerate(arities)}
+    rules = [_Maker(draw, features, levels).rule() for _ in range(draw(st.sampled_from(range(1, 13))))]
+    random = Random(draw(st.integers(0, 2**20)))
+    sizes = {pred: draw(st.sampled_from((4, 8, 0, 12, 20))) for pred in STORED}
+    sizes |= {pred: draw(st.sampled_from((0, 0, 2))) for pred in levels}
+    facts = {pred: _rows(random, features, pred, size) for pred, size in sizes.items()}
+    return Example(rules, facts, draw(st.sampled_from(SPELLINGS)))
+
+
+def _rows(random: Random, features: Features, pred: Pred, size: int) -> list[tuple[Value, ...]]:
+    """From a seed, not drawn cell by cell: quicker, and shrinking takes rows away all the same."""
+    rows = [tuple(random.choice(features.values) for _ in range(pred.arity)) for _ in range(size)]
+    return rows if pred.arity else rows[:1]
+
+
+class _Maker:
+    """Makes one rule: positive atoms first, then literals that use or bind more variables, then the heads."""
+
+    def __init__(self, draw: Draw, features: Features, levels: dict[Pred, int]) -> None:
+        self.draw = draw
+        self.features = features
+        self.level = draw(st.sampled_from(sorted(set(levels.values()))))
+        self.heads = [pred for pred, level in levels.items() if level == self.level]
+        self.below = [*STORED, *(pred for pred, level in levels.items() if level < self.level)]
+        self.recursive = False
+
+    def one_in(self, n: int) -> bool:
+        return bool(self.draw(st.integers(0, n - 1)) == n - 1)
+
+    def pick(self, things: Sequence[Any]) -> Any:
+        return self.draw(st.sampled_from(things))
+
+    def rule(self) -> Rule:
+        atoms = [self.atom([*self.below, *self.heads], VARIABLES) for _ in range(self.pick((1, 1, 2, 2, 3, 0)))]
+        self.recursive = any(atom.pred in self.heads for atom in atoms)
+        body: list[Literal] = list(atoms)
+        for _ in range(self.pick((0, 0, 1, 1, 2, 3))):
+            body.extend(self.literals(_bound(body), inner=False))
+        if self.one_in(3):
+            body = list(self.draw(st.permutations(body)))
+        heads = [self.head(self.pick(self.heads), body) for _ in range(self.pick((1, 1, 1, 2)))]
+        return Rule(tuple(heads), tuple(body))
+
+    def head(self, pred: Pred, body: Sequence[Literal]) -> Atom:
+        bound = _bound(body)
+        return Atom(pred.name, tuple(self.term(bound, 8) for _ in range(pred.arity)))
+
+    def atom(self, preds: Sequence[Pred], names: Sequence[Variable]) -> Atom:
+        """Mostly different variables; now and then one again, or a constant."""
+        pred = self.pick(preds)
+        terms: list[Term] = list(self.draw(st.permutations(names)))[: pred.arity]
+        terms += [self.term(names, 4) for _ in range(pred.arity - len(terms))]
+        if terms and self.one_in(3):
+            terms[self.draw(st.integers(0, len(terms) - 1))] = self.term(names, 2)
+        return Atom(pred.name, tuple(terms))
+
+    def term(self, names: Sequence[Variable], constants: int) -> Term:
+        """A variable, or one time in `constants` a constant."""
+        if not names or self.one_in(constants):
+            return Constant(self.pick(self.features.values))
+        variable: Variable = self.pick(names)
+        return variable
+
+    def literals(self, bound: Sequence[Variable], inner: bool) -> list[Literal]:
+        makers = [self.negation, self.comparison, self.bind]
+        if self.features.aggregates and not inner:
+            makers.append(self.aggregate)
+        made: list[Literal] = self.pick(makers)(bound)
+        return made
+
+    def negation(self, bound: Sequence[Variable]) -> list[Literal]:
+        return [Negation(self.atom(self.below, [*bound, Variable("E"), *([Variable("F")] * self.one_in(4))]))]
+
+    def comparison(self, bound: Sequence[Variable]) -> list[Literal]:
+        condition = self.condition(bound)
+        if self.features.functions and self.one_in(5):
+            condition = Call(self.pick(("&&", "||")), (condition, self.condition(bound)))
+        if self.features.functions and self.one_in(8):
+            condition = Call("!", (condition,))
+        return [Filter(condition)]
+
+    def condition(self, bound: Sequence[Variable]) -> Expression:
+        operators = ("=", "!=", "<", "<=", ">", ">=") if self.features.order else ("=", "!=")
+        left: Expression = self.term(bound, 12)
+        if self.one_in(4):
+            left = Call(self.pick("+*"), (left, Constant(self.pick((0, 1, 2)))))
+        return Call(self.pick(operators), (left, self.term(bound, 3)))
+
+    def bind(self, bound: Sequence[Variable]) -> list[Literal]:
+        known = bool(bound) and self.one_in(7)
+        target: Variable = self.pick(bound) if known else Variable(f"V{len(bound)}")
+        if self.recursive and self.features.order and self.one_in(3):
+            step = Bind(Call("+", (self.term(bound, 12), Constant(1))), target)
+            return [step, Filter(Call("<", (target, Constant(5)))), Filter(Call(">", (target, Constant(-5))))]
+        expression = self.bounded(bound) if self.recursive else self.free(bound)
+        return [Bind(expression, target)]
+
+    def bounded(self, bound: Sequence[Variable]) -> Expression:
+        """An expression over finitely many values gives finitely many more, however often it is applied."""
+        x, y = self.term(bound, 10), self.term(bound, 4)
+        ring = Call("%", (Call(self.pick("+*"), (x, y)), Constant(self.pick((2, 4)))))
+        if not self.features.functions:
+            return ring
+        text = Call("substr", (Call("str", (x,)), Constant(1), Constant(1)))
+        choice = Call("if", (self.condition(bound), x, y))
+        return self.pick((ring, Call("min", (x, y)), Call("max", (x, y)), text, choice, Call("coalesce", (ring, y))))
+
+    def free(self, bound: Sequence[Variable]) -> Expression:
+        x, y = self.term(bound, 10), self.term(bound, 4)
+        if not self.features.functions:
+            return Call(self.pick("+*"), (x, y))
+        one = Call(self.pick(("-", "abs", "ceil", "floor", "round", "sqrt", "str", "strlen", "ucase", "lcase")), (x,))
+        two = Call(self.pick((*"+-*/%=", "pow", "min", "max", "concat", "contains", "skolem")), (x, y))
+        return self.pick((one, two, two, Call("coalesce", (two, one, y)), Call("if", (self.condition(bound), two, x))))
+
+    def aggregate(self, bound: Sequence[Variable]) -> list[Literal]:
+        body: list[Literal] = [self.atom(self.below, VARIABLES) for _ in range(self.pick((1, 1, 2)))]
+        if self.one_in(4):
+            body.extend(self.literals(_bound(body), inner=True))
+        inner = _bound(body)
+        on = tuple(dict.fromkeys(self.pick(inner) for _ in range(self.pick((0, 1, 1, 2))))) if inner else ()
+        calls = [self.call(inner, Variable(f"N{i}_{len(bound)}")) for i in range(self.pick((1, 1, 2)))]
+        return [Aggregate(tuple(body), on, tuple(calls))]
+
+    def call(self, inner: Sequence[Variable], result: Variable) -> AggregateCall:
+        if not inner:
+            return AggregateCall("count", None, result)
+        function = self.pick(("count", "sum", "min", "max", "avg", "med"))
+        argument: Expression = self.pick(inner)
+        if self.one_in(5):
+            argument = Call("+", (argument, Constant(1)))
+        return AggregateCall(function, argument, result, self.one_in(4))
+
+
+def _bound(body: Sequence[Literal]) -> list[Variable]:
+    """The variables that a body binds, in the order of writing."""
+    binders = (literal for literal in body if isinstance(literal, Atom | Bind | Aggregate))
+    return list(dict.fromkeys(variable for literal in binders for variable in variables(literal)))
