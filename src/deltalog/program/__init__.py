@@ -1,0 +1,6 @@
+"""Rules to a checked program: safety, the dependency graph, hyper-nodes, bridges to triples."""
+
+from deltalog.program.dependency import HyperNode
+from deltalog.program.program import Program, analyse
+
+__all__ = ["HyperNode", "Program", "analyse"]

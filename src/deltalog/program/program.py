@@ -1,0 +1,87 @@
+"""A program: rules that have been checked, in the order of their evaluation.
+
+    rules -> unsafe variables? -> bridges -> dependency graph -> cycles through negation? -> Program
+
+`analyse` is the only maker of a Program, so whoever holds one knows that its rules are safe and stratified, and that
+its hyper-nodes come in topological order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from deltalog.errors import Diagnostic, NotStratified, UnsafeRule
+from deltalog.program.dependency import Graph, HyperNode, graph, hyper_nodes, not_stratified
+from deltalog.program.doubts import doubts
+from deltalog.program.safety import directed_rule, unsafe
+from deltalog.program.triples import bridges
+from deltalog.syntax.ast import Atom, Pred, Rule
+
+
+@dataclass(frozen=True)
+class Program:
+    """Safe, stratified rules.
+
+    `rules` are the user's, as written, each once, without facts. `hyper_nodes` have these and the bridges, in
+    topological order, ready for evaluation: equalities that give a variable its value are BINDs there.
+    """
+
+    rules: tuple[Rule, ...]
+    bridges: tuple[Rule, ...]  # added to serve rules with a variable for a predicate or a class
+    facts: tuple[Atom, ...]
+    hyper_nodes: tuple[HyperNode, ...]
+    data: frozenset[Pred] = frozenset()  # the predicates of facts elsewhere, as the caller said
+    warned_of: tuple[Rule, ...] = field(default=(), repr=False, compare=False)  # all rules, for warnings
+
+    @cached_property
+    def warnings(self) -> tuple[Diagnostic, ...]:
+        """What is allowed, and most likely not meant."""
+        return doubts(self.warned_of)
+
+    @cached_property
+    def derived(self) -> frozenset[Pred]:
+        """The predicates in heads of rules (bridges included)."""
+        return frozenset(pred for hyper_node in self.hyper_nodes for pred in hyper_node.heads)
+
+    @cached_property
+    def preds(self) -> frozenset[Pred]:
+        """Every predicate that the program mentions."""
+        read = frozenset(pred for hyper_node in self.hyper_nodes for pred in hyper_node.reads)
+        return self.derived | read | {fact.pred for fact in self.facts}
+
+    @cached_property
+    def _bridges(self) -> frozenset[Rule]:
+        return frozenset(self.bridges)
+
+    def is_bridge(self, rule: Rule) -> bool:
+        return rule in self._bridges
+
+
+def analyse(rules: Iterable[Rule], data: Iterable[Pred] = ()) -> Program:
+    """A Program of rules (and facts), over data of some predicates. UnsafeRule or NotStratified has all errors."""
+    everything = tuple(rules)
+    data = frozenset(data)
+    unsafe_variables = [diagnostic for rule in everything for diagnostic in unsafe(rule)]
+    distinct = tuple(dict.fromkeys(rule for rule in everything if rule.body))
+    facts = tuple(dict.fromkeys(head for rule in everything if not rule.body for head in rule.heads))
+    written = set(distinct)
+    added = tuple(rule for rule in bridges(everything, data) if rule not in written)
+    dependencies = graph([*map(directed_rule, distinct), *added])
+    _refuse_if_wrong(unsafe_variables, dependencies)
+    return Program(distinct, added, facts, hyper_nodes(dependencies), data, everything)
+
+
+def _refuse_if_wrong(unsafe_variables: Sequence[Diagnostic], dependencies: Graph) -> None:
+    cycles = list(not_stratified(dependencies))
+    errors = sorted([*unsafe_variables, *cycles], key=_place)
+    if unsafe_variables:
+        raise UnsafeRule(errors)
+    if cycles:
+        raise NotStratified(errors)
+
+
+def _place(diagnostic: Diagnostic) -> tuple[str, int]:
+    span = diagnostic.span
+    return (span.source.name, span.start) if span else ("", 0)

@@ -1,0 +1,216 @@
+"""Safety: every variable of a rule gets its values from somewhere.
+
+A positive atom gives values to its variables; an aggregate to its ON variables and its results; `BIND(e AS ?x)` and
+`?x = e` to ?x, once the variables of e have theirs. The order of literals does not matter: `bound` is the least
+fixpoint. Then
+  - a variable of a head, a condition or an expression must be bound;
+  - a variable of a negated atom must be bound if it occurs anywhere else in the rule. If not, it is existential there;
+  - inside of an AGGREGATE the same holds on its own: its body sees nothing of the rest of the rule, and the rest sees
+    only the ON variables and the results.
+
+`directed` writes a safe body so that an engine need not find this out again: an equality that gives a variable its
+value becomes a BIND, the others stay conditions.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from deltalog.errors import Diagnostic
+from deltalog.syntax.ast import (
+    Aggregate,
+    Atom,
+    Bind,
+    Call,
+    Constant,
+    Expression,
+    Filter,
+    Literal,
+    Negation,
+    Rule,
+    Variable,
+    variables,
+)
+
+
+def unsafe(rule: Rule) -> Iterator[Diagnostic]:
+    """What is wrong with the variables of a rule, each variable once."""
+    if rule.is_fact:
+        yield from (_variable_in_fact(v) for v in _distinct(v for head in rule.heads for v in variables(head)))
+        return
+    anonymous = [v for head in rule.heads for v in variables(head) if v.anonymous]
+    yield from map(_anonymous_in_head, anonymous)
+    head = _Place("head", [v for head in rule.heads for v in variables(head) if not v.anonymous])
+    yield from _unsafe_body(rule.body, head)
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where some variables occur: "head", "negation", "condition", "on", "result" or "atom"."""
+
+    kind: str
+    variables: Sequence[Variable]
+
+
+def _unsafe_body(body: Sequence[Literal], outside: _Place) -> Iterator[Diagnostic]:
+    places = [outside, *map(_place, body)]
+    occurs_in = Counter(v for place in places for v in set(place.variables))
+    has_value = bound(body)
+    complained: set[Variable] = set()
+    for place in places:
+        for variable in place.variables:
+            existential = place.kind == "negation" and occurs_in[variable] == 1
+            if variable not in has_value and variable not in complained and not existential:
+                complained.add(variable)
+                yield _unbound(variable, place, places)
+    for literal in body:
+        if isinstance(literal, Aggregate):
+            yield from _unsafe_aggregate(literal)
+
+
+def _place(literal: Literal) -> _Place:
+    match literal:
+        case Negation():
+            kind = "negation"
+        case Filter() | Bind():
+            kind = "condition"
+        case _:
+            kind = "atom"
+    return _Place(kind, list(variables(literal)))
+
+
+def _unsafe_aggregate(aggregate: Aggregate) -> Iterator[Diagnostic]:
+    arguments = [v for call in aggregate.calls for v in variables(call.argument)]
+    yield from _unsafe_body(aggregate.body, _Place("aggregate", [*aggregate.on, *arguments]))
+    inside = {v for literal in aggregate.body for v in variables(literal)}.union(aggregate.on)
+    results: set[Variable] = set()
+    for call in aggregate.calls:
+        if call.variable in inside or call.variable in results:
+            yield Diagnostic(
+                f"the result {written(call.variable)} has this name already inside of the AGGREGATE",
+                call.variable.span,
+                "Choose another name for the result.",
+            )
+        results.add(call.variable)
+
+
+# Binding
+
+
+def bound(body: Iterable[Literal]) -> set[Variable]:
+    """The variables that get values in a body."""
+    return _direct(tuple(body))[1]
+
+
+def directed(body: Sequence[Literal]) -> tuple[Literal, ...]:
+    """A body in which every equality that gives a variable its value is a BIND."""
+    return _direct(body)[0]
+
+
+def directed_rule(rule: Rule) -> Rule:
+    body = directed(rule.body)
+    return rule if body == rule.body else replace(rule, body=body)
+
+
+def _direct(body: Sequence[Literal]) -> tuple[tuple[Literal, ...], set[Variable]]:
+    result = [replace(li, body=directed(li.body)) if isinstance(li, Aggregate) else li for li in body]
+    has_value = {v for li in body if isinstance(li, Atom | Aggregate) for v in variables(li)}
+    waiting = [i for i, literal in enumerate(body) if isinstance(literal, Bind) or _is_equality(literal)]
+    while waiting:
+        i = _next_ready(waiting, result, has_value)
+        if i is None:
+            break
+        waiting.remove(i)
+        result[i] = _as_bind(result[i], has_value)
+        has_value.update(variables(result[i]))
+    return tuple(result), has_value
+
+
+def _next_ready(waiting: Sequence[int], body: Sequence[Literal], has_value: set[Variable]) -> int | None:
+    """A BIND if one can be computed, else an equality; so that an equality binds only what nothing else does."""
+    ready = [i for i in waiting if any(has_value.issuperset(variables(e)) for e in _inputs(body[i]))]
+    return min(ready, key=lambda i: not isinstance(body[i], Bind), default=None)
+
+
+def _inputs(literal: Literal) -> Iterator[Expression]:
+    """The expressions, any one of which gives a BIND or an equality its value."""
+    match literal:
+        case Bind(expression=expression):
+            yield expression
+        case Filter(condition=Call(arguments=(left, right))):
+            if isinstance(left, Variable):
+                yield right
+            if isinstance(right, Variable):
+                yield left
+
+
+def _is_equality(literal: Literal) -> bool:
+    match literal:
+        case Filter(condition=Call(function="=", arguments=(left, right))):
+            return isinstance(left, Variable) or isinstance(right, Variable)
+    return False
+
+
+def _as_bind(literal: Literal, has_value: set[Variable]) -> Literal:
+    """An equality as a BIND, if one side is a variable without a value and the other side has one."""
+    match literal:
+        case Filter(condition=Call(arguments=(left, right)), span=span):
+            for variable, expression in ((left, right), (right, left)):
+                free = isinstance(variable, Variable) and variable not in has_value
+                if free and has_value.issuperset(variables(expression)):
+                    assert isinstance(variable, Variable)
+                    return Bind(expression, variable, span)
+    return literal
+
+
+# Messages
+
+
+def written(variable: Variable) -> str:
+    """A variable as the user wrote it."""
+    if variable.span is not None:
+        return variable.span.source.text[variable.span.start : variable.span.end]
+    return "_" if variable.anonymous else f"?{variable.name}"
+
+
+def _distinct(many: Iterable[Variable]) -> Iterable[Variable]:
+    return dict.fromkeys(many)
+
+
+def _variable_in_fact(variable: Variable) -> Diagnostic:
+    name = written(variable)
+    hint = "A fact has only constants; a rule has a body after `:-`."
+    if name[:1].isupper():
+        small = name[0].lower() + name[1:]
+        hint = f"A name with a capital letter is a variable. For a constant write {small} or \"{name}\"."
+    return Diagnostic(f"the variable {name} in a fact has no value", variable.span, hint)
+
+
+def _anonymous_in_head(variable: Variable) -> Diagnostic:
+    hint = "Write a variable that the body mentions, or a constant."
+    return Diagnostic("`_` in a head has no value", variable.span, hint)
+
+
+_WHERE = {
+    "head": "the head needs a value for {}, and the body gives it none",
+    "condition": "{} is used here, and nothing gives it a value",
+    "negation": "{} occurs in a negation and elsewhere, and nothing gives it a value",
+    "aggregate": "{} is used by the AGGREGATE, and its body gives it no value",
+    "atom": "{} has no value",
+}
+
+
+def _unbound(variable: Variable, place: _Place, places: Sequence[_Place]) -> Diagnostic:
+    name = written(variable)
+    negated = any(other.kind == "negation" and variable in other.variables for other in places)
+    inside = " inside of the AGGREGATE" if places[0].kind == "aggregate" else ""
+    hint = f"Mention {name} in an atom{inside}, or compute it: BIND(... AS {name})."
+    if negated:
+        hint = f"NOT only checks, it gives no values. Mention {name} in an atom without NOT{inside} as well."
+    return Diagnostic(_WHERE[place.kind].format(name), variable.span, hint)
+
+
+def ground(atom: Atom) -> bool:
+    return all(isinstance(term, Constant) for term in atom.terms)
