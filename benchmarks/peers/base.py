@@ -1,0 +1,78 @@
+"""What a peer is.
+
+A peer works in two steps, in two processes. `prepare` translates our rules and the data into a folder of files in the
+peer's own language; it is never measured. `run` does what a user of the peer would do with those files, in a process of
+its own, and tells the seconds of each phase. So the time to translate and the memory for it are nobody's.
+
+`cannot` reasons are part of the result: a peer that cannot express a program is shown as such, never left out.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from deltalog.syntax.ast import Rule
+
+Facts = dict[str, set[tuple[str, ...]]]
+
+
+class CannotExpress(Exception):
+    """The program has something that the peer, or our translation for it, does not have."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Seconds by phase, the number of facts of each predicate that some rule derives, and, if asked for, the facts.
+
+    A value in `facts` is text: an integer as it is written, an IRI in <>, a string in quotes.
+    """
+
+    seconds: dict[str, float]
+    counts: dict[str, int]
+    facts: Facts | None = None
+
+
+class Peer(Protocol):
+    name: str
+    measures: str  # what the phases mean for this peer, in a sentence
+
+    def version(self) -> str | None:
+        """None when the peer is not installed."""
+        ...
+
+    def prepare(
+        self, rules: Sequence[Rule], files: Sequence[Path], folder: Path
+    ) -> None: ...
+
+    def run(self, folder: Path, keep: bool = False) -> Outcome: ...
+
+
+@dataclass
+class Stopwatch:
+    """Wall time by phase."""
+
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[name] = (
+                self.seconds.get(name, 0.0) + time.perf_counter() - start
+            )
+
+
+def package_version(package: str) -> str | None:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
