@@ -1,1 +1,50 @@
-"""deltalog"""
+"""deltalog: a Datalog reasoner for Python and Spark.
+
+    from deltalog import KnowledgeBase
+
+Importing this loads nothing heavy: engines, readers and the parser are loaded when they are first used.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from deltalog.errors import (
+    DataError,
+    DeltalogError,
+    EngineError,
+    LimitReached,
+    NotStratified,
+    ProgramError,
+    SyntaxProblem,
+    UnsafeRule,
+    UsageError,
+)
+from deltalog.terms import IRI, BlankNode, Literal
+
+if TYPE_CHECKING:
+    from deltalog.kb import KnowledgeBase
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "IRI",
+    "BlankNode",
+    "DataError",
+    "DeltalogError",
+    "EngineError",
+    "KnowledgeBase",
+    "LimitReached",
+    "Literal",
+    "NotStratified",
+    "ProgramError",
+    "SyntaxProblem",
+    "UnsafeRule",
+    "UsageError",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "KnowledgeBase":
+        from deltalog.kb import KnowledgeBase
+
+        return KnowledgeBase
+    raise AttributeError(f"module 'deltalog' has no attribute {name!r}")

@@ -29,6 +29,20 @@ class Unknown:
 
 
 @dataclass(frozen=True, slots=True)
+class Partial:
+    """Real figures for the relations that have facts, guesses for those that will be derived."""
+
+    known: Statistics
+    guess: Statistics = Unknown()
+
+    def size(self, pred: Pred, part: Part) -> float:
+        return self.known.size(pred, part) or self.guess.size(pred, part)
+
+    def distinct(self, pred: Pred, part: Part, column: int) -> float:
+        return self.known.distinct(pred, part, column) or self.guess.distinct(pred, part, column)
+
+
+@dataclass(frozen=True, slots=True)
 class Estimate:
     """About how many rows an intermediate result has, and how many distinct values each of its columns."""
 

@@ -77,6 +77,11 @@ class LocalBackend:
     def values(self, ids: Any) -> list[Value]:
         return self.dictionary.decode(ids)
 
+    def to_arrow(self, table: Table, columns: Sequence[str]) -> Any:
+        from deltalog.io.frames import to_arrow
+
+        return to_arrow(table.columns(), columns, self.dictionary, table.size)
+
     def contains(self, table: Table, row: Sequence[Value]) -> bool:
         ids = [self.dictionary.find(value) for value in row]
         if None in ids:

@@ -1,0 +1,145 @@
+"""`deltalog run`: load, materialise, write, report; with progress on standard error."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from deltalog.engine.report import Report, Round
+from deltalog.kb import KnowledgeBase
+
+LIMIT_HIT = 3
+ROWS_SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """What `deltalog run` was asked for."""
+
+    programs: list[Path]
+    data: list[Path]
+    out: Path | None
+    format: str
+    only: list[str]
+    derived: bool
+    engine: str
+    memory: int | None
+    timeout: float | None
+    max_facts: int | None
+    json: bool
+    quiet: bool
+
+
+def run_program(options: RunOptions) -> int:
+    """Runs it; the exit code."""
+    progress = Progress(options.quiet)
+    kb = KnowledgeBase(
+        options.programs,
+        engine=options.engine,
+        memory=options.memory,
+        timeout=options.timeout,
+        max_facts=options.max_facts,
+        observe=progress.round,
+    )
+    if options.out is not None:
+        from deltalog.io.write import check_output
+
+        check_output(options.out)
+    if options.data:
+        progress.say(f"reading {', '.join(str(path) for path in options.data)}")
+        kb.load(*options.data)
+        progress.say(f"read {kb.explicit_facts:,} facts in {kb.report.seconds['load']:.2f} s")
+    report = kb.materialise(partial=True)
+    progress.end()
+    if options.out is not None:
+        kb.write(options.out, options.format, only=options.only, derived=options.derived)
+        progress.say(f"wrote {options.out} in {report.seconds['write']:.2f} s")
+    _show(kb, report, options)
+    if not report.complete:
+        print(f"INCOMPLETE: {report.why_incomplete}; facts are missing from this answer", file=sys.stderr)
+        return LIMIT_HIT
+    return 0
+
+
+def _show(kb: KnowledgeBase, report: Report, options: RunOptions) -> None:
+    if options.json:
+        print(json.dumps(as_json(report)))
+    elif not options.quiet:
+        print(summary(kb, report), file=sys.stderr)
+
+
+def as_json(report: Report) -> dict[str, Any]:
+    """The report as `--json` prints it."""
+    return {
+        "facts_in": report.facts_in,
+        "facts_total": report.facts_total,
+        "facts_derived": report.facts_derived,
+        "per_predicate": report.per_predicate,
+        "rounds": len(report.rounds),
+        "seconds": {phase: round(seconds, 6) for phase, seconds in report.seconds.items()},
+        "peak_memory_bytes": report.peak_memory_bytes,
+        "engine": report.engine,
+        "complete": report.complete,
+        "failed_expressions": report.failed_expressions,
+    }
+
+
+def summary(kb: KnowledgeBase, report: Report) -> str:
+    """The table at the end: the largest predicates, and the sums."""
+    counts = sorted(report.per_predicate.items(), key=lambda item: (-item[1], item[0]))
+    width = max([len(name) for name, _ in counts[:ROWS_SHOWN]] + [len("predicate")])
+    lines = [f"{'predicate':<{width}} {'facts':>15}"]
+    lines += [f"{name:<{width}} {count:>15,}" for name, count in counts[:ROWS_SHOWN]]
+    if len(counts) > ROWS_SHOWN:
+        lines.append(f"... and {len(counts) - ROWS_SHOWN} more predicates")
+    seconds = ", ".join(f"{phase} {taken:.2f} s" for phase, taken in report.seconds.items())
+    lines.append(
+        f"{report.facts_total:,} facts, of which {report.facts_derived:,} derived in {len(report.rounds)} rounds; "
+        f"{seconds}; {report.peak_memory_bytes / 1e6:,.0f} MB at the most"
+    )
+    if report.failed_expressions:
+        lines.append(f"{report.failed_expressions:,} rule instances did not apply because an expression failed")
+    return "\n".join(lines)
+
+
+@dataclass(slots=True)
+class Progress:
+    """A line that is rewritten on a terminal, or a line every few seconds elsewhere."""
+
+    quiet: bool
+    started: float = field(default_factory=time.monotonic)
+    last: float = 0.0
+    open_line: bool = False
+
+    def say(self, text: str) -> None:
+        if not self.quiet:
+            self.end()
+            print(text, file=sys.stderr, flush=True)
+
+    def round(self, round_: Round) -> None:
+        """Tells of a round: hyper-node, round, new facts, facts per second."""
+        now = time.monotonic()
+        terminal = sys.stderr.isatty()
+        if self.quiet or now - self.last < (0.1 if terminal else 5.0):
+            return
+        self.last = now
+        rate = round_.new / round_.seconds if round_.seconds else 0.0
+        text = (
+            f"hyper-node {round_.hyper_node + 1}/{round_.hyper_nodes}, round {round_.number}: "
+            f"{round_.new:,} new facts ({rate:,.0f}/s), {round_.total:,} in all"
+        )
+        if terminal:
+            print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
+            self.open_line = True
+        else:
+            print(text, file=sys.stderr, flush=True)
+
+    def end(self) -> None:
+        """Ends a rewritten line."""
+        if self.open_line:
+            print(file=sys.stderr)
+            self.open_line = False
