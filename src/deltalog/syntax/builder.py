@@ -292,6 +292,7 @@ def term(node: Node, owner: Word) -> Term:
     hint = "Compute it in the body with BIND, for example BIND(?x + 1 AS ?y), and write ?y here."
     if isinstance(node, Triple):
         hint = "A triple stands in the body or in the head, not inside of an atom."
+    owner.reading.forget(start, end)
     owner.reading.complain("the arguments of an atom are variables and constants", start, end, hint)
     return Constant("")
 

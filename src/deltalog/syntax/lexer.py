@@ -72,6 +72,10 @@ class Reading:
     def complain(self, message: str, start: int, end: int, hint: str | None = None) -> None:
         self.diagnostics.append(Diagnostic(message, Span(self.source, start, end), hint))
 
+    def forget(self, start: int, end: int) -> None:
+        """Drops complaints about a piece of the text, because something is wrong with the piece as a whole."""
+        self.diagnostics = [d for d in self.diagnostics if d.span is None or not start <= d.span.start < end]
+
 
 _IRI = r"<(?![-=?])(?:[^<>\"{}|^`\\\x00-\x20]|\\u[0-9A-Fa-f]{4}|\\U[0-9A-Fa-f]{8})*>"
 _PREFIX = r"(?:[^\W\d_][\w-]*(?:\.[\w-]+)*)?"
@@ -125,7 +129,7 @@ _KEYWORDS: dict[str, tuple[str, re.Pattern[str], bool | None]] = {
     "distinct": ("DISTINCT", re.compile(r"\s*[?\w(\"'<:-]"), False),
 }
 _DIRECTIVES = {
-    "prefix": ("PREFIX", re.compile(rf"\s+{_PREFIX}:\s*<")),
+    "prefix": ("PREFIX", re.compile(rf"\s+{_PREFIX}:?\s*<")),
     "base": ("BASE", re.compile(r"\s*<[^-=<]")),
 }
 
@@ -236,12 +240,14 @@ class Lexer:
             self._strange()
             return
         kind = match.lastgroup or ""
-        if kind == "iri" and not new_line and self.words and self.words[-1].type in _ENDS:
+        end = match.end()
+        if kind == "iri" and not new_line and self._after_operand():
             kind, end = "sign", self.at + 1
-        else:
-            end = match.end()
         start, self.at = self.at, end
         _READERS[kind](self, match, start, end)
+
+    def _after_operand(self) -> bool:
+        return bool(self.words) and self.words[-1].type in _ENDS and self.words[0].type != "PREFIX"
 
     def _strange(self) -> None:
         start = self.at
@@ -320,7 +326,8 @@ class Lexer:
             if code and not 0xD800 <= int(code, 16) <= 0xDFFF and int(code, 16) <= 0x10FFFF:
                 return chr(int(code, 16))
             hint = r"Known are \n \t \r \b \f \" \' \\ \uXXXX and \UXXXXXXXX; write \\ for a backslash."
-            self.reading.complain(f"`{escape[0]}` stands for no character", start + escape.start(), start + escape.end(), hint)
+            where = (start + escape.start(), start + escape.end())
+            self.reading.complain(f"`{escape[0]}` stands for no character", *where, hint)
             return ""
 
         return _ESCAPE.sub(character, text)
@@ -366,8 +373,7 @@ class Lexer:
     def _is_keyword(self, lower: str, end: int) -> bool:
         _, follows, after_operand = _KEYWORDS[lower]
         if after_operand is not None:
-            last = self.words[-1].type if self.words else ""
-            if (last in _ENDS) != after_operand or (not after_operand and not self.words):
+            if not self.words or (self.words[-1].type in _ENDS) != after_operand:
                 return False
         return follows.match(self.text, end) is not None
 

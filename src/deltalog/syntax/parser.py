@@ -135,10 +135,8 @@ _IN_WORDS = {
     "_AS": "`AS`",
     "_OPEN": "`(`",
     "VARIABLE": "a variable",
-    "COMPARISON": "a comparison",
     "NAME": "a name",
     "IRI": "an <iri>",
-    "CONSTANT": "a constant",
     "WITH": "`WITH`",
     "BIND": "`BIND`",
     "PREFIX_NAME": "a prefix such as `a:`",
@@ -174,9 +172,13 @@ def _unclosed(words: list[Word], until: Word) -> Word | None:
 
 
 def _hint(words: list[Word], word: Word, expected: set[str]) -> str | None:
-    known = [text for type, text in _IN_WORDS.items() if type in expected]
+    if word is words[0] and word.type == "VARIABLE":
+        return "A statement starts with an atom, such as p(?x); a name with a capital letter is a variable."
+    if "FILTER" in expected:
+        return "Expected an atom or a condition."
     if "CONSTANT" in expected:
-        known = ["a variable", "a constant", "an atom or an expression"]
+        return "Expected a variable, a constant or an expression."
+    known = [text for type, text in _IN_WORDS.items() if type in expected]
     return f"Expected {_alternatives(known)}." if known else None
 
 
