@@ -83,6 +83,7 @@ def materialise(
 ) -> dict[Pred, set[Row]]:
     """Everything that follows from the facts and the program, the facts included."""
     known = Facts()
+    apply([Rule((fact,)) for fact in program.facts], known)
     for pred, rows in facts.items():
         for row in rows:
             known.add(pred, tuple(map(Constant, row)))
