@@ -109,6 +109,7 @@ class _Maker:
         self.heads = [pred for pred, level in levels.items() if level == self.level]
         self.below = [*STORED, *(pred for pred, level in levels.items() if level < self.level)]
         self.recursive = False
+        self.negations = 0
 
     def one_in(self, n: int) -> bool:
         return bool(self.draw(st.integers(0, n - 1)) == n - 1)
@@ -155,7 +156,8 @@ class _Maker:
         return made
 
     def negation(self, bound: Sequence[Variable]) -> list[Literal]:
-        return [Negation(self.atom(self.below, [*bound, Variable("E"), *([Variable("F")] * self.one_in(4))]))]
+        self.negations += 1
+        return [Negation(self.atom(self.below, [*bound, Variable(f"E{self.negations}"), Variable(f"F{self.negations}")]))]
 
     def comparison(self, bound: Sequence[Variable]) -> list[Literal]:
         condition = self.condition(bound)
