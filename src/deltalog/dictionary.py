@@ -48,7 +48,6 @@ class Dictionary:
     """Values <-> ids. See the top of the module for the layout."""
 
     def __init__(self) -> None:
-        self._count = 1
         self._kinds = np.zeros(1024, np.uint8)
         self._integers = np.zeros(1024, np.int64)
         self._doubles = np.full(1024, np.nan)
@@ -56,6 +55,9 @@ class Dictionary:
         self._offsets = np.zeros(1025, np.int64)
         self._heap = np.empty(16384, np.uint8)
         self._table = np.zeros(4096, np.uint64)
+        self._room = np.zeros(intern.FIELDS, np.int64)
+        self._room[intern.COUNT] = 1
+        self._furnish()
 
     # Reading.
 
@@ -81,19 +83,18 @@ class Dictionary:
     @property
     def nbytes(self) -> int:
         """The memory that is held."""
-        arrays = (*self._store, self._integers, self._doubles)
-        return sum(array.nbytes for array in arrays)
+        return sum(array.nbytes for array in self._arrays)
 
     def find(self, value: Value) -> int | None:
         """The id of a value; None if it has none."""
         what = kind(value)
         if what is Kind.INTEGER:
-            id = intern.find_word(int(value), int(what), self._store, self._integers)  # type: ignore[arg-type]
+            id = intern.find_word(int(value), int(what), intern.INTEGERS, self._room)  # type: ignore[arg-type]
         elif what is Kind.DOUBLE:
             bits = _canonical(np.array([value], np.float64)).view(np.int64)[0]
-            id = intern.find_word(int(bits), int(what), self._store, self._doubles.view(np.int64))
+            id = intern.find_word(int(bits), int(what), intern.DOUBLES, self._room)
         else:
-            id = intern.find_text(np.frombuffer(_payload(value), np.uint8), int(what), self._store)
+            id = intern.find_text(np.frombuffer(_payload(value), np.uint8), int(what), self._room)
         return int(id) or None
 
     def decode(self, ids: Any) -> list[Value]:
@@ -109,10 +110,15 @@ class Dictionary:
 
     def texts(self, ids: Any) -> tuple[Bytes, Offsets]:
         """The heap bytes of ids, one after the other, and their n + 1 boundaries."""
+        ids = np.ascontiguousarray(ids, np.uint32)
         bounds = np.zeros(len(ids) + 1, np.int64)
         buffer = np.empty(int((self._offsets[1:][ids] - self._offsets[ids]).sum()), np.uint8)
-        intern.gather_texts(ids, self._offsets, self._heap, bounds[1:], buffer)
+        intern.gather_texts(ids, bounds[1:], buffer, self._room)
         return buffer, bounds
+
+    def strings(self, ids: Any) -> list[str]:
+        """The heap texts of ids as strings."""
+        return _split(*self.texts(ids))
 
     def _decode_kind(self, what: Kind, ids: Ids) -> NDArray[np.object_]:
         values: Sequence[Value]
@@ -122,20 +128,20 @@ class Dictionary:
             case Kind.DOUBLE:
                 values = self._doubles[ids].tolist()
             case _:
-                values = list(map(_FROM_TEXT[what], _split(*self.texts(ids))))
+                values = list(map(_FROM_TEXT[what], self.strings(ids)))
         return _objects(values)
 
     # Interning.
 
     def intern(self, value: Value) -> int:
         """The id of a value, which is added if it is new."""
-        return int(self.encode([value])[0])
+        return self.find(value) or int(self.encode([value])[0])
 
     def encode(self, values: Sequence[Value]) -> Ids:
         """The ids of values; the new ones are added."""
-        types = set(map(type, values))
+        types = list(dict.fromkeys(map(type, values)))
         if len(types) <= 1:
-            return self._encode_type(types.pop(), values) if types else np.empty(0, np.uint32)
+            return self._encode_type(types[0], values) if types else np.empty(0, np.uint32)
         ids = np.empty(len(values), np.uint32)
         codes = {type_: code for code, type_ in enumerate(types)}
         column = np.fromiter(map(codes.__getitem__, map(type, values)), np.int64, len(values))
@@ -165,28 +171,40 @@ class Dictionary:
         for i in range(0, len(starts), BATCH):
             part = slice(i, i + BATCH)
             begin, end = starts[part], ends[part]
-            self._reserve(len(begin), int((end - begin).sum()))
-            self._added(intern.intern_texts(data, begin, end, kinds[part], out[part], self._store, self._count))
+            self.reserve(len(begin), int((end - begin).sum()))
+            first = self._count
+            intern.intern_texts(data, begin, end, kinds[part], out[part], self._room)
+            self._no_numbers(first)
         return out
 
-    def intern_store(self, store: Any, last: int) -> Ids:
-        """The ids here of the texts 1 to last - 1 of another store, by their id there."""
-        out = np.zeros(last, np.uint32)
-        offsets = store[3]
-        for first in range(1, last, BATCH):
-            end = min(first + BATCH, last)
-            self._reserve(end - first, int(offsets[end] - offsets[first]))
-            self._added(intern.intern_hashed(store, first, end, out, self._store, self._count))
+    def merge(self, other: Dictionary, which: NDArray[np.bool_] | None = None) -> Ids:
+        """The ids here of another dictionary's values, by their id there; 0 for those that `which` leaves out.
+
+        Texts of kinds that have a number, except integers and doubles, must be left out.
+        """
+        kinds = other.kinds
+        chosen = kinds != 0 if which is None else which & (kinds != 0)
+        out = np.zeros(len(other), np.uint32)
+        whole, real = chosen & (kinds == Kind.INTEGER), chosen & (kinds == Kind.DOUBLE)
+        out[whole] = self.intern_integers(other.integers[whole])
+        out[real] = self.intern_doubles(other.doubles[real])
+        texts = np.flatnonzero(chosen & ~whole & ~real)
+        for i in range(0, len(texts), BATCH):
+            part = texts[i : i + BATCH]
+            self.reserve(len(part), int((other._offsets[part + 1] - other._offsets[part]).sum()))
+            first = self._count
+            intern.intern_hashed(other._room, part, out, self._room)
+            self._no_numbers(first)
         return out
 
     def _intern_words(self, values: NDArray[np.int64], what: Kind) -> Ids:
         out = np.empty(len(values), np.uint32)
         for i in range(0, len(values), BATCH):
             part = slice(i, i + BATCH)
-            self._reserve(len(values[part]), 0)
-            words = self._integers if what is Kind.INTEGER else self._doubles.view(np.int64)
+            self.reserve(len(values[part]), 0)
+            words = intern.INTEGERS if what is Kind.INTEGER else intern.DOUBLES
             first = self._count
-            self._count = int(intern.intern_words(values[part], int(what), out[part], self._store, words, first))
+            intern.intern_words(values[part], int(what), words, out[part], self._room)
             if what is Kind.INTEGER:
                 self._doubles[first : self._count] = self._integers[first : self._count]
             else:
@@ -219,35 +237,71 @@ class Dictionary:
         self._doubles[ids[inexact]] = [_double(value) for value in compress(values, inexact)]
         return ids
 
-    # Room.
+    # Room, also for kernels that add values by themselves.
 
-    @property
-    def _store(self) -> tuple[Any, ...]:
-        return (self._table, self._hashes, self._kinds, self._offsets, self._heap)
-
-    def _added(self, count: int) -> None:
-        """Texts up to `count` have been added: they are no numbers."""
-        self._integers[self._count : count] = 0
-        self._doubles[self._count : count] = np.nan
-        self._count = int(count)
-
-    def _reserve(self, ids: int, text: int) -> None:
-        """Room for so many more ids and so many more bytes of text."""
+    def reserve(self, ids: int, text: int) -> NDArray[np.int64]:
+        """Make room for so many more ids and so many more bytes of text; gives the room of `kernels.intern`."""
         need = self._count + ids
         if need > MOST_IDS:
             raise LimitReached("more than 4,294,967,294 distinct values: the local engine's ids have 32 bits")
         if need > len(self._kinds):
-            size = max(need, 2 * len(self._kinds))
-            for name in ("_kinds", "_integers", "_doubles", "_hashes"):
-                setattr(self, name, _grown(getattr(self, name), size))
-            self._offsets = _grown(self._offsets, size + 1)
-        need = int(self._offsets[self._count]) + text
-        if need > len(self._heap):
-            self._heap = _grown(self._heap, max(need, 2 * len(self._heap)))
-        if 2 * (self._count + ids) > len(self._table):
-            size = 1 << (4 * (self._count + ids) - 1).bit_length()
-            self._table = np.zeros(size, np.uint64)
-            intern.rehash(self._hashes, self._count, self._table)
+            self._grow(max(need, 2 * len(self._kinds)))
+        room = int(self._offsets[self._count]) + text
+        if room > len(self._heap):
+            self._heap = _grown(self._heap, max(room, 2 * len(self._heap)))
+        self._furnish()
+        if 2 * need > len(self._table):
+            self._table = np.zeros(1 << (4 * need - 1).bit_length(), np.uint64)
+            self._furnish()
+            intern.rehash(self._room)
+        return self._room
+
+    def settle(self, first: int) -> None:
+        """A kernel has added ids from `first` on, texts or integers: give them their numbers."""
+        whole = self._kinds[first : self._count] == Kind.INTEGER
+        self._integers[first : self._count][~whole] = 0
+        self._doubles[first : self._count] = np.where(whole, self._integers[first : self._count], np.nan)
+
+    @property
+    def _count(self) -> int:
+        return int(self._room[intern.COUNT])
+
+    @property
+    def _arrays(self) -> tuple[NDArray[Any], ...]:
+        return (
+            self._table,
+            self._hashes,
+            self._kinds,
+            self._offsets,
+            self._heap,
+            self._integers,
+            self._doubles,
+        )
+
+    def _no_numbers(self, first: int) -> None:
+        """Texts from id `first` on have been added."""
+        self._integers[first : self._count] = 0
+        self._doubles[first : self._count] = np.nan
+
+    def _grow(self, size: int) -> None:
+        for name in ("_kinds", "_integers", "_doubles", "_hashes"):
+            setattr(self, name, _grown(getattr(self, name), size))
+        self._offsets = _grown(self._offsets, size + 1)
+
+    def _furnish(self) -> None:
+        """Write where the arrays are into the room."""
+        fields = (
+            intern.TABLE,
+            intern.HASHES,
+            intern.KINDS,
+            intern.OFFSETS,
+            intern.HEAP,
+            intern.INTEGERS,
+            intern.DOUBLES,
+        )
+        for field, array in zip(fields, self._arrays, strict=True):
+            self._room[field] = array.__array_interface__["data"][0]
+        self._room[intern.MASK] = len(self._table) - 1
 
 
 def distinct_ids(ids: Ids, bound: int) -> tuple[Ids, NDArray[np.intp]]:

@@ -1,0 +1,131 @@
+"""Files by their names: which format, which compression, which predicate; and opening them with a bound.
+
+A name is `stem.format` or `stem.format.compression`, in any case: `edge.csv`, `edge.csv.gz`, `univ.nt.zst`.
+
+A compressed file of a few kilobytes can hold terabytes. What comes out of one may be at most RATIO times what went in,
+and ALLOWANCE bytes are always fine; beyond that the file is refused.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple, cast
+
+from deltalog.errors import DataError
+
+RATIO = 1000
+ALLOWANCE = 100 * 2**20
+COMPRESSIONS = (".gz", ".bz2", ".zst")
+FORMATS = {
+    ".nt": "ntriples",
+    ".nq": "ntriples",
+    ".ttl": "turtle",
+    ".rdf": "xml",
+    ".owl": "xml",
+    ".xml": "xml",
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".facts": "tsv",
+    ".parquet": "parquet",
+}
+
+
+class Name(NamedTuple):
+    """A file's name taken apart; `format` and `compression` are empty where there is none that we know."""
+
+    stem: str
+    format: str
+    compression: str
+
+
+def name_of(path: Path) -> Name:
+    """Take a file's name apart."""
+    stem, compression = path.name, ""
+    for suffix in COMPRESSIONS:
+        if stem.lower().endswith(suffix):
+            stem, compression = stem[: -len(suffix)], suffix
+    for suffix, format in FORMATS.items():
+        if stem.lower().endswith(suffix):
+            return Name(stem[: -len(suffix)], format, compression)
+    return Name(stem, "", compression)
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[BinaryIO]:
+    """The bytes of a file, decompressed. What goes wrong while they are read is a DataError."""
+    try:
+        with _open(path, name_of(path).compression) as stream:
+            yield stream
+    except FileNotFoundError:
+        raise DataError(f"{path}: there is no such file") from None
+    except (EOFError, zlib.error, gzip.BadGzipFile) as problem:
+        raise DataError(f"{path}: the compressed file is damaged or cut short ({problem})") from None
+    except OSError as problem:
+        raise DataError(f"{path}: cannot be read ({problem.strerror or problem})") from None
+
+
+def read_all(path: Path) -> bytes:
+    """All bytes of a file, decompressed."""
+    with opened(path) as stream:
+        return stream.read()
+
+
+def _open(path: Path, compression: str) -> BinaryIO:
+    if not compression:
+        return open(path, "rb", buffering=0)
+    bound = ALLOWANCE + RATIO * path.stat().st_size
+    raw: Any
+    match compression:
+        case ".gz":
+            raw = gzip.GzipFile(path, "rb")
+        case ".bz2":
+            raw = bz2.BZ2File(path, "rb")
+        case _:
+            raw = _zstd(path)
+    return cast(BinaryIO, io.BufferedReader(_Bounded(raw, bound, path), 2**20))
+
+
+def _zstd(path: Path) -> Any:
+    import zstandard
+
+    return zstandard.ZstdDecompressor(max_window_size=2**27).stream_reader(
+        open(path, "rb"), read_across_frames=True, closefd=True
+    )
+
+
+class _Bounded(io.RawIOBase):
+    """The bytes of a decompressor, up to a bound."""
+
+    def __init__(self, stream: Any, bound: int, path: Path) -> None:
+        self._stream, self._left, self._path = stream, bound, path
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        count = self._read(buffer)
+        self._left -= count
+        if self._left < 0:
+            raise DataError(
+                f"{self._path}: refused, because it grows more than {RATIO} times when decompressed; "
+                "decompress it first if you trust it"
+            )
+        return count
+
+    def _read(self, buffer: Any) -> int:
+        from zstandard import ZstdError
+
+        try:
+            return int(self._stream.readinto(buffer))
+        except ZstdError as problem:
+            raise DataError(f"{self._path}: the compressed file is damaged or cut short ({problem})") from None
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()

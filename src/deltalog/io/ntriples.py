@@ -1,0 +1,243 @@
+"""N-Triples and N-Quads, fast.
+
+The file goes by in blocks of whole lines. Each worker thread has a dictionary of its own and parses every n-th block
+with the kernel `parse`, which needs no lock and no Python; the main thread only reads (and decompresses) ahead of them.
+At the end the workers' dictionaries are merged into the caller's, ids are translated, and `group` collects the facts of
+each predicate. Nothing reaches the caller's dictionary before the whole file has been read without an error, and the
+same file always gives the same ids.
+
+More than the standard asks is accepted: relative IRIs, and objects that are bare numbers or true and false
+(`<road1> <volume> 25 .`). The graph of an N-Quads line is ignored: all quads go into one set of facts. Blank nodes keep
+their labels, so the same label in two files is the same node.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deltalog.dictionary import Dictionary
+from deltalog.errors import DataError
+from deltalog.io.facts import Column, Facts
+from deltalog.io.files import opened
+from deltalog.kernels import ntriples as kernels
+from deltalog.syntax.ast import Pred
+from deltalog.terms import RDF_TYPE, XSD, Value, lexical, literal
+
+BLOCK = 2 * 2**20
+PADDING = 16
+MOST_WORKERS = 8
+AHEAD = 2  # how many blocks a worker may have waiting
+
+EXPECTED = {
+    kernels.SUBJECT: "expected a subject: an IRI in <> or a blank node like _:b1",
+    kernels.PREDICATE: "expected a predicate: an IRI in <>",
+    kernels.OBJECT: "expected an object: an IRI in <>, a blank node like _:b1, a literal in double quotes, or a number",
+    kernels.IN_IRI: "expected the > that ends the IRI (spaces, quotes and < cannot stand in one)",
+    kernels.LABEL: "expected a blank node like _:b1",
+    kernels.QUOTE: 'expected the " that ends the literal (a line break in it is written \\n)',
+    kernels.ESCAPE: "expected an escape that exists: \\t \\b \\n \\r \\f \\\" \\' \\\\ \\uXXXX or \\UXXXXXXXX",
+    kernels.LANGUAGE_TAG: "expected a language after @, like en or de-at",
+    kernels.DATATYPE: "expected a datatype after ^^: an IRI in <>",
+    kernels.DOT: "expected the . that ends the statement",
+    kernels.END_OF_LINE: "expected the end of the line after the .",
+}
+
+
+def read_ntriples(path: Path, dictionary: Dictionary) -> Facts:
+    """The facts of an N-Triples or N-Quads file."""
+    with opened(path) as stream:
+        workers = _parse_all(_blocks(stream), path)
+    return _grouped(_merged(workers, dictionary), dictionary)
+
+
+class Block(NamedTuple):
+    """Whole lines: data[:end], and padding that the kernel may look at."""
+
+    data: NDArray[np.uint8]
+    end: int
+
+
+def _blocks(stream: BinaryIO) -> Iterator[Block]:
+    """Cut a stream into blocks at line ends."""
+    size, carry = BLOCK, np.empty(0, np.uint8)
+    while True:
+        data = np.empty(size + PADDING, np.uint8)
+        data[: len(carry)] = carry
+        filled = _fill(stream, data, len(carry), size)
+        if filled < size:
+            if filled > 0:
+                data[filled : filled + PADDING] = 0
+                data[filled] = kernels.NEWLINE
+                yield Block(data, filled + 1)
+            return
+        end = _last_line_end(data, len(carry), filled)
+        carry = data[end:filled].copy()
+        if end > 0:
+            data[end:] = 0
+            yield Block(data, end)
+        size = max(BLOCK, 2 * len(carry))
+
+
+def _fill(stream: BinaryIO, data: NDArray[np.uint8], start: int, end: int) -> int:
+    """Read until data[:end] is full or the stream is at its end; gives how far it got."""
+    view = data.data
+    while start < end:
+        count = stream.readinto(view[start:end])  # type: ignore[attr-defined]
+        if not count:
+            break
+        start += count
+    return start
+
+
+def _last_line_end(data: NDArray[np.uint8], start: int, end: int) -> int:
+    """The place after the last newline, looking back from the end in steps; 0 if there is none."""
+    step = 4096
+    while end > start:
+        found = np.flatnonzero(data[max(start, end - step) : end] == kernels.NEWLINE)
+        if len(found):
+            return max(start, end - step) + int(found[-1]) + 1
+        end, step = max(start, end - step), 2 * step
+    return 0
+
+
+class Worker:
+    """One thread's dictionary, and the rows (of its ids) of each block it has parsed."""
+
+    def __init__(self) -> None:
+        self.terms = Dictionary()
+        self.rows: list[NDArray[np.uint32]] = []
+
+    def parse(self, block: Block) -> Result:
+        """Parse a block; what is wrong with it, if anything, is in the result."""
+        bad = _not_utf8(block)
+        lines = int(np.count_nonzero(block.data[: block.end] == kernels.NEWLINE))
+        rows = np.empty((3, lines), np.uint32)
+        room = self.terms.reserve(3 * lines, block.end + PADDING)
+        first = len(self.terms)
+        n, error, at = kernels.parse(block.data, block.end, room, _XSD, rows)
+        self.terms.settle(first)
+        if bad is not None and (error == kernels.FINE or bad < at):
+            return Result(lines, "expected UTF-8 text", block, bad)
+        if error != kernels.FINE:
+            return Result(lines, EXPECTED[error], block, int(at))
+        self.rows.append(rows[:, :n])
+        return Result(lines)
+
+
+class Result(NamedTuple):
+    """How many lines a block has, and where and why one of them is wrong."""
+
+    lines: int
+    problem: str = ""
+    block: Block | None = None
+    at: int = 0
+
+
+_XSD = np.frombuffer(XSD.encode(), np.uint8)
+
+
+def _not_utf8(block: Block) -> int | None:
+    """Where a block is not UTF-8."""
+    if not kernels.beyond_ascii(block.data, block.end):
+        return None
+    try:
+        str(block.data.data[: block.end], "utf-8")
+    except UnicodeDecodeError as problem:
+        return problem.start
+    return None
+
+
+def _parse_all(blocks: Iterator[Block], path: Path) -> list[Worker]:
+    """Parse every block, each worker every n-th; the first error in the order of the file is raised."""
+    cores = min(MOST_WORKERS, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+    workers = [Worker() for _ in range(cores)]
+    threads = [ThreadPoolExecutor(1) for _ in workers]
+    try:
+        pending: list[Future[Result]] = []
+        line = 0
+        for i, block in enumerate(blocks):
+            pending.append(threads[i % cores].submit(workers[i % cores].parse, block))
+            if len(pending) > AHEAD * cores:
+                line += _checked(pending.pop(0).result(), line, path)
+        for future in pending:
+            line += _checked(future.result(), line, path)
+    finally:
+        for thread in threads:
+            thread.shutdown(cancel_futures=True)
+    return workers
+
+
+def _checked(result: Result, line: int, path: Path) -> int:
+    """The number of lines of a good result; DataError for a bad one."""
+    if result.block is None:
+        return result.lines
+    data = result.block.data[: result.block.end]
+    before = data[: result.at] == kernels.NEWLINE
+    begin = len(before) - int(np.argmax(before[::-1])) if before.any() else 0
+    line += int(np.count_nonzero(before)) + 1
+    text = bytes(data[begin : begin + 10_000]).split(b"\n", 1)[0].rstrip(b"\r")
+    shown, caret = _excerpt(text, result.at - begin)
+    raise DataError(f"{path}:{line}:{caret + 1}: {result.problem}\n  {shown}\n  {' ' * min(caret, len(shown))}^")
+
+
+def _excerpt(line: bytes, at: int, most: int = 200) -> tuple[str, int]:
+    """A line as text, cut around a place if it is long, and where the place is in it."""
+    start = max(0, at - most // 2) if at > most else 0
+    shown = line[start : start + most].decode("utf-8", "replace").replace("\t", " ")
+    return shown, len(line[start:at].decode("utf-8", "replace"))
+
+
+def _merged(workers: list[Worker], dictionary: Dictionary) -> NDArray[np.uint32]:
+    """All rows in the caller's ids."""
+    rows: list[list[NDArray[np.uint32]]] = []
+    for worker in workers:
+        ids = _translation(worker.terms, dictionary)
+        rows.append([ids[block] for block in worker.rows])
+    ordered = [rows[i % len(rows)][i // len(rows)] for i in range(sum(map(len, rows)))]
+    return np.concatenate([np.empty((3, 0), np.uint32), *ordered], axis=1)
+
+
+def _translation(terms: Dictionary, dictionary: Dictionary) -> NDArray[np.uint32]:
+    """For each id of a worker the caller's. Python sees only the literals whose datatype is of XML Schema."""
+    kinds = terms.kinds
+    typed, bare = kinds == kernels.RAW_TYPED, kinds == kernels.RAW_BARE
+    ids = dictionary.merge(terms, ~typed & ~bare)
+    for raw, value_of in ((typed, _typed), (bare, _bare)):
+        where = np.flatnonzero(raw)
+        ids[where] = dictionary.encode([value_of(text) for text in terms.strings(where)])
+    return ids
+
+
+def _typed(text: str) -> Value:
+    datatype, _, text = text.partition("\0")
+    return literal(text, datatype)
+
+
+def _bare(text: str) -> Value:
+    if text in ("true", "false"):
+        return text == "true"
+    return float(text) if set(text) & set(".eE") else literal(text, XSD + "integer")
+
+
+def _grouped(rows: NDArray[np.uint32], dictionary: Dictionary) -> Facts:
+    """The facts of each predicate; an rdf:type whose object is an IRI is a fact of the class."""
+    rdf_type = dictionary.find(RDF_TYPE) or 0
+    n = rows.shape[1]
+    groups = np.zeros((3, min(n, 2 * len(dictionary))), np.int64)
+    out = np.empty((2, n), np.uint32)
+    numbers = np.zeros((2, len(dictionary)), np.int32)
+    count = int(kernels.group(rows, dictionary.kinds, rdf_type, numbers, groups, out))
+    names, unary, ends = groups[0, :count], groups[1, :count].tolist(), groups[2, :count].tolist()
+    facts: Facts = {}
+    starts = [0, *ends[:-1]]
+    for name, is_class, start, end in zip(dictionary.decode(names), unary, starts, ends, strict=True):
+        columns: list[Column] = [out[0, start:end]] if is_class else [out[0, start:end], out[1, start:end]]
+        facts[Pred(lexical(name), len(columns))] = columns
+    return facts

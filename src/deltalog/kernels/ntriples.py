@@ -1,0 +1,568 @@
+"""N-Triples and N-Quads from bytes to ids, one pass, no Python object on the way.
+
+`parse` reads whole lines of a buffer and interns their terms in a room (see `deltalog.kernels.intern`), giving three
+columns of that room's ids. Long stretches are read eight bytes at a time: the first byte of a word that ends an IRI
+or a string, or may not stand in it, is found by the arithmetic of `zero_bytes`, and the hash of an IRI is computed in
+the same pass. A subject equal to that of the line before is recognised without either.
+
+The buffer must end with a newline, and eight readable bytes must follow that. Every scan stops at a newline, so no
+check for the end of the buffer is needed elsewhere. The room must have space for three ids a line, and for as much text
+as the lines have: what is kept of a term is never longer than its spelling. Escapes are undone right at the end of the
+heap, where the text has to be if it is new.
+
+Terms that only Python can make a value of are kept as texts of two kinds of their own, once for each distinct term:
+RAW_TYPED (`datatype NUL text`, an XML Schema datatype) and RAW_BARE (a number, or true or false, without quotes).
+
+`group` then brings the triples of each predicate together, and those of each class.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from deltalog.kernels.intern import (
+    COUNT,
+    HEAP,
+    INTEGERS,
+    OFFSETS,
+    finish,
+    get,
+    inlined,
+    inner,
+    kernel,
+    load8,
+    load64,
+    mix,
+    put,
+    put_hashed,
+    put_text,
+    put_word,
+    same_text,
+    seed,
+    store8,
+    trailing_zeros,
+)
+
+# Kinds of terms.Kind, and two of our own.
+BLANK, IRI, INTEGER, STRING, LANGUAGE, TYPED = map(np.int64, (1, 2, 4, 10, 11, 12))
+RAW_TYPED, RAW_BARE = map(np.int64, (100, 101))
+
+# Fields of the state of a parser: the rooms' addresses, what has just been read, and the subject before.
+ROOM, XSD, ID, ERROR, PLACE, BEFORE, BEFORE_LENGTH, BEFORE_ID = range(8)
+STATE = 8
+
+# What was expected where a line is wrong.
+FINE, SUBJECT, PREDICATE, OBJECT, IN_IRI, LABEL, QUOTE, ESCAPE, LANGUAGE_TAG, DATATYPE, DOT, END_OF_LINE = map(
+    np.int64, range(12)
+)
+
+TAB, NEWLINE, RETURN, SPACE, DOUBLE_QUOTE, HASH, SINGLE_QUOTE = 9, 10, 13, 32, 34, 35, 39
+PLUS, MINUS, POINT, ZERO, NINE, COLON, LESS, MORE, AT, BACKSLASH, CARET, UNDERSCORE = (
+    43, 45, 46, 48, 57, 58, 60, 62, 64, 92, 94, 95,
+)  # fmt: skip
+
+ONES = np.uint64(0x0101010101010101)
+HIGHS = np.uint64(0x8080808080808080)
+CONTROLS = np.uint64(0x2121212121212121)  # a byte less than 0x21 is a control character or the space
+BRACKETS, WITHOUT_BIT_1 = np.uint64(0x3C3C3C3C3C3C3C3C), np.uint64(0xFDFDFDFDFDFDFDFD)  # < is 0x3C and > is 0x3E
+QUOTES = np.uint64(0x2222222222222222)
+BACKSLASHES = np.uint64(0x5C5C5C5C5C5C5C5C)
+NEWLINES = np.uint64(0x0A0A0A0A0A0A0A0A)
+RETURNS = np.uint64(0x0D0D0D0D0D0D0D0D)
+INTEGER_NAME = np.uint64(int.from_bytes(b"integer>", "little"))
+STRING_NAME = np.uint64(int.from_bytes(b"string>\0", "little"))
+TRUE = np.uint64(int.from_bytes(b"true", "little"))
+FALSE = np.uint64(int.from_bytes(b"false", "little"))
+FOUR_BYTES, FIVE_BYTES = np.uint64(0xFFFFFFFF), np.uint64(0xFFFFFFFFFF)
+SEVEN_BYTES = np.uint64(0x00FFFFFFFFFFFFFF)
+XSD_LENGTH = 33  # of http://www.w3.org/2001/XMLSchema#
+
+
+@inlined
+def zero_bytes(word: Any) -> Any:
+    """Has the high bit of the first byte that is 0 set, and of none before it."""
+    return (word - ONES) & ~word & HIGHS
+
+
+@inlined
+def is_digit(byte: Any) -> Any:
+    return (byte >= ZERO) & (byte <= NINE)
+
+
+@inlined
+def is_letter(byte: Any) -> Any:
+    return ((byte | 32) >= 97) & ((byte | 32) <= 122)
+
+
+@inlined
+def is_sign(byte: Any) -> Any:
+    return (byte == PLUS) | (byte == MINUS)
+
+
+@inner
+def is_word(byte: Any) -> Any:
+    """Letters, digits, underscores, and every byte of a character outside ASCII."""
+    return is_letter(byte) or is_digit(byte) or byte == UNDERSCORE or byte >= 128
+
+
+@inner
+def fail(error: Any, place: Any, state: Any) -> Any:
+    put(state, ERROR, error)
+    put(state, PLACE, place)
+    return np.int64(0)
+
+
+@inner
+def skip_blanks(at: Any) -> Any:
+    while load8(at) == SPACE or load8(at) == TAB:
+        at += 1
+    return at
+
+
+@inner
+def scan_iri(at: Any) -> Any:
+    """The first byte from `at` that is > or may not stand in an IRI, and the hash of the IRI up to there."""
+    h = seed(IRI)
+    start = at
+    while True:
+        w = load64(at)
+        stops = ((w - CONTROLS) & ~w & HIGHS) | zero_bytes((w & WITHOUT_BIT_1) ^ BRACKETS)
+        stops |= zero_bytes(w ^ QUOTES) | zero_bytes(w ^ BACKSLASHES)
+        if stops:
+            break
+        h = mix(h, w)
+        at += 8
+    bits = trailing_zeros(stops) & 56
+    if bits:
+        h = mix(h, w & ((np.uint64(1) << np.uint64(bits)) - np.uint64(1)))
+    at += bits >> 3
+    return at, finish(h, at - start)
+
+
+@inner
+def iri_end(at: Any) -> Any:
+    """The first byte that is > or may not stand in an IRI, not even in an escape."""
+    end, _ = scan_iri(at)
+    while load8(end) == BACKSLASH:
+        end, _ = scan_iri(end + 1)
+    return end
+
+
+@inner
+def scan_string(at: Any) -> Any:
+    """The first byte from `at` that is a double quote, a backslash or the end of the line."""
+    while True:
+        w = load64(at)
+        stops = zero_bytes(w ^ QUOTES) | zero_bytes(w ^ BACKSLASHES)
+        stops |= zero_bytes(w ^ NEWLINES) | zero_bytes(w ^ RETURNS)
+        if stops:
+            return at + (trailing_zeros(stops) >> 3)
+        at += 8
+
+
+@inner
+def hexadecimal(at: Any, digits: Any) -> Any:
+    """The character whose code is written in so many hexadecimal digits; -1 if there is none."""
+    code = np.int64(0)
+    for i in range(digits):
+        byte = load8(at + i)
+        letter = byte | 32
+        if is_digit(byte):
+            code = code * 16 + byte - ZERO
+        elif 97 <= letter <= 102:
+            code = code * 16 + letter - 87
+        else:
+            return np.int64(-1)
+    return np.int64(-1) if code > 0x10FFFF or 0xD800 <= code < 0xE000 else code
+
+
+@inner
+def put_character(code: Any, to: Any) -> Any:
+    """Write a character as UTF-8; gives the address after it."""
+    if code < 0x80:
+        store8(to, code)
+        return to + 1
+    length = 2 if code < 0x800 else (3 if code < 0x10000 else 4)
+    for i in range(length - 1, 0, -1):
+        store8(to + i, 0x80 | (code & 0x3F))
+        code >>= 6
+    store8(to, code | ((0xF00 >> length) & 0xFF))
+    return to + length
+
+
+@inner
+def escaped_letter(byte: Any) -> Any:
+    """The character that \\n and its like stand for; 0 for none."""
+    if byte == 110:
+        return NEWLINE
+    if byte == 116:
+        return TAB
+    if byte == 114:
+        return RETURN
+    if byte == 98:
+        return 8
+    if byte == 102:
+        return 12
+    return byte if (byte == DOUBLE_QUOTE) | (byte == SINGLE_QUOTE) | (byte == BACKSLASH) else 0
+
+
+@inner
+def unescape(at: Any, end: Any, to: Any, state: Any) -> Any:
+    """Copy a text with its escapes undone; gives the address after the copy, 0 for a bad escape."""
+    while at < end:
+        byte = load8(at)
+        if byte != BACKSLASH:
+            store8(to, byte)
+            to += 1
+            at += 1
+            continue
+        byte = load8(at + 1)
+        digits = 4 if byte == 117 else (8 if byte == 85 else 0)
+        code = hexadecimal(at + 2, digits) if digits else escaped_letter(byte)
+        if code < 0 or (code == 0 and digits == 0):
+            return fail(ESCAPE, at, state)
+        to = put_character(code, to)
+        at += 2 + digits
+    return to
+
+
+@inner
+def heap_end(state: Any) -> Any:
+    """The address where the next new text will lie."""
+    room = get(state, ROOM)
+    return get(room, HEAP) + get(get(room, OFFSETS), get(room, COUNT))
+
+
+@inner
+def keep(at: Any, end: Any, kind: Any, state: Any) -> Any:
+    """The term just read has this text."""
+    put(state, ID, put_text(at, end - at, kind, get(state, ROOM)))
+
+
+@inner
+def keep_unescaped(at: Any, end: Any, kind: Any, state: Any) -> Any:
+    """The term just read has this text, with escapes. Gives 0 for a bad one."""
+    target = heap_end(state)
+    after = unescape(at, end, target, state)
+    if after:
+        keep(target, after, kind, state)
+    return after
+
+
+@inner
+def iri(at: Any, state: Any) -> Any:
+    """The IRI after a <."""
+    end, h = scan_iri(at)
+    if load8(end) == MORE:
+        put(state, ID, put_hashed(at, end - at, IRI, h, get(state, ROOM)))
+        return end + 1
+    end = iri_end(end)
+    if load8(end) != MORE:
+        return fail(IN_IRI, end, state)
+    return end + 1 if keep_unescaped(at, end, IRI, state) else np.int64(0)
+
+
+@inner
+def label_end(at: Any) -> Any:
+    """The end of a blank node's label; a point is part of it, but not its last character."""
+    while is_word(load8(at)) or load8(at) == MINUS or load8(at) == POINT or load8(at) == COLON:
+        at += 1
+    while load8(at - 1) == POINT:
+        at -= 1
+    return at
+
+
+@inner
+def blank(at: Any, state: Any) -> Any:
+    """The blank node _:label."""
+    if load8(at + 1) != COLON or not is_word(load8(at + 2)):
+        return fail(LABEL, at, state)
+    end = label_end(at + 2)
+    keep(at + 2, end, BLANK, state)
+    return end
+
+
+@inner
+def keep_integer(at: Any, end: Any, state: Any) -> Any:
+    """The term just read is the integer written in at most 18 digits; False if it is none."""
+    start = at + 1 if is_sign(load8(at)) else at
+    if end - start < 1 or end - start > 18:
+        return False
+    number = np.int64(0)
+    for i in range(start, end):
+        byte = load8(i)
+        if not is_digit(byte):
+            return False
+        number = number * 10 + byte - ZERO
+    room = get(state, ROOM)
+    if load8(at) == MINUS:
+        number = -number
+    put(state, ID, put_word(number, INTEGER, get(room, INTEGERS), room))
+    return True
+
+
+@inner
+def digits_end(at: Any) -> Any:
+    while is_digit(load8(at)):
+        at += 1
+    return at
+
+
+@inner
+def number_end(at: Any) -> Any:
+    """The address after a number of the form 1, -1.5 or 2e10; `at` itself if there is none."""
+    start = at + 1 if is_sign(load8(at)) else at
+    end = digits_end(start)
+    if end == start:
+        return at
+    if load8(end) == POINT and is_digit(load8(end + 1)):
+        end = digits_end(end + 1)
+    if load8(end) | 32 == 101:
+        exponent = end + 2 if is_sign(load8(end + 1)) else end + 1
+        if is_digit(load8(exponent)):
+            end = digits_end(exponent)
+    return end
+
+
+@inner
+def bare(at: Any, state: Any) -> Any:
+    """A number, or true or false, without quotes: no N-Triples, but people write it."""
+    end = number_end(at)
+    if load64(at) & FOUR_BYTES == TRUE:
+        end = at + 4
+    elif load64(at) & FIVE_BYTES == FALSE:
+        end = at + 5
+    if end == at or is_word(load8(end)):
+        return fail(OBJECT, at, state)
+    if not keep_integer(at, end, state):
+        keep(at, end, RAW_BARE, state)
+    return end
+
+
+@inner
+def with_language(start: Any, quote: Any, state: Any) -> Any:
+    """The literal from `start` to `quote` whose language comes after the @ behind the quote."""
+    tag = quote + 2
+    end = tag
+    target = heap_end(state)
+    while is_letter(load8(end)) or is_digit(load8(end)) or load8(end) == MINUS:
+        byte = load8(end)
+        store8(target + (end - tag), byte | 32 if is_letter(byte) else byte)
+        end += 1
+    if end == tag:
+        return fail(LANGUAGE_TAG, tag, state)
+    store8(target + (end - tag), 0)
+    after = unescape(start, quote, target + (end - tag) + 1, state)
+    if after == 0:
+        return after
+    keep(target, after, LANGUAGE, state)
+    return end
+
+
+@inner
+def with_datatype(start: Any, quote: Any, kind: Any, end: Any, state: Any) -> Any:
+    """The literal from `start` to `quote` whose datatype is between `quote` + 4 and `end`."""
+    target = heap_end(state)
+    after = unescape(quote + 4, end, target, state)
+    if after == 0:
+        return after
+    store8(after, 0)
+    after = unescape(start, quote, after + 1, state)
+    if after == 0:
+        return after
+    keep(target, after, kind, state)
+    return end + 1
+
+
+@inner
+def string(start: Any, quote: Any, escaped: Any, state: Any) -> Any:
+    """The string from `start` to `quote`. Gives 0 for a bad escape."""
+    if escaped:
+        return keep_unescaped(start, quote, STRING, state)
+    keep(start, quote, STRING, state)
+    return quote
+
+
+@inner
+def typed(start: Any, quote: Any, escaped: Any, state: Any) -> Any:
+    """The literal from `start` to `quote` whose datatype comes after the ^^ behind the quote."""
+    name = quote + 4
+    if load8(name - 2) != CARET or load8(name - 1) != LESS:
+        return fail(DATATYPE, quote + 1, state)
+    end = iri_end(name)
+    if load8(end) != MORE:
+        return fail(IN_IRI, end, state)
+    local = name + XSD_LENGTH
+    if end <= local or not same_text(name, get(state, XSD), XSD_LENGTH):
+        return with_datatype(start, quote, TYPED, end, state)
+    if end - local == 7 and load64(local) == INTEGER_NAME and keep_integer(start, quote, state):
+        return end + 1
+    if end - local == 6 and load64(local) & SEVEN_BYTES == STRING_NAME:
+        return end + 1 if string(start, quote, escaped, state) else np.int64(0)
+    return with_datatype(start, quote, RAW_TYPED, end, state)
+
+
+@inner
+def literal(at: Any, state: Any) -> Any:
+    """The literal after an opening quote."""
+    quote = scan_string(at)
+    escaped = load8(quote) == BACKSLASH
+    while load8(quote) == BACKSLASH and load8(quote + 1) != NEWLINE and load8(quote + 1) != RETURN:
+        quote = scan_string(quote + 2)
+    if load8(quote) != DOUBLE_QUOTE:
+        return fail(QUOTE, quote, state)
+    if load8(quote + 1) == AT:
+        return with_language(at, quote, state)
+    if load8(quote + 1) == CARET:
+        return typed(at, quote, escaped, state)
+    return quote + 1 if string(at, quote, escaped, state) else np.int64(0)
+
+
+@inner
+def subject(at: Any, state: Any) -> Any:
+    """An IRI or a blank node; often the one before again."""
+    length = get(state, BEFORE_LENGTH)
+    if load8(at) == LESS and load8(at + length) == MORE and same_text(at, get(state, BEFORE), length):
+        put(state, ID, get(state, BEFORE_ID))
+        return at + length + 1
+    if load8(at) == UNDERSCORE:
+        return blank(at, state)
+    if load8(at) != LESS:
+        return fail(SUBJECT, at, state)
+    end = iri(at + 1, state)
+    if end:
+        put(state, BEFORE, at)
+        put(state, BEFORE_LENGTH, end - at - 1)
+        put(state, BEFORE_ID, get(state, ID))
+    return end
+
+
+@inner
+def object(at: Any, state: Any) -> Any:
+    """Any term, by its first character."""
+    byte = load8(at)
+    if byte == LESS:
+        return iri(at + 1, state)
+    if byte == DOUBLE_QUOTE:
+        return literal(at + 1, state)
+    return blank(at, state) if byte == UNDERSCORE else bare(at, state)
+
+
+@inner
+def skip_line(at: Any) -> Any:
+    while load8(at) != NEWLINE:
+        at += 1
+    return at
+
+
+@inner
+def skip_graph(at: Any, state: Any) -> Any:
+    """The graph of an N-Quads line is read and left out."""
+    if load8(at) == LESS:
+        end = iri_end(at + 1)
+        return end + 1 if load8(end) == MORE else fail(IN_IRI, end, state)
+    if load8(at) == UNDERSCORE:
+        return label_end(at + 2) if load8(at + 1) == COLON and is_word(load8(at + 2)) else fail(LABEL, at, state)
+    return at
+
+
+@inner
+def statement_end(at: Any, state: Any) -> Any:
+    """From behind the object to the end of the line."""
+    at = skip_graph(skip_blanks(at), state)
+    if at == 0:
+        return at
+    at = skip_blanks(at)
+    if load8(at) != POINT:
+        return fail(DOT, at, state)
+    at = skip_blanks(at + 1)
+    if load8(at) == HASH:
+        at = skip_line(at)
+    return at if load8(at) == NEWLINE or load8(at) == RETURN else fail(END_OF_LINE, at, state)
+
+
+@inner
+def statement(at: Any, state: Any, rows: Any, n: Any) -> Any:
+    """One statement, into the n-th of the rows."""
+    at = subject(at, state)
+    if at == 0:
+        return at
+    rows[0, n] = get(state, ID)
+    at = skip_blanks(at)
+    if load8(at) != LESS:
+        return fail(PREDICATE, at, state)
+    at = iri(at + 1, state)
+    if at == 0:
+        return at
+    rows[1, n] = get(state, ID)
+    at = object(skip_blanks(at), state)
+    if at == 0:
+        return at
+    rows[2, n] = get(state, ID)
+    return statement_end(at, state)
+
+
+@kernel
+def parse(data: Any, end: int, room: Any, xsd: Any, rows: Any) -> Any:
+    """Parse data[:end] into the three columns of `rows`. Gives the number of rows, and an error and its place."""
+    state_array = np.zeros(STATE, np.int64)
+    base, state = np.int64(data.ctypes.data), np.int64(state_array.ctypes.data)
+    put(state, ROOM, np.int64(room.ctypes.data))
+    put(state, XSD, np.int64(xsd.ctypes.data))
+    at, stop, n = base, base + end, np.int64(0)
+    while at < stop:
+        at = skip_blanks(at)
+        byte = load8(at)
+        if (byte == NEWLINE) | (byte == RETURN):
+            at += 1
+        elif byte == HASH:
+            at = skip_line(at)
+        else:
+            at = statement(at, state, rows, n)
+            if at == 0:
+                return n, state_array[ERROR], state_array[PLACE] - base
+            n += 1
+    return n, state_array[ERROR], 0
+
+
+@kernel
+def beyond_ascii(data: Any, end: int) -> bool:
+    """Whether a byte of data[:end] is not ASCII."""
+    every = np.uint8(0)
+    for i in range(end):
+        every |= data[i]
+    return bool(every >= 128)
+
+
+@kernel
+def group(rows: Any, kinds: Any, rdf_type: int, numbers: Any, groups: Any, out: Any) -> Any:
+    """Bring together the subjects and objects of each predicate, and the members of each class.
+
+    numbers[0, id] and numbers[1, id] are work space, all 0. groups[:, g] = (predicate or class, 1 if it is a class,
+    where it ends in out); gives the number of groups. out[:, start:end] are the subjects and objects of a group.
+    """
+    count = 0
+    for i in range(rows.shape[1]):
+        unary = rows[1, i] == rdf_type and kinds[rows[2, i]] == IRI
+        name = rows[2, i] if unary else rows[1, i]
+        g = numbers[1 if unary else 0, name]
+        if g == 0:
+            count += 1
+            g = count
+            numbers[1 if unary else 0, name] = g
+            groups[0, g - 1], groups[1, g - 1] = name, 1 if unary else 0
+        groups[2, g - 1] += 1
+    end = 0
+    for g in range(count):
+        size = groups[2, g]
+        groups[2, g] = end
+        end += size
+    for i in range(rows.shape[1]):
+        unary = rows[1, i] == rdf_type and kinds[rows[2, i]] == IRI
+        g = numbers[1, rows[2, i]] - 1 if unary else numbers[0, rows[1, i]] - 1
+        to = groups[2, g]
+        out[0, to], out[1, to] = rows[0, i], rows[2, i]
+        groups[2, g] += 1
+    return count
