@@ -25,12 +25,14 @@ from deltalog.facts import Facts
 from deltalog.limits import Limits, parse_memory, peak_memory
 from deltalog.plan.ir import Part
 from deltalog.program import Program, analyse
-from deltalog.syntax.ast import TRIPLE, Atom, Constant, Pred, Rule
-from deltalog.terms import RDF_TYPE
+from deltalog.syntax.ast import TRIPLE, Constant, Pred, Rule
+from deltalog.terms import RDF_TYPE, Value
 
 if TYPE_CHECKING:
-    from deltalog.backends.local.table import Table
+    from deltalog.backends.base import Backend
     from deltalog.engine.seminaive import Relations
+
+Table = Any  # the backend's own handle
 
 ENGINES = ("local", "naive")
 INTERNAL = (Pred(TRIPLE, 3), Pred(RDF_TYPE, 2))
@@ -60,13 +62,11 @@ class KnowledgeBase:
             raise _unknown_engine(engine)
         rules = [rule for source in _sources(program) for rule in parse_source(source)]
         self._mentioned = analyse(rules).preds  # a wrong program is refused at once
-        from deltalog.backends.local import LocalBackend
-
         self.engine = engine
         self.report = Report(engine=engine)
         self._limits = Limits(timeout, max_facts, parse_memory(memory) if isinstance(memory, str) else memory)
         self._observe = observe or (lambda _: None)
-        self._backend = LocalBackend(threads=threads)
+        self._backend = _backend(engine, threads)
         self._backend.check = self._limits.check
         self._rules = tuple(rule for rule in rules if not rule.is_fact)
         self._explicit: dict[Pred, Table] = {}
@@ -77,42 +77,30 @@ class KnowledgeBase:
 
     def add(self, predicate: str, data: Any) -> None:
         """Adds facts of a predicate: rows (tuples), or an Arrow, pandas, polars or Spark table."""
-        from deltalog.io.frames import encode_rows
-
         started = time.perf_counter()
-        columns = encode_rows(data, self._backend.dictionary, predicate)
-        self._add_columns({Pred(_split_name(predicate)[0], len(columns.columns)): columns.columns}, columns.size)
+        arity, table = self._backend.encode(data, predicate)
+        self._add({Pred(_split_name(predicate)[0], arity): table})
         self._spent("load", started)
 
     def load(self, *paths: str | PathLike[str]) -> None:
         """Adds the facts of files and folders: N-Triples, N-Quads, Turtle, RDF/XML, CSV, TSV, .facts, Parquet."""
-        from deltalog.io.read import read
-
         started = time.perf_counter()
-        for pred, columns in read(paths, self._backend.dictionary).items():
-            self._add_columns({pred: columns}, 1)
+        self._add(self._backend.read([Path(path) for path in paths]))
         self._spent("load", started)
 
-    def _add_columns(self, facts: Mapping[Pred, Any], rows: int) -> None:
-        for pred, columns in facts.items():
-            if rows == 0:
-                continue
-            table = self._backend.load(columns, pred.arity)
+    def _add(self, facts: Mapping[Pred, Table]) -> None:
+        for pred, table in facts.items():
             present = self._explicit.get(pred)
             if present is not None:
-                table = present.merge(table.minus(present))
+                table = self._backend.merge(present, self._backend.minus(table, present))
             self._explicit[pred] = table
         self._derived = None
 
     def _add_program_facts(self, facts: Iterable[Rule]) -> None:
-        rows: dict[Pred, list[Atom]] = {}
-        for rule in facts:
-            for head in rule.heads:
-                rows.setdefault(head.pred, []).append(head)
-        encode = self._backend.dictionary.encode
-        for pred, atoms in rows.items():
-            values = [[t.value for t in atom.terms if isinstance(t, Constant)] for atom in atoms]
-            self._add_columns({pred: [encode(column) for column in zip(*values, strict=True)]}, len(atoms))
+        rows: dict[Pred, list[tuple[Value, ...]]] = {}
+        for head in (head for rule in facts for head in rule.heads):
+            rows.setdefault(head.pred, []).append(tuple(t.value for t in head.terms if isinstance(t, Constant)))
+        self._add({pred: self._backend.encode(values, pred.name)[1] for pred, values in rows.items()})
 
     # The fixpoint.
 
@@ -123,6 +111,8 @@ class KnowledgeBase:
             return self.report
         report = Report(engine=self.engine, seconds={**self.report.seconds, "plan": 0.0, "evaluate": 0.0})
         started = time.perf_counter()
+        from deltalog.engine.triples import distribute
+
         program = self.program
         analysed = time.perf_counter() - started
         relations = self._start()
@@ -133,7 +123,7 @@ class KnowledgeBase:
             if not partial:
                 raise LimitReached(f"{limit}, and the answer is not complete") from None
             planning, report.complete, report.why_incomplete = 0.0, False, str(limit)
-        self._distribute(program, relations)
+        distribute(relations)
         report.seconds["plan"] = analysed + planning
         report.seconds["evaluate"] = time.perf_counter() - started - report.seconds["plan"]
         self._derived = relations
@@ -175,16 +165,9 @@ class KnowledgeBase:
         from deltalog.engine.naive import materialise
 
         explicit = {pred: list(self._view(pred, table)) for pred, table in self._explicit.items()}
-        encode = self._backend.dictionary.encode
         for pred, rows in materialise(program, explicit, self._limits.max_facts).items():
-            columns = [encode([constant.value for constant in column]) for column in zip(*rows, strict=True)]
-            relations.set(pred, self._backend.load(columns, pred.arity))
-
-    def _distribute(self, program: Program, relations: Relations[Table]) -> None:
-        """Gives triples that were derived with a variable predicate or class to the predicates they belong to."""
-        from deltalog.engine.triples import distribute
-
-        distribute(program, relations, self._backend.dictionary, self._backend)
+            values = [tuple(constant.value for constant in row) for row in rows]
+            relations.set(pred, self._backend.encode(values, pred.name)[1])
 
     def _count(self, report: Report) -> None:
         report.per_predicate = {name: self.count(name) for name in self.predicates}
@@ -199,7 +182,7 @@ class KnowledgeBase:
     @property
     def explicit_facts(self) -> int:
         """How many facts were given."""
-        return sum(table.size for table in self._explicit.values())
+        return sum(self._backend.size(table) for table in self._explicit.values())
 
     @property
     def rules(self) -> tuple[Rule, ...]:
@@ -222,7 +205,7 @@ class KnowledgeBase:
     def count(self, predicate: str) -> int:
         """How many facts a predicate has."""
         self.materialise()
-        return self._table(self._find(predicate)).size
+        return self._backend.size(self._table(self._find(predicate)))
 
     def query(self, goal: str) -> Facts[Table]:
         """The answers of a goal such as `path(a, ?x)`, or several separated by commas: one row per binding of its
@@ -238,14 +221,11 @@ class KnowledgeBase:
         self, folder: str | PathLike[str], format: str = "csv", *, only: Iterable[str] = (), derived: bool = False
     ) -> None:
         """Writes facts to a folder that is new or empty: one file per predicate (csv, tsv, parquet) or facts.nt."""
-        from deltalog.io.write import write
-
         started = time.perf_counter()
-        names = list(only) or self.predicates
         view = self.derived if derived else self.facts
-        chosen = {self._find(name): view(name) for name in names}
-        facts = {pred: self._backend.rows(rows.table) for pred, rows in chosen.items() if len(rows)}
-        write(Path(folder), facts, self._backend.dictionary, format)
+        chosen = {self._find(name): view(name) for name in list(only) or self.predicates}
+        facts = {pred: rows.table for pred, rows in chosen.items() if len(rows)}
+        self._backend.write(Path(folder), facts, format)
         self._spent("write", started)
 
     def derived(self, predicate: str) -> Facts[Table]:
@@ -254,7 +234,7 @@ class KnowledgeBase:
         pred = self._find(predicate)
         explicit = self._explicit.get(pred)
         table = self._table(pred)
-        return self._view(pred, table if explicit is None else table.minus(explicit))
+        return self._view(pred, table if explicit is None else self._backend.minus(table, explicit))
 
     def _view(self, pred: Pred, table: Table) -> Facts[Table]:
         return Facts([f"_{i}" for i in range(pred.arity)], table, self._backend)
@@ -268,7 +248,7 @@ class KnowledgeBase:
         mentioned = self._mentioned | set(self._explicit)
         if self._derived is not None:
             mentioned |= {pred for pred, _ in self._derived.parts}
-        own = {pred for pred in INTERNAL if self._derived is not None and self._table(pred).size}
+        own = {pred for pred in INTERNAL if self._derived is not None and self._backend.size(self._table(pred))}
         return mentioned - set(INTERNAL) | own
 
     def _find(self, predicate: str) -> Pred:
@@ -284,6 +264,13 @@ class KnowledgeBase:
 
     def _spent(self, phase: str, started: float) -> None:
         self.report.seconds[phase] += time.perf_counter() - started
+
+
+def _backend(engine: str, threads: int | None) -> Backend[Table]:
+    """The backend of an engine; the naive engine keeps its facts in the local one."""
+    from deltalog.backends.local import LocalBackend
+
+    return LocalBackend(threads=threads)
 
 
 def parse_source(source: str | Path) -> list[Rule]:

@@ -9,7 +9,8 @@ DELTA and ALL of a relation are simply three handles.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from deltalog.plan.ir import Part, Plan
@@ -24,6 +25,38 @@ class Backend(Protocol[T]):
     """An engine: T is its own handle of a set of rows of ids."""
 
     name: str
+    check: Callable[[], None]  # is called now and then during long work; raises when a limit is hit
+
+    @property
+    def failures(self) -> int:
+        """How many rows have been dropped so far because an expression failed."""
+        ...
+
+    # Facts in and out.
+
+    def read(self, paths: Sequence[Path]) -> dict[Pred, T]:
+        """The facts of files and folders."""
+        ...
+
+    def encode(self, data: Any, predicate: str) -> tuple[int, T]:
+        """Rows, or an Arrow, pandas, polars or Spark table, as a table; and its arity."""
+        ...
+
+    def write(self, folder: Path, facts: Mapping[Pred, T], format: str) -> None:
+        """Writes facts to a folder, all or nothing."""
+        ...
+
+    def to_arrow(self, table: T, columns: Sequence[str]) -> Any:
+        """The table's values as an Arrow table with these column names."""
+        ...
+
+    def values(self, ids: Any) -> list[Value]:
+        """The values behind a column of ids."""
+        ...
+
+    def contains(self, table: T, row: Sequence[Value]) -> bool: ...
+
+    # Sets of rows of ids.
 
     def load(self, columns: Sequence[Any], arity: int) -> T:
         """A table of the distinct rows of these columns of ids (for arity 0: a table with the one empty row)."""
@@ -57,14 +90,4 @@ class Backend(Protocol[T]):
 
     def drop(self, table: T) -> None:
         """Free what the handle holds; nobody reads it any more."""
-        ...
-
-    def values(self, ids: Any) -> list[Value]:
-        """The values behind a column of ids."""
-        ...
-
-    def contains(self, table: T, row: Sequence[Value]) -> bool: ...
-
-    def to_arrow(self, table: T, columns: Sequence[str]) -> Any:
-        """The table's values as an Arrow table with these column names."""
         ...

@@ -7,47 +7,43 @@ belongs to, so that a user reads every fact in one place: under its own predicat
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TypeVar
 
-import numpy as np
-
-from deltalog.backends.base import Backend
-from deltalog.dictionary import Dictionary
 from deltalog.engine.seminaive import Relations
-from deltalog.program import Program
-from deltalog.syntax.ast import TRIPLE, Pred
+from deltalog.plan import ir
+from deltalog.plan.ir import Part
+from deltalog.plan.rules import new_facts, project
+from deltalog.syntax.ast import TRIPLE, Atom, Constant, Pred, Variable
 from deltalog.terms import IRI, RDF_TYPE, Value, lexical
 
+T = TypeVar("T")
 TRIPLES, TYPES = Pred(TRIPLE, 3), Pred(RDF_TYPE, 2)
+X, P, Y = Variable("x"), Variable("p"), Variable("y")
 
 
-def distribute(program: Program, relations: Relations[Any], dictionary: Dictionary, backend: Backend[Any]) -> None:
-    """Moves the facts of TRIPLE and of rdf:type with a known class to their own predicates."""
-    if backend.size(relations.get(TRIPLES)):
-        subjects, predicates, objects = backend.rows(relations.get(TRIPLES))
-        for value, rows in _groups(predicates, dictionary):
-            _add(relations, backend, Pred(lexical(value), 2), [subjects[rows], objects[rows]])
-        relations.parts.pop(next(key for key in relations.parts if key[0] == TRIPLES))
-    if TYPES in {pred for pred, _ in relations.parts} and backend.size(relations.get(TYPES)):
-        subjects, classes = backend.rows(relations.get(TYPES))
-        kept = np.zeros(len(subjects), np.bool_)
-        for value, rows in _groups(classes, dictionary):
+def distribute(relations: Relations[T]) -> None:
+    """Moves the facts of TRIPLE, and of rdf:type with a class that is an IRI, to their own predicates."""
+    if relations.size(TRIPLES):
+        for value in _values(relations, Atom(TRIPLE, (X, P, Y))):
+            # p(x, y) <- [x, p, y]
+            _add(relations, Atom(lexical(value), (X, Y)), Atom(TRIPLE, (X, Constant(value), Y)))
+        relations.set(TRIPLES, relations.backend.empty(3))
+    if relations.size(TYPES):
+        for value in _values(relations, Atom(RDF_TYPE, (X, P))):
             if isinstance(value, IRI):
-                _add(relations, backend, Pred(lexical(value), 1), [subjects[rows]])
-            else:
-                kept[rows] = True
-        relations.set(TYPES, backend.load([subjects[kept], classes[kept]], 2))
+                # c(x) <- rdf:type(x, c)
+                moved = _add(relations, Atom(lexical(value), (X,)), Atom(RDF_TYPE, (X, Constant(value))))
+                relations.set(TYPES, relations.backend.minus(relations.get(TYPES), moved))
 
 
-def _groups(column: Any, dictionary: Dictionary) -> Iterator[tuple[Value, Any]]:
-    """Each distinct value of a column of ids, and the numbers of its rows."""
-    order = np.argsort(column, kind="stable")
-    distinct, starts = np.unique(column[order], return_index=True)
-    for value, rows in zip(dictionary.decode(distinct), np.split(order, starts[1:]), strict=True):
-        yield value, rows
+def _values(relations: Relations[T], atom: Atom) -> list[Value]:
+    """The distinct values of ?p in an atom."""
+    plan = ir.Distinct(ir.Project(ir.Scan(atom), ((P, P),)))
+    return relations.backend.values(relations.backend.rows(relations.backend.run(plan, relations.parts))[0])
 
 
-def _add(relations: Relations[Any], backend: Backend[Any], pred: Pred, columns: Sequence[Any]) -> None:
-    table = backend.load(columns, pred.arity)
-    relations.add(pred, backend.minus(table, relations.get(pred)))
+def _add(relations: Relations[T], head: Atom, body: Atom) -> T:
+    """Derives a head from one atom; gives the facts of the atom."""
+    backend = relations.backend
+    relations.add(head.pred, backend.pin(backend.run(new_facts(head.pred, (project(head, ir.Scan(body)),)), relations.parts)))
+    return backend.run(ir.Distinct(project(body, ir.Scan(body, Part.ALL))), relations.parts)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from deltalog.backends.local.table import Ids, Table, pack, sort_distinct
 from deltalog.backends.local.vector import Vectors
 from deltalog.dictionary import Dictionary
 from deltalog.plan.ir import Plan, columns
+from deltalog.syntax.ast import Pred
 from deltalog.terms import Value
 
 
@@ -37,6 +39,22 @@ class LocalBackend:
     def failures(self) -> int:
         """How many rows have been dropped so far because an expression failed."""
         return self._vectors.failures
+
+    def read(self, paths: Sequence[Path]) -> dict[Pred, Table]:
+        from deltalog.io.read import read
+
+        return {pred: self.load(columns, pred.arity) for pred, columns in read(paths, self.dictionary).items()}
+
+    def encode(self, data: Any, predicate: str) -> tuple[int, Table]:
+        from deltalog.io.frames import encode_rows
+
+        arity, columns, size = encode_rows(data, self.dictionary, predicate)
+        return arity, self.load(columns, arity) if size else self.empty(arity)
+
+    def write(self, folder: Path, facts: Mapping[Pred, Table], format: str) -> None:
+        from deltalog.io.write import write
+
+        write(folder, {pred: table.columns() for pred, table in facts.items()}, self.dictionary, format)
 
     def load(self, columns: Sequence[Any], arity: int) -> Table:
         if arity == 0:
