@@ -1,0 +1,101 @@
+"""The SparkSession: the user's if there is one, else ours.
+
+Ours runs on `local[*]` unless a master is given: Arrow on, no web page, errors only in the log, as many shuffle
+partitions as cores where that is known, and Python workers of the interpreter that runs us.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+from deltalog.errors import EngineError
+
+NO_JAVA = (
+    "the Spark engine needs Java 17 or newer and there is none here: install a JDK (such as openjdk-17-jre-headless) "
+    "or set JAVA_HOME; --engine local (engine='local') needs no Java"
+)
+
+
+def session(master: str | None = None) -> Any:
+    """The active session of this process, or a new one."""
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError:
+        raise EngineError("the Spark engine needs the package pyspark: pip install pyspark") from None
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        return active
+    return _new(SparkSession.builder, master)
+
+
+def _new(builder: Any, master: str | None) -> Any:
+    _need_java()
+    _same_python()
+    for name, value in _settings(master).items():
+        builder = builder.config(name, value)
+    try:
+        spark = builder.getOrCreate()
+    except Exception as problem:
+        raise EngineError(f"Spark did not start{f' on {master}' if master else ''}: {_first_line(problem)}") from None
+    spark.sparkContext.setLogLevel("ERROR")
+    return spark
+
+
+def _settings(master: str | None) -> dict[str, str]:
+    """Our own session's settings; what spark-submit or spark-defaults.conf says goes first."""
+    from pyspark import SparkConf
+
+    given = dict(SparkConf().getAll())
+    if "spark.master" in given and master is None:
+        master = given["spark.master"]
+    master = master or "local[*]"
+    ours = {
+        "spark.app.name": "deltalog",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+        "spark.sql.adaptive.enabled": "true",
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
+    }
+    if master.startswith("local"):
+        ours |= {
+            "spark.sql.shuffle.partitions": str(cores(master)),
+            "spark.driver.memory": _driver_memory(),
+            "spark.driver.host": "127.0.0.1",
+            "spark.driver.bindAddress": "127.0.0.1",
+        }
+    return {"spark.master": master} | {name: value for name, value in ours.items() if name not in given}
+
+
+def cores(master: str) -> int:
+    """The cores of a local master."""
+    inside = master.partition("[")[2].partition("]")[0].partition(",")[0]
+    return int(inside) if inside.isdigit() else len(os.sched_getaffinity(0)) if inside else 1
+
+
+def _driver_memory() -> str:
+    """In local mode all executors live in the driver's JVM: half of the machine's memory, at least one gigabyte."""
+    pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4 * 2**30
+    return f"{max(1024, pages // 2**21)}m"
+
+
+def _need_java() -> None:
+    home = os.environ.get("JAVA_HOME")
+    if home and not (Path(home) / "bin" / "java").exists():
+        raise EngineError(f"JAVA_HOME is {home}, and there is no bin/java in it; {NO_JAVA}")
+    if not home and shutil.which("java") is None:
+        raise EngineError(NO_JAVA)
+
+
+def _same_python() -> None:
+    """Otherwise the workers take whatever `python3` is, and fail or differ."""
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+
+
+def _first_line(problem: Exception) -> str:
+    return next((line.strip() for line in str(problem).splitlines() if line.strip()), type(problem).__name__)
