@@ -87,14 +87,15 @@ def _unsafe_aggregate(aggregate: Aggregate) -> Iterator[Diagnostic]:
     inside = {v for literal in aggregate.body for v in variables(literal)}.union(aggregate.on)
     results: set[Variable] = set()
     for call in aggregate.calls:
-        if call.variable in inside or call.variable in results:
-            yield Diagnostic(
-                f"the result {written(call.variable)} has this name already inside of the AGGREGATE",
-                call.variable.span,
-                "Choose another name for the result.",
-            )
+        name = written(call.variable)
+        if call.variable in inside:
+            yield Diagnostic(f"{name} is a variable inside of the AGGREGATE already", call.variable.span, _RENAME)
+        elif call.variable in results:
+            yield Diagnostic(f"another result of the AGGREGATE is called {name} already", call.variable.span, _RENAME)
         results.add(call.variable)
 
+
+_RENAME = "Choose another name for the result."
 
 # Binding
 
