@@ -161,22 +161,25 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
     for name in options.names:
         if options.size not in BENCHMARKS[name].sizes:
             parser.error(f"{name} has no size {options.size!r}; it has {', '.join(BENCHMARKS[name].sizes)}")
-    options.ways = options.ways.split(",") if options.ways else [name for name in ways() if name != "deltalog-naive"]
-    for name in options.ways:
+    options.ways = options.ways.split(",") if options.ways else None
+    for name in options.ways or ():
         if ":" not in name and name not in ways():
             parser.error(f"there is no way {name!r}; there are {', '.join(ways())}")
     return options
 
 
 def main(words: Sequence[str] | None = None) -> int:
+    """The exit code: 1 when an answer was wrong or a way failed."""
     options = arguments(words)
     work = options.work or Path(tempfile.mkdtemp(prefix="deltalog-bench-"))
     results: list[Result] = []
     for name in options.names:
         benchmark = BENCHMARKS[name]
-        results += measure(benchmark, options.size, options.ways, options.repeat, options.timeout, work)
-    versions = {name: way(name).version() for name in options.ways}
-    measures = {name: way(name).measures for name in options.ways}
+        chosen = options.ways or benchmark.ways or [name for name in ways() if name != "deltalog-naive"]
+        results += measure(benchmark, options.size, chosen, options.repeat, options.timeout, work)
+    used = list(dict.fromkeys(result.way for result in results))
+    versions = {name: way(name).version() for name in used}
+    measures = {name: way(name).measures for name in used}
     report = {"machine": machine(), "versions": versions, "measures": measures, "results": list(map(asdict, results))}
     text = markdown(report)
     print(text)
