@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import run
+from benchmarks.measure import way
 from benchmarks.registry import BENCHMARKS, PROGRAMS, Benchmark, Size
 from benchmarks.report import markdown, spread
 from deltalog.syntax.parser import parse
@@ -29,7 +30,7 @@ def bench(tmp_path: Path, *words: str) -> tuple[int, dict[str, tuple[str, str]],
     return code, {r["way"]: (r["status"], r["why"]) for r in results}, Path(out[1]).read_text()
 
 
-@pytest.mark.skipif(run.way("clingo").version() is None, reason="clingo is not installed")
+@pytest.mark.skipif(way("clingo").version() is None, reason="clingo is not installed")
 def test_a_planted_wrong_answer_fails(tmp_path: Path) -> None:
     code, ways, table = bench(tmp_path, "tc_chain", "--ways", "clingo,planted:OneFactShort")
     assert code == 1
@@ -38,7 +39,7 @@ def test_a_planted_wrong_answer_fails(tmp_path: Path) -> None:
     assert "**wrong**" in table
 
 
-@pytest.mark.skipif(run.way("clingo").version() is None, reason="clingo is not installed")
+@pytest.mark.skipif(way("clingo").version() is None, reason="clingo is not installed")
 def test_what_fails_or_is_not_there_is_shown(tmp_path: Path) -> None:
     code, ways, table = bench(tmp_path, "tc_chain", "--ways", "clingo,planted:Broken,planted:NotInstalled")
     assert code == 1
@@ -55,8 +56,8 @@ def test_what_never_ends_is_ended(tmp_path: Path) -> None:
     assert "timeout: more than 3 s" in table
 
 
-def result(way: str, **counts: int) -> run.Result:
-    return run.Result("tc_linear", "small", way, counts=counts)
+def result(name: str, **counts: int) -> run.Result:
+    return run.Result("tc_linear", "small", name, counts=counts)
 
 
 def test_without_a_known_answer_the_majority_is_right() -> None:
@@ -79,9 +80,9 @@ def test_the_same_total_in_other_predicates_is_wrong() -> None:
 
 
 def test_the_table_divides_by_ours() -> None:
-    def one(way: str, *seconds: float) -> dict[str, object]:
+    def one(name: str, *seconds: float) -> dict[str, object]:
         runs = [{"seconds": {"load": 0.5, "evaluate": s}, "peak_memory": 2**21, "process": 1.0} for s in seconds]
-        return {"benchmark": "b", "size": "s", "way": way, "status": "ok", "why": "", "runs": runs, "counts": {"p": 7}}
+        return {"benchmark": "b", "size": "s", "way": name, "status": "ok", "why": "", "runs": runs, "counts": {"p": 7}}
 
     ours, peer = one("deltalog", 0.3, 0.25), one("peer", 2.0)
     text = markdown(
