@@ -134,7 +134,17 @@ def compose(left, right, right_offsets, known, known_offsets, stamp, generation,
             else:
                 generation += 1
                 n = _row_by_stamps(
-                    x, left[i:end], right, right_offsets, known, known_offsets, stamp, generation, present > 16 * candidates, out, n
+                    x,
+                    left[i:end],
+                    right,
+                    right_offsets,
+                    known,
+                    known_offsets,
+                    stamp,
+                    generation,
+                    present > 16 * candidates,
+                    out,
+                    n,
                 )
         i = end
     return out[:n], generation

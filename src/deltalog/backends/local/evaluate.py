@@ -15,14 +15,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TypeVar
 
 import numpy as np
 
 from deltalog.backends.base import Tables
 from deltalog.backends.local.aggregate import aggregate, group_starts
-from deltalog.backends.local.probe import Probe, Rows, concatenate
 from deltalog.backends.local.matrix import Matrix, Runs
+from deltalog.backends.local.probe import Probe, Rows, concatenate
 from deltalog.backends.local.scratch import Scratch, Stamps
 from deltalog.backends.local.table import NO_KEYS, NO_OFFSETS, Keys, Order, Run, Table, pack, sort_distinct, unpack
 from deltalog.backends.local.vector import Vectors
@@ -31,7 +32,7 @@ from deltalog.kernels import rows as kernel
 from deltalog.kernels.join import RUNS, compose
 from deltalog.plan import ir
 from deltalog.plan.ir import Plan, columns
-from deltalog.syntax.ast import Constant, Pred, Term, Variable, variables
+from deltalog.syntax.ast import Pred, Term, Variable, variables
 
 MORSEL = 1 << 21  # rows in flight per thread
 PARALLEL = 1 << 15  # fewer rows are not worth a second thread
@@ -98,9 +99,9 @@ class Evaluation:
 
     def _stored(self, body: Plan, terms: tuple[Variable | int, ...]) -> Keys | None:
         """A copy of a stored relation, or of one with its columns exchanged: its runs are sorted already."""
-        if not (isinstance(body, ir.Scan) and len(terms) <= 2 and sorted(map(str, body.atom.terms)) == sorted(map(str, terms))):
+        if not isinstance(body, ir.Scan) or len(terms) > 2 or len(body.atom.terms) != len(terms):
             return None
-        if len(set(terms)) != len(terms) or not all(isinstance(t, Variable) for t in terms):
+        if not (len(set(terms)) == len(terms) and set(terms) == set(body.atom.terms)):
             return None
         order = tuple(body.atom.terms.index(t) for t in terms)  # type: ignore[arg-type]
         runs = [run.order(order) for run in self.table(body.atom.pred, body.part).runs]
@@ -352,7 +353,7 @@ def _sorted_union(parts: Sequence[Keys], arity: int) -> Keys:
 
 def _even_bounds(size: int, pieces: int) -> list[tuple[int, int]]:
     cuts = np.linspace(0, size, pieces + 1).astype(int).tolist()
-    return [(a, b) for a, b in zip(cuts, cuts[1:], strict=False) if a < b]
+    return [(a, b) for a, b in pairwise(cuts) if a < b]
 
 
 def _group_bounds(left: Keys, pieces: int) -> list[tuple[int, int]]:
@@ -362,4 +363,4 @@ def _group_bounds(left: Keys, pieces: int) -> list[tuple[int, int]]:
         lead = left[cut] >> kernel.HALF << kernel.HALF
         cuts.add(int(np.searchsorted(left, lead)))
     ordered = sorted(cuts)
-    return list(zip(ordered, ordered[1:], strict=False))
+    return list(pairwise(ordered))

@@ -43,9 +43,7 @@ class Matrix:
         width = (max(int(column.max()) for column in seconds) >> 6) - first_word + 1
         if rows * width * 8 > MOST_BYTES or pairs < LEAST_FILLED * rows * width:
             return None
-        matrix = cls(
-            np.zeros((rows, width), np.uint64), np.full(rows, width), np.full(rows, -1), first_y, first_word
-        )
+        matrix = cls(np.zeros((rows, width), np.uint64), np.full(rows, width), np.full(rows, -1), first_y, first_word)
         for run in runs:
             kernel.fill_matrix(run, first_y, first_word, matrix.words, matrix.low, matrix.high)
         return matrix

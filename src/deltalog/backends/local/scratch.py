@@ -10,7 +10,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-
 LAST = 2**30  # beyond, start anew rather than overflow
 
 
