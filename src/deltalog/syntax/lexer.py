@@ -127,7 +127,7 @@ _KEYWORDS: dict[str, tuple[str, re.Pattern[str], bool | None]] = {
     "on": ("_ON", re.compile(r"\s+[?\w]"), True),
     "with": ("WITH", re.compile(r"\s+\w+\s*\("), True),
     "as": ("_AS", re.compile(r"\s+[?\w]"), True),
-    "distinct": ("DISTINCT", re.compile(r"\s*[?\w(\"'<:-]"), False),
+    "distinct": ("DISTINCT", re.compile(r"\s*[^\s,)\]]"), False),
 }
 _DIRECTIVES = {
     "prefix": ("PREFIX", re.compile(rf"\s+{_PREFIX}:?\s*<")),
