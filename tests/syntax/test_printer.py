@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime, timezone
+from datetime import UTC, date, datetime
 
 import pytest
 from hypothesis import example, given, settings
@@ -62,7 +62,7 @@ values = (
     | st.sampled_from([BlankNode("b"), BlankNode("x1.y-z"), IRI("http://x.org/a#b"), RDF_TYPE])
     | st.dates(min_value=date(1900, 1, 1))
     | st.datetimes(min_value=datetime(1900, 1, 1))
-    | st.just(datetime(2020, 1, 2, 3, 4, 5, tzinfo=timezone.utc))
+    | st.just(datetime(2020, 1, 2, 3, 4, 5, tzinfo=UTC))
     | literals
 )
 constants = st.builds(Constant, values)
@@ -149,7 +149,9 @@ def test_every_construct_survives_printing() -> None:
 
 
 def test_printed_text_is_readable() -> None:
-    (rule,) = parse('p(?x, "a b", A, _), <http://x/>(-3) :- q(a, 1.0, <i>), !r(?x), ?y = (1 + ?x) * 2, FILTER(!(?x > 1)) .')
+    (rule,) = parse(
+        'p(?x, "a b", A, _), <http://x/>(-3) :- q(a, 1.0, <i>), !r(?x), ?y = (1 + ?x) * 2, FILTER(!(?x > 1)) .'
+    )
     assert str(rule) == (
         'p(?x, "a b", ?A, _), <http://x/>(-3) :- q(a, 1.0, <i>), NOT r(?x), ?y = (1 + ?x) * 2, FILTER(!(?x > 1)) .'
     )
@@ -184,6 +186,8 @@ def test_damaged_programs_are_read_or_refused(damages: list[tuple[int, int, str]
     reads_or_refuses(text)
 
 
-@pytest.mark.parametrize("text", ["p" * 10**6, "(" * 10**5, "p(a) " * 10**4, '"' * 10**5, "%" * 10**5, "p(X) :- " + "q(X), " * 10**4])
+@pytest.mark.parametrize(
+    "text", ["p" * 10**6, "(" * 10**5, "p(a) " * 10**4, '"' * 10**5, "%" * 10**5, "p(X) :- " + "q(X), " * 10**4]
+)
 def test_long_texts_end_soon(text: str) -> None:
     reads_or_refuses(text)
