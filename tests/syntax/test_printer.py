@@ -125,7 +125,7 @@ bodies = st.lists(simple | aggregates, max_size=4).map(tuple)
 rules = st.builds(Rule, st.lists(atoms, min_size=1, max_size=3).map(tuple), bodies)
 
 
-@settings(max_examples=400)
+@settings(max_examples=200)
 @given(rules)
 @example(Rule((Atom("p", ()),), (Filter(Constant("p")), Filter(Call("-", (Constant(-3),))))))
 @example(Rule((Atom("p", ()),), (Filter(Call("=", (Constant("<"), Call("-", (Constant(0),))))),)))
@@ -136,7 +136,7 @@ def test_a_printed_rule_reads_as_the_same_rule(rule: Rule) -> None:
         assert parse_goal(print_body(rule.body)) == rule.body
 
 
-@settings(max_examples=50)
+@settings(max_examples=30)
 @given(st.lists(rules, max_size=5))
 def test_printed_programs_read_as_the_same_programs(many: list[Rule]) -> None:
     assert parse("\n".join(map(print_rule, many))) == many
@@ -165,19 +165,19 @@ def reads_or_refuses(text: str) -> None:
             assert str(problem)
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(st.binary(max_size=200))
 def test_random_bytes_are_read_or_refused(data: bytes) -> None:
     reads_or_refuses(data.decode("utf-8", "replace"))
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(st.text(st.sampled_from("pqX?_<>()[]:-.,=!&|%#/\"'\\+*019eE@^ \n\tandot"), max_size=60))
 def test_random_signs_are_read_or_refused(text: str) -> None:
     reads_or_refuses(text)
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(st.lists(st.tuples(st.integers(0, len(EXAMPLE)), st.integers(0, 8), st.text(max_size=3)), max_size=5))
 def test_damaged_programs_are_read_or_refused(damages: list[tuple[int, int, str]]) -> None:
     text = EXAMPLE

@@ -64,8 +64,8 @@ def _unsafe_body(body: Sequence[Literal], outside: _Place) -> Iterator[Diagnosti
             existential = place.kind == "negation" and occurs_in[variable] == 1
             if variable not in has_value and not existential:
                 unbound.setdefault(variable, place)
-    for variable in _causes(unbound, body):
-        yield _unbound(variable, unbound[variable], places)
+    if unbound:
+        yield from (_unbound(variable, unbound[variable], places) for variable in _causes(unbound, body))
     for literal in body:
         if isinstance(literal, Aggregate):
             yield from _unsafe_aggregate(literal)
@@ -119,8 +119,9 @@ def directed(body: Sequence[Literal]) -> tuple[Literal, ...]:
 
 
 def directed_rule(rule: Rule) -> Rule:
-    body = directed(rule.body)
-    return rule if body == rule.body else replace(rule, body=body)
+    if all(isinstance(literal, Atom | Negation | Bind) for literal in rule.body):
+        return rule
+    return replace(rule, body=directed(rule.body))
 
 
 def _direct(body: Sequence[Literal], given: Iterable[Variable] = ()) -> tuple[tuple[Literal, ...], set[Variable]]:
