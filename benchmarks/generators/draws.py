@@ -26,14 +26,9 @@ def _mix(words: Words) -> Words:
 
 def words(seed: int, stream: str, indexes: Ints) -> Words:
     """64 random bits for each index."""
-    start = _mix(
-        np.array([(seed * 0x100000001 + crc32(stream.encode())) % 2**64], np.uint64)
-    )
+    start = _mix(np.array([(seed * 0x100000001 + crc32(stream.encode())) % 2**64], np.uint64))
     with np.errstate(over="ignore"):
-        return _mix(
-            start
-            + (indexes.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
-        )
+        return _mix(start + (indexes.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15))
 
 
 def uniform(seed: int, stream: str, indexes: Ints) -> NDArray[np.float64]:
@@ -41,11 +36,7 @@ def uniform(seed: int, stream: str, indexes: Ints) -> NDArray[np.float64]:
     return (words(seed, stream, indexes) >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
-def between(
-    seed: int, stream: str, indexes: Ints, low: int | Ints, high: int | Ints
-) -> Ints:
+def between(seed: int, stream: str, indexes: Ints, low: int | Ints, high: int | Ints) -> Ints:
     """An integer in low..high, both included, for each index."""
     low, high = np.asarray(low, np.int64), np.asarray(high, np.int64)
-    return low + np.floor(uniform(seed, stream, indexes) * (high - low + 1)).astype(
-        np.int64
-    )
+    return low + np.floor(uniform(seed, stream, indexes) * (high - low + 1)).astype(np.int64)

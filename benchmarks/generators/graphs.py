@@ -17,9 +17,7 @@ def dag(nodes: int, edges: int, seed: int = 0) -> Ints:
     possible = nodes * (nodes - 1) // 2
     if edges > possible:
         raise ValueError(f"{nodes} nodes have only {possible} pairs, not {edges}")
-    indexes = np.arange(
-        edges + edges // 2 + 64 if edges * 4 < possible else possible * 40
-    )
+    indexes = np.arange(edges + edges // 2 + 64 if edges * 4 < possible else possible * 40)
     return _pairs(between(seed, "dag", indexes, 0, possible - 1), nodes, edges)
 
 

@@ -15,8 +15,8 @@ A university has 15 to 25 departments. A department has
     degrees from 1,000 universities
 
 The names are UBA's. The data are not UBA's own, whose random numbers are Java's, but have its shape: LUBM(1) 100 k
-triples, LUBM(5) 625 k, LUBM(10) 1.27 M; the default seed was chosen so that, as in UBA's with seed 0, the first 1, 5 and
-10 universities have 15, 93 and 189 departments. University u is the same whatever the number of universities.
+triples, LUBM(5) 625 k, LUBM(10) 1.27 M. The default seed was chosen so that, as in UBA's with seed 0, the first 1, 5
+and 10 universities have 15, 93 and 189 departments. University u is the same whatever the number of universities.
 """
 
 from __future__ import annotations
@@ -75,18 +75,11 @@ def members(kind: str, count: Ints, homes: Sequence[str], first_id: int) -> Memb
     department = np.repeat(np.arange(len(count)), count)
     start = np.cumsum(count) - count
     number = np.arange(len(department)) - start[department]
-    iris = [
-        f"<{homes[d]}/{kind}{n}>"
-        for d, n in zip(department.tolist(), number.tolist(), strict=True)
-    ]
-    return Members(
-        department, number, start, count, (first_id + department) * MOST + number, iris
-    )
+    iris = [f"<{homes[d]}/{kind}{n}>" for d, n in zip(department.tolist(), number.tolist(), strict=True)]
+    return Members(department, number, start, count, (first_id + department) * MOST + number, iris)
 
 
-def choose(
-    seed: int, stream: str, ids: Ints, sizes: Ints, among: Ints
-) -> tuple[Ints, Ints]:
+def choose(seed: int, stream: str, ids: Ints, sizes: Ints, among: Ints) -> tuple[Ints, Ints]:
     """For each row, `sizes` distinct numbers below `among` (Floyd's algorithm, all rows at once): rows, numbers."""
     most = int(sizes.max(initial=0))
     sizes = np.minimum(sizes, among)
@@ -114,10 +107,7 @@ class University:
         number = departments(university, seed)
         self.first_id = university * 32
         self.ids = self.first_id + np.arange(number)
-        self.homes = [
-            f"http://www.Department{d}.University{university}.edu"
-            for d in range(number)
-        ]
+        self.homes = [f"http://www.Department{d}.University{university}.edu" for d in range(number)]
         self.organisations()
         self.teachers = {rank: self.rank(rank) for rank in RANKS}
         self.courses, self.graduate_courses = (
@@ -135,13 +125,9 @@ class University:
     def members(self, kind: str, count: Ints) -> Members:
         return members(kind, count, self.homes, self.first_id)
 
-    def say(
-        self, predicate: str, subjects: Sequence[str], objects: Sequence[str]
-    ) -> None:
+    def say(self, predicate: str, subjects: Sequence[str], objects: Sequence[str]) -> None:
         middle = f" <{ONTOLOGY}{predicate}> "
-        self.lines.extend(
-            [f"{s}{middle}{o} .\n" for s, o in zip(subjects, objects, strict=True)]
-        )
+        self.lines.extend([f"{s}{middle}{o} .\n" for s, o in zip(subjects, objects, strict=True)])
 
     def say_type(self, kind: str, subjects: Sequence[str]) -> None:
         end = f" {TYPE} <{ONTOLOGY}{kind}> .\n"
@@ -155,17 +141,13 @@ class University:
         self.say_names(things, kind)
         where = [home.removeprefix("http://www.") for home in self.homes]
         pairs = zip(things.number.tolist(), things.department.tolist(), strict=True)
-        self.say(
-            "emailAddress", things.iris, [f'"{kind}{n}@{where[d]}"' for n, d in pairs]
-        )
+        self.say("emailAddress", things.iris, [f'"{kind}{n}@{where[d]}"' for n, d in pairs])
         self.say("telephone", things.iris, ['"xxx-xxx-xxxx"'] * len(things.iris))
 
     def say_degree(self, predicate: str, things: Members, kind: str) -> None:
         numbers = self.draw(kind + predicate, things.ids, 0, UNIVERSITIES - 1).tolist()
         self.degrees.update(numbers)
-        self.say(
-            predicate, things.iris, [f"<http://www.University{n}.edu>" for n in numbers]
-        )
+        self.say(predicate, things.iris, [f"<http://www.University{n}.edu>" for n in numbers])
 
     def organisations(self) -> None:
         here = f"<http://www.University{self.university}.edu>"
@@ -193,9 +175,7 @@ class University:
             self.say_degree(degree, people, rank)
         if rank != "Lecturer":
             interests = self.draw(rank + "interest", people.ids, 0, 29).tolist()
-            self.say(
-                "researchInterest", people.iris, [f'"Research{n}"' for n in interests]
-            )
+            self.say("researchInterest", people.iris, [f'"Research{n}"' for n in interests])
         if rank == "FullProfessor":
             heads = people.start + self.draw("head", self.ids, 0, people.count - 1)
             self.say(
@@ -206,15 +186,9 @@ class University:
         return people
 
     def teaching(self, kind: str) -> Members:
-        counts = {
-            rank: self.draw(rank + kind, people.ids, 1, 2)
-            for rank, people in self.teachers.items()
-        }
+        counts = {rank: self.draw(rank + kind, people.ids, 1, 2) for rank, people in self.teachers.items()}
         number = len(self.homes)
-        totals = [
-            np.bincount(self.teachers[r].department, counts[r], number).astype(np.int64)
-            for r in RANKS
-        ]
+        totals = [np.bincount(self.teachers[r].department, counts[r], number).astype(np.int64) for r in RANKS]
         courses = self.members(kind, np.sum(totals, axis=0))
         self.say_names(courses, kind)
         offset = courses.start.copy()
@@ -222,9 +196,7 @@ class University:
             people, count = self.teachers[rank], counts[rank]
             teacher = np.repeat(np.arange(len(people.iris)), count)
             first = np.cumsum(total) - total
-            course = (
-                np.arange(len(teacher)) + (offset - first)[people.department[teacher]]
-            )
+            course = np.arange(len(teacher)) + (offset - first)[people.department[teacher]]
             self.say(
                 "teacherOf",
                 [people.iris[i] for i in teacher.tolist()],
@@ -267,26 +239,16 @@ class University:
                 [students.iris[i] for i in row.tolist()],
                 [courses.iris[i] for i in course.tolist()],
             )
-            advised = np.flatnonzero(
-                self.draw(stream + "advised", students.ids, 1, every) == 1
-            )
+            advised = np.flatnonzero(self.draw(stream + "advised", students.ids, 1, every) == 1)
             self.advise(students, advised, professors)
 
-    def advise(
-        self, students: Members, advised: Ints, professors: list[Members]
-    ) -> None:
+    def advise(self, students: Members, advised: Ints, professors: list[Members]) -> None:
         counts = np.array([p.count for p in professors])
         before = np.cumsum(counts, axis=0) - counts
         department = students.department[advised]
-        pick = self.draw(
-            "advisor", students.ids[advised], 0, counts.sum(axis=0)[department] - 1
-        )
+        pick = self.draw("advisor", students.ids[advised], 0, counts.sum(axis=0)[department] - 1)
         rank = (pick >= before[:, department]).sum(axis=0) - 1
-        index = (
-            pick
-            - before[rank, department]
-            + np.array([p.start for p in professors])[rank, department]
-        )
+        index = pick - before[rank, department] + np.array([p.start for p in professors])[rank, department]
         pairs = zip(rank.tolist(), index.tolist(), strict=True)
         self.say(
             "advisor",
@@ -296,41 +258,25 @@ class University:
 
     def assistants(self) -> None:
         graduates, courses = self.graduates, self.courses
-        teaching = np.floor(
-            graduates.count * (0.2 + 0.05 * uniform(self.seed, "teaching", self.ids))
-        ).astype(np.int64)
+        teaching = np.floor(graduates.count * (0.2 + 0.05 * uniform(self.seed, "teaching", self.ids))).astype(np.int64)
         teaching = np.minimum(teaching, courses.count)
-        research = np.floor(
-            graduates.count * (1 / 4 + uniform(self.seed, "research", self.ids) / 12)
-        ).astype(np.int64)
+        research = np.floor(graduates.count * (1 / 4 + uniform(self.seed, "research", self.ids) / 12)).astype(np.int64)
         order, place = shuffled(self.seed, "assistants", graduates), graduates.number
         department = graduates.department
         teach = place < teaching[department]
         search = ~teach & (place < (teaching + research)[department])
-        taught = shuffled(self.seed, "assisted", courses)[
-            (courses.start[department] + place)[teach]
-        ]
+        taught = shuffled(self.seed, "assisted", courses)[(courses.start[department] + place)[teach]]
         names = [graduates.iris[i] for i in order[teach].tolist()]
         self.say_type("TeachingAssistant", names)
-        self.say(
-            "teachingAssistantOf", names, [courses.iris[i] for i in taught.tolist()]
-        )
-        self.say_type(
-            "ResearchAssistant", [graduates.iris[i] for i in order[search].tolist()]
-        )
+        self.say("teachingAssistantOf", names, [courses.iris[i] for i in taught.tolist()])
+        self.say_type("ResearchAssistant", [graduates.iris[i] for i in order[search].tolist()])
 
     def publications(self) -> None:
         papers: list[list[str]] = [[] for _ in self.homes]
         for rank, people in self.teachers.items():
             count = self.draw(rank + "publications", people.ids, *PUBLICATIONS[rank])
-            rows = zip(
-                people.iris, people.department.tolist(), count.tolist(), strict=True
-            )
-            written = [
-                (f"{i[:-1]}/Publication{n}>", i, f'"Publication{n}"', d)
-                for i, d, c in rows
-                for n in range(c)
-            ]
+            rows = zip(people.iris, people.department.tolist(), count.tolist(), strict=True)
+            written = [(f"{i[:-1]}/Publication{n}>", i, f'"Publication{n}"', d) for i, d, c in rows for n in range(c)]
             for paper, _, _, department in written:
                 papers[department].append(paper)
             iris = [paper for paper, _, _, _ in written]
@@ -359,9 +305,7 @@ def triples(universities: int, seed: int = SEED) -> Iterator[list[str]]:
         university = University(number, seed)
         new = university.degrees - known
         known |= new
-        university.say_type(
-            "University", [f"<http://www.University{n}.edu>" for n in new]
-        )
+        university.say_type("University", [f"<http://www.University{n}.edu>" for n in new])
         university.lines.sort()
         yield university.lines
 

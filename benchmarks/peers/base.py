@@ -45,9 +45,7 @@ class Peer(Protocol):
         """None when the peer is not installed."""
         ...
 
-    def prepare(
-        self, rules: Sequence[Rule], files: Sequence[Path], folder: Path
-    ) -> None: ...
+    def prepare(self, rules: Sequence[Rule], files: Sequence[Path], folder: Path) -> None: ...
 
     def run(self, folder: Path, keep: bool = False) -> Outcome: ...
 
@@ -64,9 +62,7 @@ class Stopwatch:
         try:
             yield
         finally:
-            self.seconds[name] = (
-                self.seconds.get(name, 0.0) + time.perf_counter() - start
-            )
+            self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
 
 
 def package_version(package: str) -> str | None:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -28,51 +29,32 @@ SCRIPT = "components.json"
 
 class DuckDB:
     name = "duckdb"
-    measures = (
-        "load: CREATE TABLE from files of integers; evaluate: the loop, all threads"
-    )
+    measures = "load: CREATE TABLE from files of integers; evaluate: the loop, all threads"
 
     def version(self) -> str | None:
         return package_version("duckdb")
 
-    def prepare(
-        self, rules: Sequence[Rule], files: Sequence[Path], folder: Path
-    ) -> None:
+    def prepare(self, rules: Sequence[Rule], files: Sequence[Path], folder: Path) -> None:
         made = tables.write(rules, files, folder)
         script = [_component(component, made) for component in components(made)]
-        wide = any(
-            len(cell) > 9
-            for _, _, path in tables.stored(folder).stored()
-            for cell in path.read_text().split()
-        )
-        (folder / SCRIPT).write_text(
-            json.dumps({"type": "BIGINT" if wide else "INTEGER", "components": script})
-        )
+        wide = any(len(cell) > 9 for _, _, path in tables.stored(folder).stored() for cell in path.read_text().split())
+        (folder / SCRIPT).write_text(json.dumps({"type": "BIGINT" if wide else "INTEGER", "components": script}))
 
     def run(self, folder: Path, keep: bool = False) -> Outcome:
-        import duckdb
-
         made = tables.stored(folder, with_values=keep)
         script = json.loads((folder / SCRIPT).read_text())
-        watch, database = Stopwatch(), duckdb.connect()
+        watch, database = Stopwatch(), import_module("duckdb").connect()
         with watch.phase("load"):
             for pred, name in made.names.items():
-                database.execute(
-                    _create(pred, name, folder / f"{name}.tsv", script["type"])
-                )
+                database.execute(_create(pred, name, folder / f"{name}.tsv", script["type"]))
         with watch.phase("evaluate"):
             for component in script["components"]:
                 _evaluate(database, component)
-        counts = made.counts(
-            lambda name, _: _one(database, f"SELECT count(*) FROM {name}")
-        )
+        counts = made.counts(lambda name, _: _one(database, f"SELECT count(*) FROM {name}"))
         facts = None
         if keep:
             facts = made.facts(
-                lambda name, n: (
-                    row[:n]
-                    for row in database.execute(f"SELECT * FROM {name}").fetchall()
-                )
+                lambda name, n: (row[:n] for row in database.execute(f"SELECT * FROM {name}").fetchall())
             )
         return Outcome(watch.seconds, counts, facts)
 
@@ -98,9 +80,7 @@ def _evaluate(database: Any, component: dict[str, list[str]]) -> None:
     while component["loop"] and added:
         number += 1
         values = {"k": number, "j": number - 1}
-        added = sum(
-            _one(database, _bound(statement, values)) for statement in component["loop"]
-        )
+        added = sum(_one(database, _bound(statement, values)) for statement in component["loop"])
 
 
 def _bound(statement: str, values: dict[str, int]) -> str:
@@ -111,9 +91,7 @@ def components(made: Tables) -> Iterator[tuple[set[Pred], list[Clause]]]:
     """The strongly connected components of the derived predicates, each after those that it reads, with its rules."""
     reads: dict[Pred, set[Pred]] = {pred: set() for pred in made.heads}
     for clause in made.clauses:
-        reads[clause.head.pred] |= {
-            a.pred for a in (*clause.atoms, *clause.negated) if a.pred in reads
-        }
+        reads[clause.head.pred] |= {a.pred for a in (*clause.atoms, *clause.negated) if a.pred in reads}
     reach = {pred: _reachable(pred, reads) for pred in reads}
     done: set[Pred] = set()
     for pred in sorted(reads, key=lambda p: len(reach[p])):
@@ -134,27 +112,17 @@ def _reachable(start: Pred, reads: dict[Pred, set[Pred]]) -> set[Pred]:
     return found
 
 
-def _component(
-    component: tuple[set[Pred], list[Clause]], made: Tables
-) -> dict[str, list[str]]:
+def _component(component: tuple[set[Pred], list[Clause]], made: Tables) -> dict[str, list[str]]:
     preds, rules = component
     recursive = [c for c in rules if any(a.pred in preds for a in c.atoms)]
     return {
-        "once": [
-            _insert(c, [_select(c, made, preds, None)], made, "0")
-            for c in rules
-            if c not in recursive
-        ],
+        "once": [_insert(c, [_select(c, made, preds, None)], made, "0") for c in rules if c not in recursive],
         "loop": [_insert(c, _variants(c, made, preds), made, "$k") for c in recursive],
     }
 
 
 def _variants(clause: Clause, made: Tables, preds: set[Pred]) -> list[str]:
-    return [
-        _select(clause, made, preds, i)
-        for i, atom in enumerate(clause.atoms)
-        if atom.pred in preds
-    ]
+    return [_select(clause, made, preds, i) for i, atom in enumerate(clause.atoms) if atom.pred in preds]
 
 
 def _insert(clause: Clause, selects: list[str], made: Tables, number: str) -> str:
@@ -175,39 +143,23 @@ def _select(clause: Clause, made: Tables, preds: set[Pred], delta: int | None) -
     where: list[str] = []
     for i, atom in enumerate(clause.atoms):
         if delta is not None and atom.pred in preds:
-            where.append(
-                f"t{i}.r {'<' if i < delta else '=' if i == delta else '<='} $j"
-            )
+            where.append(f"t{i}.r {'<' if i < delta else '=' if i == delta else '<='} $j")
         where += _matches(atom, f"t{i}", places, made)
 
     def value(term: Term) -> str:
         return str(made.number(term)) if isinstance(term, Constant) else places[term]
 
     for c in clause.comparisons:
-        where.append(
-            f"{value(c.left)} {'<>' if c.operator == '!=' else c.operator} {value(c.right)}"
-        )
+        where.append(f"{value(c.left)} {'<>' if c.operator == '!=' else c.operator} {value(c.right)}")
     for atom in clause.negated:
         inner = " AND ".join(_matches(atom, "n", dict(places), made)) or "true"
-        where.append(
-            f"NOT EXISTS (SELECT 1 FROM {made.names[atom.pred]} n WHERE {inner})"
-        )
-    columns = (
-        ", ".join(f"{value(term)} AS c{i}" for i, term in enumerate(clause.head.terms))
-        or "1"
-    )
-    sources = (
-        ", ".join(
-            f"{made.names[atom.pred]} t{i}" for i, atom in enumerate(clause.atoms)
-        )
-        or "(SELECT 1)"
-    )
+        where.append(f"NOT EXISTS (SELECT 1 FROM {made.names[atom.pred]} n WHERE {inner})")
+    columns = ", ".join(f"{value(term)} AS c{i}" for i, term in enumerate(clause.head.terms)) or "1"
+    sources = ", ".join(f"{made.names[atom.pred]} t{i}" for i, atom in enumerate(clause.atoms)) or "(SELECT 1)"
     return f"SELECT {columns} FROM {sources} WHERE {' AND '.join(where) or 'true'}"
 
 
-def _matches(
-    atom: Atom, alias: str, places: dict[Variable, str], made: Tables
-) -> list[str]:
+def _matches(atom: Atom, alias: str, places: dict[Variable, str], made: Tables) -> list[str]:
     """Conditions under which a row of the alias matches the atom; a variable's first place goes into `places`."""
     conditions = []
     for i, term in enumerate(atom.terms):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -23,44 +24,27 @@ class Egglog:
     def version(self) -> str | None:
         return package_version("egglog")
 
-    def prepare(
-        self, rules: Sequence[Rule], files: Sequence[Path], folder: Path
-    ) -> None:
+    def prepare(self, rules: Sequence[Rule], files: Sequence[Path], folder: Path) -> None:
         made = tables.write(rules, files, folder)
         lines = [_clause(clause, made) for clause in made.clauses]
         (folder / "rules.egg").write_text("\n".join(lines) + "\n")
 
     def run(self, folder: Path, keep: bool = False) -> Outcome:
-        from egglog.bindings import EGraph
-
         made = tables.stored(folder, with_values=keep)
-        graph, watch = EGraph(), Stopwatch()
+        graph, watch = import_module("egglog.bindings").EGraph(), Stopwatch()
 
         def command(text: str) -> list[Any]:
             return list(graph.run_program(*graph.parse_program(text)))
 
-        command(
-            "\n".join(
-                f"(relation {name} ({' '.join(['i64'] * pred.arity)}))"
-                for pred, name in made.names.items()
-            )
-        )
+        command("\n".join(f"(relation {name} ({' '.join(['i64'] * pred.arity)}))" for pred, name in made.names.items()))
         with watch.phase("load"):
-            command(
-                "\n".join(f'(input {name} "{path}")' for _, name, path in made.stored())
-            )
+            command("\n".join(f'(input {name} "{path}")' for _, name, path in made.stored()))
         with watch.phase("plan"):
             command((folder / "rules.egg").read_text())
         with watch.phase("evaluate"):
             command("(run-schedule (saturate (run)))")
         counts = made.counts(lambda name, _: _size(command(f"(print-size {name})")))
-        facts = (
-            made.facts(
-                lambda name, _: _rows(command(f"(print-function {name} 100000000)"))
-            )
-            if keep
-            else None
-        )
+        facts = made.facts(lambda name, _: _rows(command(f"(print-function {name} 100000000)"))) if keep else None
         return Outcome(watch.seconds, counts, facts)
 
 
@@ -89,11 +73,5 @@ def _clause(clause: Clause, made: Tables) -> str:
         return f"({' '.join([made.names[atom.pred], *map(term, atom.terms)])})"
 
     body = [atom(a) for a in clause.atoms]
-    body += [
-        f"({c.operator} {term(c.left)} {term(c.right)})" for c in clause.comparisons
-    ]
-    return (
-        f"(rule ({' '.join(body)}) ({atom(clause.head)}))"
-        if body
-        else atom(clause.head)
-    )
+    body += [f"({c.operator} {term(c.left)} {term(c.right)})" for c in clause.comparisons]
+    return f"(rule ({' '.join(body)}) ({atom(clause.head)}))" if body else atom(clause.head)

@@ -5,13 +5,14 @@ triples into a relation of its own. (Program L over one ternary relation takes f
 LUBM(10).) Other data are tables of integers.
 
 Nemo loads when a rule first needs a table, inside `reason()`, and its timers do not tell reading files from building
-further column orders. So the load is measured by a program of its own, run first, with the same imports and a rule that
-reads each of them and derives next to nothing; the evaluation is what `reason()` of the whole program takes beyond that.
+further column orders. So the load is measured by a program of its own, run first, with the same imports and rules that
+read each of them and derive next to nothing; the evaluation is what `reason()` of the whole program takes beyond it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -31,9 +32,7 @@ class Nemo:
     def version(self) -> str | None:
         return package_version("nemo-python")
 
-    def prepare(
-        self, rules: Sequence[Rule], files: Sequence[Path], folder: Path
-    ) -> None:
+    def prepare(self, rules: Sequence[Rule], files: Sequence[Path], folder: Path) -> None:
         triples = bool(files) and all(".nt" in path.suffixes for path in files)
         made = tables.write(rules, () if triples else files, folder)
         names = made.names
@@ -44,22 +43,16 @@ class Nemo:
             return tables.spelled(term.value) if triples else str(made.number(term))
 
         lines = [_clause(clause, names, term) for clause in made.clauses]
-        imports = list(
-            _triple_imports(files) if triples else _imports(tables.stored(folder))
-        )
+        imports = list(_triple_imports(files) if triples else _imports(tables.stored(folder)))
         lines += _by_predicate(names) if triples else []
         lines += [f"@output {names[pred]} ." for pred in made.heads]
         (folder / PROGRAM).write_text("\n".join(imports + lines) + "\n")
-        (folder / LOAD).write_text(
-            "\n".join(
-                [*imports, *_touch(tables.stored(folder), triples), "@output touched ."]
-            )
-        )
+        (folder / LOAD).write_text("\n".join([*imports, *_touch(tables.stored(folder), triples), "@output touched ."]))
 
     def run(self, folder: Path, keep: bool = False) -> Outcome:
         _, load = _reason(folder / LOAD)
-        engine, seconds = _reason(folder / PROGRAM)
-        seconds = {"load": load, "evaluate": max(seconds - load, 0.0)}
+        engine, whole = _reason(folder / PROGRAM)
+        seconds = {"load": load, "evaluate": max(whole - load, 0.0)}
         made = tables.stored(folder, with_values=keep)
         counts = made.counts(lambda name, _: sum(1 for _ in engine.result(name)))
         facts = None
@@ -69,9 +62,8 @@ class Nemo:
 
 
 def _reason(program: Path) -> tuple[Any, float]:
-    import nmo_python
-
-    engine = nmo_python.NemoEngine(nmo_python.load_string(program.read_text()))
+    nemo = import_module("nmo_python")
+    engine = nemo.NemoEngine(nemo.load_string(program.read_text()))
     watch = Stopwatch()
     with watch.phase("reason"):
         engine.reason()
@@ -88,11 +80,7 @@ def _clause(clause: Clause, names: dict[Pred, str], term: Any) -> str:
 
     body = [atom(a) for a in clause.atoms] + [f"~{atom(a)}" for a in clause.negated]
     body += [f"{term(c.left)} {c.operator} {term(c.right)}" for c in clause.comparisons]
-    return (
-        f"{atom(clause.head)} :- {', '.join(body)} ."
-        if body
-        else f"{atom(clause.head)} ."
-    )
+    return f"{atom(clause.head)} :- {', '.join(body)} ." if body else f"{atom(clause.head)} ."
 
 
 def _triple_imports(files: Sequence[Path]) -> Iterable[str]:

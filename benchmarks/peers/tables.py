@@ -89,17 +89,10 @@ def clauses(rules: Iterable[Rule]) -> list[Clause]:
 def _clause(head: Atom, body: tuple[Literal, ...]) -> Clause:
     atoms = tuple(part for part in body if isinstance(part, Atom))
     negated = tuple(part.atom for part in body if isinstance(part, Negation))
-    comparisons = tuple(
-        c
-        for part in body
-        if isinstance(part, Filter)
-        for c in _comparisons(part.condition)
-    )
+    comparisons = tuple(c for part in body if isinstance(part, Filter) for c in _comparisons(part.condition))
     for part in body:
         if not isinstance(part, Atom | Negation | Filter):
-            raise CannotExpress(
-                "BIND" if isinstance(part, Bind) else type(part).__name__.lower()
-            )
+            raise CannotExpress("BIND" if isinstance(part, Bind) else type(part).__name__.lower())
     for atom in (head, *atoms, *negated):
         if atom.name == TRIPLE or atom.pred == Pred(str(RDF_TYPE), 2):
             raise CannotExpress("a variable in the place of a predicate or class")
@@ -157,16 +150,11 @@ class Stored:
         return {pred.name: count(self.names[pred], pred.arity) for pred in self.heads}
 
     def facts(self, rows: Callable[[str, int], Iterable[Sequence[object]]]) -> Facts:
-        return {
-            pred.name: {self._decode(row) for row in rows(self.names[pred], pred.arity)}
-            for pred in self.heads
-        }
+        return {pred.name: {self._decode(row) for row in rows(self.names[pred], pred.arity)} for pred in self.heads}
 
     def _decode(self, row: Sequence[object]) -> Row:
         values = self.values
-        return tuple(
-            str(cell) if values is None else values[int(str(cell))] for cell in row
-        )
+        return tuple(str(cell) if values is None else values[int(str(cell))] for cell in row)
 
     def stored(self) -> Iterator[tuple[Pred, str, Path]]:
         for pred, name in self.names.items():
@@ -179,23 +167,13 @@ def write(rules: Sequence[Rule], files: Sequence[Path], folder: Path) -> Tables:
     """Make the folder of tables."""
     folder.mkdir(parents=True, exist_ok=True)
     program = clauses(rules)
-    preds = dict.fromkeys(
-        atom.pred for c in program for atom in (c.head, *c.atoms, *c.negated)
-    )
+    preds = dict.fromkeys(atom.pred for c in program for atom in (c.head, *c.atoms, *c.negated))
     names = {pred: f"p{i}" for i, pred in enumerate(preds)}
     relations = read(files, set(names))
-    given = [
-        _constants(c.head)
-        for c in program
-        if not (c.atoms or c.negated or c.comparisons)
-    ]
-    constants = {
-        spelled(t.value) for c in program for t in _terms(c) if isinstance(t, Constant)
-    }
+    given = [_constants(c.head) for c in program if not (c.atoms or c.negated or c.comparisons)]
+    constants = {spelled(t.value) for c in program for t in _terms(c) if isinstance(t, Constant)}
     values = _numbering(relations, constants | {cell for row in given for cell in row})
-    if values is not None and any(
-        c.operator not in ("=", "!=") for clause in program for c in clause.comparisons
-    ):
+    if values is not None and any(c.operator not in ("=", "!=") for clause in program for c in clause.comparisons):
         raise CannotExpress("an order of values that are not all integers")
     _write_rows(relations, names, values, folder)
     heads = tuple(dict.fromkeys(c.head.pred for c in program))
@@ -211,14 +189,10 @@ def _terms(clause: Clause) -> Iterator[Term]:
 
 
 def _constants(head: Atom) -> Row:
-    return tuple(
-        spelled(term.value) for term in head.terms if isinstance(term, Constant)
-    )
+    return tuple(spelled(term.value) for term in head.terms if isinstance(term, Constant))
 
 
-def _numbering(
-    relations: dict[Pred, list[Row]], constants: set[str]
-) -> list[str] | None:
+def _numbering(relations: dict[Pred, list[Row]], constants: set[str]) -> list[str] | None:
     values = dict.fromkeys(sorted(constants))
     for rows in relations.values():
         for row in rows:
@@ -232,19 +206,10 @@ def _write_rows(
     values: list[str] | None,
     folder: Path,
 ) -> None:
-    numbers = (
-        None
-        if values is None
-        else {text: str(number) for number, text in enumerate(values)}
-    )
+    numbers = None if values is None else {text: str(number) for number, text in enumerate(values)}
     for pred, rows in relations.items():
-        lines = (
-            "\t".join(row if numbers is None else [numbers[cell] for cell in row])
-            for row in dict.fromkeys(rows)
-        )
-        (folder / f"{names[pred]}.tsv").write_text(
-            "".join(f"{line}\n" for line in lines)
-        )
+        lines = ("\t".join(row if numbers is None else [numbers[cell] for cell in row]) for row in dict.fromkeys(rows))
+        (folder / f"{names[pred]}.tsv").write_text("".join(f"{line}\n" for line in lines))
 
 
 def _save(
@@ -279,11 +244,7 @@ def read(files: Sequence[Path], wanted: set[Pred]) -> dict[Pred, list[Row]]:
     relations: dict[Pred, list[Row]] = {}
     for path in files:
         stem, kind = path.name.removesuffix(".gz").removesuffix(".bz2").rsplit(".", 1)
-        rows = (
-            _triples(path)
-            if kind == "nt"
-            else _cells(path, stem, "," if kind == "csv" else "\t")
-        )
+        rows = _triples(path) if kind == "nt" else _cells(path, stem, "," if kind == "csv" else "\t")
         for pred, row in rows:
             if pred in wanted:
                 relations.setdefault(pred, []).append(row)

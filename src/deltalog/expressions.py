@@ -303,6 +303,7 @@ _FUNCTIONS: dict[str, Callable[..., Value]] = {
     "!": lambda value: not _boolean(value),
     "=": _equal,
     "!=": lambda left, right: not _equal(left, right),
+    "sameterm": lambda left, right: key(left) == key(right),
     "<": _ordered(operator.lt),
     "<=": _ordered(operator.le),
     ">": _ordered(operator.gt),

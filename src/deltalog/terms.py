@@ -108,9 +108,10 @@ class Kind(IntEnum):
 NUMERIC = frozenset(
     XSD + name
     for name in (
-        "decimal float byte short int long nonNegativeInteger positiveInteger nonPositiveInteger negativeInteger "
-        "unsignedByte unsignedShort unsignedInt unsignedLong"
-    ).split()
+        *("decimal", "float", "byte", "short", "int", "long"),
+        *("nonNegativeInteger", "positiveInteger", "nonPositiveInteger", "negativeInteger"),
+        *("unsignedByte", "unsignedShort", "unsignedInt", "unsignedLong"),
+    )
 )
 
 

@@ -87,7 +87,7 @@ def examples(draw: Draw, features: Features = Features()) -> Example:  # noqa: B
     levels = {Pred(f"p{i}", arity): draw(st.integers(0, 2)) for i, arity in enumerate(arities)}
     rules = [_Maker(draw, features, levels).rule() for _ in range(draw(st.sampled_from(range(1, 13))))]
     random = Random(draw(st.integers(0, 2**20)))
-    sizes = {pred: draw(st.sampled_from((4, 8, 0, 12, 20))) for pred in STORED}
+    sizes = {pred: draw(st.sampled_from((0, 1, 2, 4, 8, 12, 20, 20, 12, 8))) for pred in STORED}
     sizes |= {pred: draw(st.sampled_from((0, 0, 2))) for pred in levels}
     facts = {pred: _rows(random, features, pred, size) for pred, size in sizes.items()}
     return Example(rules, facts, draw(st.sampled_from(SPELLINGS)))
@@ -157,7 +157,8 @@ class _Maker:
 
     def negation(self, bound: Sequence[Variable]) -> list[Literal]:
         self.negations += 1
-        return [Negation(self.atom(self.below, [*bound, Variable(f"E{self.negations}"), Variable(f"F{self.negations}")]))]
+        existential = [Variable(f"E{self.negations}"), Variable(f"F{self.negations}")]
+        return [Negation(self.atom(self.below, [*bound, *existential]))]
 
     def comparison(self, bound: Sequence[Variable]) -> list[Literal]:
         condition = self.condition(bound)

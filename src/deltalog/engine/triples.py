@@ -45,5 +45,6 @@ def _values(relations: Relations[T], atom: Atom) -> list[Value]:
 def _add(relations: Relations[T], head: Atom, body: Atom) -> T:
     """Derives a head from one atom; gives the facts of the atom."""
     backend = relations.backend
-    relations.add(head.pred, backend.pin(backend.run(new_facts(head.pred, (project(head, ir.Scan(body)),)), relations.parts)))
+    plan = new_facts(head.pred, (project(head, ir.Scan(body)),))
+    relations.add(head.pred, backend.pin(backend.run(plan, relations.parts)))
     return backend.run(ir.Distinct(project(body, ir.Scan(body, Part.ALL))), relations.parts)

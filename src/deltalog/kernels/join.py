@@ -3,7 +3,8 @@
 A probe has an id per row; the run has keys with that id in the high half. First the range of every probe is found
 (`ranges_*`), then the ranges are written out (`expand_*`). `compose` does both for the commonest rule of all,
 h(x, z) <- l(x, y), r(y, z), without ever writing a pair twice: for one x after the other, a stamp per z says whether
-the pair has been seen or is known already (Gustavson's sparse matrix product, with a mask).
+the pair has been seen or is known already (Gustavson's sparse matrix product, with a mask); where a row has many
+candidates, a bit per z.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from deltalog.kernels.bits import clear_known, read_bits
 from deltalog.kernels.rows import HALF, LOW, gallop
 
+SIX, ONE, LAST_SIX = np.uint64(6), np.uint64(1), np.uint64(63)
 RUNS = 6  # how many runs compose reads at once; shorter lists are padded with empty ones
 
 
@@ -103,11 +106,11 @@ def row_size(offsets, x):
 
 
 @njit(nogil=True, cache=True)
-def compose(left, right, right_offsets, known, known_offsets, stamp, generation):
+def compose(left, right, right_offsets, known, known_offsets, stamp, generation, bits):
     """The new pairs (x, z): (x, y) in left, (y, z) in right, (x, z) not in known; and the next free generation.
 
-    left is sorted. right and known are tuples of RUNS runs with their offsets. Pairs come grouped by ascending x, each
-    once, in no order within a group. stamp has a place for every id, and no entry of it is as high as generation.
+    left is sorted. right and known are tuples of RUNS runs with their offsets. Pairs come sorted, each once. stamp has a
+    place for every id, and no entry of it is as high as generation; bits has a bit for every id, all zero.
     """
     out = np.empty(max(1024, len(left)), np.uint64)
     n = 0
@@ -119,32 +122,74 @@ def compose(left, right, right_offsets, known, known_offsets, stamp, generation)
         while end < len(left) and np.int64(left[end] >> HALF) == x:
             candidates += row_size(right_offsets, np.int64(left[end] & LOW))
             end += 1
-        if candidates == 0:
-            i = end
-            continue
-        generation += 1
-        present = row_size(known_offsets, x)
-        search = present > 16 * candidates
-        if present > 0 and not search:
-            for r in range(RUNS):
-                if x + 1 < len(known_offsets[r]):
-                    for position in range(known_offsets[r][x], known_offsets[r][x + 1]):
-                        stamp[known[r][position] & LOW] = generation
-        if n + min(candidates, len(stamp)) > len(out):
-            larger = np.empty(max(2 * len(out), n + min(candidates, len(stamp))), np.uint64)
-            larger[:n] = out[:n]
-            out = larger
-        lead = np.uint64(x) << HALF
-        for e in range(i, end):
-            y = np.int64(left[e] & LOW)
-            for r in range(RUNS):
-                if y + 1 < len(right_offsets[r]):
-                    for position in range(right_offsets[r][y], right_offsets[r][y + 1]):
-                        z = right[r][position] & LOW
-                        if stamp[z] != generation:
-                            stamp[z] = generation
-                            if not (search and has_key(known, known_offsets, x, z)):
-                                out[n] = lead | z
-                                n += 1
+        if candidates > 0:
+            most = n + min(candidates, len(stamp))
+            if most > len(out):
+                larger = np.empty(max(2 * len(out), most), np.uint64)
+                larger[:n] = out[:n]
+                out = larger
+            present = row_size(known_offsets, x)
+            if 2 * candidates > len(bits) and 8 * candidates > present:
+                n = _row_by_bits(x, left[i:end], right, right_offsets, known, known_offsets, bits, out, n)
+            else:
+                generation += 1
+                n = _row_by_stamps(
+                    x,
+                    left[i:end],
+                    right,
+                    right_offsets,
+                    known,
+                    known_offsets,
+                    stamp,
+                    generation,
+                    present > 16 * candidates,
+                    out,
+                    n,
+                )
         i = end
     return out[:n], generation
+
+
+@njit(nogil=True, cache=True)
+def _row_by_stamps(x, pairs, right, right_offsets, known, known_offsets, stamp, generation, search, out, n):
+    """The row of one x: a stamp per z. What is known is stamped first, or (`search`) looked up if it is much."""
+    if not search:
+        for r in range(RUNS):
+            if x + 1 < len(known_offsets[r]):
+                for position in range(known_offsets[r][x], known_offsets[r][x + 1]):
+                    stamp[known[r][position] & LOW] = generation
+    first = n
+    lead = np.uint64(x) << HALF
+    for e in range(len(pairs)):
+        y = np.int64(pairs[e] & LOW)
+        for r in range(RUNS):
+            if y + 1 < len(right_offsets[r]):
+                for position in range(right_offsets[r][y], right_offsets[r][y + 1]):
+                    z = right[r][position] & LOW
+                    if stamp[z] != generation:
+                        stamp[z] = generation
+                        if not (search and has_key(known, known_offsets, x, z)):
+                            out[n] = lead | z
+                            n += 1
+    if n - first > 1:
+        out[first:n].sort()
+    return n
+
+
+@njit(nogil=True, cache=True)
+def _row_by_bits(x, pairs, right, right_offsets, known, known_offsets, bits, out, n):
+    """The row of one x: a bit per z, set by candidates, cleared by what is known, then read in order."""
+    low, high = len(bits), -1
+    for e in range(len(pairs)):
+        y = np.int64(pairs[e] & LOW)
+        for r in range(RUNS):
+            if y + 1 < len(right_offsets[r]):
+                start, stop = np.int64(right_offsets[r][y]), np.int64(right_offsets[r][y + 1])
+                if start < stop:
+                    low = min(low, np.int64((right[r][start] & LOW) >> SIX))
+                    high = max(high, np.int64((right[r][stop - 1] & LOW) >> SIX))
+                    for position in range(start, stop):
+                        z = right[r][position] & LOW
+                        bits[z >> SIX] |= ONE << (z & LAST_SIX)
+    clear_known(x, known, known_offsets, bits)
+    return read_bits(x, bits, low, high, out, n)

@@ -33,7 +33,7 @@ class Partial:
     """Real figures for the relations that have facts, guesses for those that will be derived."""
 
     known: Statistics
-    guess: Statistics = Unknown()
+    guess: Statistics = field(default_factory=Unknown)
 
     def size(self, pred: Pred, part: Part) -> float:
         return self.known.size(pred, part) or self.guess.size(pred, part)

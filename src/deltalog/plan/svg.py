@@ -73,15 +73,21 @@ def _arrow(source: Box, target: Box, negative: bool) -> str:
     x1, y1 = source[0] + source[2] / 2, source[1] + source[3]
     x2, y2 = target[0] + target[2] / 2, target[1]
     bend = (y1 + y2) / 2
-    style = 'stroke="#c22" stroke-dasharray="5 3" marker-end="url(#negative)"' if negative else (
-        'stroke="#889" marker-end="url(#positive)"'
+    style = (
+        'stroke="#c22" stroke-dasharray="5 3" marker-end="url(#negative)"'
+        if negative
+        else ('stroke="#889" marker-end="url(#positive)"')
     )
     path = f"M{x1:.1f} {y1:.1f} C{x1:.1f} {bend:.1f} {x2:.1f} {bend:.1f} {x2:.1f} {y2:.1f}"
     return f'<path d="{path}" fill="none" {style}/>'
 
 
-_MARKERS = "<defs>" + "".join(
-    f'<marker id="{name}" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
-    f'<path d="M0 0 L8 4 L0 8 z" fill="{colour}"/></marker>'
-    for name, colour in (("positive", "#889"), ("negative", "#c22"))
-) + "</defs>"
+_MARKERS = (
+    "<defs>"
+    + "".join(
+        f'<marker id="{name}" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
+        f'<path d="M0 0 L8 4 L0 8 z" fill="{colour}"/></marker>'
+        for name, colour in (("positive", "#889"), ("negative", "#c22"))
+    )
+    + "</defs>"
+)

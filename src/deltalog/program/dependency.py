@@ -17,9 +17,11 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from deltalog.errors import Diagnostic
-from deltalog.syntax.ast import Aggregate, Atom, Literal, Negation, Pred, Rule
+from deltalog.syntax.ast import TRIPLE, Aggregate, Atom, Literal, Negation, Pred, Rule
+from deltalog.terms import RDF_TYPE
 
 
 @dataclass(frozen=True)
@@ -126,20 +128,17 @@ def _popped_until(node: int, stack: list[int]) -> list[int]:
 
 
 def hyper_nodes(graph: Graph) -> tuple[HyperNode, ...]:
-    depth = _depths(graph)
-    rule_count = len(graph.rules)
-    found = [
-        (depth[c], members[0], _hyper_node([graph.rules[i] for i in members if i < rule_count], len(members) > 1, depth[c]))
-        for c, members in enumerate(graph.members)
-        if members[0] < rule_count
-    ]
-    return tuple(hyper_node for _, _, hyper_node in sorted(found, key=lambda entry: entry[:2]))
+    depths = _depths(graph)
+    with_rules = [c for c, members in enumerate(graph.members) if members[0] < len(graph.rules)]
+    with_rules.sort(key=lambda c: (depths[c], graph.members[c][0]))
+    return tuple(_hyper_node(graph, graph.members[c], depths[c]) for c in with_rules)
 
 
-def _hyper_node(rules: Sequence[Rule], recursive: bool, depth: int) -> HyperNode:
+def _hyper_node(graph: Graph, members: Sequence[int], depth: int) -> HyperNode:
+    rules = tuple(graph.rules[node] for node in members if node < len(graph.rules))
     return HyperNode(
-        tuple(rules),
-        recursive,
+        rules,
+        len(members) > 1,  # a rule that needs itself does so through a predicate
         depth,
         frozenset(head.pred for rule in rules for head in rule.heads),
         frozenset(pred for rule in rules for pred in _read(rule)),
@@ -193,15 +192,24 @@ def _rules_to(graph: Graph, start: int, end: int) -> list[int]:
 
 
 def _cycle(rules: Sequence[Rule], atom: Atom, literal: Literal) -> Diagnostic:
-    through = "a negation" if isinstance(literal, Negation) else "an aggregate"
-    sign = "NOT" if isinstance(literal, Negation) else "AGGREGATE over"
+    negated = isinstance(literal, Negation)
     name = shown(atom.pred)
-    needs = [f"needs {sign} {name}", *(f"needs {shown(_link(one, next_)) }" for one, next_ in zip(rules, rules[1:], strict=False))]
-    lines = [
-        f"    {f'{rule.span}: ' if rule.span else ''}{rule}   ({need})" for rule, need in zip(rules, needs, strict=True)
-    ]
-    hint = "\n".join(["This is the cycle:", *lines, f"  It is open what {name} means then; take one of these rules apart."])
-    return Diagnostic(f"{name} depends on itself through {through}", literal.span, hint)
+    needs = [f"{'NOT' if negated else 'AGGREGATE over'} {name}"]
+    needs += [shown(_link(one, other)) for one, other in pairwise(rules)]
+    lines = [f"    {_quoted(rule)}   (needs {need})" for rule, need in zip(rules, needs, strict=True)]
+    before = f"All facts of {name} must be known before it is {'negated' if negated else 'aggregated'}"
+    advice = f"  {before}; here they never are. Break the circle: let one of the rules derive a new predicate."
+    hint = "\n".join(["These rules need each other in a circle:", *lines, advice])
+    message = f"{name} depends on itself through {'a negation' if negated else 'an aggregate'}"
+    return Diagnostic(message, literal.span, hint)
+
+
+def _quoted(rule: Rule) -> str:
+    """A rule as it was written, if it was on one line."""
+    if rule.span is None:
+        return f"(added to know every class and property) {rule}"
+    text = rule.span.source.text[rule.span.start : rule.span.end]
+    return f"{rule.span}: {rule if chr(10) in text else text}"
 
 
 def _link(one: Rule, other: Rule) -> Pred:
@@ -211,4 +219,4 @@ def _link(one: Rule, other: Rule) -> Pred:
 
 def shown(pred: Pred) -> str:
     """A predicate's name in a message."""
-    return f"`{pred.name}`" if pred.name != "[]" else "`[?s, ?p, ?o]`"
+    return {TRIPLE: "`[?s, ?p, ?o]`", str(RDF_TYPE): "`rdf:type`"}.get(pred.name, f"`{pred.name}`")

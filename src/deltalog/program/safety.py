@@ -58,16 +58,24 @@ def _unsafe_body(body: Sequence[Literal], outside: _Place) -> Iterator[Diagnosti
     places = [outside, *map(_place, body)]
     occurs_in = Counter(v for place in places for v in set(place.variables))
     has_value = bound(body)
-    complained: set[Variable] = set()
+    unbound: dict[Variable, _Place] = {}
     for place in places:
         for variable in place.variables:
             existential = place.kind == "negation" and occurs_in[variable] == 1
-            if variable not in has_value and variable not in complained and not existential:
-                complained.add(variable)
-                yield _unbound(variable, place, places)
+            if variable not in has_value and not existential:
+                unbound.setdefault(variable, place)
+    if unbound:
+        yield from (_unbound(variable, unbound[variable], places) for variable in _causes(unbound, body))
     for literal in body:
         if isinstance(literal, Aggregate):
             yield from _unsafe_aggregate(literal)
+
+
+def _causes(unbound: Iterable[Variable], body: Sequence[Literal]) -> Iterator[Variable]:
+    """Without those that a BIND would give a value, if only its own variables had one."""
+    computed = {literal.variable for literal in body if isinstance(literal, Bind)}
+    enough = bound(body, given=set(unbound) - computed)
+    return (variable for variable in unbound if variable not in computed or variable not in enough)
 
 
 def _place(literal: Literal) -> _Place:
@@ -87,21 +95,22 @@ def _unsafe_aggregate(aggregate: Aggregate) -> Iterator[Diagnostic]:
     inside = {v for literal in aggregate.body for v in variables(literal)}.union(aggregate.on)
     results: set[Variable] = set()
     for call in aggregate.calls:
-        if call.variable in inside or call.variable in results:
-            yield Diagnostic(
-                f"the result {written(call.variable)} has this name already inside of the AGGREGATE",
-                call.variable.span,
-                "Choose another name for the result.",
-            )
+        name = written(call.variable)
+        if call.variable in inside:
+            yield Diagnostic(f"{name} is a variable inside of the AGGREGATE already", call.variable.span, _RENAME)
+        elif call.variable in results:
+            yield Diagnostic(f"another result of the AGGREGATE is called {name} already", call.variable.span, _RENAME)
         results.add(call.variable)
 
+
+_RENAME = "Choose another name for the result."
 
 # Binding
 
 
-def bound(body: Iterable[Literal]) -> set[Variable]:
-    """The variables that get values in a body."""
-    return _direct(tuple(body))[1]
+def bound(body: Sequence[Literal], given: Iterable[Variable] = ()) -> set[Variable]:
+    """The variables that get values in a body, if some have values already."""
+    return _direct(body, given)[1]
 
 
 def directed(body: Sequence[Literal]) -> tuple[Literal, ...]:
@@ -110,13 +119,14 @@ def directed(body: Sequence[Literal]) -> tuple[Literal, ...]:
 
 
 def directed_rule(rule: Rule) -> Rule:
-    body = directed(rule.body)
-    return rule if body == rule.body else replace(rule, body=body)
+    if all(isinstance(literal, Atom | Negation | Bind) for literal in rule.body):
+        return rule
+    return replace(rule, body=directed(rule.body))
 
 
-def _direct(body: Sequence[Literal]) -> tuple[tuple[Literal, ...], set[Variable]]:
+def _direct(body: Sequence[Literal], given: Iterable[Variable] = ()) -> tuple[tuple[Literal, ...], set[Variable]]:
     result = [replace(li, body=directed(li.body)) if isinstance(li, Aggregate) else li for li in body]
-    has_value = {v for li in body if isinstance(li, Atom | Aggregate) for v in variables(li)}
+    has_value = {v for li in body if isinstance(li, Atom | Aggregate) for v in variables(li)}.union(given)
     waiting = [i for i, literal in enumerate(body) if isinstance(literal, Bind) or _is_equality(literal)]
     while waiting:
         i = _next_ready(waiting, result, has_value)
@@ -184,7 +194,7 @@ def _variable_in_fact(variable: Variable) -> Diagnostic:
     hint = "A fact has only constants; a rule has a body after `:-`."
     if name[:1].isupper():
         small = name[0].lower() + name[1:]
-        hint = f"A name with a capital letter is a variable. For a constant write {small} or \"{name}\"."
+        hint = f'A name with a capital letter is a variable. For a constant write {small} or "{name}".'
     return Diagnostic(f"the variable {name} in a fact has no value", variable.span, hint)
 
 

@@ -1,8 +1,8 @@
 """Bridges: rules that keep a triple relation and the relations by predicate the same.
 
-RDF is stored by predicate: `C(x)` for (x, rdf:type, C), `p(x, y)` for (x, p, y). Some rules have a variable in the place
-of the predicate or of the class: they read and derive the predicates TRIPLE/3 and RDF_TYPE/2. Only for them, and only
-in the directions that they need, these rules are added, for every class C and property p that is known:
+RDF is stored by predicate: `C(x)` for (x, rdf:type, C), `p(x, y)` for (x, p, y). Some rules have a variable in the
+place of the predicate or of the class: they read and derive the predicates TRIPLE/3 and RDF_TYPE/2. Only for them, and
+only in the directions that they need, these rules are added, for every class C and property p that is known:
 
     read RDF_TYPE       rdf:type(x, <C>) :- C(x)           derived RDF_TYPE     C(x) :- rdf:type(x, <C>)
     read TRIPLE         [x, <p>, y] :- p(x, y)             derived TRIPLE       p(x, y) :- [x, <p>, y]

@@ -18,6 +18,8 @@ from typing import NamedTuple
 
 from deltalog.terms import IRI, RDF_TYPE, Value, key
 
+LONG = 120  # the characters of a line that an excerpt shows on either side
+
 TRIPLE = "[]"  # the name of the predicate of triples whose predicate is a variable
 
 
@@ -53,10 +55,16 @@ class Span:
 
     def excerpt(self) -> str:
         """The line, and carets under the span (as far as it reaches on that line)."""
-        begin = self.source.line_starts[self.line - 1]
-        text = self.source.text[begin:].split("\n", 1)[0].rstrip("\r")
-        width = max(1, min(self.end, begin + len(text)) - self.start)
-        indent = "".join(c if c == "\t" else " " for c in text[: self.column - 1])
+        whole, starts = self.source.text, self.source.line_starts
+        begin = starts[self.line - 1]
+        finish = starts[self.line] - 1 if self.line < len(starts) else len(whole)
+        left = "" if self.start - begin <= LONG else "… "
+        begin = begin if not left else self.start - LONG // 2
+        text = left + whole[begin:finish].rstrip("\r")
+        column = self.start - begin + len(left)
+        text = text if len(text) <= column + LONG else f"{text[: column + LONG]} …"
+        width = max(1, min(self.end - self.start, len(text) - column))
+        indent = "".join(c if c == "\t" else " " for c in text[:column])
         return f"  {text}\n  {indent}{'^' * width}"
 
     def __str__(self) -> str:

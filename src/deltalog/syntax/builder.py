@@ -160,7 +160,7 @@ class Builder:
         return tuple(dict.fromkeys(word.value for word in parts))
 
     def call(self, parts: list[Any]) -> AggregateCall:
-        name, distinct, argument, close, variable = parts
+        name, distinct, argument, _, variable = parts
         function = name.value.lower()
         if function not in AGGREGATES:
             hint = f"Aggregates are {' '.join(AGGREGATES).upper()}."
@@ -181,7 +181,7 @@ class Builder:
     def unary(self, parts: list[Any]) -> Node:
         operator, operand = parts
         if operator.type == "BANG":
-            return Not(operator, expression(operand) if isinstance(operand, Not) else operand)
+            return Not(operator, computed(operand) if isinstance(operand, Not) else operand)
         end = extent(operand)[1]
         if isinstance(operand, Word) and operand.type == "CONSTANT" and type(operand.value) in (int, float):
             negative = Word("CONSTANT", -operand.value, operator.start, end, operator.reading)
@@ -201,7 +201,7 @@ class Builder:
         return Triple(open_, arguments, close.end)
 
     def arguments(self, parts: list[Any]) -> list[Node]:
-        return [expression(part) if isinstance(part, Application | Not) else part for part in parts]
+        return [computed(part) for part in parts]
 
 
 def span(first: Word, end: int) -> Span:
@@ -226,11 +226,16 @@ def literal(node: Node) -> Literal:
             return Negation(atom(node.operand), span(node.bang, node.end))
         case Word(type="NAME" | "IRI"):
             return atom(node)
-        case Word() if not isinstance(node.value, bool):
-            hint = "A body has atoms such as `p(?x)`, comparisons, FILTER, BIND, NOT and AGGREGATE."
-            complain(f"`{node.text}` alone is no condition", node, hint)
+        case Word() | Not(operand=Word()):
+            _complain_unless_boolean(node.operand if isinstance(node, Not) else node)
     condition = expression(node)
     return Filter(condition, node.span if isinstance(node, Call) else span(first_word(node), extent(node)[1]))
+
+
+def _complain_unless_boolean(node: Node) -> None:
+    if isinstance(node, Word) and not isinstance(node.value, bool):
+        hint = "A body has atoms such as `p(?x)`, comparisons, FILTER, BIND, NOT and AGGREGATE."
+        complain(f"`{node.text}` alone is no condition", node, hint)
 
 
 def first_word(node: Node) -> Word:
@@ -300,6 +305,13 @@ def term(node: Node, owner: Word) -> Term:
 # Expressions
 
 
+def computed(node: Node) -> Node:
+    """What stands inside of something else is no atom: its functions are functions, and `!` negates a condition."""
+    if isinstance(node, Not):
+        return Call("!", (expression(node.operand),), span(node.bang, node.end))
+    return function(node) if isinstance(node, Application) else node
+
+
 def expression(node: Node) -> Expression:
     """Part of something to compute."""
     match node:
@@ -311,10 +323,8 @@ def expression(node: Node) -> Expression:
             return expression(node.content)
         case Call():
             return node
-        case Not():
-            return Call("!", (expression(node.operand),), span(node.bang, node.end))
-        case Application():
-            return function(node)
+        case Not() | Application():
+            return expression(computed(node))
         case Triple():
             complain("a triple cannot be computed with", node.open, None, node.end)
             return Constant("")
@@ -325,7 +335,7 @@ def function(node: Application) -> Call:
     lower = name.lower()
     arguments = tuple([expression(argument) for argument in node.arguments])
     if node.name.type == "IRI" or lower not in FUNCTIONS:
-        near = nearest(name, FUNCTIONS)
+        near = nearest(name)
         hint = f"Did you mean `{near}`?" if near else f"Functions are {' '.join(FUNCTIONS)}."
         complain(f"there is no function `{name}`", node.name, hint)
     elif not FUNCTIONS[lower][0] <= len(arguments) <= FUNCTIONS[lower][1]:

@@ -33,13 +33,31 @@ FUNCTIONS: dict[str, tuple[int, int]] = {
     "skolem": (1, MANY),
 }
 
+# What other languages call them.
+ELSEWHERE = {
+    "length": "strlen",
+    "upper": "ucase",
+    "lower": "lcase",
+    "substring": "substr",
+    "startswith": "strstarts",
+    "endswith": "strends",
+    "ceiling": "ceil",
+    "cat": "concat",
+    "strcat": "concat",
+    "power": "pow",
+    "tostring": "str",
+    "to_string": "str",
+}
+
 AGGREGATES = ("count", "sum", "min", "max", "avg", "med")
 COMPARISONS = frozenset(("=", "!=", "<", "<=", ">", ">="))
 
 
-def nearest(name: str, known: list[str] | tuple[str, ...] | dict[str, tuple[int, int]]) -> str | None:
-    """The known name that was most likely meant."""
-    matches = get_close_matches(name.lower(), list(known), n=1, cutoff=0.5)
+def nearest(name: str) -> str | None:
+    """The function that was most likely meant."""
+    if name.lower() in ELSEWHERE:
+        return ELSEWHERE[name.lower()]
+    matches = get_close_matches(name.lower(), list(FUNCTIONS), n=1, cutoff=0.7)
     return matches[0] if matches else None
 
 

@@ -97,6 +97,7 @@ _WORD = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _BLANK_SPACE = re.compile(r"(?:[\s\ufeff]+|\#[^\n]*|//[^\n]*)*")
+_QUERY = re.compile(_BLANK_SPACE.pattern + r"\?-")
 _TO_LINE_END = re.compile(r"[^\n]*")
 _OPENS_ON_THE_LINE = re.compile(r"[ \t]*[(\[]")
 _MODULO_FOLLOWS = re.compile(r"%[ \t]*(?:[0-9(?]|-[ \t]*[0-9?(]|[A-Z_]\w*|(\w+)[ \t]*\()")
@@ -126,7 +127,7 @@ _KEYWORDS: dict[str, tuple[str, re.Pattern[str], bool | None]] = {
     "on": ("_ON", re.compile(r"\s+[?\w]"), True),
     "with": ("WITH", re.compile(r"\s+\w+\s*\("), True),
     "as": ("_AS", re.compile(r"\s+[?\w]"), True),
-    "distinct": ("DISTINCT", re.compile(r"\s*[?\w(\"'<:-]"), False),
+    "distinct": ("DISTINCT", re.compile(r"\s*[^\s,)\]]"), False),
 }
 _DIRECTIVES = {
     "prefix": ("PREFIX", re.compile(rf"\s+{_PREFIX}:?\s*<")),
@@ -143,7 +144,7 @@ class Lexer:
         self.text = reading.source.text
         self.at = self.line_start = 0
         self._begin()
-        if goal:
+        if goal and not _QUERY.match(self.text):
             self._add("QUERY", "?-", 0, 0)
 
     def _begin(self) -> None:
@@ -154,6 +155,7 @@ class Lexer:
         self.anonymous = 0
         self.broken = False  # a complaint has said all there is to say
         self.indent = 0
+        self.stopped = False  # there is no telling where the statement ends; the next line is a new one
 
     def statements(self) -> Iterator[list[Word]]:
         """Statements that are broken beyond parsing are complained about and left out."""
@@ -184,6 +186,8 @@ class Lexer:
                 self._end(self.at - 1, self.at)
                 return True
             self._word(new_line)
+            if self.stopped:
+                return True
 
     def _skip(self) -> bool:
         """Past blanks and comments; whether a line has ended since the last word."""
@@ -254,15 +258,18 @@ class Lexer:
         character = self.text[start]
         self.broken = True
         if character in "\"'":
-            self.at = _TO_LINE_END.match(self.text, start).end()  # type: ignore[union-attr]
-            quote = "double" if character == '"' else "single"
-            hint = f"End it with a {quote} quote on the same line; write \\n for a new line inside of a text."
-            self.reading.complain("this text in quotes does not end", start, self.at, hint)
+            self._endless_string(start, "double" if character == '"' else "single")
             return
         self.at = start + 1
         if not self._complained_just_before(start):
             hint = "Write `?name` for a variable." if character == "?" else None
             self.reading.complain(f"the character {character!r} means nothing here", start, self.at, hint)
+
+    def _endless_string(self, start: int, quote: str) -> None:
+        self.at = _TO_LINE_END.match(self.text, start).end()  # type: ignore[union-attr]
+        self.stopped = True
+        hint = f"End it with a {quote} quote on the same line; write \\n for a new line inside of a text."
+        self.reading.complain("this text in quotes does not end", start, self.at, hint)
 
     def _complained_just_before(self, start: int) -> bool:
         """Whether the character before was strange, too: one complaint a run of them is enough."""
@@ -313,7 +320,7 @@ class Lexer:
         text = match["quoted"][1:-1]
         if "\\" in text:
             text = self._unescaped(text, start + 1)
-        datatype = match["datatype"]
+        datatype: str | None = match["datatype"]
         if datatype is not None:
             datatype = self._resolved(datatype, match.start("datatype"), match.end("datatype"))
         self._add("CONSTANT", literal(text, datatype, match["language"]), start, end)
@@ -372,9 +379,10 @@ class Lexer:
 
     def _is_keyword(self, lower: str, end: int) -> bool:
         _, follows, after_operand = _KEYWORDS[lower]
-        if after_operand is not None:
-            if not self.words or (self.words[-1].type in _ENDS) != after_operand:
-                return False
+        if not self.words or (lower == "distinct" and self.words[-1].type != "_OPEN"):
+            return False
+        if after_operand is not None and (self.words[-1].type in _ENDS) != after_operand:
+            return False
         return follows.match(self.text, end) is not None
 
     def _directive(self, match: re.Match[str], start: int, end: int) -> None:

@@ -14,13 +14,14 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from deltalog.errors import SyntaxProblem
+from deltalog.errors import Diagnostic, SyntaxProblem
 from deltalog.syntax.ast import Aggregate, Bind, Call, Expression, Filter, Literal, Rule, Source
 from deltalog.syntax.lexer import Lexer, Reading, Word
 
 if TYPE_CHECKING:
     from lark import Lark, UnexpectedToken
 
+MOST_ERRORS = 500  # a text with more of them is not a program
 MAX_NESTING = 200  # of operators and functions in each other
 
 
@@ -58,7 +59,9 @@ def parse_goal(text: str, name: str = "<goal>", prefixes: Mapping[str, str] | No
 
 def _refuse_if_wrong(reading: Reading) -> None:
     if reading.diagnostics:
-        raise SyntaxProblem(sorted(reading.diagnostics, key=lambda d: d.span.start if d.span else 0))
+        in_order = sorted(reading.diagnostics, key=lambda d: d.span.start if d.span else 0)
+        more = len(in_order) - MOST_ERRORS
+        raise SyntaxProblem(in_order[:MOST_ERRORS] + ([Diagnostic(f"and {more} more errors")] if more > 0 else []))
 
 
 def _meanings(reading: Reading, lexer: Lexer) -> Iterator[Any]:
@@ -71,16 +74,15 @@ def _meanings(reading: Reading, lexer: Lexer) -> Iterator[Any]:
             reading.complain("a query has no place among rules", words[0].start, words[-1].end, _QUERIES)
             continue
         try:
-            meaning = parse_words(words)  # type: ignore[arg-type]
+            meaning: Any = parse_words(words)
         except UnexpectedToken as error:
             _complain(reading, words, error)
             continue
-        if len(words) > MAX_NESTING and isinstance(meaning, Rule) and _nesting(meaning) > MAX_NESTING:
-            hint = "Compute it in several steps, with BIND."
+        if len(words) > MAX_NESTING and meaning and _nesting(meaning) > MAX_NESTING:
             message = f"more than {MAX_NESTING} operations in one expression"
-            reading.complain(message, words[0].start, words[0].end, hint)
-            continue
-        yield meaning
+            reading.complain(message, words[0].start, words[0].end, "Compute it in several steps, with BIND.")
+        else:
+            yield meaning
 
 
 @cache
@@ -100,12 +102,12 @@ def _lark() -> Lark:
             return iter(words)
 
     grammar = Path(__file__).with_name("grammar.lark").read_text(encoding="utf-8")
-    return Lark(grammar, start="statement", parser="lalr", lexer=Words, transformer=Builder())  # type: ignore[arg-type]
+    return Lark(grammar, start="statement", parser="lalr", lexer=Words, transformer=Builder())
 
 
-def _nesting(rule: Rule) -> int:
-    """The depth of the deepest expression of a rule (it may be too deep for recursion)."""
-    level: list[Expression] = list(_expressions(rule.body))
+def _nesting(meaning: Rule | tuple[Literal, ...]) -> int:
+    """The depth of the deepest expression of a rule or a goal (it may be too deep for recursion)."""
+    level = list(_expressions(meaning.body if isinstance(meaning, Rule) else meaning))
     depth = 0
     while level:
         depth += 1
@@ -174,6 +176,10 @@ def _unclosed(words: list[Word], until: Word) -> Word | None:
 def _hint(words: list[Word], word: Word, expected: set[str]) -> str | None:
     if word is words[0] and word.type == "VARIABLE":
         return "A statement starts with an atom, such as p(?x); a name with a capital letter is a variable."
+    if word.type == "COMPARISON" and word.text == ">" and words[words.index(word) - 1].text == "<":
+        return "Write != for `not equal`."
+    if word.type == "COMPARISON" and "_COMMA" in expected:
+        return "Compare two values at a time: 1 < ?x, ?x < 5"
     if "FILTER" in expected:
         return "Expected an atom or a condition."
     if "CONSTANT" in expected:

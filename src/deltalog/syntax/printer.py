@@ -31,7 +31,12 @@ from deltalog.terms import Literal as RdfLiteral
 _PLAIN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _BARE_CONSTANT = re.compile(r"[a-z][A-Za-z0-9_]*")
 _PLAIN_FLOAT = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?")
-_WORDS = frozenset("and not filter bind comp aggregate on with as distinct true false prefix base".split())
+_WORDS = frozenset(("and", "not", "filter", "bind", "comp", "aggregate", "on", "with", "as", "distinct")) | {
+    "true",
+    "false",
+    "prefix",
+    "base",
+}
 
 # How tightly an operator binds; what is not here is a function.
 _BINDS = {"||": 1, "&&": 2, **dict.fromkeys(COMPARISONS, 3), "+": 4, "-": 4, "*": 5, "/": 5, "%": 5}
@@ -93,6 +98,8 @@ def print_expression(expression: Expression) -> str:
         left, right = arguments
         binds = _BINDS[function]
         least = binds + 1 if function in COMPARISONS else binds  # a < b < c has no meaning
+        if function == "%":
+            return f"{_modulo_operand(left)} % {_modulo_operand(right)}"
         return f"{_operand(left, least)} {function} {_operand(right, binds + 1)}"
     return f"{function}({', '.join(map(print_expression, arguments))})"
 
@@ -101,6 +108,13 @@ def _operand(expression: Expression, least: int) -> str:
     """An operand, in brackets if its operator binds less tightly than it must."""
     text = print_expression(expression)
     return text if _tightness(expression) >= least else f"({text})"
+
+
+def _modulo_operand(expression: Expression) -> str:
+    """In brackets if it is anything but a variable: what stands around `%` must not look like a comment."""
+    text = print_expression(expression)
+    is_plain = isinstance(expression, Variable) or (isinstance(expression, Constant) and text.isdigit())
+    return text if is_plain else f"({text})"
 
 
 def _unary_operand(expression: Expression) -> str:

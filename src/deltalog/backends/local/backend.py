@@ -29,7 +29,7 @@ class LocalBackend:
 
     def __init__(self, dictionary: Dictionary | None = None, threads: int | None = None) -> None:
         self.dictionary = dictionary or Dictionary()
-        self.threads = threads or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        self.threads = threads or _cores()
         self.check: Callable[[], None] = lambda: None
         self._pool = ThreadPoolExecutor(self.threads)
         self._scratch = Scratch()
@@ -106,3 +106,8 @@ class LocalBackend:
             return False
         key = pack([np.array([i], np.uint32) for i in ids], 1)
         return bool(table.contains(key)[0])
+
+
+def _cores() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -15,14 +15,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TypeVar
 
 import numpy as np
 
 from deltalog.backends.base import Tables
 from deltalog.backends.local.aggregate import aggregate, group_starts
+from deltalog.backends.local.matrix import Matrix, Runs
 from deltalog.backends.local.probe import Probe, Rows, concatenate
-from deltalog.backends.local.scratch import Scratch
+from deltalog.backends.local.scratch import Scratch, Stamps
 from deltalog.backends.local.table import NO_KEYS, NO_OFFSETS, Keys, Order, Run, Table, pack, sort_distinct, unpack
 from deltalog.backends.local.vector import Vectors
 from deltalog.dictionary import Dictionary
@@ -30,7 +32,7 @@ from deltalog.kernels import rows as kernel
 from deltalog.kernels.join import RUNS, compose
 from deltalog.plan import ir
 from deltalog.plan.ir import Plan, columns
-from deltalog.syntax.ast import Constant, Pred, Term, Variable, variables
+from deltalog.syntax.ast import Pred, Term, Variable, variables
 
 MORSEL = 1 << 21  # rows in flight per thread
 PARALLEL = 1 << 15  # fewer rows are not worth a second thread
@@ -97,13 +99,13 @@ class Evaluation:
 
     def _stored(self, body: Plan, terms: tuple[Variable | int, ...]) -> Keys | None:
         """A copy of a stored relation, or of one with its columns exchanged: its runs are sorted already."""
-        if not (isinstance(body, ir.Scan) and len(terms) <= 2 and sorted(map(str, body.atom.terms)) == sorted(map(str, terms))):
+        if not isinstance(body, ir.Scan) or len(terms) > 2 or len(body.atom.terms) != len(terms):
             return None
-        if len(set(terms)) != len(terms) or not all(isinstance(t, Variable) for t in terms):
+        if not (len(set(terms)) == len(terms) and set(terms) == set(body.atom.terms)):
             return None
         order = tuple(body.atom.terms.index(t) for t in terms)  # type: ignore[arg-type]
         runs = [run.order(order) for run in self.table(body.atom.pred, body.part).runs]
-        return runs[0].copy() if len(runs) == 1 else _sorted_union(runs, len(terms))
+        return _sorted_union(runs, len(terms))
 
     # Sparse products.
 
@@ -119,12 +121,22 @@ class Evaluation:
         x, z, y = next((t for t in terms if t != new[0]), None), new[0], join[0]
         if not isinstance(x, Variable) or x not in bound or z not in terms:
             return None
+        if terms == (z, x) and self._worth_flipping(body.left, body.right):
+            return self._compose(ir.Join(body.right, body.left), terms, known)  # so that pairs come in the head's order
         right = self.table(atom.pred, body.right.part)
         left = self.keys(ir.Project(body.left, ((x, x), (y, y))))
         order = (0, 1) if atom.terms[0] == y else (1, 0)
         if len(left) < SMALL or 8 * self._candidates(len(left), right, order[0]) < self.ids:
             return self._compose_small(left, right, order, terms[0] == x)
         return self._compose_large(left, right, order, known, (0, 1) if terms[0] == x else (1, 0))
+
+    def _worth_flipping(self, left: Plan, right: ir.Scan) -> bool:
+        """Two stored relations of which the second is not much larger than what the join will visit."""
+        if not (isinstance(left, ir.Scan) and len(columns(left)) == 2 == len(left.atom.terms)):
+            return False
+        first, second = (self.table(scan.atom.pred, scan.part) for scan in (left, right))
+        shared = next(i for i, t in enumerate(right.atom.terms) if t in left.atom.terms)
+        return second.size < 4 * self._candidates(first.size, second, shared)
 
     def _candidates(self, rows: int, right: Table, column: int) -> float:
         return rows * right.size / max(1.0, right.distinct(column, self.ids))
@@ -140,23 +152,33 @@ class Evaluation:
 
     def _compose_large(self, left: Keys, right: Table, order: Order, known: Table | None, head: Order) -> Keys:
         present = [run for run in known.runs if run.has_order(head)] if known else []
-        right_runs = self._runs(right.runs, order)
-        known_runs = self._runs(present, head)
+        product = self._product(right, order, self._runs(present, head))
 
         def part(bounds: tuple[int, int]) -> Keys:
             self.check()
             with self.scratch.stamps(self.ids) as stamps:
-                keys, stamps.generation = compose(
-                    left[bounds[0] : bounds[1]], *right_runs, *known_runs, stamps.array, stamps.generation
-                )
-            return np.sort(keys if head == (0, 1) else kernel.swap(keys))
+                keys = product(left[bounds[0] : bounds[1]], stamps)
+            return keys if head == (0, 1) else np.sort(kernel.swap(keys))
 
         parts = self._each(part, _group_bounds(left, self.threads * 4 if len(left) > PARALLEL else self.threads))
         if head == (0, 1):
             return np.concatenate(parts)  # the parts have ascending x
         return _sorted_union(parts, 2)
 
-    def _runs(self, runs: Sequence[Run], order: Order) -> tuple[tuple[Keys, ...], tuple[Keys, ...]]:
+    def _product(self, right: Table, order: Order, known: Runs) -> Callable[[Keys, Stamps], Keys]:
+        """How to multiply: by bitmaps where rows of the right side are long, else pair by pair."""
+        dense = Matrix.of([run.order(order) for run in right.runs])
+        if dense is not None:
+            return lambda left, stamps: dense.compose(left, known, stamps)
+        runs = self._runs(right.runs, order)
+
+        def sparse(left: Keys, stamps: Stamps) -> Keys:
+            keys, stamps.generation = compose(left, *runs, *known, stamps.array, stamps.generation, stamps.bits)
+            return keys
+
+        return sparse
+
+    def _runs(self, runs: Sequence[Run], order: Order) -> Runs:
         padding = RUNS - len(runs)
         keys = [run.order(order) for run in runs] + [NO_KEYS] * padding
         return tuple(keys), (*(run.offsets(order, self.ids) for run in runs), *[NO_OFFSETS] * padding)
@@ -331,7 +353,7 @@ def _sorted_union(parts: Sequence[Keys], arity: int) -> Keys:
 
 def _even_bounds(size: int, pieces: int) -> list[tuple[int, int]]:
     cuts = np.linspace(0, size, pieces + 1).astype(int).tolist()
-    return [(a, b) for a, b in zip(cuts, cuts[1:], strict=False) if a < b]
+    return [(a, b) for a, b in pairwise(cuts) if a < b]
 
 
 def _group_bounds(left: Keys, pieces: int) -> list[tuple[int, int]]:
@@ -341,4 +363,4 @@ def _group_bounds(left: Keys, pieces: int) -> list[tuple[int, int]]:
         lead = left[cut] >> kernel.HALF << kernel.HALF
         cuts.add(int(np.searchsorted(left, lead)))
     ordered = sorted(cuts)
-    return list(zip(ordered, ordered[1:], strict=False))
+    return list(pairwise(ordered))

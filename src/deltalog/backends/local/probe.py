@@ -92,9 +92,7 @@ class Probe:
         return len(self.keys) == len(self.order)
 
     def key_columns(self, rows: Rows) -> list[Ids]:
-        return [
-            np.full(rows.size, k, np.uint32) if isinstance(k, int) else rows.columns[k] for k in self.keys
-        ]
+        return [np.full(rows.size, k, np.uint32) if isinstance(k, int) else rows.columns[k] for k in self.keys]
 
     def ranges(self, rows: Rows, run: Run, ids: int) -> tuple[Positions, Positions]:
         """For each row, the range of matching positions of the run in this probe's order."""

@@ -10,16 +10,21 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-
 LAST = 2**30  # beyond, start anew rather than overflow
 
 
 @dataclass(slots=True)
 class Stamps:
-    """A place for every id; what is below `generation` is stale, so the array is never cleared."""
+    """A place for every id; what is below `generation` is stale, so the array is never cleared. And a bit for every
+    id, all zero between uses."""
 
     array: NDArray[np.int32]
+    bits: NDArray[np.uint64]
     generation: int = 0
+
+    @classmethod
+    def of(cls, ids: int) -> Stamps:
+        return cls(np.zeros(ids, np.int32), np.zeros((ids >> 6) + 1, np.uint64))
 
 
 class Scratch:
@@ -32,9 +37,9 @@ class Scratch:
     @contextmanager
     def stamps(self, ids: int) -> Iterator[Stamps]:
         with self._lock:
-            stamps = self._free.pop() if self._free else Stamps(np.zeros(ids, np.int32))
+            stamps = self._free.pop() if self._free else Stamps.of(ids)
         if len(stamps.array) < ids or stamps.generation > LAST:
-            stamps = Stamps(np.zeros(ids + ids // 4, np.int32))
+            stamps = Stamps.of(ids + ids // 4)
         yield stamps  # after an exception they are not used again
         with self._lock:
             self._free.append(stamps)

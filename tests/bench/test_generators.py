@@ -1,0 +1,150 @@
+"""Generators have the promised sizes, and are the same for the same seed on every machine."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks.generators import draws, graphs, lubm, motivating
+
+# Counts of UBA's own LUBM(1) and LUBM(5) (seed 0), for 15 and 93 departments.
+UBA_PER_DEPARTMENT = {
+    "takesCourse": 134051 / 93,
+    "name": 100002 / 93,
+    "publicationAuthor": 67702 / 93,
+    "telephone": 51955 / 93,
+    "emailAddress": 51955 / 93,
+    "memberOf": 48582 / 93,
+    "type Publication": 37854 / 93,
+    "type UndergraduateStudent": 36682 / 93,
+    "advisor": 19371 / 93,
+    "undergraduateDegreeFrom": 15273 / 93,
+    "type GraduateStudent": 11900 / 93,
+    "teacherOf": 10095 / 93,
+    "type Course": 5063 / 93,
+    "type GraduateCourse": 5032 / 93,
+    "type ResearchAssistant": 3405 / 93,
+    "worksFor": 3373 / 93,
+    "mastersDegreeFrom": 3373 / 93,
+    "doctoralDegreeFrom": 3373 / 93,
+    "researchInterest": 2811 / 93,
+    "type TeachingAssistant": 2643 / 93,
+    "teachingAssistantOf": 2643 / 93,
+    "subOrganizationOf": 1464 / 93,
+    "type ResearchGroup": 1371 / 93,
+    "type AssociateProfessor": 1110 / 93,
+    "type AssistantProfessor": 907 / 93,
+    "type FullProfessor": 794 / 93,
+    "type Lecturer": 562 / 93,
+    "type Department": 1,
+    "headOf": 1,
+}
+
+
+@pytest.fixture(scope="module")
+def lubm_1(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("lubm") / "lubm-1.nt"
+    lubm.write(1, path)
+    return path
+
+
+def test_lubm_has_the_shape_of_uba(lubm_1: Path) -> None:
+    counts: Counter[str] = Counter()
+    for line in lubm_1.read_text().splitlines():
+        _, predicate, rest = line.split(" ", 2)
+        name = predicate.rsplit("#", 1)[1][:-1]
+        counts["type " + rest.split("#")[1].split(">")[0] if name == "type" else name] += 1
+    assert set(counts) == set(UBA_PER_DEPARTMENT) | {"type University"}
+    assert lubm.departments(0) == 15
+    for name, count in UBA_PER_DEPARTMENT.items():
+        assert counts[name] == pytest.approx(count * 15, rel=0.12), name
+
+
+def test_lubm_sizes(lubm_1: Path) -> None:
+    lines = lubm_1.read_text().splitlines()
+    assert 98_000 < len(lines) < 105_000
+    assert len(set(lines)) == len(lines)
+    assert [sum(lubm.departments(u) for u in range(n)) for n in (1, 5, 10)] == [15, 93, 189]
+
+
+def test_lubm_is_the_same_everywhere(lubm_1: Path) -> None:
+    digest = hashlib.sha256(lubm_1.read_bytes()).hexdigest()
+    assert digest == "b25702627b499a7d48959da5a05c93b756406db0ef5ea40b196462b76b2db5de"
+
+
+def test_a_university_is_the_same_among_few_and_many() -> None:
+    first, _ = lubm.triples(2)
+    (alone,) = lubm.triples(1)
+    assert first == alone
+
+
+def test_lubm_courses_and_assistants_are_distinct(lubm_1: Path) -> None:
+    teachers: Counter[str] = Counter()
+    assistants: set[str] = set()
+    researchers: set[str] = set()
+    for line in lubm_1.read_text().splitlines():
+        subject, predicate, object = line.removesuffix(" .").split(" ", 2)
+        if predicate.endswith("#teacherOf>"):
+            teachers[object] += 1
+        elif object.endswith("#TeachingAssistant>"):
+            assistants.add(subject)
+        elif object.endswith("#ResearchAssistant>"):
+            researchers.add(subject)
+    assert max(teachers.values()) == 1
+    assert assistants and researchers and not assistants & researchers
+
+
+def closure_size(rows: draws.Ints, nodes: int) -> int:
+    reach = np.zeros((nodes, nodes), bool)
+    for u, v in rows[np.argsort(-rows[:, 0], kind="stable")]:
+        reach[u] |= reach[v]
+        reach[u, v] = True
+    return int(reach.sum())
+
+
+def test_dag_has_distinct_edges_upwards() -> None:
+    rows = graphs.dag(500, 3_000, seed=7)
+    assert rows.shape == (3_000, 2)
+    assert len(np.unique(rows, axis=0)) == 3_000
+    assert (rows[:, 0] < rows[:, 1]).all() and rows.min() >= 0 and rows.max() < 500
+
+
+@pytest.mark.parametrize("nodes", [2, 3, 10, 60])
+def test_dag_can_have_all_edges(nodes: int) -> None:
+    possible = nodes * (nodes - 1) // 2
+    assert len(graphs.dag(nodes, possible)) == possible
+
+
+def test_dag_refuses_more_edges_than_pairs() -> None:
+    with pytest.raises(ValueError, match="only 3 pairs"):
+        graphs.dag(3, 4)
+
+
+def test_promised_sizes() -> None:
+    assert closure_size(graphs.dag(2_000, 10_000, seed=132), 2_000) == 413_733
+    assert graphs.same_generation_size(graphs.tree(4_640)) == 2_202_325
+
+
+def test_graphs_are_the_same_everywhere() -> None:
+    assert graphs.dag(2_000, 10_000, seed=132)[:3].tolist() == [[897, 1632], [1683, 1941], [375, 869]]
+    assert graphs.tree(4_640)[[1, 100, 4_000]].tolist() == [[2, 0], [101, 40], [4001, 3014]]
+
+
+def test_seeds_differ() -> None:
+    assert graphs.dag(100, 50, seed=1).tolist() != graphs.dag(100, 50, seed=2).tolist()
+
+
+def test_draws_are_in_range_and_even() -> None:
+    numbers = draws.between(0, "test", np.arange(60_000), 3, 8)
+    counts = np.bincount(numbers, minlength=9)
+    assert counts[:3].sum() == 0 and len(counts) == 9
+    assert (abs(counts[3:] - 10_000) < 500).all()
+
+
+def test_motivating_example_has_the_promised_sizes() -> None:
+    rows = motivating.motivating(3, 4)
+    assert {name: len(set(r)) for name, r in rows.items()} == {"cw": 13, "ca": 13, "pc": 24}

@@ -1,0 +1,130 @@
+"""Every way to run a benchmark gives the same facts on small programs; what it cannot express it says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from benchmarks.measure import ways
+from benchmarks.peers import CannotExpress
+from deltalog.syntax.parser import parse
+
+WAYS = list(ways())
+
+
+@dataclass(frozen=True)
+class Case:
+    program: str
+    files: dict[str, str]
+    facts: dict[str, set[tuple[str, ...]]]
+    cannot: frozenset[str] = field(default_factory=frozenset)
+
+
+def pairs(text: str) -> set[tuple[str, ...]]:
+    """`a b, c d` as rows of strings."""
+    return {tuple(f'"{cell}"' for cell in row.split()) for row in text.split(",")}
+
+
+CASES = {
+    "recursion": Case(
+        "path(X, Y) :- edge(X, Y). path(X, Z) :- path(X, Y), path(Y, Z).",
+        {"edge.csv": "1,2\n2,3\n3,1\n4,1\n4,1\n"},
+        {"path": {(a, b) for a in "1234" for b in "123"}},
+    ),
+    "given and derived facts of one predicate": Case(
+        "pc(X, Y) :- cw(X, Z1), ca(X, Z2), pc(Z1, Y), pc(Z2, Y).",
+        {"cw.csv": "a,b\ne,a\n", "ca.csv": "a,c\ne,a\n", "pc.csv": "b,d\nc,d\nc,f\n"},
+        {"pc": pairs("b d, c d, c f, a d, e d")},
+    ),
+    "mutual recursion": Case(
+        "even(Y) :- zero(X), next(X, Z), odd(Z), next(Z, Y).  even(X) :- zero(X).\n"
+        "even(Y) :- odd(X), next(X, Y).  odd(Y) :- even(X), next(X, Y).",
+        {"zero.csv": "0\n", "next.csv": "0,1\n1,2\n2,3\n3,4\n"},
+        {"even": {("0",), ("2",), ("4",)}, "odd": {("1",), ("3",)}},
+    ),
+    "constants, repeated variables, several heads, facts": Case(
+        "loop(X), seen(X, X) :- edge(X, X).  from_a(Y) :- edge(a, Y).  loop(z).  two(X) :- edge(X, b), edge(X, a).",
+        {"edge.csv": "a,a\na,b\nb,c\n"},
+        {"loop": pairs("a, z"), "seen": pairs("a a"), "from_a": pairs("a, b"), "two": pairs("a")},
+    ),
+    "equality": Case(
+        "other(X, Y) :- edge(X, Y), X != Y.",
+        {"edge.csv": "a,a\na,b\n"},
+        {"other": pairs("a b")},
+    ),
+    "order of integers": Case(
+        "up(X, Y) :- edge(X, Y), X < Y.  big(X) :- edge(X, _), X >= 3.",
+        {"edge.csv": "1,2\n2,2\n3,1\n-5,3\n"},
+        {"up": {("1", "2"), ("-5", "3")}, "big": {("3",)}},
+    ),
+    "negation": Case(
+        "lonely(X) :- person(X), NOT knows(X, Y).  calm(X) :- person(X), NOT lonely(X).",
+        {"person.csv": "a\nb\n", "knows.csv": "a,b\n"},
+        {"lonely": pairs("b"), "calm": pairs("a")},
+        cannot=frozenset({"egglog"}),
+    ),
+    "no facts at all": Case(
+        "path(X, Y) :- edge(X, Y). path(X, Z) :- path(X, Y), edge(Y, Z). other(X) :- nothing(X).",
+        {"edge.csv": "1,2\n"},
+        {"path": {("1", "2")}, "other": set()},
+    ),
+    "three columns": Case(
+        "swapped(C, A, B) :- row(A, B, C), key(B).",
+        {"row.csv": "1,2,3\n4,5,6\n", "key.csv": "5\n"},
+        {"swapped": {("6", "4", "5")}},
+    ),
+    "RDF": Case(
+        "PREFIX : <http://x.org/>\n:Person[?x] :- :knows[?x, ?y] .  :Person[?y] :- :knows[?x, ?y] .\n"
+        ":friend[?x, ?z] :- :knows[?x, ?y], :knows[?y, ?z] .",
+        {
+            "data.nt": "<http://x.org/a> <http://x.org/knows> <http://x.org/b> .\n"
+            "<http://x.org/b> <http://x.org/knows> <http://x.org/c> .\n"
+            "<http://x.org/d> <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> <http://x.org/Person> .\n"
+            '<http://x.org/d> <http://x.org/name> "a name" .\n'
+        },
+        {
+            "http://x.org/Person": {(f"<http://x.org/{x}>",) for x in "abcd"},
+            "http://x.org/friend": {("<http://x.org/a>", "<http://x.org/c>")},
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WAYS)
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_all_ways_give_the_same_facts(name: str, case: Case, tmp_path: Path) -> None:
+    way = ways()[name]
+    if way.version() is None:
+        pytest.skip(f"{name} is not installed")
+    files = []
+    (tmp_path / "data").mkdir()
+    for file, text in case.files.items():
+        files.append(tmp_path / "data" / file)
+        files[-1].write_text(text)
+    if name in case.cannot:
+        with pytest.raises(CannotExpress):
+            way.prepare(parse(case.program), files, tmp_path / "work")
+        return
+    way.prepare(parse(case.program), files, tmp_path / "work")
+    outcome = way.run(tmp_path / "work", keep=True)
+    assert outcome.facts == case.facts
+    assert outcome.counts == {pred: len(rows) for pred, rows in case.facts.items()}
+    assert outcome.seconds["evaluate"] >= 0
+
+
+@pytest.mark.parametrize(
+    ("program", "why"),
+    [
+        ("p(X, N) :- q(X, Y), BIND(Y + 1 AS N).", "BIND"),
+        ("p(N) :- AGGREGATE(q(X, Y) BIND COUNT(X) AS N).", "aggregate"),
+        ("[?x, ?p, ?z] :- [?x, ?p, ?y], q(?y, ?z).", "variable in the place of a predicate"),
+        ("p(X) :- q(X, Y), FILTER(X + Y > 3).", "condition"),
+        ("p(X) :- q(X, Y), X < Y.", "order"),
+    ],
+)
+def test_what_peers_cannot_express_is_said(program: str, why: str, tmp_path: Path) -> None:
+    (tmp_path / "q.csv").write_text("a,1\n")
+    with pytest.raises(CannotExpress, match=why):
+        ways()["clingo"].prepare(parse(program), [tmp_path / "q.csv"], tmp_path / "work")
