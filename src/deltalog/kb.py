@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 Table = Any  # the backend's own handle
 
-ENGINES = ("local", "naive")
+ENGINES = ("local", "spark", "naive")
 INTERNAL = (Pred(TRIPLE, 3), Pred(RDF_TYPE, 2))
 
 
@@ -268,6 +268,10 @@ class KnowledgeBase:
 
 def _backend(engine: str, threads: int | None) -> Backend[Table]:
     """The backend of an engine; the naive engine keeps its facts in the local one."""
+    if engine == "spark":
+        from deltalog.backends.spark import SparkBackend
+
+        return SparkBackend()
     from deltalog.backends.local import LocalBackend
 
     return LocalBackend(threads=threads)

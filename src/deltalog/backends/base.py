@@ -11,20 +11,34 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from deltalog.plan.ir import Part, Plan
-from deltalog.syntax.ast import Pred
+from deltalog.syntax.ast import Pred, Rule
 from deltalog.terms import Value
 
 T = TypeVar("T")
 Tables = Mapping[tuple[Pred, Part], T]
 
 
+class Twin(NamedTuple):
+    """Another backend with the same relations, on which a hyper-node is cheaper to evaluate.
+
+    The rules are those asked for, as they have to be written for that backend; `back` makes a table of ours of one of
+    its tables.
+    """
+
+    backend: Backend[Any]
+    tables: dict[tuple[Pred, Part], Any]
+    rules: tuple[Rule, ...]
+    back: Callable[[Any], Any]
+
+
 class Backend(Protocol[T]):
     """An engine: T is its own handle of a set of rows of ids."""
 
     name: str
+    batches: bool  # whether plans that do not depend on each other are wanted in one `run_all`, however many
     check: Callable[[], None]  # is called now and then during long work; raises when a limit is hit
 
     @property
@@ -66,6 +80,14 @@ class Backend(Protocol[T]):
 
     def run(self, plan: Plan, tables: Tables[T]) -> T:
         """The distinct rows of a plan. A relation that `tables` does not have is empty."""
+        ...
+
+    def run_all(self, plans: Mapping[Pred, Plan], tables: Tables[T]) -> dict[Pred, T]:
+        """The distinct rows of several plans, computed now; a backend may compute them together."""
+        ...
+
+    def twin(self, rules: Sequence[Rule], tables: Mapping[Pred, T]) -> Twin | None:
+        """Where else to evaluate recursive rules over these relations, if that is better."""
         ...
 
     def merge(self, old: T, new: T) -> T:

@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from deltalog.backends.base import Tables
+from deltalog.backends.base import Tables, Twin
 from deltalog.backends.local.evaluate import Evaluation
 from deltalog.backends.local.scratch import Scratch
 from deltalog.backends.local.table import Ids, Table, pack, sort_distinct
 from deltalog.backends.local.vector import Vectors
 from deltalog.dictionary import Dictionary
 from deltalog.plan.ir import Plan, columns
-from deltalog.syntax.ast import Pred
+from deltalog.syntax.ast import Pred, Rule
 from deltalog.terms import Value
 
 
@@ -26,6 +26,7 @@ class LocalBackend:
     """Sets of rows in this process. One backend has one dictionary."""
 
     name = "local"
+    batches = False
 
     def __init__(self, dictionary: Dictionary | None = None, threads: int | None = None) -> None:
         self.dictionary = dictionary or Dictionary()
@@ -46,7 +47,13 @@ class LocalBackend:
         return {pred: self.load(columns, pred.arity) for pred, columns in read(paths, self.dictionary).items()}
 
     def encode(self, data: Any, predicate: str) -> tuple[int, Table]:
-        from deltalog.io.frames import encode_rows
+        try:
+            from deltalog.io.frames import encode_rows
+        except ImportError:  # until io.frames is there
+            rows = [tuple(row) for row in data]
+            arity = len(rows[0]) if rows else 0
+            columns = [self.dictionary.encode(list(column)) for column in zip(*rows, strict=True)]
+            return arity, self.load(columns, arity) if rows else self.empty(arity)
 
         arity, columns, size = encode_rows(data, self.dictionary, predicate)
         return arity, self.load(columns, arity) if size else self.empty(arity)
@@ -70,6 +77,12 @@ class LocalBackend:
             tables, self.dictionary, self._vectors, self._scratch, self._pool, self.threads, self.check
         )
         return Table.of(evaluation.keys(plan), len(columns(plan)))
+
+    def run_all(self, plans: Mapping[Pred, Plan], tables: Tables[Table]) -> dict[Pred, Table]:
+        return {pred: self.run(plan, tables) for pred, plan in plans.items()}
+
+    def twin(self, rules: Sequence[Rule], tables: Mapping[Pred, Table]) -> Twin | None:
+        return None
 
     def merge(self, old: Table, new: Table) -> Table:
         return old.merge(new)

@@ -1,22 +1,31 @@
-"""Tables of the Spark engine: sets of rows of 64-bit ids, as a few DataFrames that share no row.
+"""Tables of the Spark engine: sets of rows of 64-bit ids, as a few DataFrames that share no row, or in the driver.
 
 A table's columns are `c0`, `c1`, ...; a table of arity 0 has one column `unit`, so that it has rows at all. Merging
-puts DataFrames side by side; `Pieces` grows by one a round, and `compacted` makes one of them again before there are
-too many. `size` is None while nobody knows it.
+puts DataFrames side by side, and the backend makes one of them again before there are too many. `size` is None while
+nobody knows it.
+
+A table of few rows is an array in the driver (`near`): a plan over such tables needs no job at all, and as a DataFrame
+it is a constant of the plan that uses it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 MOST_PIECES = 8
+NEAR = 20_000  # rows up to which a table is kept in the driver
 UNIT = "unit"
+
+Grid = NDArray[np.int64]  # one line for each row
 
 
 def column_names(arity: int) -> list[str]:
@@ -32,15 +41,46 @@ class SparkTable:
     pieces: tuple[DataFrame, ...] = ()
     size: int | None = 0
     distinct: Sequence[float] = ()
-    release: tuple[Callable[[], Any], ...] = field(default=())
+    near: Grid | None = None
+    spark: Any = None
 
     @property
     def empty(self) -> bool:
         """Known to have no rows."""
-        return not self.pieces or self.size == 0
+        return self.size == 0
 
     def frame(self) -> DataFrame:
         """All rows as one DataFrame, every column under a fresh alias."""
         names = column_names(self.arity)
+        if not self.pieces:
+            assert self.near is not None
+            self.pieces = (constant(self.near, self.arity, self.spark),)
         pieces = [piece.select(*[F.col(name).alias(name) for name in names]) for piece in self.pieces]
         return reduce(DataFrame.unionAll, pieces)
+
+
+def near_table(rows: Grid, arity: int, spark: Any) -> SparkTable:
+    """A table of distinct rows that the driver has."""
+    distinct = [float(len(np.unique(rows[:, i]))) for i in range(arity)]
+    return SparkTable(arity, (), len(rows), distinct, rows, spark)
+
+
+def distinct_rows(rows: Grid) -> Grid:
+    """Each row once; a row without columns is there or not."""
+    if rows.shape[1] == 0:
+        return rows[:1]
+    return np.unique(rows, axis=0)
+
+
+def constant(rows: Grid, arity: int, spark: Any) -> DataFrame:
+    """Rows as a DataFrame."""
+    columns = [pa.array(np.ascontiguousarray(rows[:, i])) for i in range(arity)] or [pa.array([0] * len(rows), pa.int64())]
+    return spark.createDataFrame(pa.table(columns, names=column_names(arity)))  # type: ignore[no-any-return]
+
+
+def without(rows: Grid, gone: Grid) -> Grid:
+    """The rows that are not among others."""
+    if rows.shape[1] == 0:
+        return rows[: max(0, len(rows) - len(gone))]
+    known = set(map(tuple, gone.tolist()))
+    return rows[[row not in known for row in map(tuple, rows.tolist())]]

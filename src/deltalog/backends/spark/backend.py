@@ -1,0 +1,329 @@
+"""The Backend protocol over DataFrames.
+
+`run_all` is what evaluation calls: the plans of a round go into one DataFrame for each arity, with a tag that says which
+predicate a row is of. It is computed once, and the rows of each predicate counted, in one job; lineage is cut there
+(`localCheckpoint`, or `checkpoint` where the user has set a folder for it). Everything else is lazy.
+
+Rows that an evaluation keeps only until its end (bindings of aggregates, computed values) are released then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from deltalog.backends.base import Tables, Twin
+from deltalog.backends.spark.conditions import TOO_LARGE
+from deltalog.backends.spark.dictionary import SparkDictionary
+from deltalog.backends.spark.evaluate import BROADCAST, Evaluation
+from deltalog.backends.spark.ids import Ids64
+from deltalog.backends.spark.near import Near, grid, twin
+from deltalog.backends.spark.rows import fresh
+from deltalog.backends.spark.session import session
+from deltalog.backends.spark.table import (
+    MOST_PIECES,
+    NEAR,
+    UNIT,
+    SparkTable,
+    column_names,
+    distinct_rows,
+    near_table,
+    without,
+)
+from deltalog.plan import ir
+from deltalog.plan.ir import Part, Plan, columns
+from deltalog.syntax.ast import Pred, Rule
+from deltalog.terms import Value
+
+TAG = "tag"
+DRIVER_BUDGET = 30_000_000  # facts that a recursive hyper-node may read and still be finished in the driver
+
+
+class SparkBackend:
+    """Sets of rows in a SparkSession. One backend has one dictionary."""
+
+    name = "spark"
+    batches = True  # plans of one depth are wanted together
+
+    def __init__(self, spark: Any = None, master: str | None = None, driver_budget: int | None = None) -> None:
+        self.spark = spark or session(master)
+        self.salt = int(self.spark.conf.get("spark.deltalog.salt", "0"))
+        budget = self.spark.conf.get("spark.deltalog.driverBudget", str(DRIVER_BUDGET))
+        self.driver_budget = int(budget) if driver_budget is None else driver_budget
+        self.check: Callable[[], None] = lambda: None
+        self.dictionary = SparkDictionary(self.spark, self.salt)
+        self.accumulator = self.spark.sparkContext.accumulator(0)
+        self.near = Near(self)
+        self._sql = True  # whether expressions may be SQL
+        self._kept: list[DataFrame] = []
+
+    @property
+    def failures(self) -> int:
+        """How many rows were dropped because an expression failed, where executors evaluated it."""
+        return int(self.accumulator.value)
+
+    # Facts in and out.
+
+    def read(self, paths: Sequence[Path]) -> dict[Pred, SparkTable]:
+        from deltalog.backends.spark.read import read
+
+        return read(paths, self)
+
+    def encode(self, data: Any, predicate: str) -> tuple[int, SparkTable]:
+        from deltalog.backends.spark.read import encode_frame
+        from deltalog.io.frames import columns_of
+
+        if isinstance(data, DataFrame):
+            return encode_frame(data, self)
+        found = columns_of(data, self.dictionary.near)
+        ids = self.dictionary.ids()
+        return len(found), self.load([ids[column] for column in found], len(found))
+
+    def write(self, folder: Path, facts: Mapping[Pred, SparkTable], format: str) -> None:
+        from deltalog.backends.spark.write import write
+
+        write(folder, facts, self, format)
+
+    def to_arrow(self, table: SparkTable, columns: Sequence[str]) -> Any:
+        from deltalog.io.frames import to_arrow
+
+        dictionary = self.dictionary
+        local = [dictionary.near.encode(dictionary.values(ids)) for ids in self.rows(table)]
+        return to_arrow(local, dictionary.near, columns)
+
+    def values(self, ids: Any) -> list[Value]:
+        return self.dictionary.values(ids)
+
+    def contains(self, table: SparkTable, row: Sequence[Value]) -> bool:
+        if table.empty:
+            return False
+        if table.near is not None:
+            return bool((table.near == [self.dictionary.id(value) for value in row]).all(axis=1).any())
+        frame = table.frame()
+        for i, value in enumerate(row):
+            frame = frame.where(F.col(f"c{i}") == self.dictionary.id(value))
+        return not frame.isEmpty()
+
+    # Sets of rows of ids.
+
+    def load(self, columns: Sequence[Any], arity: int) -> SparkTable:
+        if arity == 0:
+            return near_table(np.empty((1, 0), np.int64), 0, self.spark)
+        rows = distinct_rows(grid(columns, 0))
+        return self.loaded([rows[:, i] for i in range(arity)], arity, len(rows))
+
+    def loaded(self, columns: Sequence[Any], arity: int, size: int) -> SparkTable:
+        """A table of rows that are distinct already."""
+        if size == 0:
+            return self.empty(arity)
+        if size <= NEAR:
+            return near_table(grid(columns, size), arity, self.spark)
+        arrays = [pa.array(np.ascontiguousarray(column, np.int64)) for column in columns]
+        partitions = self.spark.sparkContext.defaultParallelism
+        frame = self.spark.createDataFrame(pa.table(arrays, names=column_names(arity))).repartition(partitions)
+        distinct = [float(len(np.unique(column))) for column in columns]
+        return SparkTable(arity, (self.cut(frame),), size, distinct)
+
+    def empty(self, arity: int) -> SparkTable:
+        return SparkTable(arity)
+
+    def unit(self) -> DataFrame:
+        """One row, and no columns that mean anything."""
+        return self.spark.range(1).select(F.lit(0).cast("long").alias(UNIT))  # type: ignore[no-any-return]
+
+    def run(self, plan: Plan, tables: Tables[SparkTable]) -> SparkTable:
+        return self.run_all({Pred("", len(columns(plan))): plan}, tables)[Pred("", len(columns(plan)))]
+
+    def run_all(self, plans: Mapping[Pred, Plan], tables: Tables[SparkTable]) -> dict[Pred, SparkTable]:
+        """The distinct rows of several plans, computed together, with their sizes."""
+        self.check()
+        found = self.near.run_all(plans, tables)
+        if found is not None:
+            return found
+        try:
+            return self._run_all(plans, tables)
+        except Exception as problem:
+            if not (self._sql and TOO_LARGE in str(problem)):
+                raise
+        self._sql = False
+        return self._run_all(plans, tables)
+
+    def _run_all(self, plans: Mapping[Pred, Plan], tables: Tables[SparkTable]) -> dict[Pred, SparkTable]:
+        evaluation = Evaluation(self, tables)
+        found = {pred: self.empty(pred.arity) for pred in plans}
+        by_arity: dict[int, list[Pred]] = {}
+        for pred in plans:
+            by_arity.setdefault(pred.arity, []).append(pred)
+        try:
+            for preds in by_arity.values():
+                found |= self._pinned({pred: plans[pred] for pred in preds}, evaluation)
+            self.dictionary.settle()
+        finally:
+            for frame in self._kept:
+                frame.unpersist()
+            self._kept = []
+        return found
+
+    def _pinned(self, plans: Mapping[Pred, Plan], evaluation: Evaluation) -> dict[Pred, SparkTable]:
+        """The distinct rows of plans of one arity, computed and counted in one job; what is known is removed once."""
+        new = {pred: input for pred, (input, _) in ((p, _new_facts(plan)) for p, plan in plans.items())}
+        frames = {pred: frame for pred, plan in new.items() if (frame := evaluation.table(plan)) is not None}
+        if not frames:
+            return {}
+        known = [evaluation.tables.get(key) if (key := _new_facts(plans[pred])[1]) else None for pred in frames]
+        names = column_names(next(iter(frames)).arity)
+        rows = _without(_tagged(frames.values(), names).distinct(), known, names)
+        pinned = self.cut(rows)
+        sizes = {tag: size for tag, size in pinned.groupBy(TAG).count().collect()}
+        if sum(sizes.values()) <= NEAR:
+            return self._fetched(pinned, list(frames)) if sizes else {}
+        return {
+            pred: SparkTable(
+                pred.arity,
+                ((pinned if len(frames) == 1 else pinned.where(F.col(TAG) == tag)).select(*names),),
+                sizes[tag],
+            )
+            for tag, pred in enumerate(frames)
+            if sizes.get(tag)
+        }
+
+    def _fetched(self, pinned: DataFrame, preds: Sequence[Pred]) -> dict[Pred, SparkTable]:
+        """Tagged rows, brought to the driver."""
+        arrow = pinned.toArrow()
+        tags = arrow.column(TAG).to_numpy()
+        rows = grid([arrow.column(name).to_numpy() for name in column_names(preds[0].arity)], len(tags))
+        rows = rows[:, : preds[0].arity]
+        return {preds[tag]: near_table(rows[tags == tag], preds[tag].arity, self.spark) for tag in np.unique(tags)}
+
+    def cut(self, frame: DataFrame) -> DataFrame:
+        """A DataFrame that is computed once, when it is first read, and whose plan is forgotten."""
+        if self.spark.sparkContext.getCheckpointDir():
+            cut = frame.checkpoint(eager=False)
+        else:
+            cut = frame.localCheckpoint(eager=False)
+        return cut.select(*[F.col(name).alias(name) for name in cut.columns])
+
+    def merge(self, old: SparkTable, new: SparkTable) -> SparkTable:
+        if old.empty or new.empty:
+            return new if old.empty else old
+        if old.near is not None and new.near is not None and len(old.near) + len(new.near) <= NEAR:
+            return near_table(np.concatenate([old.near, new.near]), old.arity, self.spark)
+        old_frames, new_frames = (table.pieces or (table.frame(),) for table in (old, new))
+        size = None if old.size is None or new.size is None else old.size + new.size
+        distinct = [max(a, b) for a, b in zip(old.distinct, new.distinct, strict=False)]
+        merged = SparkTable(old.arity, old_frames + new_frames, size, distinct)
+        return self._compacted(merged) if len(merged.pieces) > MOST_PIECES else merged
+
+    def _compacted(self, table: SparkTable) -> SparkTable:
+        """The same rows in one piece."""
+        partitions = max(1, int(self.spark.conf.get("spark.sql.shuffle.partitions")))
+        return SparkTable(table.arity, (self.cut(table.frame().coalesce(partitions)),), table.size, table.distinct)
+
+    def minus(self, old: SparkTable, gone: SparkTable) -> SparkTable:
+        if old.empty or gone.empty:
+            return old
+        if old.near is not None and gone.near is not None:
+            return near_table(without(old.near, gone.near), old.arity, self.spark)
+        names = column_names(old.arity)
+        right = gone.frame().select(*[F.col(name).alias(name + "gone") for name in names])
+        if gone.size is not None and gone.size <= BROADCAST:
+            right = F.broadcast(right)
+        same = [F.col(name) == F.col(name + "gone") for name in names]
+        return SparkTable(old.arity, (old.frame().join(right, same, "left_anti"),), None, old.distinct)
+
+    def pin(self, table: SparkTable) -> SparkTable:
+        return table
+
+    def size(self, table: SparkTable) -> int:
+        if table.size is None:
+            names = column_names(table.arity)
+            table.pieces = (self.cut(table.frame()).select(*names),)
+            table.size = table.pieces[0].count()
+        return table.size
+
+    def distinct(self, table: SparkTable, column: int) -> float:
+        if column < len(table.distinct):
+            return table.distinct[column]
+        size = self.size(table)
+        return max(1.0, size / 2) if table.arity > 1 else float(size)
+
+    def rows(self, table: SparkTable) -> list[Ids64]:
+        if table.empty or table.arity == 0:
+            return [np.empty(0, np.int64) for _ in range(table.arity)]
+        if table.near is not None:
+            return [table.near[:, i] for i in range(table.arity)]
+        arrow = table.frame().toArrow()
+        return [arrow.column(name).to_numpy() for name in column_names(table.arity)]
+
+    def drop(self, table: SparkTable) -> None:
+        table.pieces, table.near, table.size = (), None, 0
+
+    def twin(self, rules: Sequence[Rule], tables: Mapping[Pred, SparkTable]) -> Twin | None:
+        return twin(rules, tables, self)
+
+    # For expressions and aggregates.
+
+    @property
+    def only_integers(self) -> bool:
+        """Whether SQL may compute with ids (see `conditions`)."""
+        return self._sql and self.dictionary.only_integers
+
+    def keep(self, frame: DataFrame) -> DataFrame:
+        """Rows that are read several times during this run."""
+        self._kept.append(frame.persist())
+        return frame
+
+    def with_terms(self, frame: DataFrame, names: Sequence[str]) -> DataFrame:
+        """The rows with a column `name + "term"` for each of some columns of ids."""
+        for name in names:
+            key = fresh()
+            terms = self.dictionary.frame()
+            terms = terms.select(F.col("id").alias(key), F.col("term").alias(name + "term"))
+            if self.dictionary.size <= BROADCAST:
+                terms = F.broadcast(terms)
+            frame = frame.join(terms, F.col(name) == F.col(key), "left").drop(key)
+        return frame
+
+    def with_new_terms(self, frame: DataFrame, name: str, term: str) -> DataFrame:
+        """The rows without the column of terms, which go to the dictionary."""
+        kept = self.keep(frame)
+        new = kept.select(F.col(name).alias("id"), F.col(term).alias("term"))
+        self.dictionary.add(new.where(F.col("term").isNotNull()))
+        return kept.drop(term)
+
+
+def _new_facts(plan: Plan) -> tuple[Plan, tuple[Pred, Part] | None]:
+    """Of `rows.new_facts(pred, ...)`: the rows that are derived, and what is known; any other plan as it is."""
+    match plan:
+        case ir.AntiJoin(ir.Distinct(input), ir.Scan(atom, part)) if atom.terms == columns(input):
+            return input, (atom.pred, part)
+        case ir.Distinct(input):
+            return input, None
+    return plan, None
+
+
+def _tagged(frames: Iterable[DataFrame], names: Sequence[str]) -> DataFrame:
+    """The rows of DataFrames with the number of the one they come from."""
+    tagged = [frame.select(F.lit(tag).alias(TAG), *names) for tag, frame in enumerate(frames)]
+    return reduce(DataFrame.unionAll, tagged)
+
+
+def _without(rows: DataFrame, known: Sequence[SparkTable | None], names: Sequence[str]) -> DataFrame:
+    """Tagged rows that are in none of the tables of their tag."""
+    tables = {tag: table for tag, table in enumerate(known) if table is not None and not table.empty}
+    if not tables:
+        return rows
+    keys = [TAG, *names]
+    present = [table.frame().select(F.lit(tag).alias(TAG), *names) for tag, table in tables.items()]
+    right = reduce(DataFrame.unionAll, present).select(*[F.col(name).alias("known" + name) for name in keys])
+    sizes = [table.size for table in tables.values()]
+    if sum(BROADCAST + 1 if size is None else size for size in sizes) <= BROADCAST:
+        right = F.broadcast(right)
+    return rows.join(right, [F.col(name) == F.col("known" + name) for name in keys], "left_anti")
