@@ -69,14 +69,15 @@ def _in_sql(frame: DataFrame, calls: Sequence[AggregateCall], arguments: dict[Va
     looks: list[Column] = [F.count(F.lit(1))]
     for call in calls:
         column = F.col(arguments[call.argument]) if isinstance(call.argument, Variable) else F.lit(0)
-        looks += [F.max(column), F.max(F.abs((column + F.lit(INLINE)).cast("double")))]
+        number = F.when(column < 0, column + F.lit(INLINE)).cast("double")
+        looks += [F.max(column), F.max(F.abs(number))]
     found = list(frame.agg(*[look.alias(f"a{i}") for i, look in enumerate(looks)]).collect()[0])
     size = found[0]
     plain = []
     for i, call in enumerate(calls):
         greatest, magnitude = found[1 + 2 * i], found[2 + 2 * i]
         integers = size == 0 or greatest < 0
-        fits = size == 0 or magnitude * size < 2.0**61
+        fits = size == 0 or (magnitude or 0.0) * size < 2.0**61
         plain.append(call.function == "count" or (call.function in ("min", "max", "sum") and integers and fits))
     return plain
 
