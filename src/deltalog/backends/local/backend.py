@@ -46,7 +46,13 @@ class LocalBackend:
         return {pred: self.load(columns, pred.arity) for pred, columns in read(paths, self.dictionary).items()}
 
     def encode(self, data: Any, predicate: str) -> tuple[int, Table]:
-        from deltalog.io.frames import encode_rows
+        try:
+            from deltalog.io.frames import encode_rows
+        except ImportError:  # until io.frames is there
+            rows = [tuple(row) for row in data]
+            arity = len(rows[0]) if rows else 0
+            columns = [self.dictionary.encode(list(column)) for column in zip(*rows, strict=True)]
+            return arity, self.load(columns, arity) if rows else self.empty(arity)
 
         arity, columns, size = encode_rows(data, self.dictionary, predicate)
         return arity, self.load(columns, arity) if size else self.empty(arity)
