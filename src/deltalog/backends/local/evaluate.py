@@ -37,6 +37,7 @@ from deltalog.syntax.ast import Pred, Term, Variable, variables
 MORSEL = 1 << 21  # rows in flight per thread
 PARALLEL = 1 << 15  # fewer rows are not worth a second thread
 SMALL = 1 << 9  # left sides below this are joined row by row
+WORTH_OFFSETS = 8  # direct access by id is worth making when there are at least ids / 8 candidates
 
 Step = Callable[[Rows], Rows]
 A = TypeVar("A")
@@ -126,7 +127,7 @@ class Evaluation:
         right = self.table(atom.pred, body.right.part)
         left = self.keys(ir.Project(body.left, ((x, x), (y, y))))
         order = (0, 1) if atom.terms[0] == y else (1, 0)
-        if len(left) < SMALL or 8 * self._candidates(len(left), right, order[0]) < self.ids:
+        if len(left) < SMALL or WORTH_OFFSETS * self._candidates(len(left), right, order[0]) < self.ids:
             return self._compose_small(left, right, order, terms[0] == x)
         return self._compose_large(left, right, order, known, (0, 1) if terms[0] == x else (1, 0))
 
