@@ -40,13 +40,16 @@ def write(out: str | os.PathLike[str], facts: Mapping[Pred, Columns], dictionary
         _whole(Path(out), lambda folder: _write_files(folder, facts, dictionary, format))
 
 
+def check_output(out: Path) -> None:
+    """Refuse a folder that has something in it; for finding out before the work, too."""
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise DataError(f"{out}: exists and is not an empty folder; nothing was written. Choose another, or empty it")
+
+
 def _whole(out: Path, fill: Callable[[Path], None]) -> None:
     """Fill a new folder; it is there under its name when it is whole, and not at all when something fails."""
     try:
-        if out.exists() and (not out.is_dir() or any(out.iterdir())):
-            raise DataError(
-                f"{out}: exists and is not an empty folder; nothing was written. Choose another, or empty it"
-            )
+        check_output(out)
         out.parent.mkdir(parents=True, exist_ok=True)
         partial = Path(tempfile.mkdtemp(prefix=f".{out.name}-", suffix=".partial", dir=out.parent))
         try:
