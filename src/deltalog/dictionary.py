@@ -259,7 +259,7 @@ class Dictionary:
             self._heap = _grown(self._heap, max(room, 2 * len(self._heap)))
         self._furnish()
         if 2 * need > len(self._table):
-            self._table = np.zeros(1 << (4 * need - 1).bit_length(), np.uint64)
+            self._table = np.zeros(1 << (2 * need - 1).bit_length(), np.uint64)
             self._furnish()
             intern.rehash(self._room)
         return self._room

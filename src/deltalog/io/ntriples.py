@@ -87,9 +87,11 @@ class Worker:
     def parse(self, block: Block) -> Result:
         """Parse a block; what is wrong with it, if anything, is in the result."""
         bad = not_utf8(block)
-        lines = int(np.count_nonzero(block.data[: block.end] == kernels.NEWLINE))
-        rows = np.empty((3, lines), np.uint32)
-        room = self.terms.reserve(3 * lines, block.end + PADDING)
+        text = block.data[: block.end]
+        lines = int(np.count_nonzero(text == kernels.NEWLINE))
+        most = lines + int(np.count_nonzero(text == kernels.RETURN))  # every statement ends with one of the two
+        rows = np.empty((3, most), np.uint32)
+        room = self.terms.reserve(3 * most, block.end + PADDING)
         first = len(self.terms)
         n, error, at = kernels.parse(block.data, block.end, room, _XSD, rows)
         self.terms.settle(first)

@@ -22,7 +22,7 @@ from deltalog.io.text import NEWLINE, PADDING, Block, excerpt_error, fill, last_
 from deltalog.kernels import cells as kernels
 from deltalog.kernels.ntriples import RAW_BARE
 
-BLOCK = 4 * 2**20
+BLOCK = 2**20
 ROWS = 2**16  # written at a time
 DELIMITERS = {"csv": ",", "tsv": "\t"}
 _RAW = {
