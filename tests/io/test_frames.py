@@ -60,8 +60,9 @@ def test_pandas_there_and_back(column: list) -> None:
 
 def test_natural_types() -> None:
     dictionary = Dictionary()
-    columns = [[1, 2], [1.5, 2.5], [True, False], ["a", "b"], [date(2024, 1, 1)] * 2, [datetime(2024, 1, 1)] * 2,
-               [datetime(2024, 1, 1, tzinfo=UTC)] * 2, [IRI("a"), IRI("b")], [BlankNode("a")] * 2, [1, "a"]]  # fmt: skip
+    day, time = date(2024, 1, 1), datetime(2024, 1, 1)
+    columns = [[1, 2], [1.5, 2.5], [True, False], ["a", "b"], [day] * 2, [time] * 2,
+               [time.replace(tzinfo=UTC)] * 2, [IRI("a"), IRI("b")], [BlankNode("a")] * 2, [1, "a"]]  # fmt: skip
     table = to_arrow([dictionary.encode(column) for column in columns], dictionary)
     assert table.schema.types == [
         pa.int64(), pa.float64(), pa.bool_(), pa.string(), pa.date32(), pa.timestamp("us"),
