@@ -264,6 +264,11 @@ class Dictionary:
             intern.rehash(self._room)
         return self._room
 
+    @property
+    def room(self) -> NDArray[np.int64]:
+        """The room of `kernels.intern`, for kernels that only read."""
+        return self._room
+
     def settle(self, first: int) -> None:
         """A kernel has added ids from `first` on: texts, integers or doubles. Give them the numbers they have."""
         new = slice(first, self._count)

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from deltalog.dictionary import Dictionary
 from deltalog.io.facts import Column, Facts
 from deltalog.io.files import opened
-from deltalog.io.text import PADDING, Block, excerpt_error, fill, last_line_end, not_utf8
+from deltalog.io.text import PADDING, Block, excerpt_error, fill, last_line_end, survey
 from deltalog.kernels import ntriples as kernels
 from deltalog.syntax.ast import Pred
 from deltalog.terms import RDF_TYPE, XSD, Value, lexical, literal
@@ -86,10 +86,8 @@ class Worker:
 
     def parse(self, block: Block) -> Result:
         """Parse a block; what is wrong with it, if anything, is in the result."""
-        bad = not_utf8(block)
-        text = block.data[: block.end]
-        lines = int(np.count_nonzero(text == kernels.NEWLINE))
-        most = lines + int(np.count_nonzero(text == kernels.RETURN))  # every statement ends with one of the two
+        bad, lines, returns = survey(block, int(kernels.RETURN))
+        most = lines + returns  # every statement ends with one of the two
         rows = np.empty((3, most), np.uint32)
         room = self.terms.reserve(3 * most, block.end + PADDING)
         first = len(self.terms)

@@ -7,24 +7,33 @@ end: an error leaves no trace. Writing makes the text of each distinct value onc
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from deltalog.dictionary import Dictionary, distinct_ids, joined
-from deltalog.errors import DataError
+from deltalog.dictionary import Dictionary
 from deltalog.io.cells import parse_number, parse_plain, parse_quoted, print_cell
 from deltalog.io.facts import Column, Columns
 from deltalog.io.files import opened
-from deltalog.io.text import NEWLINE, PADDING, Block, excerpt_error, fill, last_line_end, not_utf8
+from deltalog.io.forms import IRI_ESCAPED, Forms, Wrapping, print_all
+from deltalog.io.text import NEWLINE, PADDING, Block, excerpt_error, fill, last_line_end, survey
 from deltalog.kernels import cells as kernels
 from deltalog.kernels.ntriples import RAW_BARE
+from deltalog.terms import Kind
 
 BLOCK = 2**20
 ROWS = 2**16  # written at a time
 DELIMITERS = {"csv": ",", "tsv": "\t"}
+CELLS = Forms(
+    print_cell,
+    {
+        Kind.STRING: Wrapping("", "", '",\t\r\n', '<_-0123456789"\ufeff'),
+        Kind.IRI: Wrapping("<", ">", IRI_ESCAPED + ","),
+    },
+)
 _RAW = {
     int(RAW_BARE): parse_number,
     int(kernels.RAW_QUOTED): parse_quoted,
@@ -83,9 +92,8 @@ class _Table:
         return used
 
     def _parse_block(self, block: Block, final: bool) -> int:
-        bad = not_utf8(block)
-        text = block.data[: block.end]
-        most = int(np.count_nonzero(text == NEWLINE) + np.count_nonzero(text == self.delimiter))
+        bad, lines, delimiters = survey(block, self.delimiter)
+        most = lines + delimiters  # every cell ends with one of the two
         ids = np.empty(most, np.uint32)
         room, first = self.terms.reserve(most, block.end + PADDING), len(self.terms)
         parsed = _Parsed(*kernels.parse(block.data, block.end, self.delimiter, self.arity, room, ids))
@@ -125,31 +133,30 @@ def write_table(stream: BinaryIO, columns: Columns, dictionary: Dictionary, form
     if not columns:
         stream.write(b"\n")
         return
-    write_rows(stream, columns, dictionary, print_cell, DELIMITERS[format], "\n")
+    write_rows(stream, columns, dictionary, CELLS, DELIMITERS[format], "\n")
 
 
-def write_rows(stream: BinaryIO, columns: Columns, dictionary: Dictionary, form: Any, between: str, after: str) -> None:
-    """Write rows of ids, each value by `form`, each distinct value once."""
-    rows = np.concatenate(columns)
-    distinct, places = distinct_ids(rows, len(dictionary))
-    texts, bounds = _texts([form(value) for value in dictionary.decode(distinct)])
-    grid = places.reshape(len(columns), -1)
-    glue, end = np.frombuffer(between.encode(), np.uint8), np.frombuffer(after.encode(), np.uint8)
+def write_rows(stream: BinaryIO, columns: Columns, dictionary: Dictionary, forms: Forms, glue: str, end: str) -> None:
+    """Write rows of ids: `glue` between the cells of a row, `end` after it. Each distinct value is printed once."""
+    distinct, number_of = _numbered(columns, len(dictionary))
+    texts, bounds, order = print_all(distinct, dictionary, forms)
+    between, after = np.frombuffer(glue.encode(), np.uint8), np.frombuffer(end.encode(), np.uint8)
     lengths = np.diff(bounds)
-    extra = len(columns) * len(glue) + len(end)
-    for first in range(0, grid.shape[1], ROWS):
-        part = grid[:, first : first + ROWS]
-        out = np.empty(int(lengths[part].sum()) + part.shape[1] * extra, np.uint8)
-        size = kernels.write(grid, first, first + part.shape[1], texts, bounds, glue, end, out)
+    extra = len(columns) * len(between) + len(after)
+    for first in range(0, len(columns[0]), ROWS):
+        grid = np.stack([order[number_of(column[first : first + ROWS])] for column in columns])
+        out = np.empty(int(lengths[grid].sum()) + grid.shape[1] * extra, np.uint8)
+        size = kernels.write(grid, texts, bounds, between, after, out)
         stream.write(out[:size].data)
 
 
-def _texts(cells: list[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """The UTF-8 of strings, one after the other, and their boundaries."""
-    try:
-        "".join(cells).encode()
-    except UnicodeEncodeError as problem:
-        shown = problem.object[max(0, problem.start - 20) : problem.end]
-        raise DataError(f"half a surrogate pair is no character, and cannot be written: {shown!r}") from None
-    data, starts, ends = joined(cells)
-    return data, np.append(starts, ends[-1:] if len(ends) else [0])
+def _numbered(columns: Columns, bound: int) -> tuple[Column, Callable[[Column], NDArray[np.intp]]]:
+    """The distinct ids of columns, in order, and how to find the place of each among them."""
+    if 16 * len(columns) * len(columns[0]) < bound:
+        distinct = np.unique(np.concatenate(columns))
+        return distinct, lambda ids: np.searchsorted(distinct, ids)
+    seen = np.zeros(bound, np.bool_)
+    for column in columns:
+        seen[column] = True
+    places = np.cumsum(seen, dtype=np.intp) - 1
+    return np.flatnonzero(seen).astype(np.uint32), lambda ids: places[ids]

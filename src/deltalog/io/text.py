@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deltalog.errors import DataError
-from deltalog.kernels.ntriples import beyond_ascii
+from deltalog.kernels import ntriples as kernels
 
 PADDING = 16  # bytes after the end of a block that a kernel may look at
 NEWLINE = 10
@@ -44,10 +44,21 @@ def last_line_end(data: NDArray[np.uint8], start: int, end: int) -> int:
     return 0
 
 
-def not_utf8(block: Block) -> int | None:
-    """Where a block is not UTF-8, if it is not."""
-    if not beyond_ascii(block.data, block.end):
-        return None
+class Survey(NamedTuple):
+    """Where a block is not UTF-8, if it is not; its lines, and how often another byte occurs."""
+
+    bad: int | None
+    lines: int
+    others: int
+
+
+def survey(block: Block, other: int) -> Survey:
+    """Look over a block before it is parsed."""
+    beyond_ascii, lines, others = kernels.survey(block.data, block.end, NEWLINE, other)
+    return Survey(_not_utf8(block) if beyond_ascii else None, int(lines), int(others))
+
+
+def _not_utf8(block: Block) -> int | None:
     try:
         str(block.data.data[: block.end], "utf-8")
     except UnicodeDecodeError as problem:

@@ -17,6 +17,7 @@ from deltalog.dictionary import Dictionary
 from deltalog.errors import DataError
 from deltalog.io.cells import language_of, print_integer
 from deltalog.io.facts import Column, Columns
+from deltalog.io.forms import IRI_ESCAPED, Forms, Wrapping
 from deltalog.io.tables import write_rows
 from deltalog.syntax.ast import TRIPLE, Pred
 from deltalog.terms import IRI, RDF_TYPE, BlankNode, Kind, Literal, Value, datatype, lexical
@@ -45,12 +46,12 @@ def _write_predicate(stream: BinaryIO, pred: Pred, columns: Columns, dictionary:
     try:
         if pred.arity == 1:
             after = f" {print_term(RDF_TYPE)} {print_term(IRI(pred.name))} .\n"
-            write_rows(stream, columns, dictionary, print_term, " ", after)
+            write_rows(stream, columns, dictionary, TERMS, " ", after)
         elif pred.arity == 2:
-            write_rows(stream, columns, dictionary, print_term, f" {print_term(IRI(pred.name))} ", " .\n")
+            write_rows(stream, columns, dictionary, TERMS, f" {print_term(IRI(pred.name))} ", " .\n")
         else:
             _check(pred, columns[1], dictionary, (Kind.IRI,), "predicate")
-            write_rows(stream, columns, dictionary, print_term, " ", " .\n")
+            write_rows(stream, columns, dictionary, TERMS, " ", " .\n")
     except DataError as problem:
         raise DataError(f"{pred}: {problem}") from None
 
@@ -83,6 +84,16 @@ def print_term(value: Value) -> str:
             return f'"{print_integer(value)}"^^<{datatype(value)}>'
         case _:
             return f'"{_string(lexical(value))}"^^<{_NOT_IN_IRI.sub(_code, datatype(value) or "")}>'
+
+
+_ASCII_CONTROLS = "".join(map(chr, (*range(0x20), 0x7F)))
+TERMS = Forms(
+    print_term,
+    {
+        Kind.STRING: Wrapping('"', '"', _ASCII_CONTROLS + '"\\'),
+        Kind.IRI: Wrapping("<", ">", IRI_ESCAPED),
+    },
+)
 
 
 def _string(text: str) -> str:

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from deltalog.kernels.intern import DOUBLES, get, inner, kernel, load8, put, put_word, store8
+from deltalog.kernels.intern import DOUBLES, HEAP, OFFSETS, get, inner, kernel, load8, put, put_word, store8
 from deltalog.kernels.ntriples import (
     BACKSLASH,
     BLANK,
@@ -216,13 +216,13 @@ def parse(data: Any, end: int, delimiter: int, arity: int, room: Any, ids: Any) 
 
 
 @kernel
-def write(grid: Any, first: int, last: int, texts: Any, bounds: Any, between: Any, after: Any, out: Any) -> int:
-    """Write rows `first` to `last`: cell j of row i is the text number grid[j, i]. Gives the number of bytes.
+def write(grid: Any, texts: Any, bounds: Any, between: Any, after: Any, out: Any) -> int:
+    """Write rows: cell j of row i is the text number grid[j, i]. Gives the number of bytes.
 
     Between two cells come the bytes `between`; after the last one, `after`.
     """
     to = 0
-    for i in range(first, last):
+    for i in range(grid.shape[1]):
         for j in range(grid.shape[0]):
             if j > 0:
                 for k in range(len(between)):
@@ -237,3 +237,40 @@ def write(grid: Any, first: int, last: int, texts: Any, bounds: Any, between: An
             out[to + k] = after[k]
         to += len(after)
     return to
+
+
+@inner
+def surrogate(at: Any) -> Any:
+    """Whether half a surrogate pair starts here: those are no characters, and not written to files."""
+    return load8(at) == 0xED and load8(at + 1) >= 0xA0
+
+
+@kernel
+def as_they_are(ids: Any, refused: Any, empty: bool, room: Any) -> Any:
+    """For each id, whether its text has no byte that is refused as the first (row 0) or anywhere (row 1)."""
+    here = np.int64(room.ctypes.data)
+    heap, offsets = get(here, HEAP), get(here, OFFSETS)
+    fine = np.empty(len(ids), np.bool_)
+    for i in range(len(ids)):
+        at, end = heap + get(offsets, ids[i]), heap + get(offsets, np.int64(ids[i]) + 1)
+        fine[i] = not refused[0, load8(at)] if end > at else empty
+        while at < end and fine[i]:
+            fine[i] = not refused[1, load8(at)] and not surrogate(at)
+            at += 1
+    return fine
+
+
+@kernel
+def wrap(texts: Any, bounds: Any, before: Any, after: Any, out: Any) -> None:
+    """Copy texts with something before and after each."""
+    to = 0
+    for i in range(len(bounds) - 1):
+        for k in range(len(before)):
+            out[to + k] = before[k]
+        to += len(before)
+        for k in range(bounds[i + 1] - bounds[i]):
+            out[to + k] = texts[bounds[i] + k]
+        to += bounds[i + 1] - bounds[i]
+        for k in range(len(after)):
+            out[to + k] = after[k]
+        to += len(after)
