@@ -171,12 +171,12 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
 def main(words: Sequence[str] | None = None) -> int:
     """The exit code: 1 when an answer was wrong or a way failed."""
     options = arguments(words)
-    work = options.work or Path(tempfile.mkdtemp(prefix="deltalog-bench-"))
     results: list[Result] = []
-    for name in options.names:
-        benchmark = BENCHMARKS[name]
-        chosen = options.ways or benchmark.ways or [name for name in ways() if name != "deltalog-naive"]
-        results += measure(benchmark, options.size, chosen, options.repeat, options.timeout, work)
+    with tempfile.TemporaryDirectory(prefix="deltalog-bench-") as temporary:
+        for benchmark in map(BENCHMARKS.__getitem__, options.names):
+            chosen = options.ways or benchmark.ways or [name for name in ways() if name != "deltalog-naive"]
+            work = options.work or Path(temporary)
+            results += measure(benchmark, options.size, chosen, options.repeat, options.timeout, work)
     used = list(dict.fromkeys(result.way for result in results))
     versions = {name: way(name).version() for name in used}
     measures = {name: way(name).measures for name in used}
@@ -187,8 +187,6 @@ def main(words: Sequence[str] | None = None) -> int:
         options.json.write_text(json.dumps(report, indent=1) + "\n")
     if options.markdown:
         options.markdown.write_text(text + "\n")
-    if options.work is None:
-        shutil.rmtree(work, ignore_errors=True)
     return int(any(result.status in ("wrong", "failed") for result in results))
 
 

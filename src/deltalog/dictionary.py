@@ -23,7 +23,7 @@ Interning is for one thread at a time; reading is for all.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime
 from itertools import compress, pairwise
 from typing import Any
@@ -33,13 +33,14 @@ from numpy.typing import NDArray
 
 from deltalog.errors import DataError, LimitReached
 from deltalog.kernels import intern
-from deltalog.terms import IRI, BlankNode, Kind, Literal, Value, kind, number
+from deltalog.terms import IRI, BlankNode, Kind, Literal, Value, kind, literal, number
 
 Ids = NDArray[np.uint32]
 Bytes = NDArray[np.uint8]
 Offsets = NDArray[np.int64]
 
 MOST_IDS = 2**32 - 1
+_NUMBERED = (Kind.BIG_INTEGER, Kind.NUMBER)  # texts that have a number
 BATCH = 1 << 17  # how many values are interned between two looks at the room that is left
 TEXT_TYPES = {str: Kind.STRING, IRI: Kind.IRI, BlankNode: Kind.BLANK}
 
@@ -87,6 +88,7 @@ class Dictionary:
 
     def find(self, value: Value) -> int | None:
         """The id of a value; None if it has none."""
+        value = _plain(value)
         what = kind(value)
         if what is Kind.INTEGER:
             id = intern.find_word(int(value), int(what), intern.INTEGERS, self._room)  # type: ignore[arg-type]
@@ -177,25 +179,31 @@ class Dictionary:
             self._no_numbers(first)
         return out
 
-    def merge(self, other: Dictionary, which: NDArray[np.bool_] | None = None) -> Ids:
-        """The ids here of another dictionary's values, by their id there; 0 for those that `which` leaves out.
+    def merge(self, other: Dictionary, raw: Mapping[int, Callable[[str], Value]] | None = None) -> Ids:
+        """The ids here of another dictionary's values, by their id there.
 
-        Texts of kinds that have a number, except integers and doubles, must be left out.
+        `raw` says how to make values of texts whose kind is not one of terms.Kind, but a reader's own.
         """
-        kinds = other.kinds
-        chosen = kinds != 0 if which is None else which & (kinds != 0)
-        out = np.zeros(len(other), np.uint32)
-        whole, real = chosen & (kinds == Kind.INTEGER), chosen & (kinds == Kind.DOUBLE)
+        kinds, out = other.kinds, np.zeros(len(other), np.uint32)
+        whole, real = np.flatnonzero(kinds == Kind.INTEGER), np.flatnonzero(kinds == Kind.DOUBLE)
         out[whole] = self.intern_integers(other.integers[whole])
         out[real] = self.intern_doubles(other.doubles[real])
-        texts = np.flatnonzero(chosen & ~whole & ~real)
+        special = np.isin(kinds, [0, Kind.INTEGER, Kind.DOUBLE, *_NUMBERED, *(raw or ())])
+        self._merge_texts(other, np.flatnonzero(~special), out)
+        numbers = np.flatnonzero(np.isin(kinds, _NUMBERED))
+        out[numbers] = self.encode(other.decode(numbers))
+        for code, value_of in (raw or {}).items():
+            here = np.flatnonzero(kinds == code)
+            out[here] = self.encode([value_of(text) for text in other.strings(here)])
+        return out
+
+    def _merge_texts(self, other: Dictionary, texts: NDArray[np.intp], out: Ids) -> None:
         for i in range(0, len(texts), BATCH):
             part = texts[i : i + BATCH]
             self.reserve(len(part), int((other._offsets[part + 1] - other._offsets[part]).sum()))
             first = self._count
             intern.intern_hashed(other._room, part, out, self._room)
             self._no_numbers(first)
-        return out
 
     def _intern_words(self, values: NDArray[np.int64], what: Kind) -> Ids:
         out = np.empty(len(values), np.uint32)
@@ -213,7 +221,7 @@ class Dictionary:
 
     def _encode_type(self, type_: type, values: Sequence[Any]) -> Ids:
         if type_ in TEXT_TYPES:
-            return self.intern_texts(*_joined(values), TEXT_TYPES[type_])
+            return self.intern_texts(*joined(values), TEXT_TYPES[type_])
         if type_ is float:
             return self.intern_doubles(np.array(values, np.float64))
         if type_ is int:
@@ -251,16 +259,23 @@ class Dictionary:
             self._heap = _grown(self._heap, max(room, 2 * len(self._heap)))
         self._furnish()
         if 2 * need > len(self._table):
-            self._table = np.zeros(1 << (4 * need - 1).bit_length(), np.uint64)
+            self._table = np.zeros(1 << (2 * need - 1).bit_length(), np.uint64)
             self._furnish()
             intern.rehash(self._room)
         return self._room
 
+    @property
+    def room(self) -> NDArray[np.int64]:
+        """The room of `kernels.intern`, for kernels that only read."""
+        return self._room
+
     def settle(self, first: int) -> None:
-        """A kernel has added ids from `first` on, texts or integers: give them their numbers."""
-        whole = self._kinds[first : self._count] == Kind.INTEGER
-        self._integers[first : self._count][~whole] = 0
-        self._doubles[first : self._count] = np.where(whole, self._integers[first : self._count], np.nan)
+        """A kernel has added ids from `first` on: texts, integers or doubles. Give them the numbers they have."""
+        new = slice(first, self._count)
+        whole, real = self._kinds[new] == Kind.INTEGER, self._kinds[new] == Kind.DOUBLE
+        self._integers[new][~whole] = 0
+        self._doubles[new][whole] = self._integers[new][whole]
+        self._doubles[new][~whole & ~real] = np.nan
 
     @property
     def _count(self) -> int:
@@ -344,7 +359,12 @@ def _objects(values: Sequence[Any]) -> NDArray[np.object_]:
 
 
 def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
+    """Python's own value for numpy's scalars, and for literals that have one."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, Literal) and not value.language:
+        return literal(value.text, value.datatype)
+    return value
 
 
 def _double(value: Value) -> float:
@@ -359,7 +379,7 @@ def _double(value: Value) -> float:
 # Texts: between lists of Python's strings and bytes with boundaries.
 
 
-def _joined(values: Sequence[str]) -> tuple[Bytes, Offsets, Offsets]:
+def joined(values: Sequence[str]) -> tuple[Bytes, Offsets, Offsets]:
     """The UTF-8 of strings in one array, and where each starts and ends."""
     bounds = np.zeros(len(values) + 1, np.int64)
     np.cumsum(np.fromiter(map(len, values), np.int64, len(values)), out=bounds[1:])

@@ -79,7 +79,8 @@ class KnowledgeBase:
         """Adds facts of a predicate: rows (tuples), or an Arrow, pandas, polars or Spark table."""
         started = time.perf_counter()
         arity, table = self._backend.encode(data, predicate)
-        self._add({Pred(_split_name(predicate)[0], arity): table})
+        if self._backend.size(table):
+            self._add({Pred(_split_name(predicate)[0], arity): table})
         self._spent("load", started)
 
     def load(self, *paths: str | PathLike[str]) -> None:

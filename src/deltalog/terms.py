@@ -160,10 +160,7 @@ def number(value: Value) -> int | float | None:
     if isinstance(value, int | float):
         return value
     if isinstance(value, Literal) and value.datatype in NUMERIC:
-        try:
-            return int(value.text) if value.datatype not in (XSD + "decimal", XSD + "float") else float(value.text)
-        except ValueError:
-            return None
+        return (_double if value.datatype in (XSD + "decimal", XSD + "float") else _integer)(value.text)
     return None
 
 
@@ -182,7 +179,8 @@ def literal(text: str, datatype: str | None = None, language: str | None = None)
 
 
 def _integer(text: str) -> int | None:
-    digits = text.strip().removeprefix("+").removeprefix("-")
+    text = text.strip()
+    digits = text[1:] if text[:1] in ("+", "-") else text
     return int(text) if digits.isascii() and digits.isdigit() and len(digits) <= 4000 else None
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from hypothesis import strategies as st
 from spelling import SPELLINGS, Spelling, spell_fact, spell_rule
@@ -38,6 +38,7 @@ from deltalog.syntax.ast import (
 from deltalog.terms import IRI, XSD, Value
 from deltalog.terms import Literal as RDFLiteral
 
+T = TypeVar("T")
 VARIABLES = tuple(map(Variable, "XYZW"))
 STORED = (Pred("a", 1), Pred("b", 2), Pred("c", 2), Pred("d", 3), Pred("e", 4), Pred("f", 0))
 INTEGERS: tuple[Value, ...] = (0, 1, 2, 3)
@@ -114,8 +115,9 @@ class _Maker:
     def one_in(self, n: int) -> bool:
         return bool(self.draw(st.integers(0, n - 1)) == n - 1)
 
-    def pick(self, things: Sequence[Any]) -> Any:
-        return self.draw(st.sampled_from(things))
+    def pick(self, things: Sequence[T]) -> T:
+        thing: T = self.draw(st.sampled_from(things))
+        return thing
 
     def rule(self) -> Rule:
         atoms = [self.atom([*self.below, *self.heads], VARIABLES) for _ in range(self.pick((1, 1, 2, 2, 3, 0)))]

@@ -74,8 +74,8 @@ def _body(body: Sequence[Literal], spelling: Spelling) -> str:
 
 
 def _atom(atom: Atom, spelling: Spelling) -> str:
-    opening, closing = spelling.brackets if atom.terms else "()"
-    return atom.name + opening + ", ".join(_term(term, spelling) for term in atom.terms) + closing
+    brackets = spelling.brackets if atom.terms else "()"
+    return atom.name + brackets[0] + ", ".join(_term(term, spelling) for term in atom.terms) + brackets[1]
 
 
 def _term(term: Term, spelling: Spelling) -> str:

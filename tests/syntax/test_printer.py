@@ -8,7 +8,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from deltalog.errors import SyntaxProblem
+from deltalog.errors import ProgramError
+from deltalog.program import analyse
 from deltalog.syntax.ast import (
     Aggregate,
     AggregateCall,
@@ -157,11 +158,19 @@ def test_printed_text_is_readable() -> None:
     )
 
 
+def checked(text: str) -> str:
+    rules = parse(text)
+    assert parse("\n".join(map(print_rule, rules))) == rules
+    program = analyse(rules)
+    return "\n".join(map(str, program.warnings))
+
+
 def reads_or_refuses(text: str) -> None:
-    for read in (parse, parse_goal):
+    """A text is a program (or a goal), or there is a message for its author; nothing else may happen."""
+    for read in (checked, parse_goal):
         try:
             read(text)
-        except SyntaxProblem as problem:
+        except ProgramError as problem:
             assert str(problem)
 
 

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
 from deltalog.backends.base import Backend
+from deltalog.engine.passes import in_passes
 from deltalog.engine.report import Observer, Round
 from deltalog.plan import ir
 from deltalog.plan.body import Body
@@ -80,20 +81,9 @@ class SemiNaive(Generic[T]):
 
     def run(self) -> None:
         self.total = self.relations.total()
-        for number, hyper_nodes in self._groups():
-            if len(hyper_nodes) == 1 and hyper_nodes[0].recursive and self._evaluated_elsewhere(number, hyper_nodes[0]):
-                continue
-            self._evaluate(number, _together(hyper_nodes))
-
-    def _groups(self) -> Iterator[tuple[int, list[HyperNode]]]:
-        """The hyper-nodes in order; for a backend that batches, those of one depth that are not recursive together."""
-        batches = self.relations.backend.batches
-        together: dict[object, list[tuple[int, HyperNode]]] = defaultdict(list)
-        for number, hyper_node in enumerate(self.program.hyper_nodes):
-            alone = hyper_node.recursive or not batches
-            together[(hyper_node.depth, number) if alone else (hyper_node.depth, -1)].append((number, hyper_node))
-        for group in together.values():
-            yield group[-1][0], [hyper_node for _, hyper_node in group]
+        for number, hyper_node in in_passes(self.program.hyper_nodes, self.relations.backend.batches):
+            if not (hyper_node.recursive and self._evaluated_elsewhere(number, hyper_node)):
+                self._evaluate(number, hyper_node)
 
     def _evaluated_elsewhere(self, number: int, hyper_node: HyperNode) -> bool:
         """Evaluates a hyper-node on the backend's twin, if there is one for it."""
@@ -101,20 +91,20 @@ class SemiNaive(Generic[T]):
         twin = self.relations.backend.twin(hyper_node.rules, {pred: self.relations.get(pred) for pred in preds})
         if twin is None:
             return False
-        elsewhere = Relations(twin.backend, dict(twin.tables))
-        before = {pred: elsewhere.get(pred) for pred in hyper_node.heads}
-        others = self.total - elsewhere.total()
+        relations = Relations(twin.backend, dict(twin.tables))
+        before = {pred: relations.get(pred) for pred in hyper_node.heads}
+        others = self.total - relations.total()
 
         def observe(round_: Round) -> None:
             self.observe(replace(round_, total=round_.total + others))
 
-        evaluation = SemiNaive(self.program, elsewhere, observe, lambda facts: self.check(facts + others))
-        evaluation.total = elsewhere.total()
+        evaluation = SemiNaive(self.program, relations, observe, lambda facts: self.check(facts + others))
+        evaluation.total = relations.total()
         try:
             evaluation._evaluate(number, replace(hyper_node, rules=twin.rules))
         finally:  # at a limit, too: what there is is right
             for pred, table in before.items():
-                new = twin.backend.minus(elsewhere.get(pred), table)
+                new = twin.backend.minus(relations.get(pred), table)
                 if twin.backend.size(new):
                     self.relations.add(pred, twin.back(new))
             self.total, self.planning = evaluation.total + others, self.planning + evaluation.planning
@@ -203,17 +193,3 @@ class SemiNaive(Generic[T]):
             task.body, task.made_for = plan_variant(task.variant, self.relations), reads
             self.planning += time.perf_counter() - started
         return task.body
-
-
-def _together(hyper_nodes: Sequence[HyperNode]) -> HyperNode:
-    """Hyper-nodes that are not recursive and do not depend on each other, as one."""
-    if len(hyper_nodes) == 1:
-        return hyper_nodes[0]
-    return HyperNode(
-        tuple(rule for hyper_node in hyper_nodes for rule in hyper_node.rules),
-        False,
-        hyper_nodes[0].depth,
-        frozenset().union(*(hyper_node.heads for hyper_node in hyper_nodes)),
-        frozenset().union(*(hyper_node.reads for hyper_node in hyper_nodes)),
-        frozenset().union(*(hyper_node.negated for hyper_node in hyper_nodes)),
-    )

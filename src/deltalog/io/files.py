@@ -64,10 +64,11 @@ def opened(path: Path) -> Iterator[BinaryIO]:
             yield stream
     except FileNotFoundError:
         raise DataError(f"{path}: there is no such file") from None
-    except (EOFError, zlib.error, gzip.BadGzipFile) as problem:
+    except (EOFError, zlib.error) as problem:
         raise DataError(f"{path}: the compressed file is damaged or cut short ({problem})") from None
     except OSError as problem:
-        raise DataError(f"{path}: cannot be read ({problem.strerror or problem})") from None
+        what = "cannot be read" if problem.errno else "the compressed file is damaged or cut short"
+        raise DataError(f"{path}: {what} ({problem.strerror or problem})") from None
 
 
 def read_all(path: Path) -> bytes:
@@ -92,11 +93,9 @@ def _open(path: Path, compression: str) -> BinaryIO:
 
 
 def _zstd(path: Path) -> Any:
-    import zstandard
+    import pyarrow as pa
 
-    return zstandard.ZstdDecompressor(max_window_size=2**27).stream_reader(
-        open(path, "rb"), read_across_frames=True, closefd=True
-    )
+    return pa.CompressedInputStream(pa.OSFile(str(path)), "zstd")
 
 
 class _Bounded(io.RawIOBase):
@@ -109,7 +108,7 @@ class _Bounded(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        count = self._read(buffer)
+        count = int(self._stream.readinto(buffer))
         self._left -= count
         if self._left < 0:
             raise DataError(
@@ -117,14 +116,6 @@ class _Bounded(io.RawIOBase):
                 "decompress it first if you trust it"
             )
         return count
-
-    def _read(self, buffer: Any) -> int:
-        from zstandard import ZstdError
-
-        try:
-            return int(self._stream.readinto(buffer))
-        except ZstdError as problem:
-            raise DataError(f"{self._path}: the compressed file is damaged or cut short ({problem})") from None
 
     def close(self) -> None:
         self._stream.close()

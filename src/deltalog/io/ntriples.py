@@ -23,15 +23,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deltalog.dictionary import Dictionary
-from deltalog.errors import DataError
 from deltalog.io.facts import Column, Facts
 from deltalog.io.files import opened
+from deltalog.io.text import PADDING, Block, excerpt_error, fill, last_line_end, survey
 from deltalog.kernels import ntriples as kernels
 from deltalog.syntax.ast import Pred
 from deltalog.terms import RDF_TYPE, XSD, Value, lexical, literal
 
 BLOCK = 2 * 2**20
-PADDING = 16
 MOST_WORKERS = 8
 AHEAD = 2  # how many blocks a worker may have waiting
 
@@ -54,14 +53,7 @@ def read_ntriples(path: Path, dictionary: Dictionary) -> Facts:
     """The facts of an N-Triples or N-Quads file."""
     with opened(path) as stream:
         workers = _parse_all(_blocks(stream), path)
-    return _grouped(_merged(workers, dictionary), dictionary)
-
-
-class Block(NamedTuple):
-    """Whole lines: data[:end], and padding that the kernel may look at."""
-
-    data: NDArray[np.uint8]
-    end: int
+    return grouped(_merged(workers, dictionary), dictionary)
 
 
 def _blocks(stream: BinaryIO) -> Iterator[Block]:
@@ -70,41 +62,19 @@ def _blocks(stream: BinaryIO) -> Iterator[Block]:
     while True:
         data = np.empty(size + PADDING, np.uint8)
         data[: len(carry)] = carry
-        filled = _fill(stream, data, len(carry), size)
+        filled = fill(stream, data, len(carry), size)
         if filled < size:
             if filled > 0:
                 data[filled : filled + PADDING] = 0
                 data[filled] = kernels.NEWLINE
                 yield Block(data, filled + 1)
             return
-        end = _last_line_end(data, len(carry), filled)
+        end = last_line_end(data, len(carry), filled)
         carry = data[end:filled].copy()
         if end > 0:
             data[end:] = 0
             yield Block(data, end)
         size = max(BLOCK, 2 * len(carry))
-
-
-def _fill(stream: BinaryIO, data: NDArray[np.uint8], start: int, end: int) -> int:
-    """Read until data[:end] is full or the stream is at its end; gives how far it got."""
-    view = data.data
-    while start < end:
-        count = stream.readinto(view[start:end])  # type: ignore[attr-defined]
-        if not count:
-            break
-        start += count
-    return start
-
-
-def _last_line_end(data: NDArray[np.uint8], start: int, end: int) -> int:
-    """The place after the last newline, looking back from the end in steps; 0 if there is none."""
-    step = 4096
-    while end > start:
-        found = np.flatnonzero(data[max(start, end - step) : end] == kernels.NEWLINE)
-        if len(found):
-            return max(start, end - step) + int(found[-1]) + 1
-        end, step = max(start, end - step), 2 * step
-    return 0
 
 
 class Worker:
@@ -116,10 +86,10 @@ class Worker:
 
     def parse(self, block: Block) -> Result:
         """Parse a block; what is wrong with it, if anything, is in the result."""
-        bad = _not_utf8(block)
-        lines = int(np.count_nonzero(block.data[: block.end] == kernels.NEWLINE))
-        rows = np.empty((3, lines), np.uint32)
-        room = self.terms.reserve(3 * lines, block.end + PADDING)
+        bad, lines, returns = survey(block, int(kernels.RETURN))
+        most = lines + returns  # every statement ends with one of the two
+        rows = np.empty((3, most), np.uint32)
+        room = self.terms.reserve(3 * most, block.end + PADDING)
         first = len(self.terms)
         n, error, at = kernels.parse(block.data, block.end, room, _XSD, rows)
         self.terms.settle(first)
@@ -141,17 +111,6 @@ class Result(NamedTuple):
 
 
 _XSD = np.frombuffer(XSD.encode(), np.uint8)
-
-
-def _not_utf8(block: Block) -> int | None:
-    """Where a block is not UTF-8."""
-    if not kernels.beyond_ascii(block.data, block.end):
-        return None
-    try:
-        str(block.data.data[: block.end], "utf-8")
-    except UnicodeDecodeError as problem:
-        return problem.start
-    return None
 
 
 def _parse_all(blocks: Iterator[Block], path: Path) -> list[Worker]:
@@ -178,41 +137,17 @@ def _checked(result: Result, line: int, path: Path) -> int:
     """The number of lines of a good result; DataError for a bad one."""
     if result.block is None:
         return result.lines
-    data = result.block.data[: result.block.end]
-    before = data[: result.at] == kernels.NEWLINE
-    begin = len(before) - int(np.argmax(before[::-1])) if before.any() else 0
-    line += int(np.count_nonzero(before)) + 1
-    text = bytes(data[begin : begin + 10_000]).split(b"\n", 1)[0].rstrip(b"\r")
-    shown, caret = _excerpt(text, result.at - begin)
-    raise DataError(f"{path}:{line}:{caret + 1}: {result.problem}\n  {shown}\n  {' ' * min(caret, len(shown))}^")
-
-
-def _excerpt(line: bytes, at: int, most: int = 200) -> tuple[str, int]:
-    """A line as text, cut around a place if it is long, and where the place is in it."""
-    start = max(0, at - most // 2) if at > most else 0
-    shown = line[start : start + most].decode("utf-8", "replace").replace("\t", " ")
-    return shown, len(line[start:at].decode("utf-8", "replace"))
+    raise excerpt_error(path, line, result.block, result.at, result.problem)
 
 
 def _merged(workers: list[Worker], dictionary: Dictionary) -> NDArray[np.uint32]:
     """All rows in the caller's ids."""
     rows: list[list[NDArray[np.uint32]]] = []
     for worker in workers:
-        ids = _translation(worker.terms, dictionary)
+        ids = dictionary.merge(worker.terms, _RAW)
         rows.append([ids[block] for block in worker.rows])
     ordered = [rows[i % len(rows)][i // len(rows)] for i in range(sum(map(len, rows)))]
     return np.concatenate([np.empty((3, 0), np.uint32), *ordered], axis=1)
-
-
-def _translation(terms: Dictionary, dictionary: Dictionary) -> NDArray[np.uint32]:
-    """For each id of a worker the caller's. Python sees only the literals whose datatype is of XML Schema."""
-    kinds = terms.kinds
-    typed, bare = kinds == kernels.RAW_TYPED, kinds == kernels.RAW_BARE
-    ids = dictionary.merge(terms, ~typed & ~bare)
-    for raw, value_of in ((typed, _typed), (bare, _bare)):
-        where = np.flatnonzero(raw)
-        ids[where] = dictionary.encode([value_of(text) for text in terms.strings(where)])
-    return ids
 
 
 def _typed(text: str) -> Value:
@@ -226,7 +161,10 @@ def _bare(text: str) -> Value:
     return float(text) if set(text) & set(".eE") else literal(text, XSD + "integer")
 
 
-def _grouped(rows: NDArray[np.uint32], dictionary: Dictionary) -> Facts:
+_RAW = {int(kernels.RAW_TYPED): _typed, int(kernels.RAW_BARE): _bare}  # all that Python sees of a file
+
+
+def grouped(rows: NDArray[np.uint32], dictionary: Dictionary) -> Facts:
     """The facts of each predicate; an rdf:type whose object is an IRI is a fact of the class."""
     rdf_type = dictionary.find(RDF_TYPE) or 0
     n = rows.shape[1]
@@ -236,7 +174,7 @@ def _grouped(rows: NDArray[np.uint32], dictionary: Dictionary) -> Facts:
     count = int(kernels.group(rows, dictionary.kinds, rdf_type, numbers, groups, out))
     names, unary, ends = groups[0, :count], groups[1, :count].tolist(), groups[2, :count].tolist()
     facts: Facts = {}
-    starts = [0, *ends[:-1]]
+    starts = [0, *ends][:-1]
     for name, is_class, start, end in zip(dictionary.decode(names), unary, starts, ends, strict=True):
         columns: list[Column] = [out[0, start:end]] if is_class else [out[0, start:end], out[1, start:end]]
         facts[Pred(lexical(name), len(columns))] = columns

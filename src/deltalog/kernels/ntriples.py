@@ -528,12 +528,14 @@ def parse(data: Any, end: int, room: Any, xsd: Any, rows: Any) -> Any:
 
 
 @kernel
-def beyond_ascii(data: Any, end: int) -> bool:
-    """Whether a byte of data[:end] is not ASCII."""
-    every = np.uint8(0)
+def survey(data: Any, end: int, one: int, other: int) -> Any:
+    """Whether a byte of data[:end] is not ASCII, and how often two bytes occur in it."""
+    every, ones, others = np.uint8(0), 0, 0
     for i in range(end):
         every |= data[i]
-    return bool(every >= 128)
+        ones += data[i] == one
+        others += data[i] == other
+    return every >= 128, ones, others
 
 
 @kernel

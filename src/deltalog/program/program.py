@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from deltalog.errors import Diagnostic, NotStratified, UnsafeRule
+from deltalog.program.aggregates import separate
 from deltalog.program.dependency import Graph, HyperNode, graph, hyper_nodes, not_stratified
 from deltalog.program.doubts import doubts
 from deltalog.program.safety import directed_rule, unsafe
@@ -25,7 +26,8 @@ class Program:
     """Safe, stratified rules.
 
     `rules` are the user's, as written, each once, without facts. `hyper_nodes` have these and the bridges, in
-    topological order, ready for evaluation: equalities that give a variable its value are BINDs there.
+    topological order, ready for evaluation: equalities that give a variable its value are BINDs there, and aggregates
+    have relations of their own.
     """
 
     rules: tuple[Rule, ...]
@@ -68,8 +70,8 @@ def analyse(rules: Iterable[Rule], data: Iterable[Pred] = ()) -> Program:
     facts = tuple(dict.fromkeys(head for rule in everything if not rule.body for head in rule.heads))
     written = set(distinct)
     added = tuple(rule for rule in bridges(everything, data) if rule not in written)
-    dependencies = graph([*map(directed_rule, distinct), *added])
-    _refuse_if_wrong(unsafe_variables, dependencies)
+    _refuse_if_wrong(unsafe_variables, graph([*distinct, *added]))
+    dependencies = graph([*separate(map(directed_rule, distinct)), *added])
     return Program(distinct, added, facts, hyper_nodes(dependencies), data, everything)
 
 

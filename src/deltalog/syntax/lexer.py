@@ -5,7 +5,7 @@ of an IRI word an `IRI` with its prefix resolved, that of a CONSTANT word a valu
 here, so that the grammar stays small:
 
 Comments. `#` and `//` start one everywhere outside of strings and `<iri>`s. `%` does too, except where it can only be
-the modulo operator: on the same line, a variable, a number or the closing bracket of an expression stands before it,
+the modulo operator: on the same line, a variable, a constant or the closing bracket of an expression stands before it,
 and a number, a variable, a bracket or a function call after it. So `FILTER(?x % 2 = 0)` computes, and
 `edge(a, b). % from a to b` is a comment.
 
@@ -225,7 +225,7 @@ class Lexer:
         if new_line or not self.words:
             return False
         last = self.words[-1]
-        before = last.type == "VARIABLE" or (last.type == "CONSTANT" and isinstance(last.value, int | float))
+        before = last.type in ("VARIABLE", "CONSTANT")
         after = _MODULO_FOLLOWS.match(self.text, self.at)
         if after is None or not (before or (last.type == "CLOSE" and self.closed_expression)):
             return False

@@ -37,7 +37,7 @@ def aggregate(
     call: AggregateCall, columns: dict[Variable, Ids], starts: Bounds, size: int, dictionary: Dictionary
 ) -> tuple[Ids, Mask | None]:
     """The id of the call's value for each group, and the groups for which it has one (None: all)."""
-    ends = np.append(starts[1:], size)
+    ends = np.append(starts[1:], size)[: len(starts)]  # no groups, no ends
     if call.argument is None or (call.function == "count" and not call.distinct):
         return dictionary.intern_integers(ends - starts), None
     assert isinstance(call.argument, Variable)

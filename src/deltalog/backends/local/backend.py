@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -47,16 +47,12 @@ class LocalBackend:
         return {pred: self.load(columns, pred.arity) for pred, columns in read(paths, self.dictionary).items()}
 
     def encode(self, data: Any, predicate: str) -> tuple[int, Table]:
-        try:
-            from deltalog.io.frames import encode_rows
-        except ImportError:  # until io.frames is there
-            rows = [tuple(row) for row in data]
-            arity = len(rows[0]) if rows else 0
-            columns = [self.dictionary.encode(list(column)) for column in zip(*rows, strict=True)]
-            return arity, self.load(columns, arity) if rows else self.empty(arity)
+        from deltalog.io.frames import columns_of
 
-        arity, columns, size = encode_rows(data, self.dictionary, predicate)
-        return arity, self.load(columns, arity) if size else self.empty(arity)
+        rows = list(data) if isinstance(data, Iterable) and not hasattr(data, "__arrow_c_stream__") else data
+        columns = columns_of(rows, self.dictionary)
+        empty = len(columns[0]) == 0 if columns else rows == []
+        return len(columns), self.empty(len(columns)) if empty else self.load(columns, len(columns))
 
     def write(self, folder: Path, facts: Mapping[Pred, Table], format: str) -> None:
         from deltalog.io.write import write
@@ -111,7 +107,7 @@ class LocalBackend:
     def to_arrow(self, table: Table, columns: Sequence[str]) -> Any:
         from deltalog.io.frames import to_arrow
 
-        return to_arrow(table.columns(), columns, self.dictionary, table.size)
+        return to_arrow(table.columns(), self.dictionary, columns)
 
     def contains(self, table: Table, row: Sequence[Value]) -> bool:
         ids = [self.dictionary.find(value) for value in row]

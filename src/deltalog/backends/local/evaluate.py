@@ -25,7 +25,18 @@ from deltalog.backends.local.aggregate import aggregate, group_starts
 from deltalog.backends.local.matrix import Matrix, Runs
 from deltalog.backends.local.probe import Probe, Rows, concatenate
 from deltalog.backends.local.scratch import Scratch, Stamps
-from deltalog.backends.local.table import NO_KEYS, NO_OFFSETS, Keys, Order, Run, Table, pack, sort_distinct, unpack
+from deltalog.backends.local.table import (
+    NO_KEYS,
+    NO_OFFSETS,
+    Keys,
+    Order,
+    Run,
+    Table,
+    no_keys,
+    pack,
+    sort_distinct,
+    unpack,
+)
 from deltalog.backends.local.vector import Vectors
 from deltalog.dictionary import Dictionary
 from deltalog.kernels import rows as kernel
@@ -37,6 +48,7 @@ from deltalog.syntax.ast import Pred, Term, Variable, variables
 MORSEL = 1 << 21  # rows in flight per thread
 PARALLEL = 1 << 15  # fewer rows are not worth a second thread
 SMALL = 1 << 9  # left sides below this are joined row by row
+WORTH_OFFSETS = 8  # direct access by id is worth making when there are at least ids / 8 candidates
 
 Step = Callable[[Rows], Rows]
 A = TypeVar("A")
@@ -104,7 +116,7 @@ class Evaluation:
         if not (len(set(terms)) == len(terms) and set(terms) == set(body.atom.terms)):
             return None
         order = tuple(body.atom.terms.index(t) for t in terms)  # type: ignore[arg-type]
-        runs = [run.order(order) for run in self.table(body.atom.pred, body.part).runs]
+        runs = [run.order(order) for run in self.table(body.atom.pred, body.part).compact.runs]
         return _sorted_union(runs, len(terms))
 
     # Sparse products.
@@ -126,7 +138,7 @@ class Evaluation:
         right = self.table(atom.pred, body.right.part)
         left = self.keys(ir.Project(body.left, ((x, x), (y, y))))
         order = (0, 1) if atom.terms[0] == y else (1, 0)
-        if len(left) < SMALL or 8 * self._candidates(len(left), right, order[0]) < self.ids:
+        if len(left) < SMALL or WORTH_OFFSETS * self._candidates(len(left), right, order[0]) < self.ids:
             return self._compose_small(left, right, order, terms[0] == x)
         return self._compose_large(left, right, order, known, (0, 1) if terms[0] == x else (1, 0))
 
@@ -151,7 +163,9 @@ class Evaluation:
         return sort_distinct(pack([rows.columns[v] for v in pair], rows.size))
 
     def _compose_large(self, left: Keys, right: Table, order: Order, known: Table | None, head: Order) -> Keys:
-        present = [run for run in known.runs if run.has_order(head)] if known else []
+        # Dead rows of `known` are not known: without them, or it is asked afterwards.
+        present = [run for run in known.runs if run.has_order(head)] if known and not known.dead else []
+        right = right.compact
         product = self._product(right, order, self._runs(present, head))
 
         def part(bounds: tuple[int, int]) -> Keys:
@@ -343,7 +357,7 @@ def _pack_terms(terms: tuple[Variable | int, ...], rows: Rows) -> Keys:
 def _sorted_union(parts: Sequence[Keys], arity: int) -> Keys:
     """The union of sorted sets."""
     if not parts:
-        return np.empty((0, (arity + 1) // 2), np.uint64) if arity > 2 else NO_KEYS
+        return no_keys(arity)
     if len(parts) == 1:
         return parts[0]
     if len(parts) == 2 and arity <= 2:

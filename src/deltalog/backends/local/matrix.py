@@ -15,6 +15,7 @@ from deltalog.kernels.rows import HALF, LOW
 
 Runs = tuple[tuple[Keys, ...], tuple[Ids, ...]]  # keys and offsets of RUNS runs
 MOST_BYTES = 1 << 28
+FEWEST_PAIRS = 1 << 12
 LEAST_FILLED = 2  # bits a word, on average, from which words beat pairs
 
 
@@ -32,7 +33,7 @@ class Matrix:
     def of(cls, runs: Sequence[Keys]) -> Matrix | None:
         """The matrix of pairs (y, z), if they fill it well and it is not too large."""
         pairs = sum(map(len, runs))
-        if pairs < 1 << 12:
+        if pairs < FEWEST_PAIRS:
             return None
         first_y = min(int(run[0] >> HALF) for run in runs)
         rows = max(int(run[-1] >> HALF) for run in runs) - first_y + 1

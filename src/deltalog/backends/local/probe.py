@@ -20,6 +20,7 @@ from deltalog.kernels import rows as row_kernel
 from deltalog.syntax.ast import Variable
 
 Positions = NDArray[np.int64]
+WORTH_COMPACTING = 8  # dead rows are cleared away when more than an eighth of a table is looked up
 
 
 @dataclass(slots=True)
@@ -112,8 +113,14 @@ class Probe:
             row_kernel.ranges_words(run.order(self.order), first, last, low, high)
         return low, high
 
+    def _prepare(self, rows: int) -> None:
+        """Dead rows are left out one by one; if many rows are looked up, it is better to have none."""
+        if self.table.dead and WORTH_COMPACTING * rows > self.table.size:
+            self.table = self.table.compact
+
     def matches(self, rows: Rows, ids: int) -> NDArray[np.bool_]:
         """Which rows have at least one match."""
+        self._prepare(rows.size)
         if self.equal:
             found = np.zeros(rows.size, np.bool_)
             for left, _ in self.expansions(rows, ids, frozenset()):
@@ -123,20 +130,29 @@ class Probe:
             return np.full(rows.size, self.table.size > 0)
         if self.complete and len(self.order) != 1:
             return self.table.contains(pack(self.key_columns(rows), rows.size))
-        found = np.zeros(rows.size, np.bool_)
-        for run in self.table.runs:
-            low, high = self.ranges(rows, run, ids)
-            found |= low < high
-        return found
+        return self._counts(rows, ids) > 0
 
     def matched(self, rows: Rows, ids: int) -> int:
         """How many rows the join will have."""
-        return sum(kernel.total(*self.ranges(rows, run, ids)) for run in self.table.runs)
+        self._prepare(rows.size)
+        return int(self._counts(rows, ids).sum())
+
+    def _counts(self, rows: Rows, ids: int) -> Positions:
+        """How many matches each row has: those of the runs less the dead ones."""
+        counts = np.zeros(rows.size, np.int64)
+        for run in self.table.runs:
+            low, high = self.ranges(rows, run, ids)
+            counts += high - low
+        for run in self.table.dead.runs if self.table.dead else ():
+            low, high = self.ranges(rows, run, ids)
+            counts -= high - low
+        return counts
 
     def expansions(
         self, rows: Rows, ids: int, needed: frozenset[Variable]
     ) -> Iterator[tuple[Positions, dict[Variable, Ids]]]:
         """Per run: the numbers of the joining rows, and the new columns."""
+        self._prepare(rows.size)
         new = {v: position for v, position in self.new if v in needed}
         for run in self.table.runs:
             low, high = self.ranges(rows, run, ids)
@@ -144,7 +160,7 @@ class Probe:
             if not total:
                 continue
             left = np.empty(total, np.int64)
-            if len(self.order) == 2 and len(self.keys) == 1:
+            if len(self.order) == 2 and len(self.keys) == 1 and not self.table.dead:
                 values = np.empty(total, np.uint32)
                 kernel.expand_keys(low, high, run.order(self.order), left, values)
                 yield left, dict.fromkeys(new, values)
@@ -157,9 +173,14 @@ class Probe:
         self, run: Run, left: Positions, right: Positions, new: dict[Variable, int]
     ) -> tuple[Positions, dict[Variable, Ids]]:
         columns = unpack(run.order(self.order)[right], len(self.order))
+        chosen = np.ones(len(left), np.bool_)
         for a, b in self.equal:
-            same = columns[a] == columns[b]
-            left, columns = left[same], [column[same] for column in columns]
+            chosen &= columns[a] == columns[b]
+        if self.table.dead:
+            places = sorted(range(len(self.order)), key=lambda i: self.order[i])
+            chosen &= ~self.table.dead.contains(pack([columns[i] for i in places], len(left)))
+        if not chosen.all():
+            left, columns = left[chosen], [column[chosen] for column in columns]
         return left, {v: columns[position] for v, position in new.items()}
 
     def join(self, rows: Rows, ids: int, needed: frozenset[Variable]) -> Rows:

@@ -5,12 +5,15 @@ orders, made when a join first asks for them and kept. A `Table` is a handful of
 least by half from one to the next: adding a small run costs the small run, and every row is merged only
 logarithmically often (a log-structured merge tree in memory). Runs are shared between tables, so OLD and ALL of a
 relation cost nothing beyond their difference.
+
+Rows that are removed stay in their runs and are noted as `dead`, a small table; look-ups leave them out. When they
+become many, or when all rows are read anyway, the runs are written anew without them (`compact`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +26,7 @@ Keys = NDArray[np.uint64]  # one-dimensional for arity 0 to 2, a line of words p
 Order = tuple[int, ...]
 
 NO_KEYS: Keys = np.empty(0, np.uint64)
+MOST_DEAD = 8  # runs are written anew when more than one row in eight is dead
 NO_OFFSETS: Ids = np.zeros(1, np.uint32)
 
 
@@ -54,6 +58,10 @@ def unpack(keys: Keys, arity: int) -> list[Ids]:
         word = np.ascontiguousarray(keys[:, i // 2])
         halves.append((word if i % 2 else word >> kernel.HALF).astype(np.uint32))
     return halves
+
+
+def no_keys(arity: int) -> Keys:
+    return np.empty((0, (arity + 1) // 2), np.uint64) if arity > 2 else NO_KEYS
 
 
 def sort_distinct(keys: Keys) -> Keys:
@@ -138,6 +146,14 @@ class Run:
             self._distinct[column] = count
         return self._distinct[column]
 
+    def without(self, gone: Table) -> Run:
+        """This run, in all of its orders, without the rows of a table."""
+        rows = unpack(gone.keys(), self.arity)
+        left = Run(_deleted(self.keys, gone.keys()), self.arity)
+        for order, keys in self._orders.items():
+            left._orders[order] = _deleted(keys, sort_distinct(pack([rows[i] for i in order], gone.size)))
+        return left
+
     def merged(self, other: Run) -> Run:
         """The union with a disjoint run, in every order that this one has already."""
         both = Run(union(self.keys, other.keys), self.arity)
@@ -152,13 +168,14 @@ class Run:
 
 
 class Table:
-    """A set of rows: disjoint runs, the larger first. Immutable."""
+    """A set of rows: disjoint runs, the larger first, without the rows of `dead`. Immutable."""
 
-    __slots__ = ("__dict__", "arity", "runs")
+    __slots__ = ("__dict__", "arity", "dead", "runs")
 
-    def __init__(self, arity: int, runs: Sequence[Run] = ()) -> None:
+    def __init__(self, arity: int, runs: Sequence[Run] = (), dead: Table | None = None) -> None:
         self.arity = arity
         self.runs = tuple(run for run in runs if len(run))
+        self.dead = dead if dead is not None and dead.runs else None
 
     @classmethod
     def of(cls, keys: Keys, arity: int) -> Table:
@@ -167,50 +184,69 @@ class Table:
 
     @cached_property
     def size(self) -> int:
-        return sum(len(run) for run in self.runs)
+        return sum(len(run) for run in self.runs) - (self.dead.size if self.dead else 0)
+
+    @cached_property
+    def compact(self) -> Table:
+        """The same rows, none of them dead."""
+        return Table(self.arity, [run.without(self.dead) for run in self.runs]) if self.dead else self
+
+    @property
+    def _best(self) -> Table:
+        """The compact form where it is there already."""
+        found: Table = self.__dict__.get("compact", self)
+        return found
+
+    def keys(self) -> Keys:
+        """All rows, sorted."""
+        runs = [run.keys for run in self.compact.runs]
+        if not runs:
+            return no_keys(self.arity)
+        return reduce(union, runs)
 
     def merge(self, new: Table) -> Table:
         """The union with a disjoint table."""
-        runs = list(self.runs)
-        for run in new.runs:
+        base, runs = self._best, list(self._best.runs)
+        dead = base.dead
+        for run in new.compact.runs:
+            if dead:
+                run, dead = _revived(run, dead)
             runs.append(run)
             while len(runs) > 1 and (2 * len(runs[-1]) > len(runs[-2]) or len(runs) > RUNS):
                 last = runs.pop()
                 runs[-1] = runs[-1].merged(last) if len(runs[-1]) >= len(last) else last.merged(runs[-1])
-        return Table(self.arity, runs)
+        return Table(self.arity, runs, dead)
 
     def minus(self, gone: Table) -> Table:
-        """The rows that are not in `gone`; runs that lose nothing are shared."""
-        return Table(self.arity, [self._run_minus(run, gone) for run in self.runs])
-
-    @staticmethod
-    def _run_minus(run: Run, gone: Table) -> Run:
-        found = np.zeros(len(run), np.bool_)
-        for other in gone.runs:
-            members(run.keys, other.keys, found)
-        return Run(run.keys[~found], run.arity) if found.any() else run
+        """The rows that are not in `gone`."""
+        base, removed = self._best, gone.keys()
+        removed = removed[base.contains(removed)]
+        if not len(removed):
+            return self
+        dead = Table.of(removed if base.dead is None else union(base.dead.keys(), removed), self.arity)
+        left = Table(self.arity, base.runs, dead)
+        return left.compact if MOST_DEAD * dead.size > left.size else left
 
     def contains(self, probe: Keys) -> NDArray[np.bool_]:
         """Which of some rows (as keys, in canonical order) are in the table."""
         found = np.zeros(len(probe), np.bool_)
         for run in self.runs:
             members(probe, run.keys, found)
+        if self.dead:
+            found &= ~self.dead.contains(probe)
         return found
 
     def without(self, keys: Keys) -> Keys:
         """The sorted keys that are not rows of the table."""
+        if self.dead or keys.ndim > 1:
+            return np.ascontiguousarray(keys[~self.contains(keys)]) if len(keys) else keys
         for run in self.runs:
-            if len(keys) and keys.ndim == 1:
-                keys = kernel.difference(keys, run.keys)
-            elif len(keys):
-                found = np.zeros(len(keys), np.bool_)
-                members(keys, run.keys, found)
-                keys = np.ascontiguousarray(keys[~found])
+            keys = kernel.difference(keys, run.keys)
         return keys
 
     def columns(self) -> list[Ids]:
         """All rows, as columns."""
-        parts = [unpack(run.keys, self.arity) for run in self.runs]
+        parts = [unpack(run.keys, self.arity) for run in self.compact.runs]
         if len(parts) == 1:
             return parts[0]
         empty = np.empty(0, np.uint32)
@@ -221,9 +257,30 @@ class Table:
         if not self.runs:
             return 0.0
         largest = self.runs[0]
-        rest = (self.size - len(largest)) / len(largest)
+        rest = (sum(map(len, self.runs)) - len(largest)) / len(largest)
         return min(largest.distinct(column, ids) * (1 + 0.5 * rest), float(self.size))
 
     @property
     def nbytes(self) -> int:
-        return sum(run.nbytes for run in self.runs)
+        return sum(run.nbytes for run in self.runs) + (self.dead.nbytes if self.dead else 0)
+
+
+def _revived(run: Run, dead: Table) -> tuple[Run, Table]:
+    """What of a run is really new, and the dead rows without those of the run: they live again."""
+    known = dead.contains(run.keys)
+    if not known.any():
+        return run, dead
+    back = Table.of(np.ascontiguousarray(run.keys[known]), run.arity)
+    return Run(np.ascontiguousarray(run.keys[~known]), run.arity), Table.of(back.without(dead.keys()), run.arity)
+
+
+def _deleted(keys: Keys, gone: Keys) -> Keys:
+    """Sorted keys without some others, which are few."""
+    found = np.zeros(len(gone), np.bool_)
+    members(gone, keys, found)
+    gone = gone[found]
+    if keys.ndim == 1:
+        return np.delete(keys, np.searchsorted(keys, gone))
+    low, high = np.empty(len(gone), np.int64), np.empty(len(gone), np.int64)
+    kernel.ranges_words(keys, gone, gone, low, high)
+    return np.delete(keys, low, axis=0)

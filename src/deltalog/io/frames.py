@@ -1,0 +1,321 @@
+"""Rows, Arrow tables and data frames to columns of ids, and back; and Parquet, which is Arrow in a file.
+
+A column of one kind of value gets Arrow's type for it: int64, double, bool, string, date32, timestamp. IRIs and blank
+nodes are strings too, and the field's metadata says what they are: `deltalog:kind` is `iri` or `blank`. Any other
+column, and one of mixed kinds, is of strings in the form of CSV cells (`deltalog.io.cells`), and its kind is `cell`.
+So a table that comes back gives the values that it was made of. pandas keeps the kinds in `attrs`; polars has no place
+for them, and there an IRI that comes back is a string.
+
+Whatever speaks Arrow's stream protocol is taken column by column, without a Python object for each value: pyarrow,
+pandas, polars, DuckDB and others. Spark's DataFrames come through `toArrow`. Everything else is rows of values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from deltalog.dictionary import Dictionary, distinct_ids
+from deltalog.errors import DataError, UsageError
+from deltalog.io.cells import parse_cell, print_cell
+from deltalog.io.facts import Column, Columns
+from deltalog.io.files import name_of, read_all
+from deltalog.terms import XSD, Kind, kind, literal
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+KIND = b"deltalog:kind"
+_TEXT_KINDS = {b"iri": Kind.IRI, b"blank": Kind.BLANK, b"string": Kind.STRING}
+
+
+# Into the dictionary.
+
+
+def columns_of(data: Any, dictionary: Dictionary) -> list[Column]:
+    """The columns of ids of rows, of an Arrow table or of a data frame. Rows without any row have no columns."""
+    if hasattr(data, "toArrow"):
+        data = data.toArrow()
+    if isinstance(data, np.ndarray):
+        return [dictionary.encode(data[:, i].tolist()) for i in range(_width(data))]
+    if hasattr(data, "__arrow_c_stream__"):
+        return _from_arrow(_as_arrow(data), dictionary)
+    return _from_rows(data, dictionary)
+
+
+def _width(array: np.ndarray[Any, Any]) -> int:
+    if array.ndim != 2:
+        raise UsageError(f"an array of facts has two dimensions, rows and columns; this one has {array.ndim}")
+    return int(array.shape[1])
+
+
+def _from_rows(rows: Iterable[Sequence[Any]], dictionary: Dictionary) -> list[Column]:
+    if isinstance(rows, str | bytes) or not isinstance(rows, Iterable):
+        raise UsageError(f"expected rows, such as [('a', 'b'), ('b', 'c')], and not {rows!r:.80}")
+    rows = list(rows)
+    if not rows:
+        return []
+    _check_rows(rows)
+    columns = list(zip(*rows, strict=True))
+    try:
+        return [dictionary.encode(column) for column in columns]
+    except TypeError:
+        raise _bad_value(columns) from None
+
+
+def _check_rows(rows: list[Any]) -> None:
+    """Every row is a tuple or a list, and they are of one length."""
+    if not set(map(type, rows)) <= {tuple, list}:
+        for number, row in enumerate(rows, 1):
+            if isinstance(row, str | bytes) or not isinstance(row, Sequence):
+                hint = f"; a row of one value is written ({row!r:.40},)" if not isinstance(row, dict | set) else ""
+                raise UsageError(f"row {number}: expected a tuple of values, and not {row!r:.80}{hint}")
+    width = len(rows[0])
+    if set(map(len, rows)) != {width}:
+        number, row = next((n, row) for n, row in enumerate(rows, 1) if len(row) != width)
+        raise UsageError(f"row {number}: expected {width} values, as in the first row, and not {len(row)}: {row!r:.80}")
+
+
+def _bad_value(columns: Sequence[Sequence[Any]]) -> UsageError:
+    """The error for the first row with a value that is none."""
+    for number, row in enumerate(zip(*columns, strict=True), 1):
+        for value in row:
+            try:
+                kind(value.item() if isinstance(value, np.generic) else value)
+            except TypeError as problem:
+                return UsageError(f"row {number}: {problem}")
+    return UsageError("a value is of a type that deltalog does not have")
+
+
+def _as_arrow(data: Any) -> pa.Table:
+    import pyarrow as pa
+
+    if not type(data).__module__.startswith("pandas"):
+        return pa.table(data)
+    noted = data.attrs.get(KIND.decode(), {})
+    arrays, fields = [], []
+    for i, name in enumerate(map(str, data.columns)):
+        array, what = _pandas_column(data.iloc[:, i], noted.get(name))
+        arrays.append(array)
+        fields.append(pa.field(name, array.type, metadata={KIND: what} if what else None))
+    return pa.table(arrays, schema=pa.schema(fields))
+
+
+def _pandas_column(series: Any, what: str | None) -> tuple[Any, str | None]:
+    """A column as Arrow has it, and its kind; values that Arrow cannot put into one column become cells."""
+    import pyarrow as pa
+
+    try:
+        if isinstance(series.dtype, np.dtype) and series.dtype.kind == "f":
+            return pa.array(series.to_numpy(), from_pandas=False), what
+        return pa.array(series, from_pandas=True), what
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        return pa.array([_cell_or_none(value) for value in series.tolist()], pa.string()), "cell"
+
+
+def _cell_or_none(value: Any) -> str | None:
+    """A cell; None for what is no value, which is an error later, when the row is known."""
+    try:
+        kind(value)
+    except TypeError:
+        return None
+    return print_cell(value)
+
+
+def _from_arrow(table: pa.Table, dictionary: Dictionary) -> list[Column]:
+    columns = []
+    for i, field in enumerate(table.schema):
+        what = (field.metadata or {}).get(KIND, b"string")
+        try:
+            columns.append(_from_column(table.column(i), what, dictionary))
+        except UsageError as problem:
+            raise UsageError(f"column {field.name!r}: {problem}") from None
+    return columns
+
+
+def _from_column(column: pa.ChunkedArray, what: bytes, dictionary: Dictionary) -> Column:
+    if column.null_count:
+        number = int(np.flatnonzero(column.is_null().to_numpy())[0]) + 1
+        raise UsageError(f"row {number}: there is no value (null); a fact has a value for each argument")
+    parts = [_from_array(chunk, what, dictionary) for chunk in column.chunks]
+    return np.concatenate([np.empty(0, np.uint32), *parts])
+
+
+def _from_array(array: Any, what: bytes, dictionary: Dictionary) -> Column:
+    import pyarrow as pa
+
+    type_ = array.type
+    if pa.types.is_dictionary(type_):
+        return _taken(_from_array(array.dictionary, what, dictionary), array.indices)
+    if pa.types.is_integer(type_) and type_ != pa.uint64():
+        return dictionary.intern_integers(array.to_numpy(zero_copy_only=False).astype(np.int64))
+    if pa.types.is_floating(type_):
+        return dictionary.intern_doubles(array.to_numpy(zero_copy_only=False).astype(np.float64))
+    if pa.types.is_string(type_) or pa.types.is_large_string(type_) or pa.types.is_string_view(type_):
+        return _from_strings(array, what, dictionary)
+    return _from_distinct(array, dictionary)
+
+
+def _from_strings(array: Any, what: bytes, dictionary: Dictionary) -> Column:
+    import pyarrow as pa
+
+    if what == b"cell":
+        encoded = array.dictionary_encode()
+        ids = dictionary.encode([parse_cell(text) for text in encoded.dictionary.to_pylist()])
+        return _taken(ids, encoded.indices)
+    array = array.cast(pa.large_string())
+    _, bounds, data = array.buffers()
+    places = slice(array.offset, array.offset + len(array) + 1)
+    offsets = np.frombuffer(bounds, np.int64)[places] if bounds else np.zeros(1, np.int64)
+    text = np.frombuffer(data, np.uint8) if data is not None else np.empty(0, np.uint8)
+    return dictionary.intern_texts(text, offsets[:-1].copy(), offsets[1:].copy(), _TEXT_KINDS.get(what, Kind.STRING))
+
+
+def _from_distinct(array: Any, dictionary: Dictionary) -> Column:
+    """Columns of a type that needs Python: each distinct value once."""
+    import pyarrow as pa
+
+    type_ = array.type
+    if pa.types.is_timestamp(type_) and type_.unit == "ns":
+        array = _cast(array, pa.timestamp("us", type_.tz))
+    if not (pa.types.is_primitive(type_) or pa.types.is_decimal(type_)):
+        raise UsageError(f"values of the type {type_} are not values of deltalog")
+    encoded = array.dictionary_encode()
+    values = encoded.dictionary.to_pylist()
+    if pa.types.is_decimal(type_):
+        values = [literal(format(value, "f"), XSD + "decimal") for value in values]
+    try:
+        ids = dictionary.encode(values)
+    except TypeError as problem:
+        raise UsageError(str(problem)) from None
+    return _taken(ids, encoded.indices)
+
+
+def _taken(ids: Column, places: Any) -> Column:
+    taken: Column = ids[places.to_numpy(zero_copy_only=False)]
+    return taken
+
+
+def _cast(array: Any, type_: Any) -> Any:
+    import pyarrow as pa
+
+    try:
+        return array.cast(type_)
+    except pa.ArrowInvalid:
+        raise UsageError("times are kept to the microsecond, and some of these have nanoseconds") from None
+
+
+# Out of the dictionary.
+
+
+def to_arrow(columns: Columns, dictionary: Dictionary, names: Sequence[str] | None = None) -> pa.Table:
+    """An Arrow table of columns of ids. Columns are named c0, c1, ... unless `names` says otherwise."""
+    import pyarrow as pa
+
+    names = names or [f"c{i}" for i in range(len(columns))]
+    arrays, fields = [], []
+    for name, ids in zip(names, columns, strict=True):
+        array, what = _to_array(np.asarray(ids, np.uint32), dictionary)
+        arrays.append(array)
+        fields.append(pa.field(name, array.type, metadata={KIND: what} if what else None))
+    return pa.table(arrays, schema=pa.schema(fields))
+
+
+def to_pandas(columns: Columns, dictionary: Dictionary, names: Sequence[str] | None = None) -> Any:
+    """A pandas DataFrame of columns of ids; what the strings of a column are is in its `attrs`."""
+    table = to_arrow(columns, dictionary, names)
+    frame = table.to_pandas()
+    kinds = {field.name: field.metadata[KIND].decode() for field in table.schema if field.metadata}
+    frame.attrs[KIND.decode()] = kinds
+    return frame
+
+
+def to_polars(columns: Columns, dictionary: Dictionary, names: Sequence[str] | None = None) -> Any:
+    """A polars DataFrame of columns of ids."""
+    try:
+        import polars
+    except ImportError:
+        raise UsageError("polars is not installed: pip install 'deltalog[polars]'") from None
+    return polars.from_arrow(to_arrow(columns, dictionary, names))
+
+
+def _to_array(ids: Column, dictionary: Dictionary) -> tuple[Any, bytes | None]:
+    """The Arrow array of a column, and the kind to note down."""
+    import pyarrow as pa
+
+    kinds = set(np.flatnonzero(np.bincount(dictionary.kinds[ids], minlength=1)).tolist())
+    if kinds == {Kind.INTEGER}:
+        return pa.array(dictionary.integers[ids]), None
+    if kinds == {Kind.DOUBLE}:
+        return pa.array(dictionary.doubles[ids]), None
+    if not kinds or kinds == {Kind.STRING}:
+        return _strings(ids, dictionary), None
+    if kinds in ({Kind.IRI}, {Kind.BLANK}):
+        return _strings(ids, dictionary), b"iri" if kinds == {Kind.IRI} else b"blank"
+    distinct, places = distinct_ids(ids, len(dictionary))
+    array, what = _distinct_array(dictionary.decode(distinct), kinds)
+    return array.take(pa.array(places)), what
+
+
+def _strings(ids: Column, dictionary: Dictionary) -> Any:
+    import pyarrow as pa
+
+    data, bounds = dictionary.texts(ids)
+    array = pa.LargeStringArray.from_buffers(len(ids), pa.py_buffer(bounds), pa.py_buffer(data))
+    try:
+        array.validate(full=True)
+    except pa.ArrowInvalid:
+        raise DataError("a string with half a surrogate pair has no place in Arrow") from None
+    return array.cast(pa.string()) if len(data) < 2**31 else array
+
+
+def _distinct_array(values: list[Any], kinds: set[int]) -> tuple[Any, bytes | None]:
+    """The array of distinct values that are not all integers, floats, strings, IRIs or blank nodes."""
+    import pyarrow as pa
+
+    if kinds == {Kind.BOOLEAN}:
+        return pa.array(values, pa.bool_()), None
+    if kinds == {Kind.DATE}:
+        return pa.array(values, pa.date32()), None
+    if kinds == {Kind.DATETIME} and (zone := _common_zone(values)) is not None:
+        return pa.array(values, pa.timestamp("us", zone or None)), None
+    try:
+        return pa.array([print_cell(value) for value in values], pa.string()), b"cell"
+    except UnicodeEncodeError:
+        raise DataError("a string with half a surrogate pair has no place in Arrow") from None
+
+
+def _common_zone(values: list[datetime]) -> str | None:
+    """'' for times without a zone, UTC for times in UTC; None for others and for a mixture."""
+    zones = {"" if value.tzinfo is None else "UTC" if value.tzinfo == UTC else None for value in values}
+    return zones.pop() if len(zones) == 1 else None
+
+
+# Parquet.
+
+
+def read_parquet(path: Path, dictionary: Dictionary) -> list[Column]:
+    """The columns of a Parquet file."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        source = pa.BufferReader(read_all(path)) if name_of(path).compression else pa.OSFile(str(path))
+        table = pq.ParquetFile(source).read()
+        table.validate(full=True)
+        return _from_arrow(table, dictionary)
+    except UsageError as problem:
+        raise DataError(f"{path}: {problem}") from None
+    except (pa.ArrowException, OSError, ValueError) as problem:
+        raise DataError(f"{path}: cannot be read as Parquet ({problem})") from None
+
+
+def write_parquet(path: Path, columns: Columns, dictionary: Dictionary) -> None:
+    """Write columns of ids as a Parquet file."""
+    import pyarrow.parquet as pq
+
+    pq.write_table(to_arrow(columns, dictionary), path, compression="zstd")

@@ -1,0 +1,86 @@
+"""Text files as blocks of bytes, for the kernels; and what an error in one looks like."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deltalog.errors import DataError
+from deltalog.kernels import ntriples as kernels
+
+PADDING = 16  # bytes after the end of a block that a kernel may look at
+NEWLINE = 10
+
+
+class Block(NamedTuple):
+    """Whole lines, data[:end], and padding."""
+
+    data: NDArray[np.uint8]
+    end: int
+
+
+def fill(stream: BinaryIO, data: NDArray[np.uint8], start: int, end: int) -> int:
+    """Read until data[:end] is full or the stream is at its end; gives how far it got."""
+    view = data.data
+    while start < end:
+        count = stream.readinto(view[start:end])  # type: ignore[attr-defined]
+        if not count:
+            break
+        start += count
+    return start
+
+
+def last_line_end(data: NDArray[np.uint8], start: int, end: int) -> int:
+    """The place after the last newline of data[start:end], looking back from the end in steps; 0 if there is none."""
+    step = 4096
+    while end > start:
+        found = np.flatnonzero(data[max(start, end - step) : end] == NEWLINE)
+        if len(found):
+            return max(start, end - step) + int(found[-1]) + 1
+        end, step = max(start, end - step), 2 * step
+    return 0
+
+
+class Survey(NamedTuple):
+    """Where a block is not UTF-8, if it is not; its lines, and how often another byte occurs."""
+
+    bad: int | None
+    lines: int
+    others: int
+
+
+def survey(block: Block, other: int) -> Survey:
+    """Look over a block before it is parsed."""
+    beyond_ascii, lines, others = kernels.survey(block.data, block.end, NEWLINE, other)
+    return Survey(_not_utf8(block) if beyond_ascii else None, int(lines), int(others))
+
+
+def _not_utf8(block: Block) -> int | None:
+    try:
+        str(block.data.data[: block.end], "utf-8")
+    except UnicodeDecodeError as problem:
+        return problem.start
+    return None
+
+
+def excerpt_error(path: Path, lines: int, block: Block, at: int, problem: str) -> DataError:
+    """The error for a place in a block that `lines` lines come before: file, line, column, the line and a caret."""
+    data = block.data[: block.end]
+    before = data[:at] == NEWLINE
+    begin = len(before) - int(np.argmax(before[::-1])) if before.any() else 0
+    line = lines + int(np.count_nonzero(before)) + 1
+    text = bytes(data[begin : max(begin, at) + 400]).split(b"\n", 1)[0].rstrip(b"\r")
+    shown, caret = _around(text, at - begin)
+    column = len(text[: at - begin].decode("utf-8", "replace")) + 1
+    return DataError(f"{path}:{line}:{column}: {problem}\n  {shown}\n  {' ' * caret}^")
+
+
+def _around(line: bytes, at: int, most: int = 200) -> tuple[str, int]:
+    """A line as text, cut around a place if it is long, and where the place is in it."""
+    start = at - most // 2 if at > most else 0
+    shown = line[start : start + most].decode("utf-8", "replace")
+    caret = len(line[start:at].decode("utf-8", "replace"))
+    return "".join(c if c.isprintable() else " " for c in shown), caret

@@ -1,0 +1,108 @@
+"""Facts as N-Triples: p(x, y) is `x <p> y .`, and C(x) is `x rdf:type <C> .`
+
+Every value has a term: Python's own are literals of the XML Schema datatype that `deltalog.terms` names. Only an IRI or
+a blank node can be a subject.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+
+from deltalog.dictionary import Dictionary
+from deltalog.errors import DataError
+from deltalog.io.cells import language_of, print_integer
+from deltalog.io.facts import Column, Columns
+from deltalog.io.forms import IRI_ESCAPED, Forms, Wrapping
+from deltalog.io.tables import write_rows
+from deltalog.syntax.ast import TRIPLE, Pred
+from deltalog.terms import IRI, RDF_TYPE, BlankNode, Kind, Literal, Value, datatype, lexical
+
+_NOT_IN_IRI = re.compile(r"[\x00-\x20<>\"{}|^`\\]")
+_NOT_IN_STRING = re.compile(r"[\"\\\x00-\x1f\x7f]")
+_LABEL = re.compile(r"(?:\w|[^\x00-\x7f])(?:(?:\w|[^\x00-\x7f]|[.:-])*(?:\w|[^\x00-\x7f]|[:-]))?", re.ASCII)
+_SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"', "\\": "\\\\"}
+
+
+def write_triples(path: Path, facts: Mapping[Pred, Columns], dictionary: Dictionary) -> None:
+    """Write facts of arity 1 and 2 as N-Triples; DataError, naming the predicate, for others."""
+    for pred in facts:
+        if pred.arity not in (1, 2) and pred != (TRIPLE, 3):
+            raise DataError(
+                f"{pred} cannot be written as triples: only predicates with one or two arguments can. "
+                "Choose another format, or leave it out"
+            )
+    with open(path, "wb") as stream:
+        for pred, columns in facts.items():
+            _write_predicate(stream, pred, columns, dictionary)
+
+
+def _write_predicate(stream: BinaryIO, pred: Pred, columns: Columns, dictionary: Dictionary) -> None:
+    _check(pred, columns[0], dictionary, (Kind.IRI, Kind.BLANK), "subject")
+    try:
+        if pred.arity == 1:
+            after = f" {print_term(RDF_TYPE)} {print_term(IRI(pred.name))} .\n"
+            write_rows(stream, columns, dictionary, TERMS, " ", after)
+        elif pred.arity == 2:
+            write_rows(stream, columns, dictionary, TERMS, f" {print_term(IRI(pred.name))} ", " .\n")
+        else:
+            _check(pred, columns[1], dictionary, (Kind.IRI,), "predicate")
+            write_rows(stream, columns, dictionary, TERMS, " ", " .\n")
+    except DataError as problem:
+        raise DataError(f"{pred}: {problem}") from None
+
+
+def _check(pred: Pred, column: Column, dictionary: Dictionary, kinds: tuple[Kind, ...], role: str) -> None:
+    wrong = np.flatnonzero(~np.isin(dictionary.kinds[column], kinds))
+    if len(wrong):
+        value = dictionary.decode(column[wrong[:1]])[0]
+        allowed = " or ".join({Kind.IRI: "an IRI", Kind.BLANK: "a blank node"}[kind] for kind in kinds)
+        raise DataError(
+            f"{pred} cannot be written as triples: its {role} {value!r} is not {allowed}. "
+            "Choose another format, or leave it out"
+        )
+
+
+def print_term(value: Value) -> str:
+    """The N-Triples term of a value."""
+    match value:
+        case IRI():
+            return f"<{_NOT_IN_IRI.sub(_code, str.__str__(value))}>"
+        case BlankNode():
+            if not _LABEL.fullmatch(value):
+                raise DataError(f"{value!r} cannot be written: the label of a blank node is letters and digits")
+            return f"_:{value}"
+        case Literal(language=str()):
+            return f'"{_string(value.text)}"@{language_of(value)}'
+        case str():
+            return f'"{_string(value)}"'
+        case int() if not isinstance(value, bool):
+            return f'"{print_integer(value)}"^^<{datatype(value)}>'
+        case _:
+            return f'"{_string(lexical(value))}"^^<{_NOT_IN_IRI.sub(_code, datatype(value) or "")}>'
+
+
+_ASCII_CONTROLS = "".join(map(chr, (*range(0x20), 0x7F)))
+TERMS = Forms(
+    print_term,
+    {
+        Kind.STRING: Wrapping('"', '"', _ASCII_CONTROLS + '"\\'),
+        Kind.IRI: Wrapping("<", ">", IRI_ESCAPED),
+    },
+)
+
+
+def _string(text: str) -> str:
+    return _NOT_IN_STRING.sub(_code_or_letter, text)
+
+
+def _code(found: re.Match[str]) -> str:
+    return f"\\u{ord(found[0]):04X}"
+
+
+def _code_or_letter(found: re.Match[str]) -> str:
+    return _SHORT.get(found[0]) or _code(found)

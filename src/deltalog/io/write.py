@@ -1,0 +1,119 @@
+"""Facts to a folder: one file for each predicate, or all in `facts.nt`.
+
+    csv, tsv    cells as `deltalog.io.cells` says, no header
+    parquet     columns as `deltalog.io.frames` says
+    nt          p(x, y) is the triple x p y, and C(x) is x rdf:type C; other arities are an error
+
+What is written can be read back with `deltalog.io.read`. A predicate whose name is no safe file name (an IRI, say) gets
+one that is, and `predicates.tsv` maps the names back. The folder appears under its name only when it is whole: until
+then it is a hidden folder beside it, which goes away if something fails.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+from deltalog.dictionary import Dictionary
+from deltalog.errors import DataError, UsageError
+from deltalog.io.cells import print_cell
+from deltalog.io.facts import Columns
+from deltalog.io.read import NAMES
+from deltalog.syntax.ast import Pred
+
+FORMATS = ("csv", "tsv", "nt", "parquet")
+
+
+def write(out: str | os.PathLike[str], facts: Mapping[Pred, Columns], dictionary: Dictionary, format: str) -> None:
+    """Write facts to a folder that does not exist yet, or is empty."""
+    if format not in FORMATS:
+        raise UsageError(f"unknown format {format!r}: choose one of {', '.join(FORMATS)}")
+    if format == "nt":
+        from deltalog.io.triples import write_triples
+
+        _whole(Path(out), lambda folder: write_triples(folder / "facts.nt", facts, dictionary))
+    else:
+        _whole(Path(out), lambda folder: _write_files(folder, facts, dictionary, format))
+
+
+def check_output(out: Path) -> None:
+    """Refuse a folder that has something in it; for finding out before the work, too."""
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise DataError(f"{out}: exists and is not an empty folder; nothing was written. Choose another, or empty it")
+
+
+def _whole(out: Path, fill: Callable[[Path], None]) -> None:
+    """Fill a new folder; it is there under its name when it is whole, and not at all when something fails."""
+    try:
+        check_output(out)
+        out.parent.mkdir(parents=True, exist_ok=True)
+        partial = Path(tempfile.mkdtemp(prefix=f".{out.name}-", suffix=".partial", dir=out.parent))
+        try:
+            fill(partial)
+            partial.chmod(0o777 & ~_umask())
+            os.replace(partial, out)
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
+    except OSError as problem:
+        raise DataError(f"{out}: cannot be written ({problem.strerror or problem})") from None
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _write_files(folder: Path, facts: Mapping[Pred, Columns], dictionary: Dictionary, format: str) -> None:
+    names = safe_names(facts)
+    for pred, columns in facts.items():
+        path = folder / f"{names[pred]}.{format}"
+        try:
+            _write_file(path, columns, dictionary, format)
+        except DataError as problem:
+            raise DataError(f"{pred}: {problem}") from None
+    if any(name != pred.name for pred, name in names.items()):
+        lines = (f"{print_cell(name)}\t{print_cell(pred.name)}\n" for pred, name in names.items())
+        (folder / NAMES).write_text("".join(lines), encoding="utf-8", newline="\n")
+
+
+def _write_file(path: Path, columns: Columns, dictionary: Dictionary, format: str) -> None:
+    if format == "parquet":
+        from deltalog.io.frames import write_parquet
+
+        write_parquet(path, columns, dictionary)
+        return
+    from deltalog.io.tables import write_table
+
+    with open(path, "wb") as stream:
+        write_table(stream, columns, dictionary, format)
+
+
+def safe_names(preds: Iterable[Pred]) -> dict[Pred, str]:
+    """A file name (without ending) for each predicate, all different even where case does not count."""
+    names: dict[Pred, str] = {}
+    taken = {"predicates"}
+    for pred in sorted(preds, key=lambda pred: (not _is_safe(pred.name), pred)):
+        name = base = pred.name if _is_safe(pred.name) else _made_safe(pred.name)
+        number = pred.arity
+        while name.lower() in taken:
+            name, number = f"{base}-{number}", number + 1
+        taken.add(name.lower())
+        names[pred] = name
+    return names
+
+
+def _is_safe(name: str) -> bool:
+    reserved = r"(?i)(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?"
+    return bool(re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}(?<!\.)", name)) and not re.fullmatch(reserved, name)
+
+
+def _made_safe(name: str) -> str:
+    """The last part of an IRI, with everything that is not a letter, digit, - or _ taken out."""
+    parts = [part for part in re.split(r"[#/:]", name) if part]
+    text = re.sub(r"[^A-Za-z0-9_-]+", "_", parts[-1] if parts else "").strip("_-")[:80]
+    return text if text and _is_safe(text) else f"predicate_{text}".rstrip("_")

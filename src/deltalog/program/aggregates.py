@@ -1,0 +1,44 @@
+"""Aggregates as predicates of their own.
+
+A rule h <- b, AGGREGATE(...) with more than the aggregate in its body becomes
+
+    #aggregate(on..., results...) <- AGGREGATE(...)
+    h <- b, #aggregate(on..., results...)
+
+so that what an aggregate gives is a relation like any other: it is computed once, looked up by index, and kept right
+group by group when facts change. Rules that have the same aggregate share the relation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from deltalog.syntax.ast import Aggregate, Atom, Literal, Rule
+
+PREFIX = "#aggregate "
+
+
+def separate(rules: Iterable[Rule]) -> list[Rule]:
+    """Rules in which an aggregate stands alone in its body."""
+    found: dict[Aggregate, Rule] = {}
+    separated = [_without_aggregates(rule, found) for rule in rules]
+    return [*separated, *found.values()]
+
+
+def _without_aggregates(rule: Rule, found: dict[Aggregate, Rule]) -> Rule:
+    if len(rule.body) == 1 or not any(isinstance(literal, Aggregate) for literal in rule.body):
+        return rule
+    return replace(rule, body=tuple(_atom(literal, found) for literal in rule.body))
+
+
+def _atom(literal: Literal, found: dict[Aggregate, Rule]) -> Literal:
+    if not isinstance(literal, Aggregate):
+        return literal
+    if literal not in found:
+        from deltalog.syntax.printer import print_literal
+
+        terms = tuple(dict.fromkeys((*literal.on, *(call.variable for call in literal.calls))))
+        head = Atom(PREFIX + print_literal(literal), terms, literal.span)
+        found[literal] = Rule((head,), (literal,), literal.span)
+    return found[literal].heads[0]

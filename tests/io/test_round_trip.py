@@ -1,0 +1,159 @@
+"""What was written comes back, in every format."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from random_values import blanks, iris, odd_blanks, texts, values
+
+from deltalog.dictionary import Dictionary
+from deltalog.errors import DataError, UsageError
+from deltalog.io.cells import parse_cell, print_cell
+from deltalog.io.read import read
+from deltalog.io.write import safe_names, write
+from deltalog.syntax.ast import TRIPLE, Pred
+from deltalog.terms import IRI, RDF_TYPE, BlankNode, key, literal
+
+Rows = list[tuple[Any, ...]]
+
+
+def encoded(facts: Mapping[Pred, Rows], dictionary: Dictionary) -> dict[Pred, list[np.ndarray]]:
+    return {pred: [dictionary.encode(column) for column in zip(*rows, strict=True)] for pred, rows in facts.items()}
+
+
+def decoded(facts: Mapping[Pred, Any], dictionary: Dictionary) -> dict[Pred, list[tuple[object, ...]]]:
+    rows = {pred: list(zip(*map(dictionary.decode, columns), strict=True)) for pred, columns in facts.items()}
+    return {pred: sorted((tuple(map(key, row)) for row in found), key=repr) for pred, found in rows.items()}
+
+
+def there_and_back(facts: Mapping[Pred, Rows], format: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        here, there = Dictionary(), Dictionary()
+        before = encoded(facts, here)
+        write(Path(folder) / "out", before, here, format)
+        after = read(Path(folder) / "out", there)
+        assert decoded(after, there) == decoded(before, here)
+
+
+def relations(cells: st.SearchStrategy[Any], arities: tuple[int, ...] = (1, 2, 3)) -> st.SearchStrategy[Any]:
+    names = st.one_of(st.sampled_from(["p", "P", "q.csv", "predicates", "http://e.org/p", "http://f.org/p"]), texts)
+    preds = st.builds(Pred, names.filter(lambda name: name != TRIPLE), st.sampled_from(arities))
+    facts = preds.flatmap(
+        lambda p: st.tuples(st.just(p), st.lists(st.tuples(*[cells] * p.arity), min_size=1, max_size=8))
+    )
+    return st.lists(facts, max_size=4).map(dict)
+
+
+@settings(max_examples=120, deadline=None)
+@given(relations(st.one_of(values, odd_blanks)), st.sampled_from(["csv", "tsv", "parquet"]))
+@example(
+    {Pred("p", 1): [("",), ('"x"@en',), ('"a\\"^^<b>',), ("\r",), ('"',), ('""',), ("\ufeff",), (IRI(""),)]}, "csv"
+)
+@example({Pred("holds", 0): []}, "csv")
+@example({Pred("holds", 0): []}, "parquet")
+def test_tables(facts: dict[Pred, Rows], format: str) -> None:
+    there_and_back(facts, format)
+
+
+@settings(max_examples=120, deadline=None)
+@given(st.data())
+def test_triples(data: st.DataObject) -> None:
+    subjects = st.one_of(iris, blanks)
+    facts: dict[Pred, Rows] = {}
+    for pred, rows in data.draw(relations(values, (1, 2))).items():
+        if pred.name != RDF_TYPE:
+            facts[pred] = [(data.draw(subjects), *row[1:]) for row in rows]
+    there_and_back(facts, "nt")
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.one_of(values, odd_blanks))
+def test_cells(value: Any) -> None:
+    cell = print_cell(value)
+    assert key(parse_cell(cell)) == key(value)
+    assert "\n" not in cell or cell.startswith('"')
+
+
+def test_the_forms_of_cells() -> None:
+    assert [print_cell(v) for v in (12, -3, 1.5, "ada", "007", "12", "a,b", IRI("http://a"), BlankNode("b"), "")] == [
+        "12", "-3", "1.5", "ada", "007", '"12"', '"a,b"', "<http://a>", "_:b", '""',
+    ]  # fmt: skip
+    assert print_cell(literal("chat", language="fr")) == '"""chat""@fr"'
+    assert print_cell("true") == "true"
+    assert print_cell(True) == '"""true""^^<http://www.w3.org/2001/XMLSchema#boolean>"'
+
+
+def test_safe_names_are_different_and_mapped_back(tmp_path: Path) -> None:
+    preds = [
+        Pred("http://a.org/x#name", 2),
+        Pred("http://b.org/name", 2),
+        Pred("name", 2),
+        Pred("Name", 2),
+        Pred("name", 3),
+    ]
+    names = safe_names(preds)
+    assert len({name.lower() for name in names.values()}) == len(preds)
+    assert names[Pred("name", 2)].lower().startswith("name")
+    assert safe_names([Pred("edge", 2)]) == {Pred("edge", 2): "edge"}
+    for odd in ("", "/", "..", ".hidden", "a/b", "con", "x" * 300, "é", "predicates"):
+        assert safe_names([Pred(odd, 1)])[Pred(odd, 1)] not in ("", "/", "..", "con", "predicates")
+    dictionary = Dictionary()
+    write(tmp_path / "out", encoded({pred: [("a",) * pred.arity] for pred in preds}, dictionary), dictionary, "tsv")
+    assert set(read(tmp_path / "out", dictionary)) == set(preds)
+    one = next(tmp_path.glob("out/name*.tsv"))
+    assert next(iter(read(one, dictionary))).name in {pred.name for pred in preds}
+
+
+def test_a_table_called_predicates(tmp_path: Path) -> None:
+    (tmp_path / "predicates.tsv").write_text("a\tb\n")
+    (tmp_path / "edge.tsv").write_text("a\tb\n")
+    assert set(read(tmp_path, Dictionary())) == {Pred("predicates", 2), Pred("edge", 2)}
+
+
+def test_only_whole_results(tmp_path: Path) -> None:
+    dictionary = Dictionary()
+    fine, bad = Pred("fine", 2), Pred("bad", 3)
+    facts = encoded({fine: [(IRI("a"), 1)], bad: [(IRI("a"), 1, 2)]}, dictionary)
+    with pytest.raises(DataError, match=r"bad/3 cannot be written as triples"):
+        write(tmp_path / "out", facts, dictionary, "nt")
+    with pytest.raises(DataError, match=r"fine/2 .* subject 'x' is not an IRI"):
+        write(tmp_path / "out", encoded({fine: [("x", 1)]}, dictionary), dictionary, "nt")
+    with pytest.raises(DataError, match="surrogate"):
+        write(tmp_path / "out", encoded({fine: [("\ud800", 1)]}, dictionary), dictionary, "csv")
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(UsageError, match="csv, tsv, nt, parquet"):
+        write(tmp_path / "out", facts, dictionary, "xlsx")
+
+
+def test_a_folder_with_something_in_it_is_left_alone(tmp_path: Path) -> None:
+    dictionary = Dictionary()
+    facts = encoded({Pred("p", 1): [(1,)]}, dictionary)
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "mine.txt").write_text("mine")
+    with pytest.raises(DataError, match="not an empty folder"):
+        write(tmp_path / "full", facts, dictionary, "csv")
+    assert (tmp_path / "full" / "mine.txt").read_text() == "mine"
+    (tmp_path / "empty").mkdir()
+    write(tmp_path / "empty", facts, dictionary, "csv")
+    assert (tmp_path / "empty" / "p.csv").read_text() == "1\n"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["empty", "full"]
+
+
+def test_many_rows(tmp_path: Path) -> None:
+    dictionary = Dictionary()
+    pred = Pred("edge", 2)
+    rng = np.random.default_rng(1)
+    columns = [dictionary.intern_integers(rng.integers(0, 5000, 200_000)) for _ in range(2)]
+    for format in ("csv", "nt", "parquet"):
+        if format == "nt":
+            columns[0] = dictionary.encode([IRI(f"n{i}") for i in range(200_000)])
+        write(tmp_path / format, {pred: columns}, dictionary, format)
+        back = read(tmp_path / format, dictionary)
+        assert all(np.array_equal(a, b) for a, b in zip(back[pred], columns, strict=True))
