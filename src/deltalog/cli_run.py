@@ -11,6 +11,7 @@ from typing import Any
 
 from deltalog.engine.report import Report, Round
 from deltalog.kb import KnowledgeBase
+from deltalog.limits import available_memory
 
 LIMIT_HIT = 3
 ROWS_SHOWN = 20
@@ -27,6 +28,7 @@ class RunOptions:
     only: list[str]
     derived: bool
     engine: str
+    master: str | None
     memory: int | None
     timeout: float | None
     max_facts: int | None
@@ -37,9 +39,11 @@ class RunOptions:
 def run_program(options: RunOptions) -> int:
     """Runs it; the exit code."""
     progress = Progress(options.quiet)
+    engine, reason = chosen_engine(options)
     kb = KnowledgeBase(
         options.programs,
-        engine=options.engine,
+        engine=engine,
+        master=options.master,
         memory=options.memory,
         timeout=options.timeout,
         max_facts=options.max_facts,
@@ -54,6 +58,7 @@ def run_program(options: RunOptions) -> int:
         kb.load(*options.data)
         progress.say(f"read {kb.explicit_facts:,} facts in {kb.report.seconds['load']:.2f} s")
     report = kb.materialise(partial=True)
+    report.engine_reason = reason
     progress.end()
     if options.out is not None:
         kb.write(options.out, options.format, only=options.only, derived=options.derived)
@@ -63,6 +68,24 @@ def run_program(options: RunOptions) -> int:
         print(f"INCOMPLETE: {report.why_incomplete}; facts are missing from this answer", file=sys.stderr)
         return LIMIT_HIT
     return 0
+
+
+EXPANSION = {".gz": 60, ".bz2": 80, ".zst": 60, "": 6}  # bytes in memory for a byte of a file, with what is derived
+
+
+def chosen_engine(options: RunOptions) -> tuple[str, str]:
+    """The engine, and why: auto is local as long as the data should fit the memory."""
+    if options.engine != "auto":
+        return options.engine, "as asked"
+    memory = options.memory or available_memory()
+    need = sum(_in_memory(file) for path in options.data for file in ([path] if path.is_file() else path.rglob("*")))
+    if not memory or need <= memory:
+        return "local", f"about {need / 1e9:.2f} GB are needed, and {memory / 1e9:.2f} GB are there"
+    return "spark", f"about {need / 1e9:.2f} GB are needed, more than the {memory / 1e9:.2f} GB that are there"
+
+
+def _in_memory(file: Path) -> int:
+    return file.stat().st_size * EXPANSION.get(file.suffix.lower(), EXPANSION[""]) if file.is_file() else 0
 
 
 def _show(kb: KnowledgeBase, report: Report, options: RunOptions) -> None:
@@ -83,6 +106,7 @@ def as_json(report: Report) -> dict[str, Any]:
         "seconds": {phase: round(seconds, 6) for phase, seconds in report.seconds.items()},
         "peak_memory_bytes": report.peak_memory_bytes,
         "engine": report.engine,
+        "engine_reason": report.engine_reason,
         "complete": report.complete,
         "failed_expressions": report.failed_expressions,
     }

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from deltalog.engine.report import Report, Round
-from deltalog.errors import EngineError, LimitReached, UsageError
+from deltalog.errors import LimitReached, UsageError
 from deltalog.facts import Facts
 from deltalog.limits import Limits, parse_memory, peak_memory
 from deltalog.plan.ir import Part
@@ -42,7 +42,8 @@ class KnowledgeBase:
     """Facts and rules, and everything that follows from them.
 
     program: rules as text, a Path to a file of them, several of either, or none yet.
-    engine: "local" (this process), or "naive" (slow and obvious, for comparisons).
+    engine: "local" (this process), "spark" (the active SparkSession, or a new one on `master`), or "naive" (slow and
+        obvious, for comparisons).
     timeout (seconds), max_facts, memory ("8GB"): limits of a materialisation; LimitReached is raised at one.
     observe: is called after every round of evaluation with a `Round`.
     """
@@ -56,6 +57,7 @@ class KnowledgeBase:
         max_facts: int | None = None,
         memory: str | int | None = None,
         threads: int | None = None,
+        master: str | None = None,
         observe: Callable[[Round], None] | None = None,
     ) -> None:
         if engine not in ENGINES:
@@ -66,7 +68,7 @@ class KnowledgeBase:
         self.report = Report(engine=engine)
         self._limits = Limits(timeout, max_facts, parse_memory(memory) if isinstance(memory, str) else memory)
         self._observe = observe or (lambda _: None)
-        self._backend = _backend(engine, threads)
+        self._backend = _backend(engine, threads, master)
         self._backend.check = self._limits.check
         self._rules = tuple(rule for rule in rules if not rule.is_fact)
         self._explicit: dict[Pred, Table] = {}
@@ -267,12 +269,12 @@ class KnowledgeBase:
         self.report.seconds[phase] += time.perf_counter() - started
 
 
-def _backend(engine: str, threads: int | None) -> Backend[Table]:
+def _backend(engine: str, threads: int | None, master: str | None) -> Backend[Table]:
     """The backend of an engine; the naive engine keeps its facts in the local one."""
     if engine == "spark":
         from deltalog.backends.spark import SparkBackend
 
-        return SparkBackend()
+        return SparkBackend(master=master)
     from deltalog.backends.local import LocalBackend
 
     return LocalBackend(threads=threads)
@@ -310,6 +312,4 @@ def _unknown_predicate(predicate: str, known: list[str]) -> UsageError:
 
 
 def _unknown_engine(engine: str) -> Exception:
-    if engine == "spark":
-        return EngineError("the Spark engine is not part of this version yet; use engine='local'")
     return UsageError(f"there is no engine {engine!r}; engines are {', '.join(ENGINES)}")

@@ -29,6 +29,15 @@ def resident_memory() -> int:
         return 0
 
 
+def available_memory() -> int:
+    """The bytes of memory that a process could still take; 0 where the system does not say."""
+    try:
+        with open("/proc/meminfo") as file:
+            return next(int(line.split()[1]) * 1024 for line in file if line.startswith("MemAvailable"))
+    except (OSError, StopIteration):
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2 if hasattr(os, "sysconf") else 0
+
+
 def peak_memory() -> int:
     """The most memory that this process has ever held, in bytes; 0 where the system does not say."""
     try:

@@ -24,6 +24,7 @@ class Report:
     """Everything that `--json` prints, and the rounds behind it."""
 
     engine: str = "local"
+    engine_reason: str = ""
     facts_in: int = 0
     facts_total: int = 0
     per_predicate: dict[str, int] = field(default_factory=dict)

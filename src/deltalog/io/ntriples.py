@@ -52,7 +52,12 @@ EXPECTED = {
 def read_ntriples(path: Path, dictionary: Dictionary) -> Facts:
     """The facts of an N-Triples or N-Quads file."""
     with opened(path) as stream:
-        workers = _parse_all(_blocks(stream), path)
+        return read_stream(stream, path, dictionary)
+
+
+def read_stream(stream: BinaryIO, path: Path, dictionary: Dictionary) -> Facts:
+    """The facts of the lines of a stream; errors call it by the path."""
+    workers = _parse_all(_blocks(stream), path)
     return grouped(_merged(workers, dictionary), dictionary)
 
 

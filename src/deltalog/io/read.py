@@ -26,7 +26,7 @@ def read(paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]], dicti
     """The facts of files and folders, with their values in the dictionary; DataError for what cannot be read."""
     if isinstance(paths, str | os.PathLike):
         paths = [paths]
-    files = [file for path in paths for file in _files(Path(path))]
+    files = [file for path in paths for file in files_of(Path(path))]
     return together([read_file(file, dictionary) for file in files])
 
 
@@ -52,11 +52,11 @@ def read_file(path: Path, dictionary: Dictionary) -> Facts:
             columns = read_parquet(path, dictionary)
         case _:
             raise _unknown(path)
-    name = _names(path.parent).get(stem, stem)
+    name = names_of(path.parent).get(stem, stem)
     return {} if columns is None else {Pred(name, len(columns)): columns}
 
 
-def _names(folder: Path) -> dict[str, str]:
+def names_of(folder: Path) -> dict[str, str]:
     """What the `predicates.tsv` of a folder says: predicates by file names, both without endings.
 
     Nothing, if there is none, or if it does not name files of its folder: then it is a table like any other.
@@ -72,7 +72,7 @@ def _names(folder: Path) -> dict[str, str]:
     return dict(zip(*columns, strict=True)) if len(columns) == 2 and beside.issuperset(columns[0]) else {}
 
 
-def _files(path: Path) -> Iterator[Path]:
+def files_of(path: Path) -> Iterator[Path]:
     if not path.exists():
         raise DataError(f"{path}: there is no such file or folder")
     if not path.is_dir():
@@ -82,7 +82,7 @@ def _files(path: Path) -> Iterator[Path]:
         return
     for file in sorted(path.rglob("*")):
         hidden = any(part.startswith(".") for part in file.relative_to(path).parts)
-        if not hidden and file.is_file() and name_of(file).format and not (file.name == NAMES and _names(file.parent)):
+        if not hidden and file.is_file() and name_of(file).format and not (file.name == NAMES and names_of(file.parent)):
             yield file
 
 

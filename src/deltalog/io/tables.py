@@ -45,8 +45,13 @@ _BYTE_ORDER_MARK = np.frombuffer(b"\xef\xbb\xbf", np.uint8)
 def read_table(path: Path, dictionary: Dictionary, format: str) -> list[Column] | None:
     """The columns of a CSV or TSV file; None if it has no row at all."""
     with opened(path) as stream:
-        table = _Table(path, ord(DELIMITERS[format]))
-        table.read(stream)
+        return read_stream(stream, path, dictionary, format)
+
+
+def read_stream(stream: BinaryIO, path: Path, dictionary: Dictionary, format: str) -> list[Column] | None:
+    """The columns of the lines of a stream; errors call it by the path."""
+    table = _Table(path, ord(DELIMITERS[format]))
+    table.read(stream)
     if table.arity < 0:
         return [] if table.empty_lines else None
     ids = dictionary.merge(table.terms, _RAW)

@@ -35,9 +35,9 @@ def write(out: str | os.PathLike[str], facts: Mapping[Pred, Columns], dictionary
     if format == "nt":
         from deltalog.io.triples import write_triples
 
-        _whole(Path(out), lambda folder: write_triples(folder / "facts.nt", facts, dictionary))
+        whole(Path(out), lambda folder: write_triples(folder / "facts.nt", facts, dictionary))
     else:
-        _whole(Path(out), lambda folder: _write_files(folder, facts, dictionary, format))
+        whole(Path(out), lambda folder: _write_files(folder, facts, dictionary, format))
 
 
 def check_output(out: Path) -> None:
@@ -46,7 +46,7 @@ def check_output(out: Path) -> None:
         raise DataError(f"{out}: exists and is not an empty folder; nothing was written. Choose another, or empty it")
 
 
-def _whole(out: Path, fill: Callable[[Path], None]) -> None:
+def whole(out: Path, fill: Callable[[Path], None]) -> None:
     """Fill a new folder; it is there under its name when it is whole, and not at all when something fails."""
     try:
         check_output(out)
@@ -73,7 +73,7 @@ def _write_files(folder: Path, facts: Mapping[Pred, Columns], dictionary: Dictio
     for pred, columns in facts.items():
         path = folder / f"{names[pred]}.{format}"
         try:
-            _write_file(path, columns, dictionary, format)
+            write_file(path, columns, dictionary, format)
         except DataError as problem:
             raise DataError(f"{pred}: {problem}") from None
     if any(name != pred.name for pred, name in names.items()):
@@ -81,7 +81,7 @@ def _write_files(folder: Path, facts: Mapping[Pred, Columns], dictionary: Dictio
         (folder / NAMES).write_text("".join(lines), encoding="utf-8", newline="\n")
 
 
-def _write_file(path: Path, columns: Columns, dictionary: Dictionary, format: str) -> None:
+def write_file(path: Path, columns: Columns, dictionary: Dictionary, format: str) -> None:
     if format == "parquet":
         from deltalog.io.frames import write_parquet
 

@@ -60,9 +60,9 @@ def read_lines(name: str, path: Path, format: str, start: int, end: int, diction
                 from deltalog.io.ntriples import read_stream
 
                 return read_stream(stream, path, dictionary)  # type: ignore[arg-type]
-            from deltalog.io.tables import read_table_stream
+            from deltalog.io.tables import read_stream as read_table
 
-            columns = read_table_stream(stream, path, dictionary, format)  # type: ignore[arg-type]
+            columns = read_table(stream, path, dictionary, format)  # type: ignore[arg-type]
             return {} if columns is None else {Pred(name, len(columns)): columns}
         except DataError as problem:
             raise DataError(_renumbered(str(problem), path, stream.start)) from None

@@ -102,12 +102,12 @@ def encode_frame(data: DataFrame, backend: SparkBackend) -> tuple[int, SparkTabl
 
 def _tasks(paths: Sequence[Path], backend: SparkBackend) -> Iterator[Task]:
     from deltalog.io.files import name_of
-    from deltalog.io.read import _files, _names
+    from deltalog.io.read import files_of, names_of
 
     number = 0
-    for file in (file for path in paths for file in _files(Path(path))):
+    for file in (file for path in paths for file in files_of(Path(path))):
         stem, format, compression = name_of(file)
-        name = _names(file.parent).get(stem, stem) if format in ("csv", "tsv", "parquet") else ""
+        name = names_of(file.parent).get(stem, stem) if format in ("csv", "tsv", "parquet") else ""
         size = file.stat().st_size
         for start, end in _ranges(file, format, compression, size, backend):
             yield Task(number, str(file.absolute()), format, name, start, end, (end - start) or size)
