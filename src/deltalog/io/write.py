@@ -76,6 +76,11 @@ def _write_files(folder: Path, facts: Mapping[Pred, Columns], dictionary: Dictio
             write_file(path, columns, dictionary, format)
         except DataError as problem:
             raise DataError(f"{pred}: {problem}") from None
+    names_table(folder, names)
+
+
+def names_table(folder: Path, names: Mapping[Pred, str]) -> None:
+    """Write `predicates.tsv`, if some predicate is not called as its file."""
     if any(name != pred.name for pred, name in names.items()):
         lines = (f"{print_cell(name)}\t{print_cell(pred.name)}\n" for pred, name in names.items())
         (folder / NAMES).write_text("".join(lines), encoding="utf-8", newline="\n")

@@ -43,6 +43,7 @@ from deltalog.syntax.ast import Pred, Rule
 from deltalog.terms import Value
 
 TAG = "tag"
+PARTITIONS_PER_CORE = 2
 DRIVER_BUDGET = 30_000_000  # facts that a recursive hyper-node may read and still be finished in the driver
 
 
@@ -179,7 +180,7 @@ class SparkBackend:
             return {}
         known = [evaluation.tables.get(key) if (key := _new_facts(plans[pred])[1]) else None for pred in frames]
         names = column_names(next(iter(frames)).arity)
-        rows = _without(_tagged(frames.values(), names).distinct(), known, names)
+        rows = _without(self.narrowed(_tagged(frames.values(), names)).distinct(), known, names, self.narrowed)
         pinned = self.cut(rows)
         sizes = {tag: size for tag, size in pinned.groupBy(TAG).count().collect()}
         if sum(sizes.values()) <= NEAR:
@@ -201,6 +202,10 @@ class SparkBackend:
         rows = grid([arrow.column(name).to_numpy() for name in column_names(preds[0].arity)], len(tags))
         rows = rows[:, : preds[0].arity]
         return {preds[tag]: near_table(rows[tags == tag], preds[tag].arity, self.spark) for tag in np.unique(tags)}
+
+    def narrowed(self, frame: DataFrame) -> DataFrame:
+        """The same rows in few partitions: a union has those of all its members, and many have next to no rows."""
+        return frame.coalesce(PARTITIONS_PER_CORE * max(1, self.spark.sparkContext.defaultParallelism))
 
     def cut(self, frame: DataFrame) -> DataFrame:
         """A DataFrame that is computed once, when it is first read, and whose plan is forgotten."""
@@ -262,6 +267,23 @@ class SparkBackend:
         arrow = table.frame().toArrow()
         return [arrow.column(name).to_numpy() for name in column_names(table.arity)]
 
+    def rows_of(self, tables: Mapping[Pred, SparkTable]) -> dict[Pred, list[Ids64]]:
+        """The columns of ids of several tables, fetched together."""
+        found = {pred: self.rows(table) for pred, table in tables.items() if table.near is not None or table.empty}
+        far: dict[int, list[Pred]] = {}
+        for pred in tables:
+            if pred not in found:
+                far.setdefault(pred.arity, []).append(pred)
+        for arity, preds in far.items():
+            names = column_names(arity)
+            arrow = self.narrowed(_tagged([tables[pred].frame() for pred in preds], names)).toArrow()
+            tags = arrow.column(TAG).to_numpy()
+            columns = [arrow.column(name).to_numpy() for name in names[:arity]]
+            for tag, pred in enumerate(preds):
+                mine = tags == tag
+                found[pred] = [column[mine] for column in columns]
+        return found
+
     def drop(self, table: SparkTable) -> None:
         table.pieces, table.near, table.size = (), None, 0
 
@@ -315,14 +337,19 @@ def _tagged(frames: Iterable[DataFrame], names: Sequence[str]) -> DataFrame:
     return reduce(DataFrame.unionAll, tagged)
 
 
-def _without(rows: DataFrame, known: Sequence[SparkTable | None], names: Sequence[str]) -> DataFrame:
+def _without(
+    rows: DataFrame,
+    known: Sequence[SparkTable | None],
+    names: Sequence[str],
+    narrowed: Callable[[DataFrame], DataFrame],
+) -> DataFrame:
     """Tagged rows that are in none of the tables of their tag."""
     tables = {tag: table for tag, table in enumerate(known) if table is not None and not table.empty}
     if not tables:
         return rows
     keys = [TAG, *names]
     present = [table.frame().select(F.lit(tag).alias(TAG), *names) for tag, table in tables.items()]
-    right = reduce(DataFrame.unionAll, present).select(*[F.col(name).alias("known" + name) for name in keys])
+    right = narrowed(reduce(DataFrame.unionAll, present)).select(*[F.col(name).alias("known" + name) for name in keys])
     sizes = [table.size for table in tables.values()]
     if sum(BROADCAST + 1 if size is None else size for size in sizes) <= BROADCAST:
         right = F.broadcast(right)

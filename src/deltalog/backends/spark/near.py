@@ -105,11 +105,11 @@ def _opaque(rules: Sequence[Rule], tables: Mapping[Pred, SparkTable], home: Spar
 
     dictionary = Dictionary()
     local = LocalBackend(dictionary)
-    moved = {}
-    for pred, table in tables.items():
-        if not table.empty:
-            columns = [dictionary.intern_integers(ids) for ids in home.rows(table)]
-            moved[pred, Part.ALL] = local.load(columns, pred.arity)
+    rows = home.rows_of({pred: table for pred, table in tables.items() if not table.empty})
+    moved = {
+        (pred, Part.ALL): local.load([dictionary.intern_integers(ids) for ids in columns], pred.arity)
+        for pred, columns in rows.items()
+    }
 
     def back(table: Any) -> SparkTable:
         return home.loaded([dictionary.integers[ids] for ids in local.rows(table)], table.arity, local.size(table))

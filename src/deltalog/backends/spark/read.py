@@ -169,18 +169,15 @@ def _balanced(tasks: Sequence[Task], count: int) -> list[list[Task]]:
 
 def collected(parsed: DataFrame, backend: SparkBackend) -> dict[Pred, SparkTable]:
     """The tables of parsed rows; their terms go to the dictionary."""
-    parsed = parsed.persist(StorageLevel.MEMORY_AND_DISK)
-    try:
-        preds = _preds(parsed.where(F.col("what") >= NAME).select("what", "tag", "c0", "c1", "term").distinct().collect())
-        terms = parsed.where(F.col("what") == TERM)
-        backend.dictionary.add(terms.select(F.col("c0").alias("id"), "term"))
-        facts = parsed.where(F.col("what") == FACT)
-        tables = _tables(facts, {tag: pred for tag, pred in preds.items() if pred.arity <= 2}, backend)
-        for arity in sorted({pred.arity for pred in preds.values()} - {0, 1, 2}):
-            tables |= _tables(facts, {tag: pred for tag, pred in preds.items() if pred.arity == arity}, backend)
-        backend.dictionary.settle()
-    finally:
-        parsed.unpersist()
+    parsed = parsed.localCheckpoint(eager=False)
+    preds = _preds(parsed.where(F.col("what") >= NAME).select("what", "tag", "c0", "c1", "term").distinct().collect())
+    terms = parsed.where(F.col("what") == TERM)
+    backend.dictionary.add(terms.select(F.col("c0").alias("id"), "term"))
+    facts = parsed.where(F.col("what") == FACT)
+    tables = _tables(facts, {tag: pred for tag, pred in preds.items() if pred.arity <= 2}, backend)
+    for arity in sorted({pred.arity for pred in preds.values()} - {0, 1, 2}):
+        tables |= _tables(facts, {tag: pred for tag, pred in preds.items() if pred.arity == arity}, backend)
+    backend.dictionary.settle()
     return tables
 
 

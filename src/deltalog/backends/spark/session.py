@@ -60,6 +60,7 @@ def _settings(master: str | None) -> dict[str, str]:
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.sql.adaptive.enabled": "true",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
+        "spark.python.daemon.module": "deltalog.backends.spark.daemon",
     }
     if master.startswith("local"):
         ours |= {

@@ -1,0 +1,87 @@
+"""Ids back to values, inside executors.
+
+A dictionary of up to BROADCAST_TERMS terms goes to every worker once, and only ids cross from the JVM to Python. A
+larger one is joined with the rows, and the terms of a batch come along with its ids.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from deltalog.backends.spark import ids as identity
+from deltalog.backends.spark.ids import INLINE, Ids64
+from deltalog.dictionary import Dictionary
+
+if TYPE_CHECKING:
+    from deltalog.backends.spark.backend import SparkBackend
+
+BROADCAST_TERMS = 2_000_000
+_known: dict[int, tuple[Dictionary, Ids64, Any]] = {}  # in a worker: what it has unpacked of broadcasts
+
+
+class Decoder:
+    """Makes local ids of batches of 64-bit ids; what `of` gives is sent to executors."""
+
+    def __init__(self, shared: Any, key: int) -> None:
+        self._shared, self._key = shared, key
+
+    @classmethod
+    def of(cls, frame: DataFrame, names: Sequence[str], backend: SparkBackend) -> tuple[DataFrame, Decoder]:
+        """The rows that executors need, and the decoder for them."""
+        pairs = backend.dictionary.frame()
+        if backend.dictionary.size > BROADCAST_TERMS:
+            return backend.with_terms(frame, names), cls(None, 0)
+        table = pairs.toArrow().sort_by("id").combine_chunks()
+        ids, terms = table.column("id").to_numpy(), _one(table.column("term"))
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, pa.schema([("term", pa.large_binary())])) as writer:
+            writer.write(pa.record_batch([terms], names=["term"]))
+        shared = backend.spark.sparkContext.broadcast((ids.tobytes(), sink.getvalue().to_pybytes()))
+        return frame, cls(shared, id(shared) ^ hash(ids.tobytes()[:64]))
+
+    def local(self, batch: pa.RecordBatch, names: Sequence[str]) -> tuple[Dictionary, list[Any]]:
+        """A dictionary, and the columns of a batch in its ids."""
+        columns = [batch.column(name).to_numpy(zero_copy_only=False) for name in names]
+        if self._shared is None:
+            dictionary = Dictionary()
+            return dictionary, [
+                _interned(ids, batch.column(name + "term"), dictionary) for name, ids in zip(names, columns, strict=True)
+            ]
+        dictionary, sorted_ids, local = self._unpacked()
+        found = []
+        for ids in columns:
+            out = np.empty(len(ids), np.uint32)
+            inline = ids < 0
+            out[inline] = dictionary.intern_integers(ids[inline] + INLINE)
+            out[~inline] = local[np.searchsorted(sorted_ids, ids[~inline])]
+            found.append(out)
+        return dictionary, found
+
+    def _unpacked(self) -> tuple[Dictionary, Ids64, Any]:
+        if self._key not in _known:
+            ids, terms = self._shared.value
+            dictionary = Dictionary()
+            column = _one(pa.ipc.open_stream(terms).read_all().column("term"))
+            _known.clear()
+            _known[self._key] = (dictionary, np.frombuffer(ids, np.int64), identity.intern_terms(dictionary, column))
+        return _known[self._key]
+
+
+def _one(column: pa.ChunkedArray) -> pa.Array:
+    """A column in one piece, of large binaries."""
+    return pa.concat_arrays([chunk.cast(pa.large_binary()) for chunk in column.chunks] or [pa.array([], pa.large_binary())])
+
+
+def _interned(ids: Ids64, terms: pa.Array, dictionary: Dictionary) -> Any:
+    """The local ids of a column that comes with its terms."""
+    distinct, first, places = np.unique(ids, return_index=True, return_inverse=True)
+    local = np.empty(len(distinct), np.uint32)
+    inline = distinct < 0
+    local[inline] = dictionary.intern_integers(distinct[inline] + INLINE)
+    local[~inline] = identity.intern_terms(dictionary, terms.take(pa.array(first[~inline])))
+    return local[places]
