@@ -64,7 +64,10 @@ class Facts(Generic[T]):
         return polars.from_arrow(self.to_arrow())  # type: ignore[return-value]
 
     def to_spark(self, session: Any = None) -> Any:
-        """A Spark DataFrame, in the session given or the active one."""
+        """A Spark DataFrame, in the session given or the active one. On the Spark engine nothing is collected."""
+        ours = getattr(self._backend, "to_spark", None)
+        if ours is not None:
+            return ours(self.table, self.columns)
         from pyspark.sql import SparkSession
 
         session = session or SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()

@@ -83,7 +83,10 @@ class SparkBackend:
 
         if isinstance(data, DataFrame):
             return encode_frame(data, self)
-        found = columns_of(data, self.dictionary.near)
+        rows = list(data) if isinstance(data, Iterable) and not hasattr(data, "__arrow_c_stream__") else data
+        found = columns_of(rows, self.dictionary.near)
+        if len(found[0]) == 0 if found else rows == []:
+            return len(found), self.empty(len(found))
         ids = self.dictionary.ids()
         return len(found), self.load([ids[column] for column in found], len(found))
 
@@ -98,6 +101,12 @@ class SparkBackend:
         dictionary = self.dictionary
         local = [dictionary.near.encode(dictionary.values(ids)) for ids in self.rows(table)]
         return to_arrow(local, dictionary.near, columns)
+
+    def to_spark(self, table: SparkTable, columns: Sequence[str]) -> DataFrame:
+        """A DataFrame of the table's values; nothing is collected."""
+        from deltalog.backends.spark.frames import to_spark
+
+        return to_spark(table, columns, self)
 
     def values(self, ids: Any) -> list[Value]:
         return self.dictionary.values(ids)
