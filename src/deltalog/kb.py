@@ -7,8 +7,11 @@
     run       algebra -> new facts, to the fixpoint  deltalog.engine on deltalog.backends
     read      tables of ids -> values                deltalog.facts
 
-Explicit facts and rules are what the user gave; the materialisation is made from them when it is first needed, and
-made again when they have changed.
+    maintain  changes of facts and rules -> new facts, facts that go   deltalog.engine.maintenance
+
+Explicit facts and rules are what the user gave. The materialisation is made from them when it is first needed; `update`,
+`add_rules` and `remove_rules` keep it right from then on, and `add` and `load`, which are for the beginning, make it
+stale.
 """
 
 from __future__ import annotations
@@ -24,7 +27,7 @@ from deltalog.errors import EngineError, LimitReached, UsageError
 from deltalog.facts import Facts
 from deltalog.limits import Limits, parse_memory, peak_memory
 from deltalog.plan.ir import Part
-from deltalog.program import Program, analyse
+from deltalog.program import Program, analyse, read_rules
 from deltalog.syntax.ast import TRIPLE, Constant, Pred, Rule
 from deltalog.terms import RDF_TYPE, Value
 
@@ -60,7 +63,7 @@ class KnowledgeBase:
     ) -> None:
         if engine not in ENGINES:
             raise _unknown_engine(engine)
-        rules = [rule for source in _sources(program) for rule in parse_source(source)]
+        rules = read_rules(_sources(program))
         self._mentioned = analyse(rules).preds  # a wrong program is refused at once
         self.engine = engine
         self.report = Report(engine=engine)
@@ -103,7 +106,70 @@ class KnowledgeBase:
             rows.setdefault(head.pred, []).append(tuple(t.value for t in head.terms if isinstance(t, Constant)))
         self._add({pred: self._backend.encode(values, pred.name)[1] for pred, values in rows.items()})
 
-    # The fixpoint.
+    # Changes.
+
+    def update(self, add: Mapping[str, Any] | None = None, remove: Mapping[str, Any] | None = None) -> Change:
+        """Adds and removes explicit facts (predicate -> rows or a table) and whatever follows or no longer follows.
+
+        A fact that is in both is added. Removing a fact that was not given does nothing: if it is derived, it stays.
+        """
+        self.materialise()
+        return self._change(self._rules, self._encode(add or {}), self._encode(remove or {}))
+
+    def add_rules(self, rules: str | Path | Iterable[str | Path]) -> Change:
+        """Adds rules (and facts) and whatever follows."""
+        self.materialise()
+        given = [rule for source in _sources(rules) for rule in parse_source(source)]
+        facts = self._encode_facts(rule for rule in given if rule.is_fact)
+        return self._change(tuple(dict.fromkeys((*self._rules, *(r for r in given if not r.is_fact)))), facts, {})
+
+    def remove_rules(self, rules: str | Path | Iterable[str | Path]) -> Change:
+        """Removes rules: by their text, or by their ids (see `rule_ids`)."""
+        self.materialise()
+        ids = self.rule_ids
+        gone: list[Rule] = []
+        for source in _sources(rules):
+            named = ids.get(source.strip()) if isinstance(source, str) else None
+            gone += [named] if named else parse_source(source)
+        for rule in gone:
+            if rule not in self._rules and not rule.is_fact:
+                raise UsageError(f"there is no such rule to remove: {rule}")
+        facts = self._encode_facts(rule for rule in gone if rule.is_fact)
+        return self._change(tuple(rule for rule in self._rules if rule not in set(gone)), {}, facts)
+
+    @property
+    def rule_ids(self) -> dict[str, Rule]:
+        """The rules by their ids; an id stays with a rule for as long as the rule is there."""
+        return {f"r{self._numbers[rule]}": rule for rule in self._rules}
+
+    def _encode(self, facts: Mapping[str, Any]) -> dict[Pred, Table]:
+        found: dict[Pred, Table] = {}
+        for predicate, data in facts.items():
+            arity, table = self._backend.encode(data, predicate)
+            if self._backend.size(table):
+                found[Pred(_split_name(predicate)[0], arity)] = table
+        return found
+
+    def _change(self, rules: tuple[Rule, ...], add: dict[Pred, Table], remove: dict[Pred, Table]) -> Change:
+        """The one way in which facts and rules change: all of it, or nothing."""
+        from deltalog.engine.maintenance import apply_update
+
+        assert self._derived is not None and self._program is not None
+        explicit, added, removed = changed_facts(self._backend, self._explicit, add, remove)
+        program = analyse(rules, explicit)
+        relations, update = apply_update(
+            self._program, program, self._derived, explicit, added, removed, self._from_scratch, self._maintenance
+        )
+        self._take(rules, program, explicit, relations)
+        return self._describe(update)
+
+    def _from_scratch(self, program: Program, explicit: Mapping[Pred, Table]) -> Relations[Table]:
+        """The materialisation of other facts and rules, for when that is faster than maintenance."""
+        relations = self._start(explicit)
+        self._limits.start()
+        self._evaluate(program, relations, Report(engine=self.engine), explicit)
+        return relations
+
 
     def materialise(self, *, partial: bool = False) -> Report:
         """Derives everything that follows. At a limit: raises LimitReached and keeps nothing, or with `partial` keeps
@@ -197,6 +263,15 @@ class KnowledgeBase:
         names = [pred.name for pred in preds]
         return [pred.name if names.count(pred.name) == 1 else str(pred) for pred in preds]
 
+    def arity(self, predicate: str) -> int:
+        """How many arguments a predicate has; UsageError if there is none of that name."""
+        return self._find(predicate).arity
+
+    @property
+    def names_are_known(self) -> bool:
+        """False where a rule with a variable for a predicate or a class may derive facts of one yet unheard of."""
+        return self._derived is not None or self.program.derived.isdisjoint(INTERNAL)
+
     def facts(self, predicate: str) -> Facts[Table]:
         """The facts of a predicate, derived ones included."""
         self.materialise()
@@ -246,7 +321,7 @@ class KnowledgeBase:
 
     def _preds(self) -> set[Pred]:
         """Predicates of rules and of facts; the internal ones only where they have facts of their own."""
-        mentioned = self._mentioned | set(self._explicit)
+        mentioned = set(self._mentioned) | set(self._explicit)
         if self._derived is not None:
             mentioned |= {pred for pred, _ in self._derived.parts}
         own = {pred for pred in INTERNAL if self._derived is not None and self._backend.size(self._table(pred))}
@@ -272,20 +347,6 @@ def _backend(engine: str, threads: int | None) -> Backend[Table]:
     from deltalog.backends.local import LocalBackend
 
     return LocalBackend(threads=threads)
-
-
-def parse_source(source: str | Path) -> list[Rule]:
-    """The rules of a text, or of a file."""
-    from deltalog.syntax.parser import parse
-
-    if isinstance(source, str):
-        return parse(source)
-    try:
-        return parse(source.read_text("utf-8-sig"), str(source))
-    except OSError as error:
-        raise UsageError(f"cannot read the program {source}: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise UsageError(f"the program {source} is not UTF-8 text (byte {error.start})") from None
 
 
 def _sources(program: str | Path | Iterable[str | Path]) -> list[str | Path]:
