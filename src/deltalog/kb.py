@@ -38,7 +38,7 @@ Table = Any  # the backend's own handle
 Rules = str | Path | Iterable[str | Path]
 
 ENGINES = ("local", "naive")
-INTERNAL = (Pred(TRIPLE, 3), Pred(RDF_TYPE, 2))
+INTERNAL = (Pred(TRIPLE, 3), Pred(str(RDF_TYPE), 2))
 
 
 class KnowledgeBase:
@@ -207,18 +207,18 @@ class KnowledgeBase:
         """The one way in which facts and rules change: all of it, or nothing."""
         from deltalog.engine.materialisation import ChangedFacts, updated
 
-        self.materialise()
-        assert self._state is not None
+        old = self._materialised()
         facts = ChangedFacts.of(self._explicit, add, remove, self._backend)
-        program = self._state.program
-        if rules != self._rules or (program.bridges and not facts.explicit.keys() <= program.data):
+        program = old.program
+        if rules is not self._rules or (program.bridges and not facts.explicit.keys() <= program.data):
             program = analyse(rules, facts.explicit)
         self._limits.start()
-        state, update = updated(self._state, program, facts, self._evaluator(Report(engine=self.engine)))
+        state, update = updated(old, program, facts, self._evaluator(Report(engine=self.engine)))
         change = self._described(update)
         self._state, self._explicit = state, facts.explicit
-        self._mentioned |= program.preds
-        self._set_rules(rules)
+        if rules is not self._rules:
+            self._mentioned |= program.preds
+            self._set_rules(rules)
         return change
 
     def _described(self, update: Update[Table]) -> Change:

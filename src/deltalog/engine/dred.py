@@ -62,7 +62,7 @@ class _Stratum(Generic[T]):
     def __init__(self, program: Program, tasks: StratumTasks, update: Update[T]) -> None:
         self.program, self.tasks, self.update = program, tasks, update
         self.backend, self.preds = update.backend, tasks.stratum.preds
-        self.kept = [rule for rule in tasks.rules if rule.rule not in update.added_rules]
+        self.kept = [rule for rule in tasks.rules if not update.is_new(rule.rule)]
         self.removed: Facts[T] = {}  # overdeleted
         self.added: Facts[T] = {}
         self.lost_by_groups: Facts[T] = {}
@@ -170,7 +170,7 @@ class _Stratum(Generic[T]):
         include(seeds, {p: t for p, t in update.added_facts.items() if p in self.preds}, backend)
         include(seeds, self.won_by_groups, backend)
         include(seeds, self._instances(self._plain(self.kept), update.new, update.added, update.removed), backend)
-        new_rules = [rule.whole for rule in self.tasks.rules if rule.rule in update.added_rules]
+        new_rules = [rule.whole for rule in self.tasks.rules if update.is_new(rule.rule)]
         include(seeds, self.derive(new_rules, update.new), backend)
         seeds = difference(seeds, {pred: update.new.get(pred) for pred in seeds}, backend)
         SemiNaive(self.program, update.new).propagate(self.preds, self.tasks.loops, seeds, self.added)

@@ -79,8 +79,11 @@ class Update(Generic[T]):
             any(pred in self.added or pred in self.removed for pred in stratum.reads)
             or any(pred in self.added_facts or pred in self.removed_facts for pred in stratum.preds)
             or any(rule.heads[0].pred in stratum.preds for rule in self.removed_rules)
-            or any(rule in self.added_rules for rule in stratum.rules)
+            or any(self.is_new(rule) for rule in stratum.rules)
         )
+
+    def is_new(self, rule: Rule) -> bool:
+        return bool(self.added_rules) and rule in self.added_rules
 
 
 @dataclass

@@ -19,7 +19,7 @@ from deltalog.syntax.ast import TRIPLE, Atom, Constant, Pred, Variable
 from deltalog.terms import IRI, RDF_TYPE, Value, lexical
 
 T = TypeVar("T")
-TRIPLES, TYPES = Pred(TRIPLE, 3), Pred(RDF_TYPE, 2)
+TRIPLES, TYPES = Pred(TRIPLE, 3), Pred(str(RDF_TYPE), 2)
 X, P, Y = Variable("x"), Variable("p"), Variable("y")
 
 
@@ -33,10 +33,10 @@ def distribute(relations: Relations[T]) -> Relations[T]:
         # p(x, y) <- [x, p, y]
         _add(relations, Atom(lexical(value), (X, Y)), Atom(TRIPLE, (X, Constant(value), Y)))
     relations.set(TRIPLES, relations.backend.empty(3))
-    for value in _values(relations, Atom(RDF_TYPE, (X, P))):
+    for value in _values(relations, Atom(TYPES.name, (X, P))):
         if isinstance(value, IRI):
             # c(x) <- rdf:type(x, c)
-            moved = _add(relations, Atom(lexical(value), (X,)), Atom(RDF_TYPE, (X, Constant(value))))
+            moved = _add(relations, Atom(lexical(value), (X,)), Atom(TYPES.name, (X, Constant(value))))
             relations.set(TYPES, relations.backend.minus(relations.get(TYPES), moved))
     return relations
 
