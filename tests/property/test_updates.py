@@ -14,6 +14,7 @@ from conftest import as_sets
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from programs import INTEGERS, MIXED, Example, Features, examples
+from spelling import spell_rule
 
 from deltalog import KnowledgeBase, ProgramError
 from deltalog.change import Difference
@@ -56,7 +57,7 @@ class Story:
     random: Random
 
     def __post_init__(self) -> None:
-        lines = [line for line in self.example.program.splitlines() if line.strip()]
+        lines = [spell_rule(rule, self.example.spelling) for rule in self.example.rules if rule.body]
         self.late = [line for line in lines if self.random.random() < 0.25]
         self.rules = [line for line in lines if line not in self.late]
         self.facts = {pred.name: [tuple(row) for row in rows] for pred, rows in self.example.facts.items() if rows}
