@@ -18,16 +18,20 @@ PACKAGE = ROOT / "src" / "deltalog"
 # several names, they do not import each other.
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("errors", "kernels"),
-    ("terms",),
+    ("terms", "limits"),
     ("syntax",),
     ("expressions", "dictionary"),
     ("program",),
     ("plan", "io"),
     ("backends.base",),
+    ("facts",),
+    ("change",),
     ("backends.local", "backends.spark", "engine"),
     ("query", "owl"),
     ("kb",),
-    ("cli", "__main__"),
+    ("cli_run",),
+    ("cli",),
+    ("__main__",),
 )
 HEAVY = ("numba", "pyspark", "pyarrow", "pandas", "polars", "lark", "numpy", "pyoxigraph", "rich", "typer", "sklearn")
 

@@ -1,182 +1,242 @@
 """The command line: options in, KnowledgeBase, results out. Messages go to standard error.
 
 Exit codes: 0 done, 1 an error in the input, 2 wrong usage, 3 a limit was hit and the answer is incomplete.
+
+Each command has a parser of its own and loads what it needs when it runs: `--version`, `--help` and wrong usage answer
+at once. (The standard library's argparse: typer loads pydantic nowadays, and takes a quarter of a second for it.)
 """
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Callable
-from enum import Enum
+from argparse import ArgumentParser, ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
 
 from deltalog import __version__
-from deltalog.errors import DeltalogError, UsageError
+from deltalog.errors import DeltalogError, ProgramError, UsageError
 
-app = typer.Typer(
-    add_completion=False,
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    help="deltalog: Datalog over RDF, CSV and Parquet. Try `deltalog run rules.dl --data facts.csv`.",
-)
+ERROR, USAGE, INTERRUPTED = 1, 2, 130
+DEBUG = "DELTALOG_DEBUG"
 
-Programs = Annotated[list[Path], typer.Argument(metavar="PROGRAM...", help="Files of rules.")]
-Data = Annotated[
-    list[Path] | None,
-    typer.Option(
-        help="A file or folder of facts: .nt .nq .ttl .rdf .csv .tsv .facts .parquet, also .gz .bz2 .zst. "
-        "The name of a table's file is the predicate. May be repeated."
-    ),
-]
+OVERVIEW = """\
+usage: deltalog COMMAND ...
 
+Datalog over RDF, CSV and Parquet: derives everything that follows from rules and facts.
 
-class Engine(str, Enum):
-    auto = "auto"
-    local = "local"
-    spark = "spark"
-    naive = "naive"
+  deltalog run PROGRAM... [--data PATH]... [--out DIR]    derive, write and count
+  deltalog check PROGRAM...                               errors and warnings, no data
+  deltalog plan PROGRAM... [--data PATH]... [--svg FILE]  how it would be evaluated
+
+`deltalog COMMAND --help` says more about each; `deltalog --version` shows the version.
+"""
+
+EXIT_CODES = "Exit codes: 0 done; 1 an error in the input; 2 wrong usage; 3 a limit was hit, the answer is incomplete."
 
 
-class Format(str, Enum):
-    csv = "csv"
-    tsv = "tsv"
-    nt = "nt"
-    parquet = "parquet"
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The entry point; the exit code."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if not words or words[0] in ("-h", "--help", "help"):
+        print(OVERVIEW, end="", file=sys.stdout if words else sys.stderr)
+        return 0 if words else USAGE
+    if words[0] in ("--version", "-V"):
+        print(f"deltalog {__version__}")
+        return 0
+    command = COMMANDS.get(words[0])
+    if command is None:
+        print(f"deltalog: {_unknown_command(words[0])}", file=sys.stderr)
+        return USAGE
+    parser, action = command
+    options = parser().parse_intermixed_args(words[1:])
+    return _guarded(lambda: action(options))
 
 
-def _memory(text: str | None) -> int | None:
+def _unknown_command(word: str) -> str:
+    from difflib import get_close_matches
+
+    near = get_close_matches(word, COMMANDS, 1)
+    hint = f"did you mean `deltalog {near[0]}`?" if near else "`deltalog --help` lists them"
+    return f"there is no command {word!r}; {hint}"
+
+
+def _run_parser() -> ArgumentParser:
+    parser = _parser("run", "Derive everything that follows from the rules and the facts; write it, and count it.")
+    _add_programs(parser)
+    _add_data(parser)
+    add = parser.add_argument
+    add("--out", metavar="DIR", type=Path, help="write the facts to this folder, which is new or empty")
+    add("--format", choices=("csv", "tsv", "nt", "parquet"), default="csv", help="the form of --out (default: csv)")
+    add("--only", metavar="PRED", action="append", default=[], help="write only this predicate; may be repeated")
+    add("--derived", action="store_true", help="write only facts that were not in the input")
+    engines = ("auto", "local", "spark", "naive")
+    add("--engine", choices=engines, default="auto", help="where to reason; auto is local while the data fit in memory, and spark beyond")
+    add("--master", metavar="URL", help="the Spark master, such as local[4] or spark://host:7077; implies --engine spark")
+    add("--memory", metavar="SIZE", type=_memory, help="stop when the process holds more than this, such as 8GB")
+    add("--timeout", metavar="S", type=_seconds, help="stop the evaluation after so many seconds")
+    add("--max-facts", metavar="N", type=_count, help="stop when there are more facts than this")
+    add("--store", metavar="DIR", type=Path, help="keep the materialisation (not in this version yet)")
+    add("--json", action="store_true", help="print the report as one JSON object on standard output")
+    add("-q", "--quiet", action="store_true", help="no progress and no table")
+    return parser
+
+
+def _run(options: Namespace) -> int:
+    from deltalog.cli_run import RunOptions, run_program
+
+    if options.store is not None:
+        print("deltalog run: error: --store is not part of this version yet; use --out", file=sys.stderr)
+        return USAGE
+    return run_program(
+        RunOptions(
+            programs=options.programs,
+            data=options.data,
+            out=options.out,
+            format=options.format,
+            only=options.only,
+            derived=options.derived,
+            engine="spark" if options.engine == "auto" and options.master else options.engine,
+            master=options.master,
+            memory=options.memory,
+            timeout=options.timeout,
+            max_facts=options.max_facts,
+            json=options.json,
+            quiet=options.quiet,
+        )
+    )
+
+
+def _check_parser() -> ArgumentParser:
+    parser = _parser("check", "Report every error and warning of a program. Reads no data.")
+    _add_programs(parser)
+    return parser
+
+
+def _check(options: Namespace) -> int:
+    from deltalog.program import analyse, read_rules
+
+    program = analyse(read_rules(options.programs))
+    for warning in program.warnings:
+        print(f"{warning}\n", file=sys.stderr)
+    counts = [(len(program.rules), "rule"), (len(program.facts), "fact"), (len(program.hyper_nodes), "hyper-node")]
+    rules, facts, hyper_nodes = (_counted(n, noun) for n, noun in counts)
+    print(f"{rules} and {facts} in {hyper_nodes}: no errors, {_counted(len(program.warnings), 'warning')}")
+    return 0
+
+
+def _counted(n: int, noun: str) -> str:
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
+def _plan_parser() -> ArgumentParser:
+    parser = _parser("plan", "Show hyper-nodes, join orders and indexes; with --data, as planned for these facts.")
+    _add_programs(parser)
+    _add_data(parser)
+    parser.add_argument("--svg", metavar="FILE", type=Path, help="also draw the dependency graph into this file")
+    return parser
+
+
+def _plan(options: Namespace) -> int:
+    from deltalog.kb import KnowledgeBase
+
+    kb = KnowledgeBase(options.programs)
+    if options.data:
+        kb.load(*options.data)
+    print(kb.plan())
+    if options.svg is not None:
+        from deltalog.plan.svg import draw
+
+        _write(options.svg, draw(kb.program))
+        print(f"the dependency graph is in {options.svg}", file=sys.stderr)
+    return 0
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, "utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror}") from None
+
+
+COMMANDS: dict[str, tuple[Callable[[], ArgumentParser], Callable[[Namespace], int]]] = {
+    "run": (_run_parser, _run),
+    "check": (_check_parser, _check),
+    "plan": (_plan_parser, _plan),
+}
+
+
+def _parser(command: str, description: str) -> ArgumentParser:
+    return ArgumentParser(
+        prog=f"deltalog {command}",
+        description=description,
+        epilog=EXIT_CODES,
+        formatter_class=RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+
+
+def _add_programs(parser: ArgumentParser) -> None:
+    parser.add_argument("programs", metavar="PROGRAM", type=Path, nargs="+", help="a file of rules")
+
+
+def _add_data(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--data",
+        metavar="PATH",
+        type=Path,
+        action="append",
+        default=[],
+        help="a file or folder of facts: .nt .nq .ttl .rdf .csv .tsv .facts .parquet, also .gz .bz2 .zst; "
+        "the name of a table's file is the predicate; may be repeated",
+    )
+
+
+def _memory(text: str) -> int:
     from deltalog.limits import parse_memory
 
     try:
-        return None if text is None else parse_memory(text)
+        return parse_memory(text)
     except UsageError as error:
-        raise typer.BadParameter(str(error)) from None
+        raise ArgumentTypeError(str(error)) from None
 
 
-@app.command()
-def run(
-    program: Programs,
-    data: Data = None,
-    out: Annotated[Path | None, typer.Option(help="Write results here: a folder that is new or empty.")] = None,
-    format: Annotated[Format, typer.Option(help="The form of the results.")] = Format.csv,
-    only: Annotated[list[str] | None, typer.Option(help="Write only this predicate. May be repeated.")] = None,
-    derived: Annotated[bool, typer.Option("--derived", help="Write only facts that were not in the input.")] = False,
-    engine: Annotated[Engine, typer.Option(help="Where to reason; auto is local while the data fit in memory, and spark beyond.")] = Engine.auto,
-    master: Annotated[str | None, typer.Option(help="The Spark master, such as local[4] or spark://host:7077; implies --engine spark.")] = None,
-    memory: Annotated[str | None, typer.Option(help="Stop beyond this much memory, such as 8GB.")] = None,
-    timeout: Annotated[float | None, typer.Option(min=0, help="Stop after so many seconds.")] = None,
-    max_facts: Annotated[int | None, typer.Option(min=0, help="Stop beyond so many facts.")] = None,
-    store: Annotated[Path | None, typer.Option(help="Keep the materialisation (not in this version yet).")] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print the report as one JSON object.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no table.")] = False,
-) -> None:
-    """Derive everything that follows from the rules and the facts, and write it."""
-    from deltalog.cli_run import RunOptions, run_program
-
-    if store is not None:
-        raise typer.BadParameter("--store is not part of this version yet; use --out")
-    options = RunOptions(
-        programs=program,
-        data=data or [],
-        out=out,
-        format=format.value,
-        only=only or [],
-        derived=derived,
-        engine="spark" if engine is Engine.auto and master else engine.value,
-        master=master,
-        memory=_memory(memory),
-        timeout=timeout,
-        max_facts=max_facts,
-        json=json,
-        quiet=quiet,
-    )
-    raise typer.Exit(_guarded(lambda: run_program(options)))
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds < float("inf"):
+        raise ArgumentTypeError(f"{text!r} is not a number of seconds; write it like 60 or 0.5")
+    return seconds
 
 
-@app.command()
-def check(program: Programs) -> None:
-    """Report every error and warning of a program. Reads no data."""
-    raise typer.Exit(_guarded(lambda: _check(program)))
-
-
-def _check(programs: list[Path]) -> int:
-    from deltalog.kb import parse_source
-    from deltalog.program import analyse
-
-    rules = [rule for path in programs for rule in parse_source(path)]
-    program = analyse(rules)
-    for warning in program.warnings:
-        print(f"{warning}\n", file=sys.stderr)
-    print(
-        f"{len(program.rules)} rules and {len(program.facts)} facts in {len(program.hyper_nodes)} hyper-nodes: "
-        f"no errors, {len(program.warnings)} warnings"
-    )
-    return 0
-
-
-@app.command()
-def plan(
-    program: Programs,
-    data: Data = None,
-    svg: Annotated[Path | None, typer.Option(help="Also draw the dependency graph into this file.")] = None,
-) -> None:
-    """Show hyper-nodes, join orders and indexes; with --data they are planned for these facts."""
-    raise typer.Exit(_guarded(lambda: _plan(program, data or [], svg)))
-
-
-def _plan(programs: list[Path], data: list[Path], svg: Path | None) -> int:
-    from deltalog.kb import KnowledgeBase
-    from deltalog.plan.svg import draw
-
-    kb = KnowledgeBase(programs)
-    if data:
-        kb.load(*data)
-    print(kb.plan())
-    if svg is not None:
-        svg.write_text(draw(kb.program), "utf-8")
-        print(f"the dependency graph is in {svg}", file=sys.stderr)
-    return 0
+def _count(text: str) -> int:
+    if not text.isascii() or not text.replace("_", "").isdigit():
+        raise ArgumentTypeError(f"{text!r} is not a number of facts; write it like 1000000")
+    return int(text.replace("_", ""))
 
 
 def _guarded(command: Callable[[], int]) -> int:
-    """Runs a command; what it raises on purpose becomes one readable message and an exit code."""
+    """Runs a command; whatever it raises becomes one readable message and an exit code."""
     try:
-        return command()
+        code = command()
+        sys.stdout.flush()
+        return code
+    except ProgramError as error:
+        print(error, file=sys.stderr)
     except DeltalogError as error:
-        print(error if str(error).lstrip().startswith("error") else _with_prefix(error), file=sys.stderr)
-        return 1
+        print(f"error: {error}", file=sys.stderr)
     except KeyboardInterrupt:
         print("interrupted; nothing was written", file=sys.stderr)
-        return 130
+        return INTERRUPTED
     except BrokenPipeError:
-        return 1
-
-
-def _with_prefix(error: DeltalogError) -> str:
-    from deltalog.errors import ProgramError
-
-    return str(error) if isinstance(error, ProgramError) else f"error: {error}"
-
-
-def _version(value: bool) -> None:
-    if value:
-        print(f"deltalog {__version__}")
-        raise typer.Exit()
-
-
-@app.callback()
-def _main(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
-    ] = False,
-) -> None:
-    pass
-
-
-def main() -> Any:
-    """The entry point."""
-    return app()
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except MemoryError:
+        print("error: there is not enough memory; --memory stops earlier, with the facts so far", file=sys.stderr)
+    except Exception as error:
+        if os.environ.get(DEBUG):
+            raise
+        what = f"{type(error).__name__}: {error}"
+        print(f"error: this should not have happened ({what}); {DEBUG}=1 shows where it did", file=sys.stderr)
+    return ERROR

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import logging
 import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -38,8 +41,32 @@ class RunOptions:
 
 def run_program(options: RunOptions) -> int:
     """Runs it; the exit code."""
+    if options.out is not None:
+        from deltalog.io.write import check_output
+
+        check_output(options.out)
     progress = Progress(options.quiet)
+    with messages(progress.say):
+        kb = _loaded(options, progress)
+        report = kb.materialise(partial=True)
+        report.engine_reason = chosen_engine(options)[1]
+        progress.end()
+        if options.out is not None:
+            kb.write(options.out, options.format, only=options.only, derived=options.derived)
+            progress.say(f"wrote {options.out} in {report.seconds['write']:.2f} s")
+    _show(report, options)
+    if report.complete:
+        return 0
+    where = f"; {options.out} has what there was until then" if options.out is not None else ""
+    print(f"INCOMPLETE: {report.why_incomplete}, so facts are missing from this answer{where}", file=sys.stderr)
+    return LIMIT_HIT
+
+
+def _loaded(options: RunOptions, progress: Progress) -> KnowledgeBase:
+    """The rules and the facts, and a first look at what shall be written."""
     engine, reason = chosen_engine(options)
+    if engine == "spark":
+        progress.say(f"starting Spark ({reason})")
     kb = KnowledgeBase(
         options.programs,
         engine=engine,
@@ -49,25 +76,14 @@ def run_program(options: RunOptions) -> int:
         max_facts=options.max_facts,
         observe=progress.round,
     )
-    if options.out is not None:
-        from deltalog.io.write import check_output
-
-        check_output(options.out)
     if options.data:
         progress.say(f"reading {', '.join(str(path) for path in options.data)}")
         kb.load(*options.data)
         progress.say(f"read {kb.explicit_facts:,} facts in {kb.report.seconds['load']:.2f} s")
-    report = kb.materialise(partial=True)
-    report.engine_reason = reason
-    progress.end()
-    if options.out is not None:
-        kb.write(options.out, options.format, only=options.only, derived=options.derived)
-        progress.say(f"wrote {options.out} in {report.seconds['write']:.2f} s")
-    _show(kb, report, options)
-    if not report.complete:
-        print(f"INCOMPLETE: {report.why_incomplete}; facts are missing from this answer", file=sys.stderr)
-        return LIMIT_HIT
-    return 0
+    if kb.names_are_known:
+        for name in options.only:
+            kb.arity(name)
+    return kb
 
 
 EXPANSION = {".gz": 60, ".bz2": 80, ".zst": 60, "": 6}  # bytes in memory for a byte of a file, with what is derived
@@ -88,11 +104,26 @@ def _in_memory(file: Path) -> int:
     return file.stat().st_size * EXPANSION.get(file.suffix.lower(), EXPANSION[""]) if file.is_file() else 0
 
 
-def _show(kb: KnowledgeBase, report: Report, options: RunOptions) -> None:
+@contextmanager
+def messages(say: Callable[[str], None]) -> Iterator[None]:
+    """What the library tells through its logger is said here, too."""
+    handler, logger = logging.Handler(logging.INFO), logging.getLogger("deltalog")
+    handler.emit = lambda record: say(record.getMessage())  # type: ignore[method-assign]
+    level = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
+
+
+def _show(report: Report, options: RunOptions) -> None:
     if options.json:
         print(json.dumps(as_json(report)))
     elif not options.quiet:
-        print(summary(kb, report), file=sys.stderr)
+        print(summary(report), file=sys.stderr)
 
 
 def as_json(report: Report) -> dict[str, Any]:
@@ -112,7 +143,7 @@ def as_json(report: Report) -> dict[str, Any]:
     }
 
 
-def summary(kb: KnowledgeBase, report: Report) -> str:
+def summary(report: Report) -> str:
     """The table at the end: the largest predicates, and the sums."""
     counts = sorted(report.per_predicate.items(), key=lambda item: (-item[1], item[0]))
     width = max([len(name) for name, _ in counts[:ROWS_SHOWN]] + [len("predicate")])

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from deltalog.syntax.ast import Span
+    from deltalog.syntax.ast import Rule, Span
 
 
 class DeltalogError(Exception):
@@ -54,7 +54,11 @@ class ProgramError(DeltalogError):
 
 
 class SyntaxProblem(ProgramError):
-    """The text is not a program."""
+    """The text is not a program; `rules` are the statements in it that could be read."""
+
+    def __init__(self, diagnostics: Sequence[Diagnostic], rules: Sequence[Rule] = ()) -> None:
+        super().__init__(diagnostics)
+        self.rules = tuple(rules)
 
 
 class UnsafeRule(ProgramError):

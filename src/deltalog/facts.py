@@ -18,6 +18,17 @@ T = TypeVar("T")
 CHUNK = 1 << 16  # rows that are decoded at a time
 
 
+def rows(table: T, arity: int, backend: Backend[T]) -> Iterator[tuple[Value, ...]]:
+    """The rows of a table as tuples of values."""
+    size = backend.size(table)
+    if arity == 0:
+        yield from [()] * size
+        return
+    ids = backend.rows(table)
+    for start in range(0, size, CHUNK):
+        yield from zip(*(backend.values(column[start : start + CHUNK]) for column in ids), strict=True)
+
+
 class Facts(Generic[T]):
     """Rows of values. Iterating gives tuples; `len`, `in` and the frames need no Python object per row.
 
@@ -36,12 +47,7 @@ class Facts(Generic[T]):
         return len(self) > 0
 
     def __iter__(self) -> Iterator[tuple[Value, ...]]:
-        if not self.columns:
-            yield from [()] * len(self)
-            return
-        ids = self._backend.rows(self.table)
-        for start in range(0, len(self), CHUNK):
-            yield from zip(*(self._backend.values(column[start : start + CHUNK]) for column in ids), strict=True)
+        return rows(self.table, len(self.columns), self._backend)
 
     def __contains__(self, row: object) -> bool:
         if not isinstance(row, tuple | list) or len(row) != len(self.columns):

@@ -5,10 +5,11 @@
     load      files, rows, frames -> tables of ids   deltalog.io, deltalog.dictionary
     plan      rules -> algebra                       deltalog.plan
     run       algebra -> new facts, to the fixpoint  deltalog.engine on deltalog.backends
+    maintain  changes -> what is added and removed   deltalog.engine.maintenance
     read      tables of ids -> values                deltalog.facts
 
-Explicit facts and rules are what the user gave; the materialisation is made from them when it is first needed, and
-made again when they have changed.
+Explicit facts and rules are what the user gave. The materialisation is made from them when it is first needed. From then
+on `update`, `add_rules` and `remove_rules` keep it right; `add` and `load` are for the beginning, and let go of it.
 """
 
 from __future__ import annotations
@@ -19,23 +20,25 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from deltalog.change import Change, Difference
 from deltalog.engine.report import Report, Round
 from deltalog.errors import LimitReached, UsageError
 from deltalog.facts import Facts
 from deltalog.limits import Limits, parse_memory, peak_memory
-from deltalog.plan.ir import Part
-from deltalog.program import Program, analyse
+from deltalog.program import Program, analyse, read_rules
 from deltalog.syntax.ast import TRIPLE, Constant, Pred, Rule
 from deltalog.terms import RDF_TYPE, Value
 
 if TYPE_CHECKING:
     from deltalog.backends.base import Backend
-    from deltalog.engine.seminaive import Relations
+    from deltalog.engine.maintenance import Update
+    from deltalog.engine.materialisation import Evaluator, Materialisation
 
 Table = Any  # the backend's own handle
+Rules = str | Path | Iterable[str | Path]
 
 ENGINES = ("local", "spark", "naive")
-INTERNAL = (Pred(TRIPLE, 3), Pred(RDF_TYPE, 2))
+INTERNAL = (Pred(TRIPLE, 3), Pred(str(RDF_TYPE), 2))
 
 
 class KnowledgeBase:
@@ -50,7 +53,7 @@ class KnowledgeBase:
 
     def __init__(
         self,
-        program: str | Path | Iterable[str | Path] = "",
+        program: Rules = "",
         *,
         engine: str = "local",
         timeout: float | None = None,
@@ -62,27 +65,26 @@ class KnowledgeBase:
     ) -> None:
         if engine not in ENGINES:
             raise _unknown_engine(engine)
-        rules = [rule for source in _sources(program) for rule in parse_source(source)]
+        rules = read_rules(_sources(program))
         self._mentioned = analyse(rules).preds  # a wrong program is refused at once
         self.engine = engine
-        self.report = Report(engine=engine)
+        self._report = Report(engine=engine)
         self._limits = Limits(timeout, max_facts, parse_memory(memory) if isinstance(memory, str) else memory)
         self._observe = observe or (lambda _: None)
         self._backend = _backend(engine, threads, master)
         self._backend.check = self._limits.check
-        self._rules = tuple(rule for rule in rules if not rule.is_fact)
+        self._numbers: dict[Rule, int] = {}
+        self._set_rules(rule for rule in rules if not rule.is_fact)
         self._explicit: dict[Pred, Table] = {}
-        self._derived: Relations[Table] | None = None
-        self._add_program_facts(rule for rule in rules if rule.is_fact)
+        self._state: Materialisation[Table] | None = None
+        self._add(self._encode_facts(rules))
 
     # Facts and rules in.
 
     def add(self, predicate: str, data: Any) -> None:
         """Adds facts of a predicate: rows (tuples), or an Arrow, pandas, polars or Spark table."""
         started = time.perf_counter()
-        arity, table = self._backend.encode(data, predicate)
-        if self._backend.size(table):
-            self._add({Pred(_split_name(predicate)[0], arity): table})
+        self._add(self._encode({predicate: data}))
         self._spent("load", started)
 
     def load(self, *paths: str | PathLike[str]) -> None:
@@ -97,41 +99,67 @@ class KnowledgeBase:
             if present is not None:
                 table = self._backend.merge(present, self._backend.minus(table, present))
             self._explicit[pred] = table
-        self._derived = None
+        self._state = None
 
-    def _add_program_facts(self, facts: Iterable[Rule]) -> None:
+    def _encode(self, facts: Mapping[str, Any]) -> dict[Pred, Table]:
+        found: dict[Pred, Table] = {}
+        for predicate, data in facts.items():
+            arity, table = self._backend.encode(data, predicate)
+            if self._backend.size(table):
+                found[Pred(_split_name(predicate)[0], arity)] = table
+        return found
+
+    def _encode_facts(self, rules: Iterable[Rule]) -> dict[Pred, Table]:
+        """The facts among some rules."""
         rows: dict[Pred, list[tuple[Value, ...]]] = {}
-        for head in (head for rule in facts for head in rule.heads):
+        for head in (head for rule in rules if rule.is_fact for head in rule.heads):
             rows.setdefault(head.pred, []).append(tuple(t.value for t in head.terms if isinstance(t, Constant)))
-        self._add({pred: self._backend.encode(values, pred.name)[1] for pred, values in rows.items()})
+        return {pred: self._backend.encode(values, pred.name)[1] for pred, values in rows.items()}
+
+    def _set_rules(self, rules: Iterable[Rule]) -> None:
+        self._rules = tuple(dict.fromkeys(rules))
+        for rule in self._rules:
+            self._numbers.setdefault(rule, len(self._numbers) + 1)
 
     # The fixpoint.
 
     def materialise(self, *, partial: bool = False) -> Report:
         """Derives everything that follows. At a limit: raises LimitReached and keeps nothing, or with `partial` keeps
         what has been derived, which is right but incomplete, and says so in the report."""
-        if self._derived is not None:
-            return self.report
-        report = Report(engine=self.engine, seconds={**self.report.seconds, "plan": 0.0, "evaluate": 0.0})
-        started = time.perf_counter()
-        from deltalog.engine.triples import distribute
+        if self._state is None:
+            self._materialise(partial)
+        return self.report
 
+    def _materialise(self, partial: bool) -> None:
+        from deltalog.engine.materialisation import Materialisation, start
+
+        report = Report(engine=self.engine, seconds={**self._report.seconds, "plan": 0.0, "evaluate": 0.0})
+        started = time.perf_counter()
         program = self.program
-        analysed = time.perf_counter() - started
-        relations = self._start()
+        analysed, planned = time.perf_counter() - started, 0.0
+        relations = start(self._explicit, self._backend)
         self._limits.start()
         try:
-            planning = self._evaluate(program, relations, report)
+            planned = self._evaluator(report).run(program, relations)
         except LimitReached as limit:
             if not partial:
                 raise LimitReached(f"{limit}, and the answer is not complete") from None
-            planning, report.complete, report.why_incomplete = 0.0, False, str(limit)
-        distribute(relations)
-        report.seconds["plan"] = analysed + planning
+            report.complete, report.why_incomplete = False, str(limit)
+        self._state = Materialisation(program, self._explicit, relations)
+        report.seconds["plan"] = analysed + planned
         report.seconds["evaluate"] = time.perf_counter() - started - report.seconds["plan"]
-        self._derived = relations
-        self._count(report)
-        return report
+        report.peak_memory_bytes = peak_memory()
+        self._report = report
+
+    def _evaluator(self, report: Report) -> Evaluator[Table]:
+        from deltalog.engine.materialisation import Evaluator
+
+        def observe(round_: Round) -> None:
+            report.rounds.append(round_)
+            self._observe(round_)
+
+        naive = self.engine == "naive"
+        return Evaluator(self._backend, naive, self._limits.max_facts, observe, self._limits.check_facts)
 
     @property
     def program(self) -> Program:
@@ -140,47 +168,87 @@ class KnowledgeBase:
 
     def plan(self) -> str:
         """How the rules would be evaluated over the present facts: hyper-nodes, join orders, indexes."""
+        from deltalog.engine.materialisation import start
         from deltalog.plan.explain import explain
         from deltalog.plan.statistics import Partial
 
-        return explain(self.program, Partial(self._start()))
+        return explain(self.program, Partial(start(self._explicit, self._backend)))
 
-    def _start(self) -> Relations[Table]:
-        from deltalog.engine.seminaive import Relations
+    # Changes.
 
-        return Relations(self._backend, {(pred, Part.ALL): table for pred, table in self._explicit.items()})
+    def update(self, add: Mapping[str, Any] | None = None, remove: Mapping[str, Any] | None = None) -> Change:
+        """Adds and removes explicit facts (predicate -> rows or a table) and what follows, or no longer follows.
 
-    def _evaluate(self, program: Program, relations: Relations[Table], report: Report) -> float:
-        def observe(round_: Round) -> None:
-            report.rounds.append(round_)
-            self._observe(round_)
+        A fact that is in both is added. Removing a fact that was not given does nothing: if it is derived, it stays.
+        """
+        return self._change(self._rules, self._encode(add or {}), self._encode(remove or {}))
 
-        if self.engine == "naive":
-            self._evaluate_naively(program, relations)
-            return 0.0
-        from deltalog.engine.seminaive import SemiNaive
+    def add_rules(self, rules: Rules) -> Change:
+        """Adds rules (and facts) and what follows."""
+        given = read_rules(_sources(rules))
+        rules = tuple(dict.fromkeys((*self._rules, *(rule for rule in given if not rule.is_fact))))
+        return self._change(rules, self._encode_facts(given), {})
 
-        evaluation = SemiNaive(program, relations, observe, self._limits.check_facts)
-        evaluation.run()
-        return evaluation.planning
+    def remove_rules(self, rules: Rules) -> Change:
+        """Removes rules (and facts): by their text, or by their ids (see `rule_ids`)."""
+        ids = self.rule_ids
+        sources = _sources(rules)
+        named = [ids[source.strip()] for source in sources if isinstance(source, str) and source.strip() in ids]
+        given = read_rules([s for s in sources if not (isinstance(s, str) and s.strip() in ids)])
+        gone = {rule for rule in (*named, *given) if not rule.is_fact}
+        for rule in gone - set(self._rules):
+            raise UsageError(f"there is no such rule to remove: {rule}")
+        return self._change(tuple(r for r in self._rules if r not in gone), {}, self._encode_facts(given))
 
-    def _evaluate_naively(self, program: Program, relations: Relations[Table]) -> None:
-        from deltalog.engine.naive import materialise
+    @property
+    def rule_ids(self) -> dict[str, Rule]:
+        """The rules by their ids: r1, r2, ... in the order in which they were first given; an id never changes."""
+        return {f"r{self._numbers[rule]}": rule for rule in self._rules}
 
-        explicit = {pred: list(self._view(pred, table)) for pred, table in self._explicit.items()}
-        for pred, rows in materialise(program, explicit, self._limits.max_facts).items():
-            values = [tuple(constant.value for constant in row) for row in rows]
-            relations.set(pred, self._backend.encode(values, pred.name)[1])
+    def _change(self, rules: tuple[Rule, ...], add: dict[Pred, Table], remove: dict[Pred, Table]) -> Change:
+        """The one way in which facts and rules change: all of it, or nothing."""
+        from deltalog.engine.materialisation import ChangedFacts, updated
 
-    def _count(self, report: Report) -> None:
-        report.per_predicate = {name: self.count(name) for name in self.predicates}
-        report.facts_total = sum(report.per_predicate.values())
-        report.facts_in = self.explicit_facts
-        report.failed_expressions = self._backend.failures
-        report.peak_memory_bytes = peak_memory()
-        self.report = report
+        old = self._materialised()
+        facts = ChangedFacts.of(self._explicit, add, remove, self._backend)
+        program = old.program
+        if rules is not self._rules or (program.bridges and not facts.explicit.keys() <= program.data):
+            program = analyse(rules, facts.explicit)
+        self._limits.start()
+        state, update = updated(old, program, facts, self._evaluator(Report(engine=self.engine)))
+        change = self._described(update)
+        self._state, self._explicit = state, facts.explicit
+        if rules is not self._rules:
+            self._mentioned |= program.preds
+            self._set_rules(rules)
+        return change
+
+    def _described(self, update: Update[Table]) -> Change:
+        from deltalog.engine.triples import distributed
+
+        sides = []
+        for facts in (update.added, update.removed):
+            shown = distributed(facts, self._backend)
+            views = {pred.name: self._view(pred, table) for pred, table in shown.items() if not _hidden(pred)}
+            sides.append(Difference(views, self._nothing))
+        return Change(sides[0], sides[1], update.report)
+
+    def _nothing(self, predicate: str) -> Facts[Table]:
+        pred = self._find(predicate)
+        return self._view(pred, self._backend.empty(pred.arity))
 
     # Facts out.
+
+    @property
+    def report(self) -> Report:
+        """What the last materialisation did, with the present numbers of facts."""
+        report = self._report
+        if self._state is not None:
+            report.per_predicate = {name: self.count(name) for name in self.predicates}
+            report.facts_total = sum(report.per_predicate.values())
+            report.failed_expressions = self._backend.failures
+        report.facts_in = self.explicit_facts
+        return report
 
     @property
     def explicit_facts(self) -> int:
@@ -197,17 +265,27 @@ class KnowledgeBase:
         """The names of all predicates that rules or facts speak of, sorted; `name/arity` where a name has several."""
         preds = sorted(self._preds())
         names = [pred.name for pred in preds]
-        return [pred.name if names.count(pred.name) == 1 else str(pred) for pred in preds]
+        several = {name for name in names if names.count(name) > 1} if len(set(names)) < len(names) else set()
+        return [str(pred) if pred.name in several else pred.name for pred in preds]
+
+    def arity(self, predicate: str) -> int:
+        """How many arguments a predicate has; UsageError if there is none of that name."""
+        return self._find(predicate).arity
+
+    @property
+    def names_are_known(self) -> bool:
+        """False where a rule with a variable for a predicate or a class may derive facts of one yet unheard of."""
+        return self._state is not None or self.program.derived.isdisjoint(INTERNAL)
 
     def facts(self, predicate: str) -> Facts[Table]:
         """The facts of a predicate, derived ones included."""
-        self.materialise()
+        self._materialised()
         pred = self._find(predicate)
         return self._view(pred, self._table(pred))
 
     def count(self, predicate: str) -> int:
         """How many facts a predicate has."""
-        self.materialise()
+        self._materialised()
         return self._backend.size(self._table(self._find(predicate)))
 
     def query(self, goal: str) -> Facts[Table]:
@@ -216,9 +294,15 @@ class KnowledgeBase:
         from deltalog.engine.goal import answer
         from deltalog.syntax.parser import parse_goal
 
-        self.materialise()
-        assert self._derived is not None
-        return answer(parse_goal(goal, "<goal>"), self._derived)
+        return answer(parse_goal(goal, "<goal>"), self._materialised().facts)
+
+    def derived(self, predicate: str) -> Facts[Table]:
+        """The facts of a predicate that were not given but derived."""
+        self._materialised()
+        pred = self._find(predicate)
+        explicit = self._explicit.get(pred)
+        table = self._table(pred)
+        return self._view(pred, table if explicit is None else self._backend.minus(table, explicit))
 
     def write(
         self, folder: str | PathLike[str], format: str = "csv", *, only: Iterable[str] = (), derived: bool = False
@@ -226,33 +310,32 @@ class KnowledgeBase:
         """Writes facts to a folder that is new or empty: one file per predicate (csv, tsv, parquet) or facts.nt."""
         started = time.perf_counter()
         view = self.derived if derived else self.facts
+        self._materialised()
         chosen = {self._find(name): view(name) for name in list(only) or self.predicates}
         facts = {pred: rows.table for pred, rows in chosen.items() if len(rows)}
         self._backend.write(Path(folder), facts, format)
         self._spent("write", started)
 
-    def derived(self, predicate: str) -> Facts[Table]:
-        """The facts of a predicate that were not given but derived."""
-        self.materialise()
-        pred = self._find(predicate)
-        explicit = self._explicit.get(pred)
-        table = self._table(pred)
-        return self._view(pred, table if explicit is None else self._backend.minus(table, explicit))
+    def _materialised(self) -> Materialisation[Table]:
+        if self._state is None:
+            self._materialise(partial=False)
+        assert self._state is not None
+        return self._state
 
     def _view(self, pred: Pred, table: Table) -> Facts[Table]:
         return Facts([f"_{i}" for i in range(pred.arity)], table, self._backend)
 
     def _table(self, pred: Pred) -> Table:
-        assert self._derived is not None
-        return self._derived.get(pred)
+        return self._materialised().facts.get(pred)
 
     def _preds(self) -> set[Pred]:
         """Predicates of rules and of facts; the internal ones only where they have facts of their own."""
-        mentioned = self._mentioned | set(self._explicit)
-        if self._derived is not None:
-            mentioned |= {pred for pred, _ in self._derived.parts}
-        own = {pred for pred in INTERNAL if self._derived is not None and self._backend.size(self._table(pred))}
-        return mentioned - set(INTERNAL) | own
+        mentioned = set(self._mentioned) | set(self._explicit)
+        own: set[Pred] = set()
+        if self._state is not None:
+            mentioned |= {pred for pred, _ in self._state.facts.parts}
+            own = {pred for pred in INTERNAL if self._backend.size(self._table(pred))}
+        return {pred for pred in mentioned - set(INTERNAL) if not _hidden(pred)} | own
 
     def _find(self, predicate: str) -> Pred:
         """The predicate of a name, or of `name/arity`."""
@@ -266,7 +349,7 @@ class KnowledgeBase:
         raise _unknown_predicate(predicate, [p.name for p in preds])
 
     def _spent(self, phase: str, started: float) -> None:
-        self.report.seconds[phase] += time.perf_counter() - started
+        self._report.seconds[phase] += time.perf_counter() - started
 
 
 def _backend(engine: str, threads: int | None, master: str | None) -> Backend[Table]:
@@ -280,22 +363,13 @@ def _backend(engine: str, threads: int | None, master: str | None) -> Backend[Ta
     return LocalBackend(threads=threads)
 
 
-def parse_source(source: str | Path) -> list[Rule]:
-    """The rules of a text, or of a file."""
-    from deltalog.syntax.parser import parse
-
-    if isinstance(source, str):
-        return parse(source)
-    try:
-        return parse(source.read_text("utf-8-sig"), str(source))
-    except OSError as error:
-        raise UsageError(f"cannot read the program {source}: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise UsageError(f"the program {source} is not UTF-8 text (byte {error.start})") from None
-
-
-def _sources(program: str | Path | Iterable[str | Path]) -> list[str | Path]:
+def _sources(program: Rules) -> list[str | Path]:
     return [program] if isinstance(program, str | Path) else list(program)
+
+
+def _hidden(pred: Pred) -> bool:
+    """Relations that we make for ourselves have names that no user can write."""
+    return pred.name.startswith("#")
 
 
 def _split_name(predicate: str) -> tuple[str, int | None]:

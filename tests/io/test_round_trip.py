@@ -51,7 +51,7 @@ def relations(cells: st.SearchStrategy[Any], arities: tuple[int, ...] = (1, 2, 3
     return st.lists(facts, max_size=4).map(dict)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(relations(st.one_of(values, odd_blanks)), st.sampled_from(["csv", "tsv", "parquet"]))
 @example(
     {Pred("p", 1): [("",), ('"x"@en',), ('"a\\"^^<b>',), ("\r",), ('"',), ('""',), ("\ufeff",), (IRI(""),)]}, "csv"
@@ -62,7 +62,7 @@ def test_tables(facts: dict[Pred, Rows], format: str) -> None:
     there_and_back(facts, format)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.data())
 def test_triples(data: st.DataObject) -> None:
     subjects = st.one_of(iris, blanks)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from random import Random
 from typing import Any, Protocol, TypeVar
 
@@ -41,12 +42,12 @@ from deltalog.terms import Literal as RDFLiteral
 T = TypeVar("T")
 VARIABLES = tuple(map(Variable, "XYZW"))
 STORED = (Pred("a", 1), Pred("b", 2), Pred("c", 2), Pred("d", 3), Pred("e", 4), Pred("f", 0))
-INTEGERS: tuple[Value, ...] = (0, 1, 2, 3)
+INTEGERS: tuple[Value, ...] = (0, 1, 2, 3, 4, 5, 6, 7)
 MIXED: tuple[Value, ...] = (
     *(0, 1, 2, 1.0, 2.5, True, "a", "b", "1", IRI("http://example.org/a"), RDFLiteral("1", XSD + "int")),
     *(RDFLiteral("a", language="en"),),
 )
-SYMBOLS: tuple[Value, ...] = (0, 1, 2, "a", "b")
+SYMBOLS: tuple[Value, ...] = (0, 1, 2, 3, "a", "b", "c")
 
 
 class Draw(Protocol):
@@ -84,7 +85,7 @@ class Example:
 
 @st.composite
 def examples(draw: Draw, features: Features = Features()) -> Example:  # noqa: B008 (it is frozen)
-    arities = draw(st.lists(st.sampled_from((2, 1, 3, 2, 0, 4)), min_size=2, max_size=5))
+    arities = [2, *draw(st.lists(st.sampled_from((2, 1, 3, 2, 0, 4)), min_size=1, max_size=4))]
     levels = {Pred(f"p{i}", arity): draw(st.integers(0, 2)) for i, arity in enumerate(arities)}
     rules = [_Maker(draw, features, levels).rule() for _ in range(draw(st.sampled_from(range(1, 13))))]
     random = Random(draw(st.integers(0, 2**20)))
@@ -108,6 +109,7 @@ class _Maker:
         self.features = features
         self.level = draw(st.sampled_from(sorted(set(levels.values()))))
         self.heads = [pred for pred, level in levels.items() if level == self.level]
+        self.binary = [pred for pred in self.heads if pred.arity == 2]
         self.below = [*STORED, *(pred for pred, level in levels.items() if level < self.level)]
         self.recursive = False
         self.negations = 0
@@ -120,10 +122,33 @@ class _Maker:
         return thing
 
     def rule(self) -> Rule:
+        if self.one_in(8):
+            return self.meet()
+        return self.chain() if self.binary and self.one_in(3) else self.free_rule()
+
+    def meet(self) -> Rule:
+        """p(X, Y) :- q(X, Y), r(X, Y): two sides of the same level, which may be new at once."""
+        head = self.pick(self.heads)
+        alike = [pred for pred in [*self.heads, *self.below] if pred.arity == head.arity]
+        names = VARIABLES[: head.arity]
+        body = tuple(Atom(self.pick(alike).name, names) for _ in range(self.pick((2, 2, 3))))
+        return Rule((Atom(head.name, names),), body)
+
+    def chain(self) -> Rule:
+        """p(X, Z) :- q(X, Y), r(Y, Z): long recursions come from these."""
+        preds = [*self.binary, *self.binary, *(pred for pred in self.below if pred.arity == 2)]
+        names = self.draw(st.permutations(VARIABLES))[: self.pick((3, 2, 3, 4))]
+        body: list[Literal] = [Atom(self.pick(preds).name, pair) for pair in pairwise(names)]
+        self.recursive = True
+        if self.one_in(3):
+            body.extend(self.literals(names, inner=False))
+        return Rule((Atom(self.pick(self.binary).name, (names[0], names[-1])),), tuple(body))
+
+    def free_rule(self) -> Rule:
         atoms = [self.atom([*self.below, *self.heads], VARIABLES) for _ in range(self.pick((1, 1, 2, 2, 3, 0)))]
         self.recursive = any(atom.pred in self.heads for atom in atoms)
         body: list[Literal] = list(atoms)
-        for _ in range(self.pick((0, 0, 1, 1, 2, 3))):
+        for _ in range(self.pick((0, 1, 0, 1, 2, 3))):
             body.extend(self.literals(_bound(body), inner=False))
         if self.one_in(3):
             body = list(self.draw(st.permutations(body)))
@@ -131,8 +156,16 @@ class _Maker:
         return Rule(tuple(heads), tuple(body))
 
     def head(self, pred: Pred, body: Sequence[Literal]) -> Atom:
+        """Mostly different variables, and what the body computed rather than what it read."""
         bound = _bound(body)
-        return Atom(pred.name, tuple(self.term(bound, 8) for _ in range(pred.arity)))
+        computed = [variable for variable in bound if variable not in VARIABLES]
+        names = list(dict.fromkeys([*computed, *bound] if self.one_in(2) else bound))
+        if not names:
+            return Atom(pred.name, tuple(self.term((), 1) for _ in range(pred.arity)))
+        terms: list[Term] = [names[i % len(names)] for i in range(pred.arity)]
+        if terms and self.one_in(3):
+            terms[self.draw(st.integers(0, len(terms) - 1))] = self.term(bound, 3)
+        return Atom(pred.name, tuple(terms))
 
     def atom(self, preds: Sequence[Pred], names: Sequence[Variable]) -> Atom:
         """Mostly different variables; now and then one again, or a constant."""
@@ -201,7 +234,7 @@ class _Maker:
         if not self.features.functions:
             return Call(self.pick("+*"), (x, y))
         one = Call(self.pick(("-", "abs", "ceil", "floor", "round", "sqrt", "str", "strlen", "ucase", "lcase")), (x,))
-        two = Call(self.pick((*"+-*/%=", "pow", "min", "max", "concat", "contains", "skolem")), (x, y))
+        two = Call(self.pick((*"+-*/+-*%=", "pow", "min", "max", "concat", "contains", "skolem")), (x, y))
         return self.pick((one, two, two, Call("coalesce", (two, one, y)), Call("if", (self.condition(bound), two, x))))
 
     def aggregate(self, bound: Sequence[Variable]) -> list[Literal]:
@@ -210,7 +243,8 @@ class _Maker:
             body.extend(self.literals(_bound(body), inner=True))
         inner = _bound(body)
         on = tuple(dict.fromkeys(self.pick(inner) for _ in range(self.pick((0, 1, 1, 2))))) if inner else ()
-        calls = [self.call(inner, Variable(f"N{i}_{len(bound)}")) for i in range(self.pick((1, 1, 2)))]
+        others = [variable for variable in inner if variable not in on] or inner
+        calls = [self.call(others, Variable(f"N{i}_{len(bound)}")) for i in range(self.pick((1, 1, 2)))]
         return [Aggregate(tuple(body), on, tuple(calls))]
 
     def call(self, inner: Sequence[Variable], result: Variable) -> AggregateCall:

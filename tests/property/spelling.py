@@ -105,8 +105,8 @@ def _expression(expression: Expression, spelling: Spelling) -> str:
     if not isinstance(expression, Call):
         return _term(expression, spelling)
     arguments = [_expression(argument, spelling) for argument in expression.arguments]
-    if expression.function == "%":  # followed by anything but a number, a variable or a bracket it starts a comment
-        arguments[1] = f"({arguments[1]})"
+    if expression.function == "%":  # between brackets it starts no comment
+        arguments = [f"({argument})" for argument in arguments]
     if expression.function in INFIX and len(arguments) == 2:
         return f"({arguments[0]} {expression.function} {arguments[1]})"
     if expression.function in ("!", "-"):

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
@@ -78,6 +78,7 @@ class SemiNaive(Generic[T]):
     check: Callable[[int], None] = field(default=lambda _: None)
     planning: float = 0.0
     total: int = 0
+    number: int = 0
 
     def run(self) -> None:
         self.total = self.relations.total()
@@ -112,33 +113,49 @@ class SemiNaive(Generic[T]):
 
     def _evaluate(self, number: int, hyper_node: HyperNode) -> None:
         """The fixpoint of one hyper-node."""
-        by_delta = self._tasks_by_delta(hyper_node) if hyper_node.recursive else {}
-        due = [Task(Variant(rule)) for rule in hyper_node.rules]
-        turn = 0
-        while due:
+        self.number = number
+        started = time.perf_counter()
+        tasks = [Task(Variant(rule)) for rule in hyper_node.rules]
+        new = self.derive(tasks)
+        self._observe(1, new, started, len(tasks))
+        if hyper_node.recursive:
+            self.propagate(hyper_node.heads, tasks_by_delta(hyper_node.rules, hyper_node.heads), new)
+        else:
+            self._add(new)
+
+    def propagate(
+        self,
+        preds: Iterable[Pred],
+        tasks: Mapping[Pred, Sequence[Task]],
+        new: dict[Pred, T],
+        added: dict[Pred, T] | None = None,
+    ) -> None:
+        """Adds facts that are not known, and all that follows by the tasks, round by round; also to `added`."""
+        turn = 1
+        while new:
+            self._step(preds, new)
+            if added is not None:
+                include(added, new, self.relations.backend)
             turn += 1
             started = time.perf_counter()
-            new = self._derive(due)
-            found = self._step(hyper_node.heads if hyper_node.recursive else new, new)
-            self.total += found
-            seconds = time.perf_counter() - started
-            self.observe(Round(number, len(self.program.hyper_nodes), turn, found, self.total, seconds, len(due)))
-            self.check(self.total)
-            due = [task for pred in new for task in by_delta.get(pred, ())]
-        for pred in hyper_node.heads:
+            due = [task for pred in new for task in tasks.get(pred, ())]
+            new = self.derive(due)
+            self._observe(turn, new, started, len(due))
+        for pred in preds:
             self.relations.parts.pop((pred, Part.OLD), None)
             self.relations.parts.pop((pred, Part.DELTA), None)
 
-    @staticmethod
-    def _tasks_by_delta(hyper_node: HyperNode) -> dict[Pred, list[Task]]:
-        tasks: dict[Pred, list[Task]] = defaultdict(list)
-        for rule in hyper_node.rules:
-            for variant in variants(rule, hyper_node.heads):
-                tasks[variant.delta].append(Task(variant))
-        return tasks
+    def _observe(self, turn: int, new: Mapping[Pred, T], started: float, rules: int) -> None:
+        found = sum(self.relations.backend.size(table) for table in new.values())
+        self.total += found
+        seconds = time.perf_counter() - started
+        self.observe(Round(self.number, len(self.program.hyper_nodes), turn, found, self.total, seconds, rules))
+        self.check(self.total)
 
-    def _derive(self, due: Iterable[Task]) -> dict[Pred, T]:
-        """The facts that the variants derive and that are not known, by predicate; none empty."""
+    def derive(
+        self, due: Iterable[Task], wanted: Callable[[Pred, tuple[Plan, ...]], Plan] = new_facts
+    ) -> dict[Pred, T]:
+        """The facts that the variants derive (and that are not known, unless more is wanted), none empty."""
         inputs: dict[Pred, list[Plan]] = defaultdict(list)
         shared: list[Pred] = []
         for task in due:
@@ -151,7 +168,7 @@ class SemiNaive(Generic[T]):
             for head in rule.heads:
                 inputs[head.pred].append(project(head, body))
         backend, parts = self.relations.backend, self.relations.parts
-        new = backend.run_all({pred: new_facts(pred, tuple(plans)) for pred, plans in inputs.items()}, parts)
+        new = backend.run_all({pred: wanted(pred, tuple(plans)) for pred, plans in inputs.items()}, parts)
         for pred in shared:
             backend.drop(parts.pop((pred, Part.ALL)))
         return {pred: table for pred, table in new.items() if backend.size(table)}
@@ -174,15 +191,16 @@ class SemiNaive(Generic[T]):
         self.relations.set(atom.pred, table)
         return ir.Scan(atom)
 
-    def _step(self, preds: Iterable[Pred], new: dict[Pred, T]) -> int:
-        """OLD := ALL, DELTA := new, ALL := ALL + new; how many facts are new."""
-        backend = self.relations.backend
+    def _step(self, preds: Iterable[Pred], new: dict[Pred, T]) -> None:
+        """OLD := ALL, DELTA := new, ALL := ALL + new."""
         for pred in preds:
             self.relations.set(pred, self.relations.get(pred), Part.OLD)
-            self.relations.set(pred, new.get(pred, backend.empty(pred.arity)), Part.DELTA)
+            self.relations.set(pred, new.get(pred, self.relations.backend.empty(pred.arity)), Part.DELTA)
+        self._add(new)
+
+    def _add(self, new: Mapping[Pred, T]) -> None:
         for pred, table in new.items():
             self.relations.add(pred, table)
-        return sum(backend.size(table) for table in new.values())
 
     def _plan(self, task: Task) -> Body:
         """The variant's plan, made anew when what it reads has grown much since it was made."""
@@ -193,3 +211,19 @@ class SemiNaive(Generic[T]):
             task.body, task.made_for = plan_variant(task.variant, self.relations), reads
             self.planning += time.perf_counter() - started
         return task.body
+
+
+def tasks_by_delta(rules: Iterable[Rule], recursive: Collection[Pred]) -> dict[Pred, list[Task]]:
+    """The variants of some rules, by the predicate of which they read what is new."""
+    tasks: dict[Pred, list[Task]] = defaultdict(list)
+    for rule in rules:
+        for variant in variants(rule, recursive):
+            tasks[variant.delta].append(Task(variant))
+    return tasks
+
+
+def include(facts: dict[Pred, T], more: Mapping[Pred, T], backend: Backend[T]) -> None:
+    """Adds facts to facts, where some may be there already."""
+    for pred, table in more.items():
+        present = facts.get(pred)
+        facts[pred] = table if present is None else backend.merge(present, backend.minus(table, present))

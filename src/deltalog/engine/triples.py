@@ -7,8 +7,10 @@ belongs to, so that a user reads every fact in one place: under its own predicat
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TypeVar
 
+from deltalog.backends.base import Backend
 from deltalog.engine.seminaive import Relations
 from deltalog.plan import ir
 from deltalog.plan.ir import Part
@@ -17,23 +19,26 @@ from deltalog.syntax.ast import TRIPLE, Atom, Constant, Pred, Variable
 from deltalog.terms import IRI, RDF_TYPE, Value, lexical
 
 T = TypeVar("T")
-TRIPLES, TYPES = Pred(TRIPLE, 3), Pred(RDF_TYPE, 2)
+TRIPLES, TYPES = Pred(TRIPLE, 3), Pred(str(RDF_TYPE), 2)
 X, P, Y = Variable("x"), Variable("p"), Variable("y")
 
 
-def distribute(relations: Relations[T]) -> None:
-    """Moves the facts of TRIPLE, and of rdf:type with a class that is an IRI, to their own predicates."""
-    if relations.size(TRIPLES):
-        for value in _values(relations, Atom(TRIPLE, (X, P, Y))):
-            # p(x, y) <- [x, p, y]
-            _add(relations, Atom(lexical(value), (X, Y)), Atom(TRIPLE, (X, Constant(value), Y)))
-        relations.set(TRIPLES, relations.backend.empty(3))
-    if relations.size(TYPES):
-        for value in _values(relations, Atom(RDF_TYPE, (X, P))):
-            if isinstance(value, IRI):
-                # c(x) <- rdf:type(x, c)
-                moved = _add(relations, Atom(lexical(value), (X,)), Atom(RDF_TYPE, (X, Constant(value))))
-                relations.set(TYPES, relations.backend.minus(relations.get(TYPES), moved))
+def distribute(relations: Relations[T]) -> Relations[T]:
+    """Relations in which the facts of TRIPLE, and of rdf:type with a class that is an IRI, are in their own predicates;
+    the same relations where there are no such facts."""
+    if not relations.size(TRIPLES) and not relations.size(TYPES):
+        return relations
+    relations = Relations(relations.backend, dict(relations.parts))
+    for value in _values(relations, Atom(TRIPLE, (X, P, Y))):
+        # p(x, y) <- [x, p, y]
+        _add(relations, Atom(lexical(value), (X, Y)), Atom(TRIPLE, (X, Constant(value), Y)))
+    relations.set(TRIPLES, relations.backend.empty(3))
+    for value in _values(relations, Atom(TYPES.name, (X, P))):
+        if isinstance(value, IRI):
+            # c(x) <- rdf:type(x, c)
+            moved = _add(relations, Atom(lexical(value), (X,)), Atom(TYPES.name, (X, Constant(value))))
+            relations.set(TYPES, relations.backend.minus(relations.get(TYPES), moved))
+    return relations
 
 
 def _values(relations: Relations[T], atom: Atom) -> list[Value]:
@@ -48,3 +53,9 @@ def _add(relations: Relations[T], head: Atom, body: Atom) -> T:
     plan = new_facts(head.pred, (project(head, ir.Scan(body)),))
     relations.add(head.pred, backend.pin(backend.run(plan, relations.parts)))
     return backend.run(ir.Distinct(project(body, ir.Scan(body, Part.ALL))), relations.parts)
+
+
+def distributed(facts: Mapping[Pred, T], backend: Backend[T]) -> dict[Pred, T]:
+    """Facts by predicate with triples under their own predicates; none empty."""
+    relations = distribute(Relations(backend, {(pred, Part.ALL): table for pred, table in facts.items()}))
+    return {pred: table for (pred, _), table in relations.parts.items() if backend.size(table)}

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from deltalog.dictionary import Dictionary
 from deltalog.io.facts import Column, Facts
 from deltalog.io.files import opened
-from deltalog.io.text import PADDING, Block, excerpt_error, fill, last_line_end, survey
+from deltalog.io.text import NEWLINE, PADDING, RETURN, Block, excerpt_error, fill, last_line_end, survey
 from deltalog.kernels import ntriples as kernels
 from deltalog.syntax.ast import Pred
 from deltalog.terms import RDF_TYPE, XSD, Value, lexical, literal
@@ -71,7 +71,7 @@ def _blocks(stream: BinaryIO) -> Iterator[Block]:
         if filled < size:
             if filled > 0:
                 data[filled : filled + PADDING] = 0
-                data[filled] = kernels.NEWLINE
+                data[filled] = NEWLINE
                 yield Block(data, filled + 1)
             return
         end = last_line_end(data, len(carry), filled)
@@ -91,7 +91,7 @@ class Worker:
 
     def parse(self, block: Block) -> Result:
         """Parse a block; what is wrong with it, if anything, is in the result."""
-        bad, lines, returns = survey(block, int(kernels.RETURN))
+        bad, lines, returns = survey(block, RETURN)
         most = lines + returns  # every statement ends with one of the two
         rows = np.empty((3, most), np.uint32)
         room = self.terms.reserve(3 * most, block.end + PADDING)

@@ -12,7 +12,7 @@ from deltalog.errors import DataError
 from deltalog.kernels import ntriples as kernels
 
 PADDING = 16  # bytes after the end of a block that a kernel may look at
-NEWLINE = 10
+NEWLINE, RETURN = 10, 13
 
 
 class Block(NamedTuple):

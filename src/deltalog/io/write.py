@@ -6,7 +6,8 @@
 
 What is written can be read back with `deltalog.io.read`. A predicate whose name is no safe file name (an IRI, say) gets
 one that is, and `predicates.tsv` maps the names back. The folder appears under its name only when it is whole: until
-then it is a hidden folder beside it, which goes away if something fails.
+then it is a hidden folder beside it, which goes away if something fails. (In an empty folder that is there already, the
+hidden folder is inside, and its files move out of it at the end.)
 """
 
 from __future__ import annotations
@@ -47,19 +48,32 @@ def check_output(out: Path) -> None:
 
 
 def whole(out: Path, fill: Callable[[Path], None]) -> None:
-    """Fill a new folder; it is there under its name when it is whole, and not at all when something fails."""
+    """Fill a folder; it is there under its name when it is whole, and not at all when something fails."""
     try:
-        check_output(out)
-        out.parent.mkdir(parents=True, exist_ok=True)
-        partial = Path(tempfile.mkdtemp(prefix=f".{out.name}-", suffix=".partial", dir=out.parent))
+        if out.exists() and (not out.is_dir() or any(out.iterdir())):
+            raise DataError(
+                f"{out}: exists and is not an empty folder; nothing was written. Choose another, or empty it"
+            )
+        beside = out if out.is_dir() else out.parent
+        beside.mkdir(parents=True, exist_ok=True)
+        partial = Path(tempfile.mkdtemp(prefix=".deltalog-", suffix=".partial", dir=beside))
         try:
             fill(partial)
-            partial.chmod(0o777 & ~_umask())
-            os.replace(partial, out)
+            _reveal(partial, out)
         finally:
             shutil.rmtree(partial, ignore_errors=True)
     except OSError as problem:
         raise DataError(f"{out}: cannot be written ({problem.strerror or problem})") from None
+
+
+def _reveal(partial: Path, out: Path) -> None:
+    """Give a whole folder its name. If that is there already (it may be a mounted volume), the files move into it."""
+    if out.is_dir():
+        for file in sorted(partial.iterdir()):
+            os.replace(file, out / file.name)
+    else:
+        partial.chmod(0o777 & ~_umask())
+        os.replace(partial, out)
 
 
 def _umask() -> int:

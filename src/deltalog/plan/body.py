@@ -40,6 +40,7 @@ class StepNote:
     part: Part | None
     bound: tuple[int, ...]  # the columns that the look-up knows; an index has them first
     rows: float
+    inner: tuple[StepNote, ...] = ()  # the steps of an aggregate's own body
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +150,8 @@ class _Planner:
         if isinstance(literal, Aggregate):
             action = "aggregate"
         bound = order.bound | (new if action != "semi-join" else frozenset())
-        note = StepNote(action, literal, part, self._bound_columns(literal, order.bound), estimate.rows)
+        inner = self.aggregates[i].notes if isinstance(literal, Aggregate) else ()
+        note = StepNote(action, literal, part, self._bound_columns(literal, order.bound), estimate.rows, inner)
         placed = Order(plan, waiting, bound, estimate, order.cost + estimate.rows, (*order.notes, note))
         return self._settle(self._distinct(placed, needed))
 

@@ -35,8 +35,14 @@ def _hyper_node(number: int, count: int, node: HyperNode, statistics: Statistics
 def _variant(variant: Variant, body: Body) -> Iterator[str]:
     if variant.parts:
         yield f"    when {variant.delta.name} is new:"
-    for step, note in enumerate(body.notes, 1):
-        yield f"    {step:>2}. {describe(note)}"
+    yield from _steps(body.notes, "    ")
+
+
+def _steps(notes: tuple[StepNote, ...], indent: str) -> Iterator[str]:
+    """The steps of a body; those of an aggregate's own body come before it, further to the right."""
+    for step, note in enumerate(notes, 1):
+        yield from _steps(note.inner, f"{indent}    ")
+        yield f"{indent}{step:>2}. {describe(note)}"
 
 
 def describe(note: StepNote) -> str:

@@ -56,6 +56,11 @@ def new_facts(pred: Pred, inputs: tuple[Plan, ...]) -> Plan:
     return ir.AntiJoin(ir.Distinct(ir.Union(inputs)), ir.facts_of(pred))
 
 
+def all_facts(_: Pred, inputs: tuple[Plan, ...]) -> Plan:
+    """What is in one of the inputs, known or not."""
+    return ir.Distinct(ir.Union(inputs))
+
+
 SHARED = "#body"
 
 

@@ -2,5 +2,6 @@
 
 from deltalog.program.dependency import HyperNode
 from deltalog.program.program import Program, analyse
+from deltalog.program.sources import read_rules
 
-__all__ = ["HyperNode", "Program", "analyse"]
+__all__ = ["HyperNode", "Program", "analyse", "read_rules"]

@@ -11,7 +11,8 @@ If both are in use, rdf:type is one of the properties, and classes go by it. If 
 `[x, rdf:type, <C>] :- C(x)` and back.
 
 Being ordinary rules they take part in dependencies: a rule that reads every class depends on every rule that derives
-one. A triple whose predicate no rule and no data knows stays where it is, in TRIPLE; nobody else could ask for it.
+one. Predicates with bare names are no part of RDF, and have no bridges. A triple whose predicate no rule and no data
+knows stays where it is, in TRIPLE; nobody else could ask for it.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def bridges(rules: Sequence[Rule], data: Iterable[Pred] = ()) -> tuple[Rule, ...
     stated = {head.pred for rule in rules for head in rule.heads if not rule.body} | data
     if not {TRIPLES, TYPES} & (read | derived):
         return ()
-    known = read | derived | stated
+    known = {pred for pred in read | derived | stated if is_rdf(pred)}
     classes = sorted(pred.name for pred in known if pred.arity == 1)
     properties = sorted(pred.name for pred in known if pred.arity == 2 and pred != TYPES)
     by_type = TYPES in known
@@ -52,6 +53,11 @@ def bridges(rules: Sequence[Rule], data: Iterable[Pred] = ()) -> tuple[Rule, ...
     if TYPES in derived or (by_type and TRIPLES in derived | data):
         result += [_rule(Atom(name, (_X,)), _type(name)) for name in classes]
     return tuple(result)
+
+
+def is_rdf(pred: Pred) -> bool:
+    """Whether a predicate is a class or a property of RDF: its name is an absolute IRI."""
+    return ":" in pred.name
 
 
 def _to_triples(classes: Sequence[str], by_type: bool) -> list[Rule]:

@@ -8,7 +8,7 @@ refused as a whole. The parser itself is built once in a process, when it is fir
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -42,7 +42,7 @@ def parse_document(text: str, name: str = "<text>", prefixes: Mapping[str, str] 
     """The rules and the prefixes of a text. `prefixes` may be used in it without being declared there."""
     reading = Reading(Source(name, text), prefixes)
     rules = [meaning for meaning in _meanings(reading, Lexer(reading)) if isinstance(meaning, Rule)]
-    _refuse_if_wrong(reading)
+    _refuse_if_wrong(reading, rules)
     return Document(tuple(rules), reading.prefixes)
 
 
@@ -57,11 +57,12 @@ def parse_goal(text: str, name: str = "<goal>", prefixes: Mapping[str, str] | No
     return goal
 
 
-def _refuse_if_wrong(reading: Reading) -> None:
+def _refuse_if_wrong(reading: Reading, rules: Sequence[Rule] = ()) -> None:
     if reading.diagnostics:
         in_order = sorted(reading.diagnostics, key=lambda d: d.span.start if d.span else 0)
         more = len(in_order) - MOST_ERRORS
-        raise SyntaxProblem(in_order[:MOST_ERRORS] + ([Diagnostic(f"and {more} more errors")] if more > 0 else []))
+        rest = [Diagnostic(f"and {more} more errors")] if more > 0 else []
+        raise SyntaxProblem([*in_order[:MOST_ERRORS], *rest], rules)
 
 
 def _meanings(reading: Reading, lexer: Lexer) -> Iterator[Any]:

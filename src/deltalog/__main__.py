@@ -1,0 +1,8 @@
+"""`python -m deltalog` is `deltalog`."""
+
+import sys
+
+from deltalog.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,41 @@
+"""What an update changed, exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from deltalog.facts import Facts
+
+if TYPE_CHECKING:
+    from deltalog.engine.maintenance import UpdateReport
+
+
+class Difference(Mapping[str, Facts[Any]]):
+    """Facts by predicate. Iterating gives the predicates that have some; any other known predicate has none."""
+
+    def __init__(self, facts: Mapping[str, Facts[Any]], none: Callable[[str], Facts[Any]]) -> None:
+        self._facts = dict(facts)
+        self._none = none
+
+    def __getitem__(self, predicate: str) -> Facts[Any]:
+        return self._facts[predicate] if predicate in self._facts else self._none(predicate)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._facts)
+
+    def __len__(self) -> int:
+        return len(self._facts)
+
+    def __repr__(self) -> str:
+        return f"{{{', '.join(f'{name!r}: {len(facts):,}' for name, facts in self._facts.items())}}}"
+
+
+@dataclass(frozen=True)
+class Change:
+    """The facts that an update added and removed, net, explicit or derived; and how it was done."""
+
+    added: Difference
+    removed: Difference
+    report: UpdateReport

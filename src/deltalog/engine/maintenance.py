@@ -1,0 +1,205 @@
+"""Keeping a materialisation right.
+
+An update is a change of explicit facts and of rules. Strata are visited in order, each with the net changes of all
+before it: A, what was added, and D, what was removed (paper 003, Algorithm 3). What a stratum does with them is the
+business of a strategy (`engine.dred`); here is what is around it: predicates without rules, strata that nothing
+touches, strata that are computed anew because most of them would change anyway, and the sum of it all.
+
+Rules change the way facts do (paper 004, and past it): all instances of a removed rule are deletions, all instances of a
+new rule are insertions, in the stratum that the new program gives to their head. A predicate that has lost all of its
+rules keeps its explicit facts, without any reasoning.
+
+Tables are immutable, so the old state stays as it was until the update is done; an error or an interrupt leaves it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from deltalog.backends.base import Backend
+from deltalog.engine.seminaive import Relations, SemiNaive, Task, tasks_by_delta
+from deltalog.plan.changes import Affected, affected, checked, grouped, is_aggregate
+from deltalog.plan.ir import Part
+from deltalog.plan.rules import Variant
+from deltalog.program import Program
+from deltalog.program.strata import Stratum, strata
+from deltalog.syntax.ast import Pred, Rule
+
+T = TypeVar("T")
+Facts = dict[Pred, T]
+FEW = 1000  # facts are always removed one by one
+MOST_REMOVED = 0.3  # a stratum that would lose more of its facts than this is computed anew
+
+
+@dataclass(slots=True)
+class UpdateReport:
+    """What an update did."""
+
+    overdeleted: int = 0
+    rederived: int = 0
+    inserted: int = 0
+    visited: int = 0
+    recomputed: int = 0
+    skipped: int = 0
+    seconds: float = 0.0
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Update(Generic[T]):
+    """An update under way: the state before and after, explicit facts after, and the net changes so far."""
+
+    old: Relations[T]
+    new: Relations[T]
+    explicit: Mapping[Pred, T]
+    added_facts: Facts[T]
+    removed_facts: Facts[T]
+    added_rules: frozenset[Rule] = frozenset()
+    removed_rules: tuple[Rule, ...] = ()
+    added: Facts[T] = field(default_factory=dict)  # A \ D
+    removed: Facts[T] = field(default_factory=dict)  # D \ A
+    report: UpdateReport = field(default_factory=UpdateReport)
+
+    @property
+    def backend(self) -> Backend[T]:
+        return self.old.backend
+
+    def settle(self, pred: Pred, removed: T, added: T) -> None:
+        """Notes the net change of a predicate, where there is one."""
+        if self.backend.size(removed):
+            self.removed[pred] = removed
+        if self.backend.size(added):
+            self.added[pred] = added
+
+    def touches(self, stratum: Stratum) -> bool:
+        return (
+            any(pred in self.added or pred in self.removed for pred in stratum.reads)
+            or any(pred in self.added_facts or pred in self.removed_facts for pred in stratum.preds)
+            or any(rule.heads[0].pred in stratum.preds for rule in self.removed_rules)
+            or any(self.is_new(rule) for rule in stratum.rules)
+        )
+
+    def is_new(self, rule: Rule) -> bool:
+        return bool(self.added_rules) and rule in self.added_rules
+
+
+@dataclass
+class RuleTasks:
+    """What maintenance evaluates of one rule; plans are made when they are first needed, and kept."""
+
+    rule: Rule
+    whole: Task
+    check: Task
+    affected: list[tuple[Affected, Task]]
+    restricted: Task | None = None  # for an aggregate: the rule over some groups; `affected` finds the groups then
+
+    @classmethod
+    def of(cls, rule: Rule) -> RuleTasks:
+        finding, restricted = grouped(rule) if is_aggregate(rule) else (rule, None)
+        return cls(
+            rule,
+            Task(Variant(rule)),
+            Task(checked(rule)),
+            [(change, Task(change.variant)) for change in affected(finding)],
+            Task(Variant(restricted)) if restricted else None,
+        )
+
+
+@dataclass
+class StratumTasks:
+    """A stratum, ready for maintenance."""
+
+    stratum: Stratum
+    nonrecursive: list[RuleTasks]
+    recursive: list[RuleTasks]
+    loops: dict[Pred, list[Task]]
+
+    @classmethod
+    def of(cls, stratum: Stratum) -> StratumTasks:
+        return cls(
+            stratum,
+            [RuleTasks.of(rule) for rule in stratum.nonrecursive],
+            [RuleTasks.of(rule) for rule in stratum.recursive],
+            tasks_by_delta(stratum.recursive, stratum.preds),
+        )
+
+    @property
+    def rules(self) -> list[RuleTasks]:
+        return self.nonrecursive + self.recursive
+
+
+class Maintenance(Generic[T]):
+    """The strata of a program with their plans; one for as long as the rules stay the same."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        rules = [rule for hyper_node in program.hyper_nodes for rule in hyper_node.rules]
+        self._strata = [StratumTasks.of(stratum) for stratum in strata(rules)]
+
+    @property
+    def single_rules(self) -> list[Rule]:
+        """The rules, one head each, as maintenance sees them."""
+        return [rule for tasks in self._strata for rule in tasks.stratum.rules]
+
+    def run(self, update: Update[T]) -> None:
+        """Takes the new state to the materialisation of the new facts and rules."""
+        from deltalog.engine.dred import maintain
+
+        started = time.perf_counter()
+        derived = {pred for tasks in self._strata for pred in tasks.stratum.preds}
+        self._settle_without_rules(update, derived)
+        for tasks in self._strata:
+            if not update.touches(tasks.stratum):
+                update.report.skipped += 1
+                continue
+            update.report.visited += 1
+            maintain(self.program, tasks, update)
+        update.report.seconds = time.perf_counter() - started
+
+    def _settle_without_rules(self, update: Update[T], derived: set[Pred]) -> None:
+        """Predicates that no rule derives (any more): what is explicit is all there is."""
+        backend = update.backend
+        orphans = {rule.heads[0].pred for rule in update.removed_rules} - derived
+        for pred in (set(update.added_facts) | set(update.removed_facts)) - derived - orphans:
+            removed = update.removed_facts.get(pred, backend.empty(pred.arity))
+            added = update.added_facts.get(pred, backend.empty(pred.arity))
+            update.new.set(pred, backend.merge(backend.minus(update.old.get(pred), removed), added))
+            update.settle(pred, removed, added)
+        for pred in orphans:
+            table = update.explicit.get(pred, backend.empty(pred.arity))
+            update.new.set(pred, table)
+            update.settle(pred, backend.minus(update.old.get(pred), table), backend.minus(table, update.old.get(pred)))
+
+
+def recompute(program: Program, tasks: StratumTasks, update: Update[T]) -> None:
+    """A stratum from its explicit facts and its rules, over what is before it."""
+    backend, preds = update.backend, tasks.stratum.preds
+    for pred in preds:
+        update.new.set(pred, update.explicit.get(pred, backend.empty(pred.arity)))
+    evaluation = SemiNaive(program, update.new)
+    evaluation.propagate(preds, tasks.loops, evaluation.derive([rule.whole for rule in tasks.rules]))
+    for pred in preds:
+        old, new = update.old.get(pred), update.new.get(pred)
+        update.settle(pred, backend.minus(old, new), backend.minus(new, old))
+    update.report.recomputed += 1
+
+
+def state(relations: Relations[T], deltas: Mapping[Pred, T], extra: Mapping[Pred, T] | None = None) -> Relations[T]:
+    """A state with something to read as DELTA, and more relations besides."""
+    parts = dict(relations.parts)
+    parts.update({(pred, Part.DELTA): table for pred, table in deltas.items()})
+    parts.update({(pred, Part.ALL): table for pred, table in (extra or {}).items()})
+    return Relations(relations.backend, parts)
+
+
+def difference(facts: Mapping[Pred, T], gone: Mapping[Pred, T], backend: Backend[T]) -> Facts[T]:
+    """Facts without others, by predicate; none empty."""
+    left = {pred: backend.minus(table, gone[pred]) if pred in gone else table for pred, table in facts.items()}
+    return {pred: table for pred, table in left.items() if backend.size(table)}
+
+
+def total(facts: Mapping[Pred, T], backend: Backend[T]) -> int:
+    return sum(backend.size(table) for table in facts.values())

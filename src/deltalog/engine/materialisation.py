@@ -1,0 +1,154 @@
+"""A materialisation: a program, explicit facts, and all that follows from them.
+
+It is made in one go (`materialise`) or from another one and what has changed (`updated`). Either way the old one, if
+there is one, stays as it was: all state is in immutable tables.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Generic, TypeVar
+
+from deltalog.backends.base import Backend
+from deltalog.engine.maintenance import Facts, Maintenance, Update, difference, total
+from deltalog.engine.report import Observer
+from deltalog.engine.seminaive import Relations, SemiNaive
+from deltalog.engine.triples import distribute
+from deltalog.plan.ir import Part
+from deltalog.program import Program
+from deltalog.syntax.ast import Pred
+
+T = TypeVar("T")
+MOST_CHANGED = 0.05  # when more of the explicit facts change than this, everything is computed anew
+
+
+@dataclass
+class Evaluator(Generic[T]):
+    """How fixpoints are computed: on what, by which engine, within which limits, watched by whom."""
+
+    backend: Backend[T]
+    naive: bool = False
+    max_facts: int | None = None
+    observe: Observer = field(default=lambda _: None)
+    check: Callable[[int], None] = field(default=lambda _: None)
+
+    def run(self, program: Program, relations: Relations[T]) -> float:
+        """Takes relations to the fixpoint; the seconds that planning took."""
+        if self.naive:
+            self._run_naively(program, relations)
+            return 0.0
+        evaluation = SemiNaive(program, relations, self.observe, self.check)
+        evaluation.run()
+        return evaluation.planning
+
+    def _run_naively(self, program: Program, relations: Relations[T]) -> None:
+        from deltalog.engine.naive import materialise
+        from deltalog.facts import rows
+
+        explicit = {pred: rows(table, pred.arity, self.backend) for (pred, _), table in relations.parts.items()}
+        for pred, found in materialise(program, explicit, self.max_facts).items():
+            values = [tuple(constant.value for constant in row) for row in found]
+            relations.set(pred, self.backend.encode(values, pred.name)[1])
+
+
+@dataclass(frozen=True)
+class Materialisation(Generic[T]):
+    """`relations` are what the rules work on; `facts` is what a user sees."""
+
+    program: Program
+    explicit: Mapping[Pred, T]
+    relations: Relations[T]
+
+    @cached_property
+    def facts(self) -> Relations[T]:
+        """The relations, with triples under their own predicates."""
+        return distribute(self.relations)
+
+    @cached_property
+    def maintenance(self) -> Maintenance[T]:
+        return Maintenance(self.program)
+
+
+def start(explicit: Mapping[Pred, T], backend: Backend[T]) -> Relations[T]:
+    """The relations before any rule has been applied."""
+    return Relations(backend, {(pred, Part.ALL): table for pred, table in explicit.items()})
+
+
+def materialise(program: Program, explicit: Mapping[Pred, T], evaluator: Evaluator[T]) -> Materialisation[T]:
+    """From nothing."""
+    relations = start(explicit, evaluator.backend)
+    evaluator.run(program, relations)
+    return Materialisation(program, explicit, relations)
+
+
+def updated(
+    old: Materialisation[T], program: Program, facts: ChangedFacts[T], evaluator: Evaluator[T]
+) -> tuple[Materialisation[T], Update[T]]:
+    """From an old one and what has changed of its facts and rules."""
+    update = Update(
+        old.relations,
+        Relations(evaluator.backend, dict(old.relations.parts)),
+        facts.explicit,
+        facts.added,
+        facts.removed,
+    )
+    if evaluator.naive or facts.share > MOST_CHANGED:
+        return _anew(program, facts, evaluator, update), update
+    same_rules = program is old.program
+    new = Materialisation(program, facts.explicit, update.new)
+    if same_rules:
+        new.__dict__["maintenance"] = old.maintenance
+    else:
+        before, after = set(old.maintenance.single_rules), set(new.maintenance.single_rules)
+        update.added_rules, update.removed_rules = frozenset(after - before), tuple(before - after)
+    new.maintenance.run(update)
+    return new, update
+
+
+def _anew(program: Program, facts: ChangedFacts[T], evaluator: Evaluator[T], update: Update[T]) -> Materialisation[T]:
+    """Everything from scratch, and the difference afterwards: for changes of a large part of the facts."""
+    started = time.perf_counter()
+    new = materialise(program, facts.explicit, evaluator)
+    before, after = _all(update.old), _all(new.relations)
+    update.removed = difference(before, after, evaluator.backend)
+    update.added = difference(after, before, evaluator.backend)
+    update.report.notes.append("a large part of the explicit facts changes: everything computed anew")
+    update.report.recomputed = len(program.hyper_nodes)
+    update.report.inserted = total(update.added, evaluator.backend)
+    update.report.seconds = time.perf_counter() - started
+    return new
+
+
+def _all(relations: Relations[T]) -> Facts[T]:
+    return {pred: table for (pred, part), table in relations.parts.items() if part is Part.ALL}
+
+
+@dataclass(frozen=True)
+class ChangedFacts(Generic[T]):
+    """Explicit facts after a change, and its net effect on them."""
+
+    explicit: dict[Pred, T]
+    added: dict[Pred, T]
+    removed: dict[Pred, T]
+    share: float  # of the explicit facts that change
+
+    @classmethod
+    def of(
+        cls, explicit: Mapping[Pred, T], add: Mapping[Pred, T], remove: Mapping[Pred, T], backend: Backend[T]
+    ) -> ChangedFacts[T]:
+        """A fact that is added and removed is added; one that is not there is not removed."""
+        added = difference(add, explicit, backend)
+        gone = difference(remove, add, backend)
+        # E- := (E- ∩ E) \ E+
+        removed = {p: backend.minus(t, backend.minus(t, explicit[p])) for p, t in gone.items() if p in explicit}
+        removed = {pred: table for pred, table in removed.items() if backend.size(table)}
+        after = dict(explicit)
+        for pred, table in removed.items():
+            after[pred] = backend.minus(after[pred], table)
+        for pred, table in added.items():
+            after[pred] = backend.merge(after[pred], table) if pred in after else table
+        changed = total(added, backend) + total(removed, backend)
+        return cls(after, added, removed, changed / max(1, total(explicit, backend)) if changed > 1000 else 0.0)

@@ -1,0 +1,59 @@
+"""Programs from texts and files, with everything that is wrong in any of them.
+
+A statement that cannot be read hides nothing else: the rules around it are checked as well, and so are the other files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from deltalog.errors import Diagnostic, ProgramError, SyntaxProblem, UsageError
+from deltalog.program.program import analyse
+from deltalog.syntax.ast import Rule
+
+
+def read_rules(sources: Iterable[str | Path]) -> list[Rule]:
+    """The rules of texts and files, one after the other; SyntaxProblem has what is wrong in all of them."""
+    rules: list[Rule] = []
+    wrong: list[Diagnostic] = []
+    names: dict[str, int] = {}
+    for source in sources:
+        names.setdefault(str(source), len(names))
+        try:
+            rules += _parsed(source)
+        except SyntaxProblem as problem:
+            wrong += problem.diagnostics
+            rules += problem.rules
+    if wrong:
+        raise SyntaxProblem(sorted([*wrong, *_also_wrong(rules)], key=lambda d: _place(d, names)))
+    return rules
+
+
+def _parsed(source: str | Path) -> list[Rule]:
+    from deltalog.syntax.parser import parse
+
+    if isinstance(source, str):
+        return parse(source)
+    try:
+        return parse(source.read_text("utf-8-sig"), str(source))
+    except OSError as error:
+        raise UsageError(f"cannot read the program {source}: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise UsageError(
+            f"the program {source} is not UTF-8 text (byte {error.start}); if it was saved in another encoding, "
+            "save it as UTF-8"
+        ) from None
+
+
+def _also_wrong(rules: list[Rule]) -> tuple[Diagnostic, ...]:
+    try:
+        analyse(rules)
+    except ProgramError as error:
+        return error.diagnostics
+    return ()
+
+
+def _place(diagnostic: Diagnostic, names: dict[str, int]) -> tuple[int, int]:
+    span = diagnostic.span
+    return (names.get(span.source.name, -1), span.start) if span else (len(names), 0)

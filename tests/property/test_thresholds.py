@@ -1,0 +1,38 @@
+"""The ways that only large data take, on small programs: thresholds are set so low that everything goes through them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from programs import INTEGERS, MIXED, Example, Features, examples
+from test_engines_agree import agrees
+
+from deltalog.backends.local import evaluate, matrix, probe, table
+from deltalog.plan import body
+
+SPARSE = {(evaluate, "SMALL"): 0, (evaluate, "MORSEL"): 3, (evaluate, "PARALLEL"): 2, (evaluate, "WORTH_OFFSETS"): 1e9}
+WAYS = {
+    "sparse products": SPARSE,
+    "dense products": {**SPARSE, (matrix, "FEWEST_PAIRS"): 1, (matrix, "LEAST_FILLED"): 0},
+    "distinct in between": {(body, "WORTH_DISTINCT"): 0, (evaluate, "MORSEL"): 2},
+    "dead rows stay": {(table, "MOST_DEAD"): 0, (probe, "WORTH_COMPACTING"): 0},
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_agrees_with_naive(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for (module, name), value in WAYS[way].items():
+        monkeypatch.setattr(module, name, value)
+
+    @settings(max_examples=max(100, settings().max_examples))
+    @given(examples(Features(INTEGERS, functions=False, aggregates=False)))
+    def joins(example: Example) -> None:
+        agrees("local", example)
+
+    @settings(max_examples=50)
+    @given(examples(Features(MIXED)))
+    def mixed(example: Example) -> None:
+        agrees("local", example)
+
+    joins()
+    mixed()

@@ -1,0 +1,130 @@
+"""After every change of facts and rules, the knowledge base is what the naive engine makes of the same facts and rules
+from nothing; and the change says exactly what is different.
+
+A failure prints the program, its facts and the steps: save it under tests/cases/found as a case.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from random import Random
+
+import pytest
+from conftest import as_sets
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from programs import INTEGERS, MIXED, Example, Features, examples
+from spelling import spell_rule
+
+from deltalog import KnowledgeBase, ProgramError
+from deltalog.change import Difference
+from deltalog.engine import dred, materialisation
+
+KINDS = {
+    "joins": Features(INTEGERS, functions=False, aggregates=False),
+    "integers": Features(INTEGERS),
+    "mixed": Features(MIXED),
+}
+STEPS = 4
+
+
+def everything(kb: KnowledgeBase) -> dict[str, set[tuple[object, ...]]]:
+    return as_sets({predicate: list(kb.facts(predicate)) for predicate in kb.predicates})
+
+
+def from_nothing(kb: KnowledgeBase, rules: list[str]) -> dict[str, set[tuple[object, ...]]]:
+    """The same explicit facts and rules, by the naive engine."""
+    fresh = KnowledgeBase("\n".join(rules), engine="naive")
+    for pred, table in kb._explicit.items():
+        fresh.add(str(pred), list(kb._view(pred, table)))
+    return everything(fresh)
+
+
+def without(facts: dict[str, set[tuple[object, ...]]], others: dict[str, set[tuple[object, ...]]]) -> object:
+    left = {predicate: rows - others.get(predicate, set()) for predicate, rows in facts.items()}
+    return {predicate: rows for predicate, rows in left.items() if rows}
+
+
+def shown(difference: Difference) -> object:
+    return as_sets({predicate: list(rows) for predicate, rows in difference.items()})
+
+
+@dataclass
+class Story:
+    """A knowledge base and what happens to it; some of the program's rules come late."""
+
+    example: Example
+    random: Random
+
+    def __post_init__(self) -> None:
+        lines = [spell_rule(rule, self.example.spelling) for rule in self.example.rules if rule.body]
+        self.late = [line for line in lines if self.random.random() < 0.25]
+        self.rules = [line for line in lines if line not in self.late]
+        self.facts = {pred.name: [tuple(row) for row in rows] for pred, rows in self.example.facts.items() if rows}
+        self.log: list[object] = []
+        self.kb = KnowledgeBase("\n".join(self.rules))
+        for predicate, rows in self.facts.items():
+            self.kb.add(predicate, rows)
+
+    def rows(self, most: int) -> dict[str, list[tuple[object, ...]]]:
+        """Some rows of some predicates: given ones, and ones of the same values."""
+        chosen: dict[str, list[tuple[object, ...]]] = {}
+        for predicate, rows in self.facts.items():
+            values = [value for row in rows for value in row]
+            for _ in range(self.random.randint(0, most)):
+                given = self.random.random() < 0.6 or not values
+                row = self.random.choice(rows) if given else tuple(self.random.choice(values) for _ in rows[0])
+                chosen.setdefault(predicate, []).append(row)
+        return chosen
+
+    def step(self) -> object:
+        """One change, and the rules after it."""
+        choice = self.random.random()
+        if choice < 0.15 and self.rules:
+            rule = self.random.choice(self.rules)
+            self.log.append(("remove", rule))
+            change = self.kb.remove_rules(rule)
+            self.rules = [other for other in self.rules if other != rule]
+            self.late.append(rule)
+        elif choice < 0.4 and self.late:
+            rule = self.late.pop()
+            self.log.append(("add", rule))
+            change = self.kb.add_rules(rule)
+            self.rules.append(rule)
+        else:
+            add, remove = self.rows(2), self.rows(3)
+            self.log.append((add, remove))
+            change = self.kb.update(add, remove)
+        return change
+
+
+def agrees(example: Example, random: Random) -> None:
+    story = Story(example, random)
+    before = everything(story.kb)
+    for _ in range(STEPS):
+        try:
+            change = story.step()
+        except ProgramError:  # a late rule closed a cycle through negation: nothing has changed
+            assert everything(story.kb) == before, story.log
+            return
+        after = everything(story.kb)
+        assert after == from_nothing(story.kb, story.rules), story.log
+        assert shown(change.added) == without(after, before), story.log
+        assert shown(change.removed) == without(before, after), story.log
+        before = after
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("way", ["incremental", "recompute"])
+def test_updates_agree_with_naive(kind: str, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(materialisation, "MOST_CHANGED", 10)
+    if way == "recompute":
+        monkeypatch.setattr(dred, "FEW", 0)
+        monkeypatch.setattr(dred, "MOST_REMOVED", 0.05)
+
+    @settings(max_examples=max(120 if way == "incremental" else 60, settings().max_examples))
+    @given(examples(KINDS[kind]), st.randoms(use_true_random=False))
+    def check(example: Example, random: Random) -> None:
+        agrees(example, random)
+
+    check()
