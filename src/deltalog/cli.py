@@ -71,8 +71,17 @@ def _run_parser() -> ArgumentParser:
     add("--only", metavar="PRED", action="append", default=[], help="write only this predicate; may be repeated")
     add("--derived", action="store_true", help="write only facts that were not in the input")
     engines = ("auto", "local", "spark", "naive")
-    add("--engine", choices=engines, default="auto", help="where to reason; auto is local while the data fit in memory, and spark beyond")
-    add("--master", metavar="URL", help="the Spark master, such as local[4] or spark://host:7077; implies --engine spark")
+    add(
+        "--engine",
+        choices=engines,
+        default="auto",
+        help="where to reason; auto is local while the data fit in memory, and spark beyond",
+    )
+    add(
+        "--master",
+        metavar="URL",
+        help="the Spark master, such as local[4] or spark://host:7077; implies --engine spark",
+    )
     add("--memory", metavar="SIZE", type=_memory, help="stop when the process holds more than this, such as 8GB")
     add("--timeout", metavar="S", type=_seconds, help="stop the evaluation after so many seconds")
     add("--max-facts", metavar="N", type=_count, help="stop when there are more facts than this")

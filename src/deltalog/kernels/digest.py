@@ -150,7 +150,7 @@ def terms(room: Any, ids: Any, ends: Any, out: Any) -> int:
         end += 1 + (8 if word else get(offsets, id + 1) - get(offsets, id))
         ends[i] = end
     if end > len(out):
-        return end  # type: ignore[return-value]
+        return end
     to = start
     for i in range(len(ids)):
         id = np.int64(ids[i])
@@ -160,4 +160,4 @@ def terms(room: Any, ids: Any, ends: Any, out: Any) -> int:
             to = copied((get(here, INTEGERS) if what == INTEGER else get(here, DOUBLES)) + 8 * id, 8, to + 1)
         else:
             to = copied(heap + get(offsets, id), get(offsets, id + 1) - get(offsets, id), to + 1)
-    return end  # type: ignore[return-value]
+    return end

@@ -1,7 +1,7 @@
 """The Backend protocol over DataFrames.
 
-`run_all` is what evaluation calls: the plans of a round go into one DataFrame for each arity, with a tag that says which
-predicate a row is of. It is computed once, and the rows of each predicate counted, in one job; lineage is cut there
+`run_all` is what evaluation calls: the plans of a round go into one DataFrame for each arity, with a tag that says of
+which predicate a row is. It is computed once, and the rows of each predicate counted, in one job; lineage is cut there
 (`localCheckpoint`, or `checkpoint` where the user has set a folder for it). Everything else is lazy.
 
 Rows that an evaluation keeps only until its end (bindings of aggregates, computed values) are released then.
@@ -146,7 +146,7 @@ class SparkBackend:
 
     def unit(self) -> DataFrame:
         """One row, and no columns that mean anything."""
-        return self.spark.range(1).select(F.lit(0).cast("long").alias(UNIT))  # type: ignore[no-any-return]
+        return self.spark.range(1).select(F.lit(0).cast("long").alias(UNIT))
 
     def run(self, plan: Plan, tables: Tables[SparkTable]) -> SparkTable:
         return self.run_all({Pred("", len(columns(plan))): plan}, tables)[Pred("", len(columns(plan)))]

@@ -116,8 +116,10 @@ def _id(expression: Expression, rows: Rows, backend: SparkBackend) -> Column | N
                 return None
             fits = (number >= F.lit(-INLINE)) & (number < F.lit(INLINE))
             # An integer beyond has its id from the reference only; the backend starts again without SQL.
-            return F.when(number.isNull(), F.lit(None)).when(fits, number - F.lit(INLINE)).otherwise(
-                F.raise_error(F.lit(TOO_LARGE)).cast("long")
+            return (
+                F.when(number.isNull(), F.lit(None))
+                .when(fits, number - F.lit(INLINE))
+                .otherwise(F.raise_error(F.lit(TOO_LARGE)).cast("long"))
             )
 
 

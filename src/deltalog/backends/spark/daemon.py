@@ -3,15 +3,12 @@
 Our own sessions use it (`spark.python.daemon.module`); in others the workers import by themselves.
 """
 
+from importlib import import_module
+
 from pyspark.daemon import manager
 
-import deltalog.backends.spark.aggregate
-import deltalog.backends.spark.conditions
-import deltalog.backends.spark.read
-import deltalog.backends.spark.write
-import deltalog.io.ntriples
-import deltalog.io.read
-import deltalog.io.tables
-
 if __name__ == "__main__":
+    for name in ("backends.spark.aggregate", "backends.spark.read", "backends.spark.write", "io.read", "io.tables"):
+        import_module(f"deltalog.{name}")
+    import_module("deltalog.io.ntriples")
     manager()

@@ -50,7 +50,8 @@ class Decoder:
         if self._shared is None:
             dictionary = Dictionary()
             return dictionary, [
-                _interned(ids, batch.column(name + "term"), dictionary) for name, ids in zip(names, columns, strict=True)
+                _interned(ids, batch.column(name + "term"), dictionary)
+                for name, ids in zip(names, columns, strict=True)
             ]
         dictionary, sorted_ids, local = self._unpacked()
         found = []
@@ -74,7 +75,9 @@ class Decoder:
 
 def _one(column: pa.ChunkedArray) -> pa.Array:
     """A column in one piece, of large binaries."""
-    return pa.concat_arrays([chunk.cast(pa.large_binary()) for chunk in column.chunks] or [pa.array([], pa.large_binary())])
+    return pa.concat_arrays(
+        [chunk.cast(pa.large_binary()) for chunk in column.chunks] or [pa.array([], pa.large_binary())]
+    )
 
 
 def _interned(ids: Ids64, terms: pa.Array, dictionary: Dictionary) -> Any:

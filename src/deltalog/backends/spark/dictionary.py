@@ -79,7 +79,7 @@ class SparkDictionary:
             found = self.near.decode(self.fetch(far))
             for place, value in zip(np.flatnonzero(~inline).tolist(), found, strict=True):
                 values[place] = value
-        return values.tolist()  # type: ignore[no-any-return]
+        return values.tolist()
 
     def fetch(self, ids: Ids64) -> Any:
         """The ids in `near` of 64-bit ids; their terms are brought to the driver if they are not there."""

@@ -47,7 +47,7 @@ def to_spark(table: SparkTable, columns: Sequence[str], backend: SparkBackend) -
     ]
     if table.empty or not names:
         size = 0 if table.empty else 1
-        return backend.spark.createDataFrame([()] * size, T.StructType(fields))  # type: ignore[no-any-return]
+        return backend.spark.createDataFrame([()] * size, T.StructType(fields))
     frame, decoder = Decoder.of(table.frame(), names, backend)
     types = [(form[1], form[2]) for form in forms]
 
@@ -72,7 +72,10 @@ def _kinds(table: SparkTable, names: Sequence[str], backend: SparkBackend) -> li
     if table.empty:
         return [{Kind.STRING} for _ in names]
     frame = backend.with_terms(table.frame(), names)
-    kinds = [F.collect_set(F.when(F.col(name) < 0, F.lit("04")).otherwise(F.hex(F.substring(name + "term", 1, 1)))) for name in names]
+    kinds = [
+        F.collect_set(F.when(F.col(name) < 0, F.lit("04")).otherwise(F.hex(F.substring(name + "term", 1, 1))))
+        for name in names
+    ]
     if not kinds:
         return []
     found = frame.agg(*[kind.alias(name) for name, kind in zip(names, kinds, strict=True)]).collect()[0]

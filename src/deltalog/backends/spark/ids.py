@@ -73,7 +73,8 @@ def intern_terms(dictionary: Dictionary, terms: pa.Array) -> NDArray[np.uint32]:
 
 
 def _words(data: NDArray[np.uint8], starts: NDArray[np.int64]) -> Ids64:
-    return data[starts[:, None] + 1 + np.arange(8)].reshape(-1).view(np.int64)
+    words: Ids64 = data[starts[:, None] + 1 + np.arange(8)].reshape(-1).view(np.int64)
+    return words
 
 
 def _by_value(what: Kind, text: bytes) -> Value:
@@ -97,7 +98,7 @@ def values_of(ids: Ids64, terms: pa.Array) -> list[Value]:
         found = dictionary.decode(local)
         for place, value in zip(far.tolist(), found, strict=True):
             values[place] = value
-    return values.tolist()  # type: ignore[no-any-return]
+    return values.tolist()
 
 
 def encode(values: Sequence[Value], salt: int) -> tuple[Ids64, pa.Array]:

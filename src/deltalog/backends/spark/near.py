@@ -3,8 +3,8 @@
 `Near` evaluates plans over tables that the driver holds: the local engine works on the driver's own dictionary, so
 constants and expressions mean what they mean everywhere.
 
-A `twin` is for a recursive hyper-node whose relations may be far larger, up to the driver's budget. Where its rules only
-compare ids, no term is fetched: ids of 64 bits become integers of a local dictionary of their own, and so do the
+A `twin` is for a recursive hyper-node whose relations may be far larger, up to the driver's budget. Where its rules
+only compare ids, no term is fetched: ids of 64 bits become integers of a local dictionary of their own, and so do the
 constants of the rules. Otherwise the terms of all ids that occur come to the driver first.
 """
 
@@ -157,4 +157,3 @@ def _with_ids(rule: Rule, id_of: Callable[[Any], int]) -> Rule:
 def grid(columns: Sequence[Any], size: int) -> Grid:
     """Columns as lines."""
     return np.stack(columns, axis=1).astype(np.int64) if columns else np.empty((size, 0), np.int64)
-

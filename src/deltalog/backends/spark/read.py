@@ -12,6 +12,8 @@ predicate skips the blocks of the others.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -73,7 +75,7 @@ def read(paths: Sequence[Path], backend: SparkBackend) -> dict[Pred, SparkTable]
         for batch in batches:
             for group in batch.column(0).to_pylist():
                 for task in groups[group]:
-                    yield from _guarded(task.number, lambda dictionary, task=task: parse(task, dictionary), salt)
+                    yield from _guarded(task.number, partial(parse, task), salt)
 
     partitions = backend.spark.range(0, len(groups), 1, len(groups))
     return collected(partitions.mapInArrow(each, SCHEMA), backend)
@@ -87,11 +89,14 @@ def encode_frame(data: DataFrame, backend: SparkBackend) -> tuple[int, SparkTabl
     name, salt = "", backend.salt
     pred = Pred(name, len(data.columns))
 
+    def encoded(table: pa.Table, dictionary: Dictionary) -> Facts:
+        return {pred: columns_of(table, dictionary)}
+
     def each(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             fields = [f.with_metadata({KIND: k}) if k else f for f, k in zip(batch.schema, kinds, strict=True)]
             table = pa.Table.from_batches([pa.RecordBatch.from_arrays(batch.columns, schema=pa.schema(fields))])
-            yield from _guarded(0, lambda d, table=table: {pred: columns_of(table, d)}, salt)
+            yield from _guarded(0, partial(encoded, table), salt)
 
     tables = collected(data.mapInArrow(each, SCHEMA), backend)
     return pred.arity, tables.get(pred, backend.empty(pred.arity))
@@ -114,15 +119,13 @@ def _tasks(paths: Sequence[Path], backend: SparkBackend) -> Iterator[Task]:
             number += 1
 
 
-def _ranges(
-    file: Path, format: str, compression: str, size: int, backend: SparkBackend
-) -> Iterable[tuple[int, int]]:
+def _ranges(file: Path, format: str, compression: str, size: int, backend: SparkBackend) -> Iterable[tuple[int, int]]:
     if compression or size <= RANGE:
         return [(0, 0)]
     if format == "parquet":
         return _row_groups(file, size)
     cuts = [*range(0, size, RANGE), size]
-    ranges = list(zip(cuts, cuts[1:], strict=False))
+    ranges = list(pairwise(cuts))
     if format == "ntriples" or (format in ("csv", "tsv") and not _has_quotes(file, ranges, backend)):
         return ranges
     return [(0, 0)]
@@ -137,7 +140,7 @@ def _row_groups(file: Path, size: int) -> list[tuple[int, int]]:
         return [(0, 0)]  # the executor says what is wrong with it
     step = max(1, count * RANGE // size)
     cuts = [*range(0, count, step), count]
-    return list(zip(cuts, cuts[1:], strict=False)) or [(0, 0)]
+    return list(pairwise(cuts)) or [(0, 0)]
 
 
 def _has_quotes(file: Path, ranges: Sequence[tuple[int, int]], backend: SparkBackend) -> bool:

@@ -74,8 +74,10 @@ def distinct_rows(rows: Grid) -> Grid:
 
 def constant(rows: Grid, arity: int, spark: Any) -> DataFrame:
     """Rows as a DataFrame."""
-    columns = [pa.array(np.ascontiguousarray(rows[:, i])) for i in range(arity)] or [pa.array([0] * len(rows), pa.int64())]
-    return spark.createDataFrame(pa.table(columns, names=column_names(arity)))  # type: ignore[no-any-return]
+    columns = [pa.array(np.ascontiguousarray(rows[:, i])) for i in range(arity)] or [
+        pa.array([0] * len(rows), pa.int64())
+    ]
+    return spark.createDataFrame(pa.table(columns, names=column_names(arity)))
 
 
 def without(rows: Grid, gone: Grid) -> Grid:

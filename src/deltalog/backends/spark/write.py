@@ -12,6 +12,7 @@ import shutil
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -128,7 +129,8 @@ def _named(tag: int, partition: int, number: int, path: str) -> pa.RecordBatch:
 
 def _gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, pa.RecordBatch]]:
     """Rows of one tag, as many as a part should have."""
-    tag, waiting, rows = -1, [], 0
+    waiting: list[pa.RecordBatch] = []
+    tag, rows = -1, 0
     for batch in batches:
         for one, piece in _by_tag(batch):
             if waiting and (one != tag or rows >= PART_ROWS):
@@ -144,7 +146,7 @@ def _by_tag(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
     """The stretches of a batch in which the tag is the same."""
     tags = batch.column("tag").to_numpy(zero_copy_only=False)
     cuts = [0, *(np.flatnonzero(tags[1:] != tags[:-1]) + 1).tolist(), len(tags)]
-    for start, end in zip(cuts, cuts[1:], strict=False):
+    for start, end in pairwise(cuts):
         if start < end:
             yield int(tags[start]), batch.slice(start, end - start)
 
