@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -48,3 +51,35 @@ def as_sets(facts: Mapping[str, Iterable[Sequence[Value]]]) -> Materialisation:
     """Facts as sets in which 1, 1.0, True, "1" and <1> are different. Predicates without facts are left out."""
     keyed = {predicate: {tuple(map(key, row)) for row in rows} for predicate, rows in facts.items()}
     return {predicate: rows for predicate, rows in keyed.items() if rows}
+
+
+# The Spark engine: one session for all tests.
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Any]:
+    """The session that every knowledge base of the tests uses; without Java these tests are skipped."""
+    if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
+        pytest.skip("there is no Java")
+    from deltalog.backends.spark.session import session
+
+    active = session("local[2]")
+    yield active
+    active.stop()
+
+
+@pytest.fixture
+def in_frames(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark evaluates nothing in the driver; small tables are constants of plans."""
+    from deltalog.backends.spark import backend
+
+    monkeypatch.setattr(backend, "DRIVER_BUDGET", 0)
+
+
+@pytest.fixture
+def everything_far(in_frames: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor does a table stay in the driver."""
+    from deltalog.backends.spark import backend, near
+
+    monkeypatch.setattr(backend, "NEAR", 0)
+    monkeypatch.setattr(near, "NEAR", 0)

@@ -39,12 +39,22 @@ _TEXT_KINDS = {b"iri": Kind.IRI, b"blank": Kind.BLANK, b"string": Kind.STRING}
 def columns_of(data: Any, dictionary: Dictionary) -> list[Column]:
     """The columns of ids of rows, of an Arrow table or of a data frame. Rows without any row have no columns."""
     if hasattr(data, "toArrow"):
-        data = data.toArrow()
+        data = _from_spark(data)
     if isinstance(data, np.ndarray):
         return [dictionary.encode(data[:, i].tolist()) for i in range(_width(data))]
     if hasattr(data, "__arrow_c_stream__"):
         return _from_arrow(_as_arrow(data), dictionary)
     return _from_rows(data, dictionary)
+
+
+def _from_spark(data: Any) -> pa.Table:
+    """A Spark DataFrame, with what its columns say of their strings."""
+    import pyarrow as pa
+
+    table = data.toArrow()
+    kinds = [field.metadata.get(KIND.decode()) for field in data.schema.fields]
+    fields = [f.with_metadata({KIND: k}) if k else f for f, k in zip(table.schema, kinds, strict=True)]
+    return table.cast(pa.schema(fields))
 
 
 def _width(array: np.ndarray[Any, Any]) -> int:

@@ -97,6 +97,7 @@ def _written_far(
     preds = list(tables)
     names = column_names(preds[0].arity)
     tagged = [table.frame().select(F.lit(tag).alias("tag"), *names) for tag, table in enumerate(tables.values())]
+    names = names[: preds[0].arity]
     frame, decoder = Decoder.of(reduce(DataFrame.unionAll, tagged), names, backend)
 
     def each(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -1,0 +1,40 @@
+"""The cases of tests/cases on Spark: all of them with the driver's help, and a choice of them in DataFrames alone.
+
+A case costs a few seconds in DataFrames, so there the choice is one that has every construct of the language.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from test_cases import CASES, PROGRAMS, test_case
+
+pytestmark = pytest.mark.usefixtures("spark")
+
+CHOICE = (
+    "atoms/arity_zero",
+    "atoms/constants_in_bodies",
+    "atoms/cross_product",
+    "atoms/repeated_variables",
+    "aggregates/count",
+    "aggregates/distinct_values",
+    "aggregates/of_nothing_in_a_join",
+    "negation/existential",
+    "aggregates/every_function",
+    "recursion/through_several_heads",
+    "conditions/coalesce",
+    "comparisons/equal_numbers_of_different_types",
+    "skolem/expressions",
+    "arithmetic/overflow_fails",
+)
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_with_the_drivers_help(program: Path) -> None:
+    test_case(program, "spark")
+
+
+@pytest.mark.parametrize("name", CHOICE)
+def test_in_data_frames(name: str, in_frames: None) -> None:
+    test_case(CASES / f"{name}.dl", "spark")

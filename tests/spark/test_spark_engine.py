@@ -1,0 +1,114 @@
+"""The parts of the Spark engine that the cases do not see."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import as_sets, materialise
+from hypothesis import HealthCheck, Phase, given, settings
+from programs import INTEGERS, MIXED, Example, Features, examples
+
+from deltalog import KnowledgeBase
+from deltalog.backends.spark import SparkBackend, ids
+from deltalog.dictionary import Dictionary
+from deltalog.errors import EngineError, LimitReached
+from deltalog.kernels.digest import hash_bytes
+from deltalog.terms import IRI, BlankNode
+
+pytestmark = pytest.mark.usefixtures("spark")
+
+REACH = "path(X, Y) :- edge(X, Y).  path(X, Z) :- path(X, Y), edge(Y, Z)."
+
+
+def test_the_digest_is_xxh64(spark: Any) -> None:
+    from pyspark.sql import functions as F
+
+    texts = [bytes(range(1, 1 + n)) for n in (0, 1, 3, 4, 7, 8, 12, 31, 32, 33, 63, 64, 100)]
+    frame = spark.createDataFrame([(bytearray(text),) for text in texts], "text binary")
+    theirs = [row[0] for row in frame.select(F.xxhash64("text")).collect()]
+    assert [hash_bytes(np.frombuffer(text, np.uint8), 42) for text in texts] == theirs
+
+
+def test_ids_depend_on_kind_and_text_alone() -> None:
+    values = ["a", IRI("a"), BlankNode("a"), 1, 1.0, True, "1", -(2**62), 2**62 - 1, 2**62, 2**63]
+    found, _ = ids.encode(values, 0)
+    assert len(set(found.tolist())) == len(values)
+    again = Dictionary()
+    again.encode(["other", 5, *values[::-1]])
+    assert set(found.tolist()) <= set(ids.digests(again, 0).tolist())
+    assert [value for value, id in zip(values, found, strict=True) if id < 0] == [1, -(2**62), 2**62 - 1]
+
+
+def test_two_values_with_one_id_are_an_error(monkeypatch: pytest.MonkeyPatch, spark: Any) -> None:
+    backend = SparkBackend(spark)
+    pairs = spark.createDataFrame([(7, bytearray(b"\x0aa")), (7, bytearray(b"\x0ab"))], "id long, term binary")
+    backend.dictionary.add(pairs)
+    with pytest.raises(EngineError, match=r"spark\.deltalog\.salt"):
+        backend.dictionary.settle()
+
+
+def test_recursion_round_by_round(everything_far: None) -> None:
+    kb = KnowledgeBase(REACH, engine="spark")
+    kb.add("edge", [(i, i + 1) for i in range(12)])
+    assert set(kb.facts("path")) == {(i, j) for i in range(13) for j in range(i + 1, 13)}
+    assert (0, 12) in kb.facts("path")
+    assert (12, 0) not in kb.facts("path")
+
+
+def test_a_recursive_hyper_node_is_finished_in_the_driver() -> None:
+    kb = KnowledgeBase(REACH + "far(X) :- path(X, Y), edge(A, X), X != a, NOT edge(X, b).", engine="spark")
+    kb.add("edge", [(f"n{i}", f"n{i + 1}") for i in range(300)])
+    assert kb.count("path") == 300 * 301 // 2
+    assert kb.count("far") == 299
+
+
+def test_updates(in_frames: None) -> None:
+    kb = KnowledgeBase(REACH, engine="spark")
+    kb.add("edge", [("a", "b"), ("b", "c"), ("c", "d")])
+    change = kb.update(add={"edge": [("d", "e")]}, remove={"edge": [("a", "b")]})
+    assert set(change.added["path"]) == {("d", "e"), ("c", "e"), ("b", "e")}
+    assert set(change.removed["path"]) == {("a", "b"), ("a", "c"), ("a", "d")}
+
+
+def test_limits() -> None:
+    kb = KnowledgeBase("n(0). n(Y) :- n(X), BIND(X + 1 AS Y).", engine="spark", max_facts=50)
+    with pytest.raises(LimitReached):
+        kb.materialise()
+
+
+def test_without_java() -> None:
+    code = "from deltalog import KnowledgeBase; KnowledgeBase('', engine='spark')"
+    environment = {key: value for key, value in os.environ.items() if key != "JAVA_HOME"} | {"PATH": "/nowhere"}
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=False)
+    assert "EngineError: the Spark engine needs Java" in run.stderr
+    assert "engine='local'" in run.stderr
+
+
+def test_the_local_engine_starts_no_java() -> None:
+    code = (
+        "import sys; from deltalog import KnowledgeBase; kb = KnowledgeBase('p(X) :- q(X).'); kb.add('q', [(1,)]);"
+        "assert kb.count('p') == 1; print('pyspark' in sys.modules)"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "False"
+
+
+def agrees(example: Example) -> None:
+    facts = {pred.name: rows for pred, rows in example.facts.items() if rows}
+    expected = as_sets(materialise("naive", example.program, facts))
+    assert as_sets(materialise("spark", example.program, facts)) == expected
+
+
+@pytest.mark.parametrize("values", [INTEGERS, MIXED], ids=["integers", "mixed"])
+def test_random_programs(values: Any, in_frames: None) -> None:
+    @settings(max_examples=5, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+    @given(examples(Features(values)))
+    def check(example: Example) -> None:
+        agrees(example)
+
+    check()

@@ -1,0 +1,157 @@
+"""Files in and out of the Spark engine: how many there are is of no importance, and errors name the place."""
+
+from __future__ import annotations
+
+import gzip
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import as_sets
+
+from deltalog import KnowledgeBase
+from deltalog.errors import DataError
+from deltalog.terms import IRI, XSD, BlankNode, Literal, Value
+
+pytestmark = pytest.mark.usefixtures("spark")
+
+VALUES: list[Value] = [
+    *(1, -5, 2**62, 2**70, 1.5, float("nan"), True, "a", "", "a,b", "x\ny", date(2020, 1, 1)),
+    *(
+        IRI("http://x"),
+        BlankNode("b"),
+        Literal("1", XSD + "int"),
+        Literal("x", language="en"),
+        Literal("q", "http://d"),
+    ),
+]
+FACTS: dict[str, list[tuple[Value, ...]]] = {
+    "p": [(value,) for value in VALUES],
+    "q": [(IRI("http://s"), value) for value in VALUES],
+    "r": [(value, value, number) for number, value in enumerate(VALUES)],
+    "http://e.org/z": [(1,)],
+    "i": [(number, number + 1) for number in range(50)],
+    "holds": [()],
+}
+
+
+def facts_of(kb: KnowledgeBase) -> Any:
+    return as_sets({predicate: list(kb.facts(predicate)) for predicate in kb.predicates})
+
+
+def filled(engine: str = "spark") -> KnowledgeBase:
+    kb = KnowledgeBase("", engine=engine)
+    for predicate, rows in FACTS.items():
+        kb.add(predicate, rows)
+    return kb
+
+
+@pytest.mark.parametrize("format", ["csv", "parquet"])
+def test_what_executors_write_comes_back(format: str, tmp_path: Path, everything_far: None) -> None:
+    filled().write(tmp_path / "out", format)
+    for engine in ("local", "spark"):
+        kb = KnowledgeBase("", engine=engine)
+        kb.load(tmp_path / "out")
+        assert facts_of(kb) == as_sets(FACTS)
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_triples_come_back(tmp_path: Path, everything_far: None) -> None:
+    kb = KnowledgeBase("", engine="spark")
+    facts = {"http://e.org/p": [(IRI("http://s"), value) for value in VALUES], "http://e.org/C": [(BlankNode("b"),)]}
+    for predicate, rows in facts.items():
+        kb.add(predicate, rows)
+    kb.write(tmp_path / "out", "nt")
+    again = KnowledgeBase("", engine="spark")
+    again.load(tmp_path / "out" / "facts.nt")
+    assert facts_of(again) == as_sets(facts)
+
+
+def test_a_folder_with_something_in_it_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("mine")
+    with pytest.raises(DataError, match="exists and is not an empty folder"):
+        filled().write(tmp_path, "csv")
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+
+
+@pytest.mark.parametrize("files", [1, 2, 50])
+def test_the_number_of_files_is_of_no_importance(files: int, tmp_path: Path, in_frames: None) -> None:
+    """Half of all rows have one key; some files are empty, some are compressed, and rows occur twice."""
+    rows = [(f"n{i}" if i % 2 else "hub", f"n{i * 7 % 40}") for i in range(200)]
+    lines = [f"<http://e.org/{a}> <http://e.org/edge> <http://e.org/{b}> .\n" for a, b in [*rows, *rows[:30]]]
+    for number in range(files):
+        part = "".join(lines[number::files])
+        if number % 5 == 3:
+            (tmp_path / f"f{number}.nt.gz").write_bytes(gzip.compress(part.encode()))
+        else:
+            (tmp_path / f"f{number}.nt").write_text(part)
+    (tmp_path / "empty.nt").write_text("")
+    kb = KnowledgeBase(
+        "<http://e.org/two>(X, Z) :- <http://e.org/edge>(X, Y), <http://e.org/edge>(Y, Z).", engine="spark"
+    )
+    kb.load(tmp_path)
+    edges = set(rows)
+    two = {(a, d) for a, b in edges for c, d in edges if b == c}
+    assert kb.count("http://e.org/edge") == len(edges)
+    found = {(a.rpartition("/")[2], b.rpartition("/")[2]) for a, b in kb.facts("http://e.org/two")}
+    assert found == two
+
+
+def test_large_files_are_cut_at_line_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from deltalog.backends.spark import read
+
+    monkeypatch.setattr(read, "RANGE", 1000)
+    lines = [f"<http://e.org/{i}> <http://e.org/p> {i} .\n" for i in range(300)]
+    (tmp_path / "f.nt").write_text("".join(lines))
+    (tmp_path / "t.csv").write_text("".join(f"a{i},{i}\n" for i in range(300)))
+    kb = KnowledgeBase("", engine="spark")
+    kb.load(tmp_path)
+    assert set(kb.facts("t")) == {(f"a{i}", i) for i in range(300)}
+    assert kb.count("http://e.org/p") == 300
+    lines[200] = "<http://e.org/200> oops\n"
+    (tmp_path / "f.nt").write_text("".join(lines))
+    with pytest.raises(DataError, match=r"f\.nt:201:"):
+        KnowledgeBase("", engine="spark").load(tmp_path)
+
+
+def test_quoted_line_ends_are_not_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from deltalog.backends.spark import read
+
+    monkeypatch.setattr(read, "RANGE", 100)
+    (tmp_path / "t.csv").write_text("".join(f'"a\n{i}",{i}\n' for i in range(100)))
+    kb = KnowledgeBase("", engine="spark")
+    kb.load(tmp_path / "t.csv")
+    assert set(kb.facts("t")) == {(f"a\n{i}", i) for i in range(100)}
+
+
+def test_a_bad_line_in_one_of_many_files(tmp_path: Path) -> None:
+    for number in range(20):
+        (tmp_path / f"f{number}.nt").write_text("<http://a> <http://b> <http://c> .\n" * 3)
+    (tmp_path / "f13.nt").write_text("<http://a> <http://b> <http://c> .\n<http://a> <http://b> .\n")
+    with pytest.raises(DataError, match=r"f13\.nt:2:23: expected an object"):
+        KnowledgeBase("", engine="spark").load(tmp_path)
+
+
+def test_a_missing_file(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="there is no such file"):
+        KnowledgeBase("", engine="spark").load(tmp_path / "gone.nt")
+
+
+def test_data_frames_in_and_out(spark: Any, everything_far: None) -> None:
+    kb = KnowledgeBase("big(X, N) :- size(X, N), N > 2.", engine="spark")
+    kb.add("size", spark.createDataFrame([("a", 1), ("b", 3), ("c", 4), ("b", 3)], "x string, n int"))
+    frame = kb.facts("big").to_spark()
+    assert {tuple(row) for row in frame.collect()} == {("b", 3), ("c", 4)}
+    assert [field.dataType.simpleString() for field in frame.schema.fields] == ["string", "bigint"]
+    for engine in ("spark", "local"):
+        again = KnowledgeBase("", engine=engine)
+        again.add("q", filled().facts("q").to_spark())
+        assert facts_of(again) == as_sets({"q": FACTS["q"]})
+
+
+def test_a_null_is_refused(spark: Any) -> None:
+    from deltalog.errors import UsageError
+
+    with pytest.raises(UsageError, match="null"):
+        KnowledgeBase("", engine="spark").add("p", spark.createDataFrame([("a",), (None,)], "x string"))
