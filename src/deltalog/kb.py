@@ -157,7 +157,7 @@ class KnowledgeBase:
             self._observe(round_)
 
         naive = self.engine == "naive"
-        return Evaluator(self._backend, naive, self._limits.max_facts, observe, self._limits.check_facts)
+        return Evaluator(self._backend, naive, observe, self._limits.check_facts)
 
     @property
     def program(self) -> Program:
