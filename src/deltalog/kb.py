@@ -25,7 +25,7 @@ from deltalog.engine.report import Report, Round
 from deltalog.errors import EngineError, LimitReached, UsageError
 from deltalog.facts import Facts
 from deltalog.limits import Limits, parse_memory, peak_memory
-from deltalog.program import Program, analyse, read_rules
+from deltalog.program import Program, analyse, read_documents, read_rules
 from deltalog.syntax.ast import TRIPLE, Constant, Pred, Rule
 from deltalog.terms import RDF_TYPE, Value
 
@@ -63,7 +63,8 @@ class KnowledgeBase:
     ) -> None:
         if engine not in ENGINES:
             raise _unknown_engine(engine)
-        rules = read_rules(_sources(program))
+        document = read_documents(_sources(program))
+        rules, self._prefixes = document.rules, document.prefixes
         self._mentioned = analyse(rules).preds  # a wrong program is refused at once
         self.engine = engine
         self._report = Report(engine=engine)
@@ -183,9 +184,12 @@ class KnowledgeBase:
 
     def add_rules(self, rules: Rules) -> Change:
         """Adds rules (and facts) and what follows."""
-        given = read_rules(_sources(rules))
-        rules = tuple(dict.fromkeys((*self._rules, *(rule for rule in given if not rule.is_fact))))
-        return self._change(rules, self._encode_facts(given), {})
+        document = read_documents(_sources(rules))
+        given = document.rules
+        all_rules = tuple(dict.fromkeys((*self._rules, *(rule for rule in given if not rule.is_fact))))
+        change = self._change(all_rules, self._encode_facts(given), {})
+        self._prefixes = {**self._prefixes, **document.prefixes}
+        return change
 
     def remove_rules(self, rules: Rules) -> Change:
         """Removes rules (and facts): by their text, or by their ids (see `rule_ids`)."""
@@ -288,11 +292,17 @@ class KnowledgeBase:
 
     def query(self, goal: str) -> Facts[Table]:
         """The answers of a goal such as `path(a, ?x)`, or several separated by commas: one row per binding of its
-        variables, in the order in which they occur."""
-        from deltalog.engine.goal import answer
+        variables, in the order in which they occur. Prefixes are those of the program."""
+        from deltalog.engine.goal import answer, predicates
         from deltalog.syntax.parser import parse_goal
 
-        return answer(parse_goal(goal, "<goal>"), self._materialised().facts)
+        literals = parse_goal(goal, "<goal>", self._prefixes)
+        facts = self._materialised().facts
+        known = self._preds() | set(INTERNAL)
+        for pred in predicates(literals):
+            if pred not in known:
+                raise _unknown_predicate(str(pred), sorted(map(str, known)))
+        return answer(literals, facts)
 
     def derived(self, predicate: str) -> Facts[Table]:
         """The facts of a predicate that were not given but derived."""
