@@ -8,8 +8,8 @@
     maintain  changes -> what is added and removed   deltalog.engine.maintenance
     read      tables of ids -> values                deltalog.facts
 
-Explicit facts and rules are what the user gave. The materialisation is made from them when it is first needed. From then
-on `update`, `add_rules` and `remove_rules` keep it right; `add` and `load` are for the beginning, and let go of it.
+Explicit facts and rules are what the user gave. The materialisation is made from them when it is first needed. From
+then on `update`, `add_rules` and `remove_rules` keep it right; `add` and `load` are for the beginning, and let go of it.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ Table = Any  # the backend's own handle
 Rules = str | Path | Iterable[str | Path]
 
 ENGINES = ("local", "naive")
+STRATEGIES = ("auto", "dred", "bf")
 INTERNAL = (Pred(TRIPLE, 3), Pred(str(RDF_TYPE), 2))
 
 
@@ -47,6 +48,8 @@ class KnowledgeBase:
     program: rules as text, a Path to a file of them, several of either, or none yet.
     engine: "local" (this process), or "naive" (slow and obvious, for comparisons).
     timeout (seconds), max_facts, memory ("8GB"): limits of a materialisation; LimitReached is raised at one.
+    maintenance: how recursive rules lose facts: "dred" deletes and rederives, "bf" searches for other proofs first,
+    "auto" does the second for as long as the search is short. Either gives the same facts.
     observe: is called after every round of evaluation with a `Round`.
     """
 
@@ -59,14 +62,18 @@ class KnowledgeBase:
         max_facts: int | None = None,
         memory: str | int | None = None,
         threads: int | None = None,
+        maintenance: str = "auto",
         observe: Callable[[Round], None] | None = None,
     ) -> None:
         if engine not in ENGINES:
             raise _unknown_engine(engine)
+        if maintenance not in STRATEGIES:
+            raise UsageError(f"there is no way of maintenance {maintenance!r}; there are {', '.join(STRATEGIES)}")
         document = read_documents(_sources(program))
         rules, self._prefixes = document.rules, document.prefixes
         self._mentioned = analyse(rules).preds  # a wrong program is refused at once
         self.engine = engine
+        self._maintenance = maintenance
         self._report = Report(engine=engine)
         self._limits = Limits(timeout, max_facts, parse_memory(memory) if isinstance(memory, str) else memory)
         self._observe = observe or (lambda _: None)
@@ -158,7 +165,7 @@ class KnowledgeBase:
             self._observe(round_)
 
         naive = self.engine == "naive"
-        return Evaluator(self._backend, naive, observe, self._limits.check_facts)
+        return Evaluator(self._backend, naive, self._maintenance, observe, self._limits.check_facts)
 
     @property
     def program(self) -> Program:

@@ -31,6 +31,7 @@ class Evaluator(Generic[T]):
 
     backend: Backend[T]
     naive: bool = False
+    maintenance: str = "auto"
     observe: Observer = field(default=lambda _: None)
     check: Callable[[int], None] = field(default=lambda _: None)
 
@@ -93,6 +94,7 @@ def updated(
         facts.explicit,
         facts.added,
         facts.removed,
+        strategy=evaluator.maintenance,
     )
     if evaluator.naive or facts.share > MOST_CHANGED:
         return _anew(program, facts, evaluator, update), update
