@@ -9,7 +9,7 @@
     read      tables of ids -> values                deltalog.facts
 
 Explicit facts and rules are what the user gave. The materialisation is made from them when it is first needed. From
-then on `update`, `add_rules` and `remove_rules` keep it right; `add` and `load` are for the beginning, and let go of it.
+then on `update`, `add_rules` and `remove_rules` keep it right; `add` and `load` are for the beginning, and drop it.
 """
 
 from __future__ import annotations
