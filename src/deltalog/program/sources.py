@@ -25,10 +25,12 @@ def read_documents(sources: Iterable[str | Path]) -> Document:
     prefixes: dict[str, str] = {}
     wrong: list[Diagnostic] = []
     names: dict[str, int] = {}
-    for source in sources:
-        names.setdefault(str(source), len(names))
+    sources = list(sources)
+    for number, source in enumerate(sources, 1):
+        name = str(source) if isinstance(source, Path) else "<text>" if len(sources) == 1 else f"<text {number}>"
+        names.setdefault(name, number)
         try:
-            document = _parsed(source)
+            document = _parsed(source, name)
         except SyntaxProblem as problem:
             wrong += problem.diagnostics
             rules += problem.rules
@@ -40,11 +42,11 @@ def read_documents(sources: Iterable[str | Path]) -> Document:
     return Document(tuple(rules), prefixes)
 
 
-def _parsed(source: str | Path) -> Document:
+def _parsed(source: str | Path, name: str) -> Document:
     if isinstance(source, str):
-        return parse_document(source)
+        return parse_document(source, name)
     try:
-        return parse_document(source.read_text("utf-8-sig"), str(source))
+        return parse_document(source.read_text("utf-8-sig"), name)
     except OSError as error:
         raise UsageError(f"cannot read the program {source}: {error.strerror}") from None
     except UnicodeDecodeError as error:
@@ -64,4 +66,4 @@ def _also_wrong(rules: list[Rule]) -> tuple[Diagnostic, ...]:
 
 def _place(diagnostic: Diagnostic, names: dict[str, int]) -> tuple[int, int]:
     span = diagnostic.span
-    return (names.get(span.source.name, -1), span.start) if span else (len(names), 0)
+    return (names[span.source.name], span.start) if span else (len(names) + 1, 0)
