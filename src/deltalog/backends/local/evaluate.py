@@ -175,9 +175,10 @@ class Evaluation:
                 keys = product(left[bounds[0] : bounds[1]], stamps)
             return keys if head == (0, 1) else np.sort(kernel.swap(keys))
 
-        parts = self._each(part, _group_bounds(left, self.threads * 4 if len(left) > PARALLEL else self.threads))
+        work = self._candidates(len(left), right, order[0])
+        parts = self._each(part, _group_bounds(left, self.threads * 4 if work > 2 * PARALLEL else 1))
         if head == (0, 1):
-            return np.concatenate(parts)  # the parts have ascending x
+            return np.concatenate(parts) if len(parts) > 1 else parts[0]  # the parts have ascending x
         return _sorted_union(parts, 2)
 
     def _product(self, right: Table, order: Order, known: Runs) -> Callable[[Keys, Stamps], Keys]:
@@ -368,12 +369,16 @@ def _sorted_union(parts: Sequence[Keys], arity: int) -> Keys:
 
 
 def _even_bounds(size: int, pieces: int) -> list[tuple[int, int]]:
+    if pieces == 1:
+        return [(0, size)]
     cuts = np.linspace(0, size, pieces + 1).astype(int).tolist()
     return [(a, b) for a, b in pairwise(cuts) if a < b]
 
 
 def _group_bounds(left: Keys, pieces: int) -> list[tuple[int, int]]:
     """Pieces of sorted keys that do not cut a group of equal high halves."""
+    if pieces == 1:
+        return [(0, len(left))]
     cuts = {0, len(left)}
     for cut, _ in _even_bounds(len(left), pieces)[1:]:
         lead = left[cut] >> kernel.HALF << kernel.HALF
