@@ -165,6 +165,17 @@ def test_statistics_of_real_tables() -> None:
     assert relations.distinct(pred, Part.ALL, 1) == 7
 
 
+def test_prefixes_make_plans_readable() -> None:
+    kb = KnowledgeBase(
+        'PREFIX : <http://e/>  :D[?x] :- :C[?x], <http://f/q>(?x, "<http://e/C>").  :C[:a].  '
+        "[?x, rdf:type, ?d] :- [?x, rdf:type, ?c], :sub[?c, ?d]."
+    )
+    text = kb.plan()
+    assert ':D(?x) :- :C(?x), <http://f/q>(?x, "<http://e/C>") .' in text
+    assert "rdf:type(?x, ?d) :- rdf:type(?x, ?c), :sub(?c, ?d) ." in text
+    assert "+ 4 rules between triples and predicates" in text
+
+
 # The picture.
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -187,8 +198,9 @@ def test_picture() -> None:
 
 
 def test_boxes_do_not_overlap() -> None:
-    root = picture("".join(f"p{i}(X) :- q{i % 3}(X).\nr{i % 4}(X) :- p{i}(X), r{i % 4}(X).\n" for i in range(12)))
+    root = picture("".join(f"p{i}(X) :- q{i % 3}(X).\nr{i % 4}(X) :- p{i}(X), r{i % 4}(X).\n" for i in range(60)))
     boxes = [tuple(float(b.attrib[k]) for k in ("x", "y", "width", "height")) for b in root.findall(f"{SVG}rect")]
+    assert max(x + w for x, _, w, _ in boxes) < 1900
     for i, (x, y, w, h) in enumerate(boxes):
         for u, v, s, t in boxes[:i]:
             assert x + w <= u or u + s <= x or y + h <= v or v + t <= y

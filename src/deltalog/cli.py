@@ -146,7 +146,7 @@ def _plan(options: Namespace) -> int:
     if options.svg is not None:
         from deltalog.plan.svg import draw
 
-        _write(options.svg, draw(kb.program))
+        _write(options.svg, draw(kb.program, kb.prefixes))
         print(f"the dependency graph is in {options.svg}", file=sys.stderr)
     return 0
 

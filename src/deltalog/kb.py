@@ -70,7 +70,7 @@ class KnowledgeBase:
         if maintenance not in STRATEGIES:
             raise UsageError(f"there is no way of maintenance {maintenance!r}; there are {', '.join(STRATEGIES)}")
         document = read_documents(_sources(program))
-        rules, self._prefixes = document.rules, document.prefixes
+        rules, self.prefixes = document.rules, document.prefixes
         self._mentioned = analyse(rules).preds  # a wrong program is refused at once
         self.engine = engine
         self._maintenance = maintenance
@@ -178,7 +178,7 @@ class KnowledgeBase:
         from deltalog.plan.explain import explain
         from deltalog.plan.statistics import Partial
 
-        return explain(self.program, Partial(start(self._explicit, self._backend)))
+        return explain(self.program, Partial(start(self._explicit, self._backend)), self.prefixes)
 
     # Changes.
 
@@ -195,7 +195,7 @@ class KnowledgeBase:
         given = document.rules
         all_rules = tuple(dict.fromkeys((*self._rules, *(rule for rule in given if not rule.is_fact))))
         change = self._change(all_rules, self._encode_facts(given), {})
-        self._prefixes = {**self._prefixes, **document.prefixes}
+        self.prefixes = {**self.prefixes, **document.prefixes}
         return change
 
     def remove_rules(self, rules: Rules) -> Change:
@@ -303,7 +303,7 @@ class KnowledgeBase:
         from deltalog.engine.goal import answer, predicates
         from deltalog.syntax.parser import parse_goal
 
-        literals = parse_goal(goal, "<goal>", self._prefixes)
+        literals = parse_goal(goal, "<goal>", self.prefixes)
         facts = self._materialised().facts
         known = self._preds() | set(INTERNAL)
         for pred in predicates(literals):

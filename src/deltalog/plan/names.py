@@ -1,0 +1,26 @@
+"""IRIs for people: `prefix:name` where the program has a prefix for it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+_QUOTED_OR_IRI = re.compile(r'"(?:[^"\\]|\\.)*"|<([^<>"\s]+)>')
+_LOCAL = re.compile(r"[A-Za-z_][\w-]*")
+
+
+def shortened(text: str, prefixes: Mapping[str, str]) -> str:
+    """A printed rule or literal with every `<iri>` as short as the prefixes make it; texts in quotes stay."""
+
+    def short(match: re.Match[str]) -> str:
+        iri = match[1]
+        if iri is None:
+            return match[0]
+        names = [
+            f"{prefix}:{iri[len(start) :]}"
+            for prefix, start in prefixes.items()
+            if iri.startswith(start) and _LOCAL.fullmatch(iri, len(start))
+        ]
+        return min(names, key=len, default=match[0])
+
+    return _QUOTED_OR_IRI.sub(short, text)
