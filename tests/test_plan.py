@@ -176,6 +176,12 @@ def test_prefixes_make_plans_readable() -> None:
     assert "+ 4 rules between triples and predicates" in text
 
 
+def test_an_aggregate_among_other_literals() -> None:
+    text = KnowledgeBase("h(X, N) :- p(X), AGGREGATE(q(X, Y), Y > 3 ON X BIND COUNT(Y) AS N).").plan()
+    assert "h(?X, ?N) :- p(?X), {AGGREGATE(q(?X, ?Y), ?Y > 3 ON ?X BIND COUNT(?Y) AS ?N)}(?X, ?N) ." in text
+    assert "\\u" not in text
+
+
 # The picture.
 
 SVG = "{http://www.w3.org/2000/svg}"

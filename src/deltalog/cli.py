@@ -142,7 +142,7 @@ def _plan(options: Namespace) -> int:
     kb = KnowledgeBase(options.programs)
     if options.data:
         kb.load(*options.data)
-    print(kb.plan())
+    print(kb.plan(), flush=True)
     if options.svg is not None:
         from deltalog.plan.svg import draw
 
