@@ -21,6 +21,7 @@ from deltalog.cli import main
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+LANGUAGE = (ROOT / "docs" / "language.md").read_text(encoding="utf-8")
 FIRST_SCREEN = README.split("\n## ")[0]
 EXAMPLES = {
     "university": ("rules.dlog", "data.ttl"),
@@ -67,6 +68,13 @@ def test_python() -> None:
 def test_the_language_block_is_a_program(tmp_path: Path) -> None:
     program = tmp_path / "readme.dl"
     program.write_text("\n".join(blocks("prolog")), encoding="utf-8")
+    assert main(["check", str(program)]) == 0
+
+
+@pytest.mark.parametrize("block", blocks("prolog", LANGUAGE))
+def test_the_language_page_shows_programs(block: str, tmp_path: Path) -> None:
+    program = tmp_path / "page.dl"
+    program.write_text(f"PREFIX : <http://example.org/>\n{block}", encoding="utf-8")
     assert main(["check", str(program)]) == 0
 
 

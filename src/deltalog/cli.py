@@ -152,11 +152,11 @@ def _plan(options: Namespace) -> int:
     kb = KnowledgeBase(options.programs)
     if options.data:
         kb.load(*options.data)
-    print(kb.plan())
+    print(kb.plan(), flush=True)
     if options.svg is not None:
         from deltalog.plan.svg import draw
 
-        _write(options.svg, draw(kb.program))
+        _write(options.svg, draw(kb.program, kb.prefixes))
         print(f"the dependency graph is in {options.svg}", file=sys.stderr)
     return 0
 

@@ -8,8 +8,8 @@
     maintain  changes -> what is added and removed   deltalog.engine.maintenance
     read      tables of ids -> values                deltalog.facts
 
-Explicit facts and rules are what the user gave. The materialisation is made from them when it is first needed. From then
-on `update`, `add_rules` and `remove_rules` keep it right; `add` and `load` are for the beginning, and let go of it.
+Explicit facts and rules are what the user gave. The materialisation is made from them when it is first needed. From
+then on `update`, `add_rules` and `remove_rules` keep it right; `add` and `load` are for the beginning, and drop it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from deltalog.engine.report import Report, Round
 from deltalog.errors import LimitReached, UsageError
 from deltalog.facts import Facts
 from deltalog.limits import Limits, parse_memory, peak_memory
-from deltalog.program import Program, analyse, read_rules
+from deltalog.program import Program, analyse, read_documents, read_rules
 from deltalog.syntax.ast import TRIPLE, Constant, Pred, Rule
 from deltalog.terms import RDF_TYPE, Value
 
@@ -38,6 +38,7 @@ Table = Any  # the backend's own handle
 Rules = str | Path | Iterable[str | Path]
 
 ENGINES = ("local", "spark", "naive")
+STRATEGIES = ("auto", "dred", "bf")
 INTERNAL = (Pred(TRIPLE, 3), Pred(str(RDF_TYPE), 2))
 
 
@@ -48,6 +49,8 @@ class KnowledgeBase:
     engine: "local" (this process), "spark" (the active SparkSession, or a new one on `master`), or "naive" (slow and
         obvious, for comparisons).
     timeout (seconds), max_facts, memory ("8GB"): limits of a materialisation; LimitReached is raised at one.
+    maintenance: how recursive rules lose facts: "dred" deletes and rederives, "bf" searches for other proofs first,
+    "auto" does the second for as long as the search is short. Either gives the same facts.
     observe: is called after every round of evaluation with a `Round`.
     """
 
@@ -61,13 +64,18 @@ class KnowledgeBase:
         memory: str | int | None = None,
         threads: int | None = None,
         master: str | None = None,
+        maintenance: str = "auto",
         observe: Callable[[Round], None] | None = None,
     ) -> None:
         if engine not in ENGINES:
             raise _unknown_engine(engine)
-        rules = read_rules(_sources(program))
+        if maintenance not in STRATEGIES:
+            raise UsageError(f"there is no way of maintenance {maintenance!r}; there are {', '.join(STRATEGIES)}")
+        document = read_documents(_sources(program))
+        rules, self.prefixes = document.rules, document.prefixes
         self._mentioned = analyse(rules).preds  # a wrong program is refused at once
         self.engine = engine
+        self._maintenance = maintenance
         self._report = Report(engine=engine)
         self._limits = Limits(timeout, max_facts, parse_memory(memory) if isinstance(memory, str) else memory)
         self._observe = observe or (lambda _: None)
@@ -159,7 +167,7 @@ class KnowledgeBase:
             self._observe(round_)
 
         naive = self.engine == "naive"
-        return Evaluator(self._backend, naive, self._limits.max_facts, observe, self._limits.check_facts)
+        return Evaluator(self._backend, naive, self._maintenance, observe, self._limits.check_facts)
 
     @property
     def program(self) -> Program:
@@ -172,7 +180,7 @@ class KnowledgeBase:
         from deltalog.plan.explain import explain
         from deltalog.plan.statistics import Partial
 
-        return explain(self.program, Partial(start(self._explicit, self._backend)))
+        return explain(self.program, Partial(start(self._explicit, self._backend)), self.prefixes)
 
     # Changes.
 
@@ -185,9 +193,12 @@ class KnowledgeBase:
 
     def add_rules(self, rules: Rules) -> Change:
         """Adds rules (and facts) and what follows."""
-        given = read_rules(_sources(rules))
-        rules = tuple(dict.fromkeys((*self._rules, *(rule for rule in given if not rule.is_fact))))
-        return self._change(rules, self._encode_facts(given), {})
+        document = read_documents(_sources(rules))
+        given = document.rules
+        all_rules = tuple(dict.fromkeys((*self._rules, *(rule for rule in given if not rule.is_fact))))
+        change = self._change(all_rules, self._encode_facts(given), {})
+        self.prefixes = {**self.prefixes, **document.prefixes}
+        return change
 
     def remove_rules(self, rules: Rules) -> Change:
         """Removes rules (and facts): by their text, or by their ids (see `rule_ids`)."""
@@ -290,11 +301,17 @@ class KnowledgeBase:
 
     def query(self, goal: str) -> Facts[Table]:
         """The answers of a goal such as `path(a, ?x)`, or several separated by commas: one row per binding of its
-        variables, in the order in which they occur."""
-        from deltalog.engine.goal import answer
+        variables, in the order in which they occur. Prefixes are those of the program."""
+        from deltalog.engine.goal import answer, predicates
         from deltalog.syntax.parser import parse_goal
 
-        return answer(parse_goal(goal, "<goal>"), self._materialised().facts)
+        literals = parse_goal(goal, "<goal>", self.prefixes)
+        facts = self._materialised().facts
+        known = self._preds() | set(INTERNAL)
+        for pred in predicates(literals):
+            if pred not in known:
+                raise _unknown_predicate(str(pred), sorted(map(str, known)))
+        return answer(literals, facts)
 
     def derived(self, predicate: str) -> Facts[Table]:
         """The facts of a predicate that were not given but derived."""

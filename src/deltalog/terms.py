@@ -172,7 +172,7 @@ def literal(text: str, datatype: str | None = None, language: str | None = None)
         return text
     convert = _PYTHON_OWN.get(datatype)
     if convert is not None:
-        value = convert(text)
+        value: Value | None = convert(text)
         if value is not None:
             return value
     return Literal(text, datatype)

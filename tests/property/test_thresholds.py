@@ -1,4 +1,4 @@
-"""The ways that only large data take, on small programs: thresholds are set so low that everything goes through them."""
+"""The ways that only large data take, on small programs: thresholds are so low that everything goes through them."""
 
 from __future__ import annotations
 

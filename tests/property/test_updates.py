@@ -18,7 +18,7 @@ from spelling import spell_rule
 
 from deltalog import KnowledgeBase, ProgramError
 from deltalog.change import Difference
-from deltalog.engine import dred, materialisation
+from deltalog.engine import backward_forward, dred, materialisation
 
 KINDS = {
     "joins": Features(INTEGERS, functions=False, aggregates=False),
@@ -55,6 +55,7 @@ class Story:
 
     example: Example
     random: Random
+    maintenance: str
 
     def __post_init__(self) -> None:
         lines = [spell_rule(rule, self.example.spelling) for rule in self.example.rules if rule.body]
@@ -62,7 +63,7 @@ class Story:
         self.rules = [line for line in lines if line not in self.late]
         self.facts = {pred.name: [tuple(row) for row in rows] for pred, rows in self.example.facts.items() if rows}
         self.log: list[object] = []
-        self.kb = KnowledgeBase("\n".join(self.rules))
+        self.kb = KnowledgeBase("\n".join(self.rules), maintenance=self.maintenance)
         for predicate, rows in self.facts.items():
             self.kb.add(predicate, rows)
 
@@ -98,8 +99,8 @@ class Story:
         return change
 
 
-def agrees(example: Example, random: Random) -> None:
-    story = Story(example, random)
+def agrees(example: Example, random: Random, maintenance: str) -> None:
+    story = Story(example, random, maintenance)
     before = everything(story.kb)
     for _ in range(STEPS):
         try:
@@ -115,16 +116,20 @@ def agrees(example: Example, random: Random) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("way", ["incremental", "recompute"])
+@pytest.mark.parametrize("way", ["dred", "bf", "auto", "recompute"])
 def test_updates_agree_with_naive(kind: str, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(materialisation, "MOST_CHANGED", 10)
     if way == "recompute":
         monkeypatch.setattr(dred, "FEW", 0)
         monkeypatch.setattr(dred, "MOST_REMOVED", 0.05)
 
-    @settings(max_examples=max(120 if way == "incremental" else 60, settings().max_examples))
+    if way == "auto":
+        monkeypatch.setattr(backward_forward, "LEAST", 4)
+        monkeypatch.setattr(backward_forward, "BOUND", 2)
+
+    @settings(max_examples=max(60 if way in ("dred", "bf") else 30, settings().max_examples))
     @given(examples(KINDS[kind]), st.randoms(use_true_random=False))
     def check(example: Example, random: Random) -> None:
-        agrees(example, random)
+        agrees(example, random, "dred" if way == "recompute" else way)
 
     check()

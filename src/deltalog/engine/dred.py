@@ -9,9 +9,9 @@ With A and D the net changes of everything before the stratum:
                  give; then all that follows, by semi-naive evaluation
 
 Overdeletion does not go past a fact that holds without the stratum's recursive rules: because it is explicit, or a
-nonrecursive rule still derives it. Paper 003 keeps a count of such derivations for every fact. Here nothing is kept: all
-that nonrecursive rules read is settled when a stratum's turn comes, so whether one derives a fact is asked there and
-then, of all facts in question at once, by index. The same question to the recursive rules is the rederivation.
+nonrecursive rule still derives it. Paper 003 keeps a count of such derivations for every fact. Here nothing is kept:
+all that nonrecursive rules read is settled when a stratum's turn comes, so whether one derives a fact is asked there
+and then, of all facts in question at once, by index. The same question to the recursive rules is the rederivation.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ from deltalog.engine.maintenance import (
     StratumTasks,
     Update,
     difference,
-    recompute,
     state,
     total,
 )
@@ -40,24 +39,10 @@ from deltalog.syntax.ast import Pred
 T = TypeVar("T")
 
 
-def maintain(program: Program, tasks: StratumTasks, update: Update[T]) -> None:
-    """Takes one stratum to its new state, and notes its net change."""
-    work = _Stratum(program, tasks, update)
-    work.aggregate_groups()
-    if not work.overdelete():
-        recompute(program, tasks, update)
-        update.report.notes.append(f"{_names(tasks)}: most facts would go, computed anew")
-        return
-    work.rederive_and_insert()
-    work.settle()
-
-
-def _names(tasks: StratumTasks) -> str:
-    return ", ".join(sorted(pred.name for pred in tasks.stratum.preds))
-
-
-class _Stratum(Generic[T]):
+class DRed(Generic[T]):
     """One stratum in one update: D and A of the stratum itself grow here."""
+
+    name = "dred"
 
     def __init__(self, program: Program, tasks: StratumTasks, update: Update[T]) -> None:
         self.program, self.tasks, self.update = program, tasks, update
@@ -67,6 +52,17 @@ class _Stratum(Generic[T]):
         self.added: Facts[T] = {}
         self.lost_by_groups: Facts[T] = {}
         self.won_by_groups: Facts[T] = {}
+
+    def maintain(self) -> bool:
+        """Takes the stratum to its new state; False (and nothing done) when it is better computed anew."""
+        self.aggregate_groups()
+        if not self.overdelete():
+            return False
+        for pred, table in self.removed.items():
+            self.update.new.set(pred, self.backend.minus(self.update.old.get(pred), table))
+        self.insert(self.rederive())
+        self.settle()
+        return True
 
     def derive(self, tasks: list[Task], relations: Relations[T]) -> Facts[T]:
         return SemiNaive(self.program, relations).derive(tasks, all_facts) if tasks else {}
@@ -101,23 +97,31 @@ class _Stratum(Generic[T]):
 
     def overdelete(self) -> bool:
         """Finds what may be lost; False when that is so much that the stratum is better computed anew."""
+        seeds = self.losing()
+        seen: Facts[T] = {}
+        delta = self.unprotected(seeds)
+        while delta:
+            include(seen, seeds, self.backend)
+            include(self.removed, delta, self.backend)
+            if self.is_most(self.removed):
+                return False
+            seeds = difference(self.consequences(delta, self.update.old), seen, self.backend)
+            delta = self.unprotected(seeds)
+        self.update.report.overdeleted += total(self.removed, self.backend)
+        return True
+
+    def losing(self) -> Facts[T]:
+        """Facts that lose an instance by what is before the stratum, by a removed rule, or as explicit facts."""
         update = self.update
         seeds = self._instances(self._plain(self.kept), update.old, update.removed, update.added)
         include(seeds, self.lost_by_groups, self.backend)
         include(seeds, self.derive(self._removed_rules(), update.old), self.backend)
         include(seeds, {p: t for p, t in update.removed_facts.items() if p in self.preds}, self.backend)
-        present = sum(self.backend.size(update.old.get(pred)) for pred in self.preds)
-        seen: Facts[T] = {}
-        delta = self._unprotected(seeds)
-        while delta:
-            include(seen, seeds, self.backend)
-            include(self.removed, delta, self.backend)
-            if total(self.removed, self.backend) > max(FEW, MOST_REMOVED * present):
-                return False
-            seeds = difference(self._consequences(delta), seen, self.backend)
-            delta = self._unprotected(seeds)
-        update.report.overdeleted += total(self.removed, self.backend)
-        return True
+        return seeds
+
+    def is_most(self, facts: Facts[T]) -> bool:
+        present = sum(self.backend.size(self.update.old.get(pred)) for pred in self.preds)
+        return total(facts, self.backend) > max(FEW, MOST_REMOVED * present)
 
     def _removed_rules(self) -> list[Task]:
         return [Task(Variant(rule)) for rule in self.update.removed_rules if rule.heads[0].pred in self.preds]
@@ -129,7 +133,7 @@ class _Stratum(Generic[T]):
     def _instances(
         self, rules: list[RuleTasks], relations: Relations[T], positive: Facts[T], negative: Facts[T]
     ) -> Facts[T]:
-        """Π[I : positive, negative]: the heads of instances with an atom in `positive` or a negated one in `negative`."""
+        """Π[I : positive, negative]: heads of instances with an atom in `positive` or a negated one in `negative`."""
         found: Facts[T] = {}
         for changes, negated in ((positive, False), (negative, True)):
             due = [
@@ -141,32 +145,34 @@ class _Stratum(Generic[T]):
             include(found, self.derive(due, state(relations, changes)), self.backend)
         return found
 
-    def _consequences(self, delta: Facts[T]) -> Facts[T]:
-        """What has an instance over the delta, by the recursive rules, in the old state."""
-        relations = state(self.update.old, delta)
+    def consequences(self, delta: Facts[T], relations: Relations[T]) -> Facts[T]:
+        """What has an instance over the delta by the recursive rules, in a state."""
+        relations = state(relations, delta)
         relations.parts.update({(pred, Part.OLD): relations.get(pred) for pred in self.preds})
         return self.derive([task for pred in delta for task in self.tasks.loops.get(pred, ())], relations)
 
-    def _unprotected(self, facts: Facts[T]) -> Facts[T]:
+    def unprotected(self, facts: Facts[T]) -> Facts[T]:
         """Facts that are not explicit, and that no nonrecursive rule derives from the new state."""
         left = difference(facts, self.update.explicit, self.backend)
-        rules = [rule for rule in self.tasks.nonrecursive if rule.rule.heads[0].pred in left]
-        return difference(left, self._derivable(left, rules), self.backend)
+        return difference(left, self.derivable(left, self.tasks.nonrecursive, self.update.new), self.backend)
 
-    def _derivable(self, facts: Facts[T], rules: list[RuleTasks]) -> Facts[T]:
-        """Those of the facts that the rules derive from the new state."""
+    def derivable(self, facts: Facts[T], rules: list[RuleTasks], relations: Relations[T]) -> Facts[T]:
+        """Those of the facts that the rules derive in one step from a state."""
         questions = {candidates(pred): table for pred, table in facts.items()}
-        return self.derive([rule.check for rule in rules], state(self.update.new, questions, questions))
+        checks = [rule.check for rule in rules if rule.rule.heads[0].pred in facts]
+        return self.derive(checks, state(relations, questions, questions))
 
     # Rederive and insert.
 
-    def rederive_and_insert(self) -> None:
+    def rederive(self) -> Facts[T]:
+        """What was overdeleted and follows from the rest."""
+        found = self.derivable(self.removed, self.tasks.recursive, self.update.new)
+        self.update.report.rederived += total(found, self.backend)
+        return found
+
+    def insert(self, seeds: Facts[T]) -> None:
+        """Adds the seeds, what is new by what is before the stratum, and all that follows."""
         update, backend = self.update, self.backend
-        for pred, table in self.removed.items():
-            update.new.set(pred, backend.minus(update.old.get(pred), table))
-        rules = [rule for rule in self.tasks.recursive if rule.rule.heads[0].pred in self.removed]
-        seeds = self._derivable(self.removed, rules)
-        update.report.rederived += total(seeds, backend)
         include(seeds, {p: t for p, t in update.added_facts.items() if p in self.preds}, backend)
         include(seeds, self.won_by_groups, backend)
         include(seeds, self._instances(self._plain(self.kept), update.new, update.added, update.removed), backend)

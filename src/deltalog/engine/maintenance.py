@@ -2,11 +2,12 @@
 
 An update is a change of explicit facts and of rules. Strata are visited in order, each with the net changes of all
 before it: A, what was added, and D, what was removed (paper 003, Algorithm 3). What a stratum does with them is the
-business of a strategy (`engine.dred`); here is what is around it: predicates without rules, strata that nothing
-touches, strata that are computed anew because most of them would change anyway, and the sum of it all.
+business of a strategy (`engine.dred`, `engine.backward_forward`); here is what is around it: predicates without rules,
+strata that nothing touches, strata that are computed anew because most of them would change anyway, and the sum of it
+all.
 
-Rules change the way facts do (paper 004, and past it): all instances of a removed rule are deletions, all instances of a
-new rule are insertions, in the stratum that the new program gives to their head. A predicate that has lost all of its
+Rules change the way facts do (paper 004, and past it): all instances of a removed rule are deletions, all instances of
+a new rule are insertions, in the stratum that the new program gives to their head. A predicate that has lost all of its
 rules keeps its explicit facts, without any reasoning.
 
 Tables are immutable, so the old state stays as it was until the update is done; an error or an interrupt leaves it.
@@ -15,13 +16,13 @@ Tables are immutable, so the old state stays as it was until the update is done;
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from deltalog.backends.base import Backend
 from deltalog.engine.seminaive import Relations, SemiNaive, Task, tasks_by_delta
-from deltalog.plan.changes import Affected, affected, checked, grouped, is_aggregate
+from deltalog.plan.changes import Affected, affected, checked, grouped, is_aggregate, supports
 from deltalog.plan.ir import Part
 from deltalog.plan.rules import Variant
 from deltalog.program import Program
@@ -59,6 +60,7 @@ class Update(Generic[T]):
     removed_facts: Facts[T]
     added_rules: frozenset[Rule] = frozenset()
     removed_rules: tuple[Rule, ...] = ()
+    strategy: str = "auto"  # or "dred", "bf"
     added: Facts[T] = field(default_factory=dict)  # A \ D
     removed: Facts[T] = field(default_factory=dict)  # D \ A
     report: UpdateReport = field(default_factory=UpdateReport)
@@ -94,16 +96,18 @@ class RuleTasks:
     whole: Task
     check: Task
     affected: list[tuple[Affected, Task]]
+    supports: list[Task]  # the body atoms of its own stratum in instances that derive facts in question
     restricted: Task | None = None  # for an aggregate: the rule over some groups; `affected` finds the groups then
 
     @classmethod
-    def of(cls, rule: Rule) -> RuleTasks:
+    def of(cls, rule: Rule, preds: Collection[Pred] = ()) -> RuleTasks:
         finding, restricted = grouped(rule) if is_aggregate(rule) else (rule, None)
         return cls(
             rule,
             Task(Variant(rule)),
             Task(checked(rule)),
             [(change, Task(change.variant)) for change in affected(finding)],
+            [Task(variant) for variant in supports(rule, preds)],
             Task(Variant(restricted)) if restricted else None,
         )
 
@@ -122,7 +126,7 @@ class StratumTasks:
         return cls(
             stratum,
             [RuleTasks.of(rule) for rule in stratum.nonrecursive],
-            [RuleTasks.of(rule) for rule in stratum.recursive],
+            [RuleTasks.of(rule, stratum.preds) for rule in stratum.recursive],
             tasks_by_delta(stratum.recursive, stratum.preds),
         )
 
@@ -146,8 +150,6 @@ class Maintenance(Generic[T]):
 
     def run(self, update: Update[T]) -> None:
         """Takes the new state to the materialisation of the new facts and rules."""
-        from deltalog.engine.dred import maintain
-
         started = time.perf_counter()
         derived = {pred for tasks in self._strata for pred in tasks.stratum.preds}
         self._settle_without_rules(update, derived)
@@ -156,8 +158,27 @@ class Maintenance(Generic[T]):
                 update.report.skipped += 1
                 continue
             update.report.visited += 1
-            maintain(self.program, tasks, update)
+            self._maintain(tasks, update)
         update.report.seconds = time.perf_counter() - started
+
+    def _maintain(self, tasks: StratumTasks, update: Update[T]) -> None:
+        """One stratum, by the strategy that was chosen; computed anew if that gives up."""
+        from deltalog.engine.backward_forward import BackwardForward
+        from deltalog.engine.dred import DRed
+
+        names = ", ".join(sorted(pred.name for pred in tasks.stratum.preds))
+        recursive = bool(tasks.stratum.recursive)
+        if recursive and update.strategy in ("bf", "auto"):
+            if BackwardForward(self.program, tasks, update, bounded=update.strategy == "auto").maintain():
+                update.report.notes.append(f"{names}: backward/forward")
+                return
+            update.report.notes.append(f"{names}: backward/forward would search too much")
+        if DRed(self.program, tasks, update).maintain():
+            if recursive:
+                update.report.notes.append(f"{names}: delete and rederive")
+            return
+        recompute(self.program, tasks, update)
+        update.report.notes.append(f"{names}: most facts would go, computed anew")
 
     def _settle_without_rules(self, update: Update[T], derived: set[Pred]) -> None:
         """Predicates that no rule derives (any more): what is explicit is all there is."""

@@ -31,7 +31,7 @@ class Evaluator(Generic[T]):
 
     backend: Backend[T]
     naive: bool = False
-    max_facts: int | None = None
+    maintenance: str = "auto"
     observe: Observer = field(default=lambda _: None)
     check: Callable[[int], None] = field(default=lambda _: None)
 
@@ -49,7 +49,7 @@ class Evaluator(Generic[T]):
         from deltalog.facts import rows
 
         explicit = {pred: rows(table, pred.arity, self.backend) for (pred, _), table in relations.parts.items()}
-        for pred, found in materialise(program, explicit, self.max_facts).items():
+        for pred, found in materialise(program, explicit, self.check).items():
             values = [tuple(constant.value for constant in row) for row in found]
             relations.set(pred, self.backend.encode(values, pred.name)[1])
 
@@ -94,6 +94,7 @@ def updated(
         facts.explicit,
         facts.added,
         facts.removed,
+        strategy=evaluator.maintenance,
     )
     if evaluator.naive or facts.share > MOST_CHANGED:
         return _anew(program, facts, evaluator, update), update

@@ -11,9 +11,8 @@ Rows are tuples of `Constant`, whose equality keeps 1, 1.0, True, "1" and <1> ap
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from deltalog.errors import LimitReached
 from deltalog.expressions import ExpressionFails, aggregate, evaluate
 from deltalog.program import Program
 from deltalog.syntax.ast import (
@@ -79,9 +78,11 @@ def unify(terms: Sequence[Term], row: Row, binding: Binding) -> Binding | None:
 
 
 def materialise(
-    program: Program, facts: Mapping[Pred, Iterable[Sequence[Value]]], max_facts: int | None = None
+    program: Program,
+    facts: Mapping[Pred, Iterable[Sequence[Value]]],
+    check: Callable[[int], None] = lambda facts: None,
 ) -> dict[Pred, set[Row]]:
-    """Everything that follows from the facts and the program, the facts included."""
+    """Everything that follows from the facts and the program, the facts included; `check` may end it by raising."""
     known = Facts()
     apply([Rule((fact,)) for fact in program.facts], known)
     for pred, rows in facts.items():
@@ -89,8 +90,7 @@ def materialise(
             known.add(pred, tuple(map(Constant, row)))
     for hyper_node in program.hyper_nodes:
         while apply(hyper_node.rules, known):
-            if max_facts is not None and sum(map(len, known.rows.values())) > max_facts:
-                raise LimitReached(f"more than {max_facts:,} facts; the answer is incomplete")
+            check(sum(map(len, known.rows.values())))
     return {pred: rows for pred, rows in known.rows.items() if rows}
 
 

@@ -24,7 +24,7 @@ from deltalog.plan.body import Body
 from deltalog.plan.ir import Part, Plan
 from deltalog.plan.rules import Variant, new_facts, plan_variant, project, shared_body, variants
 from deltalog.program import HyperNode, Program
-from deltalog.syntax.ast import Pred, Rule, variables
+from deltalog.syntax.ast import Atom, Pred, Rule, variables
 
 T = TypeVar("T")
 GROWTH = 8  # a plan is made anew when what it reads has grown this much
@@ -179,7 +179,7 @@ class SemiNaive(Generic[T]):
         return all(
             self.relations.size(literal.pred, chosen.get(i, Part.ALL)) > 0
             for i, literal in enumerate(variant.rule.body)
-            if isinstance(literal, ir.Atom)
+            if isinstance(literal, Atom)
         )
 
     def _share(self, rule: Rule, body: Plan, number: int) -> ir.Scan:
@@ -205,7 +205,7 @@ class SemiNaive(Generic[T]):
     def _plan(self, task: Task) -> Body:
         """The variant's plan, made anew when what it reads has grown much since it was made."""
         body = task.variant.rule.body
-        reads = sum(self.relations.size(literal.pred) for literal in body if isinstance(literal, ir.Atom))
+        reads = sum(self.relations.size(literal.pred) for literal in body if isinstance(literal, Atom))
         if task.body is None or reads > GROWTH * task.made_for:
             started = time.perf_counter()
             task.body, task.made_for = plan_variant(task.variant, self.relations), reads

@@ -1,7 +1,7 @@
 """Sets of ids as bits, and joins of dense relations by whole words.
 
-`compose_dense` is `kernels.join.compose` for a right side whose rows are long: the row of every y is made a bitmap once,
-and the row of x is the union of bitmaps, 64 candidates at a time.
+`compose_dense` is `kernels.join.compose` for a right side whose rows are long: the row of every y is made a bitmap
+once, and the row of x is the union of bitmaps, 64 candidates at a time.
 """
 
 from __future__ import annotations

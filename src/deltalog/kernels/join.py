@@ -109,8 +109,8 @@ def row_size(offsets, x):
 def compose(left, right, right_offsets, known, known_offsets, stamp, generation, bits):
     """The new pairs (x, z): (x, y) in left, (y, z) in right, (x, z) not in known; and the next free generation.
 
-    left is sorted. right and known are tuples of RUNS runs with their offsets. Pairs come sorted, each once. stamp has a
-    place for every id, and no entry of it is as high as generation; bits has a bit for every id, all zero.
+    left is sorted. right and known are tuples of RUNS runs with their offsets. Pairs come sorted, each once. stamp has
+    a place for every id, and no entry of it is as high as generation; bits has a bit for every id, all zero.
     """
     out = np.empty(max(1024, len(left)), np.uint64)
     n = 0

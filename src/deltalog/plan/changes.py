@@ -4,6 +4,8 @@
                  else the state; for a negated atom, the change is joined to the body, and the negation stays
     checked      the rule with one more atom in its body that holds facts in question: it derives those of them that
                  it can (the backward evaluation of DRed, a set at a time)
+    supports     the rule with such an atom, and with a body atom for a head: what instances that derive facts in
+                 question stand on
     grouped      for a rule that is one aggregate: the rules that find the groups a change touches, and the rule
                  restricted to some groups
 
@@ -12,7 +14,7 @@ An aggregate is checked, too, only in the groups of the facts in question.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
 from deltalog.plan.ir import Part
@@ -65,6 +67,15 @@ def checked(rule: Rule) -> Variant:
     name = candidates(head.pred).name
     body = tuple(_within(literal, head, name) for literal in rule.body)
     return Variant(replace(rule, body=(*body, Atom(name, head.terms))), ((len(body), Part.DELTA),))
+
+
+def supports(rule: Rule, preds: Collection[Pred]) -> Iterator[Variant]:
+    """For each body atom of these predicates: the rule that finds the facts it stands for in instances that derive the
+    facts in question."""
+    question = checked(rule)
+    for literal in rule.body:
+        if isinstance(literal, Atom) and literal.pred in preds:
+            yield replace(question, rule=replace(question.rule, heads=(literal,)))
 
 
 def _within(literal: Literal, head: Atom, name: str) -> Literal:

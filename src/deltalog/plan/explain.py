@@ -1,11 +1,16 @@
-"""Plans for people: hyper-nodes, the join order of each rule, and the indexes that the look-ups use."""
+"""Plans for people: hyper-nodes, the join order of each rule, and the indexes that the look-ups use.
+
+Bridges, the rules that keep triples and predicates the same, are as many as there are classes and properties, and all
+alike; they are only counted.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from deltalog.plan.body import Body, StepNote
 from deltalog.plan.ir import Part
+from deltalog.plan.names import shortened
 from deltalog.plan.rules import Variant, plan_variant, variants
 from deltalog.plan.statistics import Statistics
 from deltalog.program import HyperNode, Program
@@ -13,28 +18,36 @@ from deltalog.syntax.ast import Atom, Negation
 from deltalog.syntax.printer import print_literal
 
 
-def explain(program: Program, statistics: Statistics) -> str:
+def explain(program: Program, statistics: Statistics, prefixes: Mapping[str, str] | None = None) -> str:
     """The plan of a whole program."""
     count = len(program.hyper_nodes)
     lines = [f"{len(program.rules)} rules in {count} hyper-nodes"]
     for number, hyper_node in enumerate(program.hyper_nodes, 1):
-        lines += ["", *_hyper_node(number, count, hyper_node, statistics)]
-    return "\n".join(lines)
+        kind = "recursive, semi-naive to the fixpoint" if hyper_node.recursive else "applied once"
+        lines += ["", f"hyper-node {number} of {count}, depth {hyper_node.depth}: {kind}"]
+        lines += _hyper_node(program, hyper_node, statistics)
+    return shortened("\n".join(lines), prefixes or {})
 
 
-def _hyper_node(number: int, count: int, node: HyperNode, statistics: Statistics) -> Iterator[str]:
-    kind = "recursive, semi-naive to the fixpoint" if node.recursive else "applied once"
-    yield f"hyper-node {number} of {count}, depth {node.depth}: {kind}"
-    for rule in node.rules:
+def _hyper_node(program: Program, node: HyperNode, statistics: Statistics) -> Iterator[str]:
+    rules = [rule for rule in node.rules if not program.is_bridge(rule)]
+    for rule in rules:
         yield f"  {rule}"
         chosen = list(variants(rule, node.heads)) if node.recursive else []
         for variant in chosen or [Variant(rule)]:
             yield from _variant(variant, plan_variant(variant, statistics))
+    if len(rules) < len(node.rules):
+        yield f"  {bridges_noted(len(node.rules) - len(rules))}"
+
+
+def bridges_noted(count: int) -> str:
+    return f"+ {count} rule{'' if count == 1 else 's'} between triples and predicates"
 
 
 def _variant(variant: Variant, body: Body) -> Iterator[str]:
     if variant.parts:
-        yield f"    when {variant.delta.name} is new:"
+        name = variant.delta.name
+        yield f"    when {f'<{name}>' if ':' in name else name} is new:"
     yield from _steps(body.notes, "    ")
 
 

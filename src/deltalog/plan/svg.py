@@ -3,20 +3,22 @@ reads it; through negation or aggregation they are red and dashed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from html import escape
 
+from deltalog.plan.explain import bridges_noted
+from deltalog.plan.names import shortened
 from deltalog.program import HyperNode, Program
 
-LINE, CHARACTER, MARGIN, GAP = 16, 6.6, 10, 40
+LINE, CHARACTER, MARGIN, GAP, WIDEST = 16, 6.7, 10, 40, 1800
 LONGEST, MOST = 88, 12  # characters of a rule, and rules of a hyper-node, that are shown
 
 Box = tuple[float, float, float, float]  # x, y, width, height
 
 
-def draw(program: Program) -> str:
+def draw(program: Program, prefixes: Mapping[str, str] | None = None) -> str:
     """The SVG text."""
-    texts = [_text(node) for node in program.hyper_nodes]
+    texts = [_text(program, node, prefixes or {}) for node in program.hyper_nodes]
     boxes = _layout(program.hyper_nodes, texts)
     width = max((x + w for x, _, w, _ in boxes), default=0) + MARGIN
     height = max((y + h for _, y, _, h in boxes), default=0) + MARGIN
@@ -36,14 +38,17 @@ def _edges(nodes: tuple[HyperNode, ...]) -> Iterator[tuple[int, int, bool]]:
                 yield a, b, bool(source.heads & reader.negated)
 
 
-def _text(node: HyperNode) -> list[str]:
-    shown = [str(rule).replace("\n", " ") for rule in node.rules[:MOST]]
-    more = [f"... and {len(node.rules) - MOST} more"] if len(node.rules) > MOST else []
-    return [line if len(line) <= LONGEST else line[: LONGEST - 1] + "…" for line in shown] + more
+def _text(program: Program, node: HyperNode, prefixes: Mapping[str, str]) -> list[str]:
+    rules = [rule for rule in node.rules if not program.is_bridge(rule)]
+    shown = [shortened(str(rule).replace("\n", " "), prefixes) for rule in rules[:MOST]]
+    lines = [line if len(line) <= LONGEST else line[: LONGEST - 1] + "…" for line in shown]
+    more = [f"... and {len(rules) - MOST} more"] if len(rules) > MOST else []
+    bridges = len(node.rules) - len(rules)
+    return lines + more + ([bridges_noted(bridges)] if bridges else [])
 
 
 def _layout(nodes: tuple[HyperNode, ...], texts: list[list[str]]) -> list[Box]:
-    """Rows by depth, boxes beside each other."""
+    """Rows by depth, boxes beside each other; a depth that is too wide goes over several lines."""
     boxes: list[Box] = [(0, 0, 0, 0)] * len(nodes)
     y = float(MARGIN)
     for depth in range(max((node.depth for node in nodes), default=-1) + 1):
@@ -51,6 +56,8 @@ def _layout(nodes: tuple[HyperNode, ...], texts: list[list[str]]) -> list[Box]:
         for i in (i for i, node in enumerate(nodes) if node.depth == depth):
             width = max(map(len, texts[i])) * CHARACTER + 2 * MARGIN
             height = len(texts[i]) * LINE + MARGIN
+            if x > MARGIN and x + width > WIDEST:
+                x, y, tallest = float(MARGIN), y + tallest + MARGIN, 0.0
             boxes[i] = (x, y, width, height)
             x, tallest = x + width + GAP, max(tallest, height)
         y += tallest + GAP
@@ -76,7 +83,7 @@ def _arrow(source: Box, target: Box, negative: bool) -> str:
     style = (
         'stroke="#c22" stroke-dasharray="5 3" marker-end="url(#negative)"'
         if negative
-        else ('stroke="#889" marker-end="url(#positive)"')
+        else 'stroke="#889" marker-end="url(#positive)"'
     )
     path = f"M{x1:.1f} {y1:.1f} C{x1:.1f} {bend:.1f} {x2:.1f} {bend:.1f} {x2:.1f} {y2:.1f}"
     return f'<path d="{path}" fill="none" {style}/>'

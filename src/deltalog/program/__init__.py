@@ -2,6 +2,6 @@
 
 from deltalog.program.dependency import HyperNode
 from deltalog.program.program import Program, analyse
-from deltalog.program.sources import read_rules
+from deltalog.program.sources import read_documents, read_rules
 
-__all__ = ["HyperNode", "Program", "analyse", "read_rules"]
+__all__ = ["HyperNode", "Program", "analyse", "read_documents", "read_rules"]

@@ -11,32 +11,42 @@ from pathlib import Path
 from deltalog.errors import Diagnostic, ProgramError, SyntaxProblem, UsageError
 from deltalog.program.program import analyse
 from deltalog.syntax.ast import Rule
+from deltalog.syntax.parser import Document, parse_document
 
 
 def read_rules(sources: Iterable[str | Path]) -> list[Rule]:
     """The rules of texts and files, one after the other; SyntaxProblem has what is wrong in all of them."""
+    return list(read_documents(sources).rules)
+
+
+def read_documents(sources: Iterable[str | Path]) -> Document:
+    """The rules, and all prefixes that are declared; each is known only in its own text or file."""
     rules: list[Rule] = []
+    prefixes: dict[str, str] = {}
     wrong: list[Diagnostic] = []
     names: dict[str, int] = {}
-    for source in sources:
-        names.setdefault(str(source), len(names))
+    sources = list(sources)
+    for number, source in enumerate(sources, 1):
+        name = str(source) if isinstance(source, Path) else "<text>" if len(sources) == 1 else f"<text {number}>"
+        names.setdefault(name, number)
         try:
-            rules += _parsed(source)
+            document = _parsed(source, name)
         except SyntaxProblem as problem:
             wrong += problem.diagnostics
             rules += problem.rules
+        else:
+            rules += document.rules
+            prefixes.update(document.prefixes)
     if wrong:
         raise SyntaxProblem(sorted([*wrong, *_also_wrong(rules)], key=lambda d: _place(d, names)))
-    return rules
+    return Document(tuple(rules), prefixes)
 
 
-def _parsed(source: str | Path) -> list[Rule]:
-    from deltalog.syntax.parser import parse
-
+def _parsed(source: str | Path, name: str) -> Document:
     if isinstance(source, str):
-        return parse(source)
+        return parse_document(source, name)
     try:
-        return parse(source.read_text("utf-8-sig"), str(source))
+        return parse_document(source.read_text("utf-8-sig"), name)
     except OSError as error:
         raise UsageError(f"cannot read the program {source}: {error.strerror}") from None
     except UnicodeDecodeError as error:
@@ -56,4 +66,4 @@ def _also_wrong(rules: list[Rule]) -> tuple[Diagnostic, ...]:
 
 def _place(diagnostic: Diagnostic, names: dict[str, int]) -> tuple[int, int]:
     span = diagnostic.span
-    return (names.get(span.source.name, -1), span.start) if span else (len(names), 0)
+    return (names[span.source.name], span.start) if span else (len(names) + 1, 0)

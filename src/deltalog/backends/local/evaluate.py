@@ -35,6 +35,7 @@ from deltalog.backends.local.table import (
     no_keys,
     pack,
     sort_distinct,
+    union,
     unpack,
 )
 from deltalog.backends.local.vector import Vectors
@@ -43,7 +44,7 @@ from deltalog.kernels import rows as kernel
 from deltalog.kernels.join import RUNS, compose
 from deltalog.plan import ir
 from deltalog.plan.ir import Plan, columns
-from deltalog.syntax.ast import Pred, Term, Variable, variables
+from deltalog.syntax.ast import Expression, Pred, Term, Variable, variables
 
 MORSEL = 1 << 21  # rows in flight per thread
 PARALLEL = 1 << 15  # fewer rows are not worth a second thread
@@ -90,8 +91,8 @@ class Evaluation:
                 table = self.table(atom.pred, part)
                 return table.without(self.keys(input, table))
             case ir.Union(inputs):
-                parts = [part for input in inputs if len(part := self.keys(input, known))]
-                return _sorted_union(parts, len(columns(plan)))
+                found = [self.keys(input, known) for input in inputs]
+                return _sorted_union([keys for keys in found if len(keys)], len(columns(plan)))
             case ir.Project(input, new):
                 return self._projected(input, tuple(term for _, term in new), known)
             case _:
@@ -174,9 +175,10 @@ class Evaluation:
                 keys = product(left[bounds[0] : bounds[1]], stamps)
             return keys if head == (0, 1) else np.sort(kernel.swap(keys))
 
-        parts = self._each(part, _group_bounds(left, self.threads * 4 if len(left) > PARALLEL else self.threads))
+        work = self._candidates(len(left), right, order[0])
+        parts = self._each(part, _group_bounds(left, self.threads * 4 if work > 2 * PARALLEL else 1))
         if head == (0, 1):
-            return np.concatenate(parts)  # the parts have ascending x
+            return np.concatenate(parts) if len(parts) > 1 else parts[0]  # the parts have ascending x
         return _sorted_union(parts, 2)
 
     def _product(self, right: Table, order: Order, known: Runs) -> Callable[[Keys, Stamps], Keys]:
@@ -187,6 +189,7 @@ class Evaluation:
         runs = self._runs(right.runs, order)
 
         def sparse(left: Keys, stamps: Stamps) -> Keys:
+            keys: Keys
             keys, stamps.generation = compose(left, *runs, *known, stamps.array, stamps.generation, stamps.bits)
             return keys
 
@@ -263,14 +266,14 @@ class Evaluation:
                 case _:
                     return Pipeline(self._leaf(plan, needed), steps[::-1])
 
-    def _where(self, condition: ir.Expression, needed: frozenset[Variable]) -> Step:
+    def _where(self, condition: Expression, needed: frozenset[Variable]) -> Step:
         def step(rows: Rows) -> Rows:
             truth = self.vectors.holds(condition, rows)
             return rows.keep(needed).take(truth)
 
         return step
 
-    def _extend(self, variable: Variable, expression: ir.Expression, needed: frozenset[Variable]) -> Step:
+    def _extend(self, variable: Variable, expression: Expression, needed: frozenset[Variable]) -> Step:
         def step(rows: Rows) -> Rows:
             values, ok = self.vectors.values(expression, rows)
             extended = Rows({**rows.keep(needed).columns, variable: values}, rows.size)
@@ -360,18 +363,22 @@ def _sorted_union(parts: Sequence[Keys], arity: int) -> Keys:
         return no_keys(arity)
     if len(parts) == 1:
         return parts[0]
-    if len(parts) == 2 and arity <= 2:
-        return kernel.union(parts[0], parts[1])
+    if len(parts) == 2:
+        return union(parts[0], parts[1])
     return sort_distinct(np.concatenate(parts))
 
 
 def _even_bounds(size: int, pieces: int) -> list[tuple[int, int]]:
+    if pieces == 1:
+        return [(0, size)]
     cuts = np.linspace(0, size, pieces + 1).astype(int).tolist()
     return [(a, b) for a, b in pairwise(cuts) if a < b]
 
 
 def _group_bounds(left: Keys, pieces: int) -> list[tuple[int, int]]:
     """Pieces of sorted keys that do not cut a group of equal high halves."""
+    if pieces == 1:
+        return [(0, len(left))]
     cuts = {0, len(left)}
     for cut, _ in _even_bounds(len(left), pieces)[1:]:
         lead = left[cut] >> kernel.HALF << kernel.HALF

@@ -37,7 +37,8 @@ def pack(columns: Sequence[Ids], rows: int) -> Keys:
     if len(columns) == 1:
         return columns[0].astype(np.uint64) << kernel.HALF
     if len(columns) == 2:
-        return kernel.pack(columns[0], columns[1])
+        packed: Keys = kernel.pack(columns[0], columns[1])
+        return packed
     words = np.zeros((rows, (len(columns) + 1) // 2), np.uint64)
     for i, column in enumerate(columns):
         half = column.astype(np.uint64)
@@ -78,7 +79,8 @@ def union(a: Keys, b: Keys) -> Keys:
     """The union of two sorted sets."""
     if len(a) == 0 or len(b) == 0:
         return a if len(b) == 0 else b
-    return kernel.union(a, b) if a.ndim == 1 else kernel.union_words(a, b)
+    merged: Keys = kernel.union(a, b) if a.ndim == 1 else kernel.union_words(a, b)
+    return merged
 
 
 def members(probe: Keys, run: Keys, found: NDArray[np.bool_]) -> None:
@@ -163,8 +165,8 @@ class Run:
 
     @property
     def nbytes(self) -> int:
-        arrays = [self.keys, *self._orders.values(), *self._offsets.values()]
-        return sum(array.nbytes for array in arrays)
+        other = sum(keys.nbytes for keys in self._orders.values())
+        return self.keys.nbytes + other + sum(offsets.nbytes for offsets in self._offsets.values())
 
 
 class Table:

@@ -1,0 +1,36 @@
+"""IRIs for people: `prefix:name` where the program has a prefix for it.
+
+The relation of an aggregate, which has no name that anyone has given it, is `{AGGREGATE(...)}`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+_QUOTED_OR_IRI = re.compile(r'"(?:[^"\\]|\\.)*"|<([^<>"\s]+)>')
+_ESCAPE = re.compile(r"\\u([0-9A-Fa-f]{4})|\\U([0-9A-Fa-f]{8})")
+_LOCAL = re.compile(r"[A-Za-z_][\w-]*")
+
+
+def shortened(text: str, prefixes: Mapping[str, str]) -> str:
+    """A printed rule or literal with every `<iri>` as short as the prefixes make it; texts in quotes stay."""
+
+    def short(match: re.Match[str]) -> str:
+        iri = match[1]
+        if iri is None:
+            return match[0]
+        if iri.startswith("#"):
+            return f"{{{shortened(_spelled(iri).removeprefix('#aggregate '), prefixes)}}}"
+        names = [
+            f"{prefix}:{iri[len(start) :]}"
+            for prefix, start in prefixes.items()
+            if iri.startswith(start) and _LOCAL.fullmatch(iri, len(start))
+        ]
+        return min(names, key=len, default=match[0])
+
+    return _QUOTED_OR_IRI.sub(short, text)
+
+
+def _spelled(iri: str) -> str:
+    return _ESCAPE.sub(lambda match: chr(int(match[1] or match[2], 16)), iri)

@@ -1,0 +1,399 @@
+"""The command line: exit codes, what goes to standard output and what to standard error, and what is written.
+
+Most tests call `main` in this process; those about the process itself (start-up, signals, pipes) start one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from deltalog import __version__
+from deltalog.cli import COMMANDS, main
+
+PATHS = "path(X, Y) :- edge(X, Y).  path(X, Z) :- path(X, Y), edge(Y, Z).\n"
+NUMBERS = "n(0).  n(Y) :- n(X), BIND(X + 1 AS Y).\n"
+RDF = """PREFIX : <http://example.org/>
+:knows[?y, ?x] :- :knows[?x, ?y] .   :Person[?x] :- :knows[?x, ?y] .   :knows[:a, :b] .
+"""
+
+Outcome = tuple[int, str, str]
+Run = Callable[..., Outcome]
+
+
+@pytest.fixture
+def deltalog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Runs a command in an empty folder: exit code, standard output, standard error."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: str) -> Outcome:
+        capsys.readouterr()
+        try:
+            code = main(arguments)
+        except SystemExit as exit:  # argparse
+            code = int(exit.code or 0)
+        out, err = capsys.readouterr()
+        assert "Traceback" not in err
+        return code, out, err
+
+    return run
+
+
+@pytest.fixture
+def paths(tmp_path: Path) -> None:
+    (tmp_path / "paths.dl").write_text(PATHS)
+    (tmp_path / "edge.csv").write_text("a,b\nb,c\nc,d\n")
+
+
+def process(*arguments: str, **options: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "deltalog", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, **options)  # type: ignore[call-overload,no-any-return]
+
+
+def lines(path: Path) -> list[str]:
+    return sorted(path.read_text(encoding="utf-8").splitlines())
+
+
+# The process itself.
+
+
+def test_version_is_instant_and_loads_nothing() -> None:
+    code = (
+        "import sys; sys.argv = ['deltalog', '--version']; from deltalog.cli import main; assert main() == 0; "
+        "print(sorted(sys.modules.keys() & {'numpy', 'numba', 'lark', 'pyarrow', 'pyspark', 'deltalog.kb'}))"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.splitlines() == [f"deltalog {__version__}", "[]"]
+
+
+def test_a_wrong_program_is_told_before_numba_is_loaded(tmp_path: Path) -> None:
+    (tmp_path / "wrong.dl").write_text("p(X) :- q(Y).")
+    code = (
+        "import sys; from deltalog.cli import main; assert main(['run', 'wrong.dl']) == 1; "
+        "print(sorted(sys.modules.keys() & {'numpy', 'numba', 'pyarrow'}))"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert run.stdout.strip() == "[]"
+    assert "wrong.dl:1:3: error" in run.stderr
+
+
+@pytest.mark.usefixtures("paths")
+def test_run_as_a_process(tmp_path: Path) -> None:
+    run = process("run", "paths.dl", "--data", "edge.csv", "--json", "--out", "out", cwd=tmp_path)
+    assert run.returncode == 0, run.stderr
+    assert json.loads(run.stdout)["facts_total"] == 9
+    assert lines(tmp_path / "out" / "path.csv") == ["a,b", "a,c", "a,d", "b,c", "b,d", "c,d"]
+
+
+def test_interrupt_leaves_nothing(tmp_path: Path) -> None:
+    (tmp_path / "numbers.dl").write_text(NUMBERS)
+    command = [sys.executable, "-m", "deltalog", "run", "numbers.dl", "--out", "out"]
+    running = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    assert running.stderr is not None
+    for line in running.stderr:  # until it reasons
+        if "round" in line:
+            break
+    running.send_signal(signal.SIGINT)
+    _, err = running.communicate(timeout=60)
+    assert running.returncode == 130
+    assert "interrupted; nothing was written" in err
+    assert "Traceback" not in err
+    assert [path.name for path in tmp_path.iterdir()] == ["numbers.dl"]
+
+
+@pytest.mark.usefixtures("paths")
+def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
+    rules = "".join(f"p{i}(X) :- q{i}(X).\n" for i in range(3000))
+    (tmp_path / "long.dl").write_text(rules)
+    command = f"{sys.executable} -m deltalog plan long.dl | head -n 1"
+    run = subprocess.run(command, shell=True, capture_output=True, text=True, cwd=tmp_path, timeout=120)
+    assert run.stdout == "3000 rules in 3000 hyper-nodes\n"
+    assert run.stderr == ""
+
+
+def test_the_first_compilation_is_announced_once(tmp_path: Path) -> None:
+    (tmp_path / "fact.dl").write_text("p(a).  q(X) :- p(X).")
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    runs = [process("run", "fact.dl", cwd=tmp_path, env=environment) for _ in range(2)]
+    assert [run.stderr.count("compiling kernels") for run in runs] == [1, 0]
+
+
+# Usage.
+
+
+def test_help(deltalog: Run) -> None:
+    code, out, _ = deltalog("--help")
+    assert code == 0
+    for command in COMMANDS:
+        assert f"deltalog {command}" in out
+        code, own, _ = deltalog(command, "--help")
+        assert code == 0
+        assert own.startswith(f"usage: deltalog {command}")
+        assert "Exit codes" in own
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ([], "usage: deltalog COMMAND"),
+        (["rnu"], "did you mean `deltalog run`?"),
+        (["run"], "the following arguments are required: PROGRAM"),
+        (["run", "p.dl", "--format", "xml"], "invalid choice: 'xml'"),
+        (["run", "p.dl", "--engine", "quantum"], "invalid choice: 'quantum'"),
+        (["run", "p.dl", "--memory", "lots"], "'lots' is not an amount of memory"),
+        (["run", "p.dl", "--timeout", "-1"], "'-1' is not a number of seconds"),
+        (["run", "p.dl", "--timeout", "nan"], "'nan' is not a number of seconds"),
+        (["run", "p.dl", "--max-facts", "few"], "'few' is not a number of facts"),
+        (["run", "p.dl", "--store", "s"], "--store is not part of this version yet"),
+        (["run", "p.dl", "--no-such-option"], "unrecognized arguments: --no-such-option"),
+    ],
+)
+def test_wrong_usage(deltalog: Run, arguments: list[str], says: str) -> None:
+    code, out, err = deltalog(*arguments)
+    assert (code, out) == (2, "")
+    assert says in err
+
+
+@pytest.mark.usefixtures("paths")
+def test_options_and_programs_in_any_order(deltalog: Run, tmp_path: Path) -> None:
+    (tmp_path / "more.dl").write_text("end(X) :- path(_, X), not edge(X, _).")
+    code, out, _ = deltalog("run", "--json", "paths.dl", "--data", "edge.csv", "more.dl", "-q")
+    assert code == 0
+    assert json.loads(out)["per_predicate"] == {"edge": 3, "end": 1, "path": 6}
+
+
+# What is wrong with the input.
+
+
+@pytest.mark.parametrize("command", ["run", "check", "plan"])
+def test_wrong_programs(deltalog: Run, tmp_path: Path, command: str) -> None:
+    (tmp_path / "syntax.dl").write_text("p(X) :- q(X) r(X).\ns(X) :- t(Y).\n")
+    (tmp_path / "cycle.dl").write_text("a(X) :- b(X), not a(X).")
+    (tmp_path / "latin.dl").write_bytes("p(\u00e9).".encode("latin-1"))
+    (tmp_path / "folder.dl").mkdir()
+    code, out, err = deltalog(command, "syntax.dl", "cycle.dl")
+    assert (code, out) == (1, "")
+    places = ["syntax.dl:1:14: error", "syntax.dl:2:3: error", "cycle.dl:1:"]
+    assert [err.index(place) for place in places] == sorted(err.index(place) for place in places)
+    for name, says in [
+        ("missing.dl", "cannot read the program missing.dl: No such file"),
+        ("folder.dl", "cannot read the program folder.dl: Is a directory"),
+        ("latin.dl", "the program latin.dl is not UTF-8 text"),
+    ]:
+        code, out, err = deltalog(command, name)
+        assert (code, out) == (1, "")
+        assert err.startswith(f"error: {says}")
+        assert len(err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("command", ["run", "plan"])
+@pytest.mark.usefixtures("paths")
+def test_wrong_data(deltalog: Run, tmp_path: Path, command: str) -> None:
+    (tmp_path / "ragged.csv").write_text("a,b\nc\n")
+    (tmp_path / "broken.nt").write_text("<http://a> <http://b> .\n")
+    (tmp_path / "notes.md").write_text("hello")
+    for name, says in [
+        ("ragged.csv", "ragged.csv:2"),
+        ("broken.nt", "broken.nt:1"),
+        ("no.csv", "no.csv"),
+        ("notes.md", ".md"),
+    ]:
+        code, out, err = deltalog(command, "paths.dl", "--data", "edge.csv", "--data", name)
+        assert (code, out) == (1, "")
+        assert says in err.splitlines()[-1] or says in err
+
+
+def test_empty_program_and_empty_data(deltalog: Run, tmp_path: Path) -> None:
+    (tmp_path / "empty.dl").write_text("")
+    (tmp_path / "edge.csv").write_text("")
+    (tmp_path / "nothing.nt").write_text("")
+    code, out, _ = deltalog("run", "empty.dl", "--data", "edge.csv", "--data", "nothing.nt", "--json", "--out", "out")
+    assert code == 0
+    report = json.loads(out)
+    assert (report["facts_total"], report["complete"]) == (0, True)
+    assert deltalog("check", "empty.dl")[:2] == (0, "0 rules and 0 facts in 0 hyper-nodes: no errors, 0 warnings\n")
+    assert deltalog("plan", "empty.dl", "--svg", "empty.svg")[0] == 0
+
+
+def test_an_unforeseen_error_is_one_line(deltalog: Run, paths: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("deltalog.kb.KnowledgeBase.plan", lambda self: 1 / 0)
+    code, _, err = deltalog("plan", "paths.dl")
+    assert code == 1
+    assert "this should not have happened (ZeroDivisionError: division by zero)" in err
+    monkeypatch.setenv("DELTALOG_DEBUG", "1")
+    with pytest.raises(ZeroDivisionError):
+        main(["plan", "paths.dl"])
+
+
+# What run says and writes.
+
+FIELDS = {
+    "facts_in", "facts_total", "facts_derived", "per_predicate", "rounds", "seconds", "peak_memory_bytes", "engine",
+    "complete", "failed_expressions",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("engine", ["auto", "local", "naive"])
+@pytest.mark.usefixtures("paths")
+def test_json(deltalog: Run, engine: str) -> None:
+    code, out, _ = deltalog("run", "paths.dl", "--data", "edge.csv", "--json", "--engine", engine)
+    report = json.loads(out)
+    assert code == 0
+    assert out.count("\n") == 1
+    assert report.keys() == FIELDS
+    assert report["seconds"].keys() == {"load", "plan", "evaluate", "write"}
+    assert (report["facts_in"], report["facts_total"], report["facts_derived"]) == (3, 9, 6)
+    assert report["per_predicate"] == {"edge": 3, "path": 6}
+    assert report["engine"] == ("naive" if engine == "naive" else "local")
+    assert report["complete"] is True
+    assert report["peak_memory_bytes"] > 10_000_000
+
+
+@pytest.mark.usefixtures("paths")
+def test_progress_and_table_go_to_standard_error(deltalog: Run) -> None:
+    code, out, err = deltalog("run", "paths.dl", "--data", "edge.csv", "--out", "out")
+    assert (code, out) == (0, "")
+    assert re.search(r"hyper-node 1/2, round 1: 3 new facts \([\d,]+/s\), 6 in all", err)
+    assert re.search(r"^path +6\nedge +3\n9 facts, of which 6 derived in \d rounds; load ", err, re.MULTILINE)
+    assert re.search(r"^wrote out in ", err, re.MULTILINE)
+
+
+@pytest.mark.usefixtures("paths")
+def test_quiet_is_silent(deltalog: Run) -> None:
+    assert deltalog("run", "paths.dl", "--data", "edge.csv", "--out", "out", "--quiet") == (0, "", "")
+
+
+@pytest.mark.usefixtures("paths")
+def test_only_and_derived(deltalog: Run, tmp_path: Path) -> None:
+    (tmp_path / "path.csv").write_text("a,b\nx,y\n")
+    data = ("--data", "edge.csv", "--data", "path.csv", "-q")
+    assert deltalog("run", "paths.dl", *data, "--out", "only", "--only", "path")[0] == 0
+    assert [path.name for path in (tmp_path / "only").iterdir()] == ["path.csv"]
+    assert lines(tmp_path / "only" / "path.csv") == ["a,b", "a,c", "a,d", "b,c", "b,d", "c,d", "x,y"]
+    assert deltalog("run", "paths.dl", *data, "--out", "derived", "--derived")[0] == 0
+    assert lines(tmp_path / "derived" / "path.csv") == ["a,c", "a,d", "b,c", "b,d", "c,d"]
+    assert not (tmp_path / "derived" / "edge.csv").exists()
+
+
+@pytest.mark.usefixtures("paths")
+def test_only_an_unknown_predicate(deltalog: Run, tmp_path: Path) -> None:
+    code, _, err = deltalog("run", "paths.dl", "--data", "edge.csv", "--out", "out", "--only", "pahts")
+    assert code == 1
+    assert "there is no predicate 'pahts'; did you mean 'path'?" in err
+    assert "round" not in err  # said before the work
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("format", ["csv", "tsv", "parquet", "nt"])
+def test_what_is_written_can_be_read_back(deltalog: Run, tmp_path: Path, format: str) -> None:
+    (tmp_path / "rdf.dl").write_text(RDF)
+    (tmp_path / "nothing.dl").write_text("")
+    assert deltalog("run", "rdf.dl", "--out", "out", "--format", format, "-q")[0] == 0
+    names = {"predicates.tsv", f"Person.{format}", f"knows.{format}"} if format != "nt" else {"facts.nt"}
+    assert {path.name for path in (tmp_path / "out").iterdir()} == names
+    if format != "nt":
+        mapping = ["Person\thttp://example.org/Person", "knows\thttp://example.org/knows"]
+        assert lines(tmp_path / "out" / "predicates.tsv") == mapping
+    _, out, _ = deltalog("run", "nothing.dl", "--data", "out", "--json", "-q")
+    assert json.loads(out)["per_predicate"] == {"http://example.org/Person": 2, "http://example.org/knows": 2}
+
+
+@pytest.mark.usefixtures("paths")
+def test_an_existing_folder_is_refused_before_the_work(deltalog: Run, tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "mine.txt").write_text("precious")
+    code, _, err = deltalog("run", "paths.dl", "--data", "edge.csv", "--out", "out")
+    assert code == 1
+    assert err.startswith("error: out: exists and is not an empty folder")
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["mine.txt"]
+
+
+def test_triples_of_other_arities_cannot_be_written(deltalog: Run, tmp_path: Path) -> None:
+    (tmp_path / "wide.dl").write_text("p(a, b, c).")
+    code, _, err = deltalog("run", "wide.dl", "--out", "out", "--format", "nt")
+    assert code == 1
+    assert "p/3" in err
+    assert [path.name for path in tmp_path.iterdir()] == ["wide.dl"]
+
+
+def test_failed_expressions_are_counted(deltalog: Run, tmp_path: Path) -> None:
+    (tmp_path / "half.dl").write_text("n(0). n(1). n(word).  half(Y) :- n(X), BIND(1 / X AS Y).")
+    _, out, err = deltalog("run", "half.dl", "--json")
+    assert json.loads(out)["failed_expressions"] == 2
+    _, _, err = deltalog("run", "half.dl")
+    assert "2 rule instances did not apply because an expression failed" in err
+
+
+# Limits.
+
+
+@pytest.mark.parametrize("engine", ["local", "naive"])
+def test_max_facts(deltalog: Run, tmp_path: Path, engine: str) -> None:
+    (tmp_path / "numbers.dl").write_text(NUMBERS)
+    code, out, err = deltalog("run", "numbers.dl", "--max-facts", "100", "--json", "--out", "out", "--engine", engine)
+    assert code == 3
+    assert err.splitlines()[-1].startswith("INCOMPLETE: the limit of 100 facts was reached")
+    report = json.loads(out)
+    assert report["complete"] is False
+    if engine == "local":
+        assert report["facts_total"] >= 100
+        assert len(lines(tmp_path / "out" / "n.csv")) == report["facts_total"]
+
+
+def test_timeout(deltalog: Run, tmp_path: Path) -> None:
+    (tmp_path / "numbers.dl").write_text(NUMBERS)
+    started = time.monotonic()
+    code, _, err = deltalog("run", "numbers.dl", "--timeout", "1", "--out", "out", "--quiet")
+    assert code == 3
+    assert err.startswith("INCOMPLETE: the time limit of 1 s was reached")
+    assert time.monotonic() - started < 30
+    assert "0" in lines(tmp_path / "out" / "n.csv")
+
+
+def test_timeout_inside_of_one_round(deltalog: Run, tmp_path: Path) -> None:
+    facts = "\n".join(f"p({i})." for i in range(400))
+    (tmp_path / "large.dl").write_text(f"{facts}\nq(A, B, C, D) :- p(A), p(B), p(C), p(D), A + B + C + D > 1590.\n")
+    started = time.monotonic()
+    code, _, err = deltalog("run", "large.dl", "--timeout", "2", "--quiet")
+    assert code == 3
+    assert "INCOMPLETE" in err
+    assert time.monotonic() - started < 40
+
+
+def test_memory(deltalog: Run, tmp_path: Path) -> None:
+    (tmp_path / "numbers.dl").write_text(NUMBERS)
+    code, _, err = deltalog("run", "numbers.dl", "--memory", "10MB", "--quiet")
+    assert code == 3
+    assert err.startswith("INCOMPLETE: the memory limit of 0.01 GB was reached")
+
+
+# check and plan.
+
+
+def test_check(deltalog: Run, tmp_path: Path) -> None:
+    (tmp_path / "doubt.dl").write_text("p(X) :- q(X, Why).\np(X) :- q(X, Why).\n")
+    code, out, err = deltalog("check", "doubt.dl")
+    assert (code, out) == (0, "1 rule and 0 facts in 1 hyper-node: no errors, 3 warnings\n")
+    assert err.count("warning: ") == 3
+
+
+@pytest.mark.usefixtures("paths")
+def test_plan(deltalog: Run, tmp_path: Path) -> None:
+    code, out, err = deltalog("plan", "paths.dl", "--data", "edge.csv", "--svg", "graph.svg")
+    assert code == 0
+    assert "2 rules in 2 hyper-nodes" in out
+    assert "edge(?Y, ?Z)  by index (1, 2), 1 bound" in out
+    assert "the dependency graph is in graph.svg" in err
+    assert ElementTree.parse(tmp_path / "graph.svg").getroot().tag == "{http://www.w3.org/2000/svg}svg"
+    code, _, err = deltalog("plan", "paths.dl", "--svg", "no/such/folder.svg")
+    assert (code, err) == (1, "error: cannot write no/such/folder.svg: No such file or directory\n")
