@@ -9,9 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import as_sets, materialise
-from hypothesis import HealthCheck, Phase, given, settings
-from programs import INTEGERS, MIXED, Example, Features, examples
 
 from deltalog import KnowledgeBase
 from deltalog.backends.spark import SparkBackend, ids
@@ -96,19 +93,3 @@ def test_the_local_engine_starts_no_java() -> None:
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "False"
-
-
-def agrees(example: Example) -> None:
-    facts = {pred.name: rows for pred, rows in example.facts.items() if rows}
-    expected = as_sets(materialise("naive", example.program, facts))
-    assert as_sets(materialise("spark", example.program, facts)) == expected
-
-
-@pytest.mark.parametrize("values", [INTEGERS, MIXED], ids=["integers", "mixed"])
-def test_random_programs(values: Any, in_frames: None) -> None:
-    @settings(max_examples=5, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
-    @given(examples(Features(values)))
-    def check(example: Example) -> None:
-        agrees(example)
-
-    check()
