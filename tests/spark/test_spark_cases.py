@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from test_cases import CASES, PROGRAMS, test_case
+import test_cases
 
 pytestmark = pytest.mark.usefixtures("spark")
 
@@ -30,11 +30,11 @@ CHOICE = (
 )
 
 
-@pytest.mark.parametrize("program", PROGRAMS, ids=lambda path: f"{path.parent.name}/{path.stem}")
+@pytest.mark.parametrize("program", test_cases.PROGRAMS, ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_with_the_drivers_help(program: Path) -> None:
-    test_case(program, "spark")
+    test_cases.test_case(program, "spark")
 
 
 @pytest.mark.parametrize("name", CHOICE)
 def test_in_data_frames(name: str, in_frames: None) -> None:
-    test_case(CASES / f"{name}.dl", "spark")
+    test_cases.test_case(test_cases.CASES / f"{name}.dl", "spark")

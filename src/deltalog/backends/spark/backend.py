@@ -129,17 +129,16 @@ class SparkBackend:
         rows = distinct_rows(grid(columns, 0))
         return self.loaded([rows[:, i] for i in range(arity)], arity, len(rows))
 
-    def loaded(self, columns: Sequence[Any], arity: int, size: int) -> SparkTable:
-        """A table of rows that are distinct already."""
+    def loaded(self, columns: Sequence[Any], arity: int, size: int, stay: bool = False) -> SparkTable:
+        """A table of rows that are distinct already; with `stay` they stay in the driver, however many they are."""
         if size == 0:
             return self.empty(arity)
-        if size <= NEAR:
+        if stay or size <= NEAR:
             return near_table(grid(columns, size), arity, self.spark)
         arrays = [pa.array(np.ascontiguousarray(column, np.int64)) for column in columns]
         partitions = self.spark.sparkContext.defaultParallelism
         frame = self.spark.createDataFrame(pa.table(arrays, names=column_names(arity))).repartition(partitions)
-        distinct = [float(len(np.unique(column))) for column in columns]
-        return SparkTable(arity, (self.cut(frame),), size, distinct)
+        return SparkTable(arity, (self.cut(frame),), size)
 
     def empty(self, arity: int) -> SparkTable:
         return SparkTable(arity)

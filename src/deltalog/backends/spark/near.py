@@ -112,7 +112,8 @@ def _opaque(rules: Sequence[Rule], tables: Mapping[Pred, SparkTable], home: Spar
     }
 
     def back(table: Any) -> SparkTable:
-        return home.loaded([dictionary.integers[ids] for ids in local.rows(table)], table.arity, local.size(table))
+        columns = [dictionary.integers[ids] for ids in local.rows(table)]
+        return home.loaded(columns, table.arity, local.size(table), home.driver_budget > 0)
 
     return Twin(local, moved, tuple(_with_ids(rule, home.dictionary.id) for rule in rules), back)
 

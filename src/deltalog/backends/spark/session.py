@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,7 @@ def session(master: str | None = None) -> Any:
 
 def _new(builder: Any, master: str | None) -> Any:
     _need_java()
+    warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
     _same_python()
     for name, value in _settings(master).items():
         builder = builder.config(name, value)

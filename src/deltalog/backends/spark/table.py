@@ -5,7 +5,8 @@ puts DataFrames side by side, and the backend makes one of them again before the
 nobody knows it.
 
 A table of few rows is an array in the driver (`near`): a plan over such tables needs no job at all, and as a DataFrame
-it is a constant of the plan that uses it.
+it is a constant of the plan that uses it. What the driver itself has derived stays there, too, until a plan of
+executors needs it.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from pyspark.sql import functions as F
 
 MOST_PIECES = 8
 NEAR = 20_000  # rows up to which a table is kept in the driver
+LOOKED_AT = 1_000_000  # rows of which the driver counts distinct values
 UNIT = "unit"
 
 Grid = NDArray[np.int64]  # one line for each row
@@ -61,7 +63,7 @@ class SparkTable:
 
 def near_table(rows: Grid, arity: int, spark: Any) -> SparkTable:
     """A table of distinct rows that the driver has."""
-    distinct = [float(len(np.unique(rows[:, i]))) for i in range(arity)]
+    distinct = [float(len(np.unique(rows[:, i]))) for i in range(arity)] if len(rows) <= LOOKED_AT else []
     return SparkTable(arity, (), len(rows), distinct, rows, spark)
 
 
