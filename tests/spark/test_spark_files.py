@@ -98,7 +98,7 @@ def test_the_number_of_files_is_of_no_importance(files: int, tmp_path: Path, in_
     assert found == two
 
 
-def test_large_files_are_cut_at_line_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_files_are_cut_at_line_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_frames: None) -> None:
     from deltalog.backends.spark import read
 
     monkeypatch.setattr(read, "RANGE", 1000)
@@ -115,7 +115,7 @@ def test_large_files_are_cut_at_line_ends(tmp_path: Path, monkeypatch: pytest.Mo
         KnowledgeBase("", engine="spark").load(tmp_path)
 
 
-def test_quoted_line_ends_are_not_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_quoted_line_ends_are_not_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_frames: None) -> None:
     from deltalog.backends.spark import read
 
     monkeypatch.setattr(read, "RANGE", 100)
@@ -125,7 +125,7 @@ def test_quoted_line_ends_are_not_cut(tmp_path: Path, monkeypatch: pytest.Monkey
     assert set(kb.facts("t")) == {(f"a\n{i}", i) for i in range(100)}
 
 
-def test_a_bad_line_in_one_of_many_files(tmp_path: Path) -> None:
+def test_a_bad_line_in_one_of_many_files(tmp_path: Path, in_frames: None) -> None:
     for number in range(20):
         (tmp_path / f"f{number}.nt").write_text("<http://a> <http://b> <http://c> .\n" * 3)
     (tmp_path / "f13.nt").write_text("<http://a> <http://b> <http://c> .\n<http://a> <http://b> .\n")

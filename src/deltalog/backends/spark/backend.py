@@ -73,9 +73,9 @@ class SparkBackend:
     # Facts in and out.
 
     def read(self, paths: Sequence[Path]) -> dict[Pred, SparkTable]:
-        from deltalog.backends.spark.read import read
+        from deltalog.backends.spark.read import is_small, read
 
-        return read(paths, self)
+        return self.near.read(paths) if self.driver_budget and is_small(paths) else read(paths, self)
 
     def encode(self, data: Any, predicate: str) -> tuple[int, SparkTable]:
         from deltalog.backends.spark.read import encode_frame

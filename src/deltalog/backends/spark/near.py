@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -53,6 +54,10 @@ class Near:
         self.local.check = self.home.check
         return {pred: self.back(self.local.run(plan, moved)) for pred, plan in plans.items()}
 
+    def read(self, paths: Sequence[Path]) -> dict[Pred, SparkTable]:
+        """The facts of small files, read in the driver."""
+        return {pred: self.back(table) for pred, table in self.local.read(paths).items()}
+
     def moved(self, table: SparkTable) -> Any:
         """A table of the local engine with the same rows."""
         if table.arity == 0:
@@ -69,7 +74,8 @@ class Near:
     def back(self, table: Any) -> SparkTable:
         """A local table as one of ours."""
         ids = self.home.dictionary.ids()
-        return self.home.loaded([ids[column] for column in self.local.rows(table)], table.arity, self.local.size(table))
+        columns = [ids[column] for column in self.local.rows(table)]
+        return self.home.loaded(columns, table.arity, self.local.size(table), self.home.driver_budget > 0)
 
 
 def scans(plan: Plan) -> Iterable[ir.Scan]:

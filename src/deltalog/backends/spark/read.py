@@ -34,6 +34,7 @@ from deltalog.syntax.ast import Pred
 if TYPE_CHECKING:
     from deltalog.backends.spark.backend import SparkBackend
 
+SMALL = 4 * 2**20
 RANGE = 32 * 2**20  # bytes of a file that one task parses
 BATCH = 1 << 17
 TASKS_PER_CORE = 2
@@ -61,6 +62,13 @@ class Task(NamedTuple):
     start: int
     end: int  # 0: all of it
     size: int
+
+
+def is_small(paths: Sequence[Path]) -> bool:
+    """Whether the files are so small that the driver reads them sooner than executors have started Python."""
+    from deltalog.io.read import files_of
+
+    return sum(file.stat().st_size for path in paths for file in files_of(Path(path))) <= SMALL
 
 
 def read(paths: Sequence[Path], backend: SparkBackend) -> dict[Pred, SparkTable]:
