@@ -1,0 +1,58 @@
+"""Goals: over a materialisation, or by magic sets without one.
+
+A goal is a conjunction; it becomes the rule #goal(variables) <- goal, whose facts are the answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
+
+from deltalog.backends.base import Backend
+from deltalog.engine.materialisation import start
+from deltalog.engine.seminaive import SemiNaive
+from deltalog.facts import Facts
+from deltalog.plan.ir import Part
+from deltalog.plan.statistics import Partial
+from deltalog.program import Program, analyse
+from deltalog.query.magic import Rewriting, magic_sets
+from deltalog.syntax.ast import Atom, Literal, Negation, Pred, Rule, Variable, variables
+
+T = TypeVar("T")
+GOAL = "#goal"
+
+
+def goal_rule(goal: Sequence[Literal]) -> Rule:
+    """#goal(variables in the order in which they occur) <- goal; `_` is not one of them."""
+    names = dict.fromkeys(
+        v for literal in goal if not isinstance(literal, Negation) for v in variables(literal) if not v.anonymous
+    )
+    return Rule((Atom(GOAL, tuple(names)),), tuple(goal))
+
+
+def rewrite(
+    goal: Sequence[Literal], rules: Sequence[Rule], explicit: Mapping[Pred, T], backend: Backend[T]
+) -> tuple[Program, Rewriting]:
+    """The magic program of a goal, checked."""
+    rule = goal_rule(goal)
+    program = analyse([*rules, rule], explicit)  # an unsafe goal is refused like an unsafe rule
+    all_rules = [rule for hyper_node in program.hyper_nodes for rule in hyper_node.rules]
+    statistics = Partial(start(explicit, backend))
+    rewriting = magic_sets(all_rules, rule.heads[0], explicit.keys(), statistics)
+    return analyse(rewriting.rules), rewriting
+
+
+def answer_by_magic(
+    goal: Sequence[Literal],
+    rules: Sequence[Rule],
+    explicit: Mapping[Pred, T],
+    backend: Backend[T],
+    check: Callable[[int], None],
+) -> Facts[T]:
+    """The answers of a goal over rules and facts that are not materialised."""
+    program, rewriting = rewrite(goal, rules, explicit, backend)
+    relations = start(explicit, backend)
+    relations.parts[rewriting.seed.pred, Part.ALL] = backend.load((), 0)  # a goal has no bound arguments of its own
+    SemiNaive(program, relations, check=check).run()
+    names = [v.name for v in goal_rule(goal).heads[0].terms if isinstance(v, Variable)]
+    return Facts(names, relations.get(rewriting.answers), backend)
