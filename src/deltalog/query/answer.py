@@ -15,11 +15,14 @@ from deltalog.facts import Facts
 from deltalog.plan.ir import Part
 from deltalog.plan.statistics import Partial
 from deltalog.program import Program, analyse
+from deltalog.program.dependency import negative, positive
 from deltalog.query.magic import Rewriting, magic_sets
-from deltalog.syntax.ast import Atom, Literal, Negation, Pred, Rule, Variable, variables
+from deltalog.syntax.ast import TRIPLE, Atom, Literal, Negation, Pred, Rule, Variable, variables
+from deltalog.terms import RDF_TYPE
 
 T = TypeVar("T")
 GOAL = "#goal"
+TRIPLES = (Pred(TRIPLE, 3), Pred(RDF_TYPE, 2))
 
 
 def goal_rule(goal: Sequence[Literal]) -> Rule:
@@ -35,11 +38,30 @@ def rewrite(
 ) -> tuple[Program, Rewriting]:
     """The magic program of a goal, checked."""
     rule = goal_rule(goal)
-    program = analyse([*rules, rule], explicit)  # an unsafe goal is refused like an unsafe rule
+    program = analyse(_reachable(rule, rules), explicit)  # an unsafe goal is refused like an unsafe rule
     all_rules = [rule for hyper_node in program.hyper_nodes for rule in hyper_node.rules]
     statistics = Partial(start(explicit, backend))
     rewriting = magic_sets(all_rules, rule.heads[0], explicit.keys(), statistics)
     return analyse(rewriting.rules), rewriting
+
+
+def _reachable(goal: Rule, rules: Sequence[Rule]) -> list[Rule]:
+    """The goal and the rules that it can need; all, where a predicate or a class is a variable."""
+    deriving: dict[Pred, list[Rule]] = {}
+    for rule in rules:
+        for head in rule.heads:
+            deriving.setdefault(head.pred, []).append(rule)
+    found = {id(goal): goal}
+    waiting = [goal]
+    while waiting:
+        body = waiting.pop().body
+        for pred in {atom.pred for atom in (*positive(body), *(atom for atom, _ in negative(body)))}:
+            if pred in TRIPLES:
+                return [*rules, goal]
+            new = [rule for rule in deriving.get(pred, ()) if id(rule) not in found]
+            found.update((id(rule), rule) for rule in new)
+            waiting += new
+    return list(found.values())
 
 
 def answer_by_magic(
