@@ -29,7 +29,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("backends.local", "backends.spark", "engine"),
     ("query", "owl"),
     ("kb",),
-    ("cli_run",),
+    ("cli_run", "bench"),
     ("cli",),
     ("__main__",),
 )
