@@ -1,9 +1,9 @@
 """What got slower, beyond the noise.
 
 Old and new results have several runs each, and runs differ. Something got slower when even its best new run took longer
-than the worst old one, and the best of both differ by more than a tenth and by more than two milliseconds. (A single run
-has no spread, so there the best must differ by more than a quarter.) What was right and is not any more counts, too:
-an answer that does not come is the slowest of all.
+than the worst old one, and the best of both differ by more than a tenth and by more than two milliseconds. (A single
+run has no spread, so there the best must differ by more than a quarter.) What was right and is not any more counts,
+too: an answer that does not come is the slowest of all.
 """
 
 from __future__ import annotations

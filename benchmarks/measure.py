@@ -93,18 +93,17 @@ def _from_scratch(chosen: Peer, folder: Path) -> Measured:
 STEPS = {"prepare": prepare, "run": run}
 
 
-def main(text: str) -> None:
-    job = json.loads(text)
+def answer(job: dict[str, Any]) -> dict[str, Any]:
+    """Do a step."""
     try:
-        answer = {"status": "ok"} | STEPS[job["step"]](job)
+        return {"status": "ok"} | STEPS[job["step"]](job)
     except CannotExpress as reason:
-        answer = {"status": "cannot", "why": str(reason)}
+        return {"status": "cannot", "why": str(reason)}
     except NoData as reason:
-        answer = {"status": "missing", "why": str(reason)}
+        return {"status": "missing", "why": str(reason)}
     except EngineError as reason:
-        answer = {"status": "missing", "why": f"not available: {reason}"}
-    print(json.dumps(answer))
+        return {"status": "missing", "why": f"not available: {reason}"}
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    print(json.dumps(answer(json.loads(sys.argv[1]))))

@@ -120,8 +120,8 @@ def html(report: dict[str, Any], drawn: dict[str, str]) -> str:
         parts.append(f"<li><b>{escape(way)}</b> {escape(version)}: {escape(measures)}</li>")
     body = "\n".join([*parts, "</ul>"])
     head = f'<meta charset="utf-8"/>\n<title>deltalog: benchmarks</title>\n<style>{STYLE}</style>'
-    page = f'<html xmlns="http://www.w3.org/1999/xhtml" lang="en">\n<head>\n{head}\n</head>\n<body>\n{body}\n</body>\n</html>'
-    return f"<!DOCTYPE html>\n{page}\n"
+    root = '<html xmlns="http://www.w3.org/1999/xhtml" lang="en">'
+    return f"<!DOCTYPE html>\n{root}\n<head>\n{head}\n</head>\n<body>\n{body}\n</body>\n</html>\n"
 
 
 def _table(rows: list[list[str]]) -> str:

@@ -44,7 +44,8 @@ def _bar(bar: Bar, y: float, low: int, high: int, order: Sequence[str]) -> Itera
     width = _place(bar.value, low, high) - LEFT if bar.value else 0.0
     hint = f"<title>{escape(bar.series)}: {escape(bar.label)}</title>"
     colour = COLOURS[order.index(bar.series) % len(COLOURS)]
-    yield f'<rect x="{LEFT}" y="{y + 1:.1f}" width="{max(width, 1):.1f}" height="{BAR - 2}" fill="{colour}">{hint}</rect>'
+    size = f'x="{LEFT}" y="{y + 1:.1f}" width="{max(width, 1):.1f}" height="{BAR - 2}"'
+    yield f'<rect {size} fill="{colour}">{hint}</rect>'
     shown = bar.label if bar.value else f"{bar.series}: {bar.label}"
     yield f'<text x="{LEFT + max(width, 1) + 4:.1f}" y="{y + BAR - 3:.1f}" class="small">{escape(shown)}</text>'
 

@@ -3,19 +3,18 @@
 `markdown` is the text alone; `write` makes a folder of `report.md`, `report.html` and the plots.
 
 The figures are the best of the repeated runs, with the spread of the task itself: how much slower the slowest run was
-than the best. `x` is a way's time for the task divided by ours: 8.0 means that we are eight times as fast. For ways that
-do not maintain a materialisation the task itself is the evaluation from scratch over what the task leads to.
+than the best. `x` is a way's time for the task divided by ours: 8.0 means that we are eight times as fast. For ways
+that do not maintain a materialisation the task itself is the evaluation from scratch over what the task leads to.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from benchmarks.compare import seconds
-from benchmarks.papers import figures
+from benchmarks.papers import Figure, figures
 from benchmarks.tasks import TASKS
 
 OURS = "deltalog"
@@ -56,7 +55,10 @@ def where(report: dict[str, Any]) -> str:
 
 def tables(report: dict[str, Any]) -> Iterable[tuple[str, list[list[str]]]]:
     """A title and rows of cells for each benchmark and size; the first row is the header."""
-    for (name, size), group in groupby(report["results"], key=lambda r: (r["benchmark"], r["size"])):
+    groups: dict[tuple[str, str], list[Result]] = {}
+    for result in report["results"]:
+        groups.setdefault((result["benchmark"], result["size"]), []).append(result)
+    for (name, size), group in groups.items():
         results = sorted(group, key=lambda r: list(TASKS).index(r["task"]))
         ours = {r["task"]: r for r in results if r["way"] == OURS and is_ok(r)}
         yield f"{name} ({size})", [list(HEADER), *(_cells(r, ours.get(r["task"])) for r in results)]
@@ -87,12 +89,20 @@ def papers_table(report: dict[str, Any]) -> list[list[str]]:
             key = (result["benchmark"], result["task"])
             ours[key] = max(ours.get(key, result), result, key=facts_of)
     found = [(f, ours[f.benchmark, f.task]) for f in figures() if (f.benchmark, f.task) in ours]
-    rows = [
-        [f.benchmark, TASKS[f.task].title, f"{f.source} ({f.machine})", f.system, f"{f.seconds:g}", f.facts_text]
-        + [f"{best(r):.4f}", f"{facts_of(r):,}", f.remark]
-        for f, r in found
+    return [list(PAPERS_HEADER), *(_papers_row(f, r) for f, r in found)] if found else []
+
+
+def _papers_row(figure: Figure, ours: Result) -> list[str]:
+    source = f"{figure.source} ({figure.machine})"
+    theirs = [source, figure.system, f"{figure.seconds:g}", figure.facts_text]
+    return [
+        figure.benchmark,
+        TASKS[figure.task].title,
+        *theirs,
+        f"{best(ours):.4f}",
+        f"{facts_of(ours):,} ({ours['size']})",
+        figure.remark,
     ]
-    return [list(PAPERS_HEADER), *rows] if rows else []
 
 
 def markdown(report: dict[str, Any], plots: Sequence[str] = ()) -> str:

@@ -1,10 +1,10 @@
 """Run benchmarks: `deltalog bench`, or `python -m benchmarks.run`, which is the same.
 
-Each measurement is a process of its own, ended when its time is up; what takes little time is measured up to three times
-in it. A benchmark's ways take turns (way 1, way 2, ..., way 1, way 2, ...) when there are several processes for each, so
-that a busy minute of the machine does not hit one of them alone. All ways must have the same number of facts for each
-predicate after a task, and the right number where it is known: a wrong answer is a failure, however fast, and makes the
-exit code 1.
+Each measurement is a process of its own, ended when its time is up; what takes little time is measured up to three
+times in it. A benchmark's ways take turns (way 1, way 2, ..., way 1, way 2, ...) when there are several processes for
+each, so that a busy minute of the machine does not hit one of them alone. All ways must have the same number of facts
+for each predicate after a task, and the right number where it is known: a wrong answer is a failure, however fast, and
+makes the exit code 1.
 """
 
 from __future__ import annotations
@@ -183,14 +183,15 @@ def check_all(results: Sequence[Result], facts: int | None, loaded: int | None) 
 
 
 def check(results: Sequence[Result], facts: int | None) -> None:
-    """Mark wrong answers. Where the right number is not known, the majority is right, and in a tie nobody is."""
+    """Mark wrong answers: another number than the right one, where it is known; among the others the majority is right,
+    and in a tie nobody is."""
+    for result in results:
+        if result.status == "ok" and facts is not None and result.facts != facts:
+            result.status, result.why = "wrong", f"{result.facts:,} facts, and {facts:,} are right"
     finished = [result for result in results if result.status == "ok"]
     answers = [result.counts for result in finished]
     for result in finished:
-        alike = answers.count(result.counts)
-        if facts is not None and result.facts != facts:
-            result.status, result.why = "wrong", f"{result.facts:,} facts, and {facts:,} are right"
-        elif alike * 2 <= len(answers):
+        if answers.count(result.counts) * 2 <= len(answers):
             result.status, result.why = "wrong", f"others gave other facts: {_differences(result, finished)}"
 
 
