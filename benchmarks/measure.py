@@ -1,7 +1,8 @@
 """One step of a benchmark, in a process of its own: `python -m benchmarks.measure JOB`, JOB and the answer in JSON.
 
     {"step": "prepare", "benchmark": ..., "size": ..., "folder": ..., "tasks": [...], "units": [[way, what], ...]}
-        the data, its states, and their translations for each unit: a way and a session, or a way and a state
+        the data, its states, and their translations for each unit: a way and a session, or a way and a state;
+        and the sessions over a few rows, so that kernels are compiled before anything is measured
         -> {"facts": ..., "heads": {state: [...]}, "units": [{"status": ..., "why": ...}, ...]}
     {"step": "run", "way": ..., "what": ..., "folder": ...}    -> {"tasks": {task or state: runs and counts}}
 
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -58,10 +60,14 @@ def prepare(job: dict[str, Any]) -> dict[str, Any]:
 
 
 def _prepare_unit(made: states.States, name: str, what: str, folder: Path) -> dict[str, str]:
+    chosen, own = way(name), unit_folder(folder, name, what)
     if what not in STATES:
+        if isinstance(chosen, Deltalog) and chosen.engine == "local":
+            with suppress(Exception):  # the measurement will say what it is
+                chosen.warm(what, folder, own)
         return {"status": "ok"}
     try:
-        way(name).prepare(made.rules(what), made.files(STATES[what][1]), unit_folder(folder, name, what))
+        chosen.prepare(made.rules(what), made.files(STATES[what][1]), own)
     except CannotExpress as reason:
         return {"status": "cannot", "why": str(reason)}
     except Exception as error:  # a peer that fails must not take the others with it

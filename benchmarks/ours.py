@@ -70,10 +70,13 @@ class Deltalog:
 
     def session(self, name: str, states: Path, warm: Path) -> dict[str, Measured]:
         """The tasks of a session (see `benchmarks.tasks`) over a folder of states, measured."""
+        self.warm(name, states, warm)
         session: Callable[[Path, Path, int], dict[str, Measured]] = getattr(self, f"_{name}")
-        few = _few_states(states, warm)
-        session(few, states, 1)
         return session(states, states, 3)
+
+    def warm(self, name: str, states: Path, folder: Path) -> None:
+        """Do a session over a few rows: kernels are compiled, or read from where they are kept."""
+        getattr(self, f"_{name}")(_few_states(states, folder), states, 1)
 
     def _materialise(self, facts: Path, programs: Path, times: int) -> dict[str, Measured]:
         from deltalog.kb import KnowledgeBase
