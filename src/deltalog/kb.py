@@ -26,8 +26,8 @@ from deltalog.errors import EngineError, LimitReached, UsageError
 from deltalog.facts import Facts
 from deltalog.limits import Limits, parse_memory, peak_memory
 from deltalog.program import Program, analyse, read_documents, read_rules
-from deltalog.syntax.ast import TRIPLE, Constant, Pred, Rule
-from deltalog.terms import RDF_TYPE, Value
+from deltalog.syntax.ast import TRIPLES, TYPES, Constant, Pred, Rule
+from deltalog.terms import Value
 
 if TYPE_CHECKING:
     from deltalog.backends.base import Backend
@@ -40,7 +40,7 @@ Rules = str | Path | Iterable[str | Path]
 ENGINES = ("local", "naive")
 STRATEGIES = ("auto", "dred", "bf")
 METHODS = ("auto", "materialised", "magic")
-INTERNAL = (Pred(TRIPLE, 3), Pred(str(RDF_TYPE), 2))
+INTERNAL = (TRIPLES, TYPES)
 
 
 class KnowledgeBase:
@@ -305,8 +305,7 @@ class KnowledgeBase:
         method: "materialised" looks them up among all that follows; "magic" derives only what the goal needs, by magic
         sets; "auto" is the first where there is a materialisation already, and the second where there is none.
         """
-        from deltalog.engine.goal import answer, predicates
-        from deltalog.query.answer import answer_by_magic
+        from deltalog.query.answer import answer, answer_by_magic, predicates
         from deltalog.syntax.parser import parse_goal
 
         if method not in METHODS:
