@@ -211,7 +211,7 @@ PAPER_002 = (
         PROGRAMS / "tc_plus.dl",
         {
             "small": Size(partial(datasets.tc_plus, 80, 880)),
-            "full": Size(partial(datasets.tc_plus, 400, 4_400)),
+            "full": Size(partial(datasets.tc_plus, 800, 8_800)),
             "paper": Size(partial(datasets.tc_plus, 2_000, 22_000)),
         },
         rule=3,
@@ -236,7 +236,7 @@ PAPER_002 = (
         PROGRAMS / "tcu.dl",
         {
             "small": Size(partial(datasets.tcu, 80, 520)),
-            "full": Size(partial(datasets.tcu, 400, 2_600)),
+            "full": Size(partial(datasets.tcu, 800, 5_200)),
             "paper": Size(partial(datasets.tcu, 1_930, 13_000)),
         },
         goal="u(1, ?x)",

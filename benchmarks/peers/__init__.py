@@ -6,7 +6,8 @@ from benchmarks.peers.duckdb import DuckDB
 from benchmarks.peers.egglog import Egglog
 from benchmarks.peers.nemo import Nemo
 from benchmarks.peers.souffle import Souffle
+from benchmarks.peers.vlog import VLog
 
-PEERS: tuple[Peer, ...] = (Nemo(), Clingo(), Egglog(), DuckDB(), Souffle())
+PEERS: tuple[Peer, ...] = (Nemo(), Clingo(), Egglog(), DuckDB(), Souffle(), VLog())
 
 __all__ = ["PEERS", "CannotExpress", "Measured", "Outcome", "Peer", "enough"]

@@ -91,6 +91,13 @@ class Stopwatch:
             self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
 
 
+def children_peak() -> int:
+    """The most memory that a process started and ended by this one has held, in bytes (Linux)."""
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
+
+
 def package_version(package: str) -> str | None:
     from importlib.metadata import PackageNotFoundError, version
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.peers import tables
-from benchmarks.peers.base import CannotExpress, Outcome, Stopwatch
+from benchmarks.peers.base import CannotExpress, Outcome, Stopwatch, children_peak
 from benchmarks.peers.tables import Clause, Stored, Tables
 from deltalog.syntax.ast import Atom, Constant, Pred, Rule, Term, Variable
 
@@ -51,13 +51,7 @@ class Souffle:
             done = subprocess.run(command, capture_output=True, text=True, check=True)
         sizes = dict(line.split("\t") for line in done.stdout.splitlines() if "\t" in line)
         made = tables.stored(folder)
-        return Outcome(watch.seconds, made.counts(lambda name, _: int(sizes[name])), None, _children_peak())
-
-
-def _children_peak() -> int:
-    import resource
-
-    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
+        return Outcome(watch.seconds, made.counts(lambda name, _: int(sizes[name])), None, children_peak())
 
 
 def program(made: Tables, stored: Stored) -> list[str]:

@@ -115,6 +115,19 @@ def test_all_ways_give_the_same_facts(name: str, case: Case, tmp_path: Path) -> 
     assert outcome.seconds["evaluate"] >= 0
 
 
+def test_vlog_gets_given_and_derived_facts_apart(tmp_path: Path) -> None:
+    """The translation alone: few machines have VLog."""
+    (tmp_path / "path.csv").write_text("a,b\n")
+    rules = parse("path(X, Z) :- path(X, Y), path(Y, Z), NOT cut(Z, X).")
+    ways()["vlog"].prepare(rules, [tmp_path / "path.csv"], tmp_path / "work")
+    assert (tmp_path / "work" / "program.vlog").read_text().splitlines() == [
+        "p0(V0,V1) :- ep0(V0,V1)",
+        "p0(V_X,V_Z) :- p0(V_X,V_Y),p0(V_Y,V_Z),~p1(V_Z,V_X)",
+    ]
+    assert (tmp_path / "work" / "ep0.csv").read_text() == "0,1\n"
+    assert "EDB0_predname=ep0" in (tmp_path / "work" / "edb.conf").read_text()
+
+
 def test_souffle_gets_a_program_of_integers(tmp_path: Path) -> None:
     """The translation alone: few machines have Soufflé."""
     (tmp_path / "knows.csv").write_text("a,b\nb,c\n")
