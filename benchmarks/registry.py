@@ -188,7 +188,7 @@ PAPER_000 = (
         "hypertree/YAGO/YAGO_rules.dlog",
         {
             "small": Size(partial(datasets.labelled, 2_000, 4_000)),
-            "full": Size(partial(datasets.labelled, 200_000, 400_000)),
+            "full": Size(partial(datasets.labelled, 100_000, 150_000)),
         },
         goal="<http://Q2x0x1>(?x, ?y)",
         ways=("nemo", "duckdb"),
