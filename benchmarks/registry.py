@@ -1,28 +1,27 @@
-"""All benchmarks: a benchmark is data, a program, sizes, and what the right answer is.
+"""All benchmarks: a benchmark is data, a program, sizes, tasks, and what the right answer is.
 
-Data are generated, with fixed seeds, or are published data sets that lie in the folder that DELTALOG_DATA names (by
-default ../shared/data beside the project). A benchmark whose data are not there is shown as such.
-
-Generators are imported where they are used: a process that measures has no need of them.
+The small set (`deltalog bench`) are the benchmarks with `quick` tasks, at their size `small`. The whole set (`--full`)
+are all of them with all of their tasks at their size `full`, and how deltalog alone grows over the sizes in `growth`.
+Sizes beyond these, some of them the papers' own, are for whoever asks for them by name.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from benchmarks.generators.draws import Ints
+from benchmarks import datasets
+from benchmarks.datasets import NoData
+from benchmarks.tasks import ALL, ONCE
+
+__all__ = ["BENCHMARKS", "PROGRAMS", "Benchmark", "NoData", "Size"]
 
 PROGRAMS = Path(__file__).parent / "programs"
-
-
-class NoData(Exception):
-    """The data set of a benchmark is not on this machine."""
+PEERS = ("nemo", "clingo", "egglog", "duckdb", "souffle")
+SKOS = "http://www.w3.org/2004/02/skos/core#"
+UNIVERSITY = "http://swat.cse.lehigh.edu/onto/univ-bench.owl#"
 
 
 @dataclass(frozen=True)
@@ -35,11 +34,25 @@ class Size:
 
 @dataclass(frozen=True)
 class Benchmark:
+    """`rule` is the place of the rule that is taken out and put back, `goal` what is asked.
+
+    `ways` are measured, besides deltalog, for the materialisation alone, unless others are asked for.
+    """
+
     name: str
     what: str
-    program: Path
+    program: Path | str  # ours, or the path of a published one in the folder of data
     sizes: Mapping[str, Size] = field(default_factory=dict)
-    ways: tuple[str, ...] | None = None  # the ways that are run unless others are asked for; None: all
+    rule: int = -1
+    goal: str | None = None
+    tasks: tuple[str, ...] = ALL
+    quick: tuple[str, ...] = ()
+    ways: tuple[str, ...] = PEERS
+    growth: tuple[str, ...] = ()
+    timeout: float | None = None
+
+    def program_path(self) -> Path:
+        return self.program if isinstance(self.program, Path) else datasets.published(self.program)
 
     def files(self, size: str, folder: Path) -> list[Path]:
         """Make the data of a size; the files."""
@@ -48,116 +61,231 @@ class Benchmark:
         return sorted(folder.iterdir())
 
 
-def data_folder() -> Path:
-    named = os.environ.get("DELTALOG_DATA")
-    folder = Path(named) if named else Path(__file__).parents[2] / "shared" / "data"
-    if not folder.is_dir():
-        raise NoData("its data are published, not generated: set DELTALOG_DATA to the folder that has them")
-    return folder
-
-
-def _write_rows(folder: Path, name: str, rows: Ints) -> None:
-    import numpy as np
-
-    np.savetxt(folder / f"{name}.csv", rows, "%d", ",")
-
-
-def _dag(nodes: int, edges: int, seed: int, folder: Path) -> None:
-    from benchmarks.generators import graphs
-
-    _write_rows(folder, "edge", graphs.dag(nodes, edges, seed))
-
-
-def _chain(nodes: int, folder: Path) -> None:
-    from benchmarks.generators import graphs
-
-    _write_rows(folder, "edge", graphs.chain(nodes))
-
-
-def _tree(nodes: int, folder: Path) -> None:
-    from benchmarks.generators import graphs
-
-    _write_rows(folder, "parent", graphs.tree(nodes))
-
-
-def _lubm(universities: int, folder: Path) -> None:
-    from benchmarks.generators import lubm
-
-    lubm.write(universities, folder / f"lubm-{universities}.nt")
-
-
-def _motivating(n: int, k: int, folder: Path) -> None:
-    from benchmarks.generators.motivating import motivating
-
-    for name, rows in motivating(n, k).items():
-        (folder / f"{name}.csv").write_text("".join(f"{a},{b}\n" for a, b in rows))
-
-
-def _published(path: str, folder: Path) -> None:
-    """A published RDF file, as N-Triples."""
-    import pyoxigraph
-
-    from benchmarks.peers.tables import opened
-
-    source = data_folder() / path
-    if not source.exists():
-        raise NoData(f"{path} is not in the folder of data")
-    with opened(source) as lines, (folder / f"{source.name.split('.')[0]}.nt").open("wb") as out:
-        quads = pyoxigraph.parse(lines.read().encode(), format=pyoxigraph.RdfFormat.TURTLE)
-        pyoxigraph.serialize((quad.triple for quad in quads), out, format=pyoxigraph.RdfFormat.N_TRIPLES)
-
-
 def _closure_sizes() -> dict[str, Size]:
     return {
-        "small": Size(partial(_dag, 300, 900, 0), facts=8_497),
-        "full": Size(partial(_dag, 2_000, 10_000, 132), facts=413_733),
-        "large": Size(partial(_dag, 10_000, 100_000, 0), facts=22_247_851),
+        "small": Size(partial(datasets.dag, 300, 900, 0), facts=8_497),
+        "1000": Size(partial(datasets.dag, 1_000, 5_000, 0)),
+        "full": Size(partial(datasets.dag, 2_000, 10_000, 132), facts=413_733),
+        "large": Size(partial(datasets.dag, 10_000, 100_000, 0), facts=22_247_851),
     }
 
 
-def _lubm_sizes() -> dict[str, Size]:
-    known = {1: 55_272, 5: 329_679, 10: 668_475}
-    sizes = {str(n): Size(partial(_lubm, n), known.get(n)) for n in (1, 5, 10, 20, 50, 100)}
+def _lubm_sizes(known: Mapping[int, int]) -> dict[str, Size]:
+    sizes = {str(n): Size(partial(datasets.lubm, n), known.get(n)) for n in (1, 5, 10, 20, 50, 100)}
     return sizes | {"small": sizes["1"], "full": sizes["10"]}
 
 
-BENCHMARKS: dict[str, Benchmark] = {
-    benchmark.name: benchmark
-    for benchmark in (
-        Benchmark("tc_linear", "closure of a random DAG, linear", PROGRAMS / "tc_linear.dl", _closure_sizes()),
-        Benchmark("tc_nonlinear", "closure of a random DAG, nonlinear", PROGRAMS / "tc_nonlinear.dl", _closure_sizes()),
-        Benchmark(
-            "tc_chain",
-            "closure of a chain: a thousand tiny rounds",
-            PROGRAMS / "tc_linear.dl",
-            {
-                "small": Size(partial(_chain, 100), facts=4_950),
-                "full": Size(partial(_chain, 1_000), facts=499_500),
-            },
-            ways=("deltalog", "clingo", "egglog", "duckdb"),  # Nemo takes a minute
-        ),
-        Benchmark(
-            "same_generation",
-            "same generation over a random tree",
-            PROGRAMS / "same_generation.dl",
-            {"small": Size(partial(_tree, 500), facts=33_269), "full": Size(partial(_tree, 4_640), facts=2_202_325)},
-        ),
-        Benchmark("lubm_l", "LUBM with program L, from N-Triples", PROGRAMS / "lubm_l.dl", _lubm_sizes()),
-        Benchmark(
-            "motivating",
-            "the cyclic rule of paper 000",
-            PROGRAMS / "motivating.dl",
-            {
-                "small": Size(partial(_motivating, 30, 40), facts=3_640),
-                "full": Size(partial(_motivating, 300, 400), facts=360_400),
-            },
-        ),
-        Benchmark(
-            "dag_r",
-            "DAG-R: 100,000 edges, 22.8 M facts",
-            PROGRAMS / "dag_r.dl",
-            {"full": Size(partial(_published, "multischeme/facts/DAG.ttl.bz2"), facts=22_786_066)},
-            ways=("deltalog",),  # 10 thousand million derivations: peers would take the better part of an hour
-        ),
-    )
-}
+def _wind_sizes() -> dict[str, Size]:
+    return {
+        "small": Size(partial(datasets.wind_relations, 200)),
+        "400": Size(partial(datasets.wind_relations, 400)),
+        "full": Size(partial(datasets.wind_relations, 800)),
+    }
+
+
+GRAPHS = (
+    Benchmark(
+        "tc_linear",
+        "closure of a random DAG, linear",
+        PROGRAMS / "tc_linear.dl",
+        _closure_sizes(),
+        goal="path(1, ?x)",
+        quick=ALL,
+        growth=("small", "1000"),
+    ),
+    Benchmark(
+        "tc_nonlinear",
+        "closure of a random DAG, nonlinear",
+        PROGRAMS / "tc_nonlinear.dl",
+        _closure_sizes(),
+        tasks=ONCE,
+    ),
+    Benchmark(
+        "tc_chain",
+        "closure of a chain: a thousand tiny rounds",
+        PROGRAMS / "tc_linear.dl",
+        {
+            "small": Size(partial(datasets.chain, 100), facts=4_950),
+            "full": Size(partial(datasets.chain, 1_000), facts=499_500),
+        },
+        tasks=ONCE,
+        ways=("clingo", "egglog", "duckdb", "souffle"),  # Nemo takes a minute
+    ),
+    Benchmark(
+        "same_generation",
+        "same generation over a random tree",
+        PROGRAMS / "same_generation.dl",
+        {
+            "small": Size(partial(datasets.tree, 500), facts=33_269),
+            "full": Size(partial(datasets.tree, 4_640), facts=2_202_325),
+        },
+        goal="sg(7, ?x)",
+        quick=ONCE,
+    ),
+    Benchmark(
+        "categories",
+        "a category graph like DBpedia's, with the rules of SKOS",
+        PROGRAMS / "categories.dl",
+        {
+            "small": Size(partial(datasets.categories, 1_000)),
+            "3000": Size(partial(datasets.categories, 3_000)),
+            "full": Size(partial(datasets.categories, 10_000)),
+            "large": Size(partial(datasets.categories, 100_000)),
+        },
+        rule=9,
+        goal=f"<{SKOS}broaderTransitive>(<http://dbpedia.org/resource/Category:C900>, ?x)",
+        ways=("nemo", "duckdb", "souffle"),
+    ),
+)
+
+PAPER_000 = (
+    Benchmark(
+        "lubm_l",
+        "LUBM with program L, from N-Triples",
+        PROGRAMS / "lubm_l.dl",
+        _lubm_sizes({1: 55_272, 5: 329_679, 10: 668_475}),
+        rule=2,
+        goal=f"<{UNIVERSITY}Student>(?x), <{UNIVERSITY}advisor>(?x, ?y), <{UNIVERSITY}Chair>(?y)",
+        quick=ALL,
+        growth=("1", "5"),
+    ),
+    Benchmark(
+        "lubm_lc",
+        "LUBM with program L+C: sixteen cyclic rules more",
+        "lubm/rules/LUBM_L-C.rdfox.dlog",
+        _lubm_sizes({}) | {"full": Size(partial(datasets.lubm, 5))},
+        goal=f"<{UNIVERSITY}Chair>(?x)",
+        tasks=ONCE,
+        ways=("nemo", "duckdb"),
+    ),
+    Benchmark(
+        "motivating",
+        "the cyclic rule of paper 000",
+        PROGRAMS / "motivating.dl",
+        {
+            "small": Size(partial(datasets.motivating, 30, 40), facts=3_640),
+            "full": Size(partial(datasets.motivating, 300, 400), facts=360_400),
+        },
+        tasks=("load", "materialise", "small_deletion", "small_addition", "large_deletion"),
+    ),
+    Benchmark(
+        "exp",
+        "Exp: expression trees that cyclic rules evaluate",
+        PROGRAMS / "exp.dl",
+        {
+            "small": Size(partial(datasets.expressions, 20, 20)),
+            "full": Size(partial(datasets.expressions, 100, 50)),
+            "paper": Size(partial(datasets.expressions, 300, 300), facts=3 * 300 * (3_420 + 3_720)),
+        },
+        rule=0,
+        goal="<http://example#isRootOf>(?n, ?x), <http://example#eval>(?n, ?e), <http://example#value>(?e, 0)",
+        quick=("load", "materialise", "small_deletion", "small_addition"),
+        ways=(),  # none of the peers' adapters has BIND
+    ),
+    Benchmark(
+        "yago",
+        "the 23 cyclic rules for YAGO over a labelled graph with skewed degrees",
+        "hypertree/YAGO/YAGO_rules.dlog",
+        {
+            "small": Size(partial(datasets.labelled, 2_000, 4_000)),
+            "full": Size(partial(datasets.labelled, 100_000, 150_000)),
+        },
+        goal="<http://Q2x0x1>(?x, ?y)",
+        ways=("nemo", "duckdb"),
+    ),
+)
+
+PAPER_002 = (
+    Benchmark(
+        "dag_r",
+        "DAG-R: 100,000 edges, 22.8 M facts",
+        PROGRAMS / "dag_r.dl",
+        {"full": Size(partial(datasets.rdf, "multischeme/facts/DAG.ttl.bz2"), facts=22_786_066)},
+        tasks=ONCE,
+        ways=(),  # 10 thousand million derivations: peers would take the better part of an hour
+        timeout=180,
+    ),
+    Benchmark(
+        "tc_plus",
+        "TC+: closures that are each other's reverse",
+        PROGRAMS / "tc_plus.dl",
+        {
+            "small": Size(partial(datasets.tc_plus, 80, 880)),
+            "full": Size(partial(datasets.tc_plus, 800, 8_800)),
+            "paper": Size(partial(datasets.tc_plus, 2_000, 22_000)),
+        },
+        rule=3,
+        goal="r(1, ?x)",
+        ways=("clingo", "duckdb", "souffle"),
+    ),
+    Benchmark(
+        "union",
+        "U: the union of fourteen relations",
+        PROGRAMS / "union.dl",
+        {
+            "small": Size(partial(datasets.union, 14_000), facts=14_000),
+            "full": Size(partial(datasets.union, 700_000), facts=700_000),
+            "paper": Size(partial(datasets.union, 7_000_000), facts=7_000_000),
+        },
+        goal="u(1, ?x)",
+        ways=("clingo", "duckdb", "souffle"),
+    ),
+    Benchmark(
+        "tcu",
+        "TCU: a union with a closure in it",
+        PROGRAMS / "tcu.dl",
+        {
+            "small": Size(partial(datasets.tcu, 80, 520)),
+            "full": Size(partial(datasets.tcu, 800, 5_200)),
+            "paper": Size(partial(datasets.tcu, 1_930, 13_000)),
+        },
+        goal="u(1, ?x)",
+        ways=("clingo", "duckdb", "souffle"),
+    ),
+    Benchmark(
+        "relations",
+        "Relations: 1,513 rules of the OBO relation ontology",
+        "multischeme/rules/Relations.dlog",
+        {"full": Size(partial(datasets.rdf, "multischeme/facts/Relations.nt.bz2"))},
+        tasks=ONCE,
+        ways=(),
+    ),
+)
+
+PAPER_004 = (
+    Benchmark(
+        "wind_rs1",
+        "Rule Set 1: neighbours of turbines, medians of what they measure",
+        PROGRAMS / "wind_rs1.dl",
+        {
+            "small": Size(partial(datasets.wind_neighbours, 50), facts=2_601),
+            "200": Size(partial(datasets.wind_neighbours, 200)),
+            "full": Size(partial(datasets.wind_neighbours, 400), facts=160_804),
+        },
+        rule=0,
+        goal="sensorAnomaly(?x)",
+        ways=(),  # none of the peers' adapters has aggregates
+        growth=("small", "200"),
+    ),
+    Benchmark(
+        "wind_rs2",
+        "Rule Set 2: eighteen rules, negation of given facts",
+        PROGRAMS / "wind_rs2.dl",
+        _wind_sizes(),
+        rule=5,
+        goal="p30(1, ?x)",
+        ways=("clingo", "duckdb", "souffle"),
+    ),
+    Benchmark(
+        "wind_rs3",
+        "Rule Set 3: eighteen rules, negation of derived facts",
+        PROGRAMS / "wind_rs3.dl",
+        _wind_sizes(),
+        rule=9,
+        goal="p30(1, ?x)",
+        quick=("load", "materialise", "rule_deletion", "rule_addition"),
+        ways=("clingo", "duckdb", "souffle"),
+    ),
+)
+
+BENCHMARKS: dict[str, Benchmark] = {b.name: b for b in (*GRAPHS, *PAPER_000, *PAPER_002, *PAPER_004)}

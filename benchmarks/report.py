@@ -1,78 +1,140 @@
-"""A JSON of results as a Markdown page: one table a benchmark, and what each way's phases mean.
+"""A JSON of results as a page: one table a benchmark, plots, the papers' figures, and what each way's phases mean.
 
-The figures are the best of the repeated runs, with the spread of the total: how much slower the slowest run was than
-the best. `x` columns are a way's time divided by ours: 8.0 x means that we are eight times as fast.
+`markdown` is the text alone; `write` makes a folder of `report.md`, `report.html` and the plots.
+
+The figures are the best of the repeated runs, with the spread of the task itself: how much slower the slowest run was
+than the best. `x` is a way's time for the task divided by ours: 8.0 means that we are eight times as fast. For ways
+that do not maintain a materialisation the task itself is the evaluation from scratch over what the task leads to.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from itertools import groupby
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
+from benchmarks.compare import seconds
+from benchmarks.papers import Figure, figures
+from benchmarks.tasks import TASKS
+
 OURS = "deltalog"
-HEADER = (
-    "way",
-    "load s",
-    "plan s",
-    "evaluate s",
-    "total s",
-    "spread",
-    "evaluate x",
-    "total x",
-    "peak MB",
-    "facts",
-)
+HEADER = ("task", "way", "load s", "plan s", "task s", "spread", "x", "peak MB", "facts")
+PAPERS_HEADER = ("benchmark", "task", "source", "system", "s", "facts", "ours s", "our facts", "remark")
+Result = dict[str, Any]
 
 
-def best(result: dict[str, Any], phase: str) -> float:
-    """The least time of a phase, or of all phases together (`total`), over the runs."""
-    return min(seconds_of(run, phase) for run in result["runs"])
+def best(result: Result) -> float:
+    """The least time of the task itself."""
+    return min(seconds(result))
 
 
-def seconds_of(run: dict[str, Any], phase: str) -> float:
-    seconds: dict[str, float] = run["seconds"]
-    return sum(seconds.values()) if phase == "total" else seconds.get(phase, 0.0)
-
-
-def spread(result: dict[str, Any]) -> float:
+def spread(result: Result) -> float:
     """How much slower the slowest run was than the best: 0.1 is ten per cent."""
-    totals = [seconds_of(run, "total") for run in result["runs"]]
-    return max(totals) / min(totals) - 1 if min(totals) > 0 else 0.0
+    times = seconds(result)
+    return max(times) / min(times) - 1 if min(times) > 0 else 0.0
 
 
-def markdown(report: dict[str, Any]) -> str:
-    where = report["machine"]
-    memory = f", {where['memory_bytes'] / 2**30:.0f} GB" if where["memory_bytes"] else ""
-    lines = [f"{where['date']}, {where['processor']}, {where['cores']} cores{memory}, Python {where['python']}", ""]
-    for (name, size), results in groupby(report["results"], key=lambda r: (r["benchmark"], r["size"])):
-        lines += [f"### {name} ({size})", "", *_table(list(results)), ""]
+def peak(result: Result) -> float:
+    """The peak of memory of a first run, in bytes: later runs in one process only add to it."""
+    return float(min(run["peak_memory"] for run in result["runs"]))
+
+
+def facts_of(result: Result) -> int:
+    return sum(result["counts"].values())
+
+
+def is_ok(result: Result) -> bool:
+    return bool(result["status"] == "ok" and result["runs"])
+
+
+def where(report: dict[str, Any]) -> str:
+    machine = report["machine"]
+    memory = f", {machine['memory_bytes'] / 2**30:.0f} GB" if machine["memory_bytes"] else ""
+    return f"{machine['date']}, {machine['processor']}, {machine['cores']} cores{memory}, Python {machine['python']}"
+
+
+def tables(report: dict[str, Any]) -> Iterable[tuple[str, list[list[str]]]]:
+    """A title and rows of cells for each benchmark and size; the first row is the header."""
+    groups: dict[tuple[str, str], list[Result]] = {}
+    for result in report["results"]:
+        groups.setdefault((result["benchmark"], result["size"]), []).append(result)
+    for (name, size), group in groups.items():
+        results = sorted(group, key=lambda r: list(TASKS).index(r["task"]))
+        ours = {r["task"]: r for r in results if r["way"] == OURS and is_ok(r)}
+        yield f"{name} ({size})", [list(HEADER), *(_cells(r, ours.get(r["task"])) for r in results)]
+
+
+def _cells(result: Result, ours: Result | None) -> list[str]:
+    cells = [TASKS[result["task"]].title, result["way"]]
+    if not result["runs"]:
+        return [*cells, f"{result['status']}: {result['why']}", *[""] * (len(HEADER) - 3)]
+    phases = [min(run["seconds"].get(phase, 0.0) for run in result["runs"]) for phase in ("load", "plan")]
+    cells += [f"{time:.3f}" if time else "" for time in phases]
+    cells += [f"{best(result):.4f}", f"{spread(result):.0%}", _ratio(result, ours)]
+    cells += [f"{peak(result) / 2**20:.0f}", f"{facts_of(result):,}"]
+    if result["status"] != "ok":
+        cells[-1] += f" **{result['status']}**: {result['why']}"
+    return cells
+
+
+def _ratio(result: Result, ours: Result | None) -> str:
+    return "" if ours is None or best(ours) == 0 else f"{best(result) / best(ours):.1f}"
+
+
+def papers_table(report: dict[str, Any]) -> list[list[str]]:
+    """The papers' figures beside ours, for the benchmarks that are in the report; empty when there are none."""
+    ours: dict[tuple[str, str], Result] = {}
+    for result in report["results"]:
+        if result["way"] == OURS and is_ok(result):
+            key = (result["benchmark"], result["task"])
+            ours[key] = max(ours.get(key, result), result, key=facts_of)
+    found = [(f, ours[f.benchmark, f.task]) for f in figures() if (f.benchmark, f.task) in ours]
+    return [list(PAPERS_HEADER), *(_papers_row(f, r) for f, r in found)] if found else []
+
+
+def _papers_row(figure: Figure, ours: Result) -> list[str]:
+    source = f"{figure.source} ({figure.machine})"
+    theirs = [source, figure.system, f"{figure.seconds:g}", figure.facts_text]
+    return [
+        figure.benchmark,
+        TASKS[figure.task].title,
+        *theirs,
+        f"{best(ours):.4f}",
+        f"{facts_of(ours):,} ({ours['size']})",
+        figure.remark,
+    ]
+
+
+def markdown(report: dict[str, Any], plots: Sequence[str] = ()) -> str:
+    lines = ["# Benchmarks", "", where(report), ""]
+    for name in plots:
+        lines += [f"![{name}]({name}.svg)", ""]
+    for title, rows in tables(report):
+        lines += [f"### {title}", "", *_markdown_table(rows, 2), ""]
+    rows = papers_table(report)
+    if rows:
+        lines += ["### The papers' figures", "", *_markdown_table(rows, 4), ""]
     for way, measures in report["measures"].items():
         lines.append(f"- **{way}** {report['versions'][way] or '(not installed)'}: {measures}")
     return "\n".join(lines)
 
 
-def _table(results: list[dict[str, Any]]) -> Iterable[str]:
-    ours = next((r for r in results if r["way"] == OURS and r["status"] == "ok"), None)
-    yield f"| {' | '.join(HEADER)} |"
-    yield f"| --- |{' ---: |' * (len(HEADER) - 1)}"
-    for result in results:
-        cells = _cells(result, ours) if result["runs"] else [f"{result['status']}: {result['why']}"]
-        if result["runs"] and result["status"] != "ok":
-            cells[-1] += f" **{result['status']}**: {result['why']}"
-        cells += [""] * (len(HEADER) - 1 - len(cells))
-        yield f"| {' | '.join([result['way'], *cells])} |"
+def _markdown_table(rows: list[list[str]], texts: int) -> Iterable[str]:
+    """`texts` columns are aligned to the left, the others to the right."""
+    header, *body = rows
+    yield f"| {' | '.join(header)} |"
+    yield f"|{' --- |' * texts}{' ---: |' * (len(header) - texts)}"
+    for row in body:
+        yield f"| {' | '.join(cell.replace('|', '/') for cell in row)} |"
 
 
-def _cells(result: dict[str, Any], ours: dict[str, Any] | None) -> list[str]:
-    phases = [f"{best(result, phase):.3f}" for phase in ("load", "plan", "evaluate", "total")]
-    ratios = [_ratio(result, ours, phase) for phase in ("evaluate", "total")]
-    peak = max(run["peak_memory"] for run in result["runs"]) / 2**20
-    facts = sum(result["counts"].values())
-    return [*phases, f"{spread(result):.0%}", *ratios, f"{peak:.0f}", f"{facts:,}"]
+def write(report: dict[str, Any], folder: Path) -> None:
+    """The page in both forms, and its plots."""
+    from benchmarks.page import html, plots
 
-
-def _ratio(result: dict[str, Any], ours: dict[str, Any] | None, phase: str) -> str:
-    if ours is None or best(ours, phase) == 0:
-        return ""
-    return f"{best(result, phase) / best(ours, phase):.1f}"
+    folder.mkdir(parents=True, exist_ok=True)
+    drawn = plots(report)
+    for name, svg in drawn.items():
+        (folder / f"{name}.svg").write_text(svg, "utf-8")
+    (folder / "report.md").write_text(markdown(report, list(drawn)) + "\n", "utf-8")
+    (folder / "report.html").write_text(html(report, drawn), "utf-8")

@@ -1,14 +1,14 @@
-"""Run benchmarks: `python -m benchmarks.run tc_linear same_generation --repeat 3 --json out.json`.
+"""Run benchmarks: `deltalog bench`, or `python -m benchmarks.run`, which is the same.
 
-Each measurement is a process of its own, ended when its time is up. A benchmark's ways take turns (way 1, way 2, ...,
-way 1, way 2, ...), so that a busy minute of the machine does not hit one of them alone. All ways must give the same
-number of facts for each predicate, and the right number where it is known: a wrong answer is a failure, however fast,
-and makes the exit code 1.
+Each measurement is a process of its own, ended when its time is up; what takes little time is measured up to three
+times in it. A benchmark's ways take turns (way 1, way 2, ..., way 1, way 2, ...) when there are several processes for
+each, so that a busy minute of the machine does not hit one of them alone. All ways must have the same number of facts
+for each predicate after a task, and the right number where it is known: a wrong answer is a failure, however fast, and
+makes the exit code 1.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import platform
@@ -17,24 +17,29 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from benchmarks.measure import way, ways
 from benchmarks.registry import BENCHMARKS, Benchmark
-from benchmarks.report import markdown
+from benchmarks.tasks import ANSWER, ONCE, TASKS
+from deltalog.errors import UsageError
 
 ROOT = Path(__file__).parents[1]
+OURS, SCRATCH = "deltalog", "scratch"
+PREPARATION = 300.0  # seconds for data and translations: never measured
 
 
 @dataclass
 class Result:
-    """One benchmark, size and way. Status: ok, wrong, cannot, missing, timeout or failed; `why` when not ok."""
+    """One benchmark, size, task and way. Status: ok, wrong, cannot, missing, timeout or failed; `why` when not ok."""
 
     benchmark: str
     size: str
+    task: str
     way: str
     status: str = "ok"
     why: str = ""
@@ -46,11 +51,36 @@ class Result:
         return sum(self.counts.values())
 
 
+@dataclass
+class Unit:
+    """What one process measures: a session of ours, or a way from scratch over a state; and whose results it gives."""
+
+    way: str
+    what: str
+    results: list[Result]
+
+    def fail(self, status: str, why: str) -> None:
+        for result in self.results:
+            result.status, result.why = status, why
+
+    @property
+    def is_well(self) -> bool:
+        return all(result.status == "ok" for result in self.results)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A benchmark, a size, and the tasks of each way: a line of the plan."""
+
+    benchmark: Benchmark
+    size: str
+    tasks: tuple[tuple[str, tuple[str, ...]], ...]
+
+
 def ask(job: dict[str, Any], timeout: float) -> dict[str, Any]:
-    """Do a step in a process of its own; its answer, with the wall time of the process."""
+    """Do a step in a process of its own; its answer."""
     command = [sys.executable, "-m", "benchmarks.measure", json.dumps(job)]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))}
-    started = time.perf_counter()
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, env=environment)
     except subprocess.TimeoutExpired:
@@ -59,59 +89,109 @@ def ask(job: dict[str, Any], timeout: float) -> dict[str, Any]:
         last = (done.stderr.strip().splitlines() or [""])[-1]
         return {"status": "failed", "why": f"exit code {done.returncode}: {last[:200]}"}
     answer: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
-    return answer | {"process": time.perf_counter() - started}
+    return answer
 
 
-def measure(
-    benchmark: Benchmark, size: str, names: Sequence[str], repeat: int, timeout: float, work: Path
-) -> list[Result]:
-    """All ways of one benchmark and size."""
-    results = [Result(benchmark.name, size, name) for name in names]
-    folder = work / f"{benchmark.name}-{size}"
+def measure(entry: Entry, repeat: int, timeout: float, work: Path) -> list[Result]:
+    """All ways and tasks of one line of the plan."""
+    folder = work / f"{entry.benchmark.name}-{entry.size}"
     shutil.rmtree(folder, ignore_errors=True)
-    made = ask({"step": "data", "benchmark": benchmark.name, "size": size, "data": str(folder / "data")}, timeout)
-    for result in results:
-        _prepare(result, benchmark, made, folder / result.way.replace(":", "."), timeout)
+    units = list(_units(entry))
+    made = _prepare(entry, units, folder)
     for _ in range(repeat):
-        for result in results:
-            if result.status == "ok":
-                _run_once(result, folder / result.way.replace(":", "."), timeout)
-    check(results, benchmark.sizes[size].facts)
+        for unit in units:
+            if unit.is_well:
+                _run_once(unit, folder, timeout, made)
+    results = [result for unit in units for result in unit.results]
+    results += _additions_from_scratch(entry, results)
+    check_all(results, entry.benchmark.sizes[entry.size].facts, made.get("facts"))
     shutil.rmtree(folder, ignore_errors=True)
     return results
 
 
-def _prepare(result: Result, benchmark: Benchmark, made: dict[str, Any], folder: Path, timeout: float) -> None:
-    if way(result.way).version() is None:
-        made = {"status": "missing", "why": "not installed"}
-    if made["status"] == "ok":
-        job = {"step": "prepare", "way": result.way, "program": str(benchmark.program), "files": made["files"]}
-        made = ask(job | {"folder": str(folder)}, timeout)
-    result.status, result.why = made["status"], made.get("why", "")
+def _units(entry: Entry) -> Iterator[Unit]:
+    """Sessions for those who have them; for the others the states that the tasks lead to."""
+    for name, tasks in entry.tasks:
+        own = getattr(way(name), "sessions", False)
+        grouped: dict[str, list[Result]] = {}
+        for task in tasks:
+            what = TASKS[task].session if own else TASKS[task].after
+            if what is None or (name == SCRATCH and what == "full"):
+                continue  # from scratch to the full state is what `materialise` measures
+            grouped.setdefault(what, []).append(Result(entry.benchmark.name, entry.size, task, name))
+        for what, results in grouped.items():
+            yield Unit(name, what, results)
 
 
-def _run_once(result: Result, folder: Path, timeout: float) -> None:
-    answer = ask({"step": "run", "way": result.way, "folder": str(folder)}, timeout)
-    result.status, result.why = answer["status"], answer.get("why", "")
-    if result.status != "ok":
+def _prepare(entry: Entry, units: list[Unit], folder: Path) -> dict[str, Any]:
+    for unit in units:
+        if way(unit.way).version() is None:
+            unit.fail("missing", "not installed")
+    wanted = [unit for unit in units if unit.is_well]
+    tasks = sorted({result.task for unit in wanted for result in unit.results})
+    names = [[unit.way, unit.what] for unit in wanted]
+    job = {"step": "prepare", "benchmark": entry.benchmark.name, "size": entry.size, "folder": str(folder)}
+    made = ask(job | {"tasks": tasks, "units": names}, PREPARATION) if wanted else {}
+    for unit, answer in zip(wanted, made.get("units", [made] * len(wanted)), strict=True):
+        if answer["status"] != "ok":
+            unit.fail(answer["status"], answer["why"])
+    return made
+
+
+def _run_once(unit: Unit, folder: Path, timeout: float, made: dict[str, Any]) -> None:
+    answer = ask({"step": "run", "way": unit.way, "what": unit.what, "folder": str(folder)}, timeout)
+    if answer["status"] != "ok":
+        unit.fail(answer["status"], answer["why"])
         return
-    if result.counts and result.counts != answer["counts"]:
-        result.status, result.why = "wrong", "two runs gave different facts"
-    result.counts = answer.pop("counts")
-    result.runs.append({key: answer[key] for key in ("seconds", "peak_memory", "process")})
-    line = ", ".join(f"{phase} {seconds:.3f}" for phase, seconds in answer["seconds"].items())
-    print(f"{result.benchmark} {result.size} {result.way}: {line}; {result.facts:,} facts", file=sys.stderr, flush=True)
+    for result in unit.results:
+        found = answer["tasks"].get(result.task) or answer["tasks"][unit.what]
+        counts = _comparable(result.task, found["counts"], made["heads"])
+        if found["differed"] or (result.counts and result.counts != counts):
+            result.status, result.why = "wrong", "two runs gave different facts"
+        result.counts = counts
+        result.runs += found["runs"]
+        _say(result)
+
+
+def _comparable(task: str, counts: dict[str, int], heads: dict[str, list[str]]) -> dict[str, int]:
+    """The counts that all ways have: of what the rules after the task derive, or the number of answers."""
+    after = TASKS[task].after
+    if after == "query":
+        return {"answers": counts.get("answers", counts.get(ANSWER, -1))}
+    return counts if after is None else {name: counts.get(name, 0) for name in heads[after]}
+
+
+def _say(result: Result) -> None:
+    line = ", ".join(f"{phase} {seconds:.3f}" for phase, seconds in result.runs[-1]["seconds"].items())
+    head = f"{result.benchmark} {result.size} {result.task} {result.way}"
+    print(f"{head}: {line}; {result.facts:,} facts", file=sys.stderr, flush=True)
+
+
+def _additions_from_scratch(entry: Entry, results: Sequence[Result]) -> Iterator[Result]:
+    """An addition leads to the full state: from scratch it takes what the materialisation takes."""
+    ours = next((r for r in results if (r.task, r.way) == ("materialise", OURS)), None)
+    for task in dict(entry.tasks).get(SCRATCH, ()):
+        if ours is not None and TASKS[task].after == "full" and task not in ONCE:
+            yield Result(entry.benchmark.name, entry.size, task, SCRATCH, ours.status, ours.why, ours.runs, ours.counts)
+
+
+def check_all(results: Sequence[Result], facts: int | None, loaded: int | None) -> None:
+    """Mark wrong answers, task by task."""
+    for task in dict.fromkeys(result.task for result in results):
+        known = loaded if task == "load" else facts if TASKS[task].after == "full" else None
+        check([result for result in results if result.task == task], known)
 
 
 def check(results: Sequence[Result], facts: int | None) -> None:
-    """Mark wrong answers. Where the right number is not known, the majority is right, and in a tie nobody is."""
+    """Mark wrong answers: another number than the right one, where it is known; among the others the majority is right,
+    and in a tie nobody is."""
+    for result in results:
+        if result.status == "ok" and facts is not None and result.facts != facts:
+            result.status, result.why = "wrong", f"{result.facts:,} facts, and {facts:,} are right"
     finished = [result for result in results if result.status == "ok"]
     answers = [result.counts for result in finished]
     for result in finished:
-        alike = answers.count(result.counts)
-        if facts is not None and result.facts != facts:
-            result.status, result.why = "wrong", f"{result.facts:,} facts, and {facts:,} are right"
-        elif facts is None and alike * 2 <= len(answers):
+        if answers.count(result.counts) * 2 <= len(answers):
             result.status, result.why = "wrong", f"others gave other facts: {_differences(result, finished)}"
 
 
@@ -143,51 +223,95 @@ def _processor() -> str:
     return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.machine())
 
 
-def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.run", description=__doc__)
-    parser.add_argument("names", nargs="*", help=f"benchmarks (default: all of {', '.join(BENCHMARKS)})")
-    parser.add_argument("--size", default="full", help="small, full, or a size of the benchmark (default: full)")
-    parser.add_argument("--ways", help="ways, with commas (default: deltalog and all peers)")
-    parser.add_argument("--repeat", type=int, default=3)
-    parser.add_argument("--timeout", type=float, default=600.0, help="seconds for each measurement")
-    parser.add_argument("--json", type=Path, help="write the results here")
-    parser.add_argument("--markdown", type=Path, help="write the table here (it is printed in any case)")
-    parser.add_argument("--work", type=Path, help="a folder for data and translations (default: a temporary one)")
-    options = parser.parse_args(words)
-    unknown = [name for name in options.names if name not in BENCHMARKS]
-    if unknown:
-        parser.error(f"there is no benchmark {unknown[0]!r}; there are {', '.join(BENCHMARKS)}")
-    options.names = options.names or [n for n, b in BENCHMARKS.items() if options.size in b.sizes]
-    for name in options.names:
-        if options.size not in BENCHMARKS[name].sizes:
-            parser.error(f"{name} has no size {options.size!r}; it has {', '.join(BENCHMARKS[name].sizes)}")
-    options.ways = options.ways.split(",") if options.ways else None
-    for name in options.ways or ():
-        if ":" not in name and name not in ways():
-            parser.error(f"there is no way {name!r}; there are {', '.join(ways())}")
-    return options
+def plan(options: Namespace) -> list[Entry]:
+    """What is to be measured; UsageError when there is no such benchmark, size, way or task."""
+    _known("benchmark", options.names, BENCHMARKS)
+    _known("task", options.tasks, TASKS)
+    _known("way", [name for name in options.ways if ":" not in name], ways())
+    chosen = [BENCHMARKS[name] for name in options.names] or _default_set(options)
+    entries = []
+    for benchmark in chosen:
+        _known(f"size of {benchmark.name}", options.sizes, benchmark.sizes)
+        for size in options.sizes or _default_sizes(benchmark, options.full):
+            entries.append(_entry(benchmark, size, options))
+        if options.full and not options.sizes:
+            alone = (OURS, ONCE)
+            entries += [Entry(benchmark, size, (alone,)) for size in benchmark.growth]
+    return entries
+
+
+def _default_set(options: Namespace) -> list[Benchmark]:
+    found = [b for b in BENCHMARKS.values() if (options.full or options.sizes or b.quick)]
+    return [b for b in found if not options.sizes or any(size in b.sizes for size in options.sizes)]
+
+
+def _default_sizes(benchmark: Benchmark, full: bool) -> list[str]:
+    return ["full" if full or "small" not in benchmark.sizes else "small"]
+
+
+def _entry(benchmark: Benchmark, size: str, options: Namespace) -> Entry:
+    """Ways that were asked for do all tasks; otherwise peers only materialise."""
+    tasks = benchmark.tasks if options.full or options.names or options.sizes else benchmark.quick
+    tasks = tuple(options.tasks) or tuple(t for t in tasks if t != "query" or benchmark.goal)
+    if options.ways:
+        return Entry(benchmark, size, tuple((name, tasks) for name in options.ways))
+    peers = benchmark.ways if "materialise" in tasks else ()
+    return Entry(benchmark, size, ((OURS, tasks), (SCRATCH, tasks), *((name, ("materialise",)) for name in peers)))
+
+
+def _known(kind: str, names: Sequence[str], known: Any) -> None:
+    for name in names:
+        if name not in known:
+            raise UsageError(f"there is no {kind} {name!r}; there are {', '.join(known)}")
+
+
+def results_of(options: Namespace) -> dict[str, Any]:
+    """Measure everything that the options ask for."""
+    entries = plan(options)
+    results: list[Result] = []
+    with tempfile.TemporaryDirectory(prefix="deltalog-bench-") as temporary:
+        for entry in entries:
+            timeout = max(options.timeout, entry.benchmark.timeout or 0)
+            results += measure(entry, options.repeat, timeout, Path(temporary))
+    used = list(dict.fromkeys(result.way for result in results))
+    return {
+        "machine": machine(),
+        "versions": {name: way(name).version() for name in used},
+        "measures": {name: way(name).measures for name in used},
+        "results": list(map(asdict, results)),
+    }
+
+
+def bench(options: Namespace) -> int:
+    """The exit code: 1 when an answer was wrong, a way failed, or something got slower than in --compare."""
+    from benchmarks.compare import compare, read
+    from benchmarks.report import markdown, write
+
+    old = read(options.compare) if options.compare else None
+    report = results_of(options)
+    print(markdown(report))
+    if options.json:
+        options.json.parent.mkdir(parents=True, exist_ok=True)
+        options.json.write_text(json.dumps(report, indent=1) + "\n")
+    if options.report:
+        write(report, options.report)
+    slower = compare(old, report) if old is not None else []
+    for line in slower:
+        print(f"slower: {line}")
+    if old is not None and not slower:
+        print("nothing got slower beyond the noise")
+    return int(bool(slower) or any(r["status"] in ("wrong", "failed") for r in report["results"]))
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """The exit code: 1 when an answer was wrong or a way failed."""
-    options = arguments(words)
-    results: list[Result] = []
-    with tempfile.TemporaryDirectory(prefix="deltalog-bench-") as temporary:
-        for benchmark in map(BENCHMARKS.__getitem__, options.names):
-            chosen = options.ways or benchmark.ways or [name for name in ways() if name != "deltalog-naive"]
-            work = options.work or Path(temporary)
-            results += measure(benchmark, options.size, chosen, options.repeat, options.timeout, work)
-    used = list(dict.fromkeys(result.way for result in results))
-    versions = {name: way(name).version() for name in used}
-    measures = {name: way(name).measures for name in used}
-    report = {"machine": machine(), "versions": versions, "measures": measures, "results": list(map(asdict, results))}
-    text = markdown(report)
-    print(text)
-    if options.json:
-        options.json.write_text(json.dumps(report, indent=1) + "\n")
-    if options.markdown:
-        options.markdown.write_text(text + "\n")
-    return int(any(result.status in ("wrong", "failed") for result in results))
+    from deltalog.bench import parser
+
+    read = parser()
+    options = read.parse_intermixed_args(words)
+    try:
+        return bench(options)
+    except UsageError as error:
+        read.error(str(error))
 
 
 if __name__ == "__main__":

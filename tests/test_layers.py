@@ -30,7 +30,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("backends.spark",),
     ("query", "owl"),
     ("kb",),
-    ("cli_run",),
+    ("cli_run", "bench"),
     ("cli",),
     ("__main__",),
 )

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from deltalog.syntax.ast import Rule
 
@@ -35,6 +35,32 @@ class Outcome:
     seconds: dict[str, float]
     counts: dict[str, int]
     facts: Facts | None = None
+    peak_memory: int | None = None  # of a process that the peer started; None: it worked in this one
+
+
+@dataclass
+class Measured:
+    """One task: its runs, each with seconds by phase and the peak of memory so far, and the facts after it."""
+
+    runs: list[dict[str, Any]] = field(default_factory=list)
+    counts: dict[str, int] = field(default_factory=dict)
+    differed: bool = False
+
+    def add(self, seconds: dict[str, float], peak_memory: int, counts: dict[str, int]) -> None:
+        self.differed |= bool(self.runs) and counts != self.counts
+        self.runs.append({"seconds": seconds, "peak_memory": peak_memory})
+        self.counts = counts
+
+
+ENOUGH = 3.0
+
+
+def enough(times: int) -> Iterator[int]:
+    """`times` times, but not again after three seconds."""
+    started = time.perf_counter()
+    for number in range(times):
+        if number == 0 or time.perf_counter() - started < ENOUGH:
+            yield number
 
 
 class Peer(Protocol):
@@ -63,6 +89,13 @@ class Stopwatch:
             yield
         finally:
             self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
+
+
+def children_peak() -> int:
+    """The most memory that a process started and ended by this one has held, in bytes (Linux)."""
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
 
 
 def package_version(package: str) -> str | None:

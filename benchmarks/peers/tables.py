@@ -1,8 +1,8 @@
 """Rules and data as tables of integers: the common ground of the peers.
 
-clingo, egglog, DuckDB and Soufflé have different ideas of strings and no idea of RDF, but all are at their best on
-integers. So each value gets a number, each predicate a plain name (p0, p1, ...), each relation a file of tab-separated
-integers. Where all values are integers they stay what they are, and comparisons keep their meaning; where they are
+clingo, egglog, DuckDB, Soufflé and VLog have different ideas of strings and no idea of RDF, but all are at their best
+on integers. So each value gets a number, each predicate a plain name (p0, p1, ...), each relation a file of integers
+with tabs. Where all values are integers they stay what they are, and comparisons keep their meaning; where they are
 not, only = and != can be translated.
 
 A folder of tables:

@@ -28,6 +28,7 @@ Datalog over RDF, CSV and Parquet: derives everything that follows from rules an
   deltalog run PROGRAM... [--data PATH]... [--out DIR]    derive, write and count
   deltalog check PROGRAM...                               errors and warnings, no data
   deltalog plan PROGRAM... [--data PATH]... [--svg FILE]  how it would be evaluated
+  deltalog bench [NAME]...                                measure it, from a checkout of the project
 
 `deltalog COMMAND --help` says more about each; `deltalog --version` shows the version.
 """
@@ -168,10 +169,23 @@ def _write(path: Path, text: str) -> None:
         raise UsageError(f"cannot write {path}: {error.strerror}") from None
 
 
+def _bench_parser() -> ArgumentParser:
+    from deltalog.bench import parser
+
+    return parser()
+
+
+def _bench(options: Namespace) -> int:
+    from deltalog.bench import run
+
+    return run(options)
+
+
 COMMANDS: dict[str, tuple[Callable[[], ArgumentParser], Callable[[Namespace], int]]] = {
     "run": (_run_parser, _run),
     "check": (_check_parser, _check),
     "plan": (_plan_parser, _plan),
+    "bench": (_bench_parser, _bench),
 }
 
 

@@ -26,8 +26,8 @@ from deltalog.errors import LimitReached, UsageError
 from deltalog.facts import Facts
 from deltalog.limits import Limits, parse_memory, peak_memory
 from deltalog.program import Program, analyse, read_documents, read_rules
-from deltalog.syntax.ast import TRIPLE, Constant, Pred, Rule
-from deltalog.terms import RDF_TYPE, Value
+from deltalog.syntax.ast import TRIPLES, TYPES, Constant, Pred, Rule
+from deltalog.terms import Value
 
 if TYPE_CHECKING:
     from deltalog.backends.base import Backend
@@ -39,7 +39,8 @@ Rules = str | Path | Iterable[str | Path]
 
 ENGINES = ("local", "spark", "naive")
 STRATEGIES = ("auto", "dred", "bf")
-INTERNAL = (Pred(TRIPLE, 3), Pred(str(RDF_TYPE), 2))
+METHODS = ("auto", "materialised", "magic")
+INTERNAL = (TRIPLES, TYPES)
 
 
 class KnowledgeBase:
@@ -299,19 +300,29 @@ class KnowledgeBase:
         self._materialised()
         return self._backend.size(self._table(self._find(predicate)))
 
-    def query(self, goal: str) -> Facts[Table]:
+    def query(self, goal: str, method: str = "auto") -> Facts[Table]:
         """The answers of a goal such as `path(a, ?x)`, or several separated by commas: one row per binding of its
-        variables, in the order in which they occur. Prefixes are those of the program."""
-        from deltalog.engine.goal import answer, predicates
+        variables, in the order in which they occur. Prefixes are those of the program.
+
+        method: "materialised" looks them up among all that follows; "magic" derives only what the goal needs, by magic
+        sets; "auto" is the first where there is a materialisation already, and the second where there is none.
+        """
+        from deltalog.query.answer import answer, answer_by_magic, predicates
         from deltalog.syntax.parser import parse_goal
 
+        if method not in METHODS:
+            raise UsageError(f"there is no method {method!r}; methods are {', '.join(METHODS)}")
         literals = parse_goal(goal, "<goal>", self.prefixes)
-        facts = self._materialised().facts
+        materialised = method == "materialised" or (method == "auto" and self._state is not None)
+        facts = self._materialised().facts if materialised else None
         known = self._preds() | set(INTERNAL)
         for pred in predicates(literals):
             if pred not in known:
                 raise _unknown_predicate(str(pred), sorted(map(str, known)))
-        return answer(literals, facts)
+        if facts is not None:
+            return answer(literals, facts)
+        self._limits.start()
+        return answer_by_magic(literals, self._rules, self._explicit, self._backend, self._limits.check_facts)
 
     def derived(self, predicate: str) -> Facts[Table]:
         """The facts of a predicate that were not given but derived."""

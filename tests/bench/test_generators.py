@@ -9,7 +9,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.generators import draws, graphs, lubm, motivating
+from benchmarks.generators import (
+    categories,
+    draws,
+    expressions,
+    graphs,
+    labelled,
+    lubm,
+    motivating,
+    relations,
+    windfarm,
+)
 
 # Counts of UBA's own LUBM(1) and LUBM(5) (seed 0), for 15 and 93 departments.
 UBA_PER_DEPARTMENT = {
@@ -148,3 +158,90 @@ def test_draws_are_in_range_and_even() -> None:
 def test_motivating_example_has_the_promised_sizes() -> None:
     rows = motivating.motivating(3, 4)
     assert {name: len(set(r)) for name, r in rows.items()} == {"cw": 13, "ca": 13, "pc": 24}
+
+
+def digest(relations: dict[str, draws.Ints]) -> str:
+    """The same for the same rows, on every machine."""
+    made = hashlib.sha256()
+    for name in sorted(relations):
+        made.update(name.encode() + relations[name].astype("<i8").tobytes())
+    return made.hexdigest()[:16]
+
+
+def distinct(rows: draws.Ints) -> int:
+    return len(np.unique(rows, axis=0))
+
+
+def test_expressions_have_the_sizes_of_the_paper() -> None:
+    trees = expressions.trees(300)
+    operations, leaves = len(trees.operations), len(trees.leaves)
+    assert (operations, leaves) == (3_420, 3_720)
+    given = 3 * leaves * 300 + 3 * operations + leaves + 300
+    assert (given, given + 3 * operations * 300) == (3_362_280, 6_440_280)
+
+
+def test_expressions_are_trees_of_depth_five() -> None:
+    trees = expressions.trees(50)
+    left, right = trees.children()
+    nodes = {*trees.operations.tolist(), *trees.leaves.tolist()}
+    assert {*left.tolist(), *right.tolist()} == nodes - set(trees.roots.tolist())
+    assert (trees.leaves % trees.width).max() < 64
+
+
+def test_expressions_as_triples() -> None:
+    lines = list(expressions.lines(4, 3))
+    trees = expressions.trees(4)
+    operations, leaves = len(trees.operations), len(trees.leaves)
+    assert len(set(lines)) == len(lines) == 3 * leaves * 3 + 3 * operations + leaves + 4
+    assert hashlib.sha256("".join(lines).encode()).hexdigest()[:16] == "2aaa6c1688e54a0b"
+
+
+def test_a_labelled_graph_has_as_many_edges_as_asked_for_and_hubs() -> None:
+    graph = labelled.labelled(3_000, 9_000)
+    assert sum(map(distinct, graph.values())) == 9_000 and len(graph) == 22
+    ends = np.bincount(np.concatenate([rows.ravel() for rows in graph.values()]), minlength=3_000)
+    assert 0.28 < ends[:300].sum() / ends.sum() < 0.36
+    assert len(graph["http://edge17"]) > 3 * len(graph["http://edge29"])
+    assert digest(graph) == "215eb0844fece1f7"
+    with pytest.raises(ValueError, match="too few"):
+        labelled.labelled(5, 9_000)
+
+
+def test_tc_plus_and_tcu_have_their_shares() -> None:
+    plus, tcu = relations.tc_plus(200, 2_200), relations.tcu(200, 1_300)
+    assert {name: distinct(rows) for name, rows in plus.items()} == {k: 100 * n for k, n in relations.TC_PLUS.items()}
+    assert {name: distinct(rows) for name, rows in tcu.items()} == {k: 100 * n for k, n in relations.TCU.items()}
+    both = {*map(tuple, plus["b"].tolist())} & {*map(tuple, plus["c"].tolist())}
+    assert len(both) >= 200
+    assert (digest(plus), digest(tcu)) == ("70a84d9f68606327", "ca541f5fa73f7d46")
+
+
+def test_a_union_of_disjoint_relations() -> None:
+    parts = relations.union(1_400)
+    assert len(parts) == 14 and {len(rows) for rows in parts.values()} == {100}
+    rows = np.concatenate([part[:, ::-1] if name == "d" else part for name, part in parts.items()])
+    assert distinct(rows) == 1_400
+    assert digest(parts) == "c9e5ab1bbe2d085d"
+
+
+def test_categories_have_two_broader_ones_on_average_and_cycles() -> None:
+    rows = categories.broader(5_000)
+    assert len(rows) == distinct(rows) and abs(len(rows) - 2 * 4_999) < 20
+    upwards = (rows[:, 0] < rows[:, 1]).sum()
+    assert 0 < upwards < 30
+    assert np.bincount(rows[:, 1]).max() > 100
+    assert len(set(range(1, 5_000)) - set(rows[:, 0].tolist())) <= upwards
+    assert digest({"broader": rows}) == "4d303525a3b0cd85"
+
+
+def test_wind_farms() -> None:
+    first, second = windfarm.neighbours(400), windfarm.relations(800)
+    assert {name: len(rows) for name, rows in first.items()} == {
+        "hasNeighbour": 399,
+        "hasAirTemperatureMesurement": 400,
+    }
+    assert windfarm.neighbours_size(400) == 160_800 + windfarm.broken(400).sum()
+    assert {name: len(rows) for name, rows in second.items()} == dict.fromkeys(("p1", "p2", "p3", "p4"), 200) | {
+        "p5": 40
+    }
+    assert (digest(first), digest(second)) == ("30bb756607b40549", "7744a1ba923aeedc")

@@ -1,18 +1,23 @@
-"""The harness: a wrong answer is a failure, whatever goes wrong is shown, and the report has it all."""
+"""The harness: a wrong answer is a failure, whatever goes wrong is shown, and all tasks are measured and checked."""
 
 from __future__ import annotations
 
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from benchmarks import run
+from benchmarks import measure, run
 from benchmarks.measure import way
 from benchmarks.registry import BENCHMARKS, PROGRAMS, Benchmark, Size
-from benchmarks.report import markdown, spread
+from benchmarks.run import Entry, Result
+from benchmarks.tasks import ALL, TASKS
+from deltalog.bench import parser
 from deltalog.syntax.parser import parse
+
+needs_clingo = pytest.mark.skipif(way("clingo").version() is None, reason="clingo is not installed")
 
 
 @pytest.fixture(autouse=True)
@@ -22,42 +27,77 @@ def planted_ways(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [here, os.environ.get("PYTHONPATH")])))
 
 
+@pytest.fixture
+def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Steps as calls, not as processes: what they say of facts is tested here, and processes take seconds."""
+
+    def ask(job: dict[str, Any], timeout: float) -> dict[str, Any]:
+        answer: dict[str, Any] = json.loads(json.dumps(measure.answer(job)))
+        return answer
+
+    monkeypatch.setattr(run, "ask", ask)
+
+
 def bench(tmp_path: Path, *words: str) -> tuple[int, dict[str, tuple[str, str]], str]:
     """Exit code, status and reason of each way, and the table."""
-    out = [str(tmp_path / name) for name in ("out.json", "out.md")]
-    code = run.main([*words, "--size", "small", "--repeat", "1", "--json", out[0], "--markdown", out[1]])
-    results = json.loads(Path(out[0]).read_text())["results"]
-    return code, {r["way"]: (r["status"], r["why"]) for r in results}, Path(out[1]).read_text()
+    folder = tmp_path / "report"
+    tasks = () if "--tasks" in words else ("--tasks", "materialise")
+    code = run.main([*words, "--sizes", "small", *tasks, "--json", str(tmp_path / "o.json"), "--report", str(folder)])
+    results = json.loads((tmp_path / "o.json").read_text())["results"]
+    return code, {r["way"]: (r["status"], r["why"]) for r in results}, (folder / "report.md").read_text()
 
 
-@pytest.mark.skipif(way("clingo").version() is None, reason="clingo is not installed")
-def test_a_planted_wrong_answer_fails(tmp_path: Path) -> None:
-    code, ways, table = bench(tmp_path, "tc_chain", "--ways", "clingo,planted:OneFactShort")
+@needs_clingo
+def test_a_planted_wrong_answer_fails_and_whatever_goes_wrong_is_shown(tmp_path: Path) -> None:
+    planted = "planted:OneFactShort,planted:Broken,planted:NotInstalled,planted:Endless"
+    code, ways, table = bench(tmp_path, "tc_chain", "--timeout", "3", "--ways", f"clingo,{planted}")
     assert code == 1
     assert ways["clingo"] == ("ok", "")
     assert ways["planted:OneFactShort"] == ("wrong", "4,949 facts, and 4,950 are right")
-    assert "**wrong**" in table
-
-
-@pytest.mark.skipif(way("clingo").version() is None, reason="clingo is not installed")
-def test_what_fails_or_is_not_there_is_shown(tmp_path: Path) -> None:
-    code, ways, table = bench(tmp_path, "tc_chain", "--ways", "clingo,planted:Broken,planted:NotInstalled")
-    assert code == 1
-    assert ways["clingo"] == ("ok", "")
     assert ways["planted:Broken"][0] == "failed" and "out of order" in ways["planted:Broken"][1]
     assert ways["planted:NotInstalled"] == ("missing", "not installed")
-    assert "| clingo | 0." in table and "| planted:NotInstalled | missing: not installed" in table
-
-
-def test_what_never_ends_is_ended(tmp_path: Path) -> None:
-    code, ways, table = bench(tmp_path, "tc_chain", "--timeout", "3", "--ways", "planted:Endless")
-    assert code == 0
     assert ways["planted:Endless"] == ("timeout", "more than 3 s")
-    assert "timeout: more than 3 s" in table
+    assert "**wrong**" in table and "| materialise | clingo |" in table
+    assert "| planted:NotInstalled | missing: not installed" in table and "timeout: more than 3 s" in table
 
 
-def result(name: str, **counts: int) -> run.Result:
-    return run.Result("tc_linear", "small", name, counts=counts)
+@needs_clingo
+@pytest.mark.usefixtures("in_this_process")
+def test_changes_are_checked_against_from_scratch(tmp_path: Path) -> None:
+    """After a change there are the facts that another engine finds over the changed data."""
+    tasks = ("small_deletion", "small_addition", "rule_deletion", "rule_addition")
+    entry = Entry(BENCHMARKS["tc_linear"], "small", (("deltalog", tasks), ("clingo", tasks)))
+    results = run.measure(entry, 1, 60, tmp_path)
+    found = {(r.task, r.way): r for r in results}
+    assert set(found) == {(task, name) for task in tasks for name in ("deltalog", "clingo")}
+    assert all(r.status == "ok" and r.runs for r in results)
+    assert found["small_deletion", "deltalog"].facts < found["small_addition", "deltalog"].facts == 8_497
+    assert found["rule_deletion", "deltalog"].counts == {"path": 900}
+    assert "update" in found["rule_addition", "deltalog"].runs[0]["seconds"]
+    assert all(run["peak_memory"] > 0 for r in results for run in r.runs)
+
+
+@pytest.mark.usefixtures("in_this_process")
+def test_load_and_query_are_measured(tmp_path: Path) -> None:
+    entry = Entry(BENCHMARKS["tc_linear"], "small", (("deltalog", ("load", "query")), ("scratch", ("query",))))
+    found = {(r.task, r.way): r for r in run.measure(entry, 1, 60, tmp_path)}
+    assert found["load", "deltalog"].counts == {"facts": 900}
+    assert found["query", "deltalog"].counts == found["query", "scratch"].counts != {"answers": 0}
+    assert {r.status for r in found.values()} == {"ok"}
+
+
+@pytest.mark.usefixtures("in_this_process")
+def test_an_engine_that_is_not_there_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from deltalog.kb import ENGINES
+
+    if "spark" in ENGINES:
+        pytest.skip("the Spark engine is there")
+    (result,) = run.measure(Entry(BENCHMARKS["tc_chain"], "small", (("spark", ("materialise",)),)), 1, 60, tmp_path)
+    assert result.status == "missing" and result.why.startswith("not available: ")
+
+
+def result(name: str, **counts: int) -> Result:
+    return Result("tc_linear", "small", "materialise", name, counts=counts)
 
 
 def test_without_a_known_answer_the_majority_is_right() -> None:
@@ -75,41 +115,41 @@ def test_two_that_disagree_are_both_wrong_until_one_knows_better() -> None:
 
 def test_the_same_total_in_other_predicates_is_wrong() -> None:
     results = [result("a", p=3, q=1), result("b", p=3, q=1), result("c", p=1, q=3)]
-    run.check(results, None)
-    assert [r.status for r in results] == ["ok", "ok", "wrong"]
+    for facts in (None, 4):
+        for r in results:
+            r.status = "ok"
+        run.check(results, facts)
+        assert [r.status for r in results] == ["ok", "ok", "wrong"]
 
 
-def test_the_table_divides_by_ours() -> None:
-    def one(name: str, *seconds: float) -> dict[str, object]:
-        runs = [{"seconds": {"load": 0.5, "evaluate": s}, "peak_memory": 2**21, "process": 1.0} for s in seconds]
-        return {"benchmark": "b", "size": "s", "way": name, "status": "ok", "why": "", "runs": runs, "counts": {"p": 7}}
-
-    ours, peer = one("deltalog", 0.3, 0.25), one("peer", 2.0)
-    text = markdown(
-        {
-            "machine": run.machine(),
-            "versions": {"deltalog": "1", "peer": None},
-            "measures": {"deltalog": "x", "peer": "y"},
-            "results": [ours, peer],
-        }
-    )
-    assert "| peer | 0.500 | 0.000 | 2.000 | 2.500 | 0% | 8.0 | 3.3 | 2 | 7 |" in text
-    assert "**peer** (not installed)" in text
-    assert spread(ours) == pytest.approx(0.8 / 0.75 - 1)
-
-
-@pytest.mark.parametrize("words", [["nothing"], ["tc_linear", "--size", "huge"], ["--ways", "nobody"]])
+@pytest.mark.parametrize(
+    "words", [["nothing"], ["tc_linear", "--sizes", "huge"], ["--ways", "nobody"], ["--tasks", "x"], ["--repeat", "0"]]
+)
 def test_wrong_usage_is_said(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as exit:
         run.main(words)
     assert exit.value.code == 2
-    assert "there are" in capsys.readouterr().err or "huge" in words
+    assert words[-1] in capsys.readouterr().err
 
 
+def test_without_a_checkout_it_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from deltalog import bench as command
+    from deltalog.cli import main
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(command, "__file__", str(tmp_path / "lib" / "deltalog" / "bench.py"))
+    assert main(["bench"]) != 0
+    assert "checkout" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("in_this_process")
 def test_published_data_that_are_not_there_are_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DELTALOG_DATA", str(tmp_path / "nowhere"))
-    results = run.measure(BENCHMARKS["dag_r"], "full", ["deltalog"], 1, 60, tmp_path / "work")
-    assert results[0].status == "missing" and "DELTALOG_DATA" in results[0].why
+    entry = Entry(BENCHMARKS["dag_r"], "full", (("deltalog", ("materialise",)),))
+    (found,) = run.measure(entry, 1, 60, tmp_path / "work")
+    assert found.status == "missing" and "DELTALOG_DATA" in found.why
 
 
 @pytest.mark.parametrize("path", sorted(PROGRAMS.glob("*.dl")), ids=lambda path: path.stem)
@@ -120,5 +160,18 @@ def test_programs_parse(path: Path) -> None:
 def test_the_registry_is_whole() -> None:
     for name, benchmark in BENCHMARKS.items():
         assert isinstance(benchmark, Benchmark) and benchmark.name == name
-        assert benchmark.program.exists() and "full" in benchmark.sizes
+        assert isinstance(benchmark.program, str) or benchmark.program.exists()
+        assert "full" in benchmark.sizes and set(benchmark.growth) <= set(benchmark.sizes)
         assert all(isinstance(size, Size) for size in benchmark.sizes.values())
+        assert {*benchmark.tasks, *benchmark.quick} <= set(TASKS)
+        assert not benchmark.quick or "small" in benchmark.sizes
+
+
+def test_plans() -> None:
+    quick = run.plan(parser().parse_args([]))
+    assert {e.size for e in quick} == {"small"} and len(quick) == sum(bool(b.quick) for b in BENCHMARKS.values())
+    full = run.plan(parser().parse_args(["--full"]))
+    assert {e.benchmark.name for e in full} == set(BENCHMARKS)
+    assert len(full) == len(BENCHMARKS) + sum(len(b.growth) for b in BENCHMARKS.values())
+    (one,) = run.plan(parser().parse_args(["wind_rs3", "--sizes", "400", "--ways", "deltalog,clingo"]))
+    assert (one.size, one.tasks) == ("400", (("deltalog", ALL), ("clingo", ALL)))

@@ -15,11 +15,10 @@ from deltalog.engine.seminaive import Relations
 from deltalog.plan import ir
 from deltalog.plan.ir import Part
 from deltalog.plan.rules import new_facts, project
-from deltalog.syntax.ast import TRIPLE, Atom, Constant, Pred, Variable
-from deltalog.terms import IRI, RDF_TYPE, Value, lexical
+from deltalog.syntax.ast import TRIPLE, TRIPLES, TYPES, Atom, Constant, Pred, Variable
+from deltalog.terms import IRI, Value, lexical
 
 T = TypeVar("T")
-TRIPLES, TYPES = Pred(TRIPLE, 3), Pred(str(RDF_TYPE), 2)
 X, P, Y = Variable("x"), Variable("p"), Variable("y")
 
 

@@ -20,11 +20,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from deltalog.program.dependency import negative, positive
-from deltalog.syntax.ast import TRIPLE, Atom, Constant, Pred, Rule, Variable
+from deltalog.syntax.ast import TRIPLE, TRIPLES, TYPES, Atom, Constant, Pred, Rule, Variable
 from deltalog.terms import IRI, RDF_TYPE
 
-TRIPLES = Pred(TRIPLE, 3)
-TYPES = Pred(str(RDF_TYPE), 2)
 _X, _P, _Y = Variable("x"), Variable("p"), Variable("y")
 
 

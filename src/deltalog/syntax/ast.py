@@ -81,6 +81,10 @@ class Pred(NamedTuple):
         return f"{self.name}/{self.arity}"
 
 
+TRIPLES = Pred(TRIPLE, 3)  # [s, p, o] with a variable for p
+TYPES = Pred(str(RDF_TYPE), 2)  # [s, rdf:type, c] with a variable for c
+
+
 @dataclass(frozen=True, slots=True)
 class Variable:
     """`?x` or `X`. An anonymous `_` is a fresh variable whose name starts with `_#`."""

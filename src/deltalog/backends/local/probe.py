@@ -153,6 +153,9 @@ class Probe:
     ) -> Iterator[tuple[Positions, dict[Variable, Ids]]]:
         """Per run: the numbers of the joining rows, and the new columns."""
         self._prepare(rows.size)
+        if self.complete:
+            yield np.flatnonzero(self.matches(rows, ids)), {}
+            return
         new = {v: position for v, position in self.new if v in needed}
         for run in self.table.runs:
             low, high = self.ranges(rows, run, ids)

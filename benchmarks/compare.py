@@ -1,0 +1,64 @@
+"""What got slower, beyond the noise.
+
+Old and new results have several runs each, and runs differ. Something got slower when even its best new run took longer
+than the worst old one, and the best of both differ by more than a tenth and by more than two milliseconds. (A single
+run has no spread, so there the best must differ by more than a quarter.) What was right and is not any more counts,
+too: an answer that does not come is the slowest of all.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from benchmarks.tasks import TASKS
+from deltalog.errors import UsageError
+
+TENTH, QUARTER = 0.10, 0.25
+LEAST = 0.002
+Results = dict[str, Any]
+
+
+def read(path: Path) -> Results:
+    """A file of results; UsageError when it is none."""
+    try:
+        found = json.loads(path.read_text())
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}") from None
+    except ValueError:
+        raise UsageError(f"{path} is not a JSON file of results") from None
+    if not isinstance(found, dict) or not isinstance(found.get("results"), list):
+        raise UsageError(f"{path} has no results; it should be what `deltalog bench --json` wrote")
+    return found
+
+
+def compare(old: Results, new: Results) -> list[str]:
+    """A line for each measurement that got slower."""
+    before = {_key(result): result for result in old["results"]}
+    lines = (_slower(before[_key(result)], result) for result in new["results"] if _key(result) in before)
+    return [line for line in lines if line]
+
+
+def seconds(result: dict[str, Any]) -> list[float]:
+    """The seconds of each run that are compared: those of the task itself; from scratch, those of the evaluation."""
+    phase = TASKS[result["task"]].phase
+    return [run["seconds"].get(phase, run["seconds"].get("evaluate", 0.0)) for run in result["runs"]]
+
+
+def _key(result: dict[str, Any]) -> tuple[str, ...]:
+    return tuple(result[part] for part in ("benchmark", "size", "task", "way"))
+
+
+def _slower(old: dict[str, Any], new: dict[str, Any]) -> str | None:
+    name = " ".join(_key(new))
+    if old["status"] != "ok":
+        return None
+    if new["status"] != "ok":
+        return None if new["status"] == "missing" else f"{name}: was right, now {new['status']}: {new['why']}"
+    was, now = seconds(old), seconds(new)
+    alone = len(was) == 1 or len(now) == 1
+    least = min(was) * (1 + (QUARTER if alone else TENTH))
+    if min(now) <= max([*was, least]) or min(now) - min(was) <= LEAST:
+        return None
+    return f"{name}: {min(now):.3f} s, was {min(was):.3f} s ({min(was):.3f} to {max(was):.3f})"

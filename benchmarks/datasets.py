@@ -1,0 +1,141 @@
+"""Writes the data of a benchmark into a folder: generated, or published and found in the folder of data.
+
+Published data lie in the folder that DELTALOG_DATA names (by default ../shared/data beside the project). Generators are
+imported where they are used: a process that measures has no need of them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from benchmarks.generators.draws import Ints
+
+
+class NoData(Exception):
+    """The data set or the program of a benchmark is not on this machine."""
+
+
+def data_folder() -> Path:
+    named = os.environ.get("DELTALOG_DATA")
+    folder = Path(named) if named else Path(__file__).parents[2] / "shared" / "data"
+    if not folder.is_dir():
+        raise NoData("published, not generated: set DELTALOG_DATA to the folder that has it")
+    return folder
+
+
+def published(path: str) -> Path:
+    """A file of the folder of data."""
+    source = data_folder() / path
+    if not source.exists():
+        raise NoData(f"{path} is not in the folder of data")
+    return source
+
+
+def write_rows(folder: Path, relations: Mapping[str, Ints]) -> None:
+    """One CSV file a relation."""
+    import numpy as np
+
+    for name, rows in relations.items():
+        np.savetxt(folder / f"{name}.csv", rows, "%d", ",")
+
+
+def dag(nodes: int, edges: int, seed: int, folder: Path) -> None:
+    from benchmarks.generators import graphs
+
+    write_rows(folder, {"edge": graphs.dag(nodes, edges, seed)})
+
+
+def chain(nodes: int, folder: Path) -> None:
+    from benchmarks.generators import graphs
+
+    write_rows(folder, {"edge": graphs.chain(nodes)})
+
+
+def tree(nodes: int, folder: Path) -> None:
+    from benchmarks.generators import graphs
+
+    write_rows(folder, {"parent": graphs.tree(nodes)})
+
+
+def lubm(universities: int, folder: Path) -> None:
+    from benchmarks.generators import lubm
+
+    lubm.write(universities, folder / f"lubm-{universities}.nt")
+
+
+def motivating(n: int, k: int, folder: Path) -> None:
+    from benchmarks.generators.motivating import motivating
+
+    for name, rows in motivating(n, k).items():
+        (folder / f"{name}.csv").write_text("".join(f"{a},{b}\n" for a, b in rows))
+
+
+def expressions(count: int, instances: int, folder: Path) -> None:
+    from benchmarks.generators import expressions
+
+    expressions.write(count, instances, folder / "expressions.nt")
+
+
+def labelled(nodes: int, edges: int, folder: Path) -> None:
+    from benchmarks.generators.labelled import labelled
+
+    with (folder / "graph.nt").open("w") as out:
+        for label, rows in labelled(nodes, edges).items():
+            out.writelines(f"<http://n{a}> <{label}> <http://n{b}> .\n" for a, b in rows.tolist())
+
+
+def tc_plus(nodes: int, facts: int, folder: Path) -> None:
+    from benchmarks.generators import relations
+
+    write_rows(folder, relations.tc_plus(nodes, facts))
+
+
+def tcu(nodes: int, facts: int, folder: Path) -> None:
+    from benchmarks.generators import relations
+
+    write_rows(folder, relations.tcu(nodes, facts))
+
+
+def union(facts: int, folder: Path) -> None:
+    from benchmarks.generators import relations
+
+    write_rows(folder, relations.union(facts))
+
+
+def categories(count: int, folder: Path) -> None:
+    from benchmarks.generators import categories
+
+    categories.write(count, folder / "categories.nt")
+
+
+def wind_neighbours(turbines: int, folder: Path) -> None:
+    from benchmarks.generators import windfarm
+
+    write_rows(folder, windfarm.neighbours(turbines))
+
+
+def wind_relations(turbines: int, folder: Path) -> None:
+    from benchmarks.generators import windfarm
+
+    write_rows(folder, windfarm.relations(turbines))
+
+
+def rdf(path: str, folder: Path) -> None:
+    """A published RDF file, as N-Triples."""
+    import pyoxigraph
+
+    from benchmarks.peers.tables import opened
+
+    source = published(path)
+    stem, kind = source.name.split(".")[:2]
+    with opened(source) as lines, (folder / f"{stem}.nt").open("wb") as out:
+        text = lines.read().encode()
+        if kind == "nt":
+            out.write(text)
+            return
+        quads = pyoxigraph.parse(text, format=pyoxigraph.RdfFormat.TURTLE)
+        pyoxigraph.serialize((quad.triple for quad in quads), out, format=pyoxigraph.RdfFormat.N_TRIPLES)

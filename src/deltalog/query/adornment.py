@@ -1,0 +1,47 @@
+"""Adornments: which arguments of an atom are bound when it is asked.
+
+An adorned predicate is a predicate of its own: p^bf holds those facts of p that were asked for with the first argument
+bound. Its name is an `AdornedName`, a string that knows what it was made of, so nobody has to take names apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from deltalog.syntax.ast import Atom, Constant, Term, Variable
+
+Adornment = tuple[bool, ...]  # for each argument, whether it is bound
+
+
+class AdornedName(str):
+    """The name of p^bf, or of mgc p^bf, whose facts are the questions asked of p^bf."""
+
+    __slots__ = ("adornment", "base", "magic")
+    base: str
+    adornment: Adornment
+    magic: bool
+
+    def __new__(cls, base: str, adornment: Adornment, magic: bool = False) -> AdornedName:
+        text = f"{'mgc ' if magic else ''}{base}^{''.join('b' if bound else 'f' for bound in adornment)}"
+        name = super().__new__(cls, text)
+        name.base, name.adornment, name.magic = base, adornment, magic
+        return name
+
+
+def adorn(atom: Atom, bound: Collection[Variable]) -> Adornment:
+    """The adornment of an atom when some variables are bound."""
+    return tuple(isinstance(term, Constant) or term in bound for term in atom.terms)
+
+
+def adorned(atom: Atom, adornment: Adornment) -> Atom:
+    """p(t) as p^a(t)."""
+    return Atom(AdornedName(atom.name, adornment), atom.terms)
+
+
+def magic(atom: Atom, adornment: Adornment) -> Atom:
+    """mgc p^a with the bound arguments of p(t)."""
+    return Atom(AdornedName(atom.name, adornment, magic=True), bound_terms(atom, adornment))
+
+
+def bound_terms(atom: Atom, adornment: Adornment) -> tuple[Term, ...]:
+    return tuple(term for term, bound in zip(atom.terms, adornment, strict=True) if bound)

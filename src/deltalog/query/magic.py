@@ -1,0 +1,141 @@
+"""Magic sets: a program that derives only what a goal needs (paper 001, Algorithm 1).
+
+For an adorned predicate p^a that is asked for, every rule p(t) <- B becomes
+
+    p^a(t) <- mgc p^a(bound t), B'        B' is B with its derived atoms adorned
+    mgc q^b(bound s) <- mgc p^a(bound t), S     for each derived atom q(s) of B, where S comes before it in B
+
+in the order that the planner would join B in, when p's bound arguments are known. The program is run by the ordinary
+engine, from the one fact that asks the goal.
+
+What is negated or aggregated must be complete: such predicates, and all that they need, keep their own rules. Explicit
+facts of a derived predicate are taken over by a rule, too: p^a(t) <- mgc p^a(bound t), p(t).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from deltalog.plan.body import plan_body
+from deltalog.plan.ir import Part, fact_columns
+from deltalog.plan.statistics import Statistics
+from deltalog.program.dependency import negative, positive
+from deltalog.query.adornment import Adornment, adorn, adorned, magic
+from deltalog.syntax.ast import Atom, Bind, Filter, Literal, Negation, Pred, Rule, Variable, variables
+
+
+@dataclass(frozen=True)
+class Rewriting:
+    """The rewritten rules, the fact that asks the goal, and the predicate that has the answers."""
+
+    rules: tuple[Rule, ...]
+    seed: Atom
+    answers: Pred
+
+
+def magic_sets(rules: Sequence[Rule], goal: Atom, explicit: Collection[Pred], statistics: Statistics) -> Rewriting:
+    """The program for a goal over the rules, of which one derives the goal's predicate."""
+    return _MagicSets(_by_head(rules), explicit, statistics).rewrite(goal)
+
+
+def _by_head(rules: Iterable[Rule]) -> dict[Pred, list[Rule]]:
+    deriving: dict[Pred, list[Rule]] = {}
+    for rule in rules:
+        for head in rule.heads:
+            deriving.setdefault(head.pred, []).append(replace(rule, heads=(head,)))
+    return deriving
+
+
+@dataclass
+class _MagicSets:
+    deriving: dict[Pred, list[Rule]]
+    explicit: Collection[Pred]
+    statistics: Statistics
+    made: dict[Rule, None] = field(default_factory=dict)  # P_M, in order
+    asked: list[tuple[Pred, Adornment]] = field(default_factory=list)  # A, of which the first `done` are B
+    whole: dict[Pred, None] = field(default_factory=dict)  # needed in full
+
+    def rewrite(self, goal: Atom) -> Rewriting:
+        adornment = adorn(goal, ())
+        self.ask(goal.pred, adornment)
+        done = 0
+        while done < len(self.asked):  # Algorithm 1, line 2
+            self._answer(*self.asked[done])
+            done += 1
+        self._keep_whole()
+        return Rewriting(tuple(self.made), magic(goal, adornment), adorned(goal, adornment).pred)
+
+    def ask(self, pred: Pred, adornment: Adornment) -> None:
+        if (pred, adornment) not in self.asked:
+            self.asked.append((pred, adornment))
+
+    def _answer(self, pred: Pred, adornment: Adornment) -> None:
+        """The rules for one adorned predicate."""
+        if pred in self.explicit:
+            fact = Atom(pred.name, fact_columns(pred.arity))
+            self._make(adorned(fact, adornment), (magic(fact, adornment), fact))
+        for rule in self.deriving[pred]:
+            self._rewrite(rule, adornment)
+
+    def _rewrite(self, rule: Rule, adornment: Adornment) -> None:
+        """Algorithm 1, lines 8 to 15."""
+        head = rule.heads[0]
+        question = magic(head, adornment)
+        bound = set(variables(question))
+        before: list[Literal] = [question]
+        for literal in self._ordered(rule, question):
+            if isinstance(literal, Atom) and literal.pred in self.deriving:
+                inner = adorn(literal, bound)
+                self._make(magic(literal, inner), _supported(before))
+                self.ask(literal.pred, inner)
+                before.append(adorned(literal, inner))
+            else:
+                before.append(literal)
+            bound.update(v for v in variables(literal) if not isinstance(literal, Negation | Filter))
+        self._make(adorned(head, adornment), before)
+        for atom, _ in negative(rule.body):
+            self.whole[atom.pred] = None
+
+    def _ordered(self, rule: Rule, question: Atom) -> Iterator[Literal]:
+        """The body in the order in which the planner joins it to the question."""
+        live = [v for v in variables(rule.heads[0])]
+        body = plan_body((*rule.body, question), live, self.statistics, {len(rule.body): Part.DELTA})
+        placed = [note.literal for note in body.notes if note.literal is not None and note.literal != question]
+        yield from placed
+        yield from (literal for literal in rule.body if literal not in placed)
+
+    def _make(self, head: Atom, body: Sequence[Literal]) -> None:
+        if head not in body:
+            self.made[Rule((head,), tuple(body))] = None
+
+    def _keep_whole(self) -> None:
+        """The rules of predicates that are needed in full, and of all that these read."""
+        waiting = list(self.whole)
+        seen: set[Pred] = set()
+        while waiting:
+            pred = waiting.pop()
+            if pred in seen:
+                continue
+            seen.add(pred)
+            for rule in self.deriving.get(pred, ()):
+                self.made[rule] = None
+                waiting += [atom.pred for atom in positive(rule.body)]
+                waiting += [atom.pred for atom, _ in negative(rule.body)]
+
+
+def _supported(body: Sequence[Literal]) -> list[Literal]:
+    """The part of a body that stands on its own: atoms, and what their variables bind."""
+    bound = {v for literal in body if not isinstance(literal, Negation | Filter | Bind) for v in variables(literal)}
+    kept: list[Literal] = []
+    for literal in body:
+        if isinstance(literal, Bind) and bound.issuperset(variables(literal.expression)):
+            bound.add(literal.variable)
+            kept.append(literal)
+        elif not isinstance(literal, Negation | Filter | Bind) or bound.issuperset(_shared(literal)):
+            kept.append(literal)
+    return kept
+
+
+def _shared(literal: Literal) -> Iterator[Variable]:
+    return variables(literal)
