@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from deltalog.change import Change
     from deltalog.kb import KnowledgeBase
 
-WARM_ROWS = 500
+WARM_ROWS = 100
 Rows = dict[str, list[tuple[Any, ...]]]
 
 
