@@ -6,10 +6,13 @@ imported where they are used: a process that measures has no need of them.
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import os
-from collections.abc import Mapping
+import shutil
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 if TYPE_CHECKING:
     from benchmarks.generators.draws import Ints
@@ -128,14 +131,16 @@ def rdf(path: str, folder: Path) -> None:
     """A published RDF file, as N-Triples."""
     import pyoxigraph
 
-    from benchmarks.peers.tables import opened
-
     source = published(path)
-    stem, kind = source.name.split(".")[:2]
-    with opened(source) as lines, (folder / f"{stem}.nt").open("wb") as out:
-        text = lines.read().encode()
+    stem, kind, *_ = source.name.split(".")
+    with _opened(source) as stream, (folder / f"{stem}.nt").open("wb") as out:
         if kind == "nt":
-            out.write(text)
+            shutil.copyfileobj(stream, out)
             return
-        quads = pyoxigraph.parse(text, format=pyoxigraph.RdfFormat.TURTLE)
+        quads = pyoxigraph.parse(stream.read(), format=pyoxigraph.RdfFormat.TURTLE)
         pyoxigraph.serialize((quad.triple for quad in quads), out, format=pyoxigraph.RdfFormat.N_TRIPLES)
+
+
+def _opened(path: Path) -> IO[bytes]:
+    kinds: dict[str, Callable[[Path], IO[bytes]]] = {".gz": gzip.open, ".bz2": bz2.open}  # type: ignore[dict-item]
+    return kinds[path.suffix](path) if path.suffix in kinds else path.open("rb")
