@@ -147,7 +147,7 @@ PAPER_000 = (
         rule=2,
         goal=f"<{UNIVERSITY}Student>(?x), <{UNIVERSITY}advisor>(?x, ?y), <{UNIVERSITY}Chair>(?y)",
         quick=ALL,
-        ways=("nemo", "duckdb"),
+        ways=("nemo", "duckdb", "spark"),
         growth=("1", "5"),
     ),
     Benchmark(
