@@ -238,7 +238,7 @@ def test_an_unforeseen_error_is_one_line(deltalog: Run, paths: None, monkeypatch
 # What run says and writes.
 
 FIELDS = {
-    "facts_in", "facts_total", "facts_derived", "per_predicate", "rounds", "seconds", "peak_memory_bytes", "engine",
+    "facts_in", "facts_total", "facts_derived", "per_predicate", "rounds", "seconds", "peak_memory_bytes", "engine", "engine_reason",
     "complete", "failed_expressions",
 }  # fmt: skip
 
@@ -397,3 +397,37 @@ def test_plan(deltalog: Run, tmp_path: Path) -> None:
     assert ElementTree.parse(tmp_path / "graph.svg").getroot().tag == "{http://www.w3.org/2000/svg}svg"
     code, _, err = deltalog("plan", "paths.dl", "--svg", "no/such/folder.svg")
     assert (code, err) == (1, "error: cannot write no/such/folder.svg: No such file or directory\n")
+
+
+# Queries
+
+
+@pytest.mark.usefixtures("paths")
+@pytest.mark.parametrize("method", ["auto", "magic", "materialised"])
+def test_query(deltalog: Run, method: str) -> None:
+    code, out, err = deltalog("query", "paths.dl", "path(b, ?x)", "--data", "edge.csv", "--method", method)
+    assert (code, sorted(out.split()), err) == (0, ["c", "d"], "")
+
+
+@pytest.mark.usefixtures("paths")
+def test_query_prints_cells_that_can_be_read_back(deltalog: Run, tmp_path: Path) -> None:
+    (tmp_path / "edge.csv").write_text('"1",<http://e/a>\n"a,b",2\n')
+    code, out, _ = deltalog("query", "paths.dl", "edge(?x, ?y)", "--data", "edge.csv")
+    assert (code, sorted(out.splitlines())) == (0, ['"1",<http://e/a>', '"a,b",2'])
+    assert deltalog("query", "paths.dl", "edge(?x, 2)", "--data", "edge.csv", "--format", "tsv")[1] == '"a,b"\n'
+
+
+@pytest.mark.usefixtures("paths")
+def test_query_without_variables(deltalog: Run) -> None:
+    assert deltalog("query", "paths.dl", "path(a, d)", "--data", "edge.csv")[:2] == (0, "true\n")
+    assert deltalog("query", "paths.dl", "path(d, a)", "--data", "edge.csv")[:2] == (0, "false\n")
+
+
+@pytest.mark.usefixtures("paths")
+@pytest.mark.parametrize(
+    ("goal", "says"), [("pth(a, ?x)", "did you mean"), ("path(a, ?x", "bracket"), ("NOT path(a, ?x), ?x > 1", "value")]
+)
+def test_query_wrong_goal(deltalog: Run, goal: str, says: str) -> None:
+    code, out, err = deltalog("query", "paths.dl", goal, "--data", "edge.csv")
+    assert (code, out) == (1, "")
+    assert says in err

@@ -28,6 +28,7 @@ Datalog over RDF, CSV and Parquet: derives everything that follows from rules an
   deltalog run PROGRAM... [--data PATH]... [--out DIR]    derive, write and count
   deltalog check PROGRAM...                               errors and warnings, no data
   deltalog plan PROGRAM... [--data PATH]... [--svg FILE]  how it would be evaluated
+  deltalog query PROGRAM GOAL [--data PATH]...            the answers of a goal, deriving only what it needs
   deltalog bench [NAME]...                                measure it, from a checkout of the project
 
 `deltalog COMMAND --help` says more about each; `deltalog --version` shows the version.
@@ -162,6 +163,35 @@ def _plan(options: Namespace) -> int:
     return 0
 
 
+def _query_parser() -> ArgumentParser:
+    parser = _parser(
+        "query", "Print the answers of a goal such as 'path(a, ?x)': a row each, variable by variable."
+    )
+    parser.add_argument("program", metavar="PROGRAM", type=Path, help="a file of rules")
+    parser.add_argument("goal", metavar="GOAL", help="one or more atoms and conditions, separated by commas")
+    _add_data(parser)
+    methods = "magic derives what the goal needs, materialised everything first (default: auto, which is magic)"
+    parser.add_argument("--method", choices=("auto", "materialised", "magic"), default="auto", help=methods)
+    parser.add_argument("--format", choices=("csv", "tsv"), default="csv", help="the form of the rows (default: csv)")
+    parser.add_argument("--timeout", metavar="S", type=_seconds, help="give up after so many seconds")
+    return parser
+
+
+def _query(options: Namespace) -> int:
+    from deltalog.kb import KnowledgeBase
+
+    kb = KnowledgeBase(options.program, timeout=options.timeout)
+    if options.data:
+        kb.load(*options.data)
+    answers = kb.query(options.goal, options.method)
+    if not answers.columns:
+        print("true" if answers else "false")
+        return 0
+    for line in answers.lines({"csv": ",", "tsv": "\t"}[options.format]):
+        print(line)
+    return 0
+
+
 def _write(path: Path, text: str) -> None:
     try:
         path.write_text(text, "utf-8")
@@ -185,6 +215,7 @@ COMMANDS: dict[str, tuple[Callable[[], ArgumentParser], Callable[[Namespace], in
     "run": (_run_parser, _run),
     "check": (_check_parser, _check),
     "plan": (_plan_parser, _plan),
+    "query": (_query_parser, _query),
     "bench": (_bench_parser, _bench),
 }
 

@@ -69,6 +69,12 @@ class Facts(Generic[T]):
 
         return polars.from_arrow(self.to_arrow())  # type: ignore[return-value]
 
+    def lines(self, delimiter: str = ",") -> Iterator[str]:
+        """The rows as lines of CSV (or with another delimiter), in the form that readers take."""
+        from deltalog.io.cells import print_cell
+
+        return (delimiter.join(map(print_cell, row)) for row in self)
+
     def to_spark(self, session: Any = None) -> Any:
         """A Spark DataFrame, in the session given or the active one. On the Spark engine nothing is collected."""
         ours = getattr(self._backend, "to_spark", None)

@@ -82,7 +82,8 @@ def files_of(path: Path) -> Iterator[Path]:
         return
     for file in sorted(path.rglob("*")):
         hidden = any(part.startswith(".") for part in file.relative_to(path).parts)
-        if not hidden and file.is_file() and name_of(file).format and not (file.name == NAMES and names_of(file.parent)):
+        maps_names = file.name == NAMES and names_of(file.parent)
+        if not hidden and file.is_file() and name_of(file).format and not maps_names:
             yield file
 
 
