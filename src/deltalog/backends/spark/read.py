@@ -34,7 +34,7 @@ from deltalog.syntax.ast import Pred
 if TYPE_CHECKING:
     from deltalog.backends.spark.backend import SparkBackend
 
-SMALL = 4 * 2**20
+SMALL = 2**20
 RANGE = 32 * 2**20  # bytes of a file that one task parses
 BATCH = 1 << 17
 TASKS_PER_CORE = 2

@@ -56,7 +56,10 @@ class SparkTable:
         names = column_names(self.arity)
         if not self.pieces:
             assert self.near is not None
-            self.pieces = (constant(self.near, self.arity, self.spark),)
+            frame = constant(self.near, self.arity, self.spark)
+            if len(self.near) > NEAR:  # sent once, not with every plan
+                frame = frame.repartition(self.spark.sparkContext.defaultParallelism).localCheckpoint(eager=False)
+            self.pieces = (frame,)
         pieces = [piece.select(*[F.col(name).alias(name) for name in names]) for piece in self.pieces]
         return reduce(DataFrame.unionAll, pieces)
 
