@@ -238,8 +238,8 @@ def test_an_unforeseen_error_is_one_line(deltalog: Run, paths: None, monkeypatch
 # What run says and writes.
 
 FIELDS = {
-    "facts_in", "facts_total", "facts_derived", "per_predicate", "rounds", "seconds", "peak_memory_bytes", "engine", "engine_reason",
-    "complete", "failed_expressions",
+    "facts_in", "facts_total", "facts_derived", "per_predicate", "rounds", "seconds", "peak_memory_bytes", "engine",
+    "engine_reason", "complete", "failed_expressions",
 }  # fmt: skip
 
 
