@@ -9,7 +9,8 @@
 Every answer has a status: ok, cannot (the peer cannot express the program), missing (data or an engine are not there),
 failed. The answer is the last line of standard output, so that a peer may print what it likes before.
 
-Peak memory is the high-water mark of this process alone. (Linux's ru_maxrss would count what the parent held.)
+Peak memory is the high-water mark of this process and of those that it started and that live, such as a JVM.
+(Linux's ru_maxrss would count what the parent held.)
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from typing import Any
 from benchmarks import states
 from benchmarks.ours import Deltalog, ours
 from benchmarks.peers import PEERS, CannotExpress, Measured, Peer, enough
+from benchmarks.peers.base import family_peak
 from benchmarks.registry import BENCHMARKS, NoData
 from benchmarks.tasks import STATES, TASKS
 from deltalog.errors import EngineError
@@ -87,12 +89,10 @@ def run(job: dict[str, Any]) -> dict[str, Any]:
 
 
 def _from_scratch(chosen: Peer, folder: Path) -> Measured:
-    from deltalog.limits import peak_memory
-
     measured = Measured()
     for _ in enough(TIMES):
         outcome = chosen.run(folder)
-        measured.add(outcome.seconds, outcome.peak_memory or peak_memory(), outcome.counts)
+        measured.add(outcome.seconds, outcome.peak_memory or family_peak(), outcome.counts)
     return measured
 
 

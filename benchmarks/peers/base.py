@@ -9,6 +9,7 @@ its own, and tells the seconds of each phase. So the time to translate and the m
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -89,6 +90,28 @@ class Stopwatch:
             yield
         finally:
             self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
+
+
+def family_peak() -> int:
+    """The peak of this process and of those that it has started and that still live, such as Spark's JVM, together."""
+    from deltalog.limits import peak_memory
+
+    return peak_memory() + sum(_high_water(pid) for pid in _descendants(os.getpid()))
+
+
+def _descendants(pid: int) -> Iterator[int]:
+    for path in Path("/proc").glob(f"{pid}/task/*/children"):
+        for child in path.read_text().split():
+            yield int(child)
+            yield from _descendants(int(child))
+
+
+def _high_water(pid: int) -> int:
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    except OSError:  # it has ended
+        return 0
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM")), 0)
 
 
 def children_peak() -> int:
