@@ -175,7 +175,7 @@ PAPER_000 = (
         PROGRAMS / "exp.dl",
         {
             "small": Size(partial(datasets.expressions, 20, 20)),
-            "full": Size(partial(datasets.expressions, 100, 50)),
+            "full": Size(partial(datasets.expressions, 100, 30)),
             "paper": Size(partial(datasets.expressions, 300, 300), facts=3 * 300 * (3_420 + 3_720)),
         },
         rule=0,
