@@ -167,13 +167,13 @@ def _few_states(states: Path, warm: Path) -> Path:
 
 
 class Spark(Deltalog):
-    """The Spark engine as it is. Up to a budget of facts its driver works alone, with the local engine's kernels: at
-    most of our sizes this is the local engine and a JVM, and that it agrees with it says little."""
+    """The Spark engine as it is. What it finds small enough it evaluates in its driver with the local engine's kernels:
+    then this is the local engine and a JVM, and that both agree says little."""
 
     measures = (
-        Deltalog.measures + "; hyper-nodes within the driver's budget (30 M facts) are evaluated in the driver by "
+        Deltalog.measures + "; the engine may evaluate hyper-nodes in its driver, with the local engine, so this "
     )
-    measures += "the local engine, so this is not Spark's executors; memory with the JVM's; its start is not measured"
+    measures += "need not be Spark's executors; memory with the JVM's; its start is not measured"
 
     def __init__(self, name: str = "spark") -> None:
         super().__init__(name, "spark")
