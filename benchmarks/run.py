@@ -250,7 +250,7 @@ def _default_sizes(benchmark: Benchmark, full: bool) -> list[str]:
 
 
 def _entry(benchmark: Benchmark, size: str, options: Namespace) -> Entry:
-    """Ways that were asked for do all tasks; otherwise peers only materialise, and Spark, slow to start, with --full."""
+    """Ways that were asked for do all tasks; otherwise peers only materialise, and Spark only with --full."""
     tasks = benchmark.tasks if options.full or options.names or options.sizes else benchmark.quick
     tasks = tuple(options.tasks) or tuple(t for t in tasks if t != "query" or benchmark.goal)
     if options.ways:
