@@ -53,7 +53,13 @@ def as_sets(facts: Mapping[str, Iterable[Sequence[Value]]]) -> Materialisation:
     return {predicate: rows for predicate, rows in keyed.items() if rows}
 
 
-# The Spark engine: one session for all tests.
+# The Spark engine: one session for all tests, so all of them in one process.
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "spark" in item.path.name:
+            item.add_marker(pytest.mark.xdist_group("spark"))
 
 
 @pytest.fixture(scope="session")
