@@ -5,6 +5,7 @@ from __future__ import annotations
 import decimal
 from datetime import UTC, date, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -156,11 +157,14 @@ def test_what_is_no_table_of_facts(rows: Any, words: str) -> None:
 
 def test_spark_frames_come_through_arrow() -> None:
     class Frame:
+        schema = SimpleNamespace(fields=[SimpleNamespace(metadata=m) for m in ({}, {"deltalog:kind": "iri"})])
+
         def toArrow(self) -> pa.Table:
-            return pa.table({"x": [1, 2]})
+            return pa.table({"x": [1, 2], "y": ["a", "b"]})
 
     dictionary = Dictionary()
-    assert dictionary.decode(columns_of(Frame(), dictionary)[0]) == [1, 2]
+    columns = [dictionary.decode(column) for column in columns_of(Frame(), dictionary)]
+    assert columns == [[1, 2], [IRI("a"), IRI("b")]]
 
 
 def test_parquet_of_others_and_bad_ones(tmp_path: Path) -> None:
