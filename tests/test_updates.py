@@ -1,0 +1,114 @@
+"""Changes of facts and rules: all or nothing, streams, what the report says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from deltalog import KnowledgeBase, NotStratified, UnsafeRule, UsageError
+from deltalog.backends.local import LocalBackend
+
+PROGRAM = """
+path(X, Y) :- edge(X, Y).
+path(X, Z) :- path(X, Y), edge(Y, Z).
+count(X, N) :- AGGREGATE(path(X, Y) ON X BIND COUNT(Y) AS N).
+end(Y) :- path(_, Y), NOT path(Y, _).
+"""
+EDGES = [(i, i + 1) for i in range(8)] + [(7, 3), (2, 6)]
+
+
+def everything(kb: KnowledgeBase) -> dict[str, set[tuple[Any, ...]]]:
+    return {predicate: set(kb.facts(predicate)) for predicate in kb.predicates}
+
+
+@pytest.fixture(params=["dred", "bf", "auto"])
+def kb(request: pytest.FixtureRequest) -> KnowledgeBase:
+    kb = KnowledgeBase(PROGRAM, maintenance=request.param)
+    kb.add("edge", EDGES)
+    kb.materialise()
+    return kb
+
+
+@pytest.mark.parametrize("change", ["facts", "rules"])
+def test_an_interrupt_anywhere_leaves_everything_as_it_was(
+    kb: KnowledgeBase, change: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, rules = everything(kb), kb.rules
+    run = LocalBackend.run
+    for allowed in range(200):
+        left = iter(range(allowed))
+
+        def interrupted(*arguments: Any, left: Any = left) -> Any:
+            if next(left, None) is None:
+                raise KeyboardInterrupt
+            return run(*arguments)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(LocalBackend, "run", interrupted)
+            try:
+                if change == "facts":
+                    kb.update(add={"edge": [(8, 9)]}, remove={"edge": [(2, 3), (7, 3)]})
+                else:
+                    kb.remove_rules("path(X, Z) :- path(X, Y), edge(Y, Z).")
+                break
+            except KeyboardInterrupt:
+                pass
+        assert everything(kb) == before
+        assert kb.rules == rules
+    assert allowed > 5
+    assert everything(kb) != before
+
+
+def test_refused_rules_change_nothing(kb: KnowledgeBase) -> None:
+    before, rules = everything(kb), kb.rules
+    with pytest.raises(UnsafeRule):
+        kb.add_rules("q(X, Y) :- edge(X, _).")
+    with pytest.raises(NotStratified, match="path"):
+        kb.add_rules("edge(X, X) :- path(X, _), NOT path(X, X).")
+    with pytest.raises(UsageError, match="no such rule"):
+        kb.remove_rules("q(X) :- edge(X, X).")
+    assert (everything(kb), kb.rules) == (before, rules)
+
+
+def test_updates_before_the_first_materialisation() -> None:
+    kb = KnowledgeBase(PROGRAM)
+    change = kb.update(add={"edge": [(1, 2), (2, 3)]}, remove={"edge": [(5, 5)]})
+    assert set(change.added["path"]) == {(1, 2), (2, 3), (1, 3)}
+    assert not change.removed
+
+
+def test_a_fact_that_is_explicit_and_derived_stays_while_either_holds(kb: KnowledgeBase) -> None:
+    assert not kb.update(add={"path": [(0, 1)]}).added
+    assert not kb.update(remove={"edge": [(0, 1)]}).removed["path"].__contains__((0, 1))
+    assert (0, 1) in kb.facts("path")
+    assert (0, 1) in kb.update(remove={"path": [(0, 1)]}).removed["path"]
+
+
+def test_added_and_removed_in_one_update_is_added(kb: KnowledgeBase) -> None:
+    change = kb.update(add={"edge": [(0, 1), (20, 21)]}, remove={"edge": [(0, 1), (20, 21)]})
+    assert set(change.added) == {"edge", "path", "count", "end"}
+    assert not change.removed
+
+
+def test_strata_that_nothing_touches_are_not_visited(kb: KnowledgeBase) -> None:
+    change = kb.add_rules("alone(X) :- end(X).")
+    assert (change.report.visited, change.report.skipped) == (1, 3)
+    gone = kb.remove_rules("alone(X) :- end(X).")
+    assert (gone.report.visited, set(gone.removed)) == (0, {"alone"})  # a leaf goes without any reasoning
+
+
+def test_rules_by_id(kb: KnowledgeBase) -> None:
+    name = next(name for name, rule in kb.rule_ids.items() if rule.heads[0].name == "end")
+    assert set(kb.remove_rules(name).removed) == {"end"}
+    assert name not in kb.rule_ids
+
+
+def test_a_stream_of_small_updates_does_not_grow(kb: KnowledgeBase) -> None:
+    before = everything(kb)
+    for i in range(300):
+        kb.update(add={"edge": [(8, 100 + i)]})
+        kb.update(remove={"edge": [(8, 100 + i)]})
+    assert everything(kb) == before
+    assert kb._state is not None
+    assert all(len(table.runs) <= 7 and table.nbytes < 20_000 for table in kb._state.relations.parts.values())
