@@ -221,7 +221,7 @@ class Table:
 
     def minus(self, gone: Table) -> Table:
         """The rows that are not in `gone`."""
-        if self.size < gone.size:
+        if self.size < 2 * gone.size:
             return Table.of(gone.without(self.keys()), self.arity)
         base, removed = self._best, gone.keys()
         removed = removed[base.contains(removed)]
