@@ -164,9 +164,7 @@ def _plan(options: Namespace) -> int:
 
 
 def _query_parser() -> ArgumentParser:
-    parser = _parser(
-        "query", "Print the answers of a goal such as 'path(a, ?x)': a row each, variable by variable."
-    )
+    parser = _parser("query", "Print the answers of a goal such as 'path(a, ?x)': a row each, variable by variable.")
     parser.add_argument("program", metavar="PROGRAM", type=Path, help="a file of rules")
     parser.add_argument("goal", metavar="GOAL", help="one or more atoms and conditions, separated by commas")
     _add_data(parser)
