@@ -15,6 +15,7 @@ then on `update`, `add_rules` and `remove_rules` keep it right; `add` and `load`
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from os import PathLike
 from pathlib import Path
@@ -256,7 +257,7 @@ class KnowledgeBase:
         """What the last materialisation did, with the present numbers of facts."""
         report = self._report
         if self._state is not None:
-            report.per_predicate = {name: self.count(name) for name in self.predicates}
+            report.per_predicate = {name: self._backend.size(self._table(p)) for name, p in self._named().items()}
             report.facts_total = sum(report.per_predicate.values())
             report.failed_expressions = self._backend.failures
         report.facts_in = self.explicit_facts
@@ -275,10 +276,13 @@ class KnowledgeBase:
     @property
     def predicates(self) -> list[str]:
         """The names of all predicates that rules or facts speak of, sorted; `name/arity` where a name has several."""
+        return list(self._named())
+
+    def _named(self) -> dict[str, Pred]:
+        """The predicates by what they are called."""
         preds = sorted(self._preds())
-        names = [pred.name for pred in preds]
-        several = {name for name in names if names.count(name) > 1} if len(set(names)) < len(names) else set()
-        return [str(pred) if pred.name in several else pred.name for pred in preds]
+        times = Counter(pred.name for pred in preds)
+        return {pred.name if times[pred.name] == 1 else str(pred): pred for pred in preds}
 
     def arity(self, predicate: str) -> int:
         """How many arguments a predicate has; UsageError if there is none of that name."""

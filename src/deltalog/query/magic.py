@@ -22,7 +22,7 @@ from deltalog.plan.ir import Part, fact_columns
 from deltalog.plan.statistics import Statistics
 from deltalog.program.dependency import negative, positive
 from deltalog.query.adornment import Adornment, adorn, adorned, magic
-from deltalog.syntax.ast import Atom, Bind, Filter, Literal, Negation, Pred, Rule, Variable, variables
+from deltalog.syntax.ast import Atom, Bind, Filter, Literal, Negation, Pred, Rule, variables
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class _MagicSets:
 
     def _ordered(self, rule: Rule, question: Atom) -> Iterator[Literal]:
         """The body in the order in which the planner joins it to the question."""
-        live = [v for v in variables(rule.heads[0])]
+        live = variables(rule.heads[0])
         body = plan_body((*rule.body, question), live, self.statistics, {len(rule.body): Part.DELTA})
         placed = [note.literal for note in body.notes if note.literal is not None and note.literal != question]
         yield from placed
@@ -132,10 +132,6 @@ def _supported(body: Sequence[Literal]) -> list[Literal]:
         if isinstance(literal, Bind) and bound.issuperset(variables(literal.expression)):
             bound.add(literal.variable)
             kept.append(literal)
-        elif not isinstance(literal, Negation | Filter | Bind) or bound.issuperset(_shared(literal)):
+        elif not isinstance(literal, Negation | Filter | Bind) or bound.issuperset(variables(literal)):
             kept.append(literal)
     return kept
-
-
-def _shared(literal: Literal) -> Iterator[Variable]:
-    return variables(literal)
