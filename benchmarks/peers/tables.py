@@ -243,12 +243,16 @@ def read(files: Sequence[Path], wanted: set[Pred]) -> dict[Pred, list[Row]]:
     """The rows of the wanted predicates, from N-Triples and from CSV or TSV files named after their predicate."""
     relations: dict[Pred, list[Row]] = {}
     for path in files:
-        stem, kind = path.name.removesuffix(".gz").removesuffix(".bz2").rsplit(".", 1)
-        rows = _triples(path) if kind == "nt" else _cells(path, stem, "," if kind == "csv" else "\t")
-        for pred, row in rows:
+        for pred, row in facts(path):
             if pred in wanted:
                 relations.setdefault(pred, []).append(row)
     return relations
+
+
+def facts(path: Path) -> Iterator[tuple[Pred, Row]]:
+    """The facts of a file."""
+    stem, kind = path.name.removesuffix(".gz").removesuffix(".bz2").rsplit(".", 1)
+    return _triples(path) if kind == "nt" else _cells(path, stem, "," if kind == "csv" else "\t")
 
 
 def opened(path: Path) -> IO[str]:
