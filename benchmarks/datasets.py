@@ -70,6 +70,12 @@ def lubm(universities: int, folder: Path) -> None:
     lubm.write(universities, folder / f"lubm-{universities}.nt")
 
 
+def lubm_department(folder: Path) -> None:
+    from benchmarks.generators import lubm
+
+    (folder / "department.nt").write_text("".join(sorted(lubm.department())))
+
+
 def motivating(n: int, k: int, folder: Path) -> None:
     from benchmarks.generators.motivating import motivating
 

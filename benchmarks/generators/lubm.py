@@ -310,6 +310,12 @@ def triples(universities: int, seed: int = SEED) -> Iterator[list[str]]:
         yield university.lines
 
 
+def department(number: int = 0, seed: int = SEED) -> Iterator[str]:
+    """The lines of the first university that speak of one of its departments: a fifteenth of LUBM(1)."""
+    home = f"Department{number}.University0.edu"
+    return (line for line in University(0, seed).lines if home in line)
+
+
 def write(universities: int, path: Path, seed: int = SEED) -> int:
     """Write LUBM(universities) to a file, whole or not at all; the number of triples."""
     total = 0

@@ -86,6 +86,11 @@ def test_lubm_is_the_same_everywhere(lubm_1: Path) -> None:
     assert digest == "b25702627b499a7d48959da5a05c93b756406db0ef5ea40b196462b76b2db5de"
 
 
+def test_a_department_is_a_fifteenth(lubm_1: Path) -> None:
+    lines = set(lubm.department())
+    assert len(lines) == 6_563 and lines < set(lubm_1.read_text().splitlines(keepends=True))
+
+
 def test_a_university_is_the_same_among_few_and_many() -> None:
     first, _ = lubm.triples(2)
     (alone,) = lubm.triples(1)
