@@ -7,15 +7,27 @@ from hypothesis import given, settings
 from programs import INTEGERS, MIXED, Example, Features, examples
 from test_engines_agree import agrees
 
-from deltalog.backends.local import evaluate, matrix, probe, table
+from deltalog.backends.local import evaluate, matrix, nested, probe, product, table
 from deltalog.plan import body
 
-SPARSE = {(evaluate, "SMALL"): 0, (evaluate, "MORSEL"): 3, (evaluate, "PARALLEL"): 2, (evaluate, "WORTH_OFFSETS"): 1e9}
+COLUMNS = {(nested, "FEW"): 0}
+SPARSE = {
+    **COLUMNS,
+    (product, "SMALL"): 0,
+    (product, "WORTH_OFFSETS"): 1e9,
+    (evaluate, "MORSEL"): 3,
+    (evaluate, "PARALLEL"): 2,
+}
+DEAD = {(table, "MOST_DEAD"): 0, (probe, "WORTH_COMPACTING"): 0}
 WAYS = {
+    "columns": COLUMNS,
+    "nested loops give up": {(nested, "ROOM"): 4, (nested, "MOST"): 16},
     "sparse products": SPARSE,
     "dense products": {**SPARSE, (matrix, "FEWEST_PAIRS"): 1, (matrix, "LEAST_FILLED"): 0},
-    "distinct in between": {(body, "WORTH_DISTINCT"): 0, (evaluate, "MORSEL"): 2},
-    "dead rows stay": {(table, "MOST_DEAD"): 0, (probe, "WORTH_COMPACTING"): 0},
+    "distinct in between": {**COLUMNS, (body, "WORTH_DISTINCT"): 0, (evaluate, "MORSEL"): 2},
+    "dead rows stay": DEAD,
+    "dead rows stay, columns": {**COLUMNS, **DEAD},
+    "large tables": {**COLUMNS, (probe, "FEW"): 0},
 }
 
 

@@ -61,11 +61,25 @@ class Relations(Generic[T]):
 
 @dataclass(slots=True)
 class Task:
-    """A rule variant with its plan, and how many facts there were to read when the plan was made."""
+    """A rule variant with its plan, and how many facts there were to read when the plan was made.
+
+    `reads` are what its atoms read: where one is empty, nothing is derived. `facts` are the plans of its heads.
+    """
 
     variant: Variant
     body: Body | None = None
     made_for: float = 0.0
+    reads: tuple[tuple[Pred, Part], ...] = field(init=False)
+    facts: tuple[tuple[Pred, Plan], ...] = field(init=False, default=())
+
+    def __post_init__(self) -> None:
+        chosen, body = dict(self.variant.parts), self.variant.rule.body
+        atoms = [(i, literal) for i, literal in enumerate(body) if isinstance(literal, Atom)]
+        self.reads = tuple((atom.pred, chosen.get(i, Part.ALL)) for i, atom in atoms)
+
+    def plan(self, body: Body, made_for: float) -> None:
+        self.body, self.made_for = body, made_for
+        self.facts = tuple((head.pred, project(head, body.plan)) for head in self.variant.rule.heads)
 
 
 @dataclass
@@ -159,28 +173,28 @@ class SemiNaive(Generic[T]):
         inputs: dict[Pred, list[Plan]] = defaultdict(list)
         shared: list[Pred] = []
         for task in due:
-            if not self._can_match(task.variant):
+            if not self._can_match(task):
                 continue
-            rule, body = task.variant.rule, self._plan(task).plan
+            body = self._plan(task)
+            rule, facts = task.variant.rule, task.facts
             if len(rule.heads) > 1:
-                body = self._share(rule, body, len(shared))
-                shared.append(body.atom.pred)
-            for head in rule.heads:
-                inputs[head.pred].append(project(head, body))
+                scan = self._share(rule, body.plan, len(shared))
+                shared.append(scan.atom.pred)
+                facts = tuple((head.pred, project(head, scan)) for head in rule.heads)
+            for pred, plan in facts:
+                inputs[pred].append(plan)
+        if not inputs:
+            return {}
         backend, parts = self.relations.backend, self.relations.parts
         new = backend.run_all({pred: wanted(pred, tuple(plans)) for pred, plans in inputs.items()}, parts)
         for pred in shared:
             backend.drop(parts.pop((pred, Part.ALL)))
         return {pred: table for pred, table in new.items() if backend.size(table)}
 
-    def _can_match(self, variant: Variant) -> bool:
+    def _can_match(self, task: Task) -> bool:
         """False when an atom of the body reads nothing: then the rule derives nothing, and is not even planned."""
-        chosen = dict(variant.parts)
-        return all(
-            self.relations.size(literal.pred, chosen.get(i, Part.ALL)) > 0
-            for i, literal in enumerate(variant.rule.body)
-            if isinstance(literal, Atom)
-        )
+        parts, size = self.relations.parts, self.relations.backend.size
+        return all((table := parts.get(key)) is not None and size(table) for key in task.reads)
 
     def _share(self, rule: Rule, body: Plan, number: int) -> ir.Scan:
         """Evaluates the body of a rule with several heads once, into a temporary relation."""
@@ -204,12 +218,12 @@ class SemiNaive(Generic[T]):
 
     def _plan(self, task: Task) -> Body:
         """The variant's plan, made anew when what it reads has grown much since it was made."""
-        body = task.variant.rule.body
-        reads = sum(self.relations.size(literal.pred) for literal in body if isinstance(literal, Atom))
+        reads = sum(self.relations.size(pred) for pred, _ in task.reads)
         if task.body is None or reads > GROWTH * task.made_for:
             started = time.perf_counter()
-            task.body, task.made_for = plan_variant(task.variant, self.relations), reads
+            task.plan(plan_variant(task.variant, self.relations), reads)
             self.planning += time.perf_counter() - started
+        assert task.body is not None
         return task.body
 
 

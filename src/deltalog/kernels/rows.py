@@ -117,6 +117,18 @@ def mark_members(probe, keys, found):
 
 
 @njit(nogil=True, cache=True)
+def mark_leads(probe, keys, found):
+    """found[i] becomes True where probe[i] is the high half of a key."""
+    at = 0
+    for i in range(len(probe)):
+        if i > 0 and probe[i] < probe[i - 1]:
+            at = 0
+        at = gallop(keys, np.uint64(probe[i]) << HALF, at)
+        if at < len(keys) and keys[at] >> HALF == np.uint64(probe[i]):
+            found[i] = True
+
+
+@njit(nogil=True, cache=True)
 def difference(keys, gone):
     """The sorted keys that are not in the sorted set `gone`."""
     out = np.empty(len(keys), np.uint64)

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from functools import cache
 
 from deltalog.syntax.ast import AggregateCall, Atom, Expression, Pred, Term, Variable
 
@@ -31,6 +32,8 @@ class Part(Enum):
     ALL = "all"
     OLD = "old"
     DELTA = "delta"
+
+    __hash__ = object.__hash__  # Enum's own goes through Python, and parts are in the keys of every table
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,11 +127,13 @@ def columns(plan: Plan) -> tuple[Variable, ...]:
             return on + tuple(call.variable for call in calls)
 
 
+@cache
 def fact_columns(arity: int) -> tuple[Variable, ...]:
     """The columns of facts as facts: #0, #1, ..."""
     return tuple(Variable(f"#{i}") for i in range(arity))
 
 
+@cache
 def facts_of(pred: Pred, part: Part = Part.ALL) -> Scan:
     """All facts of a predicate, under the columns of facts."""
     return Scan(Atom(pred.name, fact_columns(pred.arity)), part)

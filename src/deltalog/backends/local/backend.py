@@ -13,8 +13,9 @@ import numpy as np
 
 from deltalog.backends.base import Tables, Twin
 from deltalog.backends.local.evaluate import Evaluation
+from deltalog.backends.local.prepare import Preparation
 from deltalog.backends.local.scratch import Scratch
-from deltalog.backends.local.table import Ids, Table, pack, sort_distinct
+from deltalog.backends.local.table import Ids, Table, empty, pack, sort_distinct
 from deltalog.backends.local.vector import Vectors
 from deltalog.dictionary import Dictionary
 from deltalog.plan.ir import Plan, columns
@@ -35,6 +36,7 @@ class LocalBackend:
         self._pool = ThreadPoolExecutor(self.threads)
         self._scratch = Scratch()
         self._vectors = Vectors(self.dictionary, threading.Lock())
+        self._preparation = Preparation(self.dictionary)
 
     @property
     def failures(self) -> int:
@@ -66,13 +68,13 @@ class LocalBackend:
         return Table.of(sort_distinct(pack(arrays, len(arrays[0]))), arity)
 
     def empty(self, arity: int) -> Table:
-        return Table(arity)
+        return empty(arity)
 
     def run(self, plan: Plan, tables: Tables[Table]) -> Table:
         evaluation = Evaluation(
             tables, self.dictionary, self._vectors, self._scratch, self._pool, self.threads, self.check
         )
-        return Table.of(evaluation.keys(plan), len(columns(plan)))
+        return Table.of(self._preparation.keys(plan)(evaluation, None), len(columns(plan)))
 
     def run_all(self, plans: Mapping[Pred, Plan], tables: Tables[Table]) -> dict[Pred, Table]:
         return {pred: self.run(plan, tables) for pred, plan in plans.items()}

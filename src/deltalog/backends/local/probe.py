@@ -20,6 +20,9 @@ from deltalog.kernels import rows as row_kernel
 from deltalog.syntax.ast import Variable
 
 Positions = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+ANY = 1 << 62
+FEW = 1 << 10  # so many rows are looked up by search
 WORTH_COMPACTING = 8  # dead rows are cleared away when more than an eighth of a table is looked up
 
 
@@ -30,18 +33,15 @@ class Rows:
     columns: dict[Variable, Ids]
     size: int
 
-    def take(self, selection: NDArray[np.bool_] | Positions, size: int | None = None) -> Rows:
-        """The selected rows."""
-        if size is None:
-            size = int(np.count_nonzero(selection)) if selection.dtype == np.bool_ else len(selection)
-        return Rows({v: column[selection] for v, column in self.columns.items()}, size)
+    def take(self, selection: Mask, kept: Sequence[Variable]) -> Rows:
+        """The selected rows, with some of their columns."""
+        size = int(np.count_nonzero(selection))
+        if size == self.size:
+            return Rows({v: self.columns[v] for v in kept}, size)
+        return Rows({v: self.columns[v][selection] for v in kept}, size)
 
     def slice(self, start: int, end: int) -> Rows:
         return Rows({v: column[start:end] for v, column in self.columns.items()}, end - start)
-
-    def keep(self, needed: frozenset[Variable]) -> Rows:
-        """Only the columns that are needed later."""
-        return Rows({v: column for v, column in self.columns.items() if v in needed}, self.size)
 
 
 def concatenate(parts: Sequence[Rows], variables: Sequence[Variable]) -> Rows:
@@ -52,22 +52,21 @@ def concatenate(parts: Sequence[Rows], variables: Sequence[Variable]) -> Rows:
     return Rows(columns, sum(part.size for part in parts))
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Probe:
-    """A relation, looked up by the columns that are bound: `keys` in the order of `order`, then the `new` ones.
+    """How a relation is looked up by the columns that are bound: `keys` in the order of `order`, then the `new` ones.
 
     A term is a variable or an id. `equal` are pairs of columns of the relation that must agree, where a new variable is
     repeated.
     """
 
-    table: Table
     order: Order
     keys: tuple[Variable | int, ...]
     new: tuple[tuple[Variable, int], ...]  # variable, position within `order`
     equal: tuple[tuple[int, int], ...]
 
     @classmethod
-    def of(cls, table: Table, terms: Sequence[Variable | int], bound: frozenset[Variable]) -> Probe:
+    def of(cls, terms: Sequence[Variable | int], bound: frozenset[Variable]) -> Probe:
         """The probe of a relation with these terms, from rows that bind these variables."""
         fixed = [i for i, t in enumerate(terms) if isinstance(t, int)]
         joined = [i for i, t in enumerate(terms) if isinstance(t, Variable) and t in bound]
@@ -85,7 +84,7 @@ class Probe:
                 else:
                     first[term] = position
         keys = tuple(terms[i] for i in order[: len(terms) - len(free)])
-        return cls(table, order, keys, tuple(first.items()), tuple(equal))
+        return cls(order, keys, tuple(first.items()), tuple(equal))
 
     @property
     def complete(self) -> bool:
@@ -113,83 +112,97 @@ class Probe:
             row_kernel.ranges_words(run.order(self.order), first, last, low, high)
         return low, high
 
-    def _prepare(self, rows: int) -> None:
-        """Dead rows are left out one by one; if many rows are looked up, it is better to have none."""
-        if self.table.dead and WORTH_COMPACTING * rows > self.table.size:
-            self.table = self.table.compact
-
-    def matches(self, rows: Rows, ids: int) -> NDArray[np.bool_]:
-        """Which rows have at least one match."""
-        self._prepare(rows.size)
+    def matches(self, table: Table, rows: Rows, ids: int) -> Mask:
+        """Which rows have at least one match in a table."""
+        table = _fit(table, rows.size)
         if self.equal:
             found = np.zeros(rows.size, np.bool_)
-            for left, _ in self.expansions(rows, ids, frozenset()):
+            for left, _ in self._expansions(table, self._ranges(table, rows, ids), frozenset()):
                 found[left] = True
             return found
-        if not self.order:
-            return np.full(rows.size, self.table.size > 0)
+        if not self.keys:
+            return np.full(rows.size, table.size > 0)
         if self.complete and len(self.order) != 1:
-            return self.table.contains(pack(self.key_columns(rows), rows.size))
-        return self._counts(rows, ids) > 0
+            return table.contains(pack(self.key_columns(rows), rows.size))
+        if len(self.order) <= 2 and rows.size < FEW:
+            return self._matches_few(table, rows, ids)
+        return self._counts(table, rows, ids) > 0
 
-    def matched(self, rows: Rows, ids: int) -> int:
-        """How many rows the join will have."""
-        self._prepare(rows.size)
-        return int(self._counts(rows, ids).sum())
+    def _matches_few(self, table: Table, rows: Rows, ids: int) -> Mask:
+        """By search for the first column."""
+        found = np.zeros(rows.size, np.bool_)
+        column = self.key_columns(rows)[0]
+        for run in table.runs:
+            row_kernel.mark_leads(column, run.order(self.order), found)
+        if table.dead and found.any():  # some of those may have only dead matches
+            places = np.flatnonzero(found)
+            some = Rows({v: c[places] for v, c in rows.columns.items()}, len(places))
+            found[places] = self._counts(table, some, ids) > 0
+        return found
 
-    def _counts(self, rows: Rows, ids: int) -> Positions:
+    def _counts(self, table: Table, rows: Rows, ids: int) -> Positions:
         """How many matches each row has: those of the runs less the dead ones."""
         counts = np.zeros(rows.size, np.int64)
-        for run in self.table.runs:
-            low, high = self.ranges(rows, run, ids)
+        for _, low, high in self._ranges(table, rows, ids):
             counts += high - low
-        for run in self.table.dead.runs if self.table.dead else ():
-            low, high = self.ranges(rows, run, ids)
+        for _, low, high in self._ranges(table.dead, rows, ids) if table.dead else ():
             counts -= high - low
         return counts
 
-    def expansions(
-        self, rows: Rows, ids: int, needed: frozenset[Variable]
+    def _ranges(self, table: Table, rows: Rows, ids: int) -> list[tuple[Run, Positions, Positions]]:
+        return [(run, *self.ranges(rows, run, ids)) for run in table.runs]
+
+    def _expansions(
+        self, table: Table, ranges: Sequence[tuple[Run, Positions, Positions]], wanted: frozenset[Variable]
     ) -> Iterator[tuple[Positions, dict[Variable, Ids]]]:
-        """Per run: the numbers of the joining rows, and the new columns."""
-        self._prepare(rows.size)
-        if self.complete:
-            yield np.flatnonzero(self.matches(rows, ids)), {}
-            return
-        new = {v: position for v, position in self.new if v in needed}
-        for run in self.table.runs:
-            low, high = self.ranges(rows, run, ids)
+        """Per run: the numbers of the joining rows, and the new columns that are wanted."""
+        new = {v: position for v, position in self.new if v in wanted}
+        for run, low, high in ranges:
             total = kernel.total(low, high)
             if not total:
                 continue
             left = np.empty(total, np.int64)
-            if len(self.order) == 2 and len(self.keys) == 1 and not self.table.dead:
+            if len(self.order) == 2 and len(self.keys) == 1 and not table.dead:
                 values = np.empty(total, np.uint32)
                 kernel.expand_keys(low, high, run.order(self.order), left, values)
                 yield left, dict.fromkeys(new, values)
             else:
                 right = np.empty(total, np.int64)
                 kernel.expand(low, high, left, right)
-                yield self._gather(run, left, right, new)
+                yield self._gather(table, run, left, right, new)
 
     def _gather(
-        self, run: Run, left: Positions, right: Positions, new: dict[Variable, int]
+        self, table: Table, run: Run, left: Positions, right: Positions, new: dict[Variable, int]
     ) -> tuple[Positions, dict[Variable, Ids]]:
         columns = unpack(run.order(self.order)[right], len(self.order))
         chosen = np.ones(len(left), np.bool_)
         for a, b in self.equal:
             chosen &= columns[a] == columns[b]
-        if self.table.dead:
+        if table.dead:
             places = sorted(range(len(self.order)), key=lambda i: self.order[i])
-            chosen &= ~self.table.dead.contains(pack([columns[i] for i in places], len(left)))
+            chosen &= ~table.dead.contains(pack([columns[i] for i in places], len(left)))
         if not chosen.all():
             left, columns = left[chosen], [column[chosen] for column in columns]
         return left, {v: columns[position] for v, position in new.items()}
 
-    def join(self, rows: Rows, ids: int, needed: frozenset[Variable]) -> Rows:
-        """The natural join, with the columns that are needed later."""
-        kept = [v for v in rows.columns if v in needed]
+    def join(
+        self, table: Table, rows: Rows, ids: int, kept: Sequence[Variable], new: frozenset[Variable], most: int = ANY
+    ) -> Rows | int:
+        """The natural join, with some columns of the rows and some of the new ones; only how many rows that would be
+        (or a little less), when it is more than `most`."""
+        if self.complete:
+            return rows.take(self.matches(table, rows, ids), kept)
+        table = _fit(table, rows.size)
+        ranges = self._ranges(table, rows, ids)
+        expected = sum(kernel.total(low, high) for _, low, high in ranges)
+        if expected > most:
+            return int(expected)
         parts = []
-        for left, new in self.expansions(rows, ids, needed):
-            parts.append(Rows({**{v: rows.columns[v][left] for v in kept}, **new}, len(left)))
-        return concatenate(parts, [*kept, *(v for v, _ in self.new if v in needed)])
+        for left, values in self._expansions(table, ranges, new):
+            parts.append(Rows({**{v: rows.columns[v][left] for v in kept}, **values}, len(left)))
+        return concatenate(parts, [*kept, *(v for v, _ in self.new if v in new)])
+
+
+def _fit(table: Table, rows: int) -> Table:
+    """Dead rows are left out one by one; if many rows are looked up, it is better to have none."""
+    return table.compact if table.dead and WORTH_COMPACTING * rows > table.size else table

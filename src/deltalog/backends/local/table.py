@@ -13,7 +13,7 @@ become many, or when all rows are read anyway, the runs are written anew without
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property, reduce
+from functools import cache, cached_property, reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -172,21 +172,18 @@ class Run:
 class Table:
     """A set of rows: disjoint runs, the larger first, without the rows of `dead`. Immutable."""
 
-    __slots__ = ("__dict__", "arity", "dead", "runs")
+    __slots__ = ("__dict__", "arity", "dead", "runs", "size")
 
     def __init__(self, arity: int, runs: Sequence[Run] = (), dead: Table | None = None) -> None:
         self.arity = arity
         self.runs = tuple(run for run in runs if len(run))
         self.dead = dead if dead is not None and dead.runs else None
+        self.size: int = sum(map(len, self.runs)) - (self.dead.size if self.dead else 0)
 
     @classmethod
     def of(cls, keys: Keys, arity: int) -> Table:
         """A table of sorted distinct keys."""
         return cls(arity, (Run(keys, arity),))
-
-    @cached_property
-    def size(self) -> int:
-        return sum(len(run) for run in self.runs) - (self.dead.size if self.dead else 0)
 
     @cached_property
     def compact(self) -> Table:
@@ -205,6 +202,16 @@ class Table:
         if not runs:
             return no_keys(self.arity)
         return reduce(union, runs)
+
+    def places(self, order: Order) -> list[int]:
+        """Where the keys are, in an order: as `kernels.nested` reads it."""
+        kept: dict[Order, list[int]] = self.__dict__.setdefault("places of", {})
+        if order not in kept:
+            dead = self.dead.runs if self.dead else ()
+            arrays = [run.order(order) for run in (*self.runs, *dead)]
+            where = [word for keys in arrays for word in (keys.__array_interface__["data"][0], len(keys))]
+            kept[order] = [len(self.runs), len(dead), *where]
+        return kept[order]
 
     def merge(self, new: Table) -> Table:
         """The union with a disjoint table."""
@@ -267,6 +274,11 @@ class Table:
     @property
     def nbytes(self) -> int:
         return sum(run.nbytes for run in self.runs) + (self.dead.nbytes if self.dead else 0)
+
+
+@cache
+def empty(arity: int) -> Table:
+    return Table(arity)
 
 
 def _revived(run: Run, dead: Table) -> tuple[Run, Table]:

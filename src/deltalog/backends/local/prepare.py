@@ -1,0 +1,319 @@
+"""Plans to what can be run many times, each time over other tables.
+
+A small change of facts runs hundreds of small plans. So all that depends on a plan alone (column orders of look-ups,
+which columns are needed where, ids of constants) is found once and kept, by the identity of the plan's nodes: rules
+keep their plans, and what is around them changes from round to round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TypeGuard
+
+import numpy as np
+
+from deltalog.backends.local.aggregate import aggregate, group_starts
+from deltalog.backends.local.evaluate import Evaluation, Key, KeysOf, Pipeline, Step, sorted_union
+from deltalog.backends.local.nested import NestedLoops, nested_loops
+from deltalog.backends.local.probe import Probe, Rows
+from deltalog.backends.local.product import Product
+from deltalog.backends.local.table import Keys, Order, Table, empty, pack, sort_distinct, unpack
+from deltalog.dictionary import Dictionary
+from deltalog.plan import ir
+from deltalog.plan.ir import Plan, columns
+from deltalog.syntax.ast import Expression, Term, Variable, variables
+
+MOST_KEPT = 1 << 13
+NO_VALUE = 0  # no value has this id
+Terms = tuple[Variable | int, ...]
+Names = tuple[Variable, ...]
+
+
+class Preparation:
+    """Prepares plans over one dictionary."""
+
+    def __init__(self, dictionary: Dictionary) -> None:
+        self.dictionary = dictionary
+        self._kept: dict[int, tuple[Plan, KeysOf]] = {}
+        self._unknown = False  # a constant has no id yet: it may have one the next time
+
+    def keys(self, plan: Plan) -> KeysOf:
+        """The distinct rows of a plan, as sorted keys."""
+        match plan:
+            case ir.Distinct(input):
+                return self.keys(input)
+            case ir.AntiJoin(ir.Distinct(input), ir.Scan(atom, part)) if atom.terms == columns(input):
+                return partial(_without, self.keys(input), (atom.pred, part))
+            case ir.Union((input,)):
+                return self.keys(input)
+            case ir.Union(inputs):
+                return partial(_union, [self.keys(input) for input in inputs], len(columns(plan)))
+            case _:
+                return self._keep(plan)
+
+    def _keep(self, plan: Plan) -> KeysOf:
+        kept = self._kept.get(id(plan))
+        if kept is not None:
+            return kept[1]
+        if len(self._kept) >= MOST_KEPT:
+            self._kept.clear()
+        before, self._unknown = self._unknown, False
+        keys = self._projected(plan)
+        if not self._unknown:
+            self._kept[id(plan)] = plan, keys  # with the plan itself, so that no other one gets its identity
+        self._unknown |= before
+        return keys
+
+    def _projected(self, plan: Plan) -> KeysOf:
+        """The distinct values of terms over the rows of a body."""
+        body, named = (plan.input, plan.columns) if isinstance(plan, ir.Project) else (plan, None)
+        terms = columns(plan) if named is None else tuple(term for _, term in named)
+        ids = tuple(t if isinstance(t, Variable) else self.dictionary.intern(t.value) for t in terms)
+        if _is_stored(body, ids):
+            return self._stored(body, ids)
+        needed = frozenset(t for t in ids if isinstance(t, Variable))
+        small = nested_loops(body, ids, self._ids)
+        by_rows = partial(_sink, self.pipeline(body, needed), ids, small)
+        product = self._product(body, ids, by_rows)
+        return by_rows if product is None else product.keys
+
+    def _stored(self, body: ir.Scan, terms: Terms) -> KeysOf:
+        """A copy of a stored relation, or of one with its columns exchanged: its runs are sorted already."""
+        order = tuple(body.atom.terms.index(t) for t in terms)  # type: ignore[arg-type]
+        return partial(_copy, (body.atom.pred, body.part), order)
+
+    def _product(self, body: Plan, terms: Terms, by_rows: KeysOf, flip: bool = True) -> Product | None:
+        """The body as a sparse product, where it has that form."""
+        if not (isinstance(body, ir.Join) and isinstance(body.right, ir.Scan) and len(terms) == 2):
+            return None
+        left, scan, atom = body.left, body.right, body.right.atom
+        bound = frozenset(columns(left))
+        join = [t for t in atom.terms if isinstance(t, Variable) and t in bound]
+        new = [t for t in atom.terms if isinstance(t, Variable) and t not in bound]
+        if not (len(atom.terms) == 2 and len(join) == 1 and len(new) == 1):
+            return None
+        x, z, y = next((t for t in terms if t != new[0]), None), new[0], join[0]
+        if not isinstance(x, Variable) or x not in bound or z not in terms:
+            return None
+        pairs = self.keys(ir.Project(left, ((x, x), (y, y))))
+        order = (0, 1) if atom.terms[0] == y else (1, 0)
+        leaf = _bounding(left) if flip else None
+        product = Product(pairs, (atom.pred, scan.part), order, terms[0] == x, leaf, by_rows)
+        if (
+            flip
+            and not product.forward
+            and isinstance(left, ir.Scan)
+            and len(columns(left)) == 2 == len(left.atom.terms)
+        ):
+            product.flipped = self._product(ir.Join(scan, left), terms, by_rows, flip=False)
+        return product
+
+    # Pipelines.
+
+    def pipeline(self, plan: Plan, needed: frozenset[Variable]) -> Pipeline:
+        """The leaf of a plan and the steps above it; a step keeps only what later steps and the sink need."""
+        steps: list[Step] = []
+        while True:
+            match plan:
+                case ir.Where(input, condition):
+                    steps.append(partial(_where, condition, _both(input, needed)))
+                    needed |= set(variables(condition))
+                    plan = input
+                case ir.Extend(input, variable, expression):
+                    steps.append(partial(_extend, variable, expression, _both(input, needed)))
+                    needed = needed - {variable} | set(variables(expression))
+                    plan = input
+                case ir.Join(left, right) | ir.SemiJoin(left, right) | ir.AntiJoin(left, right):
+                    probe = self._probe(right, frozenset(columns(left)))
+                    steps.append(self._look_up(plan, probe, needed))
+                    needed = (needed & set(columns(left))) | {k for k in probe.keys if isinstance(k, Variable)}
+                    plan = left
+                case _:
+                    return Pipeline(self._leaf(plan, needed), tuple(steps[::-1]))
+
+    def _look_up(self, plan: ir.Join | ir.SemiJoin | ir.AntiJoin, probe: Probe, needed: frozenset[Variable]) -> Step:
+        source, kept = self._source(plan.right, probe), _both(plan.left, needed)
+        if isinstance(plan, ir.Join) and not probe.complete:
+            return partial(_join, source, probe, kept, needed - set(kept))
+        return partial(_anti_join if isinstance(plan, ir.AntiJoin) else _semi_join, source, probe, kept)
+
+    def _probe(self, plan: Plan, bound: frozenset[Variable]) -> Probe:
+        return Probe.of(self._ids(plan.atom.terms) if isinstance(plan, ir.Scan) else columns(plan), bound)
+
+    def _ids(self, terms: Sequence[Term]) -> Terms:
+        """Constants by their ids; the id of no value for what is no value of any fact."""
+        found = tuple(t if isinstance(t, Variable) else self.dictionary.find(t.value) or NO_VALUE for t in terms)
+        self._unknown |= NO_VALUE in found
+        return found
+
+    def _source(self, plan: Plan, probe: Probe) -> Source:
+        """Where a probe finds its table."""
+        if not isinstance(plan, ir.Scan):
+            return partial(_made, self.keys(plan), len(columns(plan)))
+        if NO_VALUE in probe.keys:
+            return lambda _: empty(len(probe.order))
+        return partial(_found, (plan.atom.pred, plan.part))
+
+    # Leaves.
+
+    def _leaf(self, plan: Plan, needed: frozenset[Variable]) -> Leaf:
+        names = columns(plan)
+        match plan:
+            case ir.Unit():
+                return lambda _: Rows({}, 1)
+            case ir.Scan():
+                return self._scan(plan, needed)
+            case ir.Aggregate():
+                grouped = tuple(dict.fromkeys((*plan.on, *columns(plan.input))))
+                return partial(
+                    _aggregate, plan, grouped, self.keys(ir.Project(plan.input, tuple((v, v) for v in grouped)))
+                )
+            case ir.Project(input, new) if all(isinstance(t, Variable) for _, t in new):
+                inner = frozenset(t for v, t in new if v in needed)
+                renamed = [(v, t) for v, t in new if v in needed]
+                return partial(_rename, self.pipeline(input, inner), _both(input, inner), renamed)  # type: ignore[arg-type]
+            case _:
+                return partial(_unpacked, self.keys(plan), len(names), _places(names, needed))
+
+    def _scan(self, plan: ir.Scan, needed: frozenset[Variable]) -> Leaf:
+        probe = self._probe(plan, frozenset())
+        source = self._source(plan, probe)
+        if probe.keys or probe.equal:
+            return partial(_selected, source, probe, needed)
+        return partial(_columns, source, _places(columns(plan), needed))
+
+
+# The forms of prepared plans, each a function of what depends on the plan alone, and then of an evaluation.
+
+Leaf = Callable[[Evaluation], Rows]
+Source = Callable[[Evaluation], Table]
+Places = tuple[tuple[Variable, int], ...]
+
+
+def _without(inner: KeysOf, known: Key, evaluation: Evaluation, _: Table | None) -> Keys:
+    table = evaluation.table(known)
+    return table.without(inner(evaluation, table))
+
+
+def _union(inputs: Sequence[KeysOf], arity: int, evaluation: Evaluation, known: Table | None) -> Keys:
+    return sorted_union([keys for input in inputs if len(keys := input(evaluation, known))], arity)
+
+
+def _copy(key: Key, order: Order, evaluation: Evaluation, _: Table | None) -> Keys:
+    return sorted_union([run.order(order) for run in evaluation.table(key).compact.runs], len(order))
+
+
+def _sink(pipeline: Pipeline, terms: Terms, small: NestedLoops | None, evaluation: Evaluation, _: Table | None) -> Keys:
+    keys = small.keys(evaluation) if small else None
+    if keys is not None:
+        return keys
+    return sorted_union(evaluation.run(pipeline, lambda rows: sort_distinct(_packed(terms, rows))), len(terms))
+
+
+def _packed(terms: Terms, rows: Rows) -> Keys:
+    values = [rows.columns[t] if isinstance(t, Variable) else np.full(rows.size, t, np.uint32) for t in terms]
+    return pack(values, rows.size)
+
+
+def _where(condition: Expression, kept: Names, evaluation: Evaluation, rows: Rows, _: int) -> Rows:
+    return rows.take(evaluation.vectors.holds(condition, rows), kept)
+
+
+def _extend(
+    variable: Variable, expression: Expression, kept: Names, evaluation: Evaluation, rows: Rows, _: int
+) -> Rows:
+    values, ok = evaluation.vectors.values(expression, rows)
+    extended = Rows({**{v: rows.columns[v] for v in kept}, variable: values}, rows.size)
+    return extended if ok is None else extended.take(ok, (*kept, variable))
+
+
+def _join(
+    source: Source,
+    probe: Probe,
+    kept: Names,
+    new: frozenset[Variable],
+    evaluation: Evaluation,
+    rows: Rows,
+    most: int,
+) -> Rows | int:
+    return probe.join(source(evaluation), rows, evaluation.ids, kept, new, most)
+
+
+def _semi_join(source: Source, probe: Probe, kept: Names, evaluation: Evaluation, rows: Rows, _: int) -> Rows:
+    return rows.take(probe.matches(source(evaluation), rows, evaluation.ids), kept)
+
+
+def _anti_join(source: Source, probe: Probe, kept: Names, evaluation: Evaluation, rows: Rows, _: int) -> Rows:
+    return rows.take(~probe.matches(source(evaluation), rows, evaluation.ids), kept)
+
+
+def _found(key: Key, evaluation: Evaluation) -> Table:
+    return evaluation.table(key)
+
+
+def _made(keys: KeysOf, arity: int, evaluation: Evaluation) -> Table:
+    return Table.of(keys(evaluation, None), arity)
+
+
+def _selected(source: Source, probe: Probe, needed: frozenset[Variable], evaluation: Evaluation) -> Rows:
+    rows = probe.join(source(evaluation), Rows({}, 1), evaluation.ids, (), needed)
+    assert isinstance(rows, Rows)
+    return rows
+
+
+def _columns(source: Source, places: Places, evaluation: Evaluation) -> Rows:
+    table = source(evaluation)
+    values = table.columns()
+    return Rows({v: values[i] for v, i in places}, table.size)
+
+
+def _unpacked(keys: KeysOf, arity: int, places: Places, evaluation: Evaluation) -> Rows:
+    found = keys(evaluation, None)
+    values = unpack(found, arity)
+    return Rows({v: values[i] for v, i in places}, len(found))
+
+
+def _rename(
+    pipeline: Pipeline, names: Names, renamed: Sequence[tuple[Variable, Variable]], evaluation: Evaluation
+) -> Rows:
+    inner = evaluation.rows(pipeline, names)
+    return Rows({v: inner.columns[t] for v, t in renamed}, inner.size)
+
+
+def _aggregate(plan: ir.Aggregate, names: Names, grouped: KeysOf, evaluation: Evaluation) -> Rows:
+    keys = grouped(evaluation, None)
+    values = dict(zip(names, unpack(keys, len(names)), strict=True))
+    starts = group_starts([values[v] for v in plan.on], len(keys))
+    result = Rows({v: values[v][starts] for v in plan.on}, len(starts))
+    present = np.ones(len(starts), np.bool_)
+    for call in plan.calls:
+        result.columns[call.variable], ok = aggregate(call, values, starts, len(keys), evaluation.dictionary)
+        present &= True if ok is None else ok
+    return result if present.all() else result.take(present, tuple(result.columns))
+
+
+def _is_stored(body: Plan, terms: Terms) -> TypeGuard[ir.Scan]:
+    """All columns of a stored relation, in some order."""
+    if not isinstance(body, ir.Scan) or len(terms) > 2 or len(body.atom.terms) != len(terms):
+        return False
+    return len(set(terms)) == len(terms) and set(terms) == set(body.atom.terms)
+
+
+def _bounding(plan: Plan) -> Key | None:
+    """The stored relation that has at least as many rows as the plan, if that is plain to see."""
+    match plan:
+        case ir.Scan(atom, part):
+            return atom.pred, part
+        case ir.Where(input) | ir.Extend(input) | ir.SemiJoin(input) | ir.AntiJoin(input):
+            return _bounding(input)
+        case _:
+            return None
+
+
+def _both(plan: Plan, needed: frozenset[Variable]) -> Names:
+    return tuple(v for v in columns(plan) if v in needed)
+
+
+def _places(names: Names, needed: frozenset[Variable]) -> Places:
+    return tuple((v, i) for i, v in enumerate(names) if v in needed)

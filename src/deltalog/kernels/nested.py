@@ -1,0 +1,127 @@
+"""Joins row by row, as nested loops, for the many small plans of a small change.
+
+A plan is a list of steps over registers, one register for each variable or constant. A step is a line of `code`:
+
+    KIND    JOIN: for every match; EXISTS: if there is one; ABSENT: if there is none
+    FIRST, SECOND   the registers that the halves of a key must be equal to, or -1
+    HIGH, LOW       the registers that its halves go to, or -1
+    EQUAL   1 if its halves must be the same
+    PLACE   where in `places` its relation begins: how many runs it has, how many runs of dead rows, and then the
+            address and the length of each run's keys (kernels take addresses: see `kernels.intern`)
+
+Nothing is written but the result, and one call does it all.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from deltalog.kernels.intern import get
+from deltalog.kernels.rows import HALF
+
+KIND, FIRST, SECOND, HIGH, LOW, EQUAL, PLACE = range(7)
+FIELDS = 7
+JOIN, EXISTS, ABSENT = range(3)
+MASK = np.uint64(0xFFFFFFFF)
+TOO_MUCH = -1
+
+
+@njit(nogil=True)
+def _search(address, length, key):
+    """The first position whose key is not less."""
+    low, high = 0, length
+    while low < high:
+        middle = (low + high) >> 1
+        if np.uint64(get(address, middle)) < key:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@njit(nogil=True)
+def _is_dead(places, place, key):
+    """Whether a key is in one of the runs of dead rows."""
+    first = place + 2 + 2 * places[place]
+    for i in range(places[place + 1]):
+        address, length = places[first + 2 * i], places[first + 2 * i + 1]
+        at = _search(address, length, key)
+        if at < length and np.uint64(get(address, at)) == key:
+            return True
+    return False
+
+
+@njit(nogil=True)
+def _next(step, registers, places, place, run, at):
+    """The next match from a position of a run on: its run and position; run -1 when there is none."""
+    runs = places[place]
+    bound = np.uint64(0)
+    if step[FIRST] >= 0:
+        bound = np.uint64(registers[step[FIRST]]) << HALF
+    if step[SECOND] >= 0:
+        bound |= np.uint64(registers[step[SECOND]])
+    while run < runs:
+        address, length = places[place + 2 + 2 * run], places[place + 3 + 2 * run]
+        if at < 0:
+            at = _search(address, length, bound)
+        while at < length:
+            key = np.uint64(get(address, at))
+            if step[SECOND] >= 0 and key != bound:
+                break
+            if step[FIRST] >= 0 and key >> HALF != bound >> HALF:
+                break
+            equal = step[EQUAL] == 0 or key >> HALF == key & MASK
+            if equal and (places[place + 1] == 0 or not _is_dead(places, place, key)):
+                return run, at
+            at += 1
+        run += 1
+        at = -1
+    return -1, -1
+
+
+@njit(nogil=True, cache=True)
+def nested_loops(code, places, constants, first, second, out, most):
+    """Writes the keys of registers `first` and `second` (or -1) for every row to `out`: how many; TOO_MUCH if they do
+    not fit, or if more than `most` matches have been looked at."""
+    registers = constants.copy()
+    depth = len(code)
+    runs, at = np.zeros(depth, np.int64), np.full(depth, -1, np.int64)
+    level = n = looked = 0
+    while level >= 0:
+        if level == depth:
+            if n == len(out):
+                return TOO_MUCH
+            key = np.uint64(0)
+            if first >= 0:
+                key = np.uint64(registers[first]) << HALF
+            if second >= 0:
+                key |= np.uint64(registers[second])
+            out[n] = key
+            n += 1
+            level -= 1
+            continue
+        looked += 1
+        if looked > most:
+            return TOO_MUCH
+        step = code[level]
+        if runs[level] < 0:  # done: the level above goes on
+            runs[level], at[level] = 0, -1
+            level -= 1
+            continue
+        run, position = _next(step, registers, places, step[PLACE], runs[level], at[level])
+        if step[KIND] == JOIN and run >= 0:
+            key = np.uint64(get(places[step[PLACE] + 2 + 2 * run], position))
+            if step[HIGH] >= 0:
+                registers[step[HIGH]] = np.int64(key >> HALF)
+            if step[LOW] >= 0:
+                registers[step[LOW]] = np.int64(key & MASK)
+            runs[level], at[level] = run, position + 1
+            level += 1
+        elif step[KIND] != JOIN and (run >= 0) == (step[KIND] == EXISTS):
+            runs[level] = -1
+            level += 1
+        else:
+            runs[level], at[level] = 0, -1
+            level -= 1
+    return n
