@@ -52,7 +52,7 @@ class KnowledgeBase:
         obvious, for comparisons).
     timeout (seconds), max_facts, memory ("8GB"): limits of a materialisation; LimitReached is raised at one.
     maintenance: how recursive rules lose facts: "dred" deletes and rederives, "bf" searches for other proofs first,
-    "auto" does the second for as long as the search is short. Either gives the same facts.
+    "auto" does the first unless it would delete far too much, and then the second. Either gives the same facts.
     observe: is called after every round of evaluation with a `Round`.
     """
 
@@ -113,8 +113,7 @@ class KnowledgeBase:
 
     def _encode(self, facts: Mapping[str, Any]) -> dict[Pred, Table]:
         found: dict[Pred, Table] = {}
-        for predicate, data in facts.items():
-            arity, table = self._backend.encode(data, predicate)
+        for predicate, (arity, table) in self._backend.encode_all(facts).items():
             if self._backend.size(table):
                 found[Pred(_split_name(predicate)[0], arity)] = table
         return found

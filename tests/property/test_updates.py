@@ -18,7 +18,7 @@ from spelling import spell_rule
 
 from deltalog import KnowledgeBase, ProgramError
 from deltalog.change import Difference
-from deltalog.engine import backward_forward, dred, materialisation
+from deltalog.engine import dred, materialisation
 
 KINDS = {
     "joins": Features(INTEGERS, functions=False, aggregates=False),
@@ -124,8 +124,8 @@ def test_updates_agree_with_naive(kind: str, way: str, monkeypatch: pytest.Monke
         monkeypatch.setattr(dred, "MOST_REMOVED", 0.05)
 
     if way == "auto":
-        monkeypatch.setattr(backward_forward, "LEAST", 4)
-        monkeypatch.setattr(backward_forward, "BOUND", 2)
+        monkeypatch.setattr(dred, "LEAST", 4)
+        monkeypatch.setattr(dred, "BOUND", 2)
 
     @settings(max_examples=max(60 if way in ("dred", "bf") else 30, settings().max_examples))
     @given(examples(KINDS[kind]), st.randoms(use_true_random=False))

@@ -56,6 +56,10 @@ class Backend(Protocol[T]):
         """Rows, or an Arrow, pandas, polars or Spark table, as a table; and its arity."""
         ...
 
+    def encode_all(self, facts: Mapping[str, Any]) -> dict[str, tuple[int, T]]:
+        """The same for several predicates."""
+        ...
+
     def write(self, folder: Path, facts: Mapping[Pred, T], format: str) -> None:
         """Writes facts to a folder, all or nothing."""
         ...

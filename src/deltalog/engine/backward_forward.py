@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from typing import TypeVar
 
+from deltalog.engine import dred
 from deltalog.engine.dred import DRed
 from deltalog.engine.maintenance import Facts, StratumTasks, Update, difference, state, total
 from deltalog.engine.seminaive import Relations, include
@@ -26,17 +27,15 @@ from deltalog.plan.ir import Part
 from deltalog.program import Program
 
 T = TypeVar("T")
-BOUND, LEAST = 16, 1000  # a bounded search checks at most so many facts per fact in question, or so many in all
 
 
 class BackwardForward(DRed[T]):
     """One stratum in one update."""
 
-    name = "bf"
+    name, cost = "backward/forward", "search"
 
     def __init__(self, program: Program, tasks: StratumTasks, update: Update[T], bounded: bool = False) -> None:
-        super().__init__(program, tasks, update)
-        self.bounded = bounded
+        super().__init__(program, tasks, update, bounded)
         self.checked: Facts[T] = {}
         self.proved: Facts[T] = {}
 
@@ -45,7 +44,7 @@ class BackwardForward(DRed[T]):
         delta = self.losing()
         questions = total(delta, self.backend)
         while delta:
-            if not self._check(delta, max(LEAST, BOUND * questions)):
+            if not self._check(delta, max(dred.LEAST, dred.BOUND * questions)):
                 return False
             lost = difference(difference(self.checked, self.proved, self.backend), self.removed, self.backend)
             include(self.removed, lost, self.backend)

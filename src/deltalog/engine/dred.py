@@ -12,6 +12,9 @@ Overdeletion does not go past a fact that holds without the stratum's recursive 
 nonrecursive rule still derives it. Paper 003 keeps a count of such derivations for every fact. Here nothing is kept:
 all that nonrecursive rules read is settled when a stratum's turn comes, so whether one derives a fact is asked there
 and then, of all facts in question at once, by index. The same question to the recursive rules is the rederivation.
+
+Where facts have many proofs, far more is overdeleted than is lost. With `bounded`, it gives up when that is seen to
+happen, and leaves the stratum to backward/forward.
 """
 
 from __future__ import annotations
@@ -37,15 +40,16 @@ from deltalog.program import Program
 from deltalog.syntax.ast import Pred
 
 T = TypeVar("T")
+BOUND, LEAST = 16, 1000  # when bounded: so many facts per fact in question, or so many in all
 
 
 class DRed(Generic[T]):
     """One stratum in one update: D and A of the stratum itself grow here."""
 
-    name = "dred"
+    name, cost = "delete and rederive", "delete"
 
-    def __init__(self, program: Program, tasks: StratumTasks, update: Update[T]) -> None:
-        self.program, self.tasks, self.update = program, tasks, update
+    def __init__(self, program: Program, tasks: StratumTasks, update: Update[T], bounded: bool = False) -> None:
+        self.program, self.tasks, self.update, self.bounded = program, tasks, update, bounded
         self.backend, self.preds = update.backend, tasks.stratum.preds
         self.kept = [rule for rule in tasks.rules if not update.is_new(rule.rule)]
         self.removed: Facts[T] = {}  # overdeleted
@@ -100,10 +104,11 @@ class DRed(Generic[T]):
         seeds = self.losing()
         seen: Facts[T] = {}
         delta = self.unprotected(seeds)
+        most = self.most(total(delta, self.backend))
         while delta:
             include(seen, seeds, self.backend)
             include(self.removed, delta, self.backend)
-            if self.is_most(self.removed):
+            if total(self.removed, self.backend) > most:
                 return False
             seeds = difference(self.consequences(delta, self.update.old), seen, self.backend)
             delta = self.unprotected(seeds)
@@ -119,9 +124,11 @@ class DRed(Generic[T]):
         include(seeds, {p: t for p, t in update.removed_facts.items() if p in self.preds}, self.backend)
         return seeds
 
-    def is_most(self, facts: Facts[T]) -> bool:
+    def most(self, questions: int) -> float:
+        """How many facts may be overdeleted: most of the stratum; when bounded, not many more than are in question."""
         present = sum(self.backend.size(self.update.old.get(pred)) for pred in self.preds)
-        return total(facts, self.backend) > max(FEW, MOST_REMOVED * present)
+        most = max(FEW, MOST_REMOVED * present)
+        return min(most, max(LEAST, BOUND * questions)) if self.bounded else most
 
     def _removed_rules(self) -> list[Task]:
         return [Task(Variant(rule)) for rule in self.update.removed_rules if rule.heads[0].pred in self.preds]

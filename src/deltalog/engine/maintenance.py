@@ -32,6 +32,12 @@ from deltalog.syntax.ast import Pred, Rule
 T = TypeVar("T")
 Facts = dict[Pred, T]
 FEW = 1000  # facts are always removed one by one
+# What is tried in turn on a recursive stratum: backward/forward or DRed, bounded or not.
+ATTEMPTS = {
+    "dred": ((False, False),),
+    "bf": ((True, False), (False, False)),
+    "auto": ((False, True), (True, True), (False, False)),
+}
 MOST_REMOVED = 0.3  # a stratum that would lose more of its facts than this is computed anew
 
 
@@ -167,16 +173,14 @@ class Maintenance(Generic[T]):
         from deltalog.engine.dred import DRed
 
         names = ", ".join(sorted(pred.name for pred in tasks.stratum.preds))
-        recursive = bool(tasks.stratum.recursive)
-        if recursive and update.strategy in ("bf", "auto"):
-            if BackwardForward(self.program, tasks, update, bounded=update.strategy == "auto").maintain():
-                update.report.notes.append(f"{names}: backward/forward")
+        attempts = ATTEMPTS[update.strategy] if tasks.stratum.recursive else ((False, False),)
+        for backward, bounded in attempts:
+            strategy = (BackwardForward if backward else DRed)(self.program, tasks, update, bounded)
+            if strategy.maintain():
+                if tasks.stratum.recursive:
+                    update.report.notes.append(f"{names}: {strategy.name}")
                 return
-            update.report.notes.append(f"{names}: backward/forward would search too much")
-        if DRed(self.program, tasks, update).maintain():
-            if recursive:
-                update.report.notes.append(f"{names}: delete and rederive")
-            return
+            update.report.notes.append(f"{names}: {strategy.name} would {strategy.cost} too much")
         recompute(self.program, tasks, update)
         update.report.notes.append(f"{names}: most facts would go, computed anew")
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 KIND = b"deltalog:kind"
+FEW_ROWS = 1 << 15
 _TEXT_KINDS = {b"iri": Kind.IRI, b"blank": Kind.BLANK, b"string": Kind.STRING}
 
 
@@ -45,6 +46,24 @@ def columns_of(data: Any, dictionary: Dictionary) -> list[Column]:
     if hasattr(data, "__arrow_c_stream__"):
         return _from_arrow(_as_arrow(data), dictionary)
     return _from_rows(data, dictionary)
+
+
+def columns_of_all(several: Sequence[Any], dictionary: Dictionary) -> list[list[Column]]:
+    """The same for several data; where all are a few rows, all of their values go into the dictionary at once."""
+    if not all(isinstance(data, list) for data in several) or sum(map(len, several)) > FEW_ROWS:
+        return [columns_of(data, dictionary) for data in several]
+    for rows in several:
+        if rows:
+            _check_rows(rows)
+    columns = [list(zip(*rows, strict=True)) for rows in several]
+    values = [value for table in columns for column in table for value in column]
+    try:
+        ids = dictionary.encode(values)
+    except TypeError:
+        raise _bad_value(columns) from None
+    ends = np.cumsum([len(column) for table in columns for column in table], dtype=np.int64)
+    parts = iter(np.split(ids, ends[:-1]))
+    return [[next(parts) for _ in table] for table in columns]
 
 
 def _from_spark(data: Any) -> pa.Table:
@@ -74,7 +93,7 @@ def _from_rows(rows: Iterable[Sequence[Any]], dictionary: Dictionary) -> list[Co
     try:
         return [dictionary.encode(column) for column in columns]
     except TypeError:
-        raise _bad_value(columns) from None
+        raise _bad_value([columns]) from None
 
 
 def _check_rows(rows: list[Any]) -> None:
@@ -90,9 +109,9 @@ def _check_rows(rows: list[Any]) -> None:
         raise UsageError(f"row {number}: expected {width} values, as in the first row, and not {len(row)}: {row!r:.80}")
 
 
-def _bad_value(columns: Sequence[Sequence[Any]]) -> UsageError:
-    """The error for the first row with a value that is none."""
-    for number, row in enumerate(zip(*columns, strict=True), 1):
+def _bad_value(tables: Sequence[Sequence[Sequence[Any]]]) -> UsageError:
+    """The error for the first row with a value that is none; a table is its columns."""
+    for number, row in (numbered for columns in tables for numbered in enumerate(zip(*columns, strict=True), 1)):
         for value in row:
             try:
                 kind(value.item() if isinstance(value, np.generic) else value)

@@ -49,12 +49,18 @@ class LocalBackend:
         return {pred: self.load(columns, pred.arity) for pred, columns in read(paths, self.dictionary).items()}
 
     def encode(self, data: Any, predicate: str) -> tuple[int, Table]:
-        from deltalog.io.frames import columns_of
+        return self.encode_all({predicate: data})[predicate]
 
-        rows = list(data) if isinstance(data, Iterable) and not hasattr(data, "__arrow_c_stream__") else data
-        columns = columns_of(rows, self.dictionary)
-        empty = len(columns[0]) == 0 if columns else rows == []
-        return len(columns), self.empty(len(columns)) if empty else self.load(columns, len(columns))
+    def encode_all(self, facts: Mapping[str, Any]) -> dict[str, tuple[int, Table]]:
+        from deltalog.io.frames import columns_of_all
+
+        given = {predicate: _listed(data) for predicate, data in facts.items()}
+        found = zip(given.items(), columns_of_all(list(given.values()), self.dictionary), strict=True)
+        return {predicate: self._encoded(columns, data) for (predicate, data), columns in found}
+
+    def _encoded(self, columns: Sequence[Any], data: Any) -> tuple[int, Table]:
+        none = len(columns[0]) == 0 if columns else data == []
+        return len(columns), empty(len(columns)) if none else self.load(columns, len(columns))
 
     def write(self, folder: Path, facts: Mapping[Pred, Table], format: str) -> None:
         from deltalog.io.write import write
@@ -117,6 +123,11 @@ class LocalBackend:
             return False
         key = pack([np.array([i], np.uint32) for i in ids], 1)
         return bool(table.contains(key)[0])
+
+
+def _listed(data: Any) -> Any:
+    """Rows as a list, whatever they come from; anything else as it is."""
+    return list(data) if isinstance(data, Iterable) and not hasattr(data, "__arrow_c_stream__") else data
 
 
 def _cores() -> int:

@@ -26,6 +26,7 @@ Keys = NDArray[np.uint64]  # one-dimensional for arity 0 to 2, a line of words p
 Order = tuple[int, ...]
 
 NO_KEYS: Keys = np.empty(0, np.uint64)
+FEW = 1 << 10  # tables below this are written anew rather than having dead rows
 MOST_DEAD = 8  # runs are written anew when more than one row in eight is dead
 NO_OFFSETS: Ids = np.zeros(1, np.uint32)
 
@@ -176,14 +177,14 @@ class Table:
 
     def __init__(self, arity: int, runs: Sequence[Run] = (), dead: Table | None = None) -> None:
         self.arity = arity
-        self.runs = tuple(run for run in runs if len(run))
+        self.runs = tuple([run for run in runs if len(run.keys)])
         self.dead = dead if dead is not None and dead.runs else None
-        self.size: int = sum(map(len, self.runs)) - (self.dead.size if self.dead else 0)
+        self.size: int = sum([len(run.keys) for run in self.runs]) - (self.dead.size if self.dead else 0)
 
     @classmethod
     def of(cls, keys: Keys, arity: int) -> Table:
         """A table of sorted distinct keys."""
-        return cls(arity, (Run(keys, arity),))
+        return cls(arity, (Run(keys, arity),)) if len(keys) else empty(arity)
 
     @cached_property
     def compact(self) -> Table:
@@ -198,7 +199,7 @@ class Table:
 
     def keys(self) -> Keys:
         """All rows, sorted."""
-        runs = [run.keys for run in self.compact.runs]
+        runs = [run.keys for run in (self.compact if self.dead else self).runs]
         if not runs:
             return no_keys(self.arity)
         return reduce(union, runs)
@@ -228,7 +229,9 @@ class Table:
 
     def minus(self, gone: Table) -> Table:
         """The rows that are not in `gone`."""
-        if self.size < 2 * gone.size:
+        if not gone.size or not self.size:
+            return self
+        if self.size < 2 * gone.size or (self.size < FEW and not self.dead):
             return Table.of(gone.without(self.keys()), self.arity)
         base, removed = self._best, gone.keys()
         removed = removed[base.contains(removed)]

@@ -90,6 +90,9 @@ class SparkBackend:
         ids = self.dictionary.ids()
         return len(found), self.load([ids[column] for column in found], len(found))
 
+    def encode_all(self, facts: Mapping[str, Any]) -> dict[str, tuple[int, SparkTable]]:
+        return {predicate: self.encode(data, predicate) for predicate, data in facts.items()}
+
     def write(self, folder: Path, facts: Mapping[Pred, SparkTable], format: str) -> None:
         from deltalog.backends.spark.write import write
 
