@@ -35,8 +35,8 @@ def read(path: Path) -> Results:
 
 def compare(old: Results, new: Results) -> list[str]:
     """A line for each measurement that got slower."""
-    before = {_key(result): result for result in old["results"]}
-    lines = (_slower(before[_key(result)], result) for result in new["results"] if _key(result) in before)
+    before = {key(result): result for result in old["results"]}
+    lines = (_slower(before[key(result)], result) for result in new["results"] if key(result) in before)
     return [line for line in lines if line]
 
 
@@ -46,12 +46,13 @@ def seconds(result: dict[str, Any]) -> list[float]:
     return [run["seconds"].get(phase, run["seconds"].get("evaluate", 0.0)) for run in result["runs"]]
 
 
-def _key(result: dict[str, Any]) -> tuple[str, ...]:
+def key(result: dict[str, Any]) -> tuple[str, ...]:
+    """What a result is of."""
     return tuple(result[part] for part in ("benchmark", "size", "task", "way"))
 
 
 def _slower(old: dict[str, Any], new: dict[str, Any]) -> str | None:
-    name = " ".join(_key(new))
+    name = " ".join(key(new))
     if old["status"] != "ok":
         return None
     if new["status"] != "ok":

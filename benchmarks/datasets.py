@@ -58,6 +58,13 @@ def chain(nodes: int, folder: Path) -> None:
     write_rows(folder, {"edge": graphs.chain(nodes)})
 
 
+def link(nodes: int, folder: Path) -> None:
+    """A chain, as given facts of the predicate that is to be closed."""
+    from benchmarks.generators import graphs
+
+    write_rows(folder, {"near": graphs.chain(nodes)})
+
+
 def tree(nodes: int, folder: Path) -> None:
     from benchmarks.generators import graphs
 

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any
 
-from benchmarks.papers import figures
-from benchmarks.plots import Bar, bars, lines
+from benchmarks.papers import Figure, figures
+from benchmarks.plots import Bar, Panel, bars, lines, panels
+from benchmarks.registry import BENCHMARKS
 from benchmarks.report import OURS, Result, best, facts_of, is_ok, papers_table, peak, tables, where
 from benchmarks.tasks import TASKS
 
@@ -19,6 +20,7 @@ def plots(report: dict[str, Any]) -> dict[str, str]:
     """SVG by name; only those that there is something to draw in."""
     results = report["results"]
     drawn = {
+        "peers": _peers(report),
         "time": _by_way(results, "Materialisation: evaluation time", "s", best, lambda value: f"{value:.3g} s"),
         "memory": _by_way(results, "Materialisation: peak memory", "MB", _megabytes, lambda value: f"{value:,.0f} MB"),
         "speedup": _speedup(results),
@@ -42,10 +44,40 @@ def _largest(results: Iterable[Result]) -> list[Result]:
     return list(found.values())
 
 
+def _materialised(results: Sequence[Result]) -> dict[str, list[Result]]:
+    """Of each benchmark the results of the materialisation at the size that most ways have measured."""
+    sizes: dict[str, dict[str, list[Result]]] = {}
+    for result in results:
+        if result["task"] == "materialise" and result["status"] != "missing":
+            sizes.setdefault(result["benchmark"], {}).setdefault(result["size"], []).append(result)
+    return {name: max(found.values(), key=lambda g: (len(g), sum(map(facts_of, g)))) for name, found in sizes.items()}
+
+
+def _peers(report: dict[str, Any]) -> str:
+    """The main plot: deltalog and the peers, for each benchmark that some peer has finished."""
+    drawn, order = [], [OURS]
+    for name, group in _materialised(report["results"]).items():
+        if any(r["way"] == OURS and is_ok(r) for r in group) and sum(map(is_ok, group)) > 1:
+            facts = max(facts_of(r) for r in group if is_ok(r))
+            title = BENCHMARKS[name].title if name in BENCHMARKS else name
+            ours = next(r for r in group if r["way"] == OURS)
+            drawn.append(Panel(f"{title}: {facts:,} facts", [_way(result, ours) for result in group]))
+            order += [result["way"] for result in group if result["way"] not in order]
+    note = f"seconds of evaluation, logarithmic; all found the same facts; {where(report)}"
+    return panels("Materialisation: deltalog and its peers", note, drawn, order) if drawn else ""
+
+
+def _way(result: Result, ours: Result) -> Bar:
+    if is_ok(result):
+        times = f" ({best(result) / best(ours):,.3g} x)" if result is not ours and best(ours) else ""
+        return Bar(result["way"], best(result) or None, f"{best(result):.3g} s{times}")
+    return Bar(result["way"], None, result["why"] if result["status"] == "timeout" else result["status"])
+
+
 def _by_way(results: Sequence[Result], title: str, unit: str, value: Any, text: Any) -> str:
     """A group of bars a benchmark, a bar a way, for the materialisation."""
     groups: dict[str, list[Bar]] = {}
-    for result in _largest(r for r in results if r["task"] == "materialise" and r["status"] != "missing"):
+    for result in (r for group in _materialised(results).values() for r in group):
         done = value(result) if is_ok(result) else None
         label = text(done) if done is not None else result["status"]
         groups.setdefault(f"{result['benchmark']} ({result['size']})", []).append(Bar(result["way"], done, label))
@@ -84,11 +116,16 @@ def _papers(results: Sequence[Result]) -> str:
         theirs = [f for f in figures() if (f.benchmark, f.task) == (result["benchmark"], "materialise") and f.facts]
         if theirs and facts_of(result):
             group = [_per_fact("deltalog, this machine", best(result), facts_of(result))]
-            group += [_per_fact(f"{f.source.split(',')[0]}: {f.system}", f.seconds, f.facts or 1) for f in theirs]
+            group += [_per_fact(_named(f), f.seconds, f.facts or 1) for f in theirs]
             groups[f"{result['benchmark']} ({result['size']})"] = group
     order = list(dict.fromkeys(bar.series for group in groups.values() for bar in group))
-    title = "Materialisation: microseconds a fact, beside the papers' (their machines are named in the table)"
+    title = "Materialisation: microseconds a fact, beside the papers' on their machines"
     return bars(title, "µs", list(groups.items()), order) if groups else ""
+
+
+def _named(figure: Figure) -> str:
+    """`paper 000 (Dell R730): HD`"""
+    return f"{figure.source.split(',')[0]} ({figure.machine.split(',')[0]}): {figure.system}"
 
 
 def _per_fact(series: str, seconds: float, facts: int) -> Bar:
@@ -103,6 +140,11 @@ th, td { border-bottom: 1px solid #ddd; padding: 2px 9px; text-align: right; }
 th:first-child, td:first-child, th:nth-child(2), td:nth-child(2) { text-align: left; }
 tr.wrong td { background: #fdd; } tr.none td { color: #888; text-align: left; }
 svg { max-width: 100%; height: auto; display: block; margin: 1em 0; }
+.wide { overflow-x: auto; }
+:root { color-scheme: light dark; }
+@media (prefers-color-scheme: dark) {
+  body { color: #e6e6e6; background: #0d1117; } th, td { border-color: #3a3f47; } tr.wrong td { background: #5a1f1f; }
+}
 """
 
 
@@ -128,7 +170,7 @@ def _table(rows: list[list[str]]) -> str:
     header, *body = rows
     lines = ["<table>", f"<tr>{''.join(f'<th>{escape(cell)}</th>' for cell in header)}</tr>"]
     lines += [_row(row) for row in body]
-    return "\n".join([*lines, "</table>"])
+    return "\n".join(['<div class="wide">', *lines, "</table>", "</div>"])
 
 
 def _row(row: list[str]) -> str:

@@ -52,6 +52,11 @@ class Benchmark:
     growth: tuple[str, ...] = ()
     timeout: float | None = None
 
+    @property
+    def title(self) -> str:
+        """What it is, without what comes after a colon."""
+        return self.what.split(":")[0] if len(self.what) > 45 else self.what
+
     def program_path(self) -> Path:
         return self.program if isinstance(self.program, Path) else datasets.published(self.program)
 
@@ -113,6 +118,18 @@ GRAPHS = (
         ways=("clingo", "egglog", "duckdb", "souffle"),  # Nemo takes a minute
     ),
     Benchmark(
+        "symmetric",
+        "the symmetric and transitive closure of a chain: all pairs",
+        PROGRAMS / "symmetric.dl",
+        {
+            "small": Size(partial(datasets.link, 100), facts=10_000),
+            "full": Size(partial(datasets.link, 1_000), facts=1_000_000),
+            "large": Size(partial(datasets.link, 4_000), facts=16_000_000),
+        },
+        tasks=(*ONCE, "small_deletion", "small_addition"),
+        ways=("nemo", "clingo", "duckdb", "reasonable"),
+    ),
+    Benchmark(
         "same_generation",
         "same generation over a random tree",
         PROGRAMS / "same_generation.dl",
@@ -132,6 +149,7 @@ GRAPHS = (
             "3000": Size(partial(datasets.categories, 3_000)),
             "full": Size(partial(datasets.categories, 10_000)),
             "large": Size(partial(datasets.categories, 100_000)),
+            "dbpedia": Size(partial(datasets.categories, 1_500_000)),  # 3 M edges, 10 thousand million pairs
         },
         rule=7,  # semanticRelation, from broaderTransitive
         goal=f"<{SKOS}broaderTransitive>(<http://dbpedia.org/resource/Category:C900>, ?x)",

@@ -1,6 +1,9 @@
 """A JSON of results as a page: one table a benchmark, plots, the papers' figures, and what each way's phases mean.
 
-`markdown` is the text alone; `write` makes a folder of `report.md`, `report.html` and the plots.
+`markdown` is the text alone; `write` makes a folder of `report.md`, `report.html` and the plots. A long measurement may
+be made in parts; several files of one machine are one report, and of what was measured twice the last counts:
+
+    python -m benchmarks.report RESULTS.json... FOLDER
 
 The figures are the best of the repeated runs, with the spread of the task itself: how much slower the slowest run was
 than the best. `x` is a way's time for the task divided by ours: 8.0 means that we are eight times as fast. For ways
@@ -9,13 +12,16 @@ that do not maintain a materialisation the task itself is the evaluation from sc
 
 from __future__ import annotations
 
+import json
+import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.compare import seconds
+from benchmarks.compare import key, read, seconds
 from benchmarks.papers import Figure, figures
 from benchmarks.tasks import TASKS
+from deltalog.errors import UsageError
 
 OURS = "deltalog"
 HEADER = ("task", "way", "load s", "plan s", "task s", "spread", "x", "peak MB", "facts")
@@ -138,3 +144,31 @@ def write(report: dict[str, Any], folder: Path) -> None:
         (folder / f"{name}.svg").write_text(svg, "utf-8")
     (folder / "report.md").write_text(markdown(report, list(drawn)) + "\n", "utf-8")
     (folder / "report.html").write_text(html(report, drawn), "utf-8")
+
+
+def merged(reports: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Several files of results as one."""
+    if len({(r["machine"]["processor"], r["machine"]["cores"]) for r in reports}) > 1:
+        raise UsageError("the results are of different machines; compare them, do not mix them")
+    results = {key(result): result for report in reports for result in report["results"]}
+    both = {part: {k: v for report in reports for k, v in report[part].items()} for part in ("versions", "measures")}
+    return {"machine": reports[-1]["machine"], **both, "results": list(results.values())}
+
+
+def main(words: Sequence[str]) -> int:
+    if len(words) < 2:
+        print("usage: python -m benchmarks.report RESULTS.json... FOLDER", file=sys.stderr)
+        return 2
+    *files, folder = map(Path, words)
+    try:
+        report = merged([read(path) for path in files])
+    except UsageError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    write(report, folder)
+    (folder / "results.json").write_text(json.dumps(report, indent=1) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

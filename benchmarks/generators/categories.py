@@ -37,15 +37,17 @@ def broader(categories: int, seed: int = 0) -> Ints:
 
 
 def _distinct(rows: Ints) -> Ints:
-    _, first = np.unique(rows, axis=0, return_index=True)
+    """Each row once, where it first was."""
+    _, first = np.unique(rows[:, 0] << 32 | rows[:, 1], return_index=True)
     return rows[np.sort(first)]
 
 
 def lines(categories: int, seed: int = 0) -> Iterator[str]:
+    concept, middle = f"> <{TYPE}> <{SKOS}Concept> .\n", f"> <{SKOS}broader> <{CATEGORY}"
     for number in range(categories):
-        yield f"<{CATEGORY}{number}> <{TYPE}> <{SKOS}Concept> .\n"
+        yield f"<{CATEGORY}{number}{concept}"
     for category, parent in broader(categories, seed).tolist():
-        yield f"<{CATEGORY}{category}> <{SKOS}broader> <{CATEGORY}{parent}> .\n"
+        yield f"<{CATEGORY}{category}{middle}{parent}> .\n"
 
 
 def write(categories: int, path: Path, seed: int = 0) -> None:

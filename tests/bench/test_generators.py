@@ -239,6 +239,22 @@ def test_categories_have_two_broader_ones_on_average_and_cycles() -> None:
     assert digest({"broader": rows}) == "4d303525a3b0cd85"
 
 
+def test_categories_as_large_as_those_of_dbpedia() -> None:
+    """3 M edges; ten categories drawn evenly have thousands of broader ones, so all have billions."""
+    from scipy.sparse import csr_matrix
+    from scipy.sparse.csgraph import breadth_first_order, connected_components
+
+    count = 1_500_000
+    rows = categories.broader(count)
+    assert abs(len(rows) - 3_000_000) < 10
+    graph = csr_matrix((np.ones(len(rows), np.int8), tuple(rows.T)), shape=(count, count))
+    starts = draws.between(0, "starts", np.arange(10), 0, count - 1).tolist()
+    reached = np.mean([len(breadth_first_order(graph, start, return_predecessors=False)) for start in starts])
+    assert 3e9 < reached * count < 3e10
+    _, component = connected_components(graph, connection="strong")
+    assert np.bincount(component).max() > 1_000
+
+
 def test_wind_farms() -> None:
     first, second = windfarm.neighbours(400), windfarm.relations(800)
     assert {name: len(rows) for name, rows in first.items()} == {

@@ -13,7 +13,7 @@ from benchmarks import compare, run
 from benchmarks.page import html, plots
 from benchmarks.papers import figures
 from benchmarks.registry import BENCHMARKS
-from benchmarks.report import markdown, spread, write
+from benchmarks.report import main, markdown, merged, spread, write
 from benchmarks.tasks import TASKS
 from deltalog.errors import UsageError
 
@@ -58,9 +58,9 @@ def test_the_table_divides_by_ours() -> None:
 def test_the_report_is_a_page_with_plots(tmp_path: Path) -> None:
     write(everything(), tmp_path)
     page = minidom.parse(str(tmp_path / "report.html"))
-    assert len(page.getElementsByTagName("svg")) == 5
+    assert len(page.getElementsByTagName("svg")) == 6
     assert len(page.getElementsByTagName("table")) == 3
-    for name in ("time", "memory", "speedup", "growth", "papers"):
+    for name in ("peers", "time", "memory", "speedup", "growth", "papers"):
         svg = minidom.parse(str(tmp_path / f"{name}.svg"))
         assert svg.documentElement is not None and svg.getElementsByTagName("text")
         assert f"({name}.svg)" in (tmp_path / "report.md").read_text()
@@ -72,6 +72,40 @@ def test_bars_are_as_long_as_times_are() -> None:
     found = [r for r in svg.getElementsByTagName("rect") if r.getElementsByTagName("title")]
     first, second, third = (float(r.getAttribute("width")) for r in found)
     assert third == pytest.approx(2 * second, rel=0.01) and first <= 1
+
+
+def test_the_main_plot_has_the_size_that_most_ways_have_measured() -> None:
+    alone = one("deltalog", 9.0, size="paper", counts={"p": 99})
+    late = one("slow", status="timeout", why="more than 3 s", counts={})
+    drawn = plots(report(one("deltalog", 0.5), one("peer", 2.0), alone, late))["peers"]
+    texts = [node.firstChild.data for node in minidom.parseString(drawn).getElementsByTagName("text")]
+    assert texts[2].endswith(": 7 facts")
+    assert texts[3:] == ["deltalog", "0.5 s", "peer", "2 s (4 x)", "slow", "more than 3 s"]
+    assert "prefers-color-scheme:dark" in drawn
+
+
+def test_a_legend_takes_as_many_rows_as_it_needs() -> None:
+    many = [one(f"a way with a long name {n}", 1.0) for n in range(12)]
+    svg = minidom.parseString(plots(report(one("deltalog", 0.1), *many))["time"])
+    names = [t for t in svg.getElementsByTagName("text") if "long name" in t.firstChild.data]
+    assert max(float(t.getAttribute("x")) for t in names) < 800
+    assert len({t.getAttribute("y") for t in names}) > 2
+
+
+def test_parts_of_a_measurement_are_one_report(tmp_path: Path) -> None:
+    first, second = report(one("deltalog", 1.0), one("peer", 2.0)), report(one("peer", 3.0), one("late", 4.0))
+    for name, part in (("a", first), ("b", second)):
+        (tmp_path / f"{name}.json").write_text(json.dumps(part))
+    assert main([str(tmp_path / "a.json"), str(tmp_path / "b.json"), str(tmp_path / "out")]) == 0
+    found = json.loads((tmp_path / "out" / "results.json").read_text())
+    assert {r["way"]: r["runs"][0]["seconds"]["evaluate"] for r in found["results"] if r["way"] != "deltalog"} == {
+        "peer": 3.0,
+        "late": 4.0,
+    }
+    assert set(found["versions"]) == {"deltalog", "peer", "late"} and (tmp_path / "out" / "peers.svg").exists()
+    second["machine"]["processor"] = "another"
+    with pytest.raises(UsageError, match="different machines"):
+        merged([first, second])
 
 
 def test_a_report_of_nothing_renders() -> None:
