@@ -169,7 +169,7 @@ def _query_parser() -> ArgumentParser:
     parser.add_argument("goal", metavar="GOAL", help="one or more atoms and conditions, separated by commas")
     _add_data(parser)
     methods = "magic derives what the goal needs, materialised everything first (default: auto, which is magic)"
-    parser.add_argument("--method", choices=("auto", "materialised", "magic"), default="auto", help=methods)
+    parser.add_argument("--method", choices=("auto", "materialised", "magic", "qsqr"), default="auto", help=methods)
     parser.add_argument("--format", choices=("csv", "tsv"), default="csv", help="the form of the rows (default: csv)")
     parser.add_argument("--timeout", metavar="S", type=_seconds, help="give up after so many seconds")
     return parser

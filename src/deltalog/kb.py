@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,21 +26,23 @@ from deltalog.engine.report import Report, Round
 from deltalog.errors import LimitReached, UsageError
 from deltalog.facts import Facts
 from deltalog.limits import Limits, parse_memory, peak_memory
+from deltalog.plan.ir import Part
 from deltalog.program import Program, analyse, read_documents, read_rules
-from deltalog.syntax.ast import TRIPLES, TYPES, Constant, Pred, Rule
+from deltalog.syntax.ast import TRIPLES, TYPES, Constant, Literal, Pred, Rule
 from deltalog.terms import Value
 
 if TYPE_CHECKING:
     from deltalog.backends.base import Backend
     from deltalog.engine.maintenance import Update
     from deltalog.engine.materialisation import Evaluator, Materialisation
+    from deltalog.query.answer import Questions
 
 Table = Any  # the backend's own handle
 Rules = str | Path | Iterable[str | Path]
 
 ENGINES = ("local", "spark", "naive")
 STRATEGIES = ("auto", "dred", "bf")
-METHODS = ("auto", "materialised", "magic")
+METHODS = ("auto", "materialised", "magic", "qsqr")
 INTERNAL = (TRIPLES, TYPES)
 
 
@@ -87,6 +89,7 @@ class KnowledgeBase:
         self._set_rules(rule for rule in rules if not rule.is_fact)
         self._explicit: dict[Pred, Table] = {}
         self._state: Materialisation[Table] | None = None
+        self._asked: Questions[Table] | None = None
         self._add(self._encode_facts(rules))
 
     # Facts and rules in.
@@ -307,25 +310,53 @@ class KnowledgeBase:
         """The answers of a goal such as `path(a, ?x)`, or several separated by commas: one row per binding of its
         variables, in the order in which they occur. Prefixes are those of the program.
 
-        method: "materialised" looks them up among all that follows; "magic" derives only what the goal needs, by magic
-        sets; "auto" is the first where there is a materialisation already, and the second where there is none.
+        method: "materialised" looks them up among all that follows; "magic" and "qsqr" derive only what the goal needs,
+        by magic sets (bottom-up, for goals that need much) or QSQ-R (top-down, for goals that need little).
         """
-        from deltalog.query.answer import answer, answer_by_magic, predicates
+        from deltalog.query.answer import answer
+        from deltalog.query.goal import as_goal
         from deltalog.syntax.parser import parse_goal
 
-        if method not in METHODS:
-            raise UsageError(f"there is no method {method!r}; methods are {', '.join(METHODS)}")
+        self._check_method(method)
         literals = parse_goal(goal, "<goal>", self.prefixes)
         materialised = method == "materialised" or (method == "auto" and self._state is not None)
         facts = self._materialised().facts if materialised else None
-        known = self._preds() | set(INTERNAL)
-        for pred in predicates(literals):
-            if pred not in known:
-                raise _unknown_predicate(str(pred), sorted(map(str, known)))
+        self._check_predicates(literals)
         if facts is not None:
             return answer(literals, facts)
         self._limits.start()
-        return answer_by_magic(literals, self._rules, self._explicit, self._backend, self._limits.check_facts)
+        questions = self._questions()
+        way = questions.by_qsqr if method == "qsqr" else questions.by_magic
+        return way(as_goal(literals), self._limits.check_facts)
+
+    def _check_method(self, method: str) -> None:
+        if method not in METHODS:
+            raise UsageError(f"there is no method {method!r}; methods are {', '.join(METHODS)}")
+        if method == "qsqr" and self.engine == "spark":
+            raise UsageError(
+                "QSQ-R asks facts one small question after the other, which only the local engine can answer fast; "
+                'ask with method="magic", or make the knowledge base with engine="local"'
+            )
+
+    def _check_predicates(self, literals: Sequence[Literal]) -> None:
+        from deltalog.query.answer import predicates
+
+        state = self._state.facts.parts if self._state is not None else {}
+        for pred in predicates(literals):
+            if not (pred in self._mentioned or pred in self._explicit or pred in INTERNAL or (pred, Part.ALL) in state):
+                raise _unknown_predicate(str(pred), sorted(map(str, self._preds())))
+
+    def _questions(self) -> Questions[Table]:
+        """What goals are asked of, kept from one to the next."""
+        from deltalog.query.answer import Questions
+
+        asked = self._asked
+        if asked is None or asked.rules is not self._rules:
+            asked = Questions(self._rules, dict(self._explicit), self._backend)
+        elif asked.facts != self._explicit:
+            asked = asked.changed(dict(self._explicit))
+        self._asked = asked
+        return asked
 
     def derived(self, predicate: str) -> Facts[Table]:
         """The facts of a predicate that were not given but derived."""

@@ -82,6 +82,9 @@ class Task:
         self.facts = tuple((head.pred, project(head, body.plan)) for head in self.variant.rule.heads)
 
 
+Tasks = tuple[list[Task], dict[Pred, list[Task]]]  # of a hyper-node: for its first round, and by what is new
+
+
 @dataclass
 class SemiNaive(Generic[T]):
     """An evaluation of a program over relations. `check` is told the number of facts, and raises at a limit."""
@@ -93,6 +96,7 @@ class SemiNaive(Generic[T]):
     planning: float = 0.0
     total: int = 0
     number: int = 0
+    tasks: dict[int, Tasks] = field(default_factory=dict)  # with their plans, from an earlier evaluation of the program
 
     def run(self) -> None:
         self.total = self.relations.total()
@@ -129,13 +133,19 @@ class SemiNaive(Generic[T]):
         """The fixpoint of one hyper-node."""
         self.number = number
         started = time.perf_counter()
-        tasks = [Task(Variant(rule)) for rule in hyper_node.rules]
-        new = self.derive(tasks)
-        self._observe(1, new, started, len(tasks))
+        first, by_delta = self._tasks(number, hyper_node)
+        new = self.derive(first)
+        self._observe(1, new, started, len(first))
         if hyper_node.recursive:
-            self.propagate(hyper_node.heads, tasks_by_delta(hyper_node.rules, hyper_node.heads), new)
+            self.propagate(hyper_node.heads, by_delta, new)
         else:
             self._add(new)
+
+    def _tasks(self, number: int, hyper_node: HyperNode) -> Tasks:
+        if number not in self.tasks:
+            by_delta = tasks_by_delta(hyper_node.rules, hyper_node.heads) if hyper_node.recursive else {}
+            self.tasks[number] = [Task(Variant(rule)) for rule in hyper_node.rules], by_delta
+        return self.tasks[number]
 
     def propagate(
         self,

@@ -2,8 +2,8 @@
 
     rules -> unsafe variables? -> bridges -> dependency graph -> cycles through negation? -> Program
 
-`analyse` is the only maker of a Program, so whoever holds one knows that its rules are safe and stratified, and that
-its hyper-nodes come in topological order.
+`analyse` is the maker of Programs (`rewritten` makes one of rules that were made from a Program's own), so whoever
+holds one knows that its rules are safe and stratified, and that its hyper-nodes come in topological order.
 """
 
 from __future__ import annotations
@@ -73,6 +73,11 @@ def analyse(rules: Iterable[Rule], data: Iterable[Pred] = ()) -> Program:
     _refuse_if_wrong(unsafe_variables, graph([*distinct, *added]))
     dependencies = graph([*separate(map(directed_rule, distinct)), *added])
     return Program(distinct, added, facts, hyper_nodes(dependencies), data, everything)
+
+
+def rewritten(rules: Sequence[Rule]) -> Program:
+    """A Program of rules that were made from those of another one, in ways that keep them safe and stratified."""
+    return Program(tuple(rules), (), (), hyper_nodes(graph(rules)))
 
 
 def _refuse_if_wrong(unsafe_variables: Sequence[Diagnostic], dependencies: Graph) -> None:

@@ -1,97 +1,154 @@
-"""Goals: over a materialisation, or by magic sets without one.
+"""Goals over rules and facts, by the method that is asked for.
 
-A goal is a conjunction; it becomes the rule #goal(variables) <- goal, whose facts are the answers. Over a
-materialisation that rule is all there is to evaluate. (Facts of a materialisation are under their own predicates; for a
-goal with a variable for a predicate or a class, triples are made from them by the bridges that such a rule needs.)
+Over a materialisation the goal's rule is all there is to evaluate. (Facts of a materialisation are under their own
+predicates; for a goal with a variable for a predicate or a class, triples are made from them by the bridges that such a
+rule needs.) Without one, magic sets or QSQ-R derive what the goal needs. `Questions` has what is worth keeping from one
+goal to the next: the rules by head, rewritings and adorned rules, look-ups.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TypeVar
+from collections import ChainMap
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from deltalog.backends.base import Backend
 from deltalog.engine.materialisation import start
-from deltalog.engine.seminaive import Relations, SemiNaive
+from deltalog.engine.seminaive import Relations, SemiNaive, Tasks
 from deltalog.facts import Facts
+from deltalog.plan import ir
+from deltalog.plan.ir import fact_columns
 from deltalog.plan.statistics import Partial
-from deltalog.program import Program, analyse
-from deltalog.program.dependency import negative, positive
+from deltalog.program import Program, analyse, rewritten
+from deltalog.query.goal import Goal, as_goal, goal_rule
 from deltalog.query.magic import Rewriting, magic_sets
-from deltalog.syntax.ast import TRIPLES, TYPES, Atom, Literal, Negation, Pred, Rule, variables
+from deltalog.query.rulebase import Rulebase, reads
+from deltalog.syntax.ast import TRIPLES, TYPES, Atom, Literal, Pred, Rule, Variable, variables
+
+if TYPE_CHECKING:
+    from deltalog.query.qsqr import Stored
 
 T = TypeVar("T")
-GOAL = "#goal"
+Check = Callable[[int], None]
 
 
-def goal_rule(goal: Sequence[Literal]) -> Rule:
-    """#goal(variables in the order in which they occur) <- goal; `_` is not one of them."""
-    names = dict.fromkeys(
-        v for literal in goal if not isinstance(literal, Negation) for v in variables(literal) if not v.anonymous
-    )
-    return Rule((Atom(GOAL, tuple(names)),), tuple(goal))
+def predicates(literals: Sequence[Literal]) -> set[Pred]:
+    """The predicates that a goal reads."""
+    return set(reads(literals))
 
 
 def answer(goal: Sequence[Literal], facts: Relations[T]) -> Facts[T]:
     """The answers of a goal over a materialisation."""
     rule = goal_rule(goal)
     program = analyse([rule], {pred for pred, _ in facts.parts})  # an unsafe goal is refused like an unsafe rule
-    return _evaluated(program, rule, Relations(facts.backend, dict(facts.parts)), rule.heads[0].pred)
+    relations = Relations(facts.backend, dict(facts.parts))
+    SemiNaive(program, relations).run()
+    return Facts([v.name for v in variables(rule.heads[0])], relations.get(rule.heads[0].pred), facts.backend)
 
 
-def _evaluated(
-    program: Program, rule: Rule, relations: Relations[T], answers: Pred, check: Callable[[int], None] = lambda _: None
-) -> Facts[T]:
-    SemiNaive(program, relations, check=check).run()
-    names = [v.name for v in variables(rule.heads[0])]
-    return Facts(names, relations.get(answers), relations.backend)
+class Rewritten(NamedTuple):
+    """The magic program of a goal, and the plans of its rules."""
+
+    program: Program
+    rewriting: Rewriting
+    tasks: dict[int, Tasks]
 
 
-def predicates(literals: Sequence[Literal]) -> set[Pred]:
-    """The predicates that a goal reads."""
-    return {atom.pred for atom in positive(literals)} | {atom.pred for atom, _ in negative(literals)}
+class Questions(Generic[T]):
+    """Rules and facts that goals are asked of, as long as both stay the same.
+
+    `settled` predicates have all their facts among `facts`, which need not be explicit ones: their rules are not used.
+    """
+
+    def __init__(
+        self, rules: Sequence[Rule], facts: Mapping[Pred, T], backend: Backend[T], settled: Collection[Pred] = ()
+    ) -> None:
+        self.facts, self.backend = facts, backend
+        self.rules, self._settled = rules, settled
+        self._rulebases: dict[frozenset[Pred], Rulebase] = {}
+        self._rewritings: dict[Rule, Rewritten] = {}
+
+    def changed(self, facts: Mapping[Pred, T]) -> Questions[T]:
+        """The same rules over other facts of the same predicates."""
+        other = Questions(self.rules, facts, self.backend, self._settled)
+        if other.present == self.present:
+            other._rulebases, other._rewritings = self._rulebases, self._rewritings
+        return other
+
+    @cached_property
+    def present(self) -> frozenset[Pred]:
+        """The predicates that have facts."""
+        return frozenset(pred for pred, table in self.facts.items() if self.backend.size(table))
+
+    @cached_property
+    def statistics(self) -> Partial:
+        return Partial(start(self.facts, self.backend))
+
+    def rulebase(self, read: Collection[Pred] = ()) -> Rulebase:
+        """The rules by head, with the bridges for a goal that reads some predicates."""
+        variable = frozenset((TRIPLES, TYPES)).intersection(read)
+        if variable not in self._rulebases:
+            rules = [*self.rules, *(_reader(pred) for pred in sorted(variable))]
+            self._rulebases[variable] = Rulebase.of(rules, self.present, self._settled)
+        return self._rulebases[variable]
+
+    # Magic sets.
+
+    def rewriting(self, goal: Goal) -> Rewritten:
+        """The magic program of a goal, made once for goals that differ in constants alone."""
+        if goal.rule not in self._rewritings:
+            deriving = ChainMap(dict(goal.rules), self.rulebase(goal.reads).deriving)
+            made = magic_sets(deriving, goal.head, goal.adornment, self.present, self.statistics)
+            self._rewritings[goal.rule] = Rewritten(rewritten(made.rules), made, {})
+        return self._rewritings[goal.rule]
+
+    def by_magic(self, goal: Goal, check: Check) -> Facts[T]:
+        program, rewriting, tasks = self.rewriting(goal)
+        relations = start(self.facts, self.backend)
+        relations.set(rewriting.seed.pred, self._seed(goal))
+        SemiNaive(program, relations, check=check, tasks=tasks).run()
+        return Facts(goal.names, self._without_constants(goal, rewriting.answers, relations), self.backend)
+
+    def _seed(self, goal: Goal) -> T:
+        return self.backend.encode([goal.constants], "#seed")[1] if goal.constants else self.backend.load((), 0)
+
+    def _without_constants(self, goal: Goal, answers: Pred, relations: Relations[T]) -> T:
+        if not goal.constants:
+            return relations.get(answers)
+        columns = fact_columns(answers.arity)
+        kept = tuple((v, v) for v in columns[len(goal.constants) :])
+        plan = ir.Distinct(ir.Project(ir.Scan(Atom(answers.name, columns)), kept))
+        return self.backend.run(plan, relations.parts)
+
+    # QSQ-R.
+
+    @cached_property
+    def stored(self) -> Stored:
+        from deltalog.query.qsqr import Stored
+
+        facts: Mapping[Pred, Any] = self.facts
+        return Stored(facts, self.statistics)
+
+    def by_qsqr(self, goal: Goal, check: Check) -> Facts[T]:
+        from deltalog.backends.local.lookup import rows_of
+        from deltalog.query.qsqr import Qsqr
+
+        backend: Any = self.backend
+        key = tuple(backend.dictionary.intern(value) for value in goal.constants)
+        evaluation = Qsqr(self.rulebase(goal.reads), self.stored, backend, goal.rules, check)
+        rows = evaluation.ask(goal.head.pred, goal.adornment, key)
+        table: Any = rows_of(rows, len(goal.names))
+        return Facts(goal.names, table, self.backend)
+
+
+def _reader(pred: Pred) -> Rule:
+    """A rule that reads all triples, or all types."""
+    return Rule((Atom(f"#reader of {pred}", ()),), (Atom(pred.name, tuple(map(Variable, "spo"[: pred.arity]))),))
 
 
 def rewrite(
     goal: Sequence[Literal], rules: Sequence[Rule], explicit: Mapping[Pred, T], backend: Backend[T]
 ) -> tuple[Program, Rewriting]:
     """The magic program of a goal, checked."""
-    rule = goal_rule(goal)
-    program = analyse(_reachable(rule, rules), explicit)  # an unsafe goal is refused like an unsafe rule
-    all_rules = [rule for hyper_node in program.hyper_nodes for rule in hyper_node.rules]
-    statistics = Partial(start(explicit, backend))
-    rewriting = magic_sets(all_rules, rule.heads[0], explicit.keys(), statistics)
-    return analyse(rewriting.rules), rewriting
-
-
-def _reachable(goal: Rule, rules: Sequence[Rule]) -> list[Rule]:
-    """The goal and the rules that it can need; all, where a predicate or a class is a variable."""
-    deriving: dict[Pred, list[Rule]] = {}
-    for rule in rules:
-        for head in rule.heads:
-            deriving.setdefault(head.pred, []).append(rule)
-    found = {id(goal): goal}
-    waiting = [goal]
-    while waiting:
-        body = waiting.pop().body
-        for pred in predicates(body):
-            if pred in (TRIPLES, TYPES):
-                return [*rules, goal]
-            new = [rule for rule in deriving.get(pred, ()) if id(rule) not in found]
-            found.update((id(rule), rule) for rule in new)
-            waiting += new
-    return list(found.values())
-
-
-def answer_by_magic(
-    goal: Sequence[Literal],
-    rules: Sequence[Rule],
-    explicit: Mapping[Pred, T],
-    backend: Backend[T],
-    check: Callable[[int], None],
-) -> Facts[T]:
-    """The answers of a goal over rules and facts that are not materialised."""
-    program, rewriting = rewrite(goal, rules, explicit, backend)
-    relations = start(explicit, backend)
-    relations.set(rewriting.seed.pred, backend.load((), 0))  # a goal has no bound arguments of its own
-    return _evaluated(program, goal_rule(goal), relations, rewriting.answers, check)
+    return Questions(rules, explicit, backend).rewriting(as_goal(goal))[:2]

@@ -14,14 +14,14 @@ facts of a derived predicate are taken over by a rule, too: p^a(t) <- mgc p^a(bo
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 
-from deltalog.plan.body import plan_body
-from deltalog.plan.ir import Part, fact_columns
+from deltalog.plan.ir import fact_columns
 from deltalog.plan.statistics import Statistics
 from deltalog.program.dependency import negative, positive
 from deltalog.query.adornment import Adornment, adorn, adorned, magic
+from deltalog.query.rulebase import ordered
 from deltalog.syntax.ast import Atom, Bind, Filter, Literal, Negation, Pred, Rule, variables
 
 
@@ -34,41 +34,38 @@ class Rewriting:
     answers: Pred
 
 
-def magic_sets(rules: Sequence[Rule], goal: Atom, explicit: Collection[Pred], statistics: Statistics) -> Rewriting:
-    """The program for a goal over the rules, of which one derives the goal's predicate."""
-    return _MagicSets(_by_head(rules), explicit, statistics).rewrite(goal)
-
-
-def _by_head(rules: Iterable[Rule]) -> dict[Pred, list[Rule]]:
-    deriving: dict[Pred, list[Rule]] = {}
-    for rule in rules:
-        for head in rule.heads:
-            deriving.setdefault(head.pred, []).append(replace(rule, heads=(head,)))
-    return deriving
+def magic_sets(
+    deriving: Mapping[Pred, Sequence[Rule]],
+    goal: Atom,
+    adornment: Adornment,
+    explicit: Collection[Pred],
+    statistics: Statistics,
+) -> Rewriting:
+    """The program for a goal over rules by head, of which one derives the goal's predicate."""
+    return _MagicSets(deriving, explicit, statistics).rewrite(goal, adornment)
 
 
 @dataclass
 class _MagicSets:
-    deriving: dict[Pred, list[Rule]]
+    deriving: Mapping[Pred, Sequence[Rule]]
     explicit: Collection[Pred]
     statistics: Statistics
     made: dict[Rule, None] = field(default_factory=dict)  # P_M, in order
-    asked: list[tuple[Pred, Adornment]] = field(default_factory=list)  # A, of which the first `done` are B
+    asked: dict[tuple[Pred, Adornment], None] = field(default_factory=dict)  # A
+    waiting: list[tuple[Pred, Adornment]] = field(default_factory=list)  # A without B
     whole: dict[Pred, None] = field(default_factory=dict)  # needed in full
 
-    def rewrite(self, goal: Atom) -> Rewriting:
-        adornment = adorn(goal, ())
+    def rewrite(self, goal: Atom, adornment: Adornment) -> Rewriting:
         self.ask(goal.pred, adornment)
-        done = 0
-        while done < len(self.asked):  # Algorithm 1, line 2
-            self._answer(*self.asked[done])
-            done += 1
+        while self.waiting:  # Algorithm 1, line 2
+            self._answer(*self.waiting.pop(0))
         self._keep_whole()
         return Rewriting(tuple(self.made), magic(goal, adornment), adorned(goal, adornment).pred)
 
     def ask(self, pred: Pred, adornment: Adornment) -> None:
         if (pred, adornment) not in self.asked:
-            self.asked.append((pred, adornment))
+            self.asked[pred, adornment] = None
+            self.waiting.append((pred, adornment))
 
     def _answer(self, pred: Pred, adornment: Adornment) -> None:
         """The rules for one adorned predicate."""
@@ -84,7 +81,7 @@ class _MagicSets:
         question = magic(head, adornment)
         bound = set(variables(question))
         before: list[Literal] = [question]
-        for literal in self._ordered(rule, question):
+        for literal in ordered(rule.body, question, variables(head), self.statistics):
             if isinstance(literal, Atom) and literal.pred in self.deriving:
                 inner = adorn(literal, bound)
                 self._make(magic(literal, inner), _supported(before))
@@ -96,14 +93,6 @@ class _MagicSets:
         self._make(adorned(head, adornment), before)
         for atom, _ in negative(rule.body):
             self.whole[atom.pred] = None
-
-    def _ordered(self, rule: Rule, question: Atom) -> Iterator[Literal]:
-        """The body in the order in which the planner joins it to the question."""
-        live = variables(rule.heads[0])
-        body = plan_body((*rule.body, question), live, self.statistics, {len(rule.body): Part.DELTA})
-        placed = [note.literal for note in body.notes if note.literal is not None and note.literal != question]
-        yield from placed
-        yield from (literal for literal in rule.body if literal not in placed)
 
     def _make(self, head: Atom, body: Sequence[Literal]) -> None:
         if head not in body:

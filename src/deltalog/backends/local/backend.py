@@ -35,13 +35,13 @@ class LocalBackend:
         self.check: Callable[[], None] = lambda: None
         self._pool = ThreadPoolExecutor(self.threads)
         self._scratch = Scratch()
-        self._vectors = Vectors(self.dictionary, threading.Lock())
+        self.vectors = Vectors(self.dictionary, threading.Lock())
         self._preparation = Preparation(self.dictionary)
 
     @property
     def failures(self) -> int:
         """How many rows have been dropped so far because an expression failed."""
-        return self._vectors.failures
+        return self.vectors.failures
 
     def read(self, paths: Sequence[Path]) -> dict[Pred, Table]:
         from deltalog.io.read import read
@@ -78,7 +78,7 @@ class LocalBackend:
 
     def run(self, plan: Plan, tables: Tables[Table]) -> Table:
         evaluation = Evaluation(
-            tables, self.dictionary, self._vectors, self._scratch, self._pool, self.threads, self.check
+            tables, self.dictionary, self.vectors, self._scratch, self._pool, self.threads, self.check
         )
         return Table.of(self._preparation.keys(plan)(evaluation, None), len(columns(plan)))
 

@@ -1,0 +1,200 @@
+"""The rules as questions see them: by the predicate of their head, prepared once for all questions.
+
+`Rulebase.of` analyses a program; after that, a question touches only the rules that it reaches. A rule here has one
+head. An aggregate reads a relation of its own, the bindings of its body, which a rule derives (`bindings`): so what is
+aggregated is a question like any other, asked for the groups that are wanted.
+
+Every predicate has a level. A rule's head is at least as high as what the body reads, and at least two above what it
+negates or aggregates; so whoever has answered all questions below a level knows that nothing will be added there. The
+bindings of an aggregate are one below its head.
+
+`ordered` is the sideways information passing of magic sets and QSQ-R alike: the order in which the planner joins a body
+when the head's bound arguments are known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from deltalog.plan.body import plan_body
+from deltalog.plan.ir import Part
+from deltalog.plan.statistics import Statistics
+from deltalog.program import HyperNode, Program, analyse
+from deltalog.program.dependency import negative, positive
+from deltalog.syntax.ast import (
+    Aggregate,
+    AggregateCall,
+    Atom,
+    Bind,
+    Filter,
+    Literal,
+    Negation,
+    Pred,
+    Rule,
+    Variable,
+    variables,
+)
+
+STEP = 2  # levels between a predicate and what it negates
+
+
+@dataclass
+class Rulebase:
+    """Rules by head, and levels. `settled` predicates have all their facts already: nobody asks for their rules.
+
+    Rules that read a predicate which has no facts and can get none are left out, so the predicates of facts must stay
+    those that were given.
+    """
+
+    program: Program
+    deriving: dict[Pred, tuple[Rule, ...]]
+    levels: dict[Pred, int]
+    adorned: dict[Any, Any] = field(default_factory=dict)  # what QSQ-R has made of rules
+
+    @classmethod
+    def of(cls, rules: Sequence[Rule], data: Iterable[Pred], settled: Collection[Pred] = ()) -> Rulebase:
+        data = set(data)
+        program = analyse(rules, data)
+        deriving = by_head(rule for node in program.hyper_nodes for rule in node.rules)
+        for pred in settled:
+            deriving.pop(pred, None)
+        levels = _levels(program.hyper_nodes)
+        return cls(program, _possible(_with_bindings(deriving, levels), data), levels)
+
+    @cached_property
+    def top(self) -> int:
+        """Above all predicates."""
+        return max(self.levels.values(), default=0) + 2 * STEP
+
+    def reachable(self, preds: Iterable[Pred]) -> Iterator[Pred]:
+        """The derived predicates that some predicates can need, themselves included."""
+        waiting, seen = list(preds), set()
+        while waiting:
+            pred = waiting.pop()
+            if pred in seen or pred not in self.deriving:
+                continue
+            seen.add(pred)
+            yield pred
+            waiting += [read for rule in self.deriving[pred] for read in reads(rule.body)]
+
+
+def by_head(rules: Iterable[Rule]) -> dict[Pred, tuple[Rule, ...]]:
+    """Rules with one head each, by its predicate."""
+    deriving: dict[Pred, dict[Rule, None]] = {}
+    for rule in rules:
+        for head in rule.heads:
+            single = rule if len(rule.heads) == 1 else replace(rule, heads=(head,))
+            deriving.setdefault(head.pred, {})[single] = None
+    return {pred: tuple(found) for pred, found in deriving.items()}
+
+
+def reads(body: Sequence[Literal]) -> Iterator[Pred]:
+    """The predicates that a body reads, negated or not."""
+    yield from (atom.pred for atom in positive(body))
+    yield from (atom.pred for atom, _ in negative(body))
+
+
+def _levels(hyper_nodes: Sequence[HyperNode]) -> dict[Pred, int]:
+    levels: dict[Pred, int] = {}
+    for node in hyper_nodes:  # in topological order
+        level = max((levels.get(pred, 0) + (STEP if pred in node.negated else 0) for pred in node.reads), default=0)
+        for pred in node.heads:
+            levels[pred] = max(levels.get(pred, 0), level)
+    return levels
+
+
+def _possible(deriving: dict[Pred, tuple[Rule, ...]], data: set[Pred]) -> dict[Pred, tuple[Rule, ...]]:
+    """The rules that can apply, given which predicates have facts."""
+    possible: dict[Pred, list[Rule]] = {}
+    reading: dict[Pred, list[int]] = {}
+    rules = [rule for found in deriving.values() for rule in found]
+    missing = []
+    for i, rule in enumerate(rules):
+        needed = {atom.pred for atom in positive(rule.body)} - data
+        missing.append(len(needed))
+        for pred in needed:
+            reading.setdefault(pred, []).append(i)
+    waiting = [i for i, count in enumerate(missing) if not count]
+    while waiting:
+        rule = rules[waiting.pop()]
+        pred = rule.heads[0].pred
+        if pred not in possible and pred not in data:
+            for i in reading.get(pred, ()):
+                missing[i] -= 1
+                if not missing[i]:
+                    waiting.append(i)
+        possible.setdefault(pred, []).append(rule)
+    return {pred: tuple(r for r in deriving[pred] if r in set(found)) for pred, found in possible.items()}
+
+
+# Aggregates
+
+
+def bindings(aggregate: Aggregate) -> tuple[Rule, tuple[AggregateCall, ...]]:
+    """The rule for the bindings of an aggregate's body, ON variables first, and the calls over its variables."""
+    from deltalog.syntax.printer import print_literal
+
+    extra, calls = [], []
+    for i, call in enumerate(aggregate.calls):
+        if not isinstance(call.argument, Variable) and call.argument is not None:
+            argument = Variable(f"#argument{i}")
+            extra.append(Bind(call.argument, argument))
+            call = replace(call, argument=argument)
+        calls.append(call)
+    body = (*aggregate.body, *extra)
+    names = dict.fromkeys(
+        (*aggregate.on, *(v for one in body if not isinstance(one, Negation) for v in variables(one)))
+    )
+    return Rule((Atom(f"#bindings {print_literal(aggregate)}", tuple(names)),), body), tuple(calls)
+
+
+def _with_bindings(deriving: dict[Pred, tuple[Rule, ...]], levels: dict[Pred, int]) -> dict[Pred, tuple[Rule, ...]]:
+    for pred, rules in list(deriving.items()):
+        for rule in rules:
+            if isinstance(rule.body[0], Aggregate):
+                inner = bindings(rule.body[0])[0]
+                deriving[inner.heads[0].pred] = (inner,)
+                levels[inner.heads[0].pred] = levels.get(pred, 0) - 1
+    return deriving
+
+
+# Sideways information passing
+
+
+def ordered(body: Sequence[Literal], question: Atom, live: Iterable[Variable], statistics: Statistics) -> list[Literal]:
+    """A body in the order in which the planner joins it to the question, conditions as early as they can be."""
+    if sum(isinstance(literal, Atom | Aggregate) for literal in body) > 1:
+        plan = plan_body((*body, question), live, statistics, {len(body): Part.DELTA})
+        placed = [note.literal for note in plan.notes if note.literal is not None and note.literal != question]
+        return [*placed, *(literal for literal in body if literal not in placed)]
+    return _settled(body, set(variables(question)))
+
+
+def _settled(body: Sequence[Literal], bound: set[Variable]) -> list[Literal]:
+    """The same for a body with one atom, or none: there is nothing to choose."""
+    joined = {v for literal in body if not isinstance(literal, Negation) for v in variables(literal)}
+    waiting, placed = list(body), []
+    while waiting:
+        conditions = (one for one in waiting if not isinstance(one, Atom | Aggregate) and _ready(one, bound, joined))
+        atoms = (one for one in waiting if isinstance(one, Atom | Aggregate))
+        literal = next(conditions, None) or next(atoms, None) or waiting[0]
+        waiting.remove(literal)
+        placed.append(literal)
+        if not isinstance(literal, Negation | Filter):
+            bound.update(variables(literal))
+    return placed
+
+
+def _ready(literal: Literal, bound: Collection[Variable], joined: Collection[Variable]) -> bool:
+    match literal:
+        case Filter(condition):
+            return all(v in bound for v in variables(condition))
+        case Bind(expression):
+            return all(v in bound for v in variables(expression))
+        case Negation(atom):
+            return all(v in bound for v in variables(atom) if v in joined)
+        case _:
+            return False
