@@ -3,8 +3,8 @@
 For an adorned predicate p^a there is a table: the subqueries asked of it (values of the bound arguments) and their
 answers. It is made when it is first asked, with it the adorned rules for p; so what the data do not lead to costs
 nothing. New subqueries go through the rules of their predicate, from left to right: an atom of stored facts is looked
-up, and a derived one becomes subqueries of its own table. The rows that ask wait there; they go on with answers that are
-known, and again with every answer that is found later. So each row meets each answer once, and the whole stops when
+up, and a derived one becomes subqueries of its own table. The rows that ask wait there; they go on with answers that
+are known, and again with every answer that is found later. So each row meets each answer once, and the whole stops when
 nothing new is asked or found: that is the fixpoint.
 
 What happens is kept in order by level (`deltalog.query.rulebase`): lower ones first. A row that needs to know that

@@ -4,7 +4,7 @@
 
 starts with the values of x that are asked for. A row has the ids of the rule's constants, then those of its variables
 in the order in which they are bound; a step takes rows and gives longer ones. Where things are in a row is settled
-here, once for a rule and an adornment, so at work there is nothing but tuples: `key` takes what a question is asked with from
+here, once for a rule and an adornment, so at work there are but tuples: `key` takes what a question is asked with from
 a row, an answer is appended to it, `equal` are places that must then agree, and `keep` drops what is not needed later.
 """
 

@@ -19,6 +19,7 @@ from deltalog.syntax.ast import Variable
 
 Row = tuple[int, ...]
 SWAPPED = (1, 0)
+NUMBER = Variable("#number")
 WORTH_SORTING = 64  # a run is sorted when it would have been read this often
 
 
@@ -73,13 +74,13 @@ class Lookup:
 
     def _probed(self, keys: Sequence[Row], ids: int) -> Iterable[tuple[int, Row]]:
         names = [Variable(f"#{i}") for i in range(self._table.arity)]
-        columns = zip(*keys, strict=True)
-        rows = Rows({names[i]: np.array(c, np.uint32) for i, c in zip(self._bound, columns, strict=False)}, len(keys))
-        free = [names[i] for i in self._free]
-        probe = Probe.of(self._table, names, frozenset(rows.columns))
-        for left, new in probe.expansions(rows, ids, frozenset(free)):
-            values = zip(*(new[v].tolist() for v in free), strict=True) if free else repeat(())
-            yield from zip(left.tolist(), values, strict=False)
+        columns = {names[i]: np.array(c, np.uint32) for i, c in zip(self._bound, zip(*keys, strict=True), strict=False)}
+        probe, free = Probe.of(names, frozenset(columns)), [names[i] for i in self._free]
+        rows = Rows({**columns, NUMBER: np.arange(len(keys), dtype=np.uint32)}, len(keys))
+        found = probe.join(self._table, rows, ids, [NUMBER], frozenset(free))
+        assert isinstance(found, Rows)
+        values = zip(*(found.columns[v].tolist() for v in free), strict=True) if free else repeat(())
+        return zip(found.columns[NUMBER].tolist(), values, strict=False)
 
 
 def _key(row: Row) -> int:
