@@ -154,6 +154,21 @@ def rdf(path: str, folder: Path) -> None:
         pyoxigraph.serialize((quad.triple for quad in quads), out, format=pyoxigraph.RdfFormat.N_TRIPLES)
 
 
+def hypernyms(folder: Path) -> None:
+    """WordNet's hypernyms, of instances, too, as edges."""
+    with _opened(published("wordnet/pointers.tsv.gz")) as stream, (folder / "edge.csv").open("wb") as out:
+        for line in stream:
+            synset, relation, other = line.rstrip(b"\n").split(b"\t")
+            if relation in (b"hypernym", b"instance_hypernym"):
+                out.write(b"%s,%s\n" % (synset, other))
+
+
+def snap(path: str, folder: Path) -> None:
+    """A graph of the SNAP collection: two numbers a line, after comments."""
+    with _opened(published(path)) as stream, (folder / "edge.csv").open("wb") as out:
+        out.writelines(b",".join(line.split()) + b"\n" for line in stream if not line.startswith(b"#"))
+
+
 def _opened(path: Path) -> IO[bytes]:
     kinds: dict[str, Callable[[Path], IO[bytes]]] = {".gz": gzip.open, ".bz2": bz2.open}  # type: ignore[dict-item]
     return kinds[path.suffix](path) if path.suffix in kinds else path.open("rb")

@@ -166,8 +166,8 @@ PAPER_000 = (
         rule=-3,  # Student, from takesCourse
         goal=f"<{UNIVERSITY}Student>(?x), <{UNIVERSITY}advisor>(?x, ?y), <{UNIVERSITY}Chair>(?y)",
         quick=ALL,
-        ways=("nemo", "duckdb", "spark"),
-        growth=("1", "5"),
+        ways=("nemo", "clingo", "egglog", "duckdb", "souffle", "spark"),
+        growth=("1", "5", "20"),
     ),
     Benchmark(
         "lubm_owl",
@@ -321,4 +321,31 @@ PAPER_004 = (
     ),
 )
 
-BENCHMARKS: dict[str, Benchmark] = {b.name: b for b in (*GRAPHS, *PAPER_000, *PAPER_002, *PAPER_004)}
+PUBLISHED = (
+    Benchmark(
+        "wordnet",
+        "the hypernyms of WordNet 3.0, closed",
+        PROGRAMS / "tc_linear.dl",
+        {"full": Size(datasets.hypernyms, facts=778_320)},
+        goal="path(n02084071, ?x)",
+        ways=("nemo", "clingo", "egglog", "duckdb", "souffle"),
+    ),
+    Benchmark(
+        "gnutella",
+        "the closure of p2p-Gnutella08, with a component of 2,068 nodes",
+        PROGRAMS / "tc_linear.dl",
+        {"full": Size(partial(datasets.snap, "snap/p2p-Gnutella08.txt.gz"))},
+        tasks=ONCE,
+        ways=("duckdb", "souffle"),
+    ),
+    Benchmark(
+        "stw",
+        "the thesaurus STW with the rules that paper 003 has for DBpedia",
+        "skos/DBpedia-SKOS.dlog",
+        {"full": Size(partial(datasets.rdf, "skos/stw.nt.gz"))},
+        tasks=ONCE,
+        ways=("nemo", "duckdb"),
+    ),
+)
+
+BENCHMARKS: dict[str, Benchmark] = {b.name: b for b in (*GRAPHS, *PAPER_000, *PAPER_002, *PAPER_004, *PUBLISHED)}

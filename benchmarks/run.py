@@ -252,7 +252,7 @@ def _default_sizes(benchmark: Benchmark, full: bool) -> list[str]:
 def _entry(benchmark: Benchmark, size: str, options: Namespace) -> Entry:
     """Ways that were asked for do all tasks; otherwise peers only materialise, and Spark only with --full."""
     tasks = benchmark.tasks if options.full or options.names or options.sizes else benchmark.quick
-    tasks = tuple(options.tasks) or tuple(t for t in tasks if t != "query" or benchmark.goal)
+    tasks = tuple(t for t in options.tasks or tasks if t != "query" or benchmark.goal)
     if options.ways:
         return Entry(benchmark, size, tuple((name, tasks) for name in options.ways))
     peers = [name for name in benchmark.ways if "materialise" in tasks and (options.full or name != "spark")]

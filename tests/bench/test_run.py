@@ -66,13 +66,14 @@ def test_a_planted_wrong_answer_fails_and_whatever_goes_wrong_is_shown(tmp_path:
 @pytest.mark.usefixtures("in_this_process")
 def test_changes_are_checked_against_from_scratch(tmp_path: Path) -> None:
     """After a change there are the facts that another engine finds over the changed data."""
-    tasks = ("small_deletion", "small_addition", "rule_deletion", "rule_addition")
+    tasks = ("materialise", "small_deletion", "small_addition", "large_deletion", "rule_deletion", "rule_addition")
     entry = Entry(BENCHMARKS["tc_linear"], "small", (("deltalog", tasks), ("clingo", tasks)))
     results = run.measure(entry, 1, 60, tmp_path)
     found = {(r.task, r.way): r for r in results}
     assert set(found) == {(task, name) for task in tasks for name in ("deltalog", "clingo")}
     assert all(r.status == "ok" and r.runs for r in results)
     assert found["small_deletion", "deltalog"].facts < found["small_addition", "deltalog"].facts == 8_497
+    assert found["large_deletion", "deltalog"].facts < found["small_deletion", "deltalog"].facts
     assert found["rule_deletion", "deltalog"].counts == {"path": 900}
     assert "update" in found["rule_addition", "deltalog"].runs[0]["seconds"]
     assert all(run["peak_memory"] > 0 for r in results for run in r.runs)
@@ -176,3 +177,5 @@ def test_plans() -> None:
     assert len(full) == len(BENCHMARKS) + sum(len(b.growth) for b in BENCHMARKS.values())
     (one,) = run.plan(parser().parse_args(["wind_rs3", "--sizes", "400", "--ways", "deltalog,clingo"]))
     assert (one.size, one.tasks) == ("400", (("deltalog", ALL), ("clingo", ALL)))
+    (none,) = run.plan(parser().parse_args(["tc_chain", "--tasks", "load,query", "--ways", "deltalog"]))
+    assert none.tasks == (("deltalog", ("load",)),)  # there is no goal to ask
