@@ -56,7 +56,9 @@ def _slower(old: dict[str, Any], new: dict[str, Any]) -> str | None:
     if old["status"] != "ok":
         return None
     if new["status"] != "ok":
-        return None if new["status"] == "missing" else f"{name}: was right, now {new['status']}: {new['why']}"
+        return (
+            None if new["status"] in ("missing", "skipped") else f"{name}: was right, now {new['status']}: {new['why']}"
+        )
     was, now = seconds(old), seconds(new)
     alone = len(was) == 1 or len(now) == 1
     least = min(was) * (1 + (QUARTER if alone else TENTH))

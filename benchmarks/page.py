@@ -48,7 +48,7 @@ def _materialised(results: Sequence[Result]) -> dict[str, list[Result]]:
     """Of each benchmark the results of the materialisation at the size that most ways have measured."""
     sizes: dict[str, dict[str, list[Result]]] = {}
     for result in results:
-        if result["task"] == "materialise" and result["status"] != "missing":
+        if result["task"] == "materialise" and result["status"] not in ("missing", "skipped"):
             sizes.setdefault(result["benchmark"], {}).setdefault(result["size"], []).append(result)
     return {name: max(found.values(), key=lambda g: (len(g), sum(map(facts_of, g)))) for name, found in sizes.items()}
 

@@ -5,6 +5,9 @@ times in it. A benchmark's ways take turns (way 1, way 2, ..., way 1, way 2, ...
 each, so that a busy minute of the machine does not hit one of them alone. All ways must have the same number of facts
 for each predicate after a task, and the right number where it is known: a wrong answer is a failure, however fast, and
 makes the exit code 1.
+
+Everything ends: each process has a time limit, a way whose materialisation did not end in time is not asked for changes
+of it, and the whole has a budget; what does not fit into it is shown as skipped.
 """
 
 from __future__ import annotations
@@ -35,7 +38,8 @@ PREPARATION = 300.0  # seconds for data and translations: never measured
 
 @dataclass
 class Result:
-    """One benchmark, size, task and way. Status: ok, wrong, cannot, missing, timeout or failed; `why` when not ok."""
+    """One benchmark, size, task and way. Status: ok, wrong, cannot, missing, timeout, skipped or failed; `why` says why
+    it is not ok."""
 
     benchmark: str
     size: str
@@ -102,11 +106,20 @@ def measure(entry: Entry, repeat: int, timeout: float, work: Path) -> list[Resul
         for unit in units:
             if unit.is_well:
                 _run_once(unit, folder, timeout, made)
+                _give_up(unit, units)
     results = [result for unit in units for result in unit.results]
     results += _additions_from_scratch(entry, results)
     check_all(results, entry.benchmark.sizes[entry.size].facts, made.get("facts"))
     shutil.rmtree(folder, ignore_errors=True)
     return results
+
+
+def _give_up(late: Unit, units: Sequence[Unit]) -> None:
+    """Changes of a materialisation that took too long would take as long and more."""
+    if late.what == "materialise" and late.results[0].status == "timeout":
+        for unit in units:
+            if unit.way == late.way:
+                unit.fail("timeout", late.results[0].why)
 
 
 def _units(entry: Entry) -> Iterator[Unit]:
@@ -269,10 +282,14 @@ def results_of(options: Namespace) -> dict[str, Any]:
     """Measure everything that the options ask for."""
     entries = plan(options)
     results: list[Result] = []
+    until = time.monotonic() + options.budget
     with tempfile.TemporaryDirectory(prefix="deltalog-bench-") as temporary:
         for entry in entries:
-            timeout = max(options.timeout, entry.benchmark.timeout or 0)
-            results += measure(entry, options.repeat, timeout, Path(temporary))
+            if time.monotonic() < until:
+                timeout = max(options.timeout, entry.benchmark.timeout or 0)
+                results += measure(entry, options.repeat, timeout, Path(temporary))
+            else:
+                results += _skipped(entry, f"the budget of {options.budget:g} s was used up")
     used = list(dict.fromkeys(result.way for result in results))
     return {
         "machine": machine(),
@@ -280,6 +297,12 @@ def results_of(options: Namespace) -> dict[str, Any]:
         "measures": {name: way(name).measures for name in used},
         "results": list(map(asdict, results)),
     }
+
+
+def _skipped(entry: Entry, why: str) -> Iterator[Result]:
+    for unit in _units(entry):
+        unit.fail("skipped", why)
+        yield from unit.results
 
 
 def bench(options: Namespace) -> int:

@@ -53,6 +53,13 @@ def parser() -> ArgumentParser:
     )
     add("--repeat", metavar="N", type=_positive, default=1, help="processes for each measurement (default: 1)")
     add("--timeout", metavar="S", type=float, default=45.0, help="seconds for each process (default: 45)")
+    add(
+        "--budget",
+        metavar="S",
+        type=float,
+        default=3600.0,
+        help="seconds after which no benchmark is begun; the rest is shown as skipped (default: 3600)",
+    )
     add("--json", metavar="FILE", type=Path, help="write the results to this file")
     add("--report", metavar="DIR", type=Path, help="write a page with plots to this folder, as HTML and as Markdown")
     add("--compare", metavar="FILE", type=Path, help="say what got slower than in this file of results")

@@ -98,6 +98,24 @@ def test_an_engine_that_is_not_there_is_shown(tmp_path: Path, monkeypatch: pytes
     assert (result.status, result.why) == ("missing", "not available: there is no spark")
 
 
+def test_everything_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whose materialisation takes too long is not asked for changes; what the budget has no time for is skipped."""
+    asked = []
+
+    def ask(job: dict[str, Any], timeout: float) -> dict[str, Any]:
+        asked.append(job.get("what", "prepare"))
+        if job["step"] == "prepare":
+            return {"status": "ok", "heads": {}, "units": [{"status": "ok"}] * len(job["units"])}
+        return {"status": "timeout", "why": "more than 3 s"}
+
+    monkeypatch.setattr(run, "ask", ask)
+    found = run.measure(Entry(BENCHMARKS["tc_linear"], "small", (("deltalog", ALL),)), 1, 3, tmp_path)
+    assert asked == ["prepare", "materialise"]
+    assert {(r.status, r.why) for r in found} == {("timeout", "more than 3 s")} and len(found) == len(ALL)
+    code, ways, table = bench(tmp_path, "tc_chain", "--budget", "0", "--ways", "deltalog")
+    assert (code, ways) == (0, {"deltalog": ("skipped", "the budget of 0 s was used up")}) and "skipped: " in table
+
+
 def result(name: str, **counts: int) -> Result:
     return Result("tc_linear", "small", "materialise", name, counts=counts)
 
