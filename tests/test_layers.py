@@ -19,7 +19,7 @@ PACKAGE = ROOT / "src" / "deltalog"
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("errors", "kernels"),
     ("terms", "limits"),
-    ("syntax",),
+    ("syntax", "xpath"),
     ("expressions", "dictionary"),
     ("program",),
     ("plan", "io"),

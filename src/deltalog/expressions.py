@@ -37,6 +37,8 @@ is the float nearest to the exact sum, whatever the order. AVG is that float sum
 on any values, in `order`. MED is the middle number, or the mean of the two in the middle as a float. SUM, AVG and MED
 fail on what is not a number; AVG, MED, MIN and MAX fail on nothing at all. `COUNT(e)` means `BIND(e AS ?v)` at the end
 of the aggregate's body and `COUNT(?v)`: a binding for which an argument fails takes no part in any call.
+
+The functions `sparql:...`, which only SPARQL's expressions use, are in `deltalog.xpath`.
 """
 
 from __future__ import annotations
@@ -49,14 +51,12 @@ from datetime import date, datetime
 from fractions import Fraction
 from typing import Any
 
+from deltalog import xpath
 from deltalog.syntax.ast import Call, Constant, Expression, Variable
 from deltalog.terms import BlankNode, Kind, Literal, Value, datatype, key, kind, lexical, number
+from deltalog.xpath import ExpressionFails as ExpressionFails  # a row for which an expression fails is dropped
 
 Number = int | float
-
-
-class ExpressionFails(Exception):
-    """An expression has no value for a row; the row is dropped. Never reaches a user."""
 
 
 def evaluate(expression: Expression, binding: Mapping[Variable, Value]) -> Value:
@@ -332,6 +332,7 @@ _FUNCTIONS: dict[str, Callable[..., Value]] = {
     "strends": _of_strings(str.endswith),
     "replace": _replace,
     "skolem": skolem,
+    **{xpath.PREFIX + name: function for name, function in xpath.FUNCTIONS.items()},
 }
 
 
@@ -398,6 +399,11 @@ def _median(values: Sequence[Value]) -> Number:
     return _checked((float(below) + float(above)) / 2, (below, above))
 
 
+def _any(values: Sequence[Value]) -> Value:
+    bound = [value for value in values if not xpath.is_unbound(value)]
+    return _minimum(bound) if bound else xpath.UNBOUND
+
+
 _AGGREGATES: dict[str, Callable[[Sequence[Value]], Value]] = {
     "count": len,
     "sum": _sum,
@@ -405,14 +411,19 @@ _AGGREGATES: dict[str, Callable[[Sequence[Value]], Value]] = {
     "max": _maximum,
     "avg": _average,
     "med": _median,
+    **{xpath.PREFIX + name: function for name, function in xpath.AGGREGATES.items()},
+    xpath.PREFIX + "min": xpath.or_unbound(_minimum),
+    xpath.PREFIX + "max": xpath.or_unbound(_maximum),
+    xpath.PREFIX + "sample": _any,
 }
+_OF_SOMETHING = ("min", "max", "avg", "med")  # that have no value for nothing
 
 
 def aggregate(function: str, values: Sequence[Value], distinct: bool = False) -> Value:
     """An aggregate function over the values of one group, or ExpressionFails."""
     if distinct:
         values = list({key(value): value for value in values}.values())
-    if not values and function not in ("count", "sum"):
+    if not values and function in _OF_SOMETHING:
         raise ExpressionFails(f"{function} of nothing")
     try:
         return _AGGREGATES[function](values)

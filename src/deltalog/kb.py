@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from deltalog.engine.maintenance import Update
     from deltalog.engine.materialisation import Evaluator, Materialisation
     from deltalog.query.answer import Questions
+    from deltalog.query.sparql.solutions import Solutions
 
 Table = Any  # the backend's own handle
 Rules = str | Path | Iterable[str | Path]
@@ -357,6 +358,27 @@ class KnowledgeBase:
             asked = asked.changed(dict(self._explicit))
         self._asked = asked
         return asked
+
+    def sparql(self, query: str, method: str = "auto") -> Solutions | bool:
+        """The solutions of a SPARQL SELECT, or whether an ASK has one. `method` is as for `query`.
+
+        A class is a predicate of one argument, a property one of two; predicates with bare names go as `<name>`.
+        Prefixes are those of the query and the program, and rdf, rdfs, owl and xsd.
+        """
+        from deltalog.query.sparql.answer import Asked
+        from deltalog.query.sparql.query import translate
+
+        self._check_method(method)
+        translated = translate(query, self.prefixes)
+        evaluator = self._evaluator(Report(engine=self.engine))
+        if method == "materialised" or (method == "auto" and self._state is not None):
+            facts = self._materialised().facts.parts
+            asked = Asked({pred: table for (pred, _), table in facts.items()}, (), evaluator, "materialised")
+        else:
+            asked = Asked(self._explicit, self._rules, evaluator, method)
+        self._limits.start()
+        solutions = asked.solve(translated)
+        return len(solutions) > 0 if translated.ask else solutions
 
     def derived(self, predicate: str) -> Facts[Table]:
         """The facts of a predicate that were not given but derived."""

@@ -290,6 +290,42 @@ def _to_array(ids: Column, dictionary: Dictionary) -> tuple[Any, bytes | None]:
     return array.take(pa.array(places)), what
 
 
+def arrow_of_rows(rows: Sequence[Sequence[Any]], names: Sequence[str]) -> pa.Table:
+    """An Arrow table of rows of values, in which None is null."""
+    import pyarrow as pa
+
+    arrays, fields = [], []
+    for i, name in enumerate(names):
+        array, what = _array_of([row[i] for row in rows])
+        arrays.append(array)
+        fields.append(pa.field(name, array.type, metadata={KIND: what} if what else None))
+    return pa.table(arrays, schema=pa.schema(fields))
+
+
+def _array_of(values: list[Any]) -> tuple[Any, bytes | None]:
+    """The Arrow array of values of which some may be None, and the kind to note down."""
+    import pyarrow as pa
+
+    present = [value for value in values if value is not None]
+    kinds = {int(kind(value)) for value in present}
+    ids = iter(range(len(present)))
+    places = pa.array([None if value is None else next(ids) for value in values], pa.int64())
+    if len(kinds) == 1 and (type_ := _OWN_TYPES.get(Kind(*kinds))) is not None:
+        what = {Kind.IRI: b"iri", Kind.BLANK: b"blank"}.get(Kind(*kinds))
+        return pa.array(map(str.__str__, present) if what else present, getattr(pa, type_)()).take(places), what
+    array, what = _distinct_array(present, kinds) if present else (pa.array([], pa.string()), None)
+    return array.take(places), what
+
+
+_OWN_TYPES = {
+    Kind.INTEGER: "int64",
+    Kind.DOUBLE: "float64",
+    Kind.STRING: "string",
+    Kind.IRI: "string",
+    Kind.BLANK: "string",
+}
+
+
 def _strings(ids: Column, dictionary: Dictionary) -> Any:
     import pyarrow as pa
 

@@ -17,9 +17,11 @@ from deltalog.dictionary import Dictionary
 from deltalog.kernels import rows as kernel
 from deltalog.syntax.ast import AggregateCall, Variable
 from deltalog.terms import Kind
+from deltalog.xpath import PREFIX
 
 Mask = NDArray[np.bool_]
 Bounds = NDArray[np.int64]
+_SPARQL = {PREFIX + name: name for name in ("sum", "min", "max")}  # the same of integers
 
 
 def group_starts(on: Sequence[Ids], size: int) -> Bounds:
@@ -46,7 +48,7 @@ def aggregate(
         column, starts, ends = _distinct_in_groups(column, starts, ends)
         if call.function == "count":
             return dictionary.intern_integers(ends - starts), None
-    fast = _integers(call.function, column, starts, ends, dictionary)
+    fast = _integers(_SPARQL.get(call.function, call.function), column, starts, ends, dictionary)
     return (fast, None) if fast is not None else _reference(call, column, starts, ends, dictionary)
 
 

@@ -21,6 +21,7 @@ from deltalog.backends.local.table import Ids, pack
 from deltalog.dictionary import Dictionary
 from deltalog.syntax.ast import Call, Constant, Expression, Variable, variables
 from deltalog.terms import Kind, Value
+from deltalog.xpath import PREFIX
 
 Mask = NDArray[np.bool_]
 Array = NDArray[Any]
@@ -41,6 +42,8 @@ _COMPARISONS: dict[str, Callable[[Array, Array], Array]] = {
     ">": np.greater,
     ">=": np.greater_equal,
 }
+# Of integers and floats these are the same in SPARQL; division is not.
+_SPARQL = {PREFIX + name: name for name in (*_COMPARISONS, *_ARITHMETIC)}
 _CONNECTIVES: dict[str, Callable[[Array, Array], Array]] = {"&&": np.logical_and, "||": np.logical_or}
 
 
@@ -109,6 +112,9 @@ class Vectors:
                 return _compare(function, self._fast(left, rows), self._fast(right, rows))
             case Call(function, (left, right)) if function in _CONNECTIVES:
                 return _CONNECTIVES[function](_truth(self._fast(left, rows)), _truth(self._fast(right, rows)))
+            case Call(function, (left, right)) if function in _SPARQL:
+                compute = _compare if _SPARQL[function] in _COMPARISONS else _calculate
+                return compute(_SPARQL[function], self._fast(left, rows), self._fast(right, rows))
             case Call("!", (inner,)):
                 return np.logical_not(_truth(self._fast(inner, rows)))
             case Call("abs", (inner,)):

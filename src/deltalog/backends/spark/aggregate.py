@@ -54,12 +54,14 @@ def aggregate(
 
 
 def _of_nothing(calls: Sequence[AggregateCall], backend: SparkBackend) -> Rows | None:
-    """One group, and nothing in it: counts and sums are 0, other functions have no value."""
-    if not all(call.function in ("count", "sum") for call in calls):
+    """One group, and nothing in it: counts and sums are 0, other functions of rules have no value."""
+    try:
+        results = [expressions.aggregate(call.function, []) for call in calls]
+    except expressions.ExpressionFails:
         return None
     names = {call.variable: fresh() for call in calls}
-    zero = F.lit(-INLINE).cast("long")
-    return Rows(backend.unit().select(*[zero.alias(name) for name in names.values()]), names, 1)
+    ids = [F.lit(backend.dictionary.id(value)).cast("long") for value in results]
+    return Rows(backend.unit().select(*map(Column.alias, ids, names.values())), names, 1)
 
 
 def _in_sql(frame: DataFrame, calls: Sequence[AggregateCall], arguments: dict[Variable, str]) -> list[bool]:

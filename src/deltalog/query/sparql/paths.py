@@ -1,0 +1,163 @@
+"""Property paths to rules.
+
+    p / q     p(s, m), q(m, o)      m is hidden: it counts, and nobody sees it
+    p | q     two rules
+    ^p        p(o, s)
+    p+        #c(x, y) <- p(x, y).   #c(x, z) <- #c(x, y), p(y, z).       the closure, a set
+    p*, p?    the closure, or p, as a set; and every node with itself
+    !(p|^q)   triples with another predicate; and with another one, backwards
+
+A path of length zero leads from a constant to itself, in the graph or not, and otherwise from each node of the graph to
+itself. Where another triple of the same pattern has a variable of the path as a subject or object, only the nodes that
+it can be are looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from deltalog.query.sparql.parse import refuse, value
+from deltalog.syntax.ast import TRIPLE, Atom, Call, Constant, Filter, Literal, Term, Variable, triple
+
+if TYPE_CHECKING:
+    from deltalog.query.sparql.patterns import Rules
+
+X, Y, Z = Variable("x"), Variable("y"), Variable("z")
+NODE = Atom("#node", (X,))
+
+
+@dataclass(frozen=True)
+class Steps:
+    """The body of a path, and the variables of it that make its solutions different."""
+
+    body: tuple[Literal, ...]
+    hidden: tuple[Variable, ...] = ()
+
+
+def is_path(predicate: Any) -> bool:
+    from rdflib.paths import Path
+
+    return isinstance(predicate, Path)
+
+
+@dataclass(frozen=True)
+class Paths:
+    """Translates paths. `plain`: the other triples of the pattern."""
+
+    rules: Rules
+    plain: Sequence[Atom] = ()
+
+    def between(self, path: Any, s: Term, o: Term) -> Steps:
+        from rdflib.paths import AlternativePath, InvPath, MulPath, NegatedPath, SequencePath
+
+        match path:
+            case InvPath():
+                return self.between(path.arg, o, s)
+            case SequencePath():
+                return self._sequence(path.args, s, o)
+            case AlternativePath():
+                return self._alternative([self.between(arg, s, o) for arg in path.args], s, o)
+            case MulPath():
+                return self._repeated(path, s, o)
+            case NegatedPath():
+                return self._negated(path.args, s, o)
+            case _:
+                return Steps((triple(s, Constant(value(path)), o),))
+
+    def _sequence(self, parts: Sequence[Any], s: Term, o: Term) -> Steps:
+        middle = [self.rules.variable() for _ in parts[1:]]
+        ends = [s, *middle, o]
+        steps = [self.between(part, ends[i], ends[i + 1]) for i, part in enumerate(parts)]
+        body = tuple(literal for step in steps for literal in step.body)
+        return Steps(body, (*middle, *(v for step in steps for v in step.hidden)))
+
+    def _alternative(self, sides: Sequence[Steps], s: Term, o: Term) -> Steps:
+        which = self.rules.variable()
+        hidden = [v for side in sides for v in side.hidden]
+        name, ends = self.rules.fresh(), variables_of(s, o)
+        for number, side in enumerate(sides):
+            chosen = [v if v in side.hidden else Constant(False) for v in hidden]
+            self.rules.add(Atom(name, (*ends, *chosen, Constant(number))), side.body)
+        return Steps((Atom(name, (*ends, *hidden, which)),), (*hidden, which))
+
+    def _negated(self, predicates: Sequence[Any], s: Term, o: Term) -> Steps:
+        from rdflib.term import URIRef
+
+        if not all(isinstance(p, URIRef) for p in predicates):
+            refuse("an inverse inside of !( )", "write it outside, as ^(!p)")
+        p = self.rules.variable()
+        others = [Filter(Call("!", (Call("sameterm", (p, Constant(value(iri)))),))) for iri in predicates]
+        return Steps((Atom(TRIPLE, (s, p, o)), *others), (p,))
+
+    def _repeated(self, path: Any, s: Term, o: Term) -> Steps:
+        """p+, p* and p?: sets of pairs."""
+        if path.mod == "?":
+            some = self._edge(path.path)
+        else:
+            some = self._closure(path.path, backwards=isinstance(o, Constant) and isinstance(s, Variable))
+        if path.mod == "+":
+            return Steps((Atom(some.name, (s, o)),))
+        return self._or_zero(some, path.path, s, o)
+
+    def _edge(self, path: Any) -> Atom:
+        """An atom over X and Y for one step of a path, as a set."""
+        steps = self.between(path, X, Y)
+        if len(steps.body) == 1 and isinstance(steps.body[0], Atom) and steps.body[0].terms == (X, Y):
+            return steps.body[0]
+        edge = Atom(self.rules.fresh(), (X, Y))
+        self.rules.add(edge, steps.body)
+        return edge
+
+    def _closure(self, path: Any, backwards: bool) -> Atom:
+        """The closure of a path; for one that is asked from its end, the recursion is in the other atom."""
+        known = f"{path.n3() if is_path(path) else path} {backwards}"
+        if known not in self.rules.closures:
+            edge, name = self._edge(path), self.rules.fresh()
+            self.rules.closures[known] = name
+            self.rules.add(Atom(name, (X, Y)), [edge])
+            parts = (edge.name, name) if backwards else (name, edge.name)
+            self.rules.add(Atom(name, (X, Z)), [Atom(parts[0], (X, Y)), Atom(parts[1], (Y, Z))])
+        return Atom(self.rules.closures[known], (X, Y))
+
+    def _or_zero(self, some: Atom, path: Any, s: Term, o: Term) -> Steps:
+        result = Atom(self.rules.fresh(), variables_of(s, o))
+        self.rules.add(result, [Atom(some.name, (s, o))])
+        if isinstance(s, Variable) and isinstance(o, Variable):
+            self._zero_of_nodes(result, path, s, o)
+        elif s == o:
+            self.rules.add(result, ())
+        elif isinstance(s, Variable) or isinstance(o, Variable):
+            self.rules.add(Atom(result.name, (o if isinstance(s, Variable) else s,)), ())
+        return Steps((result,))
+
+    def _zero_of_nodes(self, result: Atom, path: Any, s: Variable, o: Variable) -> None:
+        for variable in (s, o):
+            for atom in self.plain:
+                if variable in node_terms(atom):
+                    # result(v, v) <- the triple that has v
+                    self.rules.add(Atom(result.name, (variable,) * len(result.terms)), [atom])
+                    return
+        self._nodes()
+        everything = Atom(result.name, (X,) * len(result.terms))
+        self.rules.add(everything, [NODE])
+        edge = self._edge(path)  # predicates with bare names are no triples, and have nodes all the same
+        self.rules.add(everything, [edge])
+        self.rules.add(Atom(result.name, (Y,) * len(result.terms)), [edge])
+
+    def _nodes(self) -> None:
+        """#node(x): x is a subject or an object."""
+        if NODE.name not in self.rules.closures:
+            self.rules.closures[NODE.name] = NODE.name
+            self.rules.add(NODE, [Atom(TRIPLE, (X, Y, Z))])
+            self.rules.add(NODE, [Atom(TRIPLE, (Z, Y, X))])
+
+
+def variables_of(*terms: Term) -> tuple[Variable, ...]:
+    return tuple(dict.fromkeys(t for t in terms if isinstance(t, Variable)))
+
+
+def node_terms(atom: Atom) -> tuple[Term, ...]:
+    """The subject and the object of a triple's atom."""
+    return (atom.terms[0], atom.terms[2]) if len(atom.terms) == 3 else atom.terms

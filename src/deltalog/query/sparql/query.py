@@ -1,0 +1,169 @@
+"""A query to rules and a goal.
+
+What SPARQL does to sequences of solutions (ORDER BY, LIMIT, OFFSET, and DISTINCT where there is an order) is not for
+rules: a `Query` says what is to be done to the rows of its goal afterwards. A subquery with a LIMIT is a `Query` of its
+own; its solutions are facts for the rules around it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+
+from deltalog.query.sparql.expressions import or_unbound
+from deltalog.query.sparql.parse import Node, Parsed, parse
+from deltalog.query.sparql.patterns import Pattern, Patterns, Row, Rules
+from deltalog.syntax.ast import TRIPLES, TYPES, Atom, Bind, Constant, Pred, Rule, Variable
+
+SOLUTION = "#solution"
+
+
+@dataclass(frozen=True)
+class Query:
+    """Rules, and a goal whose rows begin with the columns of the solutions, then have what to order by, then what
+    makes equal solutions different."""
+
+    rules: tuple[Rule, ...]
+    tables: Mapping[Pred, Sequence[Row]]
+    goal: Atom
+    columns: tuple[str, ...]
+    subqueries: tuple[tuple[Pred, Query], ...] = ()  # whose solutions are the facts of predicates, with numbers
+    ask: bool = False
+    order: tuple[bool, ...] = ()  # for each column to order by, whether it falls
+    distinct: bool = False
+    offset: int = 0
+    limit: int | None = None
+
+    @property
+    def narrow(self) -> bool:
+        """Whether to derive only what the goal needs even over a materialisation: rules of the query read all triples,
+        or a path starts or ends at a constant."""
+        return any(_reads_triples(rule) for rule in self.rules) or self._bound_recursion
+
+    @property
+    def _bound_recursion(self) -> bool:
+        atoms = [(rule, literal) for rule in self.rules for literal in rule.body if isinstance(literal, Atom)]
+        recursive = {atom.name for rule, atom in atoms if any(atom.name == head.name for head in rule.heads)}
+        return any(atom.name in recursive and any(isinstance(t, Constant) for t in atom.terms) for _, atom in atoms)
+
+
+def _reads_triples(rule: Rule) -> bool:
+    return any(isinstance(literal, Atom) and literal.pred in (TRIPLES, TYPES) for literal in rule.body)
+
+
+def translate(text: str, prefixes: Mapping[str, str]) -> Query:
+    """The rules and the goal of a query; the last few queries are remembered."""
+    return _translated(text, tuple(sorted(prefixes.items())))
+
+
+@lru_cache(maxsize=128)
+def _translated(text: str, prefixes: tuple[tuple[str, str], ...]) -> Query:
+    parsed = parse(text, dict(prefixes))
+    return _query(parsed, text)
+
+
+@dataclass(frozen=True)
+class _Modifiers:
+    """What a SELECT says besides its pattern, taken from the outside of the algebra."""
+
+    pattern: Node
+    projection: Sequence[Variable]
+    order: Sequence[Node] = ()
+    distinct: bool = False
+    offset: int = 0
+    limit: int | None = None
+
+
+def _modifiers(node: Node) -> _Modifiers:
+    offset, limit, distinct, order = 0, None, False, ()
+    if node.name == "Slice":
+        offset, limit, node = int(node.start or 0), node.length, node.p
+    if node.name in ("Distinct", "Reduced"):
+        distinct, node = node.name == "Distinct", node.p
+    projection, node = [Variable(str(v)) for v in node.PV], node.p
+    if node.name == "OrderBy":
+        order, node = tuple(node.expr), node.p
+    return _Modifiers(node, projection, order, distinct, offset, None if limit is None else int(limit))
+
+
+@dataclass
+class _Subqueries:
+    """Translates the SELECTs inside of a query, and keeps those that are to be asked first."""
+
+    found: list[tuple[Pred, Query]] = field(default_factory=list)
+
+    def __call__(self, node: Node, patterns: Patterns) -> Pattern:
+        modifiers = _modifiers(node)
+        if modifiers.limit is None and not modifiers.offset:
+            pattern = Patterns(self, patterns.rules).pattern(modifiers.pattern)
+            return patterns.projected(pattern, modifiers.projection, modifiers.distinct)
+        query = _select(modifiers, modifiers.projection)
+        pattern = patterns.rows([Variable(name) for name in query.columns], [])
+        self.found.append((_pred(pattern), query))
+        return replace(pattern, certain=frozenset(), maybe=pattern.visible)
+
+
+def _pred(pattern: Pattern) -> Pred:
+    (atom,) = pattern.body
+    assert isinstance(atom, Atom)
+    return atom.pred
+
+
+def _query(parsed: Parsed, text: str) -> Query:
+    modifiers = _modifiers(parsed.algebra)
+    if parsed.ask:
+        return replace(_select(_Modifiers(modifiers.pattern, (), distinct=True), ()), ask=True)
+    if not parsed.star:
+        return _select(modifiers, modifiers.projection)
+    return _select(modifiers, None, text)
+
+
+def _select(modifiers: _Modifiers, projection: Sequence[Variable] | None, text: str = "") -> Query:
+    """A query by its pattern and modifiers; without a projection, all variables in the order of the text."""
+    subqueries, rules = _Subqueries(), Rules()
+    patterns = Patterns(subqueries, rules)
+    pattern = patterns.pattern(modifiers.pattern)
+    if projection is None:
+        projection = sorted(pattern.visible, key=lambda v: _place(v, text))
+    pattern, chosen = _with_all(pattern, list(dict.fromkeys(projection)), rules)
+    pattern, keys = _ordered(pattern, modifiers.order, rules)
+    apart = () if modifiers.distinct else [v for v in pattern.columns if v not in (*chosen, *keys)]
+    goal = Atom(SOLUTION, (*chosen, *keys, *apart))
+    rules.add(goal, pattern.body)
+    return Query(
+        tuple(rules.rules),
+        rules.tables,
+        goal,
+        tuple(v.name for v in dict.fromkeys(projection)),
+        tuple(subqueries.found),
+        order=tuple(node.order == "DESC" for node in modifiers.order),
+        distinct=modifiers.distinct,
+        offset=modifiers.offset,
+        limit=modifiers.limit,
+    )
+
+
+def _place(variable: Variable, text: str) -> tuple[int, str]:
+    """Where a variable is first mentioned."""
+    import re
+
+    found = re.search(rf"[?$]{re.escape(variable.name)}(?!\w)", text)
+    return (found.start() if found else len(text), variable.name)
+
+
+def _with_all(pattern: Pattern, projection: list[Variable], rules: Rules) -> tuple[Pattern, list[Variable]]:
+    """A pattern in which all selected variables are columns: those that it lacks are never bound."""
+    from deltalog.query.sparql.expressions import NOTHING
+
+    missing = [v for v in projection if v not in pattern.visible]
+    extended = pattern.with_literals(*(Bind(NOTHING, v) for v in missing))
+    return replace(extended, maybe=pattern.maybe.union(missing)), projection
+
+
+def _ordered(pattern: Pattern, order: Sequence[Node], rules: Rules) -> tuple[Pattern, list[Variable]]:
+    """A pattern with the values to order by."""
+    keys = [rules.variable() for _ in order]
+    scope = pattern.scope()
+    binds = [Bind(or_unbound(scope.expression(n.expr)), key) for n, key in zip(order, keys, strict=True)]
+    return replace(pattern.with_literals(*binds), hidden=(*pattern.hidden, *keys)), keys

@@ -1,0 +1,105 @@
+"""The solutions of a query: a sequence of rows, in which None stands for a variable without a value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from deltalog.expressions import order
+from deltalog.terms import Value, key
+from deltalog.xpath import is_unbound
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
+
+    from deltalog.facts import Facts
+    from deltalog.query.sparql.query import Query
+
+Row = tuple[Value | None, ...]
+
+
+class Solutions:
+    """Rows of values, or None where a variable has none. `columns` are the names of the variables."""
+
+    def __init__(self, query: Query, facts: Facts[Any]) -> None:
+        self.columns = query.columns
+        self._query, self._facts = query, facts
+
+    def __len__(self) -> int:
+        query = self._query
+        if query.distinct and query.order:
+            return len(self.rows)
+        rest = max(0, len(self._facts) - query.offset)
+        return rest if query.limit is None else min(rest, query.limit)
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self.rows)
+
+    def __repr__(self) -> str:
+        return f"<{len(self):,} solutions of ({', '.join(self.columns)})>"
+
+    @cached_property
+    def rows(self) -> list[Row]:
+        """All solutions, in their order."""
+        query, width = self._query, len(self.columns)
+        rows: Iterable[tuple[Value, ...]] = self._facts
+        if query.order:
+            rows = _ordered(rows, width, query.order)
+        solutions: Iterable[Row] = (tuple(None if is_unbound(v) else v for v in row[:width]) for row in rows)
+        if query.distinct and query.order:
+            solutions = _distinct(solutions)
+        stop = None if query.limit is None else query.offset + query.limit
+        return list(islice(solutions, query.offset, stop))
+
+    def lines(self, delimiter: str = ",") -> Iterator[str]:
+        """The rows as lines of CSV (or with another delimiter); a cell without a value is empty."""
+        from deltalog.io.cells import print_cell
+
+        return (delimiter.join("" if v is None else print_cell(v) for v in row) for row in self.rows)
+
+    def to_arrow(self) -> pyarrow.Table:
+        """An Arrow table, with null where a variable has no value; see `deltalog.io.frames` for the types."""
+        from deltalog.io.frames import arrow_of_rows
+
+        return arrow_of_rows(self.rows, self.columns)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> polars.DataFrame:
+        import polars
+
+        return polars.from_arrow(self.to_arrow())  # type: ignore[return-value]
+
+    def to_spark(self, session: Any = None) -> Any:
+        """A Spark DataFrame, in the session given or the active one."""
+        from pyspark.sql import SparkSession
+
+        session = session or SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
+        return session.createDataFrame(self.to_arrow())
+
+
+def _ordered(rows: Iterable[tuple[Value, ...]], first: int, falling: Sequence[bool]) -> list[tuple[Value, ...]]:
+    """Rows by the columns from the first on: the last one first, and each sort keeps what it does not decide."""
+    result = list(rows)
+    for number, falls in reversed(list(enumerate(falling))):
+        result.sort(key=lambda row: _rank(row[first + number]), reverse=falls)
+    return result
+
+
+def _rank(value: Value) -> tuple[bool, Any]:
+    """What has no value comes first, then blank nodes, IRIs and literals."""
+    return (False, ()) if is_unbound(value) else (True, order(value))
+
+
+def _distinct(rows: Iterable[Row]) -> Iterator[Row]:
+    seen = set()
+    for row in rows:
+        mark = tuple(None if value is None else key(value) for value in row)
+        if mark not in seen:
+            seen.add(mark)
+            yield row
