@@ -28,7 +28,7 @@ Datalog over RDF, CSV and Parquet: derives everything that follows from rules an
   deltalog run PROGRAM... [--data PATH]... [--out DIR]    derive, write and count
   deltalog check PROGRAM...                               errors and warnings, no data
   deltalog plan PROGRAM... [--data PATH]... [--svg FILE]  how it would be evaluated
-  deltalog query PROGRAM GOAL [--data PATH]...            the answers of a goal, deriving only what it needs
+  deltalog query PROGRAM GOAL [--data PATH]...            the answers of a goal or of SPARQL, deriving what they need
   deltalog bench [NAME]...                                measure it, from a checkout of the project
 
 `deltalog COMMAND --help` says more about each; `deltalog --version` shows the version.
@@ -164,9 +164,11 @@ def _plan(options: Namespace) -> int:
 
 
 def _query_parser() -> ArgumentParser:
-    parser = _parser("query", "Print the answers of a goal such as 'path(a, ?x)': a row each, variable by variable.")
+    what = "Print the answers of a goal such as 'path(a, ?x)', or of SPARQL, as rows: variable by variable."
+    parser = _parser("query", what)
     parser.add_argument("program", metavar="PROGRAM", type=Path, help="a file of rules")
-    parser.add_argument("goal", metavar="GOAL", help="one or more atoms and conditions, separated by commas")
+    goals = "one or more atoms and conditions, separated by commas; or a SELECT or an ASK in SPARQL"
+    parser.add_argument("goal", metavar="GOAL", help=goals)
     _add_data(parser)
     methods = "magic derives what the goal needs, materialised everything first (default: auto, which is magic)"
     parser.add_argument("--method", choices=("auto", "materialised", "magic", "qsqr"), default="auto", help=methods)
@@ -181,8 +183,10 @@ def _query(options: Namespace) -> int:
     kb = KnowledgeBase(options.program, timeout=options.timeout)
     if options.data:
         kb.load(*options.data)
-    answers = kb.query(options.goal, options.method)
-    if not answers.columns:
+    from deltalog.query.sparql.parse import is_sparql
+
+    answers = (kb.sparql if is_sparql(options.goal) else kb.query)(options.goal, options.method)
+    if isinstance(answers, bool) or not answers.columns:
         print("true" if answers else "false")
         return 0
     for line in answers.lines({"csv": ",", "tsv": "\t"}[options.format]):

@@ -6,6 +6,7 @@ node of a pattern for a term; it is a variable that nobody sees.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -33,6 +34,12 @@ class Parsed:
     algebra: Node
     ask: bool
     star: bool
+
+
+def is_sparql(text: str) -> bool:
+    """Whether a text is a query in SPARQL, and no goal: it begins as one, and goals have no braces."""
+    words = r"(?:\s|#[^\n]*\n)*(?:prefix|base|select|ask|construct|describe)\b"
+    return re.match(words, text, re.IGNORECASE) is not None and ("{" in text or "describe" in text.lower())
 
 
 def parse(text: str, prefixes: Mapping[str, str]) -> Parsed:
@@ -112,6 +119,21 @@ def term(given: Any) -> Term:
     if isinstance(given, BNode):
         return Variable(f"#_:{given}")
     return Constant(value(given))
+
+
+def variables_of(tree: Any) -> set[Variable]:
+    """The variables that an algebra or an expression mentions."""
+    return {Variable(str(leaf)) for leaf in _leaves(tree) if is_variable(leaf)}
+
+
+def _leaves(tree: Any) -> Iterator[Any]:
+    if hasattr(tree, "items"):
+        tree = [part for name, part in tree.items() if name != "_vars"]
+    if isinstance(tree, list | tuple):
+        for inner in tree:
+            yield from _leaves(inner)
+    else:
+        yield tree
 
 
 def is_variable(given: Any) -> bool:

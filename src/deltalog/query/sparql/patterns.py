@@ -28,7 +28,7 @@ from typing import Any
 from deltalog.errors import UsageError
 from deltalog.query.sparql import paths
 from deltalog.query.sparql.expressions import NOTHING, Scope, is_bound, or_unbound
-from deltalog.query.sparql.parse import Node, is_variable, nodes, refuse, term, value
+from deltalog.query.sparql.parse import Node, is_variable, nodes, refuse, term, value, variables_of
 from deltalog.syntax.ast import (
     Aggregate,
     AggregateCall,
@@ -163,8 +163,10 @@ class Patterns:
         return replace(joined, body=(result,), hidden=(*joined.hidden, which))
 
     def _Filter(self, node: Node) -> Pattern:
-        pattern = self.pattern(node.p)
-        for conjunct in _conjuncts(node.expr):
+        return self._where(self.pattern(node.p), node.expr)
+
+    def _where(self, pattern: Pattern, condition: Any) -> Pattern:
+        for conjunct in _conjuncts(condition):
             pattern = self._filtered(pattern, conjunct)
         return pattern
 
@@ -238,27 +240,17 @@ class Patterns:
     ) -> Atom:
         """An atom that holds for the solutions of the left that have a compatible one on the right, under a condition;
         rules for it, and for a head with the two joined."""
-        certain = left.certain | right.certain
-        scope = Scope(certain, (left.visible | right.visible) - certain, self.outside)
-        filters = self._conditions(condition, scope)
+        certain, visible = left.certain | right.certain, left.visible | right.visible
+        joined = Pattern((), certain, visible - certain, (*left.hidden, *right.hidden))
         key = left.columns if _unsure(left, right) else _key(left, right, condition)
         matched = Atom(self.rules.fresh(), key)
         for number, case in enumerate(self._cases(left, right)):
+            pattern = self._where(replace(joined, body=case.body), condition)
             heads = [_substituted(matched, case.left)]
             if head is not None:
                 heads.append(_substituted(head, {v: Constant(number) for v in which}))
-            self.rules.add(heads, (*case.body, *filters))
+            self.rules.add(heads, pattern.body)
         return matched
-
-    def _conditions(self, condition: Any, scope: Scope) -> list[Literal]:
-        if any(node.name in _EXISTS for node in nodes(condition)):
-            refuse(
-                "EXISTS in the FILTER of an OPTIONAL",
-                "put the pattern and its FILTER into a group of their own: { { ... } }",
-            )
-        if condition is None or condition.name == "TrueFilter":
-            return []
-        return [Filter(scope.condition(conjunct)) for conjunct in _conjuncts(condition)]
 
     def _Minus(self, node: Node) -> Pattern:
         left, right = self.pattern(node.p1), self.pattern(node.p2)
@@ -285,7 +277,7 @@ class Patterns:
         """An atom that holds for the solutions of a pattern for which a graph pattern has a solution."""
         inner = Patterns(self.subselect, self.rules, self.outside | pattern.visible)
         condition = None
-        if graph.name == "Filter" and not any(node.name in _EXISTS for node in nodes(graph.expr)):
+        if graph.name == "Filter":
             graph, condition = graph.p, graph.expr
         return self._matched(pattern, inner.pattern(graph), condition)
 
@@ -461,23 +453,12 @@ def _ways(variable: Variable, left: Pattern, right: Pattern) -> list[str]:
 
 def _key(left: Pattern, right: Pattern, condition: Any) -> tuple[Variable, ...]:
     """The variables of the left that decide which solutions of the right match."""
-    from rdflib.term import Variable as SparqlVariable
-
-    read = {Variable(str(v)) for v in _leaves(condition) if isinstance(v, SparqlVariable)}
-    return _sorted(left.visible & (right.visible | read))
-
-
-def _leaves(tree: Any) -> Iterator[Any]:
-    if hasattr(tree, "items"):
-        tree = [part for name, part in tree.items() if name != "_vars"]
-    if isinstance(tree, list | tuple):
-        for inner in tree:
-            yield from _leaves(inner)
-    else:
-        yield tree
+    return _sorted(left.visible & (right.visible | variables_of(condition)))
 
 
 def _conjuncts(expression: Any) -> list[Any]:
+    if expression is None or getattr(expression, "name", "") == "TrueFilter":
+        return []
     if getattr(expression, "name", "") == "ConditionalAndExpression":
         return [c for part in (expression.expr, *expression.other) for c in _conjuncts(part)]
     return [expression]

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
-from deltalog.query.sparql.expressions import or_unbound
-from deltalog.query.sparql.parse import Node, Parsed, parse
+from deltalog.query.sparql.expressions import NOTHING, or_unbound
+from deltalog.query.sparql.parse import Node, Parsed, parse, variables_of
 from deltalog.query.sparql.patterns import Pattern, Patterns, Row, Rules
 from deltalog.syntax.ast import TRIPLES, TYPES, Atom, Bind, Constant, Pred, Rule, Variable
 
@@ -97,6 +97,8 @@ class _Subqueries:
         modifiers = _modifiers(node)
         if modifiers.limit is None and not modifiers.offset:
             pattern = Patterns(self, patterns.rules).pattern(modifiers.pattern)
+            mentioned = variables_of(modifiers.pattern)  # rdflib makes them all part of a SELECT *, visible or not
+            pattern = _with_all(pattern, [v for v in modifiers.projection if v not in mentioned])
             return patterns.projected(pattern, modifiers.projection, modifiers.distinct)
         query = _select(modifiers, modifiers.projection)
         pattern = patterns.rows([Variable(name) for name in query.columns], [])
@@ -126,7 +128,8 @@ def _select(modifiers: _Modifiers, projection: Sequence[Variable] | None, text: 
     pattern = patterns.pattern(modifiers.pattern)
     if projection is None:
         projection = sorted(pattern.visible, key=lambda v: _place(v, text))
-    pattern, chosen = _with_all(pattern, list(dict.fromkeys(projection)), rules)
+    chosen = list(dict.fromkeys(projection))
+    pattern = _with_all(pattern, chosen)
     pattern, keys = _ordered(pattern, modifiers.order, rules)
     apart = () if modifiers.distinct else [v for v in pattern.columns if v not in (*chosen, *keys)]
     goal = Atom(SOLUTION, (*chosen, *keys, *apart))
@@ -135,7 +138,7 @@ def _select(modifiers: _Modifiers, projection: Sequence[Variable] | None, text: 
         tuple(rules.rules),
         rules.tables,
         goal,
-        tuple(v.name for v in dict.fromkeys(projection)),
+        tuple(v.name for v in chosen),
         tuple(subqueries.found),
         order=tuple(node.order == "DESC" for node in modifiers.order),
         distinct=modifiers.distinct,
@@ -152,13 +155,11 @@ def _place(variable: Variable, text: str) -> tuple[int, str]:
     return (found.start() if found else len(text), variable.name)
 
 
-def _with_all(pattern: Pattern, projection: list[Variable], rules: Rules) -> tuple[Pattern, list[Variable]]:
-    """A pattern in which all selected variables are columns: those that it lacks are never bound."""
-    from deltalog.query.sparql.expressions import NOTHING
-
-    missing = [v for v in projection if v not in pattern.visible]
+def _with_all(pattern: Pattern, wanted: Sequence[Variable]) -> Pattern:
+    """A pattern in which all of some variables are columns: those that it lacks are never bound."""
+    missing = [v for v in wanted if v not in pattern.visible]
     extended = pattern.with_literals(*(Bind(NOTHING, v) for v in missing))
-    return replace(extended, maybe=pattern.maybe.union(missing)), projection
+    return replace(extended, maybe=pattern.maybe.union(missing))
 
 
 def _ordered(pattern: Pattern, order: Sequence[Node], rules: Rules) -> tuple[Pattern, list[Variable]]:
