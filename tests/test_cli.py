@@ -418,6 +418,17 @@ def test_query_prints_cells_that_can_be_read_back(deltalog: Run, tmp_path: Path)
 
 
 @pytest.mark.usefixtures("paths")
+def test_query_in_sparql(deltalog: Run) -> None:
+    query = "SELECT ?x (COUNT(*) AS ?n) { ?x <path> ?y } GROUP BY ?x ORDER BY DESC(?n)"
+    code, out, err = deltalog("query", "paths.dl", query, "--data", "edge.csv")
+    assert (code, out, err) == (0, "a,3\nb,2\nc,1\n", "")
+    assert deltalog("query", "paths.dl", "ask { 'd' <path> ?y }", "--data", "edge.csv")[:2] == (0, "false\n")
+    code, out, err = deltalog("query", "paths.dl", "CONSTRUCT { ?x <p> ?y } { ?x <path> ?y }", "--data", "edge.csv")
+    assert (code, out) == (1, "")
+    assert err == "error: CONSTRUCT in SPARQL is not supported; ask SELECT or ASK\n"
+
+
+@pytest.mark.usefixtures("paths")
 def test_query_without_variables(deltalog: Run) -> None:
     assert deltalog("query", "paths.dl", "path(a, d)", "--data", "edge.csv")[:2] == (0, "true\n")
     assert deltalog("query", "paths.dl", "path(d, a)", "--data", "edge.csv")[:2] == (0, "false\n")

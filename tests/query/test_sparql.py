@@ -158,7 +158,7 @@ QUERIES = {
 CASES = [(kind, query.strip()) for kind, text in QUERIES.items() for query in text.strip().splitlines()]
 
 
-@pytest.fixture(scope="module", params=["naive", "magic", "materialised"])
+@pytest.fixture(scope="module", params=["naive", "magic", "qsqr", "materialised"])
 def twins(request: pytest.FixtureRequest) -> tuple[Twins, str]:
     engine, method = ("naive", "auto") if request.param == "naive" else ("local", request.param)
     return Twins(GRAPH, engine), method

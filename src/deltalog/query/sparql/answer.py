@@ -2,7 +2,7 @@
 
 `Asked` has what a goal is asked of. Over a materialisation the rules of a query are evaluated as they are, or, where
 that would derive much that the goal does not need (`Query.narrow`), by magic sets with the materialisation as data.
-Without one they join the rules of the program, and magic sets derives what the goal needs of both.
+Without one they join the rules of the program, and magic sets or QSQ-R derives what the goal needs of both.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from typing import Generic, TypeVar
 from deltalog.engine.materialisation import Evaluator, start
 from deltalog.facts import Facts
 from deltalog.program import analyse
-from deltalog.query.answer import answer_by_magic
+from deltalog.query.answer import Questions
+from deltalog.query.goal import as_goal
 from deltalog.query.sparql.patterns import UNIT
 from deltalog.query.sparql.query import Query
 from deltalog.query.sparql.solutions import Solutions
@@ -32,7 +33,7 @@ class Asked(Generic[T]):
     facts: Mapping[Pred, T]
     rules: Sequence[Rule]
     evaluator: Evaluator[T]
-    by_magic: bool
+    method: str = "auto"  # "materialised" where the facts are all there are
 
     def solve(self, query: Query) -> Solutions:
         facts = dict(self.facts) | self._given(query)
@@ -47,8 +48,10 @@ class Asked(Generic[T]):
 
     def _goal(self, query: Query, facts: Mapping[Pred, T]) -> Facts[T]:
         backend, rules = self.evaluator.backend, (*self.rules, *query.rules)
-        if not self.evaluator.naive and (self.by_magic or query.narrow):
-            return answer_by_magic([query.goal], rules, facts, backend, self.evaluator.check)
+        if not self.evaluator.naive and (self.method != "materialised" or query.narrow):
+            questions = Questions(rules, facts, backend)
+            way = questions.by_qsqr if self.method == "qsqr" else questions.by_magic
+            return way(as_goal([query.goal]), self.evaluator.check)
         relations = start(facts, backend)
         self.evaluator.run(analyse(rules, facts), relations)
         return Facts([str(i) for i in range(query.goal.pred.arity)], relations.get(query.goal.pred), backend)
