@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+from test_cases import CASES, expected, line
 
 from deltalog import KnowledgeBase, NotStratified, UnsafeRule, UsageError
 from deltalog.backends.local import LocalBackend
@@ -15,6 +17,7 @@ path(X, Z) :- path(X, Y), edge(Y, Z).
 count(X, N) :- AGGREGATE(path(X, Y) ON X BIND COUNT(Y) AS N).
 end(Y) :- path(_, Y), NOT path(Y, _).
 """
+STEPS = sorted(CASES.glob("*/*/steps"))
 EDGES = [(i, i + 1) for i in range(8)] + [(7, 3), (2, 6)]
 
 
@@ -112,3 +115,46 @@ def test_a_stream_of_small_updates_does_not_grow(kb: KnowledgeBase) -> None:
     assert everything(kb) == before
     assert kb._state is not None
     assert all(len(table.runs) <= 7 and table.nbytes < 20_000 for table in kb._state.relations.parts.values())
+
+
+def shown(kb: KnowledgeBase, wanted: dict[str, list[str]]) -> dict[str, list[str]]:
+    present = set(kb.predicates)
+    return {name: sorted(map(line, kb.facts(name))) if name in present else [] for name in wanted}
+
+
+def applied(kb: KnowledgeBase, step: Path) -> None:
+    for file, change in (("add.dl", kb.add_rules), ("remove.dl", kb.remove_rules)):
+        if (step / file).exists():
+            change(step / file)
+
+
+@pytest.mark.parametrize("way", ["naive", "dred", "bf", "auto"])
+@pytest.mark.parametrize("steps", STEPS, ids=lambda steps: steps.parent.name)
+def test_steps_of_a_case(steps: Path, way: str) -> None:
+    """`<name>/steps/<number>_<what>` has rules and facts to add and to remove, and what there is afterwards."""
+    engine, maintenance = ("naive", "auto") if way == "naive" else ("local", way)
+    kb = KnowledgeBase(steps.parent.with_suffix(".dl"), engine=engine, maintenance=maintenance)
+    kb.materialise()
+    for step in sorted(steps.iterdir()):
+        applied(kb, step)
+        wanted = expected(step)
+        assert wanted and shown(kb, wanted) == wanted, step.name
+        late = KnowledgeBase("\n".join(map(str, kb.rules)))
+        for pred, table in kb._explicit.items():
+            late.add(str(pred), list(kb._view(pred, table)))
+        assert shown(late, wanted) == wanted, f"{step.name}: late, or from the beginning, is the same"
+
+
+def test_there_are_steps() -> None:
+    assert len(STEPS) >= 4
+
+
+def test_the_report_names_hyper_nodes() -> None:
+    kb = KnowledgeBase(CASES / "papers" / "004_running_example.dl")
+    kb.materialise()
+    report = kb.remove_rules("p4(X,Y) :- p2(X,Y).").report
+    heads = [{pred.name for pred in node.heads} for node in report.directly_affected]
+    assert heads == [{"p3"}, {"p2"}, {"p5", "p6"}, {"p7"}]
+    assert [{pred.name for pred in node.heads} for node in report.skipped_hyper_nodes] == [{"p1"}]
+    gone = kb.remove_rules("p5(X,Y) :- p6(Y,Z), p0(X,_), NOT p2(X,Z). p6(X,Y) :- p5(X,Y). p7(X,Z) :- p3(X,Y), p5(Y,Z).")
+    assert (gone.report.directly_affected, gone.report.visited_hyper_nodes, gone.report.overdeleted) == ((), [], 0)

@@ -25,7 +25,7 @@ from deltalog.engine.seminaive import Relations, SemiNaive, Task, tasks_by_delta
 from deltalog.plan.changes import Affected, affected, checked, grouped, is_aggregate, supports
 from deltalog.plan.ir import Part
 from deltalog.plan.rules import Variant
-from deltalog.program import Program
+from deltalog.program import HyperNode, Program
 from deltalog.program.strata import Stratum, strata
 from deltalog.syntax.ast import Pred, Rule
 
@@ -43,7 +43,8 @@ MOST_REMOVED = 0.3  # a stratum that would lose more of its facts than this is c
 
 @dataclass(slots=True)
 class UpdateReport:
-    """What an update did."""
+    """What an update did. `visited`, `recomputed` and `skipped` count strata, each of which is one or more hyper-nodes;
+    which hyper-nodes these are is said by name, and which a change of rules affects directly (paper 004)."""
 
     overdeleted: int = 0
     rederived: int = 0
@@ -53,6 +54,22 @@ class UpdateReport:
     skipped: int = 0
     seconds: float = 0.0
     notes: list[str] = field(default_factory=list)
+    hyper_nodes: tuple[HyperNode, ...] = field(default=(), repr=False)  # of the program after the update
+    directly_affected: tuple[HyperNode, ...] = field(default=(), repr=False)
+    visited_preds: set[Pred] = field(default_factory=set, repr=False)
+    recomputed_preds: set[Pred] = field(default_factory=set, repr=False)
+
+    @property
+    def visited_hyper_nodes(self) -> list[HyperNode]:
+        return [node for node in self.hyper_nodes if node.heads & self.visited_preds]
+
+    @property
+    def recomputed_hyper_nodes(self) -> list[HyperNode]:
+        return [node for node in self.hyper_nodes if node.heads & self.recomputed_preds]
+
+    @property
+    def skipped_hyper_nodes(self) -> list[HyperNode]:
+        return [node for node in self.hyper_nodes if not node.heads & self.visited_preds]
 
 
 @dataclass
@@ -158,12 +175,14 @@ class Maintenance(Generic[T]):
         """Takes the new state to the materialisation of the new facts and rules."""
         started = time.perf_counter()
         derived = {pred for tasks in self._strata for pred in tasks.stratum.preds}
+        update.report.hyper_nodes = self.program.hyper_nodes
         self._settle_without_rules(update, derived)
         for tasks in self._strata:
             if not update.touches(tasks.stratum):
                 update.report.skipped += 1
                 continue
             update.report.visited += 1
+            update.report.visited_preds |= tasks.stratum.preds
             self._maintain(tasks, update)
         update.report.seconds = time.perf_counter() - started
 
@@ -210,6 +229,7 @@ def recompute(program: Program, tasks: StratumTasks, update: Update[T]) -> None:
         old, new = update.old.get(pred), update.new.get(pred)
         update.settle(pred, backend.minus(old, new), backend.minus(new, old))
     update.report.recomputed += 1
+    update.report.recomputed_preds |= preds
 
 
 def state(relations: Relations[T], deltas: Mapping[Pred, T], extra: Mapping[Pred, T] | None = None) -> Relations[T]:

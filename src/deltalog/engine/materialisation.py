@@ -13,12 +13,13 @@ from functools import cached_property
 from typing import Generic, TypeVar
 
 from deltalog.backends.base import Backend
-from deltalog.engine.maintenance import Facts, Maintenance, Update, difference, total
+from deltalog.engine.maintenance import Maintenance, Update, difference, total
 from deltalog.engine.report import Observer
 from deltalog.engine.seminaive import Relations, SemiNaive
 from deltalog.engine.triples import distribute
 from deltalog.plan.ir import Part
 from deltalog.program import Program
+from deltalog.program.impact import directly_affected
 from deltalog.syntax.ast import Pred
 
 T = TypeVar("T")
@@ -105,6 +106,7 @@ def updated(
     else:
         before, after = set(old.maintenance.single_rules), set(new.maintenance.single_rules)
         update.added_rules, update.removed_rules = frozenset(after - before), tuple(before - after)
+        update.report.directly_affected = directly_affected(old.program, program)
     new.maintenance.run(update)
     return new, update
 
@@ -113,18 +115,27 @@ def _anew(program: Program, facts: ChangedFacts[T], evaluator: Evaluator[T], upd
     """Everything from scratch, and the difference afterwards: for changes of a large part of the facts."""
     started = time.perf_counter()
     new = materialise(program, facts.explicit, evaluator)
-    before, after = _all(update.old), _all(new.relations)
-    update.removed = difference(before, after, evaluator.backend)
-    update.added = difference(after, before, evaluator.backend)
+    _compare(update, new)
     update.report.notes.append("a large part of the explicit facts changes: everything computed anew")
     update.report.recomputed = len(program.hyper_nodes)
+    update.report.hyper_nodes, preds = program.hyper_nodes, set(program.derived)
+    update.report.visited_preds, update.report.recomputed_preds = preds, preds
     update.report.inserted = total(update.added, evaluator.backend)
     update.report.seconds = time.perf_counter() - started
     return new
 
 
-def _all(relations: Relations[T]) -> Facts[T]:
-    return {pred: table for (pred, part), table in relations.parts.items() if part is Part.ALL}
+def _compare(update: Update[T], new: Materialisation[T]) -> None:
+    """Notes what is different. Sizes say whether anything was added, once it is known what was removed."""
+    old, backend = update.old, update.backend
+    for pred in {pred for relations in (old, new.relations) for pred, part in relations.parts if part is Part.ALL}:
+        before, after, none = old.get(pred), new.relations.get(pred), backend.empty(pred.arity)
+        if pred not in new.program.derived:
+            update.settle(pred, update.removed_facts.get(pred, none), update.added_facts.get(pred, none))
+        elif before is not after:
+            removed = backend.minus(before, after)
+            is_more = backend.size(after) > backend.size(before) - backend.size(removed)
+            update.settle(pred, removed, backend.minus(after, before) if is_more else none)
 
 
 @dataclass(frozen=True)
@@ -142,13 +153,18 @@ class ChangedFacts(Generic[T]):
     ) -> ChangedFacts[T]:
         """A fact that is added and removed is added; one that is not there is not removed."""
         added = difference(add, explicit, backend)
-        gone = difference(remove, add, backend)
-        # E- := (E- ∩ E) \ E+
-        removed = {p: backend.minus(t, backend.minus(t, explicit[p])) for p, t in gone.items() if p in explicit}
-        removed = {pred: table for pred, table in removed.items() if backend.size(table)}
-        after = dict(explicit)
-        for pred, table in removed.items():
-            after[pred] = backend.minus(after[pred], table)
+        after, removed = dict(explicit), {}
+        for pred, table in difference(remove, add, backend).items():
+            present = explicit.get(pred, backend.empty(pred.arity))
+            left = backend.minus(present, table)
+            gone = backend.size(present) - backend.size(left)
+            if gone:
+                # E- := (E- ∩ E) \ E+
+                all_there = gone == backend.size(table)
+                after[pred], removed[pred] = (
+                    left,
+                    table if all_there else backend.minus(table, backend.minus(table, present)),
+                )
         for pred, table in added.items():
             after[pred] = backend.merge(after[pred], table) if pred in after else table
         changed = total(added, backend) + total(removed, backend)

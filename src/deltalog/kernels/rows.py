@@ -12,6 +12,7 @@ from numba import njit
 
 LOW = np.uint64(0xFFFFFFFF)
 HALF = np.uint64(32)
+NEAR = 8  # sets are of like size when neither is this many times larger
 
 
 @njit(nogil=True, cache=True)
@@ -131,8 +132,18 @@ def mark_leads(probe, keys, found):
 @njit(nogil=True, cache=True)
 def difference(keys, gone):
     """The sorted keys that are not in the sorted set `gone`."""
-    out = np.empty(len(keys), np.uint64)
+    out = np.empty(len(keys) + 1, np.uint64)
     n = at = 0
+    if len(gone) < NEAR * len(keys) and len(keys) < NEAR * len(gone):  # of like size: one walk, without any branch
+        i = 0
+        while i < len(keys) and at < len(gone):
+            x, y = keys[i], gone[at]
+            out[n] = x
+            n += x < y
+            i += x <= y
+            at += y <= x
+        out[n : n + len(keys) - i] = keys[i:]
+        return out[: n + len(keys) - i]
     for i in range(len(keys)):
         at = gallop(gone, keys[i], at)
         if at == len(gone) or gone[at] != keys[i]:

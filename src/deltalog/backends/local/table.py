@@ -27,6 +27,7 @@ Order = tuple[int, ...]
 
 NO_KEYS: Keys = np.empty(0, np.uint64)
 FEW = 1 << 10  # tables below this are written anew rather than having dead rows
+MANY = 16  # where more than one row in sixteen goes, all are looked at
 MOST_DEAD = 8  # runs are written anew when more than one row in eight is dead
 NO_OFFSETS: Ids = np.zeros(1, np.uint32)
 
@@ -151,8 +152,8 @@ class Run:
 
     def without(self, gone: Table) -> Run:
         """This run, in all of its orders, without the rows of a table."""
-        rows = unpack(gone.keys(), self.arity)
         left = Run(_deleted(self.keys, gone.keys()), self.arity)
+        rows = unpack(gone.keys(), self.arity) if self._orders else []
         for order, keys in self._orders.items():
             left._orders[order] = _deleted(keys, sort_distinct(pack([rows[i] for i in order], gone.size)))
         return left
@@ -233,7 +234,10 @@ class Table:
             return self
         if self.size < 2 * gone.size or (self.size < FEW and not self.dead):
             return Table.of(gone.without(self.keys()), self.arity)
-        base, removed = self._best, gone.keys()
+        base = self._best
+        if base.dead is None and MOST_DEAD * gone.size > self.size:
+            return Table(self.arity, [run.without(gone) for run in base.runs])
+        removed = gone.keys()
         removed = removed[base.contains(removed)]
         if not len(removed):
             return self
@@ -294,7 +298,10 @@ def _revived(run: Run, dead: Table) -> tuple[Run, Table]:
 
 
 def _deleted(keys: Keys, gone: Keys) -> Keys:
-    """Sorted keys without some others, which are few."""
+    """Sorted keys without some others."""
+    if keys.ndim == 1 and MANY * len(gone) > len(keys):
+        left: Keys = kernel.difference(keys, gone)
+        return left
     found = np.zeros(len(gone), np.bool_)
     members(gone, keys, found)
     gone = gone[found]
