@@ -1,8 +1,9 @@
 """The Backend protocol over DataFrames.
 
-`run_all` is what evaluation calls: the plans of a round go into one DataFrame for each arity, with a tag that says of
-which predicate a row is. It is computed once, and the rows of each predicate counted, in one job; lineage is cut there
-(`localCheckpoint`, or `checkpoint` where the user has set a folder for it). Everything else is lazy.
+`run_all` is what evaluation calls: the plans of a round go into one DataFrame (and one more for each arity above two),
+with a tag that says of which predicate a row is. It is computed once, and the rows of each predicate counted, in one
+job; lineage is cut there (`localCheckpoint`, or `checkpoint` where the user has set a folder for it). Rules that only
+copy are one pass over what they read (see `routes`). Everything else is lazy.
 
 Rows that an evaluation keeps only until its end (bindings of aggregates, computed values) are released then.
 """
@@ -25,16 +26,21 @@ from deltalog.backends.spark.dictionary import SparkDictionary
 from deltalog.backends.spark.evaluate import BROADCAST, Evaluation
 from deltalog.backends.spark.ids import Ids64
 from deltalog.backends.spark.near import Near, grid, twin
+from deltalog.backends.spark.routes import Route, copy_of, routed, straight
 from deltalog.backends.spark.rows import fresh
 from deltalog.backends.spark.session import session
 from deltalog.backends.spark.table import (
     MOST_PIECES,
     NEAR,
+    TAG,
     UNIT,
+    Grid,
+    Piece,
     SparkTable,
     column_names,
     distinct_rows,
     near_table,
+    width,
     without,
 )
 from deltalog.plan import ir
@@ -42,7 +48,6 @@ from deltalog.plan.ir import Part, Plan, columns
 from deltalog.syntax.ast import Pred, Rule
 from deltalog.terms import Value
 
-TAG = "tag"
 PARTITIONS_PER_CORE = 2
 DRIVER_BUDGET = 30_000_000  # facts that a recursive hyper-node may read and still be finished in the driver
 
@@ -141,7 +146,7 @@ class SparkBackend:
         arrays = [pa.array(np.ascontiguousarray(column, np.int64)) for column in columns]
         partitions = self.spark.sparkContext.defaultParallelism
         frame = self.spark.createDataFrame(pa.table(arrays, names=column_names(arity))).repartition(partitions)
-        return SparkTable(arity, (self.cut(frame),), size)
+        return SparkTable(arity, (Piece(self.cut(frame)),), size)
 
     def empty(self, arity: int) -> SparkTable:
         return SparkTable(arity)
@@ -170,12 +175,12 @@ class SparkBackend:
     def _run_all(self, plans: Mapping[Pred, Plan], tables: Tables[SparkTable]) -> dict[Pred, SparkTable]:
         evaluation = Evaluation(self, tables)
         found = {pred: self.empty(pred.arity) for pred in plans}
-        by_arity: dict[int, list[Pred]] = {}
+        by_width: dict[int, list[Pred]] = {}
         for pred in plans:
-            by_arity.setdefault(pred.arity, []).append(pred)
+            by_width.setdefault(width(pred.arity), []).append(pred)
         try:
-            for preds in by_arity.values():
-                found |= self._pinned({pred: plans[pred] for pred in preds}, evaluation)
+            for columns, preds in by_width.items():
+                found |= self._pinned({pred: plans[pred] for pred in preds}, columns, evaluation)
             self.dictionary.settle()
         finally:
             for frame in self._kept:
@@ -183,36 +188,60 @@ class SparkBackend:
             self._kept = []
         return found
 
-    def _pinned(self, plans: Mapping[Pred, Plan], evaluation: Evaluation) -> dict[Pred, SparkTable]:
-        """The distinct rows of plans of one arity, computed and counted in one job; what is known is removed once."""
-        new = {pred: input for pred, (input, _) in ((p, _new_facts(plan)) for p, plan in plans.items())}
-        frames = {pred: frame for pred, plan in new.items() if (frame := evaluation.table(plan)) is not None}
-        if not frames:
+    def _pinned(self, plans: Mapping[Pred, Plan], columns: int, evaluation: Evaluation) -> dict[Pred, SparkTable]:
+        """The distinct rows of plans of one width, computed and counted in one job; what is known is removed once."""
+        parts = {pred: _new_facts(plan) for pred, plan in plans.items()}
+        rows = self._rows([input for input, _ in parts.values()], columns, evaluation)
+        if rows is None:
             return {}
-        known = [evaluation.tables.get(key) if (key := _new_facts(plans[pred])[1]) else None for pred in frames]
-        names = column_names(next(iter(frames)).arity)
-        rows = _without(self.narrowed(_tagged(frames.values(), names)).distinct(), known, names, self.narrowed)
-        pinned = self.cut(rows)
+        known = [
+            table if key is not None and (table := evaluation.tables.get(key)) is not None else self.empty(columns)
+            for _, key in parts.values()
+        ]
+        pinned = self.cut(self._without(rows, known, columns))
         sizes = {tag: size for tag, size in pinned.groupBy(TAG).count().collect()}
+        preds = dict(enumerate(plans))
         if sum(sizes.values()) <= NEAR:
-            return self._fetched(pinned, list(frames)) if sizes else {}
-        return {
-            pred: SparkTable(
-                pred.arity,
-                ((pinned if len(frames) == 1 else pinned.where(F.col(TAG) == tag)).select(*names),),
-                sizes[tag],
-            )
-            for tag, pred in enumerate(frames)
-            if sizes.get(tag)
-        }
+            return self._fetched(pinned, preds) if sizes else {}
+        return {preds[tag]: SparkTable(preds[tag].arity, (Piece(pinned, tag),), size) for tag, size in sizes.items()}
 
-    def _fetched(self, pinned: DataFrame, preds: Sequence[Pred]) -> dict[Pred, SparkTable]:
+    def _rows(self, plans: Sequence[Plan], columns: int, evaluation: Evaluation) -> DataFrame | None:
+        """The rows of plans, tagged with their numbers; not made distinct."""
+        routes: list[Route] = []
+        frames: list[DataFrame] = []
+        for tag, plan in enumerate(plans):
+            for part in plan.inputs if isinstance(plan, ir.Union) else (plan,):
+                copy = copy_of(part) if columns == 2 else None
+                if copy is not None and copy.key[0].arity <= columns:
+                    table = evaluation.tables.get(copy.key, self.empty(0))
+                    routes.append(Route(table, tag, tuple(copy.columns.values())))
+                elif (frame := evaluation.table(part)) is not None:
+                    frames.append(_tagged(frame, tag, columns))
+        copied = routed(routes, columns)
+        frames += [copied] if copied is not None else []
+        return self.narrowed(reduce(DataFrame.unionAll, frames)) if frames else None
+
+    def _without(self, rows: DataFrame, known: Sequence[SparkTable], columns: int) -> DataFrame:
+        """The distinct rows that are in none of the tables of their tag."""
+        present = routed(straight(known), columns)
+        if present is None:
+            return rows.distinct()
+        keys = [TAG, *column_names(columns)]
+        sizes = [BROADCAST + 1 if table.size is None else table.size for table in known]
+        if sum(sizes) <= BROADCAST:
+            right = F.broadcast(present.select(*[F.col(name).alias("known" + name) for name in keys]))
+            return rows.distinct().join(right, [F.col(name) == F.col("known" + name) for name in keys], "left_anti")
+        # One shuffle for both: a row stays if no known one is in its group.
+        both = rows.withColumn("known", F.lit(0)).unionAll(self.narrowed(present).withColumn("known", F.lit(1)))
+        grouped = both.groupBy(*keys).agg(F.max("known").alias("known"))
+        return grouped.where(F.col("known") == 0).select(*keys)
+
+    def _fetched(self, pinned: DataFrame, preds: Mapping[int, Pred]) -> dict[Pred, SparkTable]:
         """Tagged rows, brought to the driver."""
-        arrow = pinned.toArrow()
-        tags = arrow.column(TAG).to_numpy()
-        rows = grid([arrow.column(name).to_numpy() for name in column_names(preds[0].arity)], len(tags))
-        rows = rows[:, : preds[0].arity]
-        return {preds[tag]: near_table(rows[tags == tag], preds[tag].arity, self.spark) for tag in np.unique(tags)}
+        return {
+            preds[tag]: near_table(rows[:, : preds[tag].arity], preds[tag].arity, self.spark)
+            for tag, rows in _by_tag(pinned).items()
+        }
 
     def narrowed(self, frame: DataFrame) -> DataFrame:
         """The same rows in few partitions: a union has those of all its members, and many have next to no rows."""
@@ -231,16 +260,16 @@ class SparkBackend:
             return new if old.empty else old
         if old.near is not None and new.near is not None and len(old.near) + len(new.near) <= NEAR:
             return near_table(np.concatenate([old.near, new.near]), old.arity, self.spark)
-        old_frames, new_frames = (table.pieces or (table.frame(),) for table in (old, new))
         size = None if old.size is None or new.size is None else old.size + new.size
         distinct = [max(a, b) for a, b in zip(old.distinct, new.distinct, strict=False)]
-        merged = SparkTable(old.arity, old_frames + new_frames, size, distinct)
+        merged = SparkTable(old.arity, old.parts() + new.parts(), size, distinct)
         return self._compacted(merged) if len(merged.pieces) > MOST_PIECES else merged
 
     def _compacted(self, table: SparkTable) -> SparkTable:
         """The same rows in one piece."""
         partitions = max(1, int(self.spark.conf.get("spark.sql.shuffle.partitions")))
-        return SparkTable(table.arity, (self.cut(table.frame().coalesce(partitions)),), table.size, table.distinct)
+        piece = Piece(self.cut(table.frame().coalesce(partitions)))
+        return SparkTable(table.arity, (piece,), table.size, table.distinct)
 
     def minus(self, old: SparkTable, gone: SparkTable) -> SparkTable:
         if old.empty or gone.empty:
@@ -252,16 +281,16 @@ class SparkBackend:
         if gone.size is not None and gone.size <= BROADCAST:
             right = F.broadcast(right)
         same = [F.col(name) == F.col(name + "gone") for name in names]
-        return SparkTable(old.arity, (old.frame().join(right, same, "left_anti"),), None, old.distinct)
+        piece = Piece(old.frame().join(right, same, "left_anti"))
+        return SparkTable(old.arity, (piece,), None, old.distinct)
 
     def pin(self, table: SparkTable) -> SparkTable:
         return table
 
     def size(self, table: SparkTable) -> int:
         if table.size is None:
-            names = column_names(table.arity)
-            table.pieces = (self.cut(table.frame()).select(*names),)
-            table.size = table.pieces[0].count()
+            table.pieces = (Piece(self.cut(table.frame())),)
+            table.size = table.pieces[0].frame.count()
         return table.size
 
     def distinct(self, table: SparkTable, column: int) -> float:
@@ -284,15 +313,14 @@ class SparkBackend:
         far: dict[int, list[Pred]] = {}
         for pred in tables:
             if pred not in found:
-                far.setdefault(pred.arity, []).append(pred)
-        for arity, preds in far.items():
-            names = column_names(arity)
-            arrow = self.narrowed(_tagged([tables[pred].frame() for pred in preds], names)).toArrow()
-            tags = arrow.column(TAG).to_numpy()
-            columns = [arrow.column(name).to_numpy() for name in names[:arity]]
+                far.setdefault(width(pred.arity), []).append(pred)
+        for wide, preds in far.items():
+            rows = routed(straight(tables[pred] for pred in preds), wide)
+            assert rows is not None
+            fetched = _by_tag(self.narrowed(rows))
             for tag, pred in enumerate(preds):
-                mine = tags == tag
-                found[pred] = [column[mine] for column in columns]
+                mine = fetched.get(tag, np.empty((0, wide), np.int64))
+                found[pred] = [mine[:, i] for i in range(pred.arity)]
         return found
 
     def drop(self, table: SparkTable) -> None:
@@ -342,26 +370,19 @@ def _new_facts(plan: Plan) -> tuple[Plan, tuple[Pred, Part] | None]:
     return plan, None
 
 
-def _tagged(frames: Iterable[DataFrame], names: Sequence[str]) -> DataFrame:
-    """The rows of DataFrames with the number of the one they come from."""
-    tagged = [frame.select(F.lit(tag).alias(TAG), *names) for tag, frame in enumerate(frames)]
-    return reduce(DataFrame.unionAll, tagged)
+def _tagged(frame: DataFrame, tag: int, columns: int) -> DataFrame:
+    """The rows of a table with a tag, in so many columns."""
+    names = [F.col(name) for name in frame.columns if name != UNIT]
+    names += [F.lit(0).cast("long").alias(f"c{i}") for i in range(len(names), columns)]
+    return frame.select(F.lit(tag).cast("long").alias(TAG), *names)
 
 
-def _without(
-    rows: DataFrame,
-    known: Sequence[SparkTable | None],
-    names: Sequence[str],
-    narrowed: Callable[[DataFrame], DataFrame],
-) -> DataFrame:
-    """Tagged rows that are in none of the tables of their tag."""
-    tables = {tag: table for tag, table in enumerate(known) if table is not None and not table.empty}
-    if not tables:
-        return rows
-    keys = [TAG, *names]
-    present = [table.frame().select(F.lit(tag).alias(TAG), *names) for tag, table in tables.items()]
-    right = narrowed(reduce(DataFrame.unionAll, present)).select(*[F.col(name).alias("known" + name) for name in keys])
-    sizes = [table.size for table in tables.values()]
-    if sum(BROADCAST + 1 if size is None else size for size in sizes) <= BROADCAST:
-        right = F.broadcast(right)
-    return rows.join(right, [F.col(name) == F.col("known" + name) for name in keys], "left_anti")
+def _by_tag(frame: DataFrame) -> dict[int, Grid]:
+    """Tagged rows, brought to the driver, by tag."""
+    arrow = frame.toArrow()
+    rows = grid([arrow.column(name).to_numpy() for name in frame.columns], 0)
+    rows = rows[np.argsort(rows[:, 0], kind="stable")]
+    tags, starts = np.unique(rows[:, 0], return_index=True)
+    return (
+        {int(tag): part[:, 1:] for tag, part in zip(tags, np.split(rows, starts[1:]), strict=True)} if len(tags) else {}
+    )

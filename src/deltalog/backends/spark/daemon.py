@@ -1,14 +1,36 @@
-"""The daemon that Spark forks Python workers from, with what they need imported once: a new worker costs milliseconds.
+"""The daemon that Spark forks Python workers from, with what they need imported, and the kernels loaded, once.
 
-Our own sessions use it (`spark.python.daemon.module`); in others the workers import by themselves.
+A new worker then costs milliseconds. Our own sessions use it (`spark.python.daemon.module`); in others the workers
+import by themselves.
 """
 
-from importlib import import_module
+import io
+import tempfile
+from pathlib import Path
 
 from pyspark.daemon import manager
 
+LINES = b'<http://a> <http://p> "x"@en .\n<http://a> <http://q> 1 .\n_:b <http://p> <http://a> .\n'
+
+
+def warm() -> None:
+    """Reads, encodes, decodes and writes a few facts, so that all that this takes is in memory."""
+    from deltalog.backends.spark import aggregate, ids, read, write
+    from deltalog.dictionary import Dictionary
+    from deltalog.io import tables
+    from deltalog.io.ntriples import read_stream
+    from deltalog.io.write import write_file
+
+    assert aggregate and write and tables
+    dictionary = Dictionary()
+    facts = read_stream(io.BytesIO(LINES), Path("warm.nt"), dictionary)
+    list(read._sent(facts, dictionary, 0))
+    ids.intern_terms(dictionary, ids.fresh_terms(dictionary, 0)[2])
+    with tempfile.TemporaryDirectory() as folder:
+        for columns in facts.values():
+            write_file(Path(folder) / "warm.parquet", columns, dictionary, "parquet")
+
+
 if __name__ == "__main__":
-    for name in ("backends.spark.aggregate", "backends.spark.read", "backends.spark.write", "io.read", "io.tables"):
-        import_module(f"deltalog.{name}")
-    import_module("deltalog.io.ntriples")
+    warm()
     manager()

@@ -20,7 +20,7 @@ from deltalog.dictionary import Dictionary
 if TYPE_CHECKING:
     from deltalog.backends.spark.backend import SparkBackend
 
-BROADCAST_TERMS = 2_000_000
+BROADCAST_TERMS = 2_000_000  # not more than `dictionary.FETCH_ALL`
 _known: dict[int, tuple[Dictionary, Ids64, Any]] = {}  # in a worker: what it has unpacked of broadcasts
 
 
@@ -33,16 +33,9 @@ class Decoder:
     @classmethod
     def of(cls, frame: DataFrame, names: Sequence[str], backend: SparkBackend) -> tuple[DataFrame, Decoder]:
         """The rows that executors need, and the decoder for them."""
-        pairs = backend.dictionary.frame()
-        if backend.dictionary.size > BROADCAST_TERMS:
+        if backend.dictionary.total > BROADCAST_TERMS:
             return backend.with_terms(frame, names), cls(None, 0)
-        table = pairs.toArrow().sort_by("id").combine_chunks()
-        ids, terms = table.column("id").to_numpy(), _one(table.column("term"))
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, pa.schema([("term", pa.large_binary())])) as writer:
-            writer.write(pa.record_batch([terms], names=["term"]))
-        shared = backend.spark.sparkContext.broadcast((ids.tobytes(), sink.getvalue().to_pybytes()))
-        return frame, cls(shared, id(shared) ^ hash(ids.tobytes()[:64]))
+        return frame, cls(*backend.dictionary.shared())
 
     def local(self, batch: pa.RecordBatch, names: Sequence[str]) -> tuple[Dictionary, list[Any]]:
         """A dictionary, and the columns of a batch in its ids."""
@@ -65,19 +58,14 @@ class Decoder:
 
     def _unpacked(self) -> tuple[Dictionary, Ids64, Any]:
         if self._key not in _known:
-            ids, terms = self._shared.value
+            ids, terms = pa.ipc.open_stream(self._shared.value).read_all().combine_chunks().columns
             dictionary = Dictionary()
-            column = _one(pa.ipc.open_stream(terms).read_all().column("term"))
+            local = identity.intern_terms(dictionary, identity.one(terms))
+            sorted_ids = ids.to_numpy()
+            order = np.argsort(sorted_ids)
             _known.clear()
-            _known[self._key] = (dictionary, np.frombuffer(ids, np.int64), identity.intern_terms(dictionary, column))
+            _known[self._key] = (dictionary, sorted_ids[order], local[order])
         return _known[self._key]
-
-
-def _one(column: pa.ChunkedArray) -> pa.Array:
-    """A column in one piece, of large binaries."""
-    return pa.concat_arrays(
-        [chunk.cast(pa.large_binary()) for chunk in column.chunks] or [pa.array([], pa.large_binary())]
-    )
 
 
 def _interned(ids: Ids64, terms: pa.Array, dictionary: Dictionary) -> Any:

@@ -7,6 +7,7 @@ make the terms of files and of computed values; those wait as DataFrames until s
 
 from __future__ import annotations
 
+import random
 from functools import reduce
 from typing import Any
 
@@ -16,13 +17,14 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from deltalog.backends.spark import ids as identity
+from deltalog.backends.spark.arrow import numbers
 from deltalog.backends.spark.ids import INLINE, Ids64
 from deltalog.dictionary import Dictionary
 from deltalog.errors import EngineError
 from deltalog.terms import Value
 
-FETCH_ALL = 1_000_000  # a dictionary up to this size is fetched as a whole when values are asked for
-SCHEMA = pa.schema([("id", pa.int64()), ("term", pa.binary())])
+FETCH_ALL = 2_000_000  # a dictionary up to this size is fetched as a whole when values are asked for
+SCHEMA = pa.schema([("id", pa.int64()), ("term", pa.large_binary())])
 
 
 class SparkDictionary:
@@ -38,6 +40,8 @@ class SparkDictionary:
         self._waiting: list[DataFrame] = []
         self.size = 0  # of what is settled
         self._other_numbers = False
+        self._near_has_all = False  # whether every settled pair is in `near`, too
+        self._shared: tuple[int, Any, int] | None = None  # what was broadcast: how many pairs, and which broadcast
 
     # In the driver.
 
@@ -93,12 +97,34 @@ class SparkDictionary:
     def _bring(self, missing: Ids64) -> None:
         frame = self.frame()
         if self.size > FETCH_ALL:
-            wanted = self._spark.createDataFrame(pa.table([pa.array(missing)], names=["id"]))
-            frame = frame.join(F.broadcast(wanted), "id", "left_semi")
-        terms = frame.select("term").toArrow().column("term").combine_chunks()
-        terms = terms if isinstance(terms, pa.Array) else pa.concat_arrays(terms.chunks)
-        identity.intern_terms(self.near, terms)
+            wanted = self._spark.createDataFrame(pa.table([numbers(missing)], names=["id"]))
+            self._intern(frame.join(F.broadcast(wanted), "id", "left_semi"))
+        else:
+            self._bring_all()
+
+    def _bring_all(self) -> None:
+        self._intern(self.frame())
+        self._near_has_all = True
+
+    def _intern(self, pairs: DataFrame) -> None:
+        identity.intern_terms(self.near, identity.one(pairs.select("term").toArrow().column("term")))
         self._settled_near = len(self.near)
+
+    @property
+    def total(self) -> int:
+        """How many pairs there are, at the most."""
+        self.settle()
+        return self.size + len(self.near) - self._settled_near
+
+    def shared(self) -> tuple[Any, int]:
+        """All pairs as a broadcast Arrow stream of ids and terms, and a number for it."""
+        self.settle()
+        if not self._near_has_all:
+            self._bring_all()
+        if self._shared is None or self._shared[0] != len(self.near):
+            stream = _stream(self._near_pairs(1))
+            self._shared = (len(self.near), self._spark.sparkContext.broadcast(stream), random.getrandbits(62))
+        return self._shared[1:]
 
     # In executors.
 
@@ -127,25 +153,38 @@ class SparkDictionary:
 
     def _settle(self, new: list[DataFrame]) -> None:
         if self._settled is None and not self._waiting:
-            self._settled, self.size = new[0], len(self.near) - 1
+            self._settled, self.size, self._near_has_all = new[0], len(self.near) - 1, True
             self._settled_near = len(self.near)
             return
         pieces = new if self._settled is None else [self._settled, *new]
-        grouped = reduce(DataFrame.unionAll, pieces).groupBy("id")
-        pairs = grouped.agg(F.min("term").alias("term"), F.max("term").alias("other")).localCheckpoint(eager=False)
-        looks = (F.count(F.lit(1)), F.max("id"), F.count_if(F.col("term") != F.col("other")))
-        size, greatest, double = pairs.agg(*looks).collect()[0]
+        # By id first: then both the distinct pairs and the look for two of one id need no other shuffle.
+        pairs = reduce(DataFrame.unionAll, pieces).repartition("id").distinct().localCheckpoint(eager=False)
+        times = pairs.groupBy("id").agg(F.count(F.lit(1)).alias("times"))
+        looks = (F.count(F.lit(1)), F.max("id"), F.count_if(F.col("times") > 1))
+        size, greatest, double = times.agg(*looks).collect()[0]
         if double:
             raise _collision()
         self._settled, self._waiting = pairs.select("id", "term"), []
+        self._near_has_all = False
         self.size, self._settled_near = size, len(self.near)
         self._other_numbers = (greatest or 0) >= INLINE
 
-    def _near_frame(self, first: int) -> DataFrame:
+    def _near_pairs(self, first: int) -> pa.RecordBatch:
+        """The pairs that the driver knows, from one of its ids on."""
         ids = self.ids()[first:]
         need = np.flatnonzero(ids >= 0)
-        terms = identity.terms(self.near, need + first).cast(pa.binary())
-        return self._spark.createDataFrame(pa.table([pa.array(ids[need]), terms], schema=SCHEMA))
+        return pa.RecordBatch.from_arrays([numbers(ids[need]), identity.terms(self.near, need + first)], schema=SCHEMA)
+
+    def _near_frame(self, first: int) -> DataFrame:
+        pairs = pa.Table.from_batches([self._near_pairs(first)])
+        return self._spark.createDataFrame(pairs.cast(pa.schema([("id", pa.int64()), ("term", pa.binary())])))
+
+
+def _stream(batch: pa.RecordBatch) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    return bytes(sink.getvalue())
 
 
 def _collision() -> EngineError:

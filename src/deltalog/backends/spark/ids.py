@@ -115,3 +115,10 @@ def fresh_terms(dictionary: Dictionary, salt: int) -> tuple[Ids64, Ids64, pa.Arr
     ids = digests(dictionary, salt)
     need = np.flatnonzero(ids >= 0)[1:]
     return ids, ids[need], terms(dictionary, need)
+
+
+def one(column: pa.ChunkedArray) -> pa.Array:
+    """A column of terms in one piece, as Arrow's large binary."""
+    return pa.concat_arrays(
+        [chunk.cast(pa.large_binary()) for chunk in column.chunks] or [pa.array([], pa.large_binary())]
+    )

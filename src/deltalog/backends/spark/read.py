@@ -24,7 +24,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from deltalog.backends.spark import ids as identity
-from deltalog.backends.spark.table import UNIT, SparkTable, column_names
+from deltalog.backends.spark.arrow import numbers
+from deltalog.backends.spark.table import TAG, Piece, SparkTable, column_names, width
 from deltalog.dictionary import Dictionary
 from deltalog.errors import DataError, DeltalogError, EngineError, UsageError
 from deltalog.io.facts import Facts
@@ -181,7 +182,7 @@ def _balanced(tasks: Sequence[Task], count: int) -> list[list[Task]]:
 def collected(parsed: DataFrame, backend: SparkBackend) -> dict[Pred, SparkTable]:
     """The tables of parsed rows; their terms go to the dictionary."""
     parsed = parsed.localCheckpoint(eager=False)
-    preds = _preds(parsed.where(F.col("what") >= NAME).select("what", "tag", "c0", "c1", "term").distinct().collect())
+    preds = _preds(parsed.where(F.col("what") >= NAME).select("what", "tag", "c0", "term").collect())
     terms = parsed.where(F.col("what") == TERM)
     backend.dictionary.add(terms.select(F.col("c0").alias("id"), "term"))
     facts = parsed.where(F.col("what") == FACT)
@@ -210,20 +211,18 @@ def _tables(facts: DataFrame, preds: Mapping[int, Pred], backend: SparkBackend) 
     """The tables of predicates of one width (2, or that of the first of them), from one DataFrame."""
     if not preds:
         return {}
-    width = max(2, next(iter(preds.values())).arity)
-    rest = [F.col("rest")[i - 2].alias(f"c{i}") for i in range(2, width)]
-    names = ["tag", *column_names(width)]
-    mine = facts.where(F.col("tag").isin(list(preds))).select("tag", "c0", "c1", *rest)
-    rows = mine.distinct().sortWithinPartitions("tag").persist(StorageLevel.MEMORY_AND_DISK)
-    looks = [F.approx_count_distinct(name, 0.1) for name in names[1:]]
-    found = rows.groupBy("tag").agg(F.count(F.lit(1)), *looks).collect()
-    tables = {}
-    for tag, size, *distinct in found:
-        pred = preds[tag]
-        columns = [F.col(name) for name in column_names(pred.arity)] if pred.arity else [F.col("c0").alias(UNIT)]
-        frame = rows.where(F.col("tag") == tag).select(*columns)
-        tables[pred] = SparkTable(pred.arity, (frame,), size, [float(max(1, d)) for d in distinct[: pred.arity]])
-    return tables
+    columns = width(next(iter(preds.values())).arity)
+    rest = [F.col("rest")[i - 2].alias(f"c{i}") for i in range(2, columns)]
+    mine = facts.where(F.col(TAG).isin(list(preds))).select(TAG, "c0", "c1", *rest)
+    rows = mine.distinct().sortWithinPartitions(TAG).persist(StorageLevel.MEMORY_AND_DISK)
+    looks = [F.approx_count_distinct(name, 0.1) for name in column_names(columns)]
+    found = rows.groupBy(TAG).agg(F.count(F.lit(1)), *looks).collect()
+    return {
+        (pred := preds[tag]): SparkTable(
+            pred.arity, (Piece(rows, tag),), size, [float(max(1, d)) for d in distinct[: pred.arity]]
+        )
+        for tag, size, *distinct in found
+    }
 
 
 # In executors.
@@ -262,13 +261,13 @@ def _rows(what: int, tag: int, columns: Sequence[Any], term: Any) -> pa.RecordBa
     if len(columns) > 2:
         width = len(columns) - 2
         offsets = np.arange(0, width * size + 1, width, dtype=np.int32)
-        rest = pa.ListArray.from_arrays(offsets, np.stack(columns[2:], axis=1).reshape(-1))
+        rest = pa.ListArray.from_arrays(numbers(offsets), numbers(np.stack(columns[2:], axis=1).reshape(-1)))
     return pa.RecordBatch.from_arrays(
         [
-            pa.array(np.full(size, what, np.int8)),
-            pa.array(np.full(size, tag, np.int64)),
-            pa.array(columns[0]),
-            pa.array(columns[1] if len(columns) > 1 else zeros),
+            numbers(np.full(size, what, np.int8)),
+            numbers(np.full(size, tag, np.int64)),
+            numbers(columns[0]),
+            numbers(columns[1] if len(columns) > 1 else zeros),
             rest,
             pa.nulls(size, pa.binary()) if term is None else term if isinstance(term, pa.Array) else pa.array(term),
         ],

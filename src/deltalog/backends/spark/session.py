@@ -67,6 +67,7 @@ def _settings(master: str | None) -> dict[str, str]:
     if master.startswith("local"):
         ours |= {
             "spark.sql.shuffle.partitions": str(cores(master)),
+            "spark.sql.adaptive.enabled": "false",  # it makes a job of every stage, and has nothing to choose here
             "spark.driver.memory": _driver_memory(),
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",

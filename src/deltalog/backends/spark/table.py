@@ -1,8 +1,12 @@
-"""Tables of the Spark engine: sets of rows of 64-bit ids, as a few DataFrames that share no row, or in the driver.
+"""Tables of the Spark engine: sets of rows of 64-bit ids, as a few pieces that share no row, or in the driver.
 
-A table's columns are `c0`, `c1`, ...; a table of arity 0 has one column `unit`, so that it has rows at all. Merging
-puts DataFrames side by side, and the backend makes one of them again before there are too many. `size` is None while
-nobody knows it.
+A piece is a DataFrame of its own, or the rows of one tag in a shared DataFrame: what is read or derived in one job is
+one DataFrame of columns `tag`, `c0`, `c1` (0 where an arity has no such column; wider facts have a DataFrame for each
+arity). `deltalog.backends.spark.routes` reads many tables of a shared DataFrame in one go.
+
+A table's own columns are `c0`, `c1`, ...; a table of arity 0 has one column `unit`, so that it has rows at all. Merging
+puts pieces side by side, and the backend makes one of them again before there are too many. `size` is None while nobody
+knows it.
 
 A table of few rows is an array in the driver (`near`): a plan over such tables needs no job at all, and as a DataFrame
 it is a constant of the plan that uses it. What the driver itself has derived stays there, too, until a plan of
@@ -14,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -26,6 +30,7 @@ MOST_PIECES = 8
 NEAR = 20_000  # rows up to which a table is kept in the driver
 LOOKED_AT = 1_000_000  # rows of which the driver counts distinct values
 UNIT = "unit"
+TAG = "tag"
 
 Grid = NDArray[np.int64]  # one line for each row
 
@@ -35,12 +40,34 @@ def column_names(arity: int) -> list[str]:
     return [f"c{i}" for i in range(arity)] or [UNIT]
 
 
+def width(arity: int) -> int:
+    """How many columns a shared DataFrame has for facts of an arity."""
+    return max(2, arity)
+
+
+def columns_of(arity: int) -> list[Any]:
+    """The columns of a table, of a DataFrame that has them and possibly others."""
+    return [F.col(name).alias(name) for name in column_names(arity)] if arity else [F.lit(0).cast("long").alias(UNIT)]
+
+
+class Piece(NamedTuple):
+    """Rows of a table: a DataFrame of its columns, or the rows of a shared one that have a tag."""
+
+    frame: DataFrame
+    tag: int | None = None
+
+    def rows(self, arity: int) -> DataFrame:
+        """As a DataFrame of the table's columns, every one under a fresh alias."""
+        frame = self.frame if self.tag is None else self.frame.where(F.col(TAG) == self.tag)
+        return frame.select(*columns_of(arity))
+
+
 @dataclass(eq=False, slots=True)
 class SparkTable:
     """A set of rows. `distinct` has estimates per column where they are known."""
 
     arity: int
-    pieces: tuple[DataFrame, ...] = ()
+    pieces: tuple[Piece, ...] = ()
     size: int | None = 0
     distinct: Sequence[float] = ()
     near: Grid | None = None
@@ -51,17 +78,18 @@ class SparkTable:
         """Known to have no rows."""
         return self.size == 0
 
-    def frame(self) -> DataFrame:
-        """All rows as one DataFrame, every column under a fresh alias."""
-        names = column_names(self.arity)
-        if not self.pieces:
-            assert self.near is not None
+    def parts(self) -> tuple[Piece, ...]:
+        """The pieces; rows in the driver become one."""
+        if not self.pieces and self.near is not None:
             frame = constant(self.near, self.arity, self.spark)
             if len(self.near) > NEAR:  # sent once, not with every plan
                 frame = frame.repartition(self.spark.sparkContext.defaultParallelism).localCheckpoint(eager=False)
-            self.pieces = (frame,)
-        pieces = [piece.select(*[F.col(name).alias(name) for name in names]) for piece in self.pieces]
-        return reduce(DataFrame.unionAll, pieces)
+            self.pieces = (Piece(frame),)
+        return self.pieces
+
+    def frame(self) -> DataFrame:
+        """All rows as one DataFrame, every column under a fresh alias."""
+        return reduce(DataFrame.unionAll, [piece.rows(self.arity) for piece in self.parts()])
 
 
 def near_table(rows: Grid, arity: int, spark: Any) -> SparkTable:

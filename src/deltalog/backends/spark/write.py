@@ -3,7 +3,7 @@
 The parts lie in the hidden folder that becomes the result (see `deltalog.io.write`), so driver and executors must see
 the same file system there. An executor names each part it has written only when it is whole; a part of a task that
 died and was tried again is named by nobody, and goes. Rows are never collected: the driver copies bytes (CSV, TSV,
-N-Triples) or row groups (Parquet).
+N-Triples) or whole row groups, as they are, with a new footer (Parquet, by the JVM's own library).
 """
 
 from __future__ import annotations
@@ -11,18 +11,16 @@ from __future__ import annotations
 import shutil
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from functools import reduce
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from deltalog.backends.spark.decode import Decoder
-from deltalog.backends.spark.table import SparkTable, column_names
+from deltalog.backends.spark.routes import routed, straight
+from deltalog.backends.spark.table import TAG, SparkTable, column_names, width
 from deltalog.dictionary import Dictionary
 from deltalog.errors import DataError, DeltalogError, UsageError
 from deltalog.io.write import FORMATS, names_table, safe_names, whole, write_file
@@ -49,10 +47,10 @@ def _fill(folder: Path, facts: Mapping[Pred, SparkTable], backend: SparkBackend,
     names = safe_names(facts)
     parts = _written(parts_folder, facts, backend, format)
     if format == "nt":
-        _together([path for pred in facts for path in parts[pred]], folder / "facts.nt", format)
+        _together([path for pred in facts for path in parts[pred]], folder / "facts.nt", backend)
     else:
         for pred in facts:
-            _together(parts[pred], folder / f"{names[pred]}.{format}", format)
+            _together(parts[pred], folder / f"{names[pred]}.{format}", backend)
         names_table(folder, names)
     shutil.rmtree(parts_folder)
 
@@ -65,13 +63,12 @@ def _written(
     far: dict[int, dict[Pred, SparkTable]] = {}
     for pred, table in facts.items():
         if table.near is None:
-            far.setdefault(pred.arity, {})[pred] = table
+            far.setdefault(width(pred.arity), {})[pred] = table
             continue
         columns = [backend.near.local_ids(ids) for ids in backend.rows(table)]
         parts[pred].append(_part(folder, pred, columns, backend.dictionary.near, format))
-    for tables in far.values():
-        for pred, paths in _written_far(folder, tables, backend, format).items():
-            parts[pred] = paths
+    for wide, tables in far.items():
+        parts |= _written_far(folder, tables, wide, backend, format)
     return parts
 
 
@@ -91,14 +88,14 @@ def _part(folder: Path, pred: Pred, columns: Sequence[Any], dictionary: Dictiona
 
 
 def _written_far(
-    folder: Path, tables: Mapping[Pred, SparkTable], backend: SparkBackend, format: str
+    folder: Path, tables: Mapping[Pred, SparkTable], columns: int, backend: SparkBackend, format: str
 ) -> dict[Pred, list[Path]]:
-    """The parts that executors write, for predicates of one arity, in one job."""
+    """The parts that executors write, for predicates of one width, in one job."""
     preds = list(tables)
-    names = column_names(preds[0].arity)
-    tagged = [table.frame().select(F.lit(tag).alias("tag"), *names) for tag, table in enumerate(tables.values())]
-    names = names[: preds[0].arity]
-    frame, decoder = Decoder.of(reduce(DataFrame.unionAll, tagged), names, backend)
+    rows = routed(straight(tables.values()), columns)
+    assert rows is not None
+    names = column_names(columns)
+    frame, decoder = Decoder.of(backend.narrowed(rows).sortWithinPartitions(TAG), names, backend)
 
     def each(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from pyspark import TaskContext
@@ -107,13 +104,14 @@ def _written_far(
         partition = context.partitionId() if context else 0
         try:
             for number, (tag, rows) in enumerate(_gathered(batches)):
-                dictionary, columns = decoder.local(rows, names)
-                path = _part(folder, preds[tag], columns, dictionary, format)
+                pred = preds[tag]
+                dictionary, found = decoder.local(rows, names[: pred.arity])
+                path = _part(folder, pred, found, dictionary, format)
                 yield _named(tag, partition, number, str(path))
         except DeltalogError as problem:
             yield _named(-1, partition, 0, str(problem))
 
-    named = backend.narrowed(frame).mapInArrow(each, "tag int, partition int, number int, path string").collect()
+    named = frame.mapInArrow(each, "tag int, partition int, number int, path string").collect()
     wrong = [row.path for row in named if row.tag < 0]
     if wrong:
         raise DataError(wrong[0])
@@ -145,7 +143,7 @@ def _gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, pa.Recor
 
 def _by_tag(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
     """The stretches of a batch in which the tag is the same."""
-    tags = batch.column("tag").to_numpy(zero_copy_only=False)
+    tags = batch.column(TAG).to_numpy(zero_copy_only=False)
     cuts = [0, *(np.flatnonzero(tags[1:] != tags[:-1]) + 1).tolist(), len(tags)]
     for start, end in pairwise(cuts):
         if start < end:
@@ -159,9 +157,9 @@ def _one(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
 # Parts into one file.
 
 
-def _together(parts: Sequence[Path], path: Path, format: str) -> None:
-    if format == "parquet" and len(parts) > 1:
-        _row_groups_together(parts, path)
+def _together(parts: Sequence[Path], path: Path, backend: SparkBackend) -> None:
+    if path.suffix == ".parquet" and len(parts) > 1:
+        _row_groups_together(parts, path, backend)
         return
     if parts:
         parts[0].replace(path)
@@ -171,17 +169,32 @@ def _together(parts: Sequence[Path], path: Path, format: str) -> None:
                 shutil.copyfileobj(file, out, 1 << 24)
 
 
-def _row_groups_together(parts: Sequence[Path], path: Path) -> None:
+def _row_groups_together(parts: Sequence[Path], path: Path, backend: SparkBackend) -> None:
     import pyarrow.parquet as pq
 
-    files = [pq.ParquetFile(part) for part in parts]
-    schema = files[0].schema_arrow
-    alike = all(file.schema_arrow.equals(schema, check_metadata=True) for file in files)
-    if not alike:
-        schema = _as_cells(files[0].read()).schema
-    with pq.ParquetWriter(path, schema, compression="zstd") as writer:
-        for file in files:
-            writer.write_table(file.read() if alike else _as_cells(file.read()))
+    schemas = [pq.read_schema(part) for part in parts]
+    if all(schema.equals(schemas[0], check_metadata=True) for schema in schemas):
+        _appended(parts, path, backend.spark.sparkContext._jvm)
+        return
+    tables = [_as_cells(pq.read_table(part)) for part in parts]
+    with pq.ParquetWriter(path, tables[0].schema, compression="zstd") as writer:
+        for table in tables:
+            writer.write_table(table)
+
+
+def _appended(parts: Sequence[Path], path: Path, jvm: Any) -> None:
+    """Row groups of files of one schema in one file; no value is looked at."""
+    io, hadoop = jvm.org.apache.parquet.io, jvm.org.apache.parquet.hadoop
+    files = [io.LocalInputFile(jvm.java.io.File(str(part)).toPath()) for part in parts]
+    first = hadoop.ParquetFileReader.open(files[0])
+    about = first.getFileMetaData()
+    first.close()
+    out = io.LocalOutputFile(jvm.java.io.File(str(path)).toPath())
+    writer = hadoop.ParquetFileWriter(out, about.getSchema(), hadoop.ParquetFileWriter.Mode.CREATE, 1 << 27, 1 << 23)
+    writer.start()
+    for file in files:
+        writer.appendFile(file)
+    writer.end(about.getKeyValueMetaData())
 
 
 def _as_cells(table: pa.Table) -> pa.Table:
