@@ -1,7 +1,8 @@
 """The SparkSession: the user's if there is one, else ours.
 
 Ours runs on `local[*]` unless a master is given: Arrow on, no web page, errors only in the log, as many shuffle
-partitions as cores where that is known, and Python workers of the interpreter that runs us.
+partitions as cores where that is known, and Python workers of the interpreter that runs us. On a local master the JVM
+compiles quickly rather than well (C1): on two cores the other compiler takes half of the time of a run of a minute.
 """
 
 from __future__ import annotations
@@ -69,6 +70,7 @@ def _settings(master: str | None) -> dict[str, str]:
             "spark.sql.shuffle.partitions": str(cores(master)),
             "spark.sql.adaptive.enabled": "false",  # it makes a job of every stage, and has nothing to choose here
             "spark.driver.memory": _driver_memory(),
+            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseParallelGC",
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
         }
