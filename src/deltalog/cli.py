@@ -77,12 +77,13 @@ def _run_parser() -> ArgumentParser:
         "--engine",
         choices=engines,
         default="auto",
-        help="where to reason; auto is local while the data fit in memory, and spark beyond",
+        help="where to reason; auto is local while the data fit in memory, and spark beyond (see --master)",
     )
     add(
         "--master",
         metavar="URL",
-        help="the Spark master, such as local[4] or spark://host:7077; implies --engine spark",
+        help="the Spark master, such as local[4] or spark://host:7077: Spark reads and writes, and with --engine auto "
+        "its driver reasons while that fits in memory",
     )
     add("--memory", metavar="SIZE", type=_memory, help="stop when the process holds more than this, such as 8GB")
     add("--timeout", metavar="S", type=_seconds, help="stop the evaluation after so many seconds")
@@ -107,7 +108,7 @@ def _run(options: Namespace) -> int:
             format=options.format,
             only=options.only,
             derived=options.derived,
-            engine="spark" if options.engine == "auto" and options.master else options.engine,
+            engine=options.engine,
             master=options.master,
             memory=options.memory,
             timeout=options.timeout,

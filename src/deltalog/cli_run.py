@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -48,12 +50,15 @@ def run_program(options: RunOptions) -> int:
     progress = Progress(options.quiet)
     with messages(progress.say):
         kb = _loaded(options, progress)
+        work = [kb.tally()]
         report = kb.materialise(partial=True)
-        report.engine_reason = chosen_engine(options)[1]
+        report.engine_reason = "; ".join(filter(None, [chosen_engine(options)[1], report.engine_reason]))
+        work.append(kb.tally())
         progress.end()
         if options.out is not None:
             kb.write(options.out, options.format, only=options.only, derived=options.derived)
             progress.say(f"wrote {options.out} in {report.seconds['write']:.2f} s")
+        report.spark = by_phase([*work, kb.tally()])
     _show(report, options)
     if report.complete:
         return 0
@@ -65,7 +70,7 @@ def run_program(options: RunOptions) -> int:
 def _loaded(options: RunOptions, progress: Progress) -> KnowledgeBase:
     """The rules and the facts, and a first look at what shall be written."""
     engine, reason = chosen_engine(options)
-    if engine == "spark":
+    if engine in ("spark", "auto"):
         progress.say(f"starting Spark ({reason})")
     kb = KnowledgeBase(
         options.programs,
@@ -86,18 +91,33 @@ def _loaded(options: RunOptions, progress: Progress) -> KnowledgeBase:
     return kb
 
 
+def by_phase(work: Sequence[dict[str, int]]) -> dict[str, dict[str, int]]:
+    """What Spark did in each phase, from its counts at the end of each."""
+    if not work[-1]:
+        return {}
+    before = [dict.fromkeys(work[0], 0), *work]
+    phases = zip(("load", "evaluate", "write"), pairwise(before), strict=True)
+    return {phase: {what: new[what] - old[what] for what in new} for phase, (old, new) in phases}
+
+
+SUBMITTED = "PYSPARK_GATEWAY_PORT"  # is there for programs that spark-submit has started
+SPARK_FROM = 8 * 2**30  # bytes of input from which on Spark reads and writes
 EXPANSION = {".gz": 60, ".bz2": 80, ".zst": 60, "": 6}  # bytes in memory for a byte of a file, with what is derived
 
 
 def chosen_engine(options: RunOptions) -> tuple[str, str]:
-    """The engine, and why: auto is local as long as the data should fit the memory."""
+    """The engine, and why. Small data on one machine need no Spark; with a master, or for much data, it reads and
+    writes, and the driver reasons as long as that should fit the memory."""
     if options.engine != "auto":
         return options.engine, "as asked"
     memory = options.memory or available_memory()
-    need = sum(_in_memory(file) for path in options.data for file in ([path] if path.is_file() else path.rglob("*")))
-    if not memory or need <= memory:
-        return "local", f"about {need / 1e9:.2f} GB are needed, and {memory / 1e9:.2f} GB are there"
-    return "spark", f"about {need / 1e9:.2f} GB are needed, more than the {memory / 1e9:.2f} GB that are there"
+    files = [file for path in options.data for file in ([path] if path.is_file() else path.rglob("*"))]
+    need = sum(map(_in_memory, files))
+    if memory and need > memory:
+        return "spark", f"about {need / 1e9:.2f} GB are needed, more than the {memory / 1e9:.2f} GB that are there"
+    reason = f"about {need / 1e9:.2f} GB are needed, and {memory / 1e9:.2f} GB are there"
+    large = need > SPARK_FROM * EXPANSION[""]
+    return ("auto" if options.master or large or SUBMITTED in os.environ else "local"), reason
 
 
 def _in_memory(file: Path) -> int:
@@ -138,6 +158,8 @@ def as_json(report: Report) -> dict[str, Any]:
         "peak_memory_bytes": report.peak_memory_bytes,
         "engine": report.engine,
         "engine_reason": report.engine_reason,
+        "pipeline": report.pipeline,
+        "spark": report.spark,
         "complete": report.complete,
         "failed_expressions": report.failed_expressions,
     }

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 Table = Any  # the backend's own handle
 Rules = str | Path | Iterable[str | Path]
 
-ENGINES = ("local", "spark", "naive")
+ENGINES = ("local", "spark", "auto", "naive")
 STRATEGIES = ("auto", "dred", "bf")
 METHODS = ("auto", "materialised", "magic", "qsqr")
 INTERNAL = (TRIPLES, TYPES)
@@ -51,8 +51,9 @@ class KnowledgeBase:
     """Facts and rules, and everything that follows from them.
 
     program: rules as text, a Path to a file of them, several of either, or none yet.
-    engine: "local" (this process), "spark" (the active SparkSession, or a new one on `master`), or "naive" (slow and
-        obvious, for comparisons).
+    engine: "local" (this process), "spark" (the active SparkSession, or a new one on `master`), "auto" (facts in Spark,
+        reasoning in its driver by the local engine while that fits, else in Spark), or "naive" (slow and obvious, for
+        comparisons).
     timeout (seconds), max_facts, memory ("8GB"): limits of a materialisation; LimitReached is raised at one.
     maintenance: how recursive rules lose facts: "dred" deletes and rederives, "bf" searches for other proofs first,
     "auto" does the first unless it would delete far too much, and then the second. Either gives the same facts.
@@ -162,6 +163,9 @@ class KnowledgeBase:
         report.seconds["plan"] = analysed + planned
         report.seconds["evaluate"] = time.perf_counter() - started - report.seconds["plan"]
         report.peak_memory_bytes = peak_memory()
+        if self.engine != "naive":
+            report.engine, report.engine_reason = self._backend.reasoned_by
+        report.pipeline = self._backend.name
         self._report = report
 
     def _evaluator(self, report: Report) -> Evaluator[Table]:
@@ -265,6 +269,10 @@ class KnowledgeBase:
             report.failed_expressions = self._backend.failures
         report.facts_in = self.explicit_facts
         return report
+
+    def tally(self) -> dict[str, int]:
+        """What Spark has done so far: jobs, stages, tasks, shuffles; empty where there is none."""
+        return self._backend.tally()
 
     @property
     def explicit_facts(self) -> int:
@@ -438,10 +446,10 @@ class KnowledgeBase:
 
 def _backend(engine: str, threads: int | None, master: str | None) -> Backend[Table]:
     """The backend of an engine; the naive engine keeps its facts in the local one."""
-    if engine == "spark":
+    if engine in ("spark", "auto"):
         from deltalog.backends.spark import SparkBackend
 
-        return SparkBackend(master=master)
+        return SparkBackend(master=master, driver_first=engine == "auto")
     from deltalog.backends.local import LocalBackend
 
     return LocalBackend(threads=threads)

@@ -39,6 +39,7 @@ class Backend(Protocol[T]):
 
     name: str
     batches: bool  # whether plans that do not depend on each other are wanted in one `run_all`, however many
+    reasoned_by: tuple[str, str]  # the engine that the last evaluation was left to, and why (or nothing)
     check: Callable[[], None]  # is called now and then during long work; raises when a limit is hit
 
     @property
@@ -90,8 +91,12 @@ class Backend(Protocol[T]):
         """The distinct rows of several plans, computed now; a backend may compute them together."""
         ...
 
-    def twin(self, rules: Sequence[Rule], tables: Mapping[Pred, T]) -> Twin | None:
-        """Where else to evaluate recursive rules over these relations, if that is better."""
+    def twin(self, rules: Sequence[Rule], tables: Mapping[Pred, T], everything: bool = False) -> Twin | None:
+        """Where else to evaluate recursive rules (or all of a program) over these relations, if that is better."""
+        ...
+
+    def tally(self) -> dict[str, int]:
+        """What the engine beneath has done so far, in its own units; for reports."""
         ...
 
     def merge(self, old: T, new: T) -> T:

@@ -25,6 +25,8 @@ class Report:
 
     engine: str = "local"
     engine_reason: str = ""
+    pipeline: str = "local"  # what reads and writes: this process, or Spark
+    spark: dict[str, dict[str, int]] = field(default_factory=dict)  # jobs, stages, shuffles of each phase
     facts_in: int = 0
     facts_total: int = 0
     per_predicate: dict[str, int] = field(default_factory=dict)

@@ -14,6 +14,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Generic, TypeVar
 
 from deltalog.backends.base import Backend
@@ -100,18 +101,21 @@ class SemiNaive(Generic[T]):
 
     def run(self) -> None:
         self.total = self.relations.total()
+        if self._evaluated_elsewhere(list(enumerate(self.program.hyper_nodes)), everything=True):
+            return
         for number, hyper_node in in_passes(self.program.hyper_nodes, self.relations.backend.batches):
-            if not (hyper_node.recursive and self._evaluated_elsewhere(number, hyper_node)):
+            if not (hyper_node.recursive and self._evaluated_elsewhere([(number, hyper_node)])):
                 self._evaluate(number, hyper_node)
 
-    def _evaluated_elsewhere(self, number: int, hyper_node: HyperNode) -> bool:
-        """Evaluates a hyper-node on the backend's twin, if there is one for it."""
-        preds = hyper_node.reads | hyper_node.heads
-        twin = self.relations.backend.twin(hyper_node.rules, {pred: self.relations.get(pred) for pred in preds})
+    def _evaluated_elsewhere(self, nodes: Sequence[tuple[int, HyperNode]], everything: bool = False) -> bool:
+        """Evaluates hyper-nodes on the backend's twin, if there is one for them."""
+        heads = {pred for _, node in nodes for pred in node.heads}
+        tables = {pred: self.relations.get(pred) for _, node in nodes for pred in node.reads | node.heads}
+        twin = self.relations.backend.twin([rule for _, node in nodes for rule in node.rules], tables, everything)
         if twin is None:
             return False
         relations = Relations(twin.backend, dict(twin.tables))
-        before = {pred: relations.get(pred) for pred in hyper_node.heads}
+        before = {pred: relations.get(pred) for pred in heads}
         others = self.total - relations.total()
 
         def observe(round_: Round) -> None:
@@ -120,7 +124,9 @@ class SemiNaive(Generic[T]):
         evaluation = SemiNaive(self.program, relations, observe, lambda facts: self.check(facts + others))
         evaluation.total = relations.total()
         try:
-            evaluation._evaluate(number, replace(hyper_node, rules=twin.rules))
+            rules = iter(twin.rules)
+            for number, node in nodes:
+                evaluation._evaluate(number, replace(node, rules=tuple(islice(rules, len(node.rules)))))
         finally:  # at a limit, too: what there is is right
             for pred, table in before.items():
                 new = twin.backend.minus(relations.get(pred), table)

@@ -28,6 +28,7 @@ class LocalBackend:
 
     name = "local"
     batches = False
+    reasoned_by = ("local", "")
 
     def __init__(self, dictionary: Dictionary | None = None, threads: int | None = None) -> None:
         self.dictionary = dictionary or Dictionary()
@@ -85,8 +86,11 @@ class LocalBackend:
     def run_all(self, plans: Mapping[Pred, Plan], tables: Tables[Table]) -> dict[Pred, Table]:
         return {pred: self.run(plan, tables) for pred, plan in plans.items()}
 
-    def twin(self, rules: Sequence[Rule], tables: Mapping[Pred, Table]) -> Twin | None:
+    def twin(self, rules: Sequence[Rule], tables: Mapping[Pred, Table], everything: bool = False) -> Twin | None:
         return None
+
+    def tally(self) -> dict[str, int]:
+        return {}
 
     def merge(self, old: Table, new: Table) -> Table:
         return old.merge(new)

@@ -58,8 +58,17 @@ class SparkBackend:
     name = "spark"
     batches = True  # plans of one depth are wanted together
 
-    def __init__(self, spark: Any = None, master: str | None = None, driver_budget: int | None = None) -> None:
+    def __init__(
+        self,
+        spark: Any = None,
+        master: str | None = None,
+        driver_budget: int | None = None,
+        driver_first: bool = False,
+    ) -> None:
+        """With `driver_first` the whole program is evaluated in the driver, if its facts fit the driver's budget."""
         self.spark = spark or session(master)
+        self.driver_first = driver_first
+        self.reasoned_by = ("spark", "")
         self.salt = int(self.spark.conf.get("spark.deltalog.salt", "0"))
         budget = self.spark.conf.get("spark.deltalog.driverBudget", str(DRIVER_BUDGET))
         self.driver_budget = int(budget) if driver_budget is None else driver_budget
@@ -326,8 +335,21 @@ class SparkBackend:
     def drop(self, table: SparkTable) -> None:
         table.pieces, table.near, table.size = (), None, 0
 
-    def twin(self, rules: Sequence[Rule], tables: Mapping[Pred, SparkTable]) -> Twin | None:
-        return twin(rules, tables, self)
+    def twin(self, rules: Sequence[Rule], tables: Mapping[Pred, SparkTable], everything: bool = False) -> Twin | None:
+        if everything and not self.driver_first:
+            return None
+        found = twin(rules, tables, self)
+        if everything:
+            facts = sum(self.size(table) for table in tables.values())
+            than = "not more than" if found else "more than"
+            why = f"rules read {facts:,} facts, {than} the driver's budget of {self.driver_budget:,}"
+            self.reasoned_by = ("local" if found else "spark", why)
+        return found
+
+    def tally(self) -> dict[str, int]:
+        from deltalog.backends.spark.tally import tally
+
+        return tally(self.spark.sparkContext)
 
     # For expressions and aggregates.
 
