@@ -239,7 +239,7 @@ def test_an_unforeseen_error_is_one_line(deltalog: Run, paths: None, monkeypatch
 
 FIELDS = {
     "facts_in", "facts_total", "facts_derived", "per_predicate", "rounds", "seconds", "peak_memory_bytes", "engine",
-    "engine_reason", "complete", "failed_expressions",
+    "engine_reason", "pipeline", "spark", "complete", "failed_expressions",
 }  # fmt: skip
 
 
