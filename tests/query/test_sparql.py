@@ -209,6 +209,21 @@ def test_nothing_is_materialised_without_need() -> None:
     assert knowledge._state is None
 
 
+def test_rules_that_derive_any_predicate_are_not_forgotten() -> None:
+    rules = "[?x, ?q, ?y] :- :sub[?p, ?q], [?x, ?p, ?y] . :sub[:p, :r] ."
+    assert select("SELECT * {:a :r ?y}", kb(rules), "magic") == [(B,)]
+
+
+def test_a_query_needs_only_some_rules() -> None:
+    from deltalog.query.sparql.answer import needed
+
+    rules = kb(":r[?x, ?y] :- :p[?x, ?y] . :s[?x, ?y] :- :r[?x, ?y] . :t[?x, ?y] :- :s[?x, ?y] .").rules
+    asking = translate(PREFIX + "SELECT * {?x :s ?y}", {}).rules
+    assert set(needed(asking, rules)) == {*rules[:2], *asking}
+    anything = translate(PREFIX + "SELECT * {?x ?p ?y}", {}).rules
+    assert set(needed(anything, rules)) == {*rules, *anything}
+
+
 def test_a_path_from_a_constant_derives_only_what_it_needs() -> None:
     knowledge = KnowledgeBase(max_facts=6_000)  # the whole closure has 2,001,000 facts
     knowledge.add("http://e/p", [(i, i + 1) for i in range(2_000)])

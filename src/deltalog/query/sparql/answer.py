@@ -7,6 +7,7 @@ Without one they join the rules of the program, and magic sets or QSQ-R derives 
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -16,14 +17,16 @@ from deltalog.facts import Facts
 from deltalog.program import analyse
 from deltalog.query.answer import Questions
 from deltalog.query.goal import as_goal
+from deltalog.query.rulebase import reads
 from deltalog.query.sparql.patterns import UNIT
 from deltalog.query.sparql.query import Query
 from deltalog.query.sparql.solutions import Solutions
-from deltalog.syntax.ast import Pred, Rule
+from deltalog.syntax.ast import TRIPLES, TYPES, Pred, Rule, variables
 from deltalog.terms import Value
 from deltalog.xpath import UNBOUND
 
 T = TypeVar("T")
+ANY = (TRIPLES, TYPES)
 
 
 @dataclass(frozen=True)
@@ -47,14 +50,34 @@ class Asked(Generic[T]):
         return given | {UNIT.pred: backend.load((), 0)}
 
     def _goal(self, query: Query, facts: Mapping[Pred, T]) -> Facts[T]:
-        backend, rules = self.evaluator.backend, (*self.rules, *query.rules)
+        backend, rules = self.evaluator.backend, needed(query.rules, self.rules)
         if not self.evaluator.naive and (self.method != "materialised" or query.narrow):
             questions = Questions(rules, facts, backend)
             way = questions.by_qsqr if self.method == "qsqr" else questions.by_magic
             return way(as_goal([query.goal]), self.evaluator.check)
         relations = start(facts, backend)
         self.evaluator.run(analyse(rules, facts), relations)
-        return Facts([str(i) for i in range(query.goal.pred.arity)], relations.get(query.goal.pred), backend)
+        return Facts([v.name for v in variables(query.goal)], relations.get(query.goal.pred), backend)
+
+
+def needed(asking: Sequence[Rule], rules: Sequence[Rule]) -> list[Rule]:
+    """The rules of a query, and those of a program that it can need; all, if a predicate or a class is a variable."""
+    deriving: dict[Pred, list[Rule]] = defaultdict(list)
+    for rule in rules:
+        for head in rule.heads:
+            deriving[head.pred].append(rule)
+    if not deriving.keys().isdisjoint(ANY):
+        return [*rules, *asking]
+    found: dict[Pred, None] = {}
+    waiting = [pred for rule in asking for pred in reads(rule.body)]
+    while waiting:
+        pred = waiting.pop()
+        if pred in ANY:
+            return [*rules, *asking]
+        if pred in deriving and pred not in found:
+            found[pred] = None
+            waiting += [read for rule in deriving[pred] for read in reads(rule.body)]
+    return [*(rule for pred in found for rule in deriving[pred]), *asking]
 
 
 def _numbered(solutions: Solutions) -> list[tuple[Value, ...]]:

@@ -34,6 +34,13 @@ class Query:
     distinct: bool = False
     offset: int = 0
     limit: int | None = None
+    certain: bool = False  # every column has a value in every solution
+
+    @property
+    def plain(self) -> bool:
+        """Whether the rows of the goal are the solutions as they are."""
+        whole = not self.order and not self.offset and self.limit is None
+        return whole and self.certain and self.goal.pred.arity == len(self.columns)
 
     @property
     def narrow(self) -> bool:
@@ -144,6 +151,7 @@ def _select(modifiers: _Modifiers, projection: Sequence[Variable] | None, text: 
         distinct=modifiers.distinct,
         offset=modifiers.offset,
         limit=modifiers.limit,
+        certain=pattern.certain.issuperset(chosen),
     )
 
 

@@ -37,7 +37,7 @@ class Solutions:
         return rest if query.limit is None else min(rest, query.limit)
 
     def __iter__(self) -> Iterator[Row]:
-        return iter(self.rows)
+        return iter(self._facts if self._query.plain else self.rows)
 
     def __repr__(self) -> str:
         return f"<{len(self):,} solutions of ({', '.join(self.columns)})>"
@@ -65,6 +65,8 @@ class Solutions:
         """An Arrow table, with null where a variable has no value; see `deltalog.io.frames` for the types."""
         from deltalog.io.frames import arrow_of_rows
 
+        if self._query.plain:
+            return self._facts.to_arrow()
         return arrow_of_rows(self.rows, self.columns)
 
     def to_pandas(self) -> pandas.DataFrame:
@@ -77,6 +79,8 @@ class Solutions:
 
     def to_spark(self, session: Any = None) -> Any:
         """A Spark DataFrame, in the session given or the active one."""
+        if self._query.plain:
+            return self._facts.to_spark(session)
         from pyspark.sql import SparkSession
 
         session = session or SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
