@@ -95,12 +95,13 @@ class Rules:
     closures: dict[str, str] = field(default_factory=dict)  # the predicate of a path's closure
     number: int = 0
 
-    def fresh(self, kind: str = "") -> str:
+    def fresh(self) -> str:
+        """A name for a predicate."""
         self.number += 1
-        return f"#{self.number}{kind}"
+        return f"#{self.number}"
 
     def variable(self) -> Variable:
-        return Variable(self.fresh())
+        return Variable(f"#v{self.fresh()}")
 
     def add(self, heads: Atom | Sequence[Atom], body: Sequence[Literal]) -> None:
         self.rules.append(Rule((heads,) if isinstance(heads, Atom) else tuple(heads), tuple(body) or (UNIT,)))
