@@ -56,7 +56,10 @@ def is_ok(result: Result) -> bool:
 def where(report: dict[str, Any]) -> str:
     machine = report["machine"]
     memory = f", {machine['memory_bytes'] / 2**30:.0f} GB" if machine["memory_bytes"] else ""
-    return f"{machine['date']}, {machine['processor']}, {machine['cores']} cores{memory}, Python {machine['python']}"
+    busy = machine.get("load_average") or 0
+    others = f", busy with other work (load {busy:g})" if busy > machine["cores"] / 2 else ""
+    cores = f"{machine['cores']} cores{memory}"
+    return f"{machine['date']}, {machine['processor']}, {cores}, Python {machine['python']}{others}"
 
 
 def tables(report: dict[str, Any]) -> Iterable[tuple[str, list[list[str]]]]:
@@ -150,9 +153,13 @@ def merged(reports: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Several files of results as one."""
     if len({(r["machine"]["processor"], r["machine"]["cores"]) for r in reports}) > 1:
         raise UsageError("the results are of different machines; compare them, do not mix them")
-    results = {key(result): result for report in reports for result in report["results"]}
+    results: dict[tuple[str, ...], Result] = {}
+    for result in (result for report in reports for result in report["results"]):
+        if result["status"] != "skipped" or key(result) not in results:
+            results[key(result)] = result
     both = {part: {k: v for report in reports for k, v in report[part].items()} for part in ("versions", "measures")}
-    return {"machine": reports[-1]["machine"], **both, "results": list(results.values())}
+    busiest = max(reports, key=lambda r: r["machine"].get("load_average") or 0)
+    return {"machine": busiest["machine"], **both, "results": list(results.values())}
 
 
 def main(words: Sequence[str]) -> int:

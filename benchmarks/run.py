@@ -225,6 +225,7 @@ def machine() -> dict[str, Any]:
         "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else None,
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
+        "load_average": round(os.getloadavg()[0], 1) if hasattr(os, "getloadavg") else None,
     }
 
 
@@ -280,7 +281,7 @@ def _known(kind: str, names: Sequence[str], known: Any) -> None:
 
 def results_of(options: Namespace) -> dict[str, Any]:
     """Measure everything that the options ask for."""
-    entries = plan(options)
+    entries, here = plan(options), machine()
     results: list[Result] = []
     until = time.monotonic() + options.budget
     with tempfile.TemporaryDirectory(prefix="deltalog-bench-") as temporary:
@@ -292,7 +293,7 @@ def results_of(options: Namespace) -> dict[str, Any]:
                 results += _skipped(entry, f"the budget of {options.budget:g} s was used up")
     used = list(dict.fromkeys(result.way for result in results))
     return {
-        "machine": machine(),
+        "machine": here,
         "versions": {name: way(name).version() for name in used},
         "measures": {name: way(name).measures for name in used},
         "results": list(map(asdict, results)),

@@ -13,7 +13,7 @@ from benchmarks import compare, run
 from benchmarks.page import html, plots
 from benchmarks.papers import figures
 from benchmarks.registry import BENCHMARKS
-from benchmarks.report import main, markdown, merged, spread, write
+from benchmarks.report import main, markdown, merged, spread, where, write
 from benchmarks.tasks import TASKS
 from deltalog.errors import UsageError
 
@@ -93,7 +93,8 @@ def test_a_legend_takes_as_many_rows_as_it_needs() -> None:
 
 
 def test_parts_of_a_measurement_are_one_report(tmp_path: Path) -> None:
-    first, second = report(one("deltalog", 1.0), one("peer", 2.0)), report(one("peer", 3.0), one("late", 4.0))
+    skipped = one("deltalog", status="skipped", why="no time")
+    first, second = report(one("deltalog", 1.0), one("peer", 2.0)), report(one("peer", 3.0), one("late", 4.0), skipped)
     for name, part in (("a", first), ("b", second)):
         (tmp_path / f"{name}.json").write_text(json.dumps(part))
     assert main([str(tmp_path / "a.json"), str(tmp_path / "b.json"), str(tmp_path / "out")]) == 0
@@ -102,10 +103,19 @@ def test_parts_of_a_measurement_are_one_report(tmp_path: Path) -> None:
         "peer": 3.0,
         "late": 4.0,
     }
+    assert {r["status"] for r in found["results"]} == {"ok"}
     assert set(found["versions"]) == {"deltalog", "peer", "late"} and (tmp_path / "out" / "peers.svg").exists()
     second["machine"]["processor"] = "another"
     with pytest.raises(UsageError, match="different machines"):
         merged([first, second])
+
+
+def test_a_busy_machine_is_said() -> None:
+    quiet, busy = report(one("deltalog", 1.0)), report(one("peer", 1.0))
+    quiet["machine"] |= {"cores": 2, "load_average": 0.4}
+    busy["machine"] |= {"cores": 2, "load_average": 7.1}
+    assert "busy" not in where(quiet)
+    assert where(merged([busy, quiet])).endswith("busy with other work (load 7.1)")
 
 
 def test_a_report_of_nothing_renders() -> None:
