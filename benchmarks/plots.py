@@ -60,7 +60,7 @@ class Panel:
     bars: Sequence[Bar]
 
 
-HEAD, COLUMN, NAMES = 20, WIDTH // 2, 86  # of a panel: its title, the width, the names of its bars
+HEAD, COLUMN, NAMES, VALUES = 20, WIDTH // 2, 86, 130  # of a panel: its title, the width, the bars' names and values
 
 
 def panels(title: str, note: str, drawn: Sequence[Panel], order: Sequence[str]) -> str:
@@ -77,7 +77,7 @@ def panels(title: str, note: str, drawn: Sequence[Panel], order: Sequence[str]) 
 
 def _panel(panel: Panel, x: float, y: float, axis: tuple[int, int], order: Sequence[str]) -> Iterable[str]:
     yield f'<text x="{x:.0f}" y="{y + 12:.1f}" class="head">{escape(panel.title)}</text>'
-    start, room = x + NAMES, COLUMN - NAMES - 86
+    start, room = x + NAMES, COLUMN - NAMES - VALUES
     for number, bar in enumerate(panel.bars):
         top = y + HEAD + number * (BAR + 2)
         share = (log10(bar.value) - axis[0]) / (axis[1] - axis[0]) if bar.value else 0.0
