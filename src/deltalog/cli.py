@@ -89,9 +89,16 @@ def _run_parser() -> ArgumentParser:
     add("--timeout", metavar="S", type=_seconds, help="stop the evaluation after so many seconds")
     add("--max-facts", metavar="N", type=_count, help="stop when there are more facts than this")
     add("--store", metavar="DIR", type=Path, help="keep the materialisation (not in this version yet)")
+    _add_cyclic(parser)
     add("--json", action="store_true", help="print the report as one JSON object on standard output")
     add("-q", "--quiet", action="store_true", help="no progress and no table")
     return parser
+
+
+def _add_cyclic(parser: ArgumentParser) -> None:
+    ways = "rules with cyclic bodies: standard joins, hypertree decompositions for all rules, or (default) combined, "
+    ways += "which decomposes cyclic ones where that pays"
+    parser.add_argument("--cyclic", choices=("combined", "standard", "hypertree"), default="combined", help=ways)
 
 
 def _run(options: Namespace) -> int:
@@ -113,6 +120,7 @@ def _run(options: Namespace) -> int:
             memory=options.memory,
             timeout=options.timeout,
             max_facts=options.max_facts,
+            cyclic=options.cyclic,
             json=options.json,
             quiet=options.quiet,
         )
@@ -142,24 +150,26 @@ def _counted(n: int, noun: str) -> str:
 
 
 def _plan_parser() -> ArgumentParser:
-    parser = _parser("plan", "Show hyper-nodes, join orders and indexes; with --data, as planned for these facts.")
+    parser = _parser(
+        "plan", "Show hyper-nodes, join orders, indexes and decompositions; with --data, as planned for these facts."
+    )
     _add_programs(parser)
     _add_data(parser)
-    parser.add_argument("--svg", metavar="FILE", type=Path, help="also draw the dependency graph into this file")
+    _add_cyclic(parser)
+    drawing = "also draw the dependency graph and the decompositions into this file"
+    parser.add_argument("--svg", metavar="FILE", type=Path, help=drawing)
     return parser
 
 
 def _plan(options: Namespace) -> int:
     from deltalog.kb import KnowledgeBase
 
-    kb = KnowledgeBase(options.programs)
+    kb = KnowledgeBase(options.programs, cyclic=options.cyclic)
     if options.data:
         kb.load(*options.data)
     print(kb.plan(), flush=True)
     if options.svg is not None:
-        from deltalog.plan.svg import draw
-
-        _write(options.svg, draw(kb.program, kb.prefixes))
+        _write(options.svg, kb.draw())
         print(f"the dependency graph is in {options.svg}", file=sys.stderr)
     return 0
 

@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -37,6 +37,7 @@ class RunOptions:
     memory: int | None
     timeout: float | None
     max_facts: int | None
+    cyclic: str
     json: bool
     quiet: bool
 
@@ -79,6 +80,7 @@ def _loaded(options: RunOptions, progress: Progress) -> KnowledgeBase:
         memory=options.memory,
         timeout=options.timeout,
         max_facts=options.max_facts,
+        cyclic=options.cyclic,
         observe=progress.round,
     )
     if options.data:
@@ -162,6 +164,7 @@ def as_json(report: Report) -> dict[str, Any]:
         "spark": report.spark,
         "complete": report.complete,
         "failed_expressions": report.failed_expressions,
+        "cyclic_rules": [asdict(rule) for rule in report.cyclic_rules],
     }
 
 
@@ -178,6 +181,9 @@ def summary(report: Report) -> str:
         f"{report.facts_total:,} facts, of which {report.facts_derived:,} derived in {len(report.rounds)} rounds; "
         f"{seconds}; {report.peak_memory_bytes / 1e6:,.0f} MB at the most"
     )
+    if report.cyclic_rules:
+        trees = sum(rule.way == "hypertree" for rule in report.cyclic_rules)
+        lines.append(f"{trees} of {len(report.cyclic_rules)} cyclic rules were evaluated by hypertree decompositions")
     if report.failed_expressions:
         lines.append(f"{report.failed_expressions:,} rule instances did not apply because an expression failed")
     return "\n".join(lines)

@@ -282,14 +282,19 @@ def _of_strings(compute: Callable[..., Any]) -> Callable[..., Any]:
 
 def skolem(*values: Value) -> BlankNode:
     """The blank node that stands for these values, and for no others."""
-    digest = hashlib.blake2b(digest_size=16)
-    for value in values:
-        language = value.language if isinstance(value, Literal) else None
-        sort = datatype(value) or kind(value).name
-        for field in (sort, language or "", text(value)):
-            encoded = field.encode("utf-8", "surrogatepass")
-            digest.update(b"%d:%b," % (len(encoded), encoded))
-    return BlankNode("sk" + digest.hexdigest())
+    return skolem_of(b"".join(map(skolem_part, values)))
+
+
+def skolem_part(value: Value) -> bytes:
+    """What a value adds to the name of a skolem: its sort, its language and its text, each with its length."""
+    language = value.language if isinstance(value, Literal) else None
+    sort = datatype(value) or kind(value).name
+    fields = [field.encode("utf-8", "surrogatepass") for field in (sort, language or "", text(value))]
+    return b"".join(b"%d:%b," % (len(field), field) for field in fields)
+
+
+def skolem_of(parts: bytes) -> BlankNode:
+    return BlankNode("sk" + hashlib.blake2b(parts, digest_size=16).hexdigest())
 
 
 _LAZY: dict[str, Callable[[Sequence[Expression], Mapping[Variable, Value]], Value]] = {

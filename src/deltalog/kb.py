@@ -43,6 +43,7 @@ Rules = str | Path | Iterable[str | Path]
 
 ENGINES = ("local", "spark", "auto", "naive")
 STRATEGIES = ("auto", "dred", "bf")
+CYCLIC = ("combined", "standard", "hypertree")
 METHODS = ("auto", "materialised", "magic", "qsqr")
 INTERNAL = (TRIPLES, TYPES)
 
@@ -57,6 +58,8 @@ class KnowledgeBase:
     timeout (seconds), max_facts, memory ("8GB"): limits of a materialisation; LimitReached is raised at one.
     maintenance: how recursive rules lose facts: "dred" deletes and rederives, "bf" searches for other proofs first,
     "auto" does the first unless it would delete far too much, and then the second. Either gives the same facts.
+    cyclic: how rules with cyclic bodies are evaluated: "standard" joins them like others, "hypertree" takes a hypertree
+    decomposition for every rule, "combined" for cyclic ones where it is estimated to pay. All give the same facts.
     observe: is called after every round of evaluation with a `Round`.
     """
 
@@ -71,17 +74,20 @@ class KnowledgeBase:
         threads: int | None = None,
         master: str | None = None,
         maintenance: str = "auto",
+        cyclic: str = "combined",
         observe: Callable[[Round], None] | None = None,
     ) -> None:
         if engine not in ENGINES:
             raise _unknown_engine(engine)
         if maintenance not in STRATEGIES:
             raise UsageError(f"there is no way of maintenance {maintenance!r}; there are {', '.join(STRATEGIES)}")
+        if cyclic not in CYCLIC:
+            raise UsageError(f"there is no way {cyclic!r} for cyclic rules; there are {', '.join(CYCLIC)}")
         document = read_documents(_sources(program))
         rules, self.prefixes = document.rules, document.prefixes
         self._mentioned = analyse(rules).preds  # a wrong program is refused at once
         self.engine = engine
-        self._maintenance = maintenance
+        self._maintenance, self._cyclic = maintenance, cyclic
         self._report = Report(engine=engine)
         self._limits = Limits(timeout, max_facts, parse_memory(memory) if isinstance(memory, str) else memory)
         self._observe = observe or (lambda _: None)
@@ -151,24 +157,26 @@ class KnowledgeBase:
         started = time.perf_counter()
         program = self.program
         analysed, planned = time.perf_counter() - started, 0.0
-        relations = start(self._explicit, self._backend)
+        relations, evaluator = start(self._explicit, self._backend), self._evaluator(report)
         self._limits.start()
         try:
-            planned = self._evaluator(report).run(program, relations)
+            planned = evaluator.run(program, relations)
         except LimitReached as limit:
             if not partial:
                 raise LimitReached(f"{limit}, and the answer is not complete") from None
             report.complete, report.why_incomplete = False, str(limit)
-        self._state = Materialisation(program, self._explicit, relations)
+        self._state = Materialisation(program, self._explicit, relations, evaluator.trees)
         report.seconds["plan"] = analysed + planned
         report.seconds["evaluate"] = time.perf_counter() - started - report.seconds["plan"]
         report.peak_memory_bytes = peak_memory()
         if self.engine != "naive":
             report.engine, report.engine_reason = self._backend.reasoned_by
         report.pipeline = self._backend.name
+        report.cyclic_rules = evaluator.trees.reported()
         self._report = report
 
     def _evaluator(self, report: Report) -> Evaluator[Table]:
+        from deltalog.engine.hypertree import Trees
         from deltalog.engine.materialisation import Evaluator
 
         def observe(round_: Round) -> None:
@@ -176,7 +184,8 @@ class KnowledgeBase:
             self._observe(round_)
 
         naive = self.engine == "naive"
-        return Evaluator(self._backend, naive, self._maintenance, observe, self._limits.check_facts)
+        trees = Trees("standard" if naive else self._cyclic)
+        return Evaluator(self._backend, naive, self._maintenance, observe, self._limits.check_facts, trees)
 
     @property
     def program(self) -> Program:
@@ -184,12 +193,20 @@ class KnowledgeBase:
         return analyse(self._rules, self._explicit)
 
     def plan(self) -> str:
-        """How the rules would be evaluated over the present facts: hyper-nodes, join orders, indexes."""
+        """How the rules would be evaluated over the present facts: hyper-nodes, join orders, decompositions."""
         from deltalog.engine.materialisation import start
         from deltalog.plan.explain import explain
         from deltalog.plan.statistics import Partial
 
-        return explain(self.program, Partial(start(self._explicit, self._backend)), self.prefixes)
+        return explain(self.program, Partial(start(self._explicit, self._backend)), self.prefixes, self._cyclic)
+
+    def draw(self) -> str:
+        """The dependency graph of the rules, and the hypertree decompositions of those that have one, as SVG."""
+        from deltalog.engine.materialisation import start
+        from deltalog.plan.statistics import Partial
+        from deltalog.plan.svg import draw
+
+        return draw(self.program, self.prefixes, Partial(start(self._explicit, self._backend)), self._cyclic)
 
     # Changes.
 
@@ -249,7 +266,7 @@ class KnowledgeBase:
         sides = []
         for facts in (update.added, update.removed):
             shown = distributed(facts, self._backend)
-            views = {pred.name: self._view(pred, table) for pred, table in shown.items() if not _hidden(pred)}
+            views = {pred.name: self._view(pred, table) for pred, table in shown.items() if not pred.hidden}
             sides.append(Difference(views, self._nothing))
         return Change(sides[0], sides[1], update.report)
 
@@ -427,7 +444,7 @@ class KnowledgeBase:
         if self._state is not None:
             mentioned |= {pred for pred, _ in self._state.facts.parts}
             own = {pred for pred in INTERNAL if self._backend.size(self._table(pred))}
-        return {pred for pred in mentioned - set(INTERNAL) if not _hidden(pred)} | own
+        return {pred for pred in mentioned - set(INTERNAL) if not pred.hidden} | own
 
     def _find(self, predicate: str) -> Pred:
         """The predicate of a name, or of `name/arity`."""
@@ -457,11 +474,6 @@ def _backend(engine: str, threads: int | None, master: str | None) -> Backend[Ta
 
 def _sources(program: Rules) -> list[str | Path]:
     return [program] if isinstance(program, str | Path) else list(program)
-
-
-def _hidden(pred: Pred) -> bool:
-    """Relations that we make for ourselves have names that no user can write."""
-    return pred.name.startswith("#")
 
 
 def _split_name(predicate: str) -> tuple[str, int | None]:

@@ -20,7 +20,7 @@ from typing import TypeVar
 
 from deltalog.engine import dred
 from deltalog.engine.dred import DRed
-from deltalog.engine.maintenance import Facts, StratumTasks, Update, difference, state, total
+from deltalog.engine.maintenance import Facts, StratumTasks, Update, difference, state, total, visible
 from deltalog.engine.seminaive import Relations, include
 from deltalog.plan.changes import candidates
 from deltalog.plan.ir import Part
@@ -50,7 +50,7 @@ class BackwardForward(DRed[T]):
             include(self.removed, lost, self.backend)
             questions += total(lost, self.backend)
             delta = difference(self.consequences(lost, self.update.old), self.checked, self.backend)
-        self.update.report.overdeleted += total(self.removed, self.backend)
+        self.update.report.overdeleted += visible(self.removed, self.backend)
         return True
 
     def rederive(self) -> Facts[T]:

@@ -31,6 +31,7 @@ from deltalog.engine.maintenance import (
     difference,
     state,
     total,
+    visible,
 )
 from deltalog.engine.seminaive import Relations, SemiNaive, Task, include
 from deltalog.plan.changes import GROUPS, candidates
@@ -112,7 +113,7 @@ class DRed(Generic[T]):
                 return False
             seeds = difference(self.consequences(delta, self.update.old), seen, self.backend)
             delta = self.unprotected(seeds)
-        self.update.report.overdeleted += total(self.removed, self.backend)
+        self.update.report.overdeleted += visible(self.removed, self.backend)
         return True
 
     def losing(self) -> Facts[T]:
@@ -174,7 +175,7 @@ class DRed(Generic[T]):
     def rederive(self) -> Facts[T]:
         """What was overdeleted and follows from the rest."""
         found = self.derivable(self.removed, self.tasks.recursive, self.update.new)
-        self.update.report.rederived += total(found, self.backend)
+        self.update.report.rederived += visible(found, self.backend)
         return found
 
     def insert(self, seeds: Facts[T]) -> None:
@@ -187,7 +188,7 @@ class DRed(Generic[T]):
         include(seeds, self.derive(new_rules, update.new), backend)
         seeds = difference(seeds, {pred: update.new.get(pred) for pred in seeds}, backend)
         SemiNaive(self.program, update.new).propagate(self.preds, self.tasks.loops, seeds, self.added)
-        update.report.inserted += total(self.added, backend)
+        update.report.inserted += visible(self.added, backend)
 
     def settle(self) -> None:
         """The net change: what was removed and did not come back, what was added and was not there."""

@@ -191,7 +191,7 @@ class Maintenance(Generic[T]):
         from deltalog.engine.backward_forward import BackwardForward
         from deltalog.engine.dred import DRed
 
-        names = ", ".join(sorted(pred.name for pred in tasks.stratum.preds))
+        names = ", ".join(sorted(pred.name for pred in tasks.stratum.preds if not pred.hidden)) or "nodes"
         attempts = ATTEMPTS[update.strategy] if tasks.stratum.recursive else ((False, False),)
         for backward, bounded in attempts:
             strategy = (BackwardForward if backward else DRed)(self.program, tasks, update, bounded)
@@ -248,3 +248,8 @@ def difference(facts: Mapping[Pred, T], gone: Mapping[Pred, T], backend: Backend
 
 def total(facts: Mapping[Pred, T], backend: Backend[T]) -> int:
     return sum(backend.size(table) for table in facts.values())
+
+
+def visible(facts: Mapping[Pred, T], backend: Backend[T]) -> int:
+    """How many facts a user sees."""
+    return total({pred: table for pred, table in facts.items() if not pred.hidden}, backend)

@@ -13,7 +13,8 @@ from functools import cached_property
 from typing import Generic, TypeVar
 
 from deltalog.backends.base import Backend
-from deltalog.engine.maintenance import Maintenance, Update, difference, total
+from deltalog.engine.hypertree import Trees
+from deltalog.engine.maintenance import Maintenance, Update, difference, total, visible
 from deltalog.engine.report import Observer
 from deltalog.engine.seminaive import Relations, SemiNaive
 from deltalog.engine.triples import distribute
@@ -35,14 +36,18 @@ class Evaluator(Generic[T]):
     maintenance: str = "auto"
     observe: Observer = field(default=lambda _: None)
     check: Callable[[int], None] = field(default=lambda _: None)
+    trees: Trees = field(default_factory=Trees)
 
     def run(self, program: Program, relations: Relations[T]) -> float:
         """Takes relations to the fixpoint; the seconds that planning took."""
         if self.naive:
             self._run_naively(program, relations)
             return 0.0
-        evaluation = SemiNaive(program, relations, self.observe, self.check)
-        evaluation.run()
+        evaluation = SemiNaive(program, relations, self.observe, self.check, self.trees)
+        try:
+            evaluation.run()
+        finally:
+            self.trees.settle(program)
         return evaluation.planning
 
     def _run_naively(self, program: Program, relations: Relations[T]) -> None:
@@ -62,6 +67,7 @@ class Materialisation(Generic[T]):
     program: Program
     explicit: Mapping[Pred, T]
     relations: Relations[T]
+    trees: Trees
 
     @cached_property
     def facts(self) -> Relations[T]:
@@ -70,7 +76,7 @@ class Materialisation(Generic[T]):
 
     @cached_property
     def maintenance(self) -> Maintenance[T]:
-        return Maintenance(self.program)
+        return Maintenance(self.trees.program(self.program, self.relations))
 
 
 def start(explicit: Mapping[Pred, T], backend: Backend[T]) -> Relations[T]:
@@ -82,7 +88,7 @@ def materialise(program: Program, explicit: Mapping[Pred, T], evaluator: Evaluat
     """From nothing."""
     relations = start(explicit, evaluator.backend)
     evaluator.run(program, relations)
-    return Materialisation(program, explicit, relations)
+    return Materialisation(program, explicit, relations, evaluator.trees)
 
 
 def updated(
@@ -100,7 +106,7 @@ def updated(
     if evaluator.naive or facts.share > MOST_CHANGED:
         return _anew(program, facts, evaluator, update), update
     same_rules = program is old.program
-    new = Materialisation(program, facts.explicit, update.new)
+    new = Materialisation(program, facts.explicit, update.new, old.trees.kept(program))
     if same_rules:
         new.__dict__["maintenance"] = old.maintenance
     else:
@@ -120,7 +126,7 @@ def _anew(program: Program, facts: ChangedFacts[T], evaluator: Evaluator[T], upd
     update.report.recomputed = len(program.hyper_nodes)
     update.report.hyper_nodes, preds = program.hyper_nodes, set(program.derived)
     update.report.visited_preds, update.report.recomputed_preds = preds, preds
-    update.report.inserted = total(update.added, evaluator.backend)
+    update.report.inserted = visible(update.added, evaluator.backend)
     update.report.seconds = time.perf_counter() - started
     return new
 

@@ -19,6 +19,16 @@ class Round:
     rules: int
 
 
+@dataclass(frozen=True, slots=True)
+class CyclicRule:
+    """How a rule with a cyclic body was evaluated, and why so."""
+
+    rule: str
+    way: str  # hypertree or standard
+    width: int
+    why: str
+
+
 @dataclass(slots=True)
 class Report:
     """Everything that `--json` prints, and the rounds behind it."""
@@ -33,6 +43,7 @@ class Report:
     rounds: list[Round] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(("load", "plan", "evaluate", "write"), 0.0))
     failed_expressions: int = 0
+    cyclic_rules: list[CyclicRule] = field(default_factory=list)
     peak_memory_bytes: int = 0
     complete: bool = True
     why_incomplete: str | None = None

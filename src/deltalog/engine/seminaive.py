@@ -18,6 +18,7 @@ from itertools import islice
 from typing import Generic, TypeVar
 
 from deltalog.backends.base import Backend
+from deltalog.engine.hypertree import Trees
 from deltalog.engine.passes import in_passes
 from deltalog.engine.report import Observer, Round
 from deltalog.plan import ir
@@ -57,7 +58,8 @@ class Relations(Generic[T]):
         return 0.0 if table is None else self.backend.distinct(table, column)
 
     def total(self) -> int:
-        return int(sum(self.size(pred) for pred, part in self.parts if part is Part.ALL))
+        """How many facts there are, without those of relations that we made for ourselves."""
+        return int(sum(self.size(pred) for pred, part in self.parts if part is Part.ALL and not pred.hidden))
 
 
 @dataclass(slots=True)
@@ -94,18 +96,29 @@ class SemiNaive(Generic[T]):
     relations: Relations[T]
     observe: Observer = field(default=lambda _: None)
     check: Callable[[int], None] = field(default=lambda _: None)
+    trees: Trees = field(default_factory=Trees)
     planning: float = 0.0
     total: int = 0
     number: int = 0
-    tasks: dict[int, Tasks] = field(default_factory=dict)  # with their plans, from an earlier evaluation of the program
+    tasks: dict[tuple[int, int], Tasks] = field(
+        default_factory=dict
+    )  # with their plans, from an earlier evaluation of the program
 
     def run(self) -> None:
         self.total = self.relations.total()
         if self._evaluated_elsewhere(list(enumerate(self.program.hyper_nodes)), everything=True):
             return
         for number, hyper_node in in_passes(self.program.hyper_nodes, self.relations.backend.batches):
-            if not (hyper_node.recursive and self._evaluated_elsewhere([(number, hyper_node)])):
-                self._evaluate(number, hyper_node)
+            for place, part in enumerate(self._by_trees(hyper_node)):
+                if not (part.recursive and self._evaluated_elsewhere([(number, part)])):
+                    self._evaluate(number, part, place)
+
+    def _by_trees(self, hyper_node: HyperNode) -> list[HyperNode]:
+        """The hyper-node, or what it becomes when rules of it are evaluated by decompositions."""
+        started = time.perf_counter()
+        parts = list(self.trees.parts(hyper_node, self.relations, self.relations.backend.batches))
+        self.planning += time.perf_counter() - started
+        return parts
 
     def _evaluated_elsewhere(self, nodes: Sequence[tuple[int, HyperNode]], everything: bool = False) -> bool:
         """Evaluates hyper-nodes on the backend's twin, if there is one for them."""
@@ -135,11 +148,11 @@ class SemiNaive(Generic[T]):
             self.total, self.planning = evaluation.total + others, self.planning + evaluation.planning
         return True
 
-    def _evaluate(self, number: int, hyper_node: HyperNode) -> None:
-        """The fixpoint of one hyper-node."""
+    def _evaluate(self, number: int, hyper_node: HyperNode, place: int = 0) -> None:
+        """The fixpoint of one hyper-node, or of a part of it."""
         self.number = number
         started = time.perf_counter()
-        first, by_delta = self._tasks(number, hyper_node)
+        first, by_delta = self._tasks((number, place), hyper_node)
         new = self.derive(first)
         self._observe(1, new, started, len(first))
         if hyper_node.recursive:
@@ -147,11 +160,11 @@ class SemiNaive(Generic[T]):
         else:
             self._add(new)
 
-    def _tasks(self, number: int, hyper_node: HyperNode) -> Tasks:
-        if number not in self.tasks:
+    def _tasks(self, key: tuple[int, int], hyper_node: HyperNode) -> Tasks:
+        if key not in self.tasks:
             by_delta = tasks_by_delta(hyper_node.rules, hyper_node.heads) if hyper_node.recursive else {}
-            self.tasks[number] = [Task(Variant(rule)) for rule in hyper_node.rules], by_delta
-        return self.tasks[number]
+            self.tasks[key] = [Task(Variant(rule)) for rule in hyper_node.rules], by_delta
+        return self.tasks[key]
 
     def propagate(
         self,
@@ -176,7 +189,7 @@ class SemiNaive(Generic[T]):
             self.relations.parts.pop((pred, Part.DELTA), None)
 
     def _observe(self, turn: int, new: Mapping[Pred, T], started: float, rules: int) -> None:
-        found = sum(self.relations.backend.size(table) for table in new.values())
+        found = sum(self.relations.backend.size(table) for pred, table in new.items() if not pred.hidden)
         self.total += found
         seconds = time.perf_counter() - started
         self.observe(Round(self.number, len(self.program.hyper_nodes), turn, found, self.total, seconds, rules))

@@ -9,35 +9,72 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from deltalog.plan.body import Body, StepNote
+from deltalog.plan.hypertree import Node
+from deltalog.plan.hypertree_choice import Choice, choose
+from deltalog.plan.hypertree_rules import atoms_of
 from deltalog.plan.ir import Part
 from deltalog.plan.names import shortened
 from deltalog.plan.rules import Variant, plan_variant, variants
 from deltalog.plan.statistics import Statistics
 from deltalog.program import HyperNode, Program
-from deltalog.syntax.ast import Atom, Negation
+from deltalog.syntax.ast import Atom, Negation, Rule
 from deltalog.syntax.printer import print_literal
 
 
-def explain(program: Program, statistics: Statistics, prefixes: Mapping[str, str] | None = None) -> str:
-    """The plan of a whole program."""
+def explain(
+    program: Program, statistics: Statistics, prefixes: Mapping[str, str] | None = None, cyclic: str = "standard"
+) -> str:
+    """The plan of a whole program, with one of the ways to evaluate cyclic rules (see `hypertree_choice`)."""
     count = len(program.hyper_nodes)
     lines = [f"{len(program.rules)} rules in {count} hyper-nodes"]
     for number, hyper_node in enumerate(program.hyper_nodes, 1):
         kind = "recursive, semi-naive to the fixpoint" if hyper_node.recursive else "applied once"
         lines += ["", f"hyper-node {number} of {count}, depth {hyper_node.depth}: {kind}"]
-        lines += _hyper_node(program, hyper_node, statistics)
+        lines += _hyper_node(program, hyper_node, statistics, cyclic)
     return shortened("\n".join(lines), prefixes or {})
 
 
-def _hyper_node(program: Program, node: HyperNode, statistics: Statistics) -> Iterator[str]:
+def _hyper_node(program: Program, node: HyperNode, statistics: Statistics, cyclic: str) -> Iterator[str]:
     rules = [rule for rule in node.rules if not program.is_bridge(rule)]
     for rule in rules:
         yield f"  {rule}"
+        choice = choose(rule, statistics, cyclic)
+        if choice.complex or choice.by_tree:
+            yield from _tree(choice, statistics)
+        if choice.by_tree:
+            continue
         chosen = list(variants(rule, node.heads)) if node.recursive else []
         for variant in chosen or [Variant(rule)]:
             yield from _variant(variant, plan_variant(variant, statistics))
     if len(rules) < len(node.rules):
         yield f"  {bridges_noted(len(node.rules) - len(rules))}"
+
+
+def _tree(choice: Choice, statistics: Statistics) -> Iterator[str]:
+    """How a rule with a decomposition is evaluated, and the decomposition: χ, λ and the estimate of each node."""
+    found = choice.decomposition
+    assert found is not None
+    how = "hypertree decomposition" if choice.by_tree else "joins"
+    wider = f", tree of width {found.width}" if found.width > found.least_width else ""
+    yield f"    by {how} ({choice.why}); hypertree-width {found.least_width}{wider}"
+    for depth, node in nested(found.root):
+        yield f"      {'  ' * depth}{described(node, choice.rule)}"
+    for rule in choice.rules if choice.by_tree else ():
+        yield f"    {rule}"
+        yield from _steps(plan_variant(Variant(rule), statistics).notes, "      ")
+
+
+def nested(node: Node, depth: int = 0) -> Iterator[tuple[int, Node]]:
+    yield depth, node
+    for child in node.children:
+        yield from nested(child, depth + 1)
+
+
+def described(node: Node, rule: Rule) -> str:
+    atoms = atoms_of(rule)
+    chi = ", ".join(f"?{v.name}" for v in sorted(node.chi, key=lambda v: v.name))
+    lam = ", ".join(print_literal(atoms[i]) for i in node.lam)
+    return f"χ {{{chi}}}  λ {{{lam}}}  ~{node.rows:,.0f} rows"
 
 
 def bridges_noted(count: int) -> str:

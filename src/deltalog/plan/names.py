@@ -1,6 +1,7 @@
 """IRIs for people: `prefix:name` where the program has a prefix for it.
 
-The relation of an aggregate, which has no name that anyone has given it, is `{AGGREGATE(...)}`.
+The relation of an aggregate, which has no name that anyone has given it, is `{AGGREGATE(...)}`; that of a node of a
+hypertree decomposition `{node 0123456789}`.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ def shortened(text: str, prefixes: Mapping[str, str]) -> str:
         if iri is None:
             return match[0]
         if iri.startswith("#"):
-            return f"{{{shortened(_spelled(iri).removeprefix('#aggregate '), prefixes)}}}"
+            return f"{{{shortened(_spelled(iri).removeprefix('#aggregate ').removeprefix('#'), prefixes)}}}"
         names = [
             f"{prefix}:{iri[len(start) :]}"
             for prefix, start in prefixes.items()

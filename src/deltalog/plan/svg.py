@@ -1,5 +1,6 @@
 """The dependency graph as a picture: a box for each hyper-node, one row a depth, arrows from what is derived to what
-reads it; through negation or aggregation they are red and dashed."""
+reads it; through negation or aggregation they are red and dashed. Below it, the hypertree decompositions by which rules
+are evaluated (`hypertree_svg`)."""
 
 from __future__ import annotations
 
@@ -7,7 +8,10 @@ from collections.abc import Iterator, Mapping
 from html import escape
 
 from deltalog.plan.explain import bridges_noted
+from deltalog.plan.hypertree_choice import Choice, choose
+from deltalog.plan.hypertree_svg import draw_trees
 from deltalog.plan.names import shortened
+from deltalog.plan.statistics import Statistics, Unknown
 from deltalog.program import HyperNode, Program
 
 LINE, CHARACTER, MARGIN, GAP, WIDEST = 16, 6.7, 10, 40, 1800
@@ -16,18 +20,32 @@ LONGEST, MOST = 88, 12  # characters of a rule, and rules of a hyper-node, that 
 Box = tuple[float, float, float, float]  # x, y, width, height
 
 
-def draw(program: Program, prefixes: Mapping[str, str] | None = None) -> str:
+def draw(
+    program: Program,
+    prefixes: Mapping[str, str] | None = None,
+    statistics: Statistics | None = None,
+    cyclic: str = "standard",
+) -> str:
     """The SVG text."""
     texts = [_text(program, node, prefixes or {}) for node in program.hyper_nodes]
     boxes = _layout(program.hyper_nodes, texts)
     width = max((x + w for x, _, w, _ in boxes), default=0) + MARGIN
     height = max((y + h for _, y, _, h in boxes), default=0) + MARGIN
     arrows = [_arrow(boxes[a], boxes[b], negative) for a, b, negative in _edges(program.hyper_nodes)]
-    body = "\n".join([*arrows, *(_box(b, t, n) for b, t, n in zip(boxes, texts, program.hyper_nodes, strict=True))])
+    trees = draw_trees(_choices(program, statistics or Unknown(), cyclic), prefixes or {}, height + GAP)
+    width, height = max(width, trees.width), trees.bottom
+    body = "\n".join(
+        [*trees.shapes, *arrows, *(_box(b, t, n) for b, t, n in zip(boxes, texts, program.hyper_nodes, strict=True))]
+    )
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
         f'font-family="monospace" font-size="11">\n{_MARKERS}\n{body}\n</svg>\n'
     )
+
+
+def _choices(program: Program, statistics: Statistics, cyclic: str) -> list[Choice]:
+    rules = [rule for node in program.hyper_nodes for rule in node.rules if not program.is_bridge(rule)]
+    return [choice for choice in (choose(rule, statistics, cyclic) for rule in rules) if choice.by_tree]
 
 
 def _edges(nodes: tuple[HyperNode, ...]) -> Iterator[tuple[int, int, bool]]:

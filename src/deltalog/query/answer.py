@@ -52,7 +52,7 @@ class Rewritten(NamedTuple):
 
     program: Program
     rewriting: Rewriting
-    tasks: dict[int, Tasks]
+    tasks: dict[tuple[int, int], Tasks]
 
 
 class Questions(Generic[T]):

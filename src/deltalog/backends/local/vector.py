@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,6 +74,8 @@ class Vectors:
         with self.lock:
             if isinstance(expression, Constant):
                 return np.full(rows.size, self.dictionary.intern(expression.value), np.uint32), None
+            if _is_plain_skolem(expression):
+                return self._skolems(expression, rows), None
             try:
                 return self._interned(np.broadcast_to(self._fast(expression, rows), rows.size)), None
             except NoFastPath:
@@ -150,6 +152,24 @@ class Vectors:
             case _:
                 return None
 
+    # SKOLEM: what an argument adds to the name is computed once per value of the argument.
+
+    def _skolems(self, call: Call, rows: Rows) -> Ids:
+        names = tuple(dict.fromkeys(variables(call)))
+        first, inverse = _distinct([rows.columns[v] for v in names], rows.size)
+        chosen = Rows({v: rows.columns[v][first] for v in names}, len(first))
+        parts = [self._skolem_parts(argument, chosen) for argument in call.arguments]
+        found = [expressions.skolem_of(b"".join(row)) for row in zip(*parts, strict=True)]
+        return self.dictionary.encode(found)[inverse]
+
+    def _skolem_parts(self, argument: Expression, rows: Rows) -> list[bytes]:
+        if isinstance(argument, Constant):
+            return [expressions.skolem_part(argument.value)] * rows.size
+        assert isinstance(argument, Variable)
+        distinct, places = np.unique(rows.columns[argument], return_inverse=True)
+        parts = list(map(expressions.skolem_part, self.dictionary.decode(distinct)))
+        return [parts[place] for place in places.reshape(-1).tolist()]
+
     # The reference, once per distinct combination of the inputs.
 
     def _slowly(
@@ -169,6 +189,15 @@ class Vectors:
         mask = ok[inverse]
         self.failures += int(rows.size - np.count_nonzero(mask))
         return (results, inverse), mask
+
+
+def _is_plain_skolem(expression: Expression) -> TypeGuard[Call]:
+    return (
+        isinstance(expression, Call)
+        and expression.function == "skolem"
+        and all(isinstance(argument, Variable | Constant) for argument in expression.arguments)
+        and any(isinstance(argument, Variable) for argument in expression.arguments)
+    )
 
 
 def _distinct(columns: list[Ids], size: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

@@ -1,0 +1,79 @@
+"""Evaluation by hypertree decompositions (papers 000 and 002, chapter 4).
+
+A rule that is evaluated by a tree is replaced by the rules of the tree (`plan.hypertree_rules`) before its hyper-node
+is evaluated, and these are rules like any others from then on, in every engine. What is here: which trees there are
+(`Trees`), kept with the materialisation; the programs of them; and other trees for them when the data has become
+another.
+
+Trees are reconsidered after a change of facts, for rules that read relations that have grown or shrunk much since their
+trees were chosen. If another tree is far better by now, its relations are made from the materialisation as it is, which
+is one pass without any recursion, as nodes stand on no other nodes; the old ones are dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from deltalog.engine.passes import in_passes
+from deltalog.engine.report import CyclicRule
+from deltalog.plan.hypertree_choice import Choice, choose
+from deltalog.plan.statistics import Partial, Statistics
+from deltalog.program import HyperNode, Program
+from deltalog.program.dependency import graph, hyper_nodes
+from deltalog.syntax.ast import Pred, Rule
+
+
+@dataclass
+class Trees:
+    """How each rule is evaluated. Choices are made once, when a rule is first met."""
+
+    way: str = "standard"
+    choices: dict[Rule, Choice] = field(default_factory=dict)
+    made: set[Pred] = field(default_factory=set)  # relations of trees that have been evaluated
+
+    def parts(self, hyper_node: HyperNode, statistics: Statistics, batches: bool) -> Iterator[HyperNode]:
+        """The hyper-nodes that a hyper-node falls into when its rules are replaced by those of their trees."""
+        rules = tuple(rule for rule in self._rules(hyper_node, statistics) if rule.heads[0].pred not in self.made)
+        if rules == hyper_node.rules:
+            yield hyper_node
+            return
+        self.made |= {rule.heads[0].pred for rule in rules if rule.heads[0].pred.hidden}
+        for _, part in in_passes(hyper_nodes(graph(rules)), batches):
+            yield part
+
+    def program(self, program: Program, statistics: Statistics) -> Program:
+        """A program with the rules of the trees."""
+        rules = [rule for node in program.hyper_nodes for rule in self._rules(node, statistics)]
+        if not any(choice.by_tree for choice in self.choices.values()):
+            return program
+        return replace(program, hyper_nodes=hyper_nodes(graph(tuple(dict.fromkeys(rules)))))
+
+    def reported(self) -> list[CyclicRule]:
+        """The choices for rules that are cyclic, or evaluated by a tree."""
+        return [
+            CyclicRule(str(rule), "hypertree" if choice.by_tree else "standard", choice.decomposition.width, choice.why)
+            for rule, choice in self.choices.items()
+            if choice.decomposition is not None
+        ]
+
+    def settle(self, program: Program) -> None:
+        """Rules that have not been met have been evaluated without a tree, if at all; it stays so."""
+        for rule in (rule for node in program.hyper_nodes for rule in node.rules):
+            self.choices.setdefault(rule, Choice(rule, (rule,), "not met"))
+
+    def kept(self, program: Program) -> Trees:
+        """The trees of those rules that a program has."""
+        rules = {rule for node in program.hyper_nodes for rule in node.rules}
+        return Trees(self.way, {rule: choice for rule, choice in self.choices.items() if rule in rules})
+
+    def _rules(self, hyper_node: HyperNode, statistics: Statistics) -> tuple[Rule, ...]:
+        if self.way == "standard":
+            return hyper_node.rules
+        chosen = (self._choice(rule, statistics) for rule in hyper_node.rules)
+        return tuple(dict.fromkeys(rule for choice in chosen for rule in choice.rules))
+
+    def _choice(self, rule: Rule, statistics: Statistics) -> Choice:
+        if rule not in self.choices:
+            self.choices[rule] = choose(rule, Partial(statistics), self.way)
+        return self.choices[rule]

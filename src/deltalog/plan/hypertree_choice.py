@@ -1,0 +1,62 @@
+"""Which rules are evaluated by a decomposition, and why.
+
+    standard    none
+    hypertree   all that have a decomposition of more than one node
+    combined    complex rules, of hypertree-width above 1, unless the tree is estimated to cost far more rows than the
+                joins of the whole body
+
+The textbook estimate takes every value for equally frequent, so it is too low for skewed data, and the more so the more
+joins there are. A tree's joins are the shorter ones, so it is given a margin.
+
+The choice is made from the statistics at hand, when a hyper-node's turn comes: all that is before it is known then.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from deltalog.plan.hypertree import Decomposition, decompose, is_acyclic
+from deltalog.plan.hypertree_rules import atoms_of, rewritten, why_not
+from deltalog.plan.rules import Variant, plan_variant
+from deltalog.plan.statistics import Statistics
+from deltalog.syntax.ast import Rule, variables
+
+WAYS = ("combined", "standard", "hypertree")
+MARGIN = 2.5  # how much more than the joins a tree may be estimated to cost
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A rule, the rules that are evaluated for it, and why these."""
+
+    rule: Rule
+    rules: tuple[Rule, ...]
+    why: str
+    complex: bool = False
+    decomposition: Decomposition | None = None
+    standard_cost: float = 0.0
+
+    @property
+    def by_tree(self) -> bool:
+        return self.rules != (self.rule,)
+
+
+def choose(rule: Rule, statistics: Statistics, way: str) -> Choice:
+    if way == "standard":
+        return Choice(rule, (rule,), "as asked")
+    reason = why_not(rule)
+    atoms = atoms_of(rule)
+    if reason or (len(atoms) < 3 and way == "combined"):
+        return Choice(rule, (rule,), reason or "acyclic")
+    acyclic = is_acyclic([frozenset(variables(atom)) for atom in atoms])
+    if acyclic and way == "combined":
+        return Choice(rule, (rule,), "acyclic")
+    decomposition = decompose(atoms, statistics)
+    standard = plan_variant(Variant(rule), statistics).cost
+    if not decomposition.root.children:
+        return Choice(rule, (rule,), "its tree is one node", not acyclic, decomposition, standard)
+    costs = f"{decomposition.cost:,.0f} by the tree, {standard:,.0f} by joins"
+    if way == "combined" and decomposition.cost >= MARGIN * standard:
+        return Choice(rule, (rule,), f"estimated {costs}", True, decomposition, standard)
+    why = f"estimated {costs}" if way == "combined" else "as asked"
+    return Choice(rule, rewritten(rule, decomposition), why, not acyclic, decomposition, standard)

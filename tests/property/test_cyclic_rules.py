@@ -1,0 +1,116 @@
+"""Rules with cyclic bodies, in recursion, with conditions, under changes of facts and rules: the three ways to evaluate
+them and the naive engine agree.
+
+A failure prints the rules, the facts and the steps: save it under tests/cases/found as a case.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+from random import Random
+
+import pytest
+from conftest import as_sets
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deltalog import KnowledgeBase
+from deltalog.engine import materialisation
+
+WAYS = ("standard", "hypertree", "combined")
+PREDICATES = ("a", "b", "c", "p", "q")
+VALUES = 7
+Facts = dict[str, list[tuple[int, int]]]
+
+
+def shape(random: Random) -> list[tuple[int, int]]:
+    """The edges of a body over numbered variables."""
+    kind = random.choice(("cycle", "clique", "petal", "flower", "random"))
+    if kind == "cycle":
+        n = random.randint(3, 7)
+        return [(i, (i + 1) % n) for i in range(n)]
+    if kind == "clique":
+        return list(combinations(range(4), 2))
+    if kind == "petal":  # several paths between two nodes
+        return [(0, 2), (2, 1), (0, 3), (3, 1), (0, 4), (4, 1)]
+    if kind == "flower":  # a cycle with leaves
+        return [(0, 1), (0, 2), (0, 3), (0, 4), (5, 3), (5, 4)]
+    return [(random.randrange(5), random.randrange(5)) for _ in range(random.randint(3, 6))]
+
+
+def rule(random: Random) -> str:
+    edges = [edge if random.random() < 0.5 else edge[::-1] for edge in shape(random)]
+    names = sorted({v for edge in edges for v in edge})
+    body = [f"{random.choice(PREDICATES)}(?x{s}, ?x{o})" for s, o in edges]
+    if random.random() < 0.2:
+        body.append(f"{random.choice('abc')}(?x{random.choice(names)}, {random.randrange(VALUES)})")
+    if random.random() < 0.3:
+        body.append(f"?x{random.choice(names)} {random.choice(('!=', '<'))} ?x{random.choice(names)}")
+    if random.random() < 0.2:
+        body.append(f"NOT {random.choice('abc')}(?x{random.choice(names)}, ?x{random.choice(names)})")
+    heads = [f"{random.choice('pqrs')}(?x{random.choice(names)}, ?x{random.choice(names)})"]
+    if random.random() < 0.4:
+        heads.append(f"{random.choice('pqrs')}(?x{random.choice(names)}, ?x{random.choice(names)})")
+    if random.random() < 0.2:
+        body.append(f"BIND((?x{random.choice(names)} + ?x{random.choice(names)}) % {VALUES} AS ?sum)")
+        heads.append(f"t(?x{random.choice(names)}, ?sum)")
+    return f"{', '.join(heads)} :- {', '.join(body)} ."
+
+
+def facts(random: Random, most: int) -> Facts:
+    return {
+        name: [(random.randrange(VALUES), random.randrange(VALUES)) for _ in range(random.randint(0, most))]
+        for name in PREDICATES
+    }
+
+
+def everything(kb: KnowledgeBase) -> dict[str, set[tuple[object, ...]]]:
+    found = as_sets({predicate: list(kb.facts(predicate)) for predicate in kb.predicates})
+    return {predicate: rows for predicate, rows in found.items() if rows}
+
+
+def naive(rules: list[str], explicit: Facts) -> dict[str, set[tuple[object, ...]]]:
+    kb = KnowledgeBase("\n".join(rules), engine="naive")
+    for predicate, rows in explicit.items():
+        kb.add(predicate, rows)
+    return everything(kb)
+
+
+def agrees(random: Random, maintenance: str) -> None:
+    rules = [rule(random) for _ in range(random.randint(1, 3))] + ["r(?x, ?y) :- p(?x, ?z), q(?z, ?y) ."]
+    late = rule(random)
+    explicit = {name: list(dict.fromkeys(rows)) for name, rows in facts(random, 14).items()}
+    kbs = [KnowledgeBase("\n".join(rules), cyclic=way, maintenance=maintenance) for way in WAYS]
+    for kb in kbs:
+        for predicate, rows in explicit.items():
+            kb.add(predicate, rows)
+    log: list[object] = [rules, explicit]
+    for step in ("start", "change", "rule", "change", "no rule"):
+        add, remove = facts(random, 2), {n: random.sample(r, min(len(r), 2)) for n, r in explicit.items()}
+        if step == "change":
+            log.append((add, remove))
+            explicit = {n: [*(x for x in r if x not in remove[n] or x in add[n]), *add[n]] for n, r in explicit.items()}
+        elif step != "start":
+            log.append((step, late))
+            rules = [*rules, late] if step == "rule" else [r for r in rules if r != late]
+        expected = naive(rules, explicit)
+        for way, kb in zip(WAYS, kbs, strict=True):
+            if step == "change":
+                kb.update(add, remove)
+            elif step == "rule":
+                kb.add_rules(late)
+            elif step == "no rule":
+                kb.remove_rules(late)
+            assert everything(kb) == expected, (way, log)
+
+
+@pytest.mark.parametrize("maintenance", ["dred", "bf", "auto"])
+def test_three_ways_and_naive_agree(maintenance: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(materialisation, "MOST_CHANGED", 10)
+
+    @settings(max_examples=max(25, settings().max_examples // 4), deadline=None)
+    @given(st.integers(0, 2**32))
+    def check(seed: int) -> None:
+        agrees(Random(seed), maintenance)
+
+    check()
