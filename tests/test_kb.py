@@ -24,6 +24,7 @@ from deltalog import (
     UnsafeRule,
     UsageError,
 )
+from deltalog.terms import RDF_TYPE
 
 PATHS = "path(X, Y) :- edge(X, Y).  path(X, Z) :- path(X, Y), edge(Y, Z)."
 EDGES = [("a", "b"), ("b", "c"), ("c", "d")]
@@ -371,3 +372,15 @@ def test_observe() -> None:
 def test_the_library_prints_nothing(paths: KnowledgeBase, capfd: pytest.CaptureFixture[str]) -> None:
     paths.materialise()
     assert capfd.readouterr() == ("", "")
+
+
+def test_types_that_are_given_as_pairs_are_facts_of_their_classes(engine: str) -> None:
+    kb = KnowledgeBase("PREFIX : <http://e/> :E[?x] :- :D[?x] .", engine=engine)
+    a, b, d = IRI("http://e/a"), IRI("http://e/b"), IRI("http://e/D")
+    types = str(RDF_TYPE)
+    kb.add(types, [(a, d), (a, BlankNode("x"))])
+    assert list(kb.query("<http://e/E>(?x)")) == [(a,)]
+    assert list(kb.facts("http://e/E")) == list(kb.facts("http://e/D")) == [(a,)]
+    assert list(kb.facts(types)) == [(a, BlankNode("x"))]
+    change = kb.update(add={types: [(b, d)]}, remove={types: [(a, d)]})
+    assert (list(change.added["http://e/E"]), list(change.removed["http://e/E"])) == ([(b,)], [(a,)])

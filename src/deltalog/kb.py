@@ -127,7 +127,13 @@ class KnowledgeBase:
         for predicate, (arity, table) in self._backend.encode_all(facts).items():
             if self._backend.size(table):
                 found[Pred(_split_name(predicate)[0], arity)] = table
-        return found
+        return found if found.keys().isdisjoint(INTERNAL) else self._by_predicate(found)
+
+    def _by_predicate(self, facts: dict[Pred, Table]) -> dict[Pred, Table]:
+        """Facts in which triples, and types whose class is an IRI, are under their own predicates."""
+        from deltalog.engine.triples import distributed
+
+        return distributed(facts, self._backend)
 
     def _encode_facts(self, rules: Iterable[Rule]) -> dict[Pred, Table]:
         """The facts among some rules."""
