@@ -18,7 +18,7 @@ from spelling import spell_rule
 
 from deltalog import KnowledgeBase, ProgramError
 from deltalog.change import Difference
-from deltalog.engine import dred, materialisation
+from deltalog.engine import dred, maintenance, materialisation
 
 KINDS = {
     "joins": Features(INTEGERS, functions=False, aggregates=False),
@@ -120,8 +120,9 @@ def agrees(example: Example, random: Random, maintenance: str) -> None:
 def test_updates_agree_with_naive(kind: str, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(materialisation, "MOST_CHANGED", 10)
     if way == "recompute":
-        monkeypatch.setattr(dred, "FEW", 0)
-        monkeypatch.setattr(dred, "MOST_REMOVED", 0.05)
+        for module in (dred, maintenance):
+            monkeypatch.setattr(module, "FEW", 0)
+            monkeypatch.setattr(module, "MOST_REMOVED", 0.05)
 
     if way == "auto":
         monkeypatch.setattr(dred, "LEAST", 4)

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from deltalog.engine import dred
 from deltalog.engine.dred import DRed
 from deltalog.engine.maintenance import Facts, StratumTasks, Update, difference, state, total, visible
 from deltalog.engine.seminaive import Relations, include
@@ -44,7 +43,7 @@ class BackwardForward(DRed[T]):
         delta = self.losing()
         questions = total(delta, self.backend)
         while delta:
-            if not self._check(delta, max(dred.LEAST, dred.BOUND * questions)):
+            if not self._check(delta, self.most(questions)):
                 return False
             lost = difference(difference(self.checked, self.proved, self.backend), self.removed, self.backend)
             include(self.removed, lost, self.backend)
@@ -56,7 +55,7 @@ class BackwardForward(DRed[T]):
     def rederive(self) -> Facts[T]:
         return {}
 
-    def _check(self, facts: Facts[T], most: int) -> bool:
+    def _check(self, facts: Facts[T], most: float) -> bool:
         """Checks facts and all that their proofs could stand on."""
         while facts:
             include(self.checked, facts, self.backend)

@@ -53,6 +53,7 @@ class DRed(Generic[T]):
         self.program, self.tasks, self.update, self.bounded = program, tasks, update, bounded
         self.backend, self.preds = update.backend, tasks.stratum.preds
         self.kept = [rule for rule in tasks.rules if not update.is_new(rule.rule)]
+        self.hopeless = False  # so much is lost at once that no strategy is better than computing anew
         self.removed: Facts[T] = {}  # overdeleted
         self.added: Facts[T] = {}
         self.lost_by_groups: Facts[T] = {}
@@ -106,6 +107,7 @@ class DRed(Generic[T]):
         seen: Facts[T] = {}
         delta = self.unprotected(seeds)
         most = self.most(total(delta, self.backend))
+        self.hopeless = total(delta, self.backend) > self.most_of_all
         while delta:
             include(seen, seeds, self.backend)
             include(self.removed, delta, self.backend)
@@ -125,11 +127,14 @@ class DRed(Generic[T]):
         include(seeds, {p: t for p, t in update.removed_facts.items() if p in self.preds}, self.backend)
         return seeds
 
+    @property
+    def most_of_all(self) -> float:
+        present = sum(self.backend.size(self.update.old.get(pred)) for pred in self.preds)
+        return max(FEW, MOST_REMOVED * present)
+
     def most(self, questions: int) -> float:
         """How many facts may be overdeleted: most of the stratum; when bounded, not many more than are in question."""
-        present = sum(self.backend.size(self.update.old.get(pred)) for pred in self.preds)
-        most = max(FEW, MOST_REMOVED * present)
-        return min(most, max(LEAST, BOUND * questions)) if self.bounded else most
+        return min(self.most_of_all, max(LEAST, BOUND * questions)) if self.bounded else self.most_of_all
 
     def _removed_rules(self) -> list[Task]:
         return [Task(Variant(rule)) for rule in self.update.removed_rules if rule.heads[0].pred in self.preds]

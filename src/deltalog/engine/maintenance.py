@@ -24,7 +24,7 @@ from deltalog.backends.base import Backend
 from deltalog.engine.seminaive import Relations, SemiNaive, Task, tasks_by_delta
 from deltalog.plan.changes import Affected, affected, checked, grouped, is_aggregate, supports
 from deltalog.plan.ir import Part
-from deltalog.plan.rules import Variant
+from deltalog.plan.rules import Variant, plan_variant
 from deltalog.program import HyperNode, Program
 from deltalog.program.strata import Stratum, strata
 from deltalog.syntax.ast import Pred, Rule
@@ -192,6 +192,11 @@ class Maintenance(Generic[T]):
         from deltalog.engine.dred import DRed
 
         names = ", ".join(sorted(pred.name for pred in tasks.stratum.preds if not pred.hidden)) or "nodes"
+        why = better_anew(tasks, update)
+        if why:
+            recompute(self.program, tasks, update)
+            update.report.notes.append(f"{names}: {why}, computed anew")
+            return
         attempts = ATTEMPTS[update.strategy] if tasks.stratum.recursive else ((False, False),)
         for backward, bounded in attempts:
             strategy = (BackwardForward if backward else DRed)(self.program, tasks, update, bounded)
@@ -199,6 +204,8 @@ class Maintenance(Generic[T]):
                 if tasks.stratum.recursive:
                     update.report.notes.append(f"{names}: {strategy.name}")
                 return
+            if strategy.hopeless:
+                break
             update.report.notes.append(f"{names}: {strategy.name} would {strategy.cost} too much")
         recompute(self.program, tasks, update)
         update.report.notes.append(f"{names}: most facts would go, computed anew")
@@ -216,6 +223,26 @@ class Maintenance(Generic[T]):
             table = update.explicit.get(pred, backend.empty(pred.arity))
             update.new.set(pred, table)
             update.settle(pred, backend.minus(update.old.get(pred), table), backend.minus(table, update.old.get(pred)))
+
+
+def better_anew(tasks: StratumTasks, update: Update[T]) -> str | None:
+    """Why a stratum is better computed anew than maintained; None if it is not, or if that must be seen."""
+    size, stratum = update.backend.size, tasks.stratum
+    reads = stratum.reads - stratum.preds
+    lost = sum(size(facts[pred]) for facts in (update.removed, update.added) for pred in reads & facts.keys())
+    if update.removed and lost > max(FEW, MOST_REMOVED * sum(size(update.old.get(pred)) for pred in reads)):
+        return "most of what it reads has changed"
+    gone = [Task(Variant(rule)) for rule in update.removed_rules if rule.heads[0].pred in stratum.preds]
+    if gone and sum(size(update.old.get(pred)) for pred in stratum.preds) > FEW:
+        whole = sum(_cost(rule.whole, update.old) for rule in tasks.rules)
+        if sum(_cost(task, update.old) for task in gone) > whole:
+            return "a removed rule has more instances than are left"
+    return None
+
+
+def _cost(task: Task, relations: Relations[T]) -> float:
+    """About how many rows the evaluation of a whole rule goes through."""
+    return plan_variant(task.variant, relations).cost
 
 
 def recompute(program: Program, tasks: StratumTasks, update: Update[T]) -> None:

@@ -1,0 +1,208 @@
+"""Changes against starting again, for the ratios: `python -m benchmarks.changes [PART ...] [--json FILE]`.
+
+    rules   paper 004: rules of its Rule Sets 1, 2 and 3 taken out and put back, over data of the sizes of its Table 1
+            (Figures 7, 8 and 9, Tables 2 and 3)
+    facts   LUBM(1) to LUBM(20) with program L: one fact and 1,000 facts taken out and put back, and 25 % taken out
+    zodiac  the rule-change files of paper 004's authors, where they are: rules that come late give what starting with
+            all of them gives (this is a check, not a measurement)
+
+A change is what `KnowledgeBase.update`, `add_rules` and `remove_rules` take, from call to return, encoding included.
+Starting again is `materialise()` of a new KnowledgeBase with the rules read and the facts loaded. Both are measured in
+turn in one process, several times, and the best of each is taken, so that a ratio is one of the same minute.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from benchmarks import datasets
+from benchmarks.datasets import NoData
+from benchmarks.registry import PROGRAMS
+from deltalog.kb import KnowledgeBase
+
+Rows = dict[str, list[tuple[Any, ...]]]
+TIMES = 5
+LUBM = (1, 5, 10, 20)
+# Which rules come and go, by their numbers in the papers' appendices, counted from 1.
+RULES = {
+    "wind_rs1": (400, [[1], [2], [3], [4], [5], [6]]),
+    "wind_rs2": (800, [[10, 15, 17], [10, 15, 18], [3], [4], [5], [6], [10], [15], [17], [18]]),
+    "wind_rs3": (800, [[6], [10]]),
+}
+# ZodiacEdge's files: rules, rules that come late, data.
+ZODIAC = (
+    ("ManyRulesDeletion", "ManyRulesDeletion_adding_rules", "roadConnectionTest1000"),
+    ("ManyRulesDeletion", "ManyRulesDeletion_deleting_rules", "roadConnectionTest1000"),
+    ("aggregation_test_original_rules", "aggregation_test_extra_rules", "aggregation_test_data"),
+    ("doubleNegationRules", "doubleNegationRules_extra", "vlog_data2"),
+    ("roadConnectionTestRules", "roadConnectionTestRulesExtraRules", "roadConnectionTest1000"),
+    (
+        "roadConnectionTest_complicate_case_rules",
+        "roadConnectionTest_complicate_case_extra_rules",
+        "roadConnectionTest_complicate_case",
+    ),
+)
+
+
+def seconds(call: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    call()
+    return time.perf_counter() - started
+
+
+def made(program: Sequence[str], files: Sequence[Path]) -> KnowledgeBase:
+    kb = KnowledgeBase("\n".join(program))
+    kb.load(*files)
+    return kb
+
+
+def again(program: Sequence[str], files: Sequence[Path]) -> float:
+    """Starting again."""
+    kb = made(program, files)
+    return seconds(kb.materialise)
+
+
+def result(what: str, change: list[float], scratch: list[float], facts: int) -> dict[str, Any]:
+    ratio = min(scratch) / min(change)
+    print(f"{what:44} {1e3 * min(change):10.2f} ms  again {1e3 * min(scratch):10.2f} ms  {ratio:9.1f} x", flush=True)
+    return {"what": what, "change": change, "again": scratch, "facts": facts}
+
+
+# Paper 004.
+
+
+def rules() -> Iterator[dict[str, Any]]:
+    for name, (turbines, choices) in RULES.items():
+        with tempfile.TemporaryDirectory() as folder:
+            write = datasets.wind_neighbours if name == "wind_rs1" else datasets.wind_relations
+            write(turbines, Path(folder))
+            program = [str(rule) for rule in KnowledgeBase(PROGRAMS / f"{name}.dl").rules]
+            for numbers in choices:
+                yield from changed_rules(name, program, numbers, sorted(Path(folder).iterdir()))
+
+
+def changed_rules(name: str, program: list[str], numbers: list[int], files: list[Path]) -> Iterator[dict[str, Any]]:
+    chosen = [program[number - 1] for number in numbers]
+    rest = [rule for rule in program if rule not in chosen]
+    kb = made(program, files)
+    kb.materialise()
+    times: dict[str, list[float]] = {"out": [], "in": [], "again without": [], "again with": []}
+    for _ in range(TIMES):
+        times["out"].append(seconds(lambda: kb.remove_rules(chosen)))
+        times["again without"].append(again(rest, files))
+        times["in"].append(seconds(lambda: kb.add_rules(chosen)))
+        times["again with"].append(again(program, files))
+    label, facts = f"{name} {', '.join(f'r{n}' for n in numbers)}", kb.report.facts_total
+    yield result(f"{label} out", times["out"], times["again without"], facts)
+    yield result(f"{label} in", times["in"], times["again with"], facts)
+
+
+# LUBM.
+
+
+def facts() -> Iterator[dict[str, Any]]:
+    program = [str(rule) for rule in KnowledgeBase(PROGRAMS / "lubm_l.dl").rules]
+    for universities in LUBM:
+        with tempfile.TemporaryDirectory() as folder:
+            datasets.lubm(universities, Path(folder))
+            yield from changed_facts(universities, program, sorted(Path(folder).iterdir()))
+
+
+def changed_facts(universities: int, program: list[str], files: list[Path]) -> Iterator[dict[str, Any]]:
+    kb = made(program, files)
+    kb.materialise()
+    given = [(pred.name, row) for pred, table in kb._explicit.items() for row in kb._view(pred, table)]
+    random = Random(universities)
+    scratch = [again(program, files) for _ in range(TIMES)]
+    for count in (1, 1_000):
+        samples = [sample(given, count, random) for _ in range(4 * TIMES)]
+        out, back = [], []
+        for rows in samples:
+            out.append(seconds(lambda rows=rows: kb.update(remove=rows)))  # type: ignore[misc]
+            back.append(seconds(lambda rows=rows: kb.update(add=rows)))  # type: ignore[misc]
+        yield result(f"LUBM({universities}) {count:,} facts out", typical(out), scratch, len(given))
+        yield result(f"LUBM({universities}) {count:,} facts in", typical(back), scratch, len(given))
+    yield from quarter(universities, program, files, given, random)
+
+
+def typical(times: list[float]) -> list[float]:
+    """The middle ones: samples differ in how much follows from them."""
+    cut = len(times) // 4
+    return sorted(times)[cut : len(times) - cut]
+
+
+def quarter(
+    universities: int, program: list[str], files: list[Path], given: list[Any], random: Random
+) -> Iterator[dict[str, Any]]:
+    """25 % out; the values are ids already, on both sides."""
+    gone = sample(given, len(given) // 4, random)
+    out, scratch = [], []
+    for _ in range(TIMES):
+        kb = made(program, files)
+        kb.materialise()
+        removed = kb._encode(gone)
+        out.append(seconds(lambda kb=kb, removed=removed: kb._change(kb._rules, {}, removed)))  # type: ignore[misc]
+        left = KnowledgeBase("\n".join(program))
+        left._backend, left._explicit = (
+            kb._backend,
+            {p: kb._backend.load(t.columns(), p.arity) for p, t in kb._explicit.items()},
+        )
+        scratch.append(seconds(left.materialise))
+    yield result(f"LUBM({universities}) 25 % of the facts out", out, scratch, len(given))
+
+
+def sample(given: list[Any], count: int, random: Random) -> Rows:
+    rows: Rows = {}
+    for predicate, row in random.sample(given, count):
+        rows.setdefault(predicate, []).append(row)
+    return rows
+
+
+# ZodiacEdge's files.
+
+
+def zodiac() -> Iterator[dict[str, Any]]:
+    try:
+        folder = datasets.published("zodiac")
+    except NoData as reason:
+        print(f"zodiac: {reason}")
+        return
+    for early, late, data in ZODIAC:
+        rules = [str(rule) for rule in KnowledgeBase(folder / f"{early}.rules").rules]
+        extra = [str(rule) for rule in KnowledgeBase(folder / f"{late}.rules").rules]
+        whole = made(list(dict.fromkeys([*rules, *extra])), [folder / f"{data}.nt"])
+        whole.materialise()
+        kb = made([rule for rule in rules if rule not in extra], [folder / f"{data}.nt"])
+        kb.materialise()
+        taken = seconds(lambda kb=kb, extra=extra: kb.add_rules(extra))  # type: ignore[misc]
+        agree = {p: sorted(map(str, kb.facts(p))) for p in kb.predicates} == {
+            p: sorted(map(str, whole.facts(p))) for p in whole.predicates
+        }
+        print(f"{late:52} {kb.report.facts_total:8,} facts  {'equal' if agree else 'DIFFERENT'}", flush=True)
+        yield {"what": f"{early} + {late}", "change": [taken], "facts": kb.report.facts_total, "equal": agree}
+
+
+PARTS = {"rules": rules, "facts": facts, "zodiac": zodiac}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], help="rules, facts, zodiac; all, if none is named")
+    parser.add_argument("--json", type=Path, help="a file for the figures")
+    arguments = parser.parse_args()
+    found = {part: list(PARTS[part]()) for part in arguments.parts or PARTS}
+    if arguments.json:
+        arguments.json.write_text(json.dumps(found, indent=1) + "\n", "utf-8")
+    if any(not row.get("equal", True) for rows in found.values() for row in rows):
+        raise SystemExit("rules that came late gave other facts")
+
+
+if __name__ == "__main__":
+    main()
