@@ -50,7 +50,8 @@ def _materialised(results: Sequence[Result]) -> dict[str, list[Result]]:
     for result in results:
         if result["task"] == "materialise" and result["status"] not in ("missing", "skipped"):
             sizes.setdefault(result["benchmark"], {}).setdefault(result["size"], []).append(result)
-    return {name: max(found.values(), key=lambda g: (len(g), sum(map(facts_of, g)))) for name, found in sizes.items()}
+    order = [name for name in BENCHMARKS if name in sizes] + [name for name in sizes if name not in BENCHMARKS]
+    return {name: max(sizes[name].values(), key=lambda g: (len(g), sum(map(facts_of, g)))) for name in order}
 
 
 def _peers(report: dict[str, Any]) -> str:

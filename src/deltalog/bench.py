@@ -17,7 +17,7 @@ DESCRIPTION = """\
 Measure deltalog, and peers that are installed, on the benchmarks of this checkout.
 
   deltalog bench                                  a small set, in about three minutes
-  deltalog bench --full --json new.json           all of them at full size, in about ten minutes
+  deltalog bench --full --json new.json           all of them at full size, in about an hour at most
   deltalog bench lubm_l --sizes 1,5,10            one of them, at sizes of its own
   deltalog bench --compare old.json               says what got slower beyond the noise
 """
