@@ -2,7 +2,7 @@
 
 `run_all` is what evaluation calls: the plans of a round go into one DataFrame (and one more for each arity above two),
 with a tag that says of which predicate a row is. It is computed once, and the rows of each predicate counted, in one
-job; lineage is cut there (`localCheckpoint`, or `checkpoint` where the user has set a folder for it). Rules that only
+job; lineage is cut there (see `table.cut`). Rules that only
 copy are one pass over what they read (see `routes`). Everything else is lazy.
 
 Rows that an evaluation keeps only until its end (bindings of aggregates, computed values) are released then.
@@ -38,6 +38,7 @@ from deltalog.backends.spark.table import (
     Piece,
     SparkTable,
     column_names,
+    cut,
     distinct_rows,
     near_table,
     width,
@@ -258,11 +259,7 @@ class SparkBackend:
 
     def cut(self, frame: DataFrame) -> DataFrame:
         """A DataFrame that is computed once, when it is first read, and whose plan is forgotten."""
-        if self.spark.sparkContext.getCheckpointDir():
-            cut = frame.checkpoint(eager=False)
-        else:
-            cut = frame.localCheckpoint(eager=False)
-        return cut.select(*[F.col(name).alias(name) for name in cut.columns])
+        return cut(frame).select(*[F.col(name).alias(name) for name in frame.columns])
 
     def merge(self, old: SparkTable, new: SparkTable) -> SparkTable:
         if old.empty or new.empty:

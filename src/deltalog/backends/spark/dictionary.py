@@ -19,6 +19,7 @@ from pyspark.sql import functions as F
 from deltalog.backends.spark import ids as identity
 from deltalog.backends.spark.arrow import numbers
 from deltalog.backends.spark.ids import INLINE, Ids64
+from deltalog.backends.spark.table import cut
 from deltalog.dictionary import Dictionary
 from deltalog.errors import EngineError
 from deltalog.terms import Value
@@ -158,7 +159,8 @@ class SparkDictionary:
             return
         pieces = new if self._settled is None else [self._settled, *new]
         # By id first: then both the distinct pairs and the look for two of one id need no other shuffle.
-        pairs = reduce(DataFrame.unionAll, pieces).repartition("id").distinct().localCheckpoint(eager=False)
+        pairs = reduce(DataFrame.unionAll, pieces).repartition("id").distinct()
+        pairs = cut(pairs)
         times = pairs.groupBy("id").agg(F.count(F.lit(1)).alias("times"))
         looks = (F.count(F.lit(1)), F.max("id"), F.count_if(F.col("times") > 1))
         size, greatest, double = times.agg(*looks).collect()[0]

@@ -25,7 +25,7 @@ from pyspark.sql import functions as F
 
 from deltalog.backends.spark import ids as identity
 from deltalog.backends.spark.arrow import numbers
-from deltalog.backends.spark.table import TAG, Piece, SparkTable, column_names, width
+from deltalog.backends.spark.table import TAG, Piece, SparkTable, column_names, cut, width
 from deltalog.dictionary import Dictionary
 from deltalog.errors import DataError, DeltalogError, EngineError, UsageError
 from deltalog.io.facts import Facts
@@ -181,7 +181,7 @@ def _balanced(tasks: Sequence[Task], count: int) -> list[list[Task]]:
 
 def collected(parsed: DataFrame, backend: SparkBackend) -> dict[Pred, SparkTable]:
     """The tables of parsed rows; their terms go to the dictionary."""
-    parsed = parsed.localCheckpoint(eager=False)
+    parsed = cut(parsed)
     preds = _preds(parsed.where(F.col("what") >= NAME).select("what", "tag", "c0", "term").collect())
     terms = parsed.where(F.col("what") == TERM)
     backend.dictionary.add(terms.select(F.col("c0").alias("id"), "term"))

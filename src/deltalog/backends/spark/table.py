@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -43,6 +44,20 @@ def column_names(arity: int) -> list[str]:
 def width(arity: int) -> int:
     """How many columns a shared DataFrame has for facts of an arity."""
     return max(2, arity)
+
+
+def cut(frame: DataFrame) -> DataFrame:
+    """A DataFrame that is computed once, when it is first read, and whose plan is forgotten.
+
+    In the folder for checkpoints if the user has set one; else with the executors. On a cluster there are two copies of
+    each part then, so that an executor may die.
+    """
+    context = frame.sparkSession.sparkContext
+    if context.getCheckpointDir():
+        return frame.checkpoint(eager=False)
+    if context.master.startswith("local"):
+        return frame.localCheckpoint(eager=False)
+    return frame.localCheckpoint(eager=False, storageLevel=StorageLevel.MEMORY_AND_DISK_2)
 
 
 def columns_of(arity: int) -> list[Any]:
@@ -83,7 +98,7 @@ class SparkTable:
         if not self.pieces and self.near is not None:
             frame = constant(self.near, self.arity, self.spark)
             if len(self.near) > NEAR:  # sent once, not with every plan
-                frame = frame.repartition(self.spark.sparkContext.defaultParallelism).localCheckpoint(eager=False)
+                frame = cut(frame.repartition(self.spark.sparkContext.defaultParallelism))
             self.pieces = (Piece(frame),)
         return self.pieces
 
