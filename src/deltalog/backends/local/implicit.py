@@ -1,0 +1,165 @@
+"""Binary relations that are given by a structure, and not row by row.
+
+An `Implicit` relation can do what a table of two columns can: it is read by the plans of rules, under negation and in
+aggregates, and it is a value like a table. It says how many partners an id has, lists them, and knows whether a pair
+belongs; from this, everything else follows. Its rows are written out only where a plan needs them all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deltalog.backends.local.table import Ids, Keys, Run, Table, pack, unpack
+from deltalog.kernels import rows as kernel
+
+Positions = NDArray[np.int64]
+BLOCK = 1 << 22  # pairs that are written out at a time
+
+
+class Implicit(Table):
+    """A set of pairs; subclasses say which."""
+
+    def __init__(self) -> None:
+        self.arity = 2
+        self.dead = None
+
+    # What a structure says.
+
+    @cached_property
+    def size(self) -> int:
+        raise NotImplementedError
+
+    def contains(self, probe: Keys) -> NDArray[np.bool_]:
+        raise NotImplementedError
+
+    def counts(self, ids: Ids, forward: bool) -> Positions:
+        """How many partners each id has: second columns of it as a first one (forward), or the other way round."""
+        raise NotImplementedError
+
+    def partners(self, ids: Ids, forward: bool) -> tuple[Positions, Ids]:
+        """The partners of ids: to which of them each one belongs, and the partners."""
+        raise NotImplementedError
+
+    def leads(self, column: int) -> Ids:
+        """The distinct ids of a column, ascending."""
+        raise NotImplementedError
+
+    # What follows.
+
+    def blocks(self) -> Iterator[Keys]:
+        """All pairs, by ascending first column, as sorted keys."""
+        firsts = self.leads(0)
+        ends = np.cumsum(self.counts(firsts, True))
+        start = 0
+        while start < len(firsts):
+            done = ends[start - 1] if start else 0
+            end = max(start + 1, int(np.searchsorted(ends, done + BLOCK, "right")))
+            left, seconds = self.partners(firsts[start:end], True)
+            yield np.sort(kernel.pack(firsts[start:end][left], seconds))
+            start = end
+
+    def keys(self) -> Keys:
+        out, n = np.empty(self.size, np.uint64), 0
+        for block in self.blocks():
+            out[n : n + len(block)] = block
+            n += len(block)
+        return out
+
+    def listed(self) -> Table:
+        """The same pairs as a plain table."""
+        return Table.of(self.keys(), 2)
+
+    @property
+    def compact(self) -> Table:  # type: ignore[override]
+        return self
+
+    @property
+    def runs(self) -> tuple[Run, ...]:  # type: ignore[override]
+        return self.listed().runs
+
+    def columns(self) -> list[Ids]:
+        return unpack(self.keys(), 2)
+
+    def merge(self, new: Table) -> Table:
+        return self.listed().merge(new) if new.size else self
+
+    def minus(self, gone: Table) -> Table:
+        if not gone.size:
+            return self
+        kept = [np.ascontiguousarray(block[~gone.contains(block)]) for block in self.blocks()]
+        return Table.of(np.concatenate(kept) if kept else np.empty(0, np.uint64), 2)
+
+    def without(self, keys: Keys) -> Keys:
+        return np.ascontiguousarray(keys[~self.contains(keys)]) if len(keys) else keys
+
+    def distinct(self, column: int, ids: int) -> float:
+        return float(len(self._leads[column]))
+
+    @cached_property
+    def _leads(self) -> tuple[Ids, Ids]:
+        return self.leads(0), self.leads(1)
+
+
+class Inverse(Implicit):
+    """The pairs of another relation, exchanged."""
+
+    def __init__(self, of: Implicit) -> None:
+        super().__init__()
+        self.of = of
+
+    @cached_property
+    def size(self) -> int:
+        return self.of.size
+
+    def contains(self, probe: Keys) -> NDArray[np.bool_]:
+        return self.of.contains(kernel.swap(probe))
+
+    def counts(self, ids: Ids, forward: bool) -> Positions:
+        return self.of.counts(ids, not forward)
+
+    def partners(self, ids: Ids, forward: bool) -> tuple[Positions, Ids]:
+        return self.of.partners(ids, not forward)
+
+    def leads(self, column: int) -> Ids:
+        return self.of.leads(1 - column)
+
+    @property
+    def nbytes(self) -> int:
+        return 0
+
+
+class Gap(Implicit):
+    """What one relation has more than another one that it contains, when that is too much to be listed."""
+
+    def __init__(self, large: Implicit, small: Implicit, changed: Ids) -> None:
+        super().__init__()
+        self.large, self.small, self.changed = large, small, changed
+
+    @cached_property
+    def size(self) -> int:
+        return self.large.size - self.small.size
+
+    def contains(self, probe: Keys) -> NDArray[np.bool_]:
+        return self.large.contains(probe) & ~self.small.contains(probe)
+
+    def counts(self, ids: Ids, forward: bool) -> Positions:
+        return self.large.counts(ids, forward) - self.small.counts(ids, forward)
+
+    def partners(self, ids: Ids, forward: bool) -> tuple[Positions, Ids]:
+        left, values = self.large.partners(ids, forward)
+        pair = (ids[left], values) if forward else (values, ids[left])
+        new = ~self.small.contains(pack(pair, len(left)))
+        return left[new], values[new]
+
+    def leads(self, column: int) -> Ids:
+        ids = self.changed if column == 0 else self.large.leads(1)
+        return ids[self.counts(ids, column == 0) > 0]
+
+    @property
+    def nbytes(self) -> int:
+        return self.large.nbytes + self.small.nbytes
+

@@ -1,0 +1,463 @@
+"""Closures: relations in which R(u, v) means that v can be reached from u.
+
+The graph is the backbone of the relation: the facts that are given or that other rules derive (X_R in paper 003, the
+underlying graph in paper 002, section 5.4). Its strongly connected components are numbered in post-order, and each
+component has the set of those that it reaches (`kernels.reach`). For a symmetric relation components are simply the
+connected ones, and each reaches itself.
+
+A reachability is a value: an update gives a new one that shares what has not changed. Where an update closes a cycle
+or opens one, components merge or split: the vertices of the region where that can happen are divided into components
+again, and components that are other than before get new numbers. Then the sets of the components with changed edges
+are written, and those of their ancestors for as long as something changes.
+
+`guarded` is the closure by a rule that does not derive R(u, u): such a pair belongs only if it is in the backbone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deltalog.backends.local.implicit import Gap, Implicit, Positions
+from deltalog.backends.local.table import Ids, Keys, Table, pack, sort_distinct, unpack
+from deltalog.kernels import graphs, reach
+
+Numbers = NDArray[np.int64]
+LISTED = 1 << 26  # larger differences are not written out
+WASTE = 3  # times what the sets need, before they are written without gaps
+NONE: Numbers = np.empty(0, np.int64)
+NO_OFFSETS_HERE = 1 << 62  # look-ups by search, unless the table has direct access already
+
+
+class Buffer:
+    """Words that several versions of sets share; `used` is where the newest ends."""
+
+    __slots__ = ("used", "words")
+
+    def __init__(self, words: NDArray[np.uint64], used: int) -> None:
+        self.words, self.used = words, used
+
+
+@dataclass(frozen=True, slots=True)
+class Sets:
+    """What each component reaches, in one direction."""
+
+    start: Numbers
+    length: Numbers
+    buffer: Buffer
+    used: int
+
+    @classmethod
+    def none(cls, count: int) -> Sets:
+        return cls(np.zeros(count, np.int64), np.zeros(count, np.int64), Buffer(np.empty(1024, np.uint64), 0), 0)
+
+    @property
+    def arrays(self) -> tuple[Numbers, Numbers, NDArray[np.uint64]]:
+        return self.start, self.length, self.buffer.words
+
+    def written(self, due: Due, count: int, dead: Numbers = NONE) -> tuple[Sets, NDArray[np.bool_]]:
+        """With the sets that are due, for `count` numbers; and which sets are other than before, or new."""
+        start, length = (np.concatenate([a, np.zeros(count - len(a), np.int64)]) for a in (self.start, self.length))
+        length[dead] = 0
+        words, fresh = self.buffer.words, np.arange(count) >= len(self.start)
+        if self.buffer.used != self.used:  # others have written behind us
+            words = words[: self.used].copy()
+        bits = np.zeros((count >> 6) + 1, np.uint64)
+        words, used = reach.close(
+            due.order, due.must, due.offsets, due.successors, start, length, words, self.used, bits, fresh
+        )
+        if np.shares_memory(words, self.buffer.words):
+            self.buffer.used = used
+            return Sets(start, length, self.buffer, used)._compact(), fresh
+        return Sets(start, length, Buffer(words, used), used)._compact(), fresh
+
+    def _compact(self) -> Sets:
+        needed = int(np.abs(self.length).sum())
+        if self.used + 1024 < WASTE * needed + 4096 and len(self.buffer.words) <= WASTE * (self.used + 1024):
+            return self
+        start, words = reach.compacted(*self.arrays)
+        return Sets(start, self.length, Buffer(words, len(words)), len(words))
+
+    @property
+    def nbytes(self) -> int:
+        return self.start.nbytes + self.length.nbytes + self.buffer.words.nbytes
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """Components whose sets may have to be written, those that they reach first; and their successors."""
+
+    order: Numbers
+    must: NDArray[np.bool_]
+    offsets: Numbers
+    successors: Numbers
+
+
+@dataclass(frozen=True, slots=True)
+class Components:
+    """Which component an id belongs to (-1: none), and the ids of each component."""
+
+    of: Numbers  # by id
+    offsets: Numbers
+    members: Ids
+
+    @property
+    def count(self) -> int:
+        return len(self.offsets) - 1
+
+    def find(self, ids: Ids) -> Numbers:
+        """The components of ids."""
+        if len(ids) and int(ids.max()) >= len(self.of):
+            found, known = np.full(len(ids), -1, np.int64), ids < len(self.of)
+            found[known] = self.of[ids[known]]
+            return found
+        return self.of[ids]
+
+    def sizes(self, components: Numbers) -> Numbers:
+        return self.offsets[components + 1] - self.offsets[components]
+
+    def ids(self, components: Numbers) -> Ids:
+        """The members of some components, together."""
+        sizes = self.sizes(components)
+        places = np.repeat(self.offsets[components] - np.cumsum(sizes) + sizes, sizes) + np.arange(sizes.sum())
+        return self.members[places]
+
+    @property
+    def nbytes(self) -> int:
+        return self.of.nbytes + self.offsets.nbytes + self.members.nbytes
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A backbone with its components and what they reach. Sets of the other direction are made when they are needed."""
+
+    edges: Table
+    components: Components
+    forward: Sets
+    symmetric: bool
+    backward: Sets | None = None
+    changed: Ids = field(default_factory=lambda: np.empty(0, np.uint32))  # sources whose sets the last update changed
+
+    @classmethod
+    def of(cls, edges: Table, symmetric: bool) -> Graph:
+        sources, targets = unpack(edges.keys(), 2)
+        ids = 1 + max((int(column.max()) for column in (sources, targets) if len(column)), default=-1)
+        vertices = distinct((sources, targets), ids)
+        number = np.full(ids, -1, np.int64)
+        number[vertices] = np.arange(len(vertices))
+        label, count = divided(number[sources], number[targets], len(vertices), symmetric)
+        number[vertices] = label
+        components = Components(number, *graphs.grouped(label, vertices, count))
+        everything = np.ones(count, np.bool_)
+        due = ordered(number[sources], number[targets], np.arange(count), everything, count, True)
+        forward, _ = Sets.none(count).written(due, count)
+        return cls(edges, components, forward, symmetric)
+
+    def sets(self, forward: bool) -> Sets:
+        if forward or self.symmetric:
+            return self.forward
+        if self.backward is None:
+            count, columns = self.components.count, self.edges.columns()
+            sources, targets = (self.components.find(column) for column in columns)
+            due = ordered(targets, sources, np.arange(count), np.ones(count, np.bool_), count, False)
+            sets, _ = Sets.none(count).written(due, count)
+            object.__setattr__(self, "backward", sets)
+        assert self.backward is not None
+        return self.backward
+
+    # Changes.
+
+    def without(self, removed: Table, edges: Table) -> Graph:
+        """After the removal of edges; `edges` is what is left."""
+        sources, targets = (self.components.find(column) for column in removed.columns())
+        inside = np.unique(sources[(sources == targets) & (self.components.sizes(sources) > 1)])
+        return self._changed(edges, np.unique(sources), np.unique(targets), inside)
+
+    def with_(self, added: Table, edges: Table) -> Graph:
+        """After the addition of edges; `edges` is all of them."""
+        grown = replace(self, components=self._with_vertices(added))
+        sources, targets = (np.unique(grown.components.find(column)) for column in added.columns())
+        inside = sources if self.symmetric else grown._between(targets, sources)
+        if self.symmetric:
+            inside = np.union1d(sources, targets)
+        return grown._changed(edges, sources, targets, inside)
+
+    def _with_vertices(self, added: Table) -> Components:
+        """The components, with one for each vertex that is new."""
+        columns = added.columns()
+        size = max(len(self.components.of), *(int(column.max()) + 1 for column in columns))
+        vertices = distinct(columns, size)
+        new = vertices[self.components.find(vertices) < 0]
+        if not len(new):
+            return self.components
+        of = np.concatenate([self.components.of, np.full(size - len(self.components.of), -1, np.int64)])
+        of[new] = self.components.count + np.arange(len(new))
+        ends = self.components.offsets[-1] + 1 + np.arange(len(new))
+        offsets = np.concatenate([self.components.offsets, ends])
+        return Components(of, offsets, np.concatenate([self.components.members, new]))
+
+    def _between(self, begins: Numbers, ends: Numbers) -> Numbers:
+        """The components on ways from some to others: only these can become one."""
+        below = np.zeros((self.components.count >> 6) + 1, np.uint64)
+        reach.gather(begins[begins < len(self.forward.start)], *self.forward.arrays, below)
+        reach.gather(begins[begins >= len(self.forward.start)], *Sets.none(self.components.count).arrays, below)
+        above = self._ancestors(ends)
+        inside = np.intersect1d(reach.numbers(below), above)
+        return inside if len(inside) > 1 else NONE
+
+    def _ancestors(self, components: Numbers) -> Numbers:
+        """Some components and all that reach them."""
+        old = components[components < len(self.forward.start)]
+        if self.symmetric:
+            return components
+        if self.backward is None:
+            return np.union1d(components, reach.meeting(old, *self.forward.arrays, len(self.forward.start)))
+        return self._with_sets(components, self.backward)
+
+    def _with_sets(self, components: Numbers, sets: Sets) -> Numbers:
+        bits = np.zeros((self.components.count >> 6) + 1, np.uint64)
+        reach.gather(components[components < len(sets.start)], *sets.arrays, bits)
+        return np.union1d(components, reach.numbers(bits))
+
+    def _changed(self, edges: Table, sources: Numbers, targets: Numbers, inside: Numbers) -> Graph:
+        """With other edges: `sources` and `targets` are the components of those that came or went, `inside` the
+        components that may have to be divided anew."""
+        components, new, dead = self._divided(edges, inside)
+        seeds = np.union1d(sources, inside)
+        above = alive(self._ancestors(seeds), dead, new)
+        seeds = alive(seeds, dead, new)
+        graph = replace(self, edges=edges, components=components)
+        forward, fresh = self.forward.written(graph._due(above, seeds, True), components.count, dead)
+        backward = self.backward
+        if backward is not None:
+            ends = np.union1d(targets, inside)
+            below = alive(self._with_sets(ends, self.forward), dead, new)
+            due = graph._due(below, alive(ends, dead, new), False)
+            backward, _ = backward.written(due, components.count, dead)
+        changed = components.ids(np.flatnonzero(fresh))
+        return replace(graph, forward=forward, backward=backward, changed=changed)
+
+    def _divided(self, edges: Table, inside: Numbers) -> tuple[Components, Numbers, Numbers]:
+        """Components after those inside have been divided anew; the numbers that are new, and those that are no more."""
+        old = self.components
+        if not len(inside):
+            return old, NONE, NONE
+        vertices = np.sort(old.ids(inside))
+        left, right = edges_of(edges, vertices, True)
+        target = np.searchsorted(vertices, right)
+        target[target == len(vertices)] = 0
+        within = vertices[target] == right
+        label, count = divided(left[within], target[within], len(vertices), self.symmetric)
+        before = old.of[vertices]
+        # A component that is as before keeps its number: all of its vertices have one old component, of the same size.
+        sizes = np.bincount(label, minlength=count)
+        first = np.full(count, -1, np.int64)
+        first[label] = before
+        mixed = np.zeros(count, np.bool_)
+        np.logical_or.at(mixed, label, first[label] != before)
+        kept = ~mixed & (old.sizes(first) == sizes)
+        number = np.where(kept, first, old.count + np.cumsum(~kept) - 1)
+        of = old.of.copy()
+        of[vertices] = number[label]
+        total = old.count + int(np.count_nonzero(~kept))
+        known = np.flatnonzero(of >= 0).astype(np.uint32)
+        components = Components(of, *graphs.grouped(of[known], known, total))
+        return components, np.arange(old.count, total), np.setdiff1d(inside, first[kept])
+
+    def _due(self, components: Numbers, must: Numbers, forward: bool) -> Due:
+        """Components in the order in which their sets can be written."""
+        ids = self.components.ids(components)
+        left, right = edges_of(self.edges, ids, forward)
+        sources, targets = self.components.find(ids)[left], self.components.find(right)
+        needed = np.zeros(self.components.count, np.bool_)
+        needed[must] = True
+        return ordered(sources, targets, components, needed, self.components.count, forward)
+
+    @property
+    def nbytes(self) -> int:
+        other = self.backward.nbytes if self.backward is not None else 0
+        return self.components.nbytes + self.forward.nbytes + other
+
+
+def distinct(columns: Iterable[Ids], ids: int) -> Ids:
+    """The ids that occur in columns, ascending."""
+    present = np.zeros(ids, np.bool_)
+    for column in columns:
+        present[column] = True
+    return np.flatnonzero(present).astype(np.uint32)
+
+
+def divided(sources: Numbers, targets: Numbers, count: int, symmetric: bool) -> tuple[Numbers, int]:
+    """The component of each vertex from 0 on, and their number; edges in order of their sources."""
+    if symmetric:
+        label, found = graphs.connected_components(sources, targets, count)
+    else:
+        label, found = graphs.strong_components(graphs.offsets_of(sources, count), targets)
+    return label, int(found)
+
+
+def ordered(
+    sources: Numbers, targets: Numbers, components: Numbers, must: NDArray[np.bool_], count: int, forward: bool
+) -> Due:
+    """The edges of some components by source, and the components so that targets come before sources."""
+    place = np.full(count, -1, np.int64)
+    place[components] = np.arange(len(components))
+    pairs = sort_distinct(pack([place[sources].astype(np.uint32), targets.astype(np.uint32)], len(sources)))
+    first, second = (column.astype(np.int64) for column in unpack(pairs, 2))
+    inner = (place[second] >= 0) & (components[first] != second)
+    offsets = graphs.offsets_of(first[inner], len(components))
+    label, _ = graphs.strong_components(offsets, place[second[inner]])
+    order = np.argsort(label)
+    rank = np.full(count, -1, np.int64)
+    rank[components] = label
+    # The successors of each, in the order of their sources; who may reach most first.
+    by = np.lexsort((-second if forward else second, -rank[second], label[first]))
+    return Due(components[order], must[components[order]], graphs.offsets_of(label[first][by], len(order)), second[by])
+
+
+def alive(components: Numbers, dead: Numbers, new: Numbers) -> Numbers:
+    return np.union1d(np.setdiff1d(components, dead), new)
+
+
+def edges_of(edges: Table, ids: Ids, forward: bool) -> tuple[Positions, Ids]:
+    """The edges of ids: to which of them each belongs, and where it leads (or, backward, comes from)."""
+    from deltalog.backends.local.probe import Probe, Rows
+    from deltalog.syntax.ast import Variable
+
+    x, i, y = Variable("x"), Variable("i"), Variable("y")
+    probe = Probe.of(edges, [x, y] if forward else [y, x], frozenset([x]))
+    rows = Rows({x: ids, i: np.arange(len(ids), dtype=np.uint32)}, len(ids))
+    joined = probe.join(rows, NO_OFFSETS_HERE, frozenset([i, y]))
+    order = np.argsort(joined.columns[i], kind="stable") if len(edges.runs) > 1 else slice(None)
+    return joined.columns[i][order].astype(np.int64), joined.columns[y][order]
+
+
+class Reachability(Implicit):
+    """The closure of a backbone, as an implicit relation."""
+
+    def __init__(self, graph: Graph, guarded: bool, before: Reachability | None = None) -> None:
+        super().__init__()
+        self.graph, self.guarded = graph, guarded
+        self.token = object()
+        self.parent = before.token if before is not None else None
+
+    @classmethod
+    def of(cls, edges: Table, symmetric: bool, guarded: bool) -> Reachability:
+        return cls(Graph.of(edges, symmetric), guarded)
+
+    def updated(self, edges: Table, removed: Table, added: Table) -> Reachability:
+        """The closure after a change of the backbone, which is `edges` then."""
+        graph, changed = self.graph, []
+        if removed.size:
+            graph = graph.without(removed, edges.minus(added) if added.size else edges)
+            changed.append(graph.changed)
+        if added.size:
+            graph = graph.with_(added, edges)
+            changed.append(graph.changed)
+        if len(changed) == 2:
+            both = np.unique(np.concatenate(changed))
+            graph = replace(graph, changed=both)
+        return Reachability(graph, self.guarded, self)
+
+    # The relation.
+
+    @cached_property
+    def size(self) -> int:
+        everything = np.arange(self.graph.components.count)
+        reached = reach.cardinalities(everything, *self.graph.forward.arrays, self.graph.components.offsets)
+        total = int((reached * self.graph.components.sizes(everything)).sum())
+        if self.guarded:
+            ids = self.graph.components.members
+            total -= int(np.count_nonzero(self._barred(ids)))
+        return total
+
+    def _barred(self, ids: Ids) -> NDArray[np.bool_]:
+        """Ids that reach themselves although that pair does not belong."""
+        if not self.guarded:
+            return np.zeros(len(ids), np.bool_)
+        loops = np.zeros(len(ids), np.bool_)
+        reach.mark_related(ids, ids, self.graph.components.of, *self.graph.forward.arrays, loops)
+        return loops & ~self.graph.edges.contains(pack([ids, ids], len(ids)))
+
+    def contains(self, probe: Keys) -> NDArray[np.bool_]:
+        sources, targets = unpack(probe, 2)
+        found = np.zeros(len(probe), np.bool_)
+        reach.mark_related(sources, targets, self.graph.components.of, *self.graph.forward.arrays, found)
+        if self.guarded:
+            same = np.flatnonzero(sources == targets)
+            found[same] &= self.graph.edges.contains(probe[same])
+        return found
+
+    def counts(self, ids: Ids, forward: bool) -> Positions:
+        components, sets = self.graph.components.find(ids), self.graph.sets(forward)
+        known = components >= 0
+        counts = np.zeros(len(ids), np.int64)
+        counts[known] = reach.cardinalities(components[known], *sets.arrays, self.graph.components.offsets)
+        return counts - self._barred(ids) if self.guarded else counts
+
+    def partners(self, ids: Ids, forward: bool) -> tuple[Positions, Ids]:
+        components, sets = self.graph.components.find(ids), self.graph.sets(forward)
+        known = np.flatnonzero(components >= 0)
+        counts = reach.cardinalities(components[known], *sets.arrays, self.graph.components.offsets)
+        ends = np.cumsum(counts)
+        values = np.empty(int(ends[-1]) if len(ends) else 0, np.uint32)
+        inner = self.graph.components
+        reach.expand(components[known], ends - counts, *sets.arrays, inner.offsets, inner.members, values)
+        left = np.repeat(known, counts)
+        if not self.guarded:
+            return left, values
+        kept = ~((values == ids[left]) & self._barred(ids)[left])
+        return left[kept], values[kept]
+
+    def leads(self, column: int) -> Ids:
+        members = self.graph.components.members
+        return np.sort(members[self.counts(members, column == 0) > 0])
+
+    def minus(self, gone: Table) -> Table:
+        return gained(self, gone) if isinstance(gone, Reachability) else super().minus(gone)
+
+    @property
+    def nbytes(self) -> int:
+        return self.graph.nbytes
+
+
+def gained(new: Reachability, old: Reachability) -> Table:
+    """The pairs of one closure that are not in another one, read from their sets."""
+    changed = _changed(new, old)
+    components, earlier = new.graph.components, old.graph.components
+    pairs = np.stack([earlier.find(changed), components.find(changed)])
+    groups, group = np.unique(pairs, axis=1, return_inverse=True)
+    bits = np.zeros((max(components.count, earlier.count) >> 6) + 1, np.uint64)
+    begins, found, weights = reach.gained(
+        groups[0], groups[1], *old.graph.forward.arrays, *new.graph.forward.arrays, components.offsets, bits
+    )
+    group = group.reshape(-1)
+    total = int(weights[group].sum())
+    if total > LISTED:
+        return Gap(new, old, changed)
+    keys = reach.pairs(changed, group, begins, found, components.offsets, components.members, total)
+    keys = keys[~old.contains(keys)]  # numbers are new where components merged or split
+    if new.guarded:
+        keys = np.concatenate([keys[new.contains(keys)], _loops(new, old)])
+    return Table.of(sort_distinct(keys), 2)
+
+
+def _changed(new: Reachability, old: Reachability) -> Ids:
+    """The ids whose partners may be other in one than in the other."""
+    if new.parent is old.token:
+        return new.graph.changed
+    if old.parent is new.token:
+        return old.graph.changed
+    return np.union1d(new.graph.components.members, old.graph.components.members)
+
+
+def _loops(new: Reachability, old: Reachability) -> Keys:
+    """R(u, u) that came as edges: the sets of u may be the same as before."""
+    sources, targets = unpack(new.graph.edges.minus(old.graph.edges).keys(), 2)
+    same = sources[sources == targets]
+    keys = pack([same, same], len(same))
+    return keys[~old.contains(keys)]
