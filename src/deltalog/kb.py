@@ -28,10 +28,12 @@ from deltalog.facts import Facts
 from deltalog.limits import Limits, parse_memory, peak_memory
 from deltalog.plan.ir import Part
 from deltalog.program import Program, analyse, read_documents, read_rules
+from deltalog.program.patterns import WAYS
 from deltalog.syntax.ast import TRIPLES, TYPES, Constant, Literal, Pred, Rule
 from deltalog.terms import Value
 
 if TYPE_CHECKING:
+    from deltalog.plan.statistics import Statistics
     from deltalog.backends.base import Backend
     from deltalog.engine.maintenance import Update
     from deltalog.engine.materialisation import Evaluator, Materialisation
@@ -57,9 +59,12 @@ class KnowledgeBase:
         comparisons).
     timeout (seconds), max_facts, memory ("8GB"): limits of a materialisation; LimitReached is raised at one.
     maintenance: how recursive rules lose facts: "dred" deletes and rederives, "bf" searches for other proofs first,
-    "auto" does the first unless it would delete far too much, and then the second. Either gives the same facts.
+        "auto" does the first unless it would delete far too much, and then the second. Either gives the same facts.
     cyclic: how rules with cyclic bodies are evaluated: "standard" joins them like others, "hypertree" takes a hypertree
-    decomposition for every rule, "combined" for cyclic ones where it is estimated to pay. All give the same facts.
+        decomposition for every rule, "combined" for cyclic ones where it is estimated to pay. All give the same facts.
+    schemes: how relations that are transitive, symmetric, inverse to each other or unions are kept: "scheme" by their
+        structure and not row by row, "module" as tables with rules of their own, "standard" as all others; "auto" is
+        "scheme", but lists what is small. All give the same facts.
     observe: is called after every round of evaluation with a `Round`.
     """
 
@@ -75,6 +80,7 @@ class KnowledgeBase:
         master: str | None = None,
         maintenance: str = "auto",
         cyclic: str = "combined",
+        schemes: str = "auto",
         observe: Callable[[Round], None] | None = None,
     ) -> None:
         if engine not in ENGINES:
@@ -83,11 +89,14 @@ class KnowledgeBase:
             raise UsageError(f"there is no way of maintenance {maintenance!r}; there are {', '.join(STRATEGIES)}")
         if cyclic not in CYCLIC:
             raise UsageError(f"there is no way {cyclic!r} for cyclic rules; there are {', '.join(CYCLIC)}")
+        if schemes not in WAYS:
+            raise UsageError(f"there is no way of schemes {schemes!r}; there are {', '.join(WAYS)}")
         document = read_documents(_sources(program))
         rules, self.prefixes = document.rules, document.prefixes
         self._mentioned = analyse(rules).preds  # a wrong program is refused at once
         self.engine = engine
         self._maintenance, self._cyclic = maintenance, cyclic
+        self._schemes = schemes if engine != "naive" else "standard"
         self._report = Report(engine=engine)
         self._limits = Limits(timeout, max_facts, parse_memory(memory) if isinstance(memory, str) else memory)
         self._observe = observe or (lambda _: None)
@@ -163,7 +172,7 @@ class KnowledgeBase:
         started = time.perf_counter()
         program = self.program
         analysed, planned = time.perf_counter() - started, 0.0
-        relations, evaluator = start(self._explicit, self._backend), self._evaluator(report)
+        relations, evaluator = start(program.placed(self._explicit), self._backend), self._evaluator(report)
         self._limits.start()
         try:
             planned = evaluator.run(program, relations)
@@ -196,23 +205,28 @@ class KnowledgeBase:
     @property
     def program(self) -> Program:
         """The rules, checked, as hyper-nodes in the order of evaluation."""
-        return analyse(self._rules, self._explicit)
+        return analyse(self._rules, self._explicit, self._schemes)
 
     def plan(self) -> str:
         """How the rules would be evaluated over the present facts: hyper-nodes, join orders, decompositions."""
-        from deltalog.engine.materialisation import start
         from deltalog.plan.explain import explain
-        from deltalog.plan.statistics import Partial
 
-        return explain(self.program, Partial(start(self._explicit, self._backend)), self.prefixes, self._cyclic)
+        program = self.program
+        return explain(program, self._statistics(program), self.prefixes, self._cyclic)
 
     def draw(self) -> str:
         """The dependency graph of the rules, and the hypertree decompositions of those that have one, as SVG."""
-        from deltalog.engine.materialisation import start
-        from deltalog.plan.statistics import Partial
         from deltalog.plan.svg import draw
 
-        return draw(self.program, self.prefixes, Partial(start(self._explicit, self._backend)), self._cyclic)
+        program = self.program
+        return draw(program, self.prefixes, self._statistics(program), self._cyclic)
+
+    def _statistics(self, program: Program) -> Statistics:
+        """What is known of the data before anything is derived."""
+        from deltalog.engine.materialisation import start
+        from deltalog.plan.statistics import Partial
+
+        return Partial(start(program.placed(self._explicit), self._backend))
 
     # Changes.
 
@@ -255,8 +269,9 @@ class KnowledgeBase:
         old = self._materialised()
         facts = ChangedFacts.of(self._explicit, add, remove, self._backend)
         program = old.program
-        if rules is not self._rules or (program.bridges and not facts.explicit.keys() <= program.data):
-            program = analyse(rules, facts.explicit)
+        depends_on_data = program.bridges or program.recognised
+        if rules is not self._rules or (depends_on_data and not facts.explicit.keys() <= program.data):
+            program = analyse(rules, facts.explicit, self._schemes)
         self._limits.start()
         state, update = updated(old, program, facts, self._evaluator(Report(engine=self.engine)))
         change = self._described(update)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from deltalog.plan.ir import Part, Plan
+from deltalog.program.patterns import Structure
 from deltalog.syntax.ast import Pred, Rule
 from deltalog.terms import Value
 
@@ -97,6 +98,16 @@ class Backend(Protocol[T]):
 
     def tally(self) -> dict[str, int]:
         """What the engine beneath has done so far, in its own units; for reports."""
+        ...
+
+    def structure(self, structure: Structure, inputs: Sequence[T]) -> T:
+        """The relation that a structure makes of its inputs, in whatever form is best."""
+        ...
+
+    def restructured(
+        self, structure: Structure, old: T, inputs: Sequence[T], removed: Sequence[T], added: Sequence[T]
+    ) -> tuple[T, T, T]:
+        """The same after a change of the inputs; and what it has lost and won by that."""
         ...
 
     def merge(self, old: T, new: T) -> T:

@@ -106,6 +106,8 @@ class DRed(Generic[T]):
         seeds = self.losing()
         seen: Facts[T] = {}
         delta = self.unprotected(seeds)
+        if self.loses_structures(delta):
+            return False
         most = self.most(total(delta, self.backend))
         self.hopeless = total(delta, self.backend) > self.most_of_all
         while delta:
@@ -131,6 +133,12 @@ class DRed(Generic[T]):
     def most_of_all(self) -> float:
         present = sum(self.backend.size(self.update.old.get(pred)) for pred in self.preds)
         return max(FEW, MOST_REMOVED * present)
+
+    def loses_structures(self, delta: Facts[T]) -> bool:
+        """Whether relations that are kept by their structure lose something, inside of a recursion. A structure does not
+        know by which ways a pair holds, so it cannot say what stands on what: the stratum is computed anew."""
+        inputs = {source for structure in self.tasks.structures for source in structure.inputs}
+        return bool(self.tasks.structures) and (bool(delta) or not inputs.isdisjoint(self.update.removed))
 
     def most(self, questions: int) -> float:
         """How many facts may be overdeleted: most of the stratum; when bounded, not many more than are in question."""
@@ -192,8 +200,24 @@ class DRed(Generic[T]):
         new_rules = [rule.whole for rule in self.tasks.rules if update.is_new(rule.rule)]
         include(seeds, self.derive(new_rules, update.new), backend)
         seeds = difference(seeds, {pred: update.new.get(pred) for pred in seeds}, backend)
-        SemiNaive(self.program, update.new).propagate(self.preds, self.tasks.loops, seeds, self.added)
+        evaluation = SemiNaive(self.program, update.new)
+        seeds |= self.grow(evaluation)
+        evaluation.propagate(self.preds, self.tasks.loops, seeds, self.added)
         update.report.inserted += visible(self.added, backend)
+
+    def grow(self, evaluation: SemiNaive[T]) -> Facts[T]:
+        """What structures win by inputs that are before the stratum."""
+        won: Facts[T] = {}
+        none = self.backend.empty(2)
+        for structure in self.tasks.structures:
+            before = {p: t for p, t in self.update.added.items() if p in structure.inputs and p not in self.preds}
+            if before:
+                table, inputs = self.update.new.get(structure.pred), map(self.update.new.get, structure.inputs)
+                added = [before.get(source, none) for source in structure.inputs]
+                evaluation.pending[structure.pred], _, won[structure.pred] = self.backend.restructured(
+                    structure, table, list(inputs), [none] * len(added), added
+                )
+        return {pred: table for pred, table in won.items() if self.backend.size(table)}
 
     def settle(self) -> None:
         """The net change: what was removed and did not come back, what was added and was not there."""

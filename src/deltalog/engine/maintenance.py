@@ -16,7 +16,7 @@ Tables are immutable, so the old state stays as it was until the update is done;
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -26,6 +26,7 @@ from deltalog.plan.changes import Affected, affected, checked, grouped, is_aggre
 from deltalog.plan.ir import Part
 from deltalog.plan.rules import Variant, plan_variant
 from deltalog.program import HyperNode, Program
+from deltalog.program.patterns import Structure
 from deltalog.program.strata import Stratum, strata
 from deltalog.syntax.ast import Pred, Rule
 
@@ -84,6 +85,7 @@ class Update(Generic[T]):
     added_rules: frozenset[Rule] = frozenset()
     removed_rules: tuple[Rule, ...] = ()
     strategy: str = "auto"  # or "dred", "bf"
+    reshaped: frozenset[Pred] = frozenset()  # predicates that are kept in another way than before
     added: Facts[T] = field(default_factory=dict)  # A \ D
     removed: Facts[T] = field(default_factory=dict)  # D \ A
     report: UpdateReport = field(default_factory=UpdateReport)
@@ -105,6 +107,7 @@ class Update(Generic[T]):
             or any(pred in self.added_facts or pred in self.removed_facts for pred in stratum.preds)
             or any(rule.heads[0].pred in stratum.preds for rule in self.removed_rules)
             or any(self.is_new(rule) for rule in stratum.rules)
+            or not self.reshaped.isdisjoint(stratum.preds)
         )
 
     def is_new(self, rule: Rule) -> bool:
@@ -143,14 +146,19 @@ class StratumTasks:
     nonrecursive: list[RuleTasks]
     recursive: list[RuleTasks]
     loops: dict[Pred, list[Task]]
+    structures: list[Structure]  # relations of the stratum that are made of others, and not by rules
 
     @classmethod
-    def of(cls, stratum: Stratum) -> StratumTasks:
+    def of(cls, stratum: Stratum, structures: Mapping[Pred, Structure]) -> StratumTasks:
+        def ordinary(rules: Iterable[Rule]) -> list[Rule]:
+            return [rule for rule in rules if rule.heads[0].pred not in structures]
+
         return cls(
             stratum,
-            [RuleTasks.of(rule) for rule in stratum.nonrecursive],
-            [RuleTasks.of(rule, stratum.preds) for rule in stratum.recursive],
+            [RuleTasks.of(rule) for rule in ordinary(stratum.nonrecursive)],
+            [RuleTasks.of(rule, stratum.preds) for rule in ordinary(stratum.recursive)],
             tasks_by_delta(stratum.recursive, stratum.preds),
+            [structures[pred] for pred in sorted(stratum.preds) if pred in structures],
         )
 
     @property
@@ -164,7 +172,7 @@ class Maintenance(Generic[T]):
     def __init__(self, program: Program) -> None:
         self.program = program
         rules = [rule for hyper_node in program.hyper_nodes for rule in hyper_node.rules]
-        self._strata = [StratumTasks.of(stratum) for stratum in strata(rules)]
+        self._strata = [StratumTasks.of(stratum, program.structures) for stratum in strata(rules)]
 
     @property
     def single_rules(self) -> list[Rule]:
@@ -192,13 +200,16 @@ class Maintenance(Generic[T]):
         from deltalog.engine.dred import DRed
 
         names = ", ".join(sorted(pred.name for pred in tasks.stratum.preds if not pred.hidden)) or "nodes"
+        if len(tasks.stratum.preds) == len(tasks.structures) == 1 and update.reshaped.isdisjoint(tasks.stratum.preds):
+            maintain_structure(tasks.structures[0], update)
+            return
         why = better_anew(tasks, update)
         if why:
             recompute(self.program, tasks, update)
             update.report.notes.append(f"{names}: {why}, computed anew")
             return
         attempts = ATTEMPTS[update.strategy] if tasks.stratum.recursive else ((False, False),)
-        for backward, bounded in attempts:
+        for backward, bounded in attempts if not tasks.structures else ((False, False),):
             strategy = (BackwardForward if backward else DRed)(self.program, tasks, update, bounded)
             if strategy.maintain():
                 if tasks.stratum.recursive:
@@ -208,12 +219,14 @@ class Maintenance(Generic[T]):
                 break
             update.report.notes.append(f"{names}: {strategy.name} would {strategy.cost} too much")
         recompute(self.program, tasks, update)
-        update.report.notes.append(f"{names}: most facts would go, computed anew")
+        why = "facts go that a structure may stand on" if tasks.structures else "most facts would go"
+        update.report.notes.append(f"{names}: {why}, computed anew")
 
     def _settle_without_rules(self, update: Update[T], derived: set[Pred]) -> None:
         """Predicates that no rule derives (any more): what is explicit is all there is."""
         backend = update.backend
-        orphans = {rule.heads[0].pred for rule in update.removed_rules} - derived
+        orphans = {rule.heads[0].pred for rule in update.removed_rules} | update.reshaped
+        orphans -= derived
         for pred in (set(update.added_facts) | set(update.removed_facts)) - derived - orphans:
             removed = update.removed_facts.get(pred, backend.empty(pred.arity))
             added = update.added_facts.get(pred, backend.empty(pred.arity))
@@ -228,6 +241,8 @@ class Maintenance(Generic[T]):
 def better_anew(tasks: StratumTasks, update: Update[T]) -> str | None:
     """Why a stratum is better computed anew than maintained; None if it is not, or if that must be seen."""
     size, stratum = update.backend.size, tasks.stratum
+    if not update.reshaped.isdisjoint(stratum.preds):
+        return "kept in another way than before"
     reads = stratum.reads - stratum.preds
     lost = sum(size(facts[pred]) for facts in (update.removed, update.added) for pred in reads & facts.keys())
     if update.removed and lost > max(FEW, MOST_REMOVED * sum(size(update.old.get(pred)) for pred in reads)):
@@ -245,13 +260,26 @@ def _cost(task: Task, relations: Relations[T]) -> float:
     return plan_variant(task.variant, relations).cost
 
 
+def maintain_structure(structure: Structure, update: Update[T]) -> None:
+    """A relation that is made of others which are settled."""
+    backend, old, none = update.backend, update.old.get(structure.pred), update.backend.empty(2)
+    inputs = [update.new.get(source) for source in structure.inputs]
+    removed = [update.removed.get(source, none) for source in structure.inputs]
+    added = [update.added.get(source, none) for source in structure.inputs]
+    table, lost, won = backend.restructured(structure, old, inputs, removed, added)
+    update.new.set(structure.pred, table)
+    update.settle(structure.pred, lost, won)
+    update.report.inserted += backend.size(won)
+
+
 def recompute(program: Program, tasks: StratumTasks, update: Update[T]) -> None:
     """A stratum from its explicit facts and its rules, over what is before it."""
     backend, preds = update.backend, tasks.stratum.preds
     for pred in preds:
         update.new.set(pred, update.explicit.get(pred, backend.empty(pred.arity)))
     evaluation = SemiNaive(program, update.new)
-    evaluation.propagate(preds, tasks.loops, evaluation.derive([rule.whole for rule in tasks.rules]))
+    whole = [rule.whole for rule in tasks.rules] + [Task(Variant(structure.rule)) for structure in tasks.structures]
+    evaluation.propagate(preds, tasks.loops, evaluation.derive(whole))
     for pred in preds:
         old, new = update.old.get(pred), update.new.get(pred)
         update.settle(pred, backend.minus(old, new), backend.minus(new, old))

@@ -86,7 +86,7 @@ def start(explicit: Mapping[Pred, T], backend: Backend[T]) -> Relations[T]:
 
 def materialise(program: Program, explicit: Mapping[Pred, T], evaluator: Evaluator[T]) -> Materialisation[T]:
     """From nothing."""
-    relations = start(explicit, evaluator.backend)
+    relations = start(program.placed(explicit), evaluator.backend)
     evaluator.run(program, relations)
     return Materialisation(program, explicit, relations, evaluator.trees)
 
@@ -98,10 +98,11 @@ def updated(
     update = Update(
         old.relations,
         Relations(evaluator.backend, dict(old.relations.parts)),
-        facts.explicit,
-        facts.added,
-        facts.removed,
+        program.placed(facts.explicit),
+        program.placed(facts.added),
+        program.placed(facts.removed),
         strategy=evaluator.maintenance,
+        reshaped=reshaped(old.program, program),
     )
     if evaluator.naive or facts.share > MOST_CHANGED:
         return _anew(program, facts, evaluator, update), update
@@ -115,6 +116,13 @@ def updated(
         update.report.directly_affected = directly_affected(old.program, program)
     new.maintenance.run(update)
     return new, update
+
+
+def reshaped(old: Program, new: Program) -> frozenset[Pred]:
+    """The predicates that are kept in another way than before, or whose explicit facts are kept elsewhere."""
+    changed = set(old.structures.items()) ^ set(new.structures.items())
+    moved = set(old.stored.items()) ^ set(new.stored.items())
+    return frozenset(pred for pred, _ in changed) | frozenset(pred for pair in moved for pred in pair)
 
 
 def _anew(program: Program, facts: ChangedFacts[T], evaluator: Evaluator[T], update: Update[T]) -> Materialisation[T]:

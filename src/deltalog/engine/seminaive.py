@@ -103,6 +103,7 @@ class SemiNaive(Generic[T]):
     tasks: dict[tuple[int, int], Tasks] = field(
         default_factory=dict
     )  # with their plans, from an earlier evaluation of the program
+    pending: dict[Pred, T] = field(default_factory=dict)  # structures that have grown, by what is new in this round
 
     def run(self) -> None:
         self.total = self.relations.total()
@@ -201,7 +202,12 @@ class SemiNaive(Generic[T]):
         """The facts that the variants derive (and that are not known, unless more is wanted), none empty."""
         inputs: dict[Pred, list[Plan]] = defaultdict(list)
         shared: list[Pred] = []
+        structured: dict[Pred, T] = {}
         for task in due:
+            if (owner := task.variant.rule.heads[0].pred) in self.program.structures:
+                if owner not in structured:
+                    structured[owner] = self._grown(owner)
+                continue
             if not self._can_match(task):
                 continue
             body = self._plan(task)
@@ -212,13 +218,26 @@ class SemiNaive(Generic[T]):
                 facts = tuple((head.pred, project(head, scan)) for head in rule.heads)
             for pred, plan in facts:
                 inputs[pred].append(plan)
-        if not inputs:
+        if not inputs and not structured:
             return {}
         backend, parts = self.relations.backend, self.relations.parts
         new = backend.run_all({pred: wanted(pred, tuple(plans)) for pred, plans in inputs.items()}, parts)
         for pred in shared:
             backend.drop(parts.pop((pred, Part.ALL)))
-        return {pred: table for pred, table in new.items() if backend.size(table)}
+        return {pred: table for pred, table in (new | structured).items() if backend.size(table)}
+
+    def _grown(self, pred: Pred) -> T:
+        """What a structure has more, by all or by what is new of its inputs."""
+        relations, structure = self.relations, self.program.structures[pred]
+        inputs = [relations.get(source) for source in structure.inputs]
+        old = relations.parts.get((pred, Part.ALL))
+        if old is None or not relations.backend.size(old):
+            self.pending[pred] = relations.backend.structure(structure, inputs)
+            return self.pending[pred]
+        deltas = [relations.get(source, Part.DELTA) for source in structure.inputs]
+        none = [relations.backend.empty(2)] * len(inputs)
+        self.pending[pred], _, new = relations.backend.restructured(structure, old, inputs, none, deltas)
+        return new
 
     def _can_match(self, task: Task) -> bool:
         """False when an atom of the body reads nothing: then the rule derives nothing, and is not even planned."""
@@ -243,7 +262,10 @@ class SemiNaive(Generic[T]):
 
     def _add(self, new: Mapping[Pred, T]) -> None:
         for pred, table in new.items():
-            self.relations.add(pred, table)
+            if pred in self.pending:
+                self.relations.set(pred, self.pending.pop(pred))
+            else:
+                self.relations.add(pred, table)
 
     def _plan(self, task: Task) -> Body:
         """The variant's plan, made anew when what it reads has grown much since it was made."""

@@ -8,17 +8,21 @@ holds one knows that its rules are safe and stratified, and that its hyper-nodes
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TypeVar
 
 from deltalog.errors import Diagnostic, NotStratified, UnsafeRule
 from deltalog.program.aggregates import separate
 from deltalog.program.dependency import Graph, HyperNode, graph, hyper_nodes, not_stratified
 from deltalog.program.doubts import doubts
+from deltalog.program.patterns import Structure, recognise
 from deltalog.program.safety import directed_rule, unsafe
 from deltalog.program.triples import bridges
 from deltalog.syntax.ast import Atom, Pred, Rule
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -35,6 +39,9 @@ class Program:
     facts: tuple[Atom, ...]
     hyper_nodes: tuple[HyperNode, ...]
     data: frozenset[Pred] = frozenset()  # the predicates of facts elsewhere, as the caller said
+    structures: Mapping[Pred, Structure] = field(default_factory=dict)  # relations that rules of their own imply
+    stored: Mapping[Pred, Pred] = field(default_factory=dict)  # where the explicit facts of a predicate go
+    recognised: tuple[str, ...] = ()
     warned_of: tuple[Rule, ...] = field(default=(), repr=False, compare=False)  # all rules, for warnings
 
     @cached_property
@@ -53,6 +60,10 @@ class Program:
         read = frozenset(pred for hyper_node in self.hyper_nodes for pred in hyper_node.reads)
         return self.derived | read | {fact.pred for fact in self.facts}
 
+    def placed(self, explicit: Mapping[Pred, T]) -> dict[Pred, T]:
+        """Explicit facts under the predicates that the rules of evaluation have them in."""
+        return {self.stored.get(pred, pred): table for pred, table in explicit.items()}
+
     @cached_property
     def _bridges(self) -> frozenset[Rule]:
         return frozenset(self.bridges)
@@ -61,8 +72,11 @@ class Program:
         return rule in self._bridges
 
 
-def analyse(rules: Iterable[Rule], data: Iterable[Pred] = ()) -> Program:
-    """A Program of rules (and facts), over data of some predicates. UnsafeRule or NotStratified has all errors."""
+def analyse(rules: Iterable[Rule], data: Iterable[Pred] = (), schemes: str = "standard") -> Program:
+    """A Program of rules (and facts), over data of some predicates. UnsafeRule or NotStratified has all errors.
+
+    `schemes` says what becomes of rules that a structure implies (`deltalog.program.patterns`).
+    """
     everything = tuple(rules)
     data = frozenset(data)
     unsafe_variables = [diagnostic for rule in everything for diagnostic in unsafe(rule)]
@@ -71,8 +85,10 @@ def analyse(rules: Iterable[Rule], data: Iterable[Pred] = ()) -> Program:
     written = set(distinct)
     added = tuple(rule for rule in bridges(everything, data) if rule not in written)
     _refuse_if_wrong(unsafe_variables, graph([*distinct, *added]))
-    dependencies = graph([*separate(map(directed_rule, distinct)), *added])
-    return Program(distinct, added, facts, hyper_nodes(dependencies), data, everything)
+    found = recognise([*separate(map(directed_rule, distinct)), *added], data, schemes)
+    nodes = hyper_nodes(graph(found.rules))
+    notes = tuple(found.notes)
+    return Program(distinct, added, facts, nodes, data, found.structures, found.stored, notes, everything)
 
 
 def rewritten(rules: Sequence[Rule]) -> Program:

@@ -77,6 +77,11 @@ class Pred(NamedTuple):
     name: str
     arity: int
 
+    @property
+    def hidden(self) -> bool:
+        """Relations that we make for ourselves have names that no user can write."""
+        return self.name.startswith("#")
+
     def __str__(self) -> str:
         return f"{self.name}/{self.arity}"
 

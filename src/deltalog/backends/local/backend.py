@@ -15,10 +15,12 @@ from deltalog.backends.base import Tables, Twin
 from deltalog.backends.local.evaluate import Evaluation
 from deltalog.backends.local.prepare import Preparation
 from deltalog.backends.local.scratch import Scratch
+from deltalog.backends.local.structures import made, remade
 from deltalog.backends.local.table import Ids, Table, empty, pack, sort_distinct
 from deltalog.backends.local.vector import Vectors
 from deltalog.dictionary import Dictionary
 from deltalog.plan.ir import Plan, columns
+from deltalog.program.patterns import Structure
 from deltalog.syntax.ast import Pred, Rule
 from deltalog.terms import Value
 
@@ -91,6 +93,19 @@ class LocalBackend:
 
     def tally(self) -> dict[str, int]:
         return {}
+
+    def structure(self, structure: Structure, inputs: Sequence[Table]) -> Table:
+        return made(structure, inputs)
+
+    def restructured(
+        self,
+        structure: Structure,
+        old: Table,
+        inputs: Sequence[Table],
+        removed: Sequence[Table],
+        added: Sequence[Table],
+    ) -> tuple[Table, Table, Table]:
+        return remade(structure, old, inputs, removed, added)
 
     def merge(self, old: Table, new: Table) -> Table:
         return old.merge(new)

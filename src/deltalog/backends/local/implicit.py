@@ -7,7 +7,7 @@ belongs; from this, everything else follows. Its rows are written out only where
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -15,9 +15,24 @@ from numpy.typing import NDArray
 
 from deltalog.backends.local.table import Ids, Keys, Run, Table, pack, unpack
 from deltalog.kernels import rows as kernel
+from deltalog.syntax.ast import Variable
 
 Positions = NDArray[np.int64]
 BLOCK = 1 << 22  # pairs that are written out at a time
+NO_OFFSETS_HERE = 1 << 62  # look-ups by search, unless the table has direct access already
+
+
+def look_up(table: Table, ids: Ids, forward: bool) -> tuple[Positions, Ids]:
+    """The partners of ids in a plain table: to which of them each belongs, ascending, and the partners."""
+    from deltalog.backends.local.probe import Probe, Rows
+
+    x, i, y = Variable("x"), Variable("i"), Variable("y")
+    probe = Probe.of([x, y] if forward else [y, x], frozenset([x]))
+    rows = Rows({x: ids, i: np.arange(len(ids), dtype=np.uint32)}, len(ids))
+    joined = probe.join(table, rows, NO_OFFSETS_HERE, (i,), frozenset([y]))
+    assert isinstance(joined, Rows)
+    order = np.argsort(joined.columns[i], kind="stable") if len(table.runs) > 1 else slice(None)
+    return joined.columns[i][order].astype(np.int64), joined.columns[y][order]
 
 
 class Implicit(Table):
@@ -47,6 +62,11 @@ class Implicit(Table):
     def leads(self, column: int) -> Ids:
         """The distinct ids of a column, ascending."""
         raise NotImplementedError
+
+    @property
+    def mutual(self) -> int:
+        """How many pairs have their inverse."""
+        return sum(int(np.count_nonzero(self.contains(kernel.swap(block)))) for block in self.blocks())
 
     # What follows.
 
@@ -132,6 +152,98 @@ class Inverse(Implicit):
         return 0
 
 
+class Plain(Implicit):
+    """A plain table of pairs, seen as an implicit relation."""
+
+    def __init__(self, table: Table) -> None:
+        super().__init__()
+        self.table = table
+
+    @cached_property
+    def size(self) -> int:
+        return self.table.size
+
+    def contains(self, probe: Keys) -> NDArray[np.bool_]:
+        return self.table.contains(probe)
+
+    def counts(self, ids: Ids, forward: bool) -> Positions:
+        return np.bincount(self.partners(ids, forward)[0], minlength=len(ids))
+
+    def partners(self, ids: Ids, forward: bool) -> tuple[Positions, Ids]:
+        return look_up(self.table, ids, forward)
+
+    def leads(self, column: int) -> Ids:
+        return np.unique(self.table.columns()[column])
+
+    def keys(self) -> Keys:
+        return self.table.keys()
+
+    @property
+    def nbytes(self) -> int:
+        return self.table.nbytes
+
+
+class Union(Implicit):
+    """The pairs of several relations; a pair that several have is read from the first of them."""
+
+    def __init__(self, parts: Sequence[Implicit]) -> None:
+        super().__init__()
+        self.parts = tuple(part for part in parts if part.size)
+
+    @cached_property
+    def size(self) -> int:
+        total = 0
+        for i, part in enumerate(self.parts):
+            total += part.size - sum(self._shared(part, i))
+        return total
+
+    def _shared(self, part: Implicit, before: int) -> Iterator[int]:
+        """How many pairs of a part, by blocks, are in the parts before it."""
+        earlier = self.parts[:before]
+        if len(earlier) == 1 and isinstance(part, Inverse) and part.of is earlier[0]:
+            yield part.of.mutual
+        elif earlier:
+            yield from (int(np.count_nonzero(self._in(earlier, block))) for block in part.blocks())
+
+    @staticmethod
+    def _in(parts: Sequence[Implicit], probe: Keys) -> NDArray[np.bool_]:
+        found = np.zeros(len(probe), np.bool_)
+        for part in parts:
+            found |= part.contains(probe)
+        return found
+
+    def contains(self, probe: Keys) -> NDArray[np.bool_]:
+        return self._in(self.parts, probe)
+
+    def counts(self, ids: Ids, forward: bool) -> Positions:
+        return np.bincount(self.partners(ids, forward)[0], minlength=len(ids))
+
+    def partners(self, ids: Ids, forward: bool) -> tuple[Positions, Ids]:
+        found = [self._own(i, ids, forward) for i in range(len(self.parts))]
+        if not found:
+            return np.empty(0, np.int64), np.empty(0, np.uint32)
+        left = np.concatenate([rows for rows, _ in found])
+        values = np.concatenate([values for _, values in found])
+        return left, values
+
+    def _own(self, number: int, ids: Ids, forward: bool) -> tuple[Positions, Ids]:
+        """The partners by one part, without those that the parts before it have."""
+        left, values = self.parts[number].partners(ids, forward)
+        if not number or not len(left):
+            return left, values
+        pair = (ids[left], values) if forward else (values, ids[left])
+        own = ~self._in(self.parts[:number], pack(pair, len(left)))
+        return left[own], values[own]
+
+    def leads(self, column: int) -> Ids:
+        found = [part.leads(column) for part in self.parts]
+        return np.unique(np.concatenate(found)) if found else np.empty(0, np.uint32)
+
+    @property
+    def nbytes(self) -> int:
+        return 0
+
+
 class Gap(Implicit):
     """What one relation has more than another one that it contains, when that is too much to be listed."""
 
@@ -163,3 +275,7 @@ class Gap(Implicit):
     def nbytes(self) -> int:
         return self.large.nbytes + self.small.nbytes
 
+
+def plain(table: Table) -> Table:
+    """A relation as a table that has all of its rows."""
+    return table.listed() if isinstance(table, Implicit) else table

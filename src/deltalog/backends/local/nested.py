@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deltalog.backends.local.evaluate import Evaluation, Key
+from deltalog.backends.local.implicit import Implicit
 from deltalog.backends.local.probe import Probe
 from deltalog.backends.local.table import Keys, Order, sort_distinct
 from deltalog.kernels import nested as kernel
@@ -41,7 +42,7 @@ class NestedLoops:
     def keys(self, evaluation: Evaluation) -> Keys | None:
         """The distinct rows; None if that is better done in another way."""
         leaf = evaluation.table(self.scans[0][0])
-        if leaf.size >= FEW:
+        if leaf.size >= FEW or any(isinstance(evaluation.table(key), Implicit) for key, _ in self.scans):
             return None
         places: list[int] = []
         code = self.code.copy()

@@ -15,6 +15,7 @@ import numpy as np
 
 from deltalog.backends.local.aggregate import aggregate, group_starts
 from deltalog.backends.local.evaluate import Evaluation, Key, KeysOf, Pipeline, Step, sorted_union
+from deltalog.backends.local.implicit import Implicit
 from deltalog.backends.local.nested import NestedLoops, nested_loops
 from deltalog.backends.local.probe import Probe, Rows
 from deltalog.backends.local.product import Product
@@ -130,6 +131,9 @@ class Preparation:
                     needed = (needed & set(columns(left))) | {k for k in probe.keys if isinstance(k, Variable)}
                     plan = left
                 case _:
+                    if isinstance(plan, ir.Scan) and _is_pair(plan, needed):
+                        first = plan.atom.terms[0]
+                        steps.append(partial(_spread, (plan.atom.pred, plan.part), self._probe(plan, frozenset([first]))))  # type: ignore[list-item]
                     return Pipeline(self._leaf(plan, needed), tuple(steps[::-1]))
 
     def _look_up(self, plan: ir.Join | ir.SemiJoin | ir.AntiJoin, probe: Probe, needed: frozenset[Variable]) -> Step:
@@ -240,6 +244,15 @@ def _join(
     return probe.join(source(evaluation), rows, evaluation.ids, kept, new, most)
 
 
+def _spread(key: Key, probe: Probe, evaluation: Evaluation, rows: Rows, most: int) -> Rows | int:
+    """The pairs of an implicit relation, of which the leaf has the first column only."""
+    table = evaluation.table(key)
+    if not isinstance(table, Implicit):
+        return rows
+    ((new, _),) = probe.new
+    return probe.join(table, rows, evaluation.ids, tuple(rows.columns), frozenset([new]), most)
+
+
 def _semi_join(source: Source, probe: Probe, kept: Names, evaluation: Evaluation, rows: Rows, _: int) -> Rows:
     return rows.take(probe.matches(source(evaluation), rows, evaluation.ids), kept)
 
@@ -264,6 +277,10 @@ def _selected(source: Source, probe: Probe, needed: frozenset[Variable], evaluat
 
 def _columns(source: Source, places: Places, evaluation: Evaluation) -> Rows:
     table = source(evaluation)
+    if isinstance(table, Implicit) and places:  # the other column, if that is needed, too, comes by `_spread`
+        variable, column = places[0]
+        ids = table.leads(column)
+        return Rows({variable: ids}, len(ids))
     values = table.columns()
     return Rows({v: values[i] for v, i in places}, table.size)
 
@@ -298,6 +315,12 @@ def _is_stored(body: Plan, terms: Terms) -> TypeGuard[ir.Scan]:
     if not isinstance(body, ir.Scan) or len(terms) > 2 or len(body.atom.terms) != len(terms):
         return False
     return len(set(terms)) == len(terms) and set(terms) == set(body.atom.terms)
+
+
+def _is_pair(plan: ir.Scan, needed: frozenset[Variable]) -> bool:
+    """Whether a scan gives all pairs of a relation, with both columns."""
+    names = columns(plan)
+    return len(plan.atom.terms) == len(names) == 2 and needed.issuperset(names)
 
 
 def _bounding(plan: Plan) -> Key | None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from deltalog.backends.local.implicit import Implicit, plain
 from deltalog.backends.local.table import Ids, Order, Run, Table, pack, unpack
 from deltalog.kernels import join as kernel
 from deltalog.kernels import rows as row_kernel
@@ -114,6 +115,8 @@ class Probe:
 
     def matches(self, table: Table, rows: Rows, ids: int) -> Mask:
         """Which rows have at least one match in a table."""
+        if isinstance(table, Implicit):
+            return self._related(table, rows)
         table = _fit(table, rows.size)
         if self.equal:
             found = np.zeros(rows.size, np.bool_)
@@ -192,7 +195,9 @@ class Probe:
         (or a little less), when it is more than `most`."""
         if self.complete:
             return rows.take(self.matches(table, rows, ids), kept)
-        table = _fit(table, rows.size)
+        if isinstance(table, Implicit) and self._is_one_sided:
+            return self._partners(table, rows, kept, new, most)
+        table = _fit(plain(table), rows.size)
         ranges = self._ranges(table, rows, ids)
         expected = sum(kernel.total(low, high) for _, low, high in ranges)
         if expected > most:
@@ -201,6 +206,34 @@ class Probe:
         for left, values in self._expansions(table, ranges, new):
             parts.append(Rows({**{v: rows.columns[v][left] for v in kept}, **values}, len(left)))
         return concatenate(parts, [*kept, *(v for v, _ in self.new if v in new)])
+
+    # Implicit relations.
+
+    @property
+    def _is_one_sided(self) -> bool:
+        """Whether one of two columns is bound, and the other one is new."""
+        return len(self.keys) == 1 and not self.equal
+
+    def _related(self, table: Implicit, rows: Rows) -> Mask:
+        """Which rows have a partner in an implicit relation, or are pairs of it."""
+        if self.complete:
+            return table.contains(pack(self.key_columns(rows), rows.size))
+        if not self._is_one_sided:
+            return self.matches(table.listed(), rows, 0)
+        distinct, place = np.unique(self.key_columns(rows)[0], return_inverse=True)
+        found: Mask = (table.counts(distinct, self.order[0] == 0) > 0)[place]
+        return found
+
+    def _partners(
+        self, table: Implicit, rows: Rows, kept: Sequence[Variable], new: frozenset[Variable], most: int
+    ) -> Rows | int:
+        ids, forward = self.key_columns(rows)[0], self.order[0] == 0
+        if most < ANY:
+            expected = int(table.counts(ids, forward).sum())
+            if expected > most:
+                return expected
+        left, values = table.partners(ids, forward)
+        return Rows({**{v: rows.columns[v][left] for v in kept}, **dict.fromkeys(new, values)}, len(left))
 
 
 def _fit(table: Table, rows: int) -> Table:

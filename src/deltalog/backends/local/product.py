@@ -13,6 +13,7 @@ from itertools import pairwise
 import numpy as np
 
 from deltalog.backends.local.evaluate import PARALLEL, Evaluation, Key, KeysOf, even_bounds, sorted_union
+from deltalog.backends.local.implicit import Implicit, plain
 from deltalog.backends.local.matrix import Matrix, Runs
 from deltalog.backends.local.probe import Probe, Rows
 from deltalog.backends.local.scratch import Stamps
@@ -21,6 +22,7 @@ from deltalog.kernels import rows as kernel
 from deltalog.kernels.join import RUNS, compose
 from deltalog.syntax.ast import Variable
 
+LISTABLE = 1 << 24  # larger implicit relations are not written out
 SMALL = 1 << 9  # left sides below this are joined row by row
 WORTH_OFFSETS = 8  # direct access by id is worth making when there are at least ids / 8 candidates
 X, Y, Z = Variable("#x"), Variable("#y"), Variable("#z")
@@ -48,7 +50,10 @@ class Product:
             return self.by_rows(evaluation, known)
         if self.flipped is not None and self._worth_flipping(evaluation):
             return self.flipped.keys(evaluation, known)
-        right, left = evaluation.table(self.right), self.left(evaluation, None)
+        right = evaluation.table(self.right)
+        if isinstance(right, Implicit) and right.size > LISTABLE:
+            return self.by_rows(evaluation, known)
+        left = self.left(evaluation, None)
         ids = evaluation.ids
         if len(left) < SMALL or WORTH_OFFSETS * _candidates(len(left), right, self.order[0], ids) < ids:
             return self._small(left, right, ids)
@@ -72,8 +77,9 @@ class Product:
     def _large(self, left: Keys, right: Table, known: Table | None, evaluation: Evaluation) -> Keys:
         head = (0, 1) if self.forward else (1, 0)
         # Dead rows of `known` are not known: without them, or it is asked afterwards.
-        present = [run for run in known.runs if run.has_order(head)] if known and not known.dead else []
-        right, ids = right.compact, evaluation.ids
+        stored = known if known and not known.dead and not isinstance(known, Implicit) else None
+        present = [run for run in stored.runs if run.has_order(head)] if stored else []
+        right, ids = plain(right).compact, evaluation.ids
         product = _product(right, self.order, _runs(present, head, ids), ids)
 
         def part(bounds: tuple[int, int]) -> Keys:

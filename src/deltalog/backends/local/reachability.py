@@ -22,7 +22,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from deltalog.backends.local.implicit import Gap, Implicit, Positions
+from deltalog.backends.local.implicit import Gap, Implicit, Positions, look_up
 from deltalog.backends.local.table import Ids, Keys, Table, pack, sort_distinct, unpack
 from deltalog.kernels import graphs, reach
 
@@ -30,7 +30,6 @@ Numbers = NDArray[np.int64]
 LISTED = 1 << 26  # larger differences are not written out
 WASTE = 3  # times what the sets need, before they are written without gaps
 NONE: Numbers = np.empty(0, np.int64)
-NO_OFFSETS_HERE = 1 << 62  # look-ups by search, unless the table has direct access already
 
 
 class Buffer:
@@ -247,7 +246,7 @@ class Graph:
         if not len(inside):
             return old, NONE, NONE
         vertices = np.sort(old.ids(inside))
-        left, right = edges_of(edges, vertices, True)
+        left, right = look_up(edges, vertices, True)
         target = np.searchsorted(vertices, right)
         target[target == len(vertices)] = 0
         within = vertices[target] == right
@@ -271,7 +270,7 @@ class Graph:
     def _due(self, components: Numbers, must: Numbers, forward: bool) -> Due:
         """Components in the order in which their sets can be written."""
         ids = self.components.ids(components)
-        left, right = edges_of(self.edges, ids, forward)
+        left, right = look_up(self.edges, ids, forward)
         sources, targets = self.components.find(ids)[left], self.components.find(right)
         needed = np.zeros(self.components.count, np.bool_)
         needed[must] = True
@@ -321,19 +320,6 @@ def ordered(
 
 def alive(components: Numbers, dead: Numbers, new: Numbers) -> Numbers:
     return np.union1d(np.setdiff1d(components, dead), new)
-
-
-def edges_of(edges: Table, ids: Ids, forward: bool) -> tuple[Positions, Ids]:
-    """The edges of ids: to which of them each belongs, and where it leads (or, backward, comes from)."""
-    from deltalog.backends.local.probe import Probe, Rows
-    from deltalog.syntax.ast import Variable
-
-    x, i, y = Variable("x"), Variable("i"), Variable("y")
-    probe = Probe.of(edges, [x, y] if forward else [y, x], frozenset([x]))
-    rows = Rows({x: ids, i: np.arange(len(ids), dtype=np.uint32)}, len(ids))
-    joined = probe.join(rows, NO_OFFSETS_HERE, frozenset([i, y]))
-    order = np.argsort(joined.columns[i], kind="stable") if len(edges.runs) > 1 else slice(None)
-    return joined.columns[i][order].astype(np.int64), joined.columns[y][order]
 
 
 class Reachability(Implicit):
@@ -413,12 +399,25 @@ class Reachability(Implicit):
         kept = ~((values == ids[left]) & self._barred(ids)[left])
         return left[kept], values[kept]
 
+    @property
+    def mutual(self) -> int:
+        everything = np.arange(self.graph.components.count)
+        own = np.zeros(len(everything), np.bool_)
+        firsts = self.graph.components.members[np.minimum(self.graph.components.offsets[:-1], len(self.graph.components.members) - 1)]
+        sizes = self.graph.components.sizes(everything)
+        reach.mark_related(firsts, firsts, self.graph.components.of, *self.graph.forward.arrays, own)
+        own &= sizes > 0
+        barred = int(np.count_nonzero(self._barred(self.graph.components.members)))
+        return int((sizes[own] ** 2).sum()) - barred
+
     def leads(self, column: int) -> Ids:
         members = self.graph.components.members
         return np.sort(members[self.counts(members, column == 0) > 0])
 
     def minus(self, gone: Table) -> Table:
-        return gained(self, gone) if isinstance(gone, Reachability) else super().minus(gone)
+        if isinstance(gone, Reachability) and (self.parent is gone.token or gone.parent is self.token):
+            return gained(self, gone)
+        return super().minus(gone)
 
     @property
     def nbytes(self) -> int:
@@ -426,8 +425,8 @@ class Reachability(Implicit):
 
 
 def gained(new: Reachability, old: Reachability) -> Table:
-    """The pairs of one closure that are not in another one, read from their sets."""
-    changed = _changed(new, old)
+    """The pairs of one closure that are not in another one, where one is an update of the other: read from their sets."""
+    changed = new.graph.changed if new.parent is old.token else old.graph.changed
     components, earlier = new.graph.components, old.graph.components
     pairs = np.stack([earlier.find(changed), components.find(changed)])
     groups, group = np.unique(pairs, axis=1, return_inverse=True)
@@ -444,15 +443,6 @@ def gained(new: Reachability, old: Reachability) -> Table:
     if new.guarded:
         keys = np.concatenate([keys[new.contains(keys)], _loops(new, old)])
     return Table.of(sort_distinct(keys), 2)
-
-
-def _changed(new: Reachability, old: Reachability) -> Ids:
-    """The ids whose partners may be other in one than in the other."""
-    if new.parent is old.token:
-        return new.graph.changed
-    if old.parent is new.token:
-        return old.graph.changed
-    return np.union1d(new.graph.components.members, old.graph.components.members)
 
 
 def _loops(new: Reachability, old: Reachability) -> Keys:

@@ -1,0 +1,95 @@
+"""Structures on the local engine: what each form is made of, and how it follows its inputs.
+
+Relations are kept by their structure (`implicit`, `reachability`). Where that is allowed and the relation is small or
+not much larger than its input, it is a `Listed` table instead: one that has all rows, for the fastest reading, and the
+structure beside them, for its maintenance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+
+import numpy as np
+
+from deltalog.backends.local.implicit import Implicit, Inverse, Plain, Union, plain
+from deltalog.backends.local.reachability import Reachability
+from deltalog.backends.local.table import Table, sort_distinct
+from deltalog.kernels import rows as kernel
+from deltalog.program.patterns import Form, Structure
+
+SMALL = 1 << 16  # a closure of so few facts is listed
+SPARSE = 2  # and so is one of not more than so many facts for each of its backbone
+Change = tuple[Table, Table, Table]
+
+
+class Listed(Table):
+    """The rows of a closure, and the closure."""
+
+    def __init__(self, rows: Table, closure: Reachability) -> None:
+        super().__init__(2, rows.runs, rows.dead)
+        self.__dict__["closure"] = closure
+
+
+def made(structure: Structure, inputs: Sequence[Table]) -> Table:
+    """The relation that a structure makes of its inputs."""
+    if structure.form in (Form.CLOSURE, Form.COMPONENTS):
+        closure = Reachability.of(plain(inputs[0]), structure.form is Form.COMPONENTS, structure.guarded)
+        return Listed(closure.listed(), closure) if _is_small(structure, closure) else closure
+    parts = _parts(structure, inputs)
+    if structure.listed and not any(isinstance(table, Implicit) for table in inputs):
+        return Table.of(reduce(kernel.union, [part.keys() for part in parts]), 2)
+    return parts[0] if structure.form is Form.INVERSE else Union([_implicit(part) for part in parts])
+
+
+def remade(
+    structure: Structure, old: Table, inputs: Sequence[Table], removed: Sequence[Table], added: Sequence[Table]
+) -> Change:
+    """The same after a change of the inputs, and what it lost and won."""
+    if structure.form in (Form.CLOSURE, Form.COMPONENTS):
+        return _remade_closure(structure, old, plain(inputs[0]), plain(removed[0]), plain(added[0]))
+    new = made(structure, inputs) if isinstance(old, Implicit) else None
+    now = new if new is not None else Union([_implicit(part) for part in _parts(structure, inputs)])
+    lost = _sum(_parts(structure, removed), now)
+    won = _sum(_parts(structure, added), old)
+    return (new if new is not None else old.minus(lost).merge(won)), lost, won
+
+
+def _remade_closure(structure: Structure, old: Table, edges: Table, removed: Table, added: Table) -> Change:
+    before = old if isinstance(old, Reachability) else old.__dict__.get("closure")
+    if before is None:  # there was nothing yet, or it was kept in another way
+        new = made(structure, [edges])
+        return new, old.minus(new), new.minus(old)
+    closure = before.updated(edges, removed, added)
+    lost = before.minus(closure) if removed.size else Table(2)
+    won = closure.minus(before) if added.size else Table(2)
+    if isinstance(old, Reachability) or not _is_small(structure, closure):
+        return closure, lost, won
+    return Listed(old.minus(lost).merge(won), closure), lost, won
+
+
+def _is_small(structure: Structure, closure: Reachability) -> bool:
+    return structure.listed and closure.size <= max(SMALL, SPARSE * closure.graph.edges.size)
+
+
+def _parts(structure: Structure, tables: Sequence[Table]) -> list[Table]:
+    """The inputs, with columns exchanged where the structure says so."""
+    flags = structure.swapped or (False,) * len(tables)
+    return [turned(table) if swap else table for table, swap in zip(tables, flags, strict=True)]
+
+
+def turned(table: Table) -> Table:
+    """A relation with its columns exchanged."""
+    if isinstance(table, Implicit):
+        return Inverse(table)
+    return Table.of(np.sort(kernel.swap(table.keys())), 2)
+
+
+def _implicit(table: Table) -> Implicit:
+    return table if isinstance(table, Implicit) else Plain(table)
+
+
+def _sum(parts: Sequence[Table], known: Table) -> Table:
+    """The pairs of some relations that are not known."""
+    keys = [known.without(part.keys()) for part in parts if part.size]
+    return Table.of(sort_distinct(np.concatenate(keys)), 2) if keys else Table(2)
