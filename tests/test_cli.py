@@ -263,7 +263,7 @@ def test_json(deltalog: Run, engine: str) -> None:
 def test_progress_and_table_go_to_standard_error(deltalog: Run) -> None:
     code, out, err = deltalog("run", "paths.dl", "--data", "edge.csv", "--out", "out")
     assert (code, out) == (0, "")
-    assert re.search(r"hyper-node 1/2, round 1: 3 new facts \([\d,]+/s\), 6 in all", err)
+    assert re.search(r"hyper-node 1/1, round 1: 6 new facts \([\d,]+/s\), 9 in all", err)
     assert re.search(r"^path +6\nedge +3\n9 facts, of which 6 derived in \d rounds; load ", err, re.MULTILINE)
     assert re.search(r"^wrote out in ", err, re.MULTILINE)
 
@@ -391,10 +391,13 @@ def test_check(deltalog: Run, tmp_path: Path) -> None:
 def test_plan(deltalog: Run, tmp_path: Path) -> None:
     code, out, err = deltalog("plan", "paths.dl", "--data", "edge.csv", "--svg", "graph.svg")
     assert code == 0
-    assert "2 rules in 2 hyper-nodes" in out
-    assert "edge(?Y, ?Z)  by index (1, 2), 1 bound" in out
+    assert "recognised: path: transitive, by its linear form" in out
+    assert "path is the closure of edge, kept by its structure" in out
     assert "the dependency graph is in graph.svg" in err
     assert ElementTree.parse(tmp_path / "graph.svg").getroot().tag == "{http://www.w3.org/2000/svg}svg"
+    _, out, _ = deltalog("plan", "paths.dl", "--data", "edge.csv", "--schemes", "standard")
+    assert "2 rules in 2 hyper-nodes" in out
+    assert "edge(?Y, ?Z)  by index (1, 2), 1 bound" in out
     code, _, err = deltalog("plan", "paths.dl", "--svg", "no/such/folder.svg")
     assert (code, err) == (1, "error: cannot write no/such/folder.svg: No such file or directory\n")
 

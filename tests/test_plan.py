@@ -134,7 +134,7 @@ reach(X, N) :- AGGREGATE(path(X, Y), not edge(Y, X) ON X BIND COUNT(Y) AS N).
 
 
 def test_explain() -> None:
-    kb = KnowledgeBase(PROGRAM)
+    kb = KnowledgeBase(PROGRAM, schemes="standard")
     kb.add("edge", [("a", "b"), ("b", "c"), ("c", "d")])
     first, rest = kb.plan().split("\n\n", 1)
     text = "\n\n".join([first, *(re.sub(r"~[\d,]+ rows", "~N rows", part) for part in rest.split("\n\n"))])

@@ -85,6 +85,7 @@ def _run_parser() -> ArgumentParser:
         help="the Spark master, such as local[4] or spark://host:7077: Spark reads and writes, and with --engine auto "
         "its driver reasons while that fits in memory",
     )
+    _add_schemes(parser)
     add("--memory", metavar="SIZE", type=_memory, help="stop when the process holds more than this, such as 8GB")
     add("--timeout", metavar="S", type=_seconds, help="stop the evaluation after so many seconds")
     add("--max-facts", metavar="N", type=_count, help="stop when there are more facts than this")
@@ -99,6 +100,16 @@ def _add_cyclic(parser: ArgumentParser) -> None:
     ways = "rules with cyclic bodies: standard joins, hypertree decompositions for all rules, or (default) combined, "
     ways += "which decomposes cyclic ones where that pays"
     parser.add_argument("--cyclic", choices=("combined", "standard", "hypertree"), default="combined", help=ways)
+
+
+def _add_schemes(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--schemes",
+        choices=("auto", "standard", "module", "scheme"),
+        default="auto",
+        help="how transitive, symmetric and inverse relations and unions are kept: as all others (standard), as tables "
+        "with rules of their own (module), by their structure (scheme), or so where it saves something (auto)",
+    )
 
 
 def _run(options: Namespace) -> int:
@@ -117,6 +128,7 @@ def _run(options: Namespace) -> int:
             derived=options.derived,
             engine=options.engine,
             master=options.master,
+            schemes=options.schemes,
             memory=options.memory,
             timeout=options.timeout,
             max_facts=options.max_facts,
@@ -156,6 +168,7 @@ def _plan_parser() -> ArgumentParser:
     _add_programs(parser)
     _add_data(parser)
     _add_cyclic(parser)
+    _add_schemes(parser)
     drawing = "also draw the dependency graph and the decompositions into this file"
     parser.add_argument("--svg", metavar="FILE", type=Path, help=drawing)
     return parser
@@ -164,7 +177,7 @@ def _plan_parser() -> ArgumentParser:
 def _plan(options: Namespace) -> int:
     from deltalog.kb import KnowledgeBase
 
-    kb = KnowledgeBase(options.programs, cyclic=options.cyclic)
+    kb = KnowledgeBase(options.programs, cyclic=options.cyclic, schemes=options.schemes)
     if options.data:
         kb.load(*options.data)
     print(kb.plan(), flush=True)

@@ -34,6 +34,7 @@ class RunOptions:
     derived: bool
     engine: str
     master: str | None
+    schemes: str
     memory: int | None
     timeout: float | None
     max_facts: int | None
@@ -77,6 +78,7 @@ def _loaded(options: RunOptions, progress: Progress) -> KnowledgeBase:
         options.programs,
         engine=engine,
         master=options.master,
+        schemes=options.schemes,
         memory=options.memory,
         timeout=options.timeout,
         max_facts=options.max_facts,

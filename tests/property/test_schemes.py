@@ -120,7 +120,9 @@ def in_order(relation: object) -> None:
         for forward in (True, False):
             ids = relation.leads(0 if forward else 1)
             left, values = relation.partners(ids, forward)
-            seen = {(int(ids[i]), int(v)) if forward else (int(v), int(ids[i])) for i, v in zip(left, values, strict=True)}
+            seen = {
+                (int(ids[i]), int(v)) if forward else (int(v), int(ids[i])) for i, v in zip(left, values, strict=True)
+            }
             assert seen == pairs
     closure = relation if isinstance(relation, Reachability) else getattr(relation, "closure", None)
     if isinstance(closure, Reachability):

@@ -135,8 +135,8 @@ class DRed(Generic[T]):
         return max(FEW, MOST_REMOVED * present)
 
     def loses_structures(self, delta: Facts[T]) -> bool:
-        """Whether relations that are kept by their structure lose something, inside of a recursion. A structure does not
-        know by which ways a pair holds, so it cannot say what stands on what: the stratum is computed anew."""
+        """Whether relations that are kept by their structure lose something, inside of a recursion. A structure does
+        not know by which ways a pair holds, so it cannot say what stands on what: the stratum is computed anew."""
         inputs = {source for structure in self.tasks.structures for source in structure.inputs}
         return bool(self.tasks.structures) and (bool(delta) or not inputs.isdisjoint(self.update.removed))
 

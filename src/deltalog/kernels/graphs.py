@@ -98,10 +98,10 @@ def connected_components(sources, targets, n):
 def grouped(label, values, count):
     """The values by label: where those of each label begin, and the values in this order."""
     offsets = np.zeros(count + 1, np.int64)
-    for l in label:
-        offsets[l + 1] += 1
-    for l in range(count):
-        offsets[l + 1] += offsets[l]
+    for name in label:
+        offsets[name + 1] += 1
+    for name in range(count):
+        offsets[name + 1] += offsets[name]
     place = offsets[:-1].copy()
     out = np.empty(len(values), values.dtype)
     for i in range(len(values)):

@@ -17,6 +17,7 @@ import numpy as np
 from numba import njit
 
 from deltalog.kernels.bits import trailing_zeros
+
 LOW = np.uint64(0xFFFFFFFF)
 HALF = np.uint64(32)
 ONE = np.uint64(1)

@@ -27,6 +27,7 @@ def explain(
     """The plan of a whole program, with one of the ways to evaluate cyclic rules (see `hypertree_choice`)."""
     count = len(program.hyper_nodes)
     lines = [f"{len(program.rules)} rules in {count} hyper-nodes"]
+    lines += [f"  recognised: {note}" for note in program.recognised]
     for number, hyper_node in enumerate(program.hyper_nodes, 1):
         kind = "recursive, semi-naive to the fixpoint" if hyper_node.recursive else "applied once"
         lines += ["", f"hyper-node {number} of {count}, depth {hyper_node.depth}: {kind}"]
@@ -37,6 +38,10 @@ def explain(
 def _hyper_node(program: Program, node: HyperNode, statistics: Statistics, cyclic: str) -> Iterator[str]:
     rules = [rule for rule in node.rules if not program.is_bridge(rule)]
     for rule in rules:
+        structure = program.structures.get(rule.heads[0].pred)
+        if structure is not None:
+            yield f"  {structure}"
+            continue
         yield f"  {rule}"
         choice = choose(rule, statistics, cyclic)
         if choice.complex or choice.by_tree:

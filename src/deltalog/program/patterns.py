@@ -52,6 +52,12 @@ class Structure:
         """The one rule that is left; only its dependencies matter."""
         return Rule((atom(self.pred, X, Y),), tuple(atom(pred, X, Y) for pred in self.inputs))
 
+    def __str__(self) -> str:
+        flags = self.swapped or (False,) * len(self.inputs)
+        names = [f"the inverse of {p}" if swap else str(p) for p, swap in zip(_names(self.inputs), flags, strict=True)]
+        made = f"the {self.form.value} of {', '.join(names)}" if self.form is not Form.INVERSE else names[0]
+        return f"{_names([self.pred])[0]} is {made}, kept by its structure"
+
 
 @dataclass
 class Recognition:
@@ -75,6 +81,10 @@ def recognise(rules: Iterable[Rule], data: Collection[Pred], way: str) -> Recogn
     else:
         found.rules += [structure.rule for structure in found.structures.values()]
     return found
+
+
+def _names(preds: Iterable[Pred]) -> list[str]:
+    return [f"<{pred.name}>" if ":" in pred.name and not pred.hidden else pred.name for pred in preds]
 
 
 # The shapes of single rules.
@@ -114,9 +124,9 @@ def _chained(rule: Rule) -> tuple[Pred, Pred, bool] | None:
         return None
     (x, z), guarded = parts[0].terms, parts[2]
     for first, second in (parts[1], parts[1][::-1]):
-        if first.terms[0] == x and second.terms[1] == z and first.terms[1] == second.terms[0]:
-            if len({x, first.terms[1], z}) == 3:
-                return first.pred, second.pred, guarded
+        way = (first.terms[0] == x, second.terms[1] == z, first.terms[1] == second.terms[0])
+        if all(way) and len({x, first.terms[1], z}) == 3:
+            return first.pred, second.pred, guarded
     return None
 
 
@@ -149,7 +159,7 @@ def copied(rule: Rule) -> tuple[Pred, bool] | None:
 def symmetric(rule: Rule) -> bool:
     """r(x, y) <- r(y, x); a guard changes nothing."""
     parts = _split(rule)
-    return bool(parts) and copied(replace(rule, body=tuple(parts[1]))) == (rule.heads[0].pred, True)
+    return parts is not None and copied(replace(rule, body=tuple(parts[1]))) == (rule.heads[0].pred, True)
 
 
 # The passes.
@@ -164,13 +174,17 @@ def _closures(found: Recognition, data: Collection[Pred], way: str) -> None:
         is_symmetric = any(map(symmetric, own))
         form = Form.COMPONENTS if is_symmetric else Form.CLOSURE
         copies = {source[0] for rule in own if (source := copied(rule)) and not source[1]}
-        implied = [rule for rule in own if transitive(rule) is not None or symmetric(rule) or _extends(rule, copies, all(guards))]
+        implied = [
+            rule
+            for rule in own
+            if transitive(rule) is not None or symmetric(rule) or _extends(rule, copies, all(guards))
+        ]
         _take(found, pred, Structure(pred, form, (backbone(pred),), all(guards)), implied, way)
         found.notes.append(f"{pred.name}: {_described(form, all(guards))}")
 
 
 def _extends(rule: Rule, copies: set[Pred], guarded: bool) -> bool:
-    """r(x, z) <- r(x, y), e(y, z) where r(x, y) <- e(x, y): a case of the transitive rule, unless only that is guarded."""
+    """r(x, z) <- r(x, y), e(y, z) where r(x, y) <- e(x, y): a transitive step, if guarded alike."""
     step = linear(rule)
     return step is not None and step[0] in copies and (step[1] or not guarded)
 
@@ -185,7 +199,9 @@ def _linear(found: Recognition, data: Collection[Pred], way: str) -> None:
         if why:
             found.notes.append(f"{pred.name}: not a closure, {why}")
             continue
-        structure = Structure(pred, Form.CLOSURE, (steps[0][0],), all(guard for _, guard in steps), listed=way == "auto")
+        structure = Structure(
+            pred, Form.CLOSURE, (steps[0][0],), all(guard for _, guard in steps), listed=way == "auto"
+        )
         found.structures[pred] = structure
         found.rules = [rule for rule in found.rules if rule not in own]
         found.notes.append(f"{pred.name}: {_described(Form.CLOSURE, structure.guarded)}, by its linear form")

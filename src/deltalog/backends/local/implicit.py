@@ -44,8 +44,8 @@ class Implicit(Table):
 
     # What a structure says.
 
-    @cached_property
-    def size(self) -> int:
+    def measured(self) -> int:
+        """How many pairs there are."""
         raise NotImplementedError
 
     def contains(self, probe: Keys) -> NDArray[np.bool_]:
@@ -69,6 +69,10 @@ class Implicit(Table):
         return sum(int(np.count_nonzero(self.contains(kernel.swap(block)))) for block in self.blocks())
 
     # What follows.
+
+    @cached_property
+    def size(self) -> int:  # type: ignore[override]
+        return self.measured()
 
     def blocks(self) -> Iterator[Keys]:
         """All pairs, by ascending first column, as sorted keys."""
@@ -127,25 +131,24 @@ class Implicit(Table):
 class Inverse(Implicit):
     """The pairs of another relation, exchanged."""
 
-    def __init__(self, of: Implicit) -> None:
+    def __init__(self, source: Implicit) -> None:
         super().__init__()
-        self.of = of
+        self.source = source
 
-    @cached_property
-    def size(self) -> int:
-        return self.of.size
+    def measured(self) -> int:
+        return self.source.size
 
     def contains(self, probe: Keys) -> NDArray[np.bool_]:
-        return self.of.contains(kernel.swap(probe))
+        return self.source.contains(kernel.swap(probe))
 
     def counts(self, ids: Ids, forward: bool) -> Positions:
-        return self.of.counts(ids, not forward)
+        return self.source.counts(ids, not forward)
 
     def partners(self, ids: Ids, forward: bool) -> tuple[Positions, Ids]:
-        return self.of.partners(ids, not forward)
+        return self.source.partners(ids, not forward)
 
     def leads(self, column: int) -> Ids:
-        return self.of.leads(1 - column)
+        return self.source.leads(1 - column)
 
     @property
     def nbytes(self) -> int:
@@ -159,8 +162,7 @@ class Plain(Implicit):
         super().__init__()
         self.table = table
 
-    @cached_property
-    def size(self) -> int:
+    def measured(self) -> int:
         return self.table.size
 
     def contains(self, probe: Keys) -> NDArray[np.bool_]:
@@ -190,8 +192,7 @@ class Union(Implicit):
         super().__init__()
         self.parts = tuple(part for part in parts if part.size)
 
-    @cached_property
-    def size(self) -> int:
+    def measured(self) -> int:
         total = 0
         for i, part in enumerate(self.parts):
             total += part.size - sum(self._shared(part, i))
@@ -200,8 +201,8 @@ class Union(Implicit):
     def _shared(self, part: Implicit, before: int) -> Iterator[int]:
         """How many pairs of a part, by blocks, are in the parts before it."""
         earlier = self.parts[:before]
-        if len(earlier) == 1 and isinstance(part, Inverse) and part.of is earlier[0]:
-            yield part.of.mutual
+        if len(earlier) == 1 and isinstance(part, Inverse) and part.source is earlier[0]:
+            yield part.source.mutual
         elif earlier:
             yield from (int(np.count_nonzero(self._in(earlier, block))) for block in part.blocks())
 
@@ -251,8 +252,7 @@ class Gap(Implicit):
         super().__init__()
         self.large, self.small, self.changed = large, small, changed
 
-    @cached_property
-    def size(self) -> int:
+    def measured(self) -> int:
         return self.large.size - self.small.size
 
     def contains(self, probe: Keys) -> NDArray[np.bool_]:

@@ -132,8 +132,8 @@ class Preparation:
                     plan = left
                 case _:
                     if isinstance(plan, ir.Scan) and _is_pair(plan, needed):
-                        first = plan.atom.terms[0]
-                        steps.append(partial(_spread, (plan.atom.pred, plan.part), self._probe(plan, frozenset([first]))))  # type: ignore[list-item]
+                        first = frozenset(columns(plan)[:1])
+                        steps.append(partial(_spread, (plan.atom.pred, plan.part), self._probe(plan, first)))
                     return Pipeline(self._leaf(plan, needed), tuple(steps[::-1]))
 
     def _look_up(self, plan: ir.Join | ir.SemiJoin | ir.AntiJoin, probe: Probe, needed: frozenset[Variable]) -> Step:

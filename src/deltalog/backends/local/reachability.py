@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -123,7 +122,8 @@ class Components:
         """The members of some components, together."""
         sizes = self.sizes(components)
         places = np.repeat(self.offsets[components] - np.cumsum(sizes) + sizes, sizes) + np.arange(sizes.sum())
-        return self.members[places]
+        found: Ids = self.members[places]
+        return found
 
     @property
     def nbytes(self) -> int:
@@ -241,7 +241,7 @@ class Graph:
         return replace(graph, forward=forward, backward=backward, changed=changed)
 
     def _divided(self, edges: Table, inside: Numbers) -> tuple[Components, Numbers, Numbers]:
-        """Components after those inside have been divided anew; the numbers that are new, and those that are no more."""
+        """Components after those inside were divided anew; the numbers that are new, and those that are no more."""
         old = self.components
         if not len(inside):
             return old, NONE, NONE
@@ -332,7 +332,7 @@ class Reachability(Implicit):
         self.parent = before.token if before is not None else None
 
     @classmethod
-    def of(cls, edges: Table, symmetric: bool, guarded: bool) -> Reachability:
+    def closing(cls, edges: Table, symmetric: bool, guarded: bool) -> Reachability:
         return cls(Graph.of(edges, symmetric), guarded)
 
     def updated(self, edges: Table, removed: Table, added: Table) -> Reachability:
@@ -351,8 +351,7 @@ class Reachability(Implicit):
 
     # The relation.
 
-    @cached_property
-    def size(self) -> int:
+    def measured(self) -> int:
         everything = np.arange(self.graph.components.count)
         reached = reach.cardinalities(everything, *self.graph.forward.arrays, self.graph.components.offsets)
         total = int((reached * self.graph.components.sizes(everything)).sum())
@@ -403,7 +402,9 @@ class Reachability(Implicit):
     def mutual(self) -> int:
         everything = np.arange(self.graph.components.count)
         own = np.zeros(len(everything), np.bool_)
-        firsts = self.graph.components.members[np.minimum(self.graph.components.offsets[:-1], len(self.graph.components.members) - 1)]
+        firsts = self.graph.components.members[
+            np.minimum(self.graph.components.offsets[:-1], len(self.graph.components.members) - 1)
+        ]
         sizes = self.graph.components.sizes(everything)
         reach.mark_related(firsts, firsts, self.graph.components.of, *self.graph.forward.arrays, own)
         own &= sizes > 0
@@ -425,7 +426,7 @@ class Reachability(Implicit):
 
 
 def gained(new: Reachability, old: Reachability) -> Table:
-    """The pairs of one closure that are not in another one, where one is an update of the other: read from their sets."""
+    """The pairs of one closure that another one has not, read from their sets; one is an update of the other."""
     changed = new.graph.changed if new.parent is old.token else old.graph.changed
     components, earlier = new.graph.components, old.graph.components
     pairs = np.stack([earlier.find(changed), components.find(changed)])

@@ -34,7 +34,7 @@ class Listed(Table):
 def made(structure: Structure, inputs: Sequence[Table]) -> Table:
     """The relation that a structure makes of its inputs."""
     if structure.form in (Form.CLOSURE, Form.COMPONENTS):
-        closure = Reachability.of(plain(inputs[0]), structure.form is Form.COMPONENTS, structure.guarded)
+        closure = Reachability.closing(plain(inputs[0]), structure.form is Form.COMPONENTS, structure.guarded)
         return Listed(closure.listed(), closure) if _is_small(structure, closure) else closure
     parts = _parts(structure, inputs)
     if structure.listed and not any(isinstance(table, Implicit) for table in inputs):

@@ -46,6 +46,7 @@ from deltalog.backends.spark.table import (
 )
 from deltalog.plan import ir
 from deltalog.plan.ir import Part, Plan, columns
+from deltalog.program.patterns import Structure
 from deltalog.syntax.ast import Pred, Rule
 from deltalog.terms import Value
 
@@ -260,6 +261,22 @@ class SparkBackend:
     def cut(self, frame: DataFrame) -> DataFrame:
         """A DataFrame that is computed once, when it is first read, and whose plan is forgotten."""
         return cut(frame).select(*[F.col(name).alias(name) for name in frame.columns])
+
+    def structure(self, structure: Structure, inputs: Sequence[SparkTable]) -> SparkTable:
+        from deltalog.backends.spark.structures import made
+
+        return made(structure, inputs, self) if any(map(self.size, inputs)) else self.empty(2)
+
+    def restructured(
+        self,
+        structure: Structure,
+        old: SparkTable,
+        inputs: Sequence[SparkTable],
+        removed: Sequence[SparkTable],
+        added: Sequence[SparkTable],
+    ) -> tuple[SparkTable, SparkTable, SparkTable]:
+        new = self.structure(structure, inputs)
+        return new, self.minus(old, new), self.minus(new, old)
 
     def merge(self, old: SparkTable, new: SparkTable) -> SparkTable:
         if old.empty or new.empty:
