@@ -44,10 +44,16 @@ class Trees:
 
     def program(self, program: Program, statistics: Statistics) -> Program:
         """A program with the rules of the trees."""
+        self.leave_structures(program)
         rules = [rule for node in program.hyper_nodes for rule in self._rules(node, statistics)]
         if not any(choice.by_tree for choice in self.choices.values()):
             return program
         return replace(program, hyper_nodes=hyper_nodes(graph(tuple(dict.fromkeys(rules)))))
+
+    def leave_structures(self, program: Program) -> None:
+        """The rules that only say what a structure is made of are not evaluated as rules."""
+        for structure in program.structures.values():
+            self.choices[structure.rule] = Choice(structure.rule, (structure.rule,), "a structure")
 
     def reported(self) -> list[CyclicRule]:
         """The choices for rules that are cyclic, or evaluated by a tree."""

@@ -43,6 +43,7 @@ class Evaluator(Generic[T]):
         if self.naive:
             self._run_naively(program, relations)
             return 0.0
+        self.trees.leave_structures(program)
         evaluation = SemiNaive(program, relations, self.observe, self.check, self.trees)
         try:
             evaluation.run()

@@ -85,11 +85,6 @@ class Pred(NamedTuple):
     def __str__(self) -> str:
         return f"{self.name}/{self.arity}"
 
-    @property
-    def hidden(self) -> bool:
-        """Relations that we make for ourselves have names that no user can write."""
-        return self.name.startswith("#")
-
 
 TRIPLES = Pred(TRIPLE, 3)  # [s, p, o] with a variable for p
 TYPES = Pred(str(RDF_TYPE), 2)  # [s, rdf:type, c] with a variable for c
