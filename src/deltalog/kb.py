@@ -33,10 +33,10 @@ from deltalog.syntax.ast import TRIPLES, TYPES, Constant, Literal, Pred, Rule
 from deltalog.terms import Value
 
 if TYPE_CHECKING:
-    from deltalog.plan.statistics import Statistics
     from deltalog.backends.base import Backend
     from deltalog.engine.maintenance import Update
     from deltalog.engine.materialisation import Evaluator, Materialisation
+    from deltalog.plan.statistics import Statistics
     from deltalog.query.answer import Questions
     from deltalog.query.sparql.solutions import Solutions
 
