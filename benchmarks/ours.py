@@ -36,8 +36,10 @@ class Deltalog:
     measures = "load: from the files to encoded relations; plan; evaluate: to the fixpoint; update: the maintenance; "
     measures += "encode: the facts of a change into ids; kernels already compiled"
 
-    def __init__(self, name: str = "deltalog", engine: str = "local", sessions: bool = True) -> None:
-        self.name, self.engine, self.sessions = name, engine, sessions
+    def __init__(
+        self, name: str = "deltalog", engine: str = "local", sessions: bool = True, cyclic: str = "combined"
+    ) -> None:
+        self.name, self.engine, self.sessions, self.cyclic = name, engine, sessions, cyclic
 
     def version(self) -> str | None:
         return package_version("deltalog")
@@ -64,7 +66,7 @@ class Deltalog:
     def _empty(self, program: Path) -> KnowledgeBase:
         from deltalog.kb import KnowledgeBase
 
-        return KnowledgeBase(program, engine=self.engine)
+        return KnowledgeBase(program, engine=self.engine, cyclic=self.cyclic)
 
     def materialised(self, program: Path, files: Sequence[str | Path]) -> KnowledgeBase:
         kb = self._empty(program)
@@ -215,5 +217,7 @@ def ours() -> Iterator[Deltalog]:
     yield Deltalog()
     yield Deltalog("scratch", sessions=False)
     yield Deltalog("naive", "naive")
+    yield Deltalog("standard", cyclic="standard")
+    yield Deltalog("hypertree", cyclic="hypertree")
     yield Spark()
     yield SparkExecutors()

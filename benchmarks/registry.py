@@ -218,6 +218,7 @@ PAPER_000 = (
         {
             "small": Size(partial(datasets.labelled, 2_000, 4_000)),
             "full": Size(partial(datasets.labelled, 100_000, 150_000)),
+            "dense": Size(partial(datasets.labelled, 10_000, 70_000)),
         },
         goal="<http://Q2x0x1>(?x, ?y)",
         ways=("nemo", "duckdb"),

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deltalog import KnowledgeBase, UsageError
+from deltalog.engine import materialisation
 from deltalog.plan.hypertree import decompose, is_acyclic
 from deltalog.plan.ir import Part
 from deltalog.plan.statistics import Unknown
@@ -190,3 +191,32 @@ def test_conditions_find_their_place(way: str) -> None:
         kb.add("shut", [(3,)])
     assert len(kbs[1].facts("odd")) > 0
     assert as_sets({"odd": list(kbs[0].facts("odd"))}) == as_sets({"odd": list(kbs[1].facts("odd"))})
+
+
+def test_another_tree_when_the_data_has_become_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With few facts one node is best; with many, two. What was made for the few is exchanged, both ways."""
+    monkeypatch.setattr(materialisation, "MOST_CHANGED", 1e9)
+    grid = [(i, i * 200 + j, j) for i in range(3) for j in range(200)]
+    many = {
+        "cw": [(f"a{i}", f"b{m}") for i, m, _ in grid],
+        "ca": [(f"a{i}", f"c{m}") for i, m, _ in grid],
+        "pc": [(f"{kind}{m}", f"d{j}") for kind in "bc" for _, m, j in grid],
+    }
+    kb = KnowledgeBase(RULE)
+    for name in many:
+        kb.add(name, many[name][:2])
+    kb.materialise()
+    assert not kb._state.trees.hidden
+    change = kb.update(many)
+    assert "pc: the data has become another; evaluated another way, nodes rebuilt" in change.report.notes
+    assert {len(rows) for rows in instantiations(kb)} == {600}
+    assert {pred for pred, _ in kb._state.relations.parts if pred.hidden} == set(kb._state.trees.hidden)
+    change = kb.update(remove={"cw": many["cw"][:10]})
+    assert len(change.removed["pc"]) == 10
+    assert not any("rebuilt" in note for note in change.report.notes)
+    kb.update(remove={name: rows[10:] for name, rows in many.items()})
+    assert {pred for pred, _ in kb._state.relations.parts if pred.hidden} == set(kb._state.trees.hidden)
+    fresh = KnowledgeBase(RULE, engine="naive")
+    for pred, table in kb._explicit.items():
+        fresh.add(pred.name, list(kb._view(pred, table)))
+    assert set(kb.facts("pc")) == set(fresh.facts("pc"))

@@ -17,11 +17,17 @@ from dataclasses import dataclass, field, replace
 
 from deltalog.engine.passes import in_passes
 from deltalog.engine.report import CyclicRule
+from deltalog.plan.hypertree import cost_of
 from deltalog.plan.hypertree_choice import Choice, choose
+from deltalog.plan.hypertree_rules import atoms_of
+from deltalog.plan.ir import Part
 from deltalog.plan.statistics import Partial, Statistics
 from deltalog.program import HyperNode, Program
 from deltalog.program.dependency import graph, hyper_nodes
 from deltalog.syntax.ast import Pred, Rule
+
+MUCH = 8.0  # trees are reconsidered when there is so many times more or less to read
+FAR_BETTER = 4.0  # and a tree exchanged for another one that costs at most one in so many
 
 
 @dataclass
@@ -31,6 +37,7 @@ class Trees:
     way: str = "standard"
     choices: dict[Rule, Choice] = field(default_factory=dict)
     made: set[Pred] = field(default_factory=set)  # relations of trees that have been evaluated
+    chosen_for: dict[Rule, float] = field(default_factory=dict)  # how many facts there were to read then
 
     def parts(self, hyper_node: HyperNode, statistics: Statistics, batches: bool) -> Iterator[HyperNode]:
         """The hyper-nodes that a hyper-node falls into when its rules are replaced by those of their trees."""
@@ -63,15 +70,48 @@ class Trees:
             if choice.decomposition is not None
         ]
 
-    def settle(self, program: Program) -> None:
-        """Rules that have not been met have been evaluated without a tree, if at all; it stays so."""
+    def settle(self, program: Program, statistics: Statistics) -> None:
+        """Rules that have not been met have been evaluated without a tree, if at all; it stays so. Notes how much there
+        is to read for those that have."""
         for rule in (rule for node in program.hyper_nodes for rule in node.rules):
             self.choices.setdefault(rule, Choice(rule, (rule,), "not met"))
+        for rule, choice in self.choices.items():
+            if choice.decomposition is not None:
+                self.chosen_for.setdefault(rule, _facts(rule, statistics))
 
     def kept(self, program: Program) -> Trees:
         """The trees of those rules that a program has."""
         rules = {rule for node in program.hyper_nodes for rule in node.rules}
-        return Trees(self.way, {rule: choice for rule, choice in self.choices.items() if rule in rules})
+        choices = {rule: choice for rule, choice in self.choices.items() if rule in rules}
+        return Trees(self.way, choices, chosen_for={r: n for r, n in self.chosen_for.items() if r in rules})
+
+    @property
+    def hidden(self) -> dict[Pred, Rule]:
+        """The relations of all trees, with their rules."""
+        rules = (rule for choice in self.choices.values() for rule in choice.rules)
+        return {rule.heads[0].pred: rule for rule in rules if rule.heads[0].pred.hidden and len(rule.heads) == 1}
+
+    def reconsider(self, statistics: Statistics) -> list[Rule]:
+        """Takes another choice for each rule for which that is far better by now; these rules."""
+        found = []
+        for rule, before in self.chosen_for.items():
+            now = _facts(rule, statistics)
+            if before / MUCH < now < before * MUCH:
+                continue
+            self.chosen_for[rule] = now
+            choice = choose(rule, Partial(statistics), self.way)
+            if choice.rules != self.choices[rule].rules and self._is_far_better(choice, statistics):
+                self.choices[rule] = choice
+                found.append(rule)
+        return found
+
+    def _is_far_better(self, choice: Choice, statistics: Statistics) -> bool:
+        """Between a tree and joins the choice itself has a margin; between two trees, a far lower cost decides."""
+        old = self.choices[choice.rule]
+        if not (choice.by_tree and old.by_tree and choice.decomposition and old.decomposition):
+            return True
+        now = cost_of(old.decomposition.root, atoms_of(choice.rule), Partial(statistics))
+        return choice.decomposition.cost * FAR_BETTER <= now
 
     def _rules(self, hyper_node: HyperNode, statistics: Statistics) -> tuple[Rule, ...]:
         if self.way == "standard":
@@ -83,3 +123,8 @@ class Trees:
         if rule not in self.choices:
             self.choices[rule] = choose(rule, Partial(statistics), self.way)
         return self.choices[rule]
+
+
+def _facts(rule: Rule, statistics: Statistics) -> float:
+    """How many facts a rule has to read, at least one."""
+    return max(1.0, sum(statistics.size(atom.pred, Part.ALL) for atom in atoms_of(rule)))

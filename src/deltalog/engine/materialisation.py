@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Generic, TypeVar
 
@@ -20,6 +20,7 @@ from deltalog.engine.seminaive import Relations, SemiNaive
 from deltalog.engine.triples import distribute
 from deltalog.plan.ir import Part
 from deltalog.program import Program
+from deltalog.program.dependency import graph, hyper_nodes
 from deltalog.program.impact import directly_affected
 from deltalog.syntax.ast import Pred
 
@@ -48,7 +49,7 @@ class Evaluator(Generic[T]):
         try:
             evaluation.run()
         finally:
-            self.trees.settle(program)
+            self.trees.settle(program, relations)
         return evaluation.planning
 
     def _run_naively(self, program: Program, relations: Relations[T]) -> None:
@@ -116,6 +117,7 @@ def updated(
         update.added_rules, update.removed_rules = frozenset(after - before), tuple(before - after)
         update.report.directly_affected = directly_affected(old.program, program)
     new.maintenance.run(update)
+    _exchange_trees(new, update)
     return new, update
 
 
@@ -124,6 +126,24 @@ def reshaped(old: Program, new: Program) -> frozenset[Pred]:
     changed = set(old.structures.items()) ^ set(new.structures.items())
     moved = set(old.stored.items()) ^ set(new.stored.items())
     return frozenset(pred for pred, _ in changed) | frozenset(pred for pair in moved for pred in pair)
+
+
+def _exchange_trees(new: Materialisation[T], update: Update[T]) -> None:
+    """Makes the relations of trees that have become far better than those there are, and drops the others."""
+    trees, relations = new.trees, new.relations
+    trees.settle(new.program, relations)
+    before = trees.hidden
+    changed = trees.reconsider(relations)
+    if not changed:
+        return
+    after = trees.hidden
+    for pred in before.keys() - after.keys():
+        relations.parts.pop((pred, Part.ALL), None)
+    rules = tuple(rule for pred, rule in after.items() if pred not in before)
+    SemiNaive(replace(new.program, hyper_nodes=hyper_nodes(graph(rules))), relations).run()
+    new.__dict__.pop("maintenance", None)
+    heads = sorted({head.name for rule in changed for head in rule.heads})
+    update.report.notes.append(f"{', '.join(heads)}: the data has become another; evaluated another way, nodes rebuilt")
 
 
 def _anew(program: Program, facts: ChangedFacts[T], evaluator: Evaluator[T], update: Update[T]) -> Materialisation[T]:

@@ -32,7 +32,7 @@ from typing import NamedTuple
 
 from deltalog.plan.ir import Part
 from deltalog.plan.statistics import Statistics
-from deltalog.syntax.ast import Atom, Variable
+from deltalog.syntax.ast import Atom, Variable, variables
 
 FAR_CHEAPER = 4.0  # a wider tree costs at most one in so many
 BUDGET = 8000  # atoms in choices of λ that are compared; after so many, the first choice that works is taken
@@ -348,6 +348,22 @@ def _least_width(edges: Sequence[frozenset[Variable]], estimator: Estimator) -> 
         if found:
             return width, found
     raise AssertionError("a node of all atoms is a decomposition")
+
+
+def cost_of(root: Node, atoms: Sequence[Atom], statistics: Statistics) -> float:
+    """What a tree that was chosen for other statistics costs by these."""
+    estimator = Estimator.of(atoms, statistics)
+    numbers = {variable: i for i, variable in enumerate(estimator.variables)}
+    sizes = {
+        id(node): estimator.size(
+            [i for i, atom in enumerate(atoms) if i in node.lam or node.chi.issuperset(variables(atom))],
+            [numbers[v] for v in node.chi],
+        )
+        for node in root
+    }
+    edges = [(node, child) for node in root for child in node.children]
+    between = sum(2 * (sizes[id(p)].rows + sizes[id(q)].rows) for p, q in edges)
+    return sum(size.joined for size in sizes.values()) + between
 
 
 def has_cross_product(node: Node, edges: Sequence[frozenset[Variable]]) -> bool:

@@ -22,7 +22,7 @@ from deltalog.plan.statistics import Statistics
 from deltalog.syntax.ast import Rule, variables
 
 WAYS = ("combined", "standard", "hypertree")
-MARGIN = 2.5  # how much more than the joins a tree may be estimated to cost
+MARGIN = 4.0  # how much more than the joins a tree may be estimated to cost
 
 
 @dataclass(frozen=True, slots=True)
