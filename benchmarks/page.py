@@ -70,7 +70,8 @@ def _peers(report: dict[str, Any]) -> str:
 
 def _way(result: Result, ours: Result) -> Bar:
     if is_ok(result):
-        times = f" ({best(result) / best(ours):,.3g} x)" if result is not ours and best(ours) else ""
+        ratio = best(result) / best(ours) if best(ours) else 0.0
+        times = f" ({ratio:,.0f} x)" if ratio >= 100 else f" ({ratio:.3g} x)" if ratio and result is not ours else ""
         return Bar(result["way"], best(result) or None, f"{best(result):.3g} s{times}")
     return Bar(result["way"], None, result["why"] if result["status"] == "timeout" else result["status"])
 
