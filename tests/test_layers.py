@@ -30,7 +30,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("backends.spark",),
     ("query", "owl"),
     ("kb",),
-    ("cli_run", "bench"),
+    ("cli_run", "cli_selector", "bench"),
     ("cli",),
     ("__main__",),
 )

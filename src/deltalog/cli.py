@@ -13,9 +13,14 @@ import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from deltalog import __version__
 from deltalog.errors import DeltalogError, ProgramError, UsageError
+
+if TYPE_CHECKING:
+    from deltalog.kb import KnowledgeBase
+    from deltalog.query.answer import Answers
 
 ERROR, USAGE, INTERRUPTED = 1, 2, 130
 DEBUG = "DELTALOG_DEBUG"
@@ -27,8 +32,9 @@ Datalog over RDF, CSV and Parquet: derives everything that follows from rules an
 
   deltalog run PROGRAM... [--data PATH]... [--out DIR]    derive, write and count
   deltalog check PROGRAM...                               errors and warnings, no data
-  deltalog plan PROGRAM... [--data PATH]... [--svg FILE]  how it would be evaluated
+  deltalog plan PROGRAM... [--data PATH]... [--svg FILE]  how it would be evaluated; --goal: how a goal would be
   deltalog query PROGRAM GOAL [--data PATH]...            the answers of a goal or of SPARQL, deriving what they need
+  deltalog selector train|evaluate PROGRAM...             learn which method answers goals faster
   deltalog bench [NAME]...                                measure it, from a checkout of the project
 
 `deltalog COMMAND --help` says more about each; `deltalog --version` shows the version.
@@ -167,6 +173,7 @@ def _plan_parser() -> ArgumentParser:
     )
     _add_programs(parser)
     _add_data(parser)
+    parser.add_argument("--goal", metavar="GOAL", help="show the rules that magic sets makes for this goal instead")
     _add_cyclic(parser)
     _add_schemes(parser)
     drawing = "also draw the dependency graph and the decompositions into this file"
@@ -180,7 +187,7 @@ def _plan(options: Namespace) -> int:
     kb = KnowledgeBase(options.programs, cyclic=options.cyclic, schemes=options.schemes)
     if options.data:
         kb.load(*options.data)
-    print(kb.plan(), flush=True)
+    print(kb.plan() if options.goal is None else kb.plan_goal(options.goal), flush=True)
     if options.svg is not None:
         _write(options.svg, kb.draw())
         print(f"the dependency graph is in {options.svg}", file=sys.stderr)
@@ -194,10 +201,16 @@ def _query_parser() -> ArgumentParser:
     goals = "one or more atoms and conditions, separated by commas; or a SELECT or an ASK in SPARQL"
     parser.add_argument("goal", metavar="GOAL", help=goals)
     _add_data(parser)
-    methods = "magic derives what the goal needs, materialised everything first (default: auto, which is magic)"
+    methods = "magic and qsqr derive what the goal needs, materialised everything first (default: auto, which chooses)"
     parser.add_argument("--method", choices=("auto", "materialised", "magic", "qsqr"), default="auto", help=methods)
     parser.add_argument("--format", choices=("csv", "tsv"), default="csv", help="the form of the rows (default: csv)")
     parser.add_argument("--timeout", metavar="S", type=_seconds, help="give up after so many seconds")
+    parser.add_argument("--why", action="store_true", help="say on standard error which method ran, why, and how long")
+    parser.add_argument("--selector", metavar="FILE", type=Path, help="the model that chooses, instead of the default")
+    learn = (
+        "ask by magic and qsqr, too, and note in this file which was faster, for `deltalog selector train --examples`"
+    )
+    parser.add_argument("--learn", metavar="FILE", type=Path, help=learn)
     return parser
 
 
@@ -207,15 +220,57 @@ def _query(options: Namespace) -> int:
     kb = KnowledgeBase(options.program, timeout=options.timeout)
     if options.data:
         kb.load(*options.data)
+    from deltalog.query.answer import Answers
     from deltalog.query.sparql.parse import is_sparql
 
+    if options.selector is not None:
+        kb.selector = options.selector
     answers = (kb.sparql if is_sparql(options.goal) else kb.query)(options.goal, options.method)
+    if isinstance(answers, Answers):
+        _show_how(kb, answers, options)
     if isinstance(answers, bool) or not answers.columns:
         print("true" if answers else "false")
         return 0
     for line in answers.lines({"csv": ",", "tsv": "\t"}[options.format]):
         print(line)
     return 0
+
+
+def _show_how(kb: KnowledgeBase, answers: Answers[Any], options: Namespace) -> None:
+    """What --learn and --why ask for."""
+    if options.learn is not None:
+        from deltalog.query.training import write_examples
+
+        write_examples([kb.learn(options.goal)], options.learn)
+    if options.why:
+        print(f"{answers.method} ({answers.reason}), {answers.seconds * 1000:.1f} ms", file=sys.stderr)
+
+
+def _selector_parser() -> ArgumentParser:
+    from deltalog.cli_selector import add_options
+
+    parser = _parser("selector", "Train the choice between magic sets and QSQ-R for a program, or see how good it is.")
+    parser.add_argument("action", choices=("train", "evaluate"), help="make a model; or judge one, and all classifiers")
+    _add_programs(parser)
+    _add_data(parser)
+    add_options(parser, _count, _seconds)
+    out = "the file of the model (train; default: selector.json), or a folder for tables and plots (evaluate)"
+    parser.add_argument("--out", metavar="PATH", type=Path, help=out)
+    parser.add_argument("--model", metavar="FILE", type=Path, help="the model to judge (default: the one in use)")
+    return parser
+
+
+def _selector(options: Namespace) -> int:
+    from deltalog.cli_selector import evaluate, train
+    from deltalog.kb import KnowledgeBase
+
+    kb = KnowledgeBase(options.programs)
+    if options.data:
+        kb.load(*options.data)
+    if options.action == "evaluate":
+        return evaluate(kb, options)
+    options.out = options.out or Path("selector.json")
+    return train(kb, options, options.programs)
 
 
 def _write(path: Path, text: str) -> None:
@@ -242,6 +297,7 @@ COMMANDS: dict[str, tuple[Callable[[], ArgumentParser], Callable[[Namespace], in
     "check": (_check_parser, _check),
     "plan": (_plan_parser, _plan),
     "query": (_query_parser, _query),
+    "selector": (_selector_parser, _selector),
     "bench": (_bench_parser, _bench),
 }
 

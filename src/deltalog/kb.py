@@ -33,17 +33,24 @@ from deltalog.syntax.ast import TRIPLES, TYPES, Constant, Literal, Pred, Rule
 from deltalog.terms import Value
 
 if TYPE_CHECKING:
+    from random import Random
+
     from deltalog.backends.base import Backend
     from deltalog.engine.maintenance import Update
     from deltalog.engine.materialisation import Evaluator, Materialisation
     from deltalog.plan.statistics import Statistics
-    from deltalog.query.answer import Questions
+    from deltalog.query.answer import Answers, Questions
+    from deltalog.query.choice import Choice
+    from deltalog.query.estimate import Features
+    from deltalog.query.selector import Model
     from deltalog.query.sparql.solutions import Solutions
+    from deltalog.query.training import Example
 
 Table = Any  # the backend's own handle
 Rules = str | Path | Iterable[str | Path]
 
 ENGINES = ("local", "spark", "auto", "naive")
+LOCAL = ("local", "naive")  # engines whose facts are in this process
 STRATEGIES = ("auto", "dred", "bf")
 CYCLIC = ("combined", "standard", "hypertree")
 METHODS = ("auto", "materialised", "magic", "qsqr")
@@ -106,7 +113,10 @@ class KnowledgeBase:
         self._set_rules(rule for rule in rules if not rule.is_fact)
         self._explicit: dict[Pred, Table] = {}
         self._state: Materialisation[Table] | None = None
+        self._stopped: Materialisation[Table] | None = None  # by a limit
         self._asked: Questions[Table] | None = None
+        self._selector: Model | None = None
+        self.examples: list[Example] = []
         self._add(self._encode_facts(rules))
 
     # Facts and rules in.
@@ -181,6 +191,7 @@ class KnowledgeBase:
                 raise LimitReached(f"{limit}, and the answer is not complete") from None
             report.complete, report.why_incomplete = False, str(limit)
         self._state = Materialisation(program, self._explicit, relations, evaluator.trees)
+        self._stopped = None if report.complete else self._state
         report.seconds["plan"] = analysed + planned
         report.seconds["evaluate"] = time.perf_counter() - started - report.seconds["plan"]
         report.peak_memory_bytes = peak_memory()
@@ -227,6 +238,17 @@ class KnowledgeBase:
         from deltalog.plan.statistics import Partial
 
         return Partial(start(program.placed(self._explicit), self._backend))
+
+    def plan_goal(self, goal: str) -> str:
+        """The rules that magic sets makes for a goal, after the fact that asks it."""
+        from deltalog.query.goal import as_goal
+        from deltalog.query.magic import show
+        from deltalog.syntax.parser import parse_goal
+
+        literals = parse_goal(goal, "<goal>", self.prefixes)
+        self._check_predicates(literals)
+        asked = as_goal(literals)
+        return show(self._questions().rewriting(asked).rewriting, asked.constants, self.prefixes)
 
     # Changes.
 
@@ -353,33 +375,144 @@ class KnowledgeBase:
         self._materialised()
         return self._backend.size(self._table(self._find(predicate)))
 
-    def query(self, goal: str, method: str = "auto") -> Facts[Table]:
+    def query(self, goal: str, method: str = "auto", *, timeout: float | None = None) -> Answers[Table]:
         """The answers of a goal such as `path(a, ?x)`, or several separated by commas: one row per binding of its
-        variables, in the order in which they occur. Prefixes are those of the program.
+        variables, in the order in which they occur. Prefixes are those of the program. `timeout` is for this goal.
 
         method: "materialised" looks them up among all that follows; "magic" and "qsqr" derive only what the goal needs,
-        by magic sets (bottom-up, for goals that need much) or QSQ-R (top-down, for goals that need little).
+        by magic sets (bottom-up, for goals that need much) or QSQ-R (top-down, for goals that need little); "auto"
+        looks them up if everything is known, and chooses otherwise. The answers say which it was, and why.
         """
-        from deltalog.query.answer import answer
-        from deltalog.query.goal import as_goal
+        from deltalog.query.answer import Answers, answer
         from deltalog.syntax.parser import parse_goal
 
         self._check_method(method)
         literals = parse_goal(goal, "<goal>", self.prefixes)
-        materialised = method == "materialised" or (method == "auto" and self._state is not None)
-        facts = self._materialised().facts if materialised else None
-        self._check_predicates(literals)
-        if facts is not None:
-            return answer(literals, facts)
+        started = time.perf_counter()
+        with self._limits.within(timeout):
+            choice = self._choice(literals, method)
+            if choice.method == "materialised":
+                facts = self._materialised().facts
+                self._check_predicates(literals)
+                found, complete = answer(literals, facts), self._report.complete
+            else:
+                self._check_predicates(literals)
+                found, complete = self._derived_answers(literals, choice.method), True
+        return Answers(found, choice, time.perf_counter() - started, complete)
+
+    def _derived_answers(self, literals: Sequence[Literal], method: str) -> Facts[Table]:
+        """Answers by deriving what a goal needs."""
+        from deltalog.query.goal import as_goal
+
+        goal, questions = as_goal(literals), self._questions()
+        started = time.perf_counter()
         self._limits.start()
-        questions = self._questions()
         way = questions.by_qsqr if method == "qsqr" else questions.by_magic
-        return way(as_goal(literals), self._limits.check_facts)
+        found = way(goal, self._limits.check_facts)
+        questions.history.note(goal, time.perf_counter() - started)
+        return found
+
+    def _choice(self, literals: Sequence[Literal], method: str) -> Choice:
+        """How to answer a goal, and why."""
+        from deltalog.query.choice import Choice, choose
+        from deltalog.query.goal import as_goal
+
+        if method != "auto":
+            return Choice(method, "as asked")
+        if self._state is not None and self._report.complete:
+            return Choice("materialised", "everything that follows is known already")
+        if self.engine not in LOCAL:
+            return Choice("magic", "there is no materialisation, and this is the way without one on Spark")
+        self._check_predicates(literals)
+        goal, questions = as_goal(literals), self._questions()
+        choice = choose(goal, questions.estimate(goal), self.selector, questions.history)
+        if choice.method == "materialised" and not self._materialised_within(questions.history.allowed):
+            questions.history.tried = True
+            choice = choose(goal, questions.estimate(goal), self.selector, questions.history)
+        return choice
+
+    def _materialised_within(self, seconds: float) -> bool:
+        """Tries to derive everything in a given time."""
+        with self._limits.within(seconds):
+            try:
+                self._materialise(partial=False)
+            except LimitReached:
+                return False
+        return True
+
+    def estimate(self, goal: str) -> Features:
+        """About how much work a goal is (paper 001, Algorithm 2): what the choice of a method goes by."""
+        from deltalog.query.goal import as_goal
+        from deltalog.syntax.parser import parse_goal
+
+        literals = parse_goal(goal, "<goal>", self.prefixes)
+        self._check_predicates(literals)
+        return self._questions().estimate(as_goal(literals))
+
+    def learn(self, goal: str, *, timeout: float = 10.0) -> Example:
+        """Asks a goal by magic sets and by QSQ-R, and notes in `examples` which was faster, to train a selector."""
+        from deltalog.query.training import examples
+
+        (example,) = examples(self, [goal], timeout)
+        self.examples.append(example)
+        return example
+
+    def training_goals(self, most: int = 500, seed: int = 0) -> list[str]:
+        """Goals to train a selector with, made from rules and facts (paper 001, Algorithm 3); kinds take turns."""
+        from itertools import chain
+        from random import Random
+
+        from deltalog.query.training import free_goals, goals, in_turns
+
+        random = Random(seed)
+        made = goals(self._rules, lambda pred, n: self._sample(self._explicit, pred, n, random), random)
+        return in_turns(chain(free_goals(self._rules), made), most)
+
+    def test_goals(self, most: int = 250, seed: int = 0, without: Iterable[str] = ()) -> list[tuple[str, int]]:
+        """Other goals, made from facts that follow in one step, two steps and so on, with that number of steps."""
+        from itertools import islice
+        from random import Random
+
+        from deltalog.query.rounds import rounds
+        from deltalog.query.training import as_atom, distinct, opened
+
+        random, found = Random(seed), []
+        for depth, new in enumerate(islice(rounds(self.program, self._explicit, self._backend), 8), 1):
+            for pred in (pred for pred in new if not _hidden(pred) and pred not in INTERNAL):
+                facts = self._sample(new, pred, 4 + most // 20, random)
+                found += [(opened(as_atom(pred, fact), random), depth) for fact in facts]
+        random.shuffle(found)
+        return distinct(found, most, without)
+
+    def _sample(self, facts: Mapping[Pred, Table], pred: Pred, most: int, random: Random) -> list[tuple[Value, ...]]:
+        """Some facts of a predicate."""
+        table = facts.get(pred)
+        size = 0 if table is None or not pred.arity else self._backend.size(table)
+        if not size:
+            return []
+        columns = self._backend.rows(table)
+        chosen = sorted(random.sample(range(size), min(most, size)))
+        return list(zip(*(self._backend.values(column[chosen]) for column in columns), strict=True))
+
+    @property
+    def selector(self) -> Model:
+        """The model that chooses the method of a goal: the one that came with deltalog, unless another is set."""
+        from deltalog.query.selector import load
+
+        if self._selector is None:
+            self._selector = load()
+        return self._selector
+
+    @selector.setter
+    def selector(self, model: Model | str | PathLike[str]) -> None:
+        from deltalog.query.selector import Model, load
+
+        self._selector = model if isinstance(model, Model) else load(Path(model))
 
     def _check_method(self, method: str) -> None:
         if method not in METHODS:
             raise UsageError(f"there is no method {method!r}; methods are {', '.join(METHODS)}")
-        if method == "qsqr" and self.engine == "spark":
+        if method == "qsqr" and self.engine not in LOCAL:
             raise UsageError(
                 "QSQ-R asks facts one small question after the other, which only the local engine can answer fast; "
                 'ask with method="magic", or make the knowledge base with engine="local"'
@@ -397,13 +530,26 @@ class KnowledgeBase:
         """What goals are asked of, kept from one to the next."""
         from deltalog.query.answer import Questions
 
+        settled = self._settled()
+        facts = {**self._explicit, **settled}
         asked = self._asked
-        if asked is None or asked.rules is not self._rules:
-            asked = Questions(self._rules, dict(self._explicit), self._backend)
-        elif asked.facts != self._explicit:
-            asked = asked.changed(dict(self._explicit))
+        if asked is None or asked.rules is not self._rules or asked.settled != settled.keys():
+            asked = Questions(self._rules, facts, self._backend, settled)
+        elif asked.facts != facts:
+            asked = asked.changed(facts)
         self._asked = asked
         return asked
+
+    def _settled(self) -> dict[Pred, Table]:
+        """Of a materialisation that a limit has stopped: the predicates that were done with."""
+        state = self._stopped
+        if state is None or state is not self._state or self._backend.batches:
+            return {}
+        reached = max((round_.hyper_node for round_ in self._report.rounds), default=0)
+        nodes = state.program.hyper_nodes
+        unsettled = {pred for node in nodes[reached:] for pred in node.heads}
+        done = {pred for node in nodes[:reached] for pred in node.heads} - unsettled
+        return {pred: state.relations.get(pred) for pred in done}
 
     def sparql(self, query: str, method: str = "auto") -> Solutions | bool:
         """The solutions of a SPARQL SELECT, or whether an ASK has one. `method` is as for `query`.

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import re
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from deltalog.errors import LimitReached, UsageError
@@ -65,6 +67,17 @@ class Limits:
 
     def start(self) -> None:
         self.deadline = None if self.timeout is None else time.monotonic() + self.timeout
+
+    @contextmanager
+    def within(self, seconds: float | None) -> Iterator[None]:
+        """A shorter time for what happens inside."""
+        before = self.timeout, self.deadline
+        if seconds is not None:
+            self.timeout = seconds if self.timeout is None else min(seconds, self.timeout)
+        try:
+            yield
+        finally:
+            self.timeout, self.deadline = before
 
     def check(self) -> None:
         """Time and memory; cheap enough for inner loops."""

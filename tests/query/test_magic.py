@@ -34,6 +34,20 @@ def test_example_1_of_paper_001() -> None:
     assert rules_3_to_7 <= rewritten(kb, "q(a, ?y)")
 
 
+def test_example_1_as_it_is_shown() -> None:
+    kb = KnowledgeBase("q(X, Z) :- p(X, Y), p(Z, Y). p(X, Y) :- s(Y, X). s(u, a). s(v, b).")
+    assert kb.plan_goal("q(a, ?y)").splitlines() == [
+        "mgc_goal^bf(a) .",
+        "mgc_q^bf(?c0) :- mgc_goal^bf(?c0) .",
+        "goal^bf(?c0, ?y) :- mgc_goal^bf(?c0), q^bf(?c0, ?y) .",
+        "mgc_p^bf(?X) :- mgc_q^bf(?X) .",
+        "mgc_p^fb(?Y) :- mgc_q^bf(?X), p^bf(?X, ?Y) .",
+        "q^bf(?X, ?Z) :- mgc_q^bf(?X), p^bf(?X, ?Y), p^fb(?Z, ?Y) .",
+        "p^bf(?X, ?Y) :- mgc_p^bf(?X), s(?Y, ?X) .",
+        "p^fb(?X, ?Y) :- mgc_p^fb(?Y), s(?Y, ?X) .",
+    ]
+
+
 def test_adornments() -> None:
     question = Atom("p", (Constant(1), X, Y))
     assert adorn(question, {Y}) == (True, False, True)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import ChainMap
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 
 from deltalog.backends.base import Backend
 from deltalog.engine.materialisation import start
@@ -27,6 +27,8 @@ from deltalog.query.rulebase import Rulebase, reads
 from deltalog.syntax.ast import TRIPLES, TYPES, Atom, Literal, Pred, Rule, Variable, variables
 
 if TYPE_CHECKING:
+    from deltalog.query.choice import Choice, History
+    from deltalog.query.estimate import Estimator, Features
     from deltalog.query.qsqr import Stored
 
 T = TypeVar("T")
@@ -47,6 +49,22 @@ def answer(goal: Sequence[Literal], facts: Relations[T]) -> Facts[T]:
     return Facts([v.name for v in variables(rule.heads[0])], relations.get(rule.heads[0].pred), facts.backend)
 
 
+class Answers(Facts[T]):
+    """The answers of a goal: rows, as `Facts` are, and how they came about.
+
+    `method` is the one that ran, `reason` why, `seconds` what it took; `complete` is False only for answers from a
+    materialisation that was stopped by a limit.
+    """
+
+    def __init__(self, facts: Facts[T], choice: Choice, seconds: float = 0.0, complete: bool = True) -> None:
+        super().__init__(facts.columns, facts.table, facts._backend)
+        self.method, self.reason, self.features = choice.method, choice.reason, choice.features
+        self.seconds, self.complete = seconds, complete
+
+    def __repr__(self) -> str:
+        return f"{super().__repr__()[:-1]} by {self.method}: {self.reason}>"
+
+
 class Rewritten(NamedTuple):
     """The magic program of a goal, and the plans of its rules."""
 
@@ -65,13 +83,14 @@ class Questions(Generic[T]):
         self, rules: Sequence[Rule], facts: Mapping[Pred, T], backend: Backend[T], settled: Collection[Pred] = ()
     ) -> None:
         self.facts, self.backend = facts, backend
-        self.rules, self._settled = rules, settled
+        self.rules, self.settled = rules, frozenset(settled)
         self._rulebases: dict[frozenset[Pred], Rulebase] = {}
         self._rewritings: dict[Rule, Rewritten] = {}
+        self._estimators: dict[int, Estimator] = {}
 
     def changed(self, facts: Mapping[Pred, T]) -> Questions[T]:
         """The same rules over other facts of the same predicates."""
-        other = Questions(self.rules, facts, self.backend, self._settled)
+        other = Questions(self.rules, facts, self.backend, self.settled)
         if other.present == self.present:
             other._rulebases, other._rewritings = self._rulebases, self._rewritings
         return other
@@ -90,8 +109,27 @@ class Questions(Generic[T]):
         variable = frozenset((TRIPLES, TYPES)).intersection(read)
         if variable not in self._rulebases:
             rules = [*self.rules, *(_reader(pred) for pred in sorted(variable))]
-            self._rulebases[variable] = Rulebase.of(rules, self.present, self._settled)
+            self._rulebases[variable] = Rulebase.of(rules, self.present, self.settled)
         return self._rulebases[variable]
+
+    # What a goal will take.
+
+    @cached_property
+    def history(self) -> History:
+        from deltalog.query.choice import History
+
+        facts = sum(self.backend.size(table) for table in self.facts.values())
+        return History(facts, sum(map(len, self.rulebase().deriving.values())))
+
+    def estimate(self, goal: Goal) -> Features:
+        """The features of a goal (Algorithm 2)."""
+        from deltalog.query.estimate import Estimator
+
+        rulebase, backend = self.rulebase(goal.reads), cast(Any, self.backend)
+        name = id(rulebase)
+        if name not in self._estimators:
+            self._estimators[name] = Estimator(rulebase, self.stored, backend)
+        return self._estimators[name].features(goal)
 
     # Magic sets.
 
@@ -128,7 +166,7 @@ class Questions(Generic[T]):
         from deltalog.query.qsqr import Stored
 
         facts: Mapping[Pred, Any] = self.facts
-        return Stored(facts, self.statistics)
+        return Stored(facts, start(self.facts, self.backend))
 
     def by_qsqr(self, goal: Goal, check: Check) -> Facts[T]:
         from deltalog.backends.local.lookup import rows_of

@@ -18,11 +18,14 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from deltalog.plan.ir import fact_columns
+from deltalog.plan.names import shortened
 from deltalog.plan.statistics import Statistics
 from deltalog.program.dependency import negative, positive
-from deltalog.query.adornment import Adornment, adorn, adorned, magic
+from deltalog.query.adornment import AdornedName, Adornment, adorn, adorned, magic
 from deltalog.query.rulebase import ordered
-from deltalog.syntax.ast import Atom, Bind, Filter, Literal, Negation, Pred, Rule, variables
+from deltalog.syntax.ast import Atom, Bind, Constant, Filter, Literal, Negation, Pred, Rule, variables
+from deltalog.syntax.printer import print_predicate, print_rule
+from deltalog.terms import Value
 
 
 @dataclass(frozen=True)
@@ -124,3 +127,20 @@ def _supported(body: Sequence[Literal]) -> list[Literal]:
         elif not isinstance(literal, Negation | Filter | Bind) or bound.issuperset(variables(literal)):
             kept.append(literal)
     return kept
+
+
+def show(rewriting: Rewriting, constants: Sequence[Value], prefixes: Mapping[str, str]) -> str:
+    """The rewritten rules for people: first the question that is asked, then a rule a line."""
+    seed = Rule((Atom(rewriting.seed.name, tuple(map(Constant, constants))),))
+    return "\n".join(_line(rule, prefixes) for rule in (seed, *rewriting.rules))
+
+
+def _line(rule: Rule, prefixes: Mapping[str, str]) -> str:
+    """A rule in which mgc p^bf is written as the paper does: mgc_p^bf."""
+    names = {atom.name for atom in (*rule.heads, *positive(rule.body)) if isinstance(atom.name, AdornedName)}
+    text = print_rule(rule)
+    for name in sorted(names, key=len, reverse=True):
+        base = name.base[1:] if name.base.startswith("#") else shortened(print_predicate(name.base), prefixes)
+        plain = f"{'mgc_' if name.magic else ''}{base}^{''.join('b' if bound else 'f' for bound in name.adornment)}"
+        text = text.replace(f"{print_predicate(name)}(", f"{plain}(")
+    return shortened(text, prefixes).replace("?#", "?c")

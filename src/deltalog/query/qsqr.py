@@ -29,7 +29,7 @@ from deltalog.backends.local.aggregate import aggregate, group_starts
 from deltalog.backends.local.lookup import Lookup
 from deltalog.backends.local.probe import Rows
 from deltalog.backends.local.table import Ids, Table
-from deltalog.plan.statistics import Statistics
+from deltalog.plan.statistics import Partial, Statistics
 from deltalog.query.adornment import Adornment
 from deltalog.query.rulebase import Rulebase
 from deltalog.query.steps import AdornedRule, Ask, Deny, Extend, Group, Places, Row, Where, adorned_rule
@@ -44,8 +44,8 @@ Process = Callable[[list[Row]], list[Row]]
 class Stored:
     """Stored facts, by the columns that have been asked by; kept from goal to goal, while the facts are the same."""
 
-    def __init__(self, tables: Mapping[Pred, Table], statistics: Statistics) -> None:
-        self.tables, self.statistics = tables, statistics
+    def __init__(self, tables: Mapping[Pred, Table], known: Statistics) -> None:
+        self.tables, self.known, self.statistics = tables, known, Partial(known)
         self._lookups: dict[Question, Lookup | None] = {}
 
     def lookup(self, question: Question) -> Lookup | None:

@@ -47,6 +47,11 @@ class Lookup:
             return zip(self._present(keys), repeat(()))
         return self._pairs(np.fromiter((key[0] for key in keys), np.uint32, len(keys)))
 
+    @property
+    def indexed(self) -> bool:
+        """Whether a question is answered without reading everything."""
+        return self._bound != (1,) or all(run.has_order(SWAPPED) for run in self._table.runs)
+
     def count(self, key: Row, ids: int) -> int:
         """How many rows match one key."""
         return self._table.size if not self._bound else sum(1 for _ in self([key], ids))

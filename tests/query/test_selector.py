@@ -1,0 +1,252 @@
+"""The estimate, the goals to learn from, models and their files, and the choice of a method."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from deltalog import KnowledgeBase, UsageError
+from deltalog.errors import DataError
+from deltalog.query import choice, estimate
+from deltalog.query.estimate import Features
+from deltalog.query.learning import CLASSIFIERS, cross_validated, train
+from deltalog.query.selector import load
+from deltalog.query.training import Example, goals, multigraph, read_examples, write_examples
+from deltalog.syntax.printer import print_literal
+
+EXAMPLE = "q(X, Z) :- p(X, Y), p(Z, Y). p(X, Y) :- s(Y, X). s(u, a). s(v, b)."
+CHAIN = "path(X, Y) :- edge(X, Y). path(X, Z) :- edge(X, Y), path(Y, Z)."
+
+
+def chain(length: int, program: str = CHAIN) -> KnowledgeBase:
+    kb = KnowledgeBase(program)
+    kb.add("edge", [(i, i + 1) for i in range(length)])
+    return kb
+
+
+def test_example_2_of_paper_001() -> None:
+    kb = KnowledgeBase(EXAMPLE)
+    facts = {"s": [("u", "a"), ("v", "b")]}
+    arcs = multigraph(kb.rules)
+    assert {pred.name: len(found) for pred, found in arcs.items()} == {"q": 2, "p": 1}
+    made = {print_literal(goal) for goal in goals(kb.rules, lambda pred, n: facts.get(pred.name, [])[:n], Random(0))}
+    # p(a, u) and q(X, a) are in the paper; q(a, X) is the same by the other arc of rule (1).
+    one = {"p(a, u)", "q(?X0, a)", "q(a, ?X0)"}
+    assert made == one | {"p(b, v)", "q(?X0, b)", "q(b, ?X0)"}
+
+
+def test_the_estimate_counts_facts_rules_and_subqueries() -> None:
+    found = KnowledgeBase(EXAMPLE).estimate("p(a, ?y)")
+    assert (found.facts, found.applications, found.rules) == (1, 1, 1)
+    assert found.subqueries == 2  # p(a, Y), s(Y, a)
+    assert KnowledgeBase(EXAMPLE).estimate("q(a, ?y)").rules == 2
+
+
+def test_the_estimate_grows_with_what_is_asked() -> None:
+    kb = chain(1_000)
+    one, all_ = kb.estimate("path(5, ?x)"), kb.estimate("path(?x, ?y)")
+    assert all_.facts > 100 * one.facts and all_.substitutions > one.substitutions
+    assert kb.estimate("path(nowhere, ?x)").facts < one.facts
+
+
+def test_the_estimate_of_a_program_with_thousands_of_rules_is_bounded() -> None:
+    rules = [
+        f"p{i}(X, Z) :- p{(i * 7 + k) % 500}(X, Y), p{(i * 3 + k) % 500}(Y, Z)." for i in range(500) for k in range(6)
+    ]
+    kb = KnowledgeBase("".join(rules) + "".join(f"p{i}(a, b)." for i in range(500)))
+    kb.estimate("p0(a, ?x)")
+    estimator = kb._questions()._estimators
+    (one,) = estimator.values()
+    assert one._looked_at <= estimate.BUDGET + 1
+    started = time.process_time()
+    for i in range(20):
+        kb.estimate(f"p{i}(a, ?x)")
+    assert time.process_time() - started < 20 * 0.2
+
+
+def examples() -> list[Example]:
+    """Small goals are for QSQ-R, large ones for magic sets."""
+    sizes = [10.0 * 1.3**i for i in range(40)]
+    return [
+        Example(f"p({i})", Features(2 * n, n, n / 5, 3.0, 2.0), n / 1e5, 0.01 + n / 1e7, 1e-4)
+        for i, n in enumerate(sizes)
+    ]
+
+
+@pytest.mark.parametrize("classifier", CLASSIFIERS)
+def test_training_saving_and_loading(classifier: str, tmp_path: Path) -> None:
+    model = train(examples(), classifier, "a program")
+    model.save(tmp_path / "model.json")
+    again = load(tmp_path / "model.json")
+    assert again == model and again.trained_for == "a program" and again.goals == 40
+    assert again.accuracy >= 0.8
+    assert again.choose(Features(10, 5, 1, 1, 1)) == "qsqr"
+    assert again.choose(Features(1e6, 5e5, 1e5, 3, 2)) == "magic"
+
+
+def test_models_agree_with_scikit_learn() -> None:
+    from sklearn.linear_model import LogisticRegression
+
+    found = examples()
+    x, y = [e.features.vector for e in found], [e.label == "magic" for e in found]
+    from deltalog.query.learning import _weight
+
+    theirs = LogisticRegression(max_iter=5_000).fit(x, y, sample_weight=[_weight(e) for e in found])
+    ours = train(found, "logistic")
+    assert [ours.choose(e.features) == "magic" for e in found] == theirs.predict(x).tolist()
+
+
+def test_cross_validation_compares_with_the_ideal() -> None:
+    evaluation = cross_validated(examples(), "tree")
+    seconds = evaluation.seconds()
+    assert evaluation.accuracy() >= 0.8
+    assert seconds["ideal"] <= seconds["learned"] <= min(seconds["always QSQ-R"], seconds["always magic"])
+
+
+def test_prediction_takes_microseconds_and_no_scikit_learn() -> None:
+    model, features = load(), Features(100.0, 50.0, 3.0, 2.0, 2.0)
+    started = time.process_time()
+    for _ in range(1_000):
+        model.choose(features)
+    assert time.process_time() - started < 0.1  # 100 microseconds each, on a machine with much else to do
+
+
+def test_without_scikit_learn_training_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "sklearn.linear_model", None)
+    with pytest.raises(UsageError, match=r"pip install deltalog\[selector\]"):
+        train(examples(), "tree")
+
+
+def test_training_needs_goals_of_both_kinds() -> None:
+    with pytest.raises(UsageError, match="nothing to choose"):
+        train(examples()[:3], "tree")
+    with pytest.raises(UsageError, match="there is no classifier 'forest'"):
+        train(examples(), "forest")
+
+
+WRONG = {
+    "not JSON": "{",
+    "a list": "[1]",
+    "another format": '{"format": "other"}',
+    "fields missing": '{"format": "deltalog selector 1"}',
+}
+
+
+@pytest.mark.parametrize("text", WRONG.values(), ids=WRONG)
+def test_files_that_are_no_models_are_refused(text: str, tmp_path: Path) -> None:
+    (tmp_path / "model.json").write_text(text)
+    with pytest.raises(DataError, match="is not a model"):
+        load(tmp_path / "model.json")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"kind": "forest"},
+        {"parameters": {"tree": [9, 1.0, 0, 1]}},
+        {"parameters": {"tree": [0, 1.0, 0]}},
+        {"parameters": {"tree": 2}},
+        {"parameters": None},
+        {"kind": "linear", "parameters": {"weights": [1, 2], "bias": 0}},
+        {"kind": "bayes", "parameters": {"magic": {}, "qsqr": {}}},
+        {"accuracy": "high"},
+        {"trained_for": 5},
+    ],
+)
+def test_wrong_parameters_are_refused(change: dict[str, object], tmp_path: Path) -> None:
+    train(examples(), "tree").save(tmp_path / "model.json")
+    found = json.loads((tmp_path / "model.json").read_text())
+    (tmp_path / "model.json").write_text(json.dumps({**found, **change}))
+    with pytest.raises(DataError, match="is not a model"):
+        load(tmp_path / "model.json")
+
+
+def test_a_knowledge_base_takes_a_model(tmp_path: Path) -> None:
+    train(examples(), "tree").save(tmp_path / "model.json")
+    kb = chain(10)
+    kb.selector = tmp_path / "model.json"
+    assert kb.selector.goals == 40
+    with pytest.raises(DataError, match="cannot read the model"):
+        kb.selector = tmp_path / "nothing.json"
+
+
+def test_answers_say_how_they_came_about() -> None:
+    kb = chain(50)
+    answers = kb.query("path(45, ?x)")
+    assert answers.method in ("magic", "qsqr") and "model expects" in answers.reason and answers.features is not None
+    assert kb.query("path(45, ?x)", "magic").reason == "as asked"
+    kb.materialise()
+    assert kb.query("path(45, ?x)").method == "materialised"
+    assert "by materialised: everything that follows is known already" in repr(kb.query("path(45, ?x)"))
+
+
+def test_answers_come_as_frames() -> None:
+    answers = chain(5).query("path(3, ?x), path(?x, ?y)")
+    assert answers.columns == ("x", "y")
+    assert list(answers) == [(4, 5)] and answers.to_arrow().num_rows == 1
+    assert answers.to_pandas().shape == (1, 2) and answers.to_polars().shape == (1, 2)
+
+
+def test_many_goals_of_a_kind_materialise(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(choice, "AT_LEAST", 0.0)
+    kb = chain(60)
+    methods = [kb.query(f"path({i}, ?x)").method for i in range(30)]
+    assert "materialised" not in methods[: choice.MANY] and methods[-1] == "materialised"
+    assert kb._state is not None
+
+
+def test_a_goal_that_needs_everything_materialises(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(choice, "FEW_FACTS", 10)
+    answers = chain(60).query("path(?x, ?y)")
+    assert answers.method == "materialised" and "most of the facts" in answers.reason
+    assert len(answers) == 60 * 61 // 2
+
+
+def test_a_materialisation_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(choice, "FEW_FACTS", 10)
+    monkeypatch.setattr(choice, "PATIENCE", 0.0)
+    kb = chain(60)
+    assert kb.query("path(?x, ?y)").method in ("magic", "qsqr")
+    assert kb._state is None and kb._questions().history.tried
+
+
+def test_labels_from_use(tmp_path: Path) -> None:
+    kb = chain(30)
+    example = kb.learn("path(3, ?x)")
+    assert kb.examples == [example] and example.label in ("magic", "qsqr") and example.bound == "M"
+    write_examples([example], tmp_path / "labels.jsonl")
+    write_examples([example], tmp_path / "labels.jsonl")
+    assert read_examples(tmp_path / "labels.jsonl") == [example, example]
+    (tmp_path / "labels.jsonl").write_text("nothing\n")
+    with pytest.raises(DataError, match="is no example"):
+        read_examples(tmp_path / "labels.jsonl")
+
+
+def test_goals_for_training_and_for_tests() -> None:
+    kb = chain(30, CHAIN + "back(X, Y) :- path(Y, X).")
+    trained = kb.training_goals(40)
+    assert len(trained) == len(set(trained)) == 40
+    assert "path(?X0, ?X1)" in trained and any(goal.startswith("back(") for goal in trained)
+    tested = kb.test_goals(20, without=trained)
+    assert not {goal for goal, _ in tested} & set(trained)
+    assert {depth for _, depth in tested} > {1, 2}
+
+
+def test_a_materialisation_that_was_stopped_serves_what_it_has() -> None:
+    program = "low(X) :- edge(X, _). n(0). n(Y) :- n(X), BIND(X + 1 AS Y), Y < 900. high(X) :- n(X), low(X)."
+    kb = chain(10, program)
+    kb._limits.max_facts = 300
+    assert not kb.materialise(partial=True).complete
+    kb._limits.max_facts = None
+    whole = chain(10, program)
+    for goal in ("low(?x)", "high(?x)", "n(500)", "high(7)"):
+        answers = kb.query(goal)
+        assert answers.method != "materialised" and answers.complete
+        assert set(answers) == set(whole.query(goal, "materialised"))
+    assert "low" in {pred.name for pred in kb._settled()} and "n" not in {pred.name for pred in kb._settled()}
+    assert not kb.query("n(?x)", "materialised").complete
