@@ -478,7 +478,7 @@ class KnowledgeBase:
 
         random, found = Random(seed), []
         for depth, new in enumerate(islice(rounds(self.program, self._explicit, self._backend), 8), 1):
-            for pred in (pred for pred in new if not _hidden(pred) and pred not in INTERNAL):
+            for pred in (pred for pred in new if not pred.hidden and pred not in INTERNAL):
                 facts = self._sample(new, pred, 4 + most // 20, random)
                 found += [(opened(as_atom(pred, fact), random), depth) for fact in facts]
         random.shuffle(found)

@@ -19,6 +19,7 @@ from deltalog.query.training import Example
 
 CLASSIFIERS = ("svm", "bayes", "tree", "logistic")
 FOLDS = 5
+PER_SECOND = 20.0  # orders of magnitude that a second counts for
 SMOOTH = 1e-3  # the least variance of a feature
 
 
@@ -44,9 +45,9 @@ def _check(examples: Sequence[Example], classifier: str) -> None:
 
 
 def _weight(example: Example) -> float:
-    """How much a wrong choice costs, in orders of magnitude."""
+    """How much a wrong choice costs: in orders of magnitude, and in seconds."""
     fast, slow = sorted((example.seconds("qsqr"), example.seconds("magic")))
-    return 0.05 + min(log(max(slow, 1e-9) / max(fast, 1e-9)), 5.0)
+    return 0.05 + min(log(max(slow, 1e-9) / max(fast, 1e-9)), 5.0) + PER_SECOND * (slow - fast)
 
 
 def _masked(features: Features, without: int) -> tuple[float, ...]:
@@ -66,7 +67,7 @@ def _fitted(classifier: str, x: Sequence[Sequence[float]], y: Sequence[int], wei
     made = {
         "svm": lambda: LinearSVC(C=1.0, max_iter=20_000),
         "bayes": lambda: GaussianNB(),
-        "tree": lambda: DecisionTreeClassifier(max_depth=6, min_samples_leaf=5, random_state=0),
+        "tree": lambda: DecisionTreeClassifier(max_depth=8, min_samples_leaf=5, random_state=0),
         "logistic": lambda: LogisticRegression(max_iter=5_000),
     }[classifier]()
     return made.fit(x, y, sample_weight=weights)
