@@ -476,8 +476,9 @@ class KnowledgeBase:
         from deltalog.query.rounds import rounds
         from deltalog.query.training import as_atom, distinct, opened
 
+        program = analyse(self._rules, self._explicit)
         random, found = Random(seed), []
-        for depth, new in enumerate(islice(rounds(self.program, self._explicit, self._backend), 8), 1):
+        for depth, new in enumerate(islice(rounds(program, self._explicit, self._backend), 8), 1):
             for pred in (pred for pred in new if not pred.hidden and pred not in INTERNAL):
                 facts = self._sample(new, pred, 4 + most // 20, random)
                 found += [(opened(as_atom(pred, fact), random), depth) for fact in facts]
@@ -543,7 +544,7 @@ class KnowledgeBase:
     def _settled(self) -> dict[Pred, Table]:
         """Of a materialisation that a limit has stopped: the predicates that were done with."""
         state = self._stopped
-        if state is None or state is not self._state or self._backend.batches:
+        if state is None or state is not self._state or self._backend.batches or state.program.stored:
             return {}
         reached = max((round_.hyper_node for round_ in self._report.rounds), default=0)
         nodes = state.program.hyper_nodes
