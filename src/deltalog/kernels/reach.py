@@ -365,3 +365,42 @@ def pairs(sources, group, begins, found, offsets, members, total):
                 out[n] = (np.uint64(sources[i]) << HALF) | np.uint64(members[k])
                 n += 1
     return out
+
+
+@njit(nogil=True, cache=True)
+def sorted_pairs(sources, cs, start, length, data, offsets, members, bits, out):
+    """Writes the pairs of each source with the members of its set, in order: members are marked as bits of ids, and
+    read off. Gives how many pairs there are."""
+    n = 0
+    for i in range(len(cs)):
+        size, begin = length[cs[i]], start[cs[i]]
+        first, last = len(bits), -1
+        for j in range(abs(size) if size >= 0 else -size - 1):
+            word, base = ZERO, np.int64(0)
+            low, high = np.int64(0), np.int64(-1)
+            if size >= 0:
+                low, high = np.int64(data[begin + j] >> HALF), np.int64(data[begin + j] & LOW)
+            else:
+                word, base = data[begin + 1 + j], 64 * (np.int64(data[begin]) + j)
+            while True:
+                if size < 0:
+                    if word == ZERO:
+                        break
+                    low = base + lowest(word)
+                    high = low
+                    word &= word - ONE
+                for k in range(offsets[low], offsets[high + 1]):
+                    w = np.int64(members[k]) >> 6
+                    bits[w] |= ONE << np.uint64(members[k] & np.uint32(63))
+                    first, last = min(first, w), max(last, w)
+                if size >= 0:
+                    break
+        lead = np.uint64(sources[i]) << HALF
+        for w in range(first, last + 1):
+            word = bits[w]
+            bits[w] = ZERO
+            while word:
+                out[n] = lead | np.uint64(64 * w + lowest(word))
+                n += 1
+                word &= word - ONE
+    return n

@@ -82,9 +82,13 @@ class Implicit(Table):
         while start < len(firsts):
             done = ends[start - 1] if start else 0
             end = max(start + 1, int(np.searchsorted(ends, done + BLOCK, "right")))
-            left, seconds = self.partners(firsts[start:end], True)
-            yield np.sort(kernel.pack(firsts[start:end][left], seconds))
+            yield self._block(firsts[start:end], int(ends[end - 1] - done))
             start = end
+
+    def _block(self, firsts: Ids, count: int) -> Keys:
+        """The pairs of some first columns, which are about so many."""
+        left, seconds = self.partners(firsts, True)
+        return np.sort(kernel.pack(firsts[left], seconds))
 
     def keys(self) -> Keys:
         out, n = np.empty(self.size, np.uint64), 0

@@ -411,6 +411,20 @@ class Reachability(Implicit):
         barred = int(np.count_nonzero(self._barred(self.graph.components.members)))
         return int((sizes[own] ** 2).sum()) - barred
 
+    def _block(self, firsts: Ids, count: int) -> Keys:
+        if 64 * count < len(firsts) * len(self.graph.components.of):  # few pairs in a wide range of ids
+            return super()._block(firsts, count)
+        inner, out = self.graph.components, np.empty(count + len(firsts), np.uint64)
+        bits = np.zeros((len(inner.of) >> 6) + 1, np.uint64)
+        found = reach.sorted_pairs(
+            firsts, inner.find(firsts), *self.graph.forward.arrays, inner.offsets, inner.members, bits, out
+        )
+        keys = out[:found]
+        if self.guarded:
+            first, second = unpack(keys, 2)
+            keys = keys[~((first == second) & self._barred(first))]
+        return keys
+
     def leads(self, column: int) -> Ids:
         members = self.graph.components.members
         return np.sort(members[self.counts(members, column == 0) > 0])
@@ -429,13 +443,13 @@ def gained(new: Reachability, old: Reachability) -> Table:
     """The pairs of one closure that another one has not, read from their sets; one is an update of the other."""
     changed = new.graph.changed if new.parent is old.token else old.graph.changed
     components, earlier = new.graph.components, old.graph.components
-    pairs = np.stack([earlier.find(changed), components.find(changed)])
-    groups, group = np.unique(pairs, axis=1, return_inverse=True)
+    pairs = pack([(c.find(changed) + 1).astype(np.uint32) for c in (earlier, components)], len(changed))
+    distinct_pairs, group = np.unique(pairs, return_inverse=True)
+    groups = [column.astype(np.int64) - 1 for column in unpack(distinct_pairs, 2)]
     bits = np.zeros((max(components.count, earlier.count) >> 6) + 1, np.uint64)
     begins, found, weights = reach.gained(
         groups[0], groups[1], *old.graph.forward.arrays, *new.graph.forward.arrays, components.offsets, bits
     )
-    group = group.reshape(-1)
     total = int(weights[group].sum())
     if total > LISTED:
         return Gap(new, old, changed)
