@@ -36,10 +36,8 @@ class Deltalog:
     measures = "load: from the files to encoded relations; plan; evaluate: to the fixpoint; update: the maintenance; "
     measures += "encode: the facts of a change into ids; kernels already compiled"
 
-    def __init__(
-        self, name: str = "deltalog", engine: str = "local", sessions: bool = True, cyclic: str = "combined"
-    ) -> None:
-        self.name, self.engine, self.sessions, self.cyclic = name, engine, sessions, cyclic
+    def __init__(self, name: str = "deltalog", engine: str = "local", sessions: bool = True, **settings: Any) -> None:
+        self.name, self.engine, self.sessions, self.settings = name, engine, sessions, settings
 
     def version(self) -> str | None:
         return package_version("deltalog")
@@ -66,7 +64,7 @@ class Deltalog:
     def _empty(self, program: Path) -> KnowledgeBase:
         from deltalog.kb import KnowledgeBase
 
-        return KnowledgeBase(program, engine=self.engine, cyclic=self.cyclic)
+        return KnowledgeBase(program, engine=self.engine, **self.settings)
 
     def materialised(self, program: Path, files: Sequence[str | Path]) -> KnowledgeBase:
         kb = self._empty(program)
@@ -219,5 +217,8 @@ def ours() -> Iterator[Deltalog]:
     yield Deltalog("naive", "naive")
     yield Deltalog("standard", cyclic="standard")
     yield Deltalog("hypertree", cyclic="hypertree")
+    yield Deltalog("tables", schemes="standard")
+    yield Deltalog("modules", schemes="module")
+    yield Deltalog("schemes", schemes="scheme")
     yield Spark()
     yield SparkExecutors()

@@ -65,6 +65,13 @@ def test_python() -> None:
     assert doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test).failed == 0
 
 
+def test_python_in_the_pages() -> None:
+    for page in sorted((ROOT / "docs").glob("*.md")):
+        text = "\n".join(block for block in blocks("python", page.read_text(encoding="utf-8")) if ">>> " in block)
+        test = doctest.DocTestParser().get_doctest(text, {}, page.name, str(page), 0)
+        assert doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test).failed == 0, page
+
+
 def test_the_language_block_is_a_program(tmp_path: Path) -> None:
     program = tmp_path / "readme.dl"
     program.write_text("\n".join(blocks("prolog")), encoding="utf-8")
