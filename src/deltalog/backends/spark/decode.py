@@ -46,15 +46,17 @@ class Decoder:
                 _interned(ids, batch.column(name + "term"), dictionary)
                 for name, ids in zip(names, columns, strict=True)
             ]
+        return self._unpacked()[0], [self.ids(ids)[1] for ids in columns]
+
+    def ids(self, ids: Ids64) -> tuple[Dictionary, Any]:
+        """A dictionary that was broadcast, and the ids in it of 64-bit ids."""
         dictionary, sorted_ids, local = self._unpacked()
-        found = []
-        for ids in columns:
-            out = np.empty(len(ids), np.uint32)
-            inline = ids < 0
-            out[inline] = dictionary.intern_integers(ids[inline] + INLINE)
-            out[~inline] = local[np.searchsorted(sorted_ids, ids[~inline])]
-            found.append(out)
-        return dictionary, found
+        out = np.empty(len(ids), np.uint32)
+        inline = ids < 0
+        out[inline] = dictionary.intern_integers(ids[inline] + INLINE)
+        places = np.searchsorted(sorted_ids, ids[~inline])
+        out[~inline] = local[np.minimum(places, len(local) - 1)] if len(local) else 0
+        return dictionary, out
 
     def _unpacked(self) -> tuple[Dictionary, Ids64, Any]:
         if self._key not in _known:

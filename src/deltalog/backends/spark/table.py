@@ -87,6 +87,7 @@ class SparkTable:
     distinct: Sequence[float] = ()
     near: Grid | None = None
     spark: Any = None
+    expansion: Any = None  # where executors can list the rows by themselves (`deltalog.backends.spark.expansion`)
 
     @property
     def empty(self) -> bool:

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from deltalog.backends.spark.decode import Decoder
+from deltalog.backends.spark.decode import BROADCAST_TERMS, Decoder
+from deltalog.backends.spark.expansion import Expansion
 from deltalog.backends.spark.routes import routed, straight
 from deltalog.backends.spark.table import TAG, SparkTable, column_names, width
 from deltalog.dictionary import Dictionary
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 PART_ROWS = 1 << 20
 PARTS = ".parts"
+NAMED = "tag int, partition int, number int, path string"
 
 
 def write(out: Path, facts: Mapping[Pred, SparkTable], backend: SparkBackend, format: str) -> None:
@@ -62,6 +64,9 @@ def _written(
     parts: dict[Pred, list[Path]] = {pred: [] for pred in facts}
     far: dict[int, dict[Pred, SparkTable]] = {}
     for pred, table in facts.items():
+        if table.expansion is not None and backend.dictionary.total <= BROADCAST_TERMS:
+            parts |= _written_expanded(folder, pred, table.expansion, backend, format)
+            continue
         if table.near is None:
             far.setdefault(width(pred.arity), {})[pred] = table
             continue
@@ -111,7 +116,11 @@ def _written_far(
         except DeltalogError as problem:
             yield _named(-1, partition, 0, str(problem))
 
-    named = frame.mapInArrow(each, "tag int, partition int, number int, path string").collect()
+    return _in_order(frame.mapInArrow(each, NAMED).collect(), preds)
+
+
+def _in_order(named: Sequence[Any], preds: Sequence[Pred]) -> dict[Pred, list[Path]]:
+    """The parts of each predicate, from what executors say that they have written; what was wrong is raised."""
     wrong = [row.path for row in named if row.tag < 0]
     if wrong:
         raise DataError(wrong[0])
@@ -119,6 +128,27 @@ def _written_far(
     for row in sorted(named):
         parts[preds[row.tag]].append(Path(row.path))
     return parts
+
+
+def _written_expanded(
+    folder: Path, pred: Pred, expansion: Expansion, backend: SparkBackend, format: str
+) -> dict[Pred, list[Path]]:
+    """The parts of a closure: each executor lists, decodes and writes its own."""
+    decoder = Decoder(*backend.dictionary.shared())
+    shared = expansion.shared
+
+    def each(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        pairs = shared.value
+        dictionary, local = decoder.ids(pairs.ids)
+        try:
+            for number in (number for batch in batches for number in batch.column(0).to_pylist()):
+                columns = [local[column] for column in pairs.chunk(number)]
+                path = _part(folder, pred, columns, dictionary, format)
+                yield _named(0, 0, number, str(path))
+        except DeltalogError as problem:
+            yield _named(-1, 0, 0, str(problem))
+
+    return _in_order(expansion.numbers(backend.spark).mapInArrow(each, NAMED).collect(), [pred])
 
 
 def _named(tag: int, partition: int, number: int, path: str) -> pa.RecordBatch:
