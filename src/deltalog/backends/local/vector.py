@@ -101,6 +101,8 @@ class Vectors:
                 return np.array([value], np.float64)
             case Variable():
                 return self._numbers(rows.columns[expression])
+            case Call("sameterm", (Variable() as left, right)) if _is_plain_skolem(right):
+                return np.equal(rows.columns[left], self._skolems(right, rows, only_known=True))
             case Call("sameterm", (left, right)):
                 sides = [self._column(side, rows) for side in (left, right)]
                 if sides[0] is None or sides[1] is None:
@@ -154,12 +156,15 @@ class Vectors:
 
     # SKOLEM: what an argument adds to the name is computed once per value of the argument.
 
-    def _skolems(self, call: Call, rows: Rows) -> Ids:
+    def _skolems(self, call: Call, rows: Rows, only_known: bool = False) -> Ids:
+        """The ids of the names; if only known ones are wanted, 0, which is no id, for one that has none."""
         names = tuple(dict.fromkeys(variables(call)))
         first, inverse = _distinct([rows.columns[v] for v in names], rows.size)
         chosen = Rows({v: rows.columns[v][first] for v in names}, len(first))
         parts = [self._skolem_parts(argument, chosen) for argument in call.arguments]
         found = [expressions.skolem_of(b"".join(row)) for row in zip(*parts, strict=True)]
+        if only_known:
+            return np.array([self.dictionary.find(name) or 0 for name in found], np.uint32)[inverse]
         return self.dictionary.encode(found)[inverse]
 
     def _skolem_parts(self, argument: Expression, rows: Rows) -> list[bytes]:
