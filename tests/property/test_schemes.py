@@ -10,7 +10,6 @@ from random import Random
 
 import numpy as np
 import pytest
-from conftest import as_sets
 from test_updates import everything, from_nothing, shown, without
 
 from deltalog import KnowledgeBase, ProgramError
@@ -170,7 +169,3 @@ def test_schemes_agree_with_naive(way: str, batch: int, monkeypatch: pytest.Monk
     monkeypatch.setattr(structures, "SMALL", 12)
     for seed in range(batch * 40, batch * 40 + 40):
         agrees(seed, way)
-
-
-def test_sets_are_compared() -> None:
-    assert as_sets({"p": [(1, 2)]}) == {"p": {(1, 2)}}
