@@ -89,3 +89,20 @@ def test_a_removed_rule_makes_a_table_again() -> None:
     change = kb.remove_rules("r(X, Z) :- r(X, Y), r(Y, Z).")
     assert set(change.removed["r"]) == {(1, 3)} == set(change.removed["s"])
     assert set(kb.add_rules("r(X, Z) :- r(X, Y), r(Y, Z).").added["s"]) == {(1, 3)}
+
+
+def test_large_differences_are_not_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    from deltalog.backends.local import reachability
+    from deltalog.backends.local.implicit import Gap
+
+    monkeypatch.setattr(reachability, "LISTED", 3)
+    kb = KnowledgeBase("r(X, Z) :- r(X, Y), r(Y, Z).", schemes="scheme")
+    kb.add("r", [(i, i + 1) for i in range(9)])
+    before = set(kb.facts("r"))
+    change = kb.update(remove={"r": [(4, 5)]}, add={"r": [(20, 0), (9, 30)]})
+    after = set(kb.facts("r"))
+    assert isinstance(change.added["r"].table, Gap)
+    assert len(change.added["r"]) == len(after - before)
+    assert set(change.added["r"]) == after - before
+    assert len(change.removed["r"]) == len(before - after)
+    assert set(change.removed["r"]) == before - after

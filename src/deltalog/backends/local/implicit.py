@@ -250,20 +250,25 @@ class Union(Implicit):
 
 
 class Gap(Implicit):
-    """What one relation has more than another one that it contains, when that is too much to be listed."""
+    """What one relation has more than another one, when that is too much to be listed. Only the partners of ids in
+    `changed` differ; `nested` says that the first contains the other."""
 
-    def __init__(self, large: Implicit, small: Implicit, changed: Ids) -> None:
+    def __init__(self, large: Implicit, small: Implicit, changed: Ids, nested: bool) -> None:
         super().__init__()
-        self.large, self.small, self.changed = large, small, changed
+        self.large, self.small, self.changed, self.nested = large, small, np.sort(changed), nested
 
     def measured(self) -> int:
-        return self.large.size - self.small.size
+        if self.nested:
+            return self.large.size - self.small.size
+        return sum(len(self.partners(self.changed[i : i + 1], True)[0]) for i in range(len(self.changed)))
 
     def contains(self, probe: Keys) -> NDArray[np.bool_]:
         return self.large.contains(probe) & ~self.small.contains(probe)
 
     def counts(self, ids: Ids, forward: bool) -> Positions:
-        return self.large.counts(ids, forward) - self.small.counts(ids, forward)
+        if self.nested:
+            return self.large.counts(ids, forward) - self.small.counts(ids, forward)
+        return np.bincount(self.partners(ids, forward)[0], minlength=len(ids))
 
     def partners(self, ids: Ids, forward: bool) -> tuple[Positions, Ids]:
         left, values = self.large.partners(ids, forward)

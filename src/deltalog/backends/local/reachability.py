@@ -330,6 +330,7 @@ class Reachability(Implicit):
         self.graph, self.guarded = graph, guarded
         self.token = object()
         self.parent = before.token if before is not None else None
+        self.one_sided = True  # whether the update that made it only removed, or only added
 
     @classmethod
     def closing(cls, edges: Table, symmetric: bool, guarded: bool) -> Reachability:
@@ -347,7 +348,9 @@ class Reachability(Implicit):
         if len(changed) == 2:
             both = np.unique(np.concatenate(changed))
             graph = replace(graph, changed=both)
-        return Reachability(graph, self.guarded, self)
+        found = Reachability(graph, self.guarded, self)
+        found.one_sided = not (removed.size and added.size)
+        return found
 
     # The relation.
 
@@ -452,7 +455,7 @@ def gained(new: Reachability, old: Reachability) -> Table:
     )
     total = int(weights[group].sum())
     if total > LISTED:
-        return Gap(new, old, changed)
+        return Gap(new, old, changed, new.one_sided if new.parent is old.token else old.one_sided)
     keys = reach.pairs(changed, group, begins, found, components.offsets, components.members, total)
     keys = keys[~old.contains(keys)]  # numbers are new where components merged or split
     if new.guarded:
