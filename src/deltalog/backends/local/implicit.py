@@ -101,6 +101,12 @@ class Implicit(Table):
         """The same pairs as a plain table."""
         return Table.of(self.keys(), 2)
 
+    def listed_for(self, ids: Ids, forward: bool) -> Table:
+        """The pairs that have one of some ids as their first column (forward), or their second, as a plain table."""
+        left, values = self.partners(ids, forward)
+        pair = (ids[left], values) if forward else (values, ids[left])
+        return Table.of(np.sort(pack(pair, len(left))), 2)
+
     @property
     def compact(self) -> Table:  # type: ignore[override]
         return self

@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 
 from deltalog.backends.local.evaluate import PARALLEL, Evaluation, Key, KeysOf, even_bounds, sorted_union
-from deltalog.backends.local.implicit import Implicit, plain
+from deltalog.backends.local.implicit import Implicit
 from deltalog.backends.local.matrix import Matrix, Runs
 from deltalog.backends.local.probe import Probe, Rows
 from deltalog.backends.local.scratch import Stamps
@@ -22,7 +22,7 @@ from deltalog.kernels import rows as kernel
 from deltalog.kernels.join import RUNS, compose
 from deltalog.syntax.ast import Variable
 
-LISTABLE = 1 << 24  # larger implicit relations are not written out
+LISTABLE = 1 << 24  # more pairs of an implicit relation are not written out
 SMALL = 1 << 9  # left sides below this are joined row by row
 WORTH_OFFSETS = 8  # direct access by id is worth making when there are at least ids / 8 candidates
 X, Y, Z = Variable("#x"), Variable("#y"), Variable("#z")
@@ -50,13 +50,14 @@ class Product:
             return self.by_rows(evaluation, known)
         if self.flipped is not None and self._worth_flipping(evaluation):
             return self.flipped.keys(evaluation, known)
-        right = evaluation.table(self.right)
-        if isinstance(right, Implicit) and right.size > LISTABLE:
-            return self.by_rows(evaluation, known)
-        left = self.left(evaluation, None)
-        ids = evaluation.ids
+        right, left, ids = evaluation.table(self.right), self.left(evaluation, None), evaluation.ids
         if len(left) < SMALL or WORTH_OFFSETS * _candidates(len(left), right, self.order[0], ids) < ids:
             return self._small(left, right, ids)
+        if isinstance(right, Implicit):
+            needed = np.unique((left & kernel.LOW).astype(np.uint32))
+            if right.counts(needed, self.order[0] == 0).sum() > LISTABLE:
+                return self.by_rows(evaluation, known)
+            right = right.listed_for(needed, self.order[0] == 0)
         return self._large(left, right, known, evaluation)
 
     def _worth_flipping(self, evaluation: Evaluation) -> bool:
@@ -79,7 +80,7 @@ class Product:
         # Dead rows of `known` are not known: without them, or it is asked afterwards.
         stored = known if known and not known.dead and not isinstance(known, Implicit) else None
         present = [run for run in stored.runs if run.has_order(head)] if stored else []
-        right, ids = plain(right).compact, evaluation.ids
+        right, ids = right.compact, evaluation.ids
         product = _product(right, self.order, _runs(present, head, ids), ids)
 
         def part(bounds: tuple[int, int]) -> Keys:
