@@ -166,8 +166,7 @@ def symmetric(rule: Rule) -> bool:
 
 
 def _closures(found: Recognition, data: Collection[Pred], way: str) -> None:
-    for pred in _heads(found.rules):
-        own = [rule for rule in found.rules if _derives(rule, pred)]
+    for pred, own in _by_head(found.rules).items():
         guards = [guard for rule in own if (guard := transitive(rule)) is not None]
         if not guards or pred in (TRIPLES, TYPES):
             continue
@@ -190,8 +189,7 @@ def _extends(rule: Rule, copies: set[Pred], guarded: bool) -> bool:
 
 
 def _linear(found: Recognition, data: Collection[Pred], way: str) -> None:
-    for pred in _heads(found.rules):
-        own = [rule for rule in found.rules if _derives(rule, pred)]
+    for pred, own in _by_head(found.rules).items():
         steps = [step for rule in own if (step := linear(rule))]
         if not steps or pred in found.structures:
             continue
@@ -203,7 +201,7 @@ def _linear(found: Recognition, data: Collection[Pred], way: str) -> None:
             pred, Form.CLOSURE, (steps[0][0],), all(guard for _, guard in steps), listed=way == "auto"
         )
         found.structures[pred] = structure
-        found.rules = [rule for rule in found.rules if rule not in own]
+        found.rules = [rule for rule in found.rules if not _derives(rule, pred)]
         found.notes.append(f"{pred.name}: {_described(Form.CLOSURE, structure.guarded)}, by its linear form")
 
 
@@ -236,6 +234,7 @@ def _inverses(found: Recognition, data: Collection[Pred], way: str) -> None:
             found.rules.append(Rule((atom(pred, X, Y),), (atom(_given(other), Y, X),)))
             found.structures[other] = Structure(other, Form.INVERSE, (pred,), swapped=(True,), listed=way == "auto")
             found.notes.append(f"{other.name}: the inverse of {pred.name}")
+    found.rules = list(dict.fromkeys(found.rules))
 
 
 def _given(pred: Pred) -> Pred:
@@ -244,8 +243,8 @@ def _given(pred: Pred) -> Pred:
 
 def _turn(found: Recognition, gone: Pred, kept: Pred) -> None:
     """Rules for one of a pair become rules for the other."""
-    turned = (_turned(rule, gone, kept) for rule in found.rules)
-    found.rules = list(dict.fromkeys(rule for rule in turned if rule is not None))
+    turned = (_turned(rule, gone, kept) if _derives(rule, gone, kept) else rule for rule in found.rules)
+    found.rules = [rule for rule in turned if rule is not None]
 
 
 def _turned(rule: Rule, gone: Pred, kept: Pred) -> Rule | None:
@@ -260,8 +259,7 @@ def _turned(rule: Rule, gone: Pred, kept: Pred) -> Rule | None:
 
 
 def _unions(found: Recognition, data: Collection[Pred], way: str) -> None:
-    for pred in _heads(found.rules):
-        own = [rule for rule in found.rules if _derives(rule, pred)]
+    for pred, own in _by_head(found.rules).items():
         copies = {rule: copy for rule in own if (copy := copied(rule)) and copy[0] != pred}
         if pred in found.structures or pred.name.startswith("#") or pred in (TRIPLES, TYPES):
             continue
@@ -292,7 +290,7 @@ def _refers(found: Recognition, pred: Pred, to: Pred) -> bool:
 def _take(found: Recognition, pred: Pred, structure: Structure, implied: Sequence[Rule], way: str) -> None:
     """Notes a structure: rules that it implies go, other rules and explicit facts are for the backbone."""
     gone, other = set(implied), backbone(pred)
-    found.rules = [_renamed(rule, pred, other) for rule in found.rules if rule not in gone]
+    found.rules = [_renamed(rule, pred, other) for rule in found.rules if not (_derives(rule, pred) and rule in gone)]
     found.structures[pred] = replace(structure, listed=way == "auto")
     found.stored[pred] = other
 
@@ -303,12 +301,17 @@ def _renamed(rule: Rule, pred: Pred, other: Pred) -> Rule:
     return replace(rule, heads=tuple(Atom(other.name, h.terms, h.span) if h.pred == pred else h for h in rule.heads))
 
 
-def _heads(rules: Iterable[Rule]) -> list[Pred]:
-    return [pred for pred in dict.fromkeys(head.pred for rule in rules for head in rule.heads) if pred.arity == 2]
+def _by_head(rules: Iterable[Rule]) -> dict[Pred, list[Rule]]:
+    """The rules of each predicate of two columns."""
+    found: dict[Pred, list[Rule]] = {}
+    for rule in rules:
+        for pred in dict.fromkeys(head.pred for head in rule.heads if len(head.terms) == 2):
+            found.setdefault(pred, []).append(rule)
+    return found
 
 
-def _derives(rule: Rule, pred: Pred) -> bool:
-    return any(head.pred == pred for head in rule.heads)
+def _derives(rule: Rule, *preds: Pred) -> bool:
+    return any(head.pred in preds for head in rule.heads)
 
 
 def _described(form: Form, guarded: bool) -> str:
