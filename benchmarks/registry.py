@@ -14,13 +14,15 @@ from pathlib import Path
 
 from benchmarks import datasets
 from benchmarks.datasets import NoData
-from benchmarks.tasks import ALL, ONCE
+from benchmarks.tasks import ALL, FACTS, ONCE
 
 __all__ = ["BENCHMARKS", "PROGRAMS", "Benchmark", "NoData", "Size"]
 
 PROGRAMS = Path(__file__).parent / "programs"
 PEERS = ("nemo", "clingo", "egglog", "duckdb", "souffle")
 SKOS = "http://www.w3.org/2004/02/skos/core#"
+TREES = ("standard", "hypertree")  # cyclic rules, as in Tables 2, 4.4 and 4.5
+STRUCTURES = ("tables", "modules")  # closures and unions, as in Table 5.11
 UNIVERSITY = "http://swat.cse.lehigh.edu/onto/univ-bench.owl#"
 
 
@@ -37,7 +39,8 @@ class Benchmark:
     """`rule` is the place of the rule that is taken out and put back, `goal` what is asked. The rule must have effect:
     without facts to apply to, or with others that derive the same, its deletion would be fast and say nothing.
 
-    `ways` are measured, besides deltalog, for the materialisation alone, unless others are asked for.
+    `ways` are measured, besides deltalog, for the materialisation alone, `settings` (deltalog with other settings) for
+    every task of a full run, unless others are asked for.
     """
 
     name: str
@@ -49,6 +52,7 @@ class Benchmark:
     tasks: tuple[str, ...] = ALL
     quick: tuple[str, ...] = ()
     ways: tuple[str, ...] = PEERS
+    settings: tuple[str, ...] = ()
     growth: tuple[str, ...] = ()
     timeout: float | None = None
 
@@ -154,6 +158,7 @@ GRAPHS = (
         rule=7,  # semanticRelation, from broaderTransitive
         goal=f"<{SKOS}broaderTransitive>(<http://dbpedia.org/resource/Category:C900>, ?x)",
         ways=("nemo", "duckdb", "souffle"),
+        settings=STRUCTURES,
     ),
 )
 
@@ -182,10 +187,11 @@ PAPER_000 = (
         "lubm_lc",
         "LUBM with program L+C: sixteen cyclic rules more",
         "lubm/rules/LUBM_L-C.rdfox.dlog",
-        _lubm_sizes({}) | {"full": Size(partial(datasets.lubm, 5))},
+        _lubm_sizes({}),
         goal=f"<{UNIVERSITY}Chair>(?x)",
-        tasks=ONCE,
+        tasks=FACTS,
         ways=("nemo", "duckdb"),
+        settings=TREES,
     ),
     Benchmark(
         "motivating",
@@ -193,9 +199,12 @@ PAPER_000 = (
         PROGRAMS / "motivating.dl",
         {
             "small": Size(partial(datasets.motivating, 30, 40), facts=3_640),
-            "full": Size(partial(datasets.motivating, 300, 400), facts=360_400),
+            "full": Size(partial(datasets.motivating, 100, 300), facts=90_300),
+            "large": Size(partial(datasets.motivating, 300, 400), facts=360_400),
         },
-        tasks=("load", "materialise", "small_deletion", "small_addition", "large_deletion"),
+        tasks=FACTS,
+        settings=TREES,
+        growth=("small", "large"),
     ),
     Benchmark(
         "exp",
@@ -210,6 +219,7 @@ PAPER_000 = (
         goal="<http://example#isRootOf>(?n, ?x), <http://example#eval>(?n, ?e), <http://example#value>(?e, 0)",
         quick=ONCE,
         ways=(),  # none of the peers' adapters has BIND
+        settings=TREES,
     ),
     Benchmark(
         "yago",
@@ -222,6 +232,7 @@ PAPER_000 = (
         },
         goal="<http://Q2x0x1>(?x, ?y)",
         ways=("nemo", "duckdb"),
+        settings=TREES,
     ),
 )
 
@@ -231,7 +242,8 @@ PAPER_002 = (
         "DAG-R: 100,000 edges, 22.8 M facts",
         PROGRAMS / "dag_r.dl",
         {"full": Size(partial(datasets.rdf, "multischeme/facts/DAG.ttl.bz2"), facts=22_786_066)},
-        tasks=ONCE,
+        tasks=(*ONCE, "small_deletion", "small_addition"),
+        settings=("tables",),
         ways=(),  # 10 thousand million derivations: peers would take the better part of an hour
         timeout=120,
     ),
@@ -247,6 +259,7 @@ PAPER_002 = (
         rule=3,
         goal="r(1, ?x)",
         ways=("clingo", "duckdb", "souffle"),
+        settings=STRUCTURES,
         growth=("small", "paper"),
     ),
     Benchmark(
@@ -259,8 +272,9 @@ PAPER_002 = (
             "paper": Size(partial(datasets.union, 7_000_000), facts=7_000_000),
         },
         goal="u(1, ?x)",
-        tasks=(*ONCE, "small_deletion", "small_addition", "large_deletion"),
+        tasks=FACTS,
         ways=("clingo", "duckdb", "souffle"),
+        settings=STRUCTURES,
     ),
     Benchmark(
         "tcu",
@@ -273,6 +287,7 @@ PAPER_002 = (
         },
         goal="u(1, ?x)",
         ways=("clingo", "duckdb", "souffle"),
+        settings=STRUCTURES,
         growth=("small", "paper"),
     ),
     Benchmark(

@@ -264,13 +264,16 @@ def _default_sizes(benchmark: Benchmark, full: bool) -> list[str]:
 
 
 def _entry(benchmark: Benchmark, size: str, options: Namespace) -> Entry:
-    """Ways that were asked for do all tasks; otherwise peers only materialise, and Spark only with --full."""
+    """Ways that were asked for do all tasks; otherwise peers only materialise, and Spark and settings of ours come
+    only with --full."""
     tasks = benchmark.tasks if options.full or options.names or options.sizes else benchmark.quick
     tasks = tuple(t for t in options.tasks or tasks if t != "query" or benchmark.goal)
     if options.ways:
         return Entry(benchmark, size, tuple((name, tasks) for name in options.ways))
     peers = [name for name in benchmark.ways if "materialise" in tasks and (options.full or name != "spark")]
-    return Entry(benchmark, size, ((OURS, tasks), (SCRATCH, tasks), *((name, ("materialise",)) for name in peers)))
+    settings = [(name, tasks) for name in benchmark.settings if options.full]
+    once = [(name, ("materialise",)) for name in peers]
+    return Entry(benchmark, size, ((OURS, tasks), (SCRATCH, tasks), *settings, *once))
 
 
 def _known(kind: str, names: Sequence[str], known: Any) -> None:
@@ -280,17 +283,25 @@ def _known(kind: str, names: Sequence[str], known: Any) -> None:
 
 
 def results_of(options: Namespace) -> dict[str, Any]:
-    """Measure everything that the options ask for."""
+    """Measure everything that the options ask for. The file of results is there after every line of the plan: an hour
+    that ends early has not been in vain."""
     entries, here = plan(options), machine()
     results: list[Result] = []
     until = time.monotonic() + options.budget
     with tempfile.TemporaryDirectory(prefix="deltalog-bench-") as temporary:
-        for entry in entries:
+        for number, entry in enumerate(entries, 1):
             if time.monotonic() < until:
+                print(f"[{number}/{len(entries)}] {entry.benchmark.name} {entry.size}", file=sys.stderr, flush=True)
                 timeout = max(options.timeout, entry.benchmark.timeout or 0)
                 results += measure(entry, options.repeat, timeout, Path(temporary))
             else:
                 results += _skipped(entry, f"the budget of {options.budget:g} s was used up")
+            if options.json:
+                _write(options.json, _report(here, results))
+    return _report(here, results)
+
+
+def _report(here: dict[str, Any], results: Sequence[Result]) -> dict[str, Any]:
     used = list(dict.fromkeys(result.way for result in results))
     return {
         "machine": here,
@@ -298,6 +309,14 @@ def results_of(options: Namespace) -> dict[str, Any]:
         "measures": {name: way(name).measures for name in used},
         "results": list(map(asdict, results)),
     }
+
+
+def _write(file: Path, report: dict[str, Any]) -> None:
+    """The old file or the new one, never half of it."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    part = file.with_name(file.name + ".part")
+    part.write_text(json.dumps(report, indent=1) + "\n")
+    part.replace(file)
 
 
 def _skipped(entry: Entry, why: str) -> Iterator[Result]:
@@ -314,9 +333,6 @@ def bench(options: Namespace) -> int:
     old = read(options.compare) if options.compare else None
     report = results_of(options)
     print(markdown(report))
-    if options.json:
-        options.json.parent.mkdir(parents=True, exist_ok=True)
-        options.json.write_text(json.dumps(report, indent=1) + "\n")
     if options.report:
         write(report, options.report)
     slower = compare(old, report) if old is not None else []

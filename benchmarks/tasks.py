@@ -43,6 +43,7 @@ TASKS = {
 }
 ALL = tuple(TASKS)
 ONCE = ("load", "materialise")
+FACTS = (*ONCE, "small_deletion", "small_addition", "large_deletion")
 
 # A state's file of rules and folder of facts.
 STATES = {

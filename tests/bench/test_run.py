@@ -13,7 +13,7 @@ from benchmarks import measure, run
 from benchmarks.measure import way
 from benchmarks.registry import BENCHMARKS, PROGRAMS, Benchmark, Size
 from benchmarks.run import Entry, Result
-from benchmarks.tasks import ALL, TASKS
+from benchmarks.tasks import ALL, FACTS, TASKS
 from deltalog.bench import parser
 from deltalog.errors import EngineError
 from deltalog.syntax.parser import parse
@@ -116,6 +116,20 @@ def test_everything_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert (code, ways) == (0, {"deltalog": ("skipped", "the budget of 0 s was used up")}) and "skipped: " in table
 
 
+def test_what_was_measured_before_an_interrupt_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def measure(entry: Entry, *_: object) -> list[Result]:
+        if entry.benchmark.name == "tc_linear":
+            raise KeyboardInterrupt
+        return [Result(entry.benchmark.name, entry.size, "materialise", "deltalog")]
+
+    monkeypatch.setattr(run, "measure", measure)
+    with pytest.raises(KeyboardInterrupt):
+        run.main(["tc_chain", "tc_linear", "--sizes", "small", "--json", str(tmp_path / "new" / "o.json")])
+    (kept,) = json.loads((tmp_path / "new" / "o.json").read_text())["results"]
+    assert kept["benchmark"] == "tc_chain"
+    assert [file.name for file in (tmp_path / "new").iterdir()] == ["o.json"]
+
+
 def result(name: str, **counts: int) -> Result:
     return Result("tc_linear", "small", "materialise", name, counts=counts)
 
@@ -184,6 +198,7 @@ def test_the_registry_is_whole() -> None:
         assert "full" in benchmark.sizes and set(benchmark.growth) <= set(benchmark.sizes)
         assert all(isinstance(size, Size) for size in benchmark.sizes.values())
         assert {*benchmark.tasks, *benchmark.quick} <= set(TASKS)
+        assert {*benchmark.ways, *benchmark.settings} <= set(measure.ways())
         assert not benchmark.quick or "small" in benchmark.sizes
 
 
@@ -195,5 +210,7 @@ def test_plans() -> None:
     assert len(full) == len(BENCHMARKS) + sum(len(b.growth) for b in BENCHMARKS.values())
     (one,) = run.plan(parser().parse_args(["wind_rs3", "--sizes", "400", "--ways", "deltalog,clingo"]))
     assert (one.size, one.tasks) == ("400", (("deltalog", ALL), ("clingo", ALL)))
+    (cyclic, *_) = run.plan(parser().parse_args(["motivating", "--full"]))
+    assert dict(cyclic.tasks)["hypertree"] == FACTS and dict(cyclic.tasks)["nemo"] == ("materialise",)
     (none,) = run.plan(parser().parse_args(["tc_chain", "--tasks", "load,query", "--ways", "deltalog"]))
     assert none.tasks == (("deltalog", ("load",)),)  # there is no goal to ask
