@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from deltalog.backends.local.table import Ids, Keys, Run, Table, pack, unpack
+from deltalog.backends.local.table import Ids, Keys, Run, Table, pack, sort_distinct, unpack
 from deltalog.kernels import rows as kernel
 from deltalog.syntax.ast import Variable
 
@@ -160,6 +160,9 @@ class Inverse(Implicit):
     def leads(self, column: int) -> Ids:
         return self.source.leads(1 - column)
 
+    def minus(self, gone: Table) -> Table:
+        return turned(self.source.minus(gone.source)) if isinstance(gone, Inverse) else super().minus(gone)
+
     @property
     def nbytes(self) -> int:
         return 0
@@ -189,6 +192,9 @@ class Plain(Implicit):
 
     def keys(self) -> Keys:
         return self.table.keys()
+
+    def minus(self, gone: Table) -> Table:
+        return self.table.minus(gone.table if isinstance(gone, Plain) else gone)
 
     @property
     def nbytes(self) -> int:
@@ -250,6 +256,15 @@ class Union(Implicit):
         found = [part.leads(column) for part in self.parts]
         return np.unique(np.concatenate(found)) if found else np.empty(0, np.uint32)
 
+    def minus(self, gone: Table) -> Table:
+        """Of another union with the same parts, after a change of them: what a part lost, and no other one has."""
+        if not isinstance(gone, Union) or len(self.parts) != len(gone.parts):
+            return super().minus(gone)
+        lost = [own.minus(other) for own, other in zip(self.parts, gone.parts, strict=True) if own is not other]
+        if any(isinstance(table, Implicit) for table in lost):
+            return super().minus(gone)
+        return unknown(lost, gone)
+
     @property
     def nbytes(self) -> int:
         return 0
@@ -289,6 +304,19 @@ class Gap(Implicit):
     @property
     def nbytes(self) -> int:
         return self.large.nbytes + self.small.nbytes
+
+
+def turned(table: Table) -> Table:
+    """A relation with its columns exchanged."""
+    if isinstance(table, Implicit):
+        return Inverse(table)
+    return Table.of(np.sort(kernel.swap(table.keys())), 2)
+
+
+def unknown(tables: Sequence[Table], known: Table) -> Table:
+    """The pairs of some relations that another one has not."""
+    keys = [known.without(table.keys()) for table in tables if table.size]
+    return Table.of(sort_distinct(np.concatenate(keys)), 2) if keys else Table(2)
 
 
 def plain(table: Table) -> Table:

@@ -10,11 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import reduce
 
-import numpy as np
-
-from deltalog.backends.local.implicit import Implicit, Inverse, Plain, Union, plain
+from deltalog.backends.local.implicit import Implicit, Plain, Union, plain, turned, unknown
 from deltalog.backends.local.reachability import Reachability
-from deltalog.backends.local.table import Table, sort_distinct
+from deltalog.backends.local.table import Table
 from deltalog.kernels import rows as kernel
 from deltalog.program.patterns import Form, Structure
 
@@ -50,8 +48,8 @@ def remade(
         return _remade_closure(structure, old, plain(inputs[0]), plain(removed[0]), plain(added[0]))
     new = made(structure, inputs) if isinstance(old, Implicit) else None
     now = new if new is not None else Union([_implicit(part) for part in _parts(structure, inputs)])
-    lost = _sum(_parts(structure, removed), now)
-    won = _sum(_parts(structure, added), old)
+    lost = unknown(_parts(structure, removed), now)
+    won = unknown(_parts(structure, added), old)
     return (new if new is not None else old.minus(lost).merge(won)), lost, won
 
 
@@ -78,18 +76,5 @@ def _parts(structure: Structure, tables: Sequence[Table]) -> list[Table]:
     return [turned(table) if swap else table for table, swap in zip(tables, flags, strict=True)]
 
 
-def turned(table: Table) -> Table:
-    """A relation with its columns exchanged."""
-    if isinstance(table, Implicit):
-        return Inverse(table)
-    return Table.of(np.sort(kernel.swap(table.keys())), 2)
-
-
 def _implicit(table: Table) -> Implicit:
     return table if isinstance(table, Implicit) else Plain(table)
-
-
-def _sum(parts: Sequence[Table], known: Table) -> Table:
-    """The pairs of some relations that are not known."""
-    keys = [known.without(part.keys()) for part in parts if part.size]
-    return Table.of(sort_distinct(np.concatenate(keys)), 2) if keys else Table(2)
