@@ -14,8 +14,9 @@ from test_updates import everything, from_nothing, shown, without
 
 from deltalog import KnowledgeBase, ProgramError
 from deltalog.backends.local import structures
-from deltalog.backends.local.implicit import Implicit
+from deltalog.backends.local.implicit import Implicit, Inverse, Plain, Union
 from deltalog.backends.local.reachability import Graph, Reachability
+from deltalog.backends.local.table import Table, pack
 from deltalog.engine import materialisation
 
 RULES = """
@@ -169,3 +170,29 @@ def test_schemes_agree_with_naive(way: str, batch: int, monkeypatch: pytest.Monk
     monkeypatch.setattr(structures, "SMALL", 12)
     for seed in range(batch * 40, batch * 40 + 40):
         agrees(seed, way)
+
+
+def table(pairs: set[tuple[int, int]]) -> Table:
+    columns = np.array(sorted(pairs), np.uint32).reshape(-1, 2).T
+    return Table.of(np.sort(pack([column.copy() for column in columns], len(pairs))), 2)
+
+
+def pairs(found: Table) -> set[tuple[int, int]]:
+    first, second = found.columns()
+    return set(zip(first.tolist(), second.tolist(), strict=True))
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_differences_of_unions(seed: int) -> None:
+    """Before and after a change of some of their parts, in both directions."""
+    random = Random(seed)
+    edges, other, third = (graph(random, 8) for _ in range(3))
+    gone = {edge for edge in edges if random.random() < 0.3}
+    new = graph(random, 9) - edges if random.random() < 0.5 else set()
+    closure = Reachability.closing(table(edges), random.random() < 0.3, random.random() < 0.3)
+    later = closure.updated(table(edges - gone | new), table(gone), table(new))
+    same = Plain(table(third))
+    before = Union([closure, Union([Plain(table(other)), Inverse(closure)]), same])
+    after = Union([later, Union([Plain(table(graph(random, 8))), Inverse(later)]), same])
+    assert pairs(before.minus(after)) == pairs(before) - pairs(after)
+    assert pairs(after.minus(before)) == pairs(after) - pairs(before)
