@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from html import escape
 from typing import Any
 
+from benchmarks.ours import ours
 from benchmarks.papers import Figure, figures
 from benchmarks.plots import Bar, Panel, bars, lines, panels
 from benchmarks.registry import BENCHMARKS
@@ -13,6 +14,8 @@ from benchmarks.report import OURS, Result, best, facts_of, is_ok, papers_table,
 from benchmarks.tasks import TASKS
 
 SCRATCH = "scratch"
+MAIN = ("tc_linear", "tc_nonlinear", "same_generation", "lubm_l", "motivating", "yago")  # in the project's README
+SETTINGS = tuple(way.name for way in ours() if way.settings)
 CHANGES = tuple(name for name, task in TASKS.items() if task.phase == "update")
 
 
@@ -20,9 +23,11 @@ def plots(report: dict[str, Any]) -> dict[str, str]:
     """SVG by name; only those that there is something to draw in."""
     results = report["results"]
     drawn = {
-        "peers": _peers(report),
+        "main": _peers(report, MAIN),
+        "peers": _peers(report, BENCHMARKS),
         "time": _by_way(results, "Materialisation: evaluation time", "s", best, lambda value: f"{value:.3g} s"),
         "memory": _by_way(results, "Materialisation: peak memory", "MB", _megabytes, lambda value: f"{value:,.0f} MB"),
+        "settings": _settings(results),
         "speedup": _speedup(results),
         "growth": _growth(results),
         "papers": _papers(results),
@@ -54,18 +59,32 @@ def _materialised(results: Sequence[Result]) -> dict[str, list[Result]]:
     return {name: max(sizes[name].values(), key=lambda g: (len(g), sum(map(facts_of, g)))) for name in order}
 
 
-def _peers(report: dict[str, Any]) -> str:
-    """The main plot: deltalog and the peers, for each benchmark that some peer has finished."""
+def _peers(report: dict[str, Any], names: Container[str]) -> str:
+    """Deltalog and the peers, for each of some benchmarks that a peer has finished."""
     drawn, order = [], [OURS]
-    for name, group in _materialised(report["results"]).items():
-        if any(r["way"] == OURS and is_ok(r) for r in group) and sum(map(is_ok, group)) > 1:
-            facts = max(facts_of(r) for r in group if is_ok(r))
-            title = BENCHMARKS[name].title if name in BENCHMARKS else name
-            ours = next(r for r in group if r["way"] == OURS)
-            drawn.append(Panel(f"{title}: {facts:,} facts", [_way(result, ours) for result in group]))
+    for name, results in _materialised(report["results"]).items():
+        group = [r for r in results if r["way"] not in SETTINGS] if name in names else []
+        ours = next((r for r in group if r["way"] == OURS and is_ok(r)), None)
+        if ours is not None and sum(map(is_ok, group)) > 1:
+            title = f"{BENCHMARKS[name].title}: {facts_of(ours):,} facts"
+            drawn.append(Panel(title, [_way(result, ours) for result in group]))
             order += [result["way"] for result in group if result["way"] not in order]
     note = f"seconds of evaluation, logarithmic; all found the same facts; {where(report)}"
     return panels("Materialisation: deltalog and its peers", note, drawn, order) if drawn else ""
+
+
+def _settings(results: Sequence[Result]) -> str:
+    """Every task of those benchmarks that were measured with other settings of ours, too."""
+    groups: dict[tuple[str, ...], list[Result]] = {}
+    for result in (r for r in results if r["way"] in (OURS, *SETTINGS) and is_ok(r)):
+        groups.setdefault((result["benchmark"], result["size"], result["task"]), []).append(result)
+    several = {
+        f"{name} ({size}), {TASKS[task].title.split(' (')[0]}": [_way(r, group[0]) for r in group]
+        for (name, size, task), group in groups.items()
+        if len(group) > 1 and group[0]["way"] == OURS and task != "load"
+    }
+    order = [OURS, *SETTINGS]
+    return bars("Ways of deltalog: seconds of the task", "s", list(several.items()), order) if several else ""
 
 
 def _way(result: Result, ours: Result) -> Bar:
