@@ -248,18 +248,39 @@ def mark_related(sources, targets, component, start, length, data, found):
 
 @njit(nogil=True, cache=True)
 def meeting(wanted, start, length, data, count):
-    """The numbers below `count` whose sets have one of those wanted (in ascending order)."""
-    out = np.empty(count, np.int64)
-    found = 0
+    """The numbers below `count` whose sets have one of those wanted."""
+    bits, below = np.zeros((count >> 6) + 1, np.uint64), np.zeros(count + 1, np.int64)
+    for d in wanted:
+        bits[d >> 6] |= ONE << np.uint64(d & 63)
+        below[d + 1] = 1
+    below = np.cumsum(below)
+    out, found = np.empty(count, np.int64), 0
     for c in range(count):
-        if length[c] == 0:
-            continue
+        if length[c] != 0 and _meets(c, wanted, bits, below, start, length, data):
+            out[found] = c
+            found += 1
+    return out[:found]
+
+
+@njit(nogil=True, cache=True)
+def _meets(c, wanted, bits, below, start, length, data):
+    """Whether set c has one of those wanted, which are also given as bits and by how many are below each number: each
+    of them is looked for in the set, or the set looked through, whichever is shorter."""
+    n, begin = length[c], start[c]
+    if abs(n) > 4 * len(wanted):
         for d in wanted:
             if has(c, d, start, length, data):
-                out[found] = c
-                found += 1
-                break
-    return out[:found]
+                return True
+    elif n < 0:
+        base = np.int64(data[begin])
+        for w in range(-n - 1):
+            if data[begin + 1 + w] & bits[base + w]:
+                return True
+    else:
+        for i in range(begin, begin + n):
+            if below[np.int64(data[i] & LOW) + 1] > below[np.int64(data[i] >> HALF)]:
+                return True
+    return False
 
 
 @njit(nogil=True, cache=True)
