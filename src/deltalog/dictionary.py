@@ -99,6 +99,12 @@ class Dictionary:
             id = intern.find_text(np.frombuffer(_payload(value), np.uint8), int(what), self._room)
         return int(id) or None
 
+    def find_texts(self, data: Bytes, starts: Offsets, ends: Offsets, what: Kind) -> Ids:
+        """The ids of data[starts[i]:ends[i]], heap bytes of a kind; 0 for what has none."""
+        out = np.empty(len(starts), np.uint32)
+        intern.find_texts(_read_only(data), starts, ends, int(what), out, self._room)
+        return out
+
     def decode(self, ids: Any) -> list[Value]:
         """The values of ids; each distinct id is decoded once."""
         ids = np.asarray(ids)

@@ -311,6 +311,16 @@ def find_text(data: Any, kind: int, room: Any) -> int:
 
 
 @kernel
+def find_texts(data: Any, starts: Any, ends: Any, kind: int, out: Any, room: Any) -> None:
+    """out[i] = the id of data[starts[i]:ends[i]], or 0."""
+    base, here = np.int64(data.ctypes.data), np.int64(room.ctypes.data)
+    for i in range(len(starts)):
+        at, length = base + starts[i], ends[i] - starts[i]
+        slot = text_slot(at, length, kind, hash_text(at, length, kind), here)
+        out[i] = get(get(here, TABLE), slot) & np.int64(LOWER)
+
+
+@kernel
 def find_word(word: int, kind: int, words: int, room: Any) -> int:
     """The id of a word, or 0."""
     here = np.int64(room.ctypes.data)

@@ -226,9 +226,26 @@ def unique_words(rows):
 
 
 @njit(nogil=True, cache=True)
-def search_words(rows, probe, i, after):
-    """The first line of `rows` not less than line i of `probe` (after: greater than)."""
-    low, high = 0, len(rows)
+def near_words(rows, probe, i, after, start):
+    """The first line of `rows` not less than line i of `probe` (after: greater than), from a position on in either
+    direction: fast when it is near."""
+    step, low, high = 1, start, start
+    while high < len(rows):
+        order = compare_words(rows, high, probe, i)
+        if order > 0 or (order == 0 and not after):
+            break
+        low = high + 1
+        high += step
+        step *= 2
+    high, step = min(high, len(rows)), 1
+    while low == start and low > 0:  # it is not above the start
+        low = max(0, high - step)
+        order = compare_words(rows, low, probe, i)
+        if order < 0 or (order == 0 and after):
+            low += 1
+            break
+        high, start = low, low
+        step *= 2
     while low < high:
         middle = (low + high) >> 1
         order = compare_words(rows, middle, probe, i)
@@ -242,9 +259,10 @@ def search_words(rows, probe, i, after):
 @njit(nogil=True, cache=True)
 def ranges_words(rows, first, last, low, high):
     """low[i] to high[i] are the lines from first[i] to last[i], both included."""
+    at = 0
     for i in range(len(first)):
-        low[i] = search_words(rows, first, i, False)
-        high[i] = search_words(rows, last, i, True)
+        low[i] = at = near_words(rows, first, i, False, at)
+        high[i] = near_words(rows, last, i, True, at)
 
 
 @njit(nogil=True, cache=True)
@@ -264,7 +282,8 @@ def union_words(a, b):
 @njit(nogil=True, cache=True)
 def mark_members_words(probe, rows, found):
     """found[i] becomes True where line i of probe is a row."""
+    at = 0
     for i in range(len(probe)):
-        at = search_words(rows, probe, i, False)
+        at = near_words(rows, probe, i, False, at)
         if at < len(rows) and compare_words(rows, at, probe, i) == 0:
             found[i] = True

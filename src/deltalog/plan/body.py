@@ -9,6 +9,7 @@ In semi-naive evaluation one atom reads the DELTA; it comes first.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -86,6 +87,7 @@ class _Planner:
     parts: Mapping[int, Part]
     joined: frozenset[Variable] = field(init=False)
     aggregates: dict[int, Body] = field(init=False)
+    late: frozenset[int] = field(init=False)  # BINDs that only the head reads: after all joins there are fewest rows
 
     def __post_init__(self) -> None:
         # Variables that something other than a negation binds; the others of a negation are existential in it.
@@ -95,6 +97,10 @@ class _Planner:
         self.aggregates = {
             i: self._aggregate(literal) for i, literal in enumerate(self.body) if isinstance(literal, Aggregate)
         }
+        read = Counter(v for literal in self.body for v in variables(literal))
+        self.late = frozenset(
+            i for i, literal in enumerate(self.body) if isinstance(literal, Bind) and read[literal.variable] == 1
+        )
 
     def best(self) -> Body:
         """The cheapest of the greedy orders, one for each atom that can come first."""
@@ -179,17 +185,18 @@ class _Planner:
     def _settle(self, order: Order) -> Order:
         """Places every condition, BIND and negation whose variables are bound, until none is left."""
         while True:
-            ready = next((i for i in order.waiting if self._ready(self.body[i], order.bound)), None)
+            ready = next((i for i in order.waiting if self._ready(i, order)), None)
             if ready is None:
                 return order
             order = self._settled(order, ready)
 
-    def _ready(self, literal: Literal, bound: frozenset[Variable]) -> bool:
+    def _ready(self, i: int, order: Order) -> bool:
+        literal, bound = self.body[i], order.bound
         match literal:
             case Filter(condition):
                 return bound.issuperset(variables(condition))
             case Bind(expression):
-                return bound.issuperset(variables(expression))
+                return bound.issuperset(variables(expression)) and (i not in self.late or not self._relations(order))
             case Negation(atom):
                 return all(v in bound for v in variables(atom) if v in self.joined)
             case _:

@@ -5,7 +5,8 @@ For every node p that joins more than one atom there is a relation of its own,
     #node_p(χ(p)) <- λ(p), the atoms and conditions inside of χ(p)                          in-node evaluation
 
 which holds inst_p of paper 000: it is kept between rounds and between updates, and semi-naive evaluation gives it its
-DELTA, as to any other relation. The cross-node evaluation is one relation for a pair of neighbours p, q of the tree,
+DELTA, as to any other relation. Past the paper, a variable of χ(p) that nothing outside of p reads is left out (unless
+the instantiations are wanted `whole`): a node is then no larger than what it says to others. The cross-node evaluation is one relation for a pair of neighbours p, q of the tree,
 
     #message_pq(χ(p) ∩ χ(q), ...) <- #node_p(χ(p)), #message_rp(...) for all other neighbours r of p
 
@@ -68,17 +69,18 @@ def why_not(rule: Rule) -> str | None:
     return None
 
 
-def rewritten(rule: Rule, decomposition: Decomposition) -> tuple[Rule, ...]:
-    """Rules that derive the same, by the tree; a tree of one node is the rule itself."""
+def rewritten(rule: Rule, decomposition: Decomposition, whole: bool = False) -> tuple[Rule, ...]:
+    """Rules that derive the same, by the tree; a tree of one node is the rule itself. `whole`: nodes have all of χ."""
     if not decomposition.root.children:
         return (rule,)
-    return tuple(dict.fromkeys(_Rewriting(rule, decomposition.root).rules()))
+    return tuple(dict.fromkeys(_Rewriting(rule, decomposition.root, whole).rules()))
 
 
 @dataclass(slots=True)
 class _Rewriting:
     rule: Rule
     root: Node
+    whole: bool
     atoms: list[Atom] = field(init=False)
     binds: dict[Variable, Bind] = field(init=False)
     places: dict[Variable, int] = field(init=False)  # where a variable first occurs: the order of columns
@@ -86,6 +88,7 @@ class _Rewriting:
     neighbours: dict[int, list[Node]] = field(init=False)
     inside: dict[int, list[Literal]] = field(init=False)  # the conditions of each node
     spanning: list[Literal] = field(init=False)  # conditions that no node has all variables of
+    read_at: dict[int, frozenset[Variable]] = field(init=False)  # what is read outside of each node
     made: dict[str, Rule] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -114,6 +117,15 @@ class _Rewriting:
             needed = self.needs(literal)
             node = next((node for node in lowest_first if needed <= node.chi), None)
             (self.spanning if node is None else self.inside[id(node)]).append(literal)
+        self._note_readers()
+
+    def _note_readers(self) -> None:
+        """The variables that heads, BINDs, conditions over several nodes, or other nodes have."""
+        last = [*self.rule.heads, *self.spanning, *self.binds.values()]
+        read = self._base(v for literal in last for v in self._variables(literal))
+        self.read_at = {
+            id(node): read.union(*(other.chi for other in self.root if other is not node)) for node in self.root
+        }
 
     # What a condition stands on.
 
@@ -176,6 +188,8 @@ class _Rewriting:
         if len(joined) == 1 and not conditions and node.chi == set(variables(joined[0])):
             return joined[0]
         columns = [v for v in node.chi if v in self.used]  # without those that stand at one place only
+        if not self.whole:
+            columns = [v for v in columns if v in self.read_at[id(node)]]
         return self.relation(NODE, columns, [*joined, *self.with_binds(conditions)])
 
     def relation(self, kind: str, columns: Iterable[Variable], body: Sequence[Literal]) -> Atom:

@@ -8,8 +8,8 @@ combination of inputs. So there is one meaning, and a fast way to it for the col
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from deltalog import expressions
 from deltalog.backends.local.probe import Rows
 from deltalog.backends.local.table import Ids, pack
-from deltalog.dictionary import Dictionary
+from deltalog.dictionary import Dictionary, distinct_ids
+from deltalog.kernels.blake2b import NAME, skolem_names
 from deltalog.syntax.ast import Call, Constant, Expression, Variable, variables
 from deltalog.terms import Kind, Value
 from deltalog.xpath import PREFIX
@@ -27,6 +28,7 @@ Mask = NDArray[np.bool_]
 Array = NDArray[Any]
 EXACT = 2**53  # integers below are exact as floats
 INT64 = 2.0**63 - 1024
+MOST_PIECES = 1 << 17
 
 
 class NoFastPath(Exception):
@@ -54,6 +56,7 @@ class Vectors:
     dictionary: Dictionary
     lock: threading.Lock
     failures: int = 0
+    pieces: dict[int, bytes] = field(default_factory=dict)  # of names that SKOLEM makes, by id
 
     def holds(self, condition: Expression, rows: Rows) -> Mask:
         """The rows for which a condition is true."""
@@ -161,19 +164,37 @@ class Vectors:
         names = tuple(dict.fromkeys(variables(call)))
         first, inverse = _distinct([rows.columns[v] for v in names], rows.size)
         chosen = Rows({v: rows.columns[v][first] for v in names}, len(first))
-        parts = [self._skolem_parts(argument, chosen) for argument in call.arguments]
-        found = [expressions.skolem_of(b"".join(row)) for row in zip(*parts, strict=True)]
-        if only_known:
-            return np.array([self.dictionary.find(name) or 0 for name in found], np.uint32)[inverse]
-        return self.dictionary.encode(found)[inverse]
+        pieces, numbers = self._skolem_pieces(call, chosen)
+        found = np.empty((len(first), NAME), np.uint8)
+        skolem_names(*_joined(pieces), numbers, found)
+        ends = NAME * np.arange(1, len(first) + 1)
+        look_up = self.dictionary.find_texts if only_known else self.dictionary.intern_texts
+        return look_up(found.reshape(-1), ends - NAME, ends, Kind.BLANK)[inverse]
 
-    def _skolem_parts(self, argument: Expression, rows: Rows) -> list[bytes]:
-        if isinstance(argument, Constant):
-            return [expressions.skolem_part(argument.value)] * rows.size
-        assert isinstance(argument, Variable)
-        distinct, places = np.unique(rows.columns[argument], return_inverse=True)
-        parts = list(map(expressions.skolem_part, self.dictionary.decode(distinct)))
-        return [parts[place] for place in places.reshape(-1).tolist()]
+    def _skolem_pieces(self, call: Call, rows: Rows) -> tuple[list[bytes], NDArray[np.int64]]:
+        """What the values of the arguments add, each once, and the numbers of these for each row."""
+        pieces: list[bytes] = []
+        numbers = np.empty((rows.size, len(call.arguments)), np.int64)
+        for place, argument in enumerate(call.arguments):
+            if isinstance(argument, Constant):
+                found, places = [expressions.skolem_part(argument.value)], np.zeros(rows.size, np.intp)
+            else:
+                assert isinstance(argument, Variable)
+                distinct, places = distinct_ids(rows.columns[argument], len(self.dictionary))
+                found = self._pieces_of(distinct)
+            numbers[:, place] = places.reshape(-1) + len(pieces)
+            pieces += found
+        return pieces, numbers
+
+    def _pieces_of(self, ids: Ids) -> list[bytes]:
+        """What values add to names; kept, because the next round asks for many of them again."""
+        if len(self.pieces) > MOST_PIECES:
+            self.pieces.clear()
+        asked = ids.tolist()
+        missing = [id for id in asked if id not in self.pieces]
+        if missing:
+            self.pieces.update(zip(missing, map(expressions.skolem_part, self.dictionary.decode(missing)), strict=True))
+        return [self.pieces[id] for id in asked]
 
     # The reference, once per distinct combination of the inputs.
 
@@ -194,6 +215,12 @@ class Vectors:
         mask = ok[inverse]
         self.failures += int(rows.size - np.count_nonzero(mask))
         return (results, inverse), mask
+
+
+def _joined(pieces: Sequence[bytes]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Pieces one after the other, and their boundaries."""
+    bounds = np.cumsum([0, *map(len, pieces)], dtype=np.int64)
+    return np.frombuffer(b"".join(pieces), np.uint8), bounds
 
 
 def _is_plain_skolem(expression: Expression) -> TypeGuard[Call]:
