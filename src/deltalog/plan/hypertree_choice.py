@@ -59,4 +59,6 @@ def choose(rule: Rule, statistics: Statistics, way: str) -> Choice:
     if way == "combined" and decomposition.cost >= MARGIN * standard:
         return Choice(rule, (rule,), f"estimated {costs}", True, decomposition, standard)
     why = f"estimated {costs}" if way == "combined" else "as asked"
-    return Choice(rule, rewritten(rule, decomposition, whole=way == "hypertree"), why, not acyclic, decomposition, standard)
+    return Choice(
+        rule, rewritten(rule, decomposition, whole=way == "hypertree"), why, not acyclic, decomposition, standard
+    )

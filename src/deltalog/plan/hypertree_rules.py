@@ -6,7 +6,8 @@ For every node p that joins more than one atom there is a relation of its own,
 
 which holds inst_p of paper 000: it is kept between rounds and between updates, and semi-naive evaluation gives it its
 DELTA, as to any other relation. Past the paper, a variable of χ(p) that nothing outside of p reads is left out (unless
-the instantiations are wanted `whole`): a node is then no larger than what it says to others. The cross-node evaluation is one relation for a pair of neighbours p, q of the tree,
+the instantiations are wanted `whole`): a node is then no larger than what it says to others. The cross-node evaluation
+is one relation for a pair of neighbours p, q of the tree,
 
     #message_pq(χ(p) ∩ χ(q), ...) <- #node_p(χ(p)), #message_rp(...) for all other neighbours r of p
 

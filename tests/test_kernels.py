@@ -1,0 +1,57 @@
+"""Kernels against what they say, one value at a time."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deltalog import KnowledgeBase
+from deltalog.expressions import skolem_of
+from deltalog.kernels.blake2b import NAME, skolem_names
+from deltalog.kernels.rows import mark_members_words, ranges_words
+from deltalog.terms import BlankNode
+
+lines = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=40)
+
+
+def words(rows: list[tuple[int, int]]) -> np.ndarray[tuple[int, ...], np.dtype[np.uint64]]:
+    return np.array(rows, np.uint64).reshape(len(rows), 2)
+
+
+@given(lines, lines, st.integers(0, 3))
+def test_ranges_of_words(rows: list[tuple[int, int]], probe: list[tuple[int, int]], more: int) -> None:
+    """Sorted rows, by probes in any order."""
+    rows = sorted(set(rows))
+    low, high = np.empty(len(probe), np.int64), np.empty(len(probe), np.int64)
+    last = [(a, b + more) for a, b in probe]
+    ranges_words(words(rows), words(probe), words(last), low, high)
+    assert low.tolist() == [bisect_left(rows, row) for row in probe]
+    assert high.tolist() == [bisect_right(rows, row) for row in last]
+    found = np.zeros(len(probe), np.bool_)
+    mark_members_words(words(probe), words(rows), found)
+    assert found.tolist() == [row in rows for row in probe]
+
+
+@given(st.lists(st.lists(st.integers(0, 400), min_size=3, max_size=3), min_size=1, max_size=8))
+def test_names_of_skolems(rows: list[list[int]]) -> None:
+    """Messages of no byte, and of one more or less than a block or two, among others."""
+    pieces = [bytes((7 * i + j) % 256 for j in range(i)) for i in range(401)]
+    bounds = np.cumsum([0, *map(len, pieces)], dtype=np.int64)
+    out = np.empty((len(rows), NAME), np.uint8)
+    skolem_names(np.frombuffer(b"".join(pieces), np.uint8), bounds, np.array(rows, np.int64), out)
+    names = [BlankNode(bytes(name).decode()) for name in out]
+    assert names == [skolem_of(b"".join(pieces[i] for i in row)) for row in rows]
+
+
+def test_many_skolems_are_those_of_one() -> None:
+    values = ["", "x" * 200, "ä", 7, 2**70, 1.5, True]
+    program = "p(X, Y, S) :- q(X), q(Y), BIND(SKOLEM('s', X, Y, X) AS S).\n"
+    program += "r(S) :- p(X, Y, S), BIND(SKOLEM('s', X, Y, X) AS S)."
+    kbs = [KnowledgeBase(program, engine=engine) for engine in ("local", "naive")]
+    for kb in kbs:
+        kb.add("q", [(value,) for value in values])
+    assert set(kbs[0].facts("p")) == set(kbs[1].facts("p"))
+    assert set(kbs[0].facts("r")) == set(kbs[1].facts("r")) and len(kbs[0].facts("r")) == len(values) ** 2
