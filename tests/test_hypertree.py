@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deltalog import KnowledgeBase, UsageError
+from deltalog.backends.local.probe import Probe
 from deltalog.engine import materialisation
 from deltalog.plan.hypertree import decompose, is_acyclic
 from deltalog.plan.ir import Part
@@ -169,6 +170,23 @@ def test_nodes_are_not_seen(way: str) -> None:
 def test_an_unknown_way_is_refused() -> None:
     with pytest.raises(UsageError, match="there is no way 'no' for cyclic rules; there are combined, standard"):
         KnowledgeBase(cyclic="no")
+
+
+@pytest.mark.parametrize("n", [10_000, 40_000])
+def test_three_stars_are_no_square(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Any two of the stars join to n² / 4 rows, all three to 1 + 3 n / 2: only values that all allow are bound."""
+
+    def no_join(*_: object) -> None:
+        raise AssertionError("a two-way join")
+
+    monkeypatch.setattr(Probe, "join", no_join)
+    star = [(0, 0)] + [edge for i in range(1, n // 2 + 1) for edge in ((0, i), (i, 0))]
+    kb = KnowledgeBase("t(X, Y, Z) :- r(X, Y), s(Y, Z), u(Z, X).")
+    for name in "rsu":
+        kb.add(name, star)
+    assert kb.plan().count("multiway") == 3
+    kb.materialise()
+    assert kb.count("t") == 1 + 3 * n // 2
 
 
 CONDITIONS = """

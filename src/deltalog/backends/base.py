@@ -40,6 +40,7 @@ class Backend(Protocol[T]):
 
     name: str
     batches: bool  # whether plans that do not depend on each other are wanted in one `run_all`, however many
+    multiway: bool  # whether it can join several relations at once (`plan.ir.MultiJoin`)
     reasoned_by: tuple[str, str]  # the engine that the last evaluation was left to, and why (or nothing)
     check: Callable[[], None]  # is called now and then during long work; raises when a limit is hit
 

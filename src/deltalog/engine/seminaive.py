@@ -272,7 +272,8 @@ class SemiNaive(Generic[T]):
         reads = sum(self.relations.size(pred) for pred, _ in task.reads)
         if task.body is None or reads > GROWTH * task.made_for:
             started = time.perf_counter()
-            task.plan(plan_variant(task.variant, self.relations), reads)
+            multiway = self.relations.backend.multiway and self.trees.way != "standard"
+            task.plan(plan_variant(task.variant, self.relations, multiway), reads)
             self.planning += time.perf_counter() - started
         assert task.body is not None
         return task.body

@@ -41,7 +41,7 @@ def _search(address, length, key):
 
 
 @njit(nogil=True)
-def _is_dead(places, place, key):
+def is_dead(places, place, key):
     """Whether a key is in one of the runs of dead rows."""
     first = place + 2 + 2 * places[place]
     for i in range(places[place + 1]):
@@ -72,7 +72,7 @@ def _next(step, registers, places, place, run, at):
             if step[FIRST] >= 0 and key >> HALF != bound >> HALF:
                 break
             equal = step[EQUAL] == 0 or key >> HALF == key & MASK
-            if equal and (places[place + 1] == 0 or not _is_dead(places, place, key)):
+            if equal and (places[place + 1] == 0 or not is_dead(places, place, key)):
                 return run, at
             at += 1
         run += 1

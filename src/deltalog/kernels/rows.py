@@ -213,6 +213,14 @@ def compare_words(a, i, b, j):
 
 
 @njit(nogil=True, cache=True)
+def is_sorted_words(rows):
+    for i in range(1, len(rows)):
+        if compare_words(rows, i - 1, rows, i) > 0:
+            return False
+    return True
+
+
+@njit(nogil=True, cache=True)
 def unique_words(rows):
     """Sorted rows without repetitions, in place: how many there are."""
     if len(rows) == 0:

@@ -2,7 +2,8 @@
 
 A body becomes a left-deep plan: one atom after the other in the order of least estimated intermediate rows, and every
 condition, BIND and negation as soon as its variables are bound. An atom that binds nothing that is needed later is only
-a semi-join. There is no cross product where a connected order exists.
+a semi-join. There is no cross product where a connected order exists. Where the backend can, the cyclic core of a body
+is joined all at once (`plan.multiway`), and comes first.
 
 In semi-naive evaluation one atom reads the DELTA; it comes first.
 """
@@ -15,6 +16,7 @@ from dataclasses import dataclass, field, replace
 
 from deltalog.plan import ir
 from deltalog.plan.ir import Part, Plan
+from deltalog.plan.multiway import joined_at_once, variable_order
 from deltalog.plan.statistics import Estimate, Statistics
 from deltalog.syntax.ast import (
     Aggregate,
@@ -36,7 +38,7 @@ WORTH_DISTINCT = 1 << 14  # intermediate results below are not made distinct
 class StepNote:
     """What one step of a body does, for people."""
 
-    action: str  # scan, join, semi-join, anti-join, filter, bind, aggregate, distinct
+    action: str  # scan, multiway, join, semi-join, anti-join, filter, bind, aggregate, distinct
     literal: Literal | None
     part: Part | None
     bound: tuple[int, ...]  # the columns that the look-up knows; an index has them first
@@ -71,12 +73,13 @@ def plan_body(
     live: Iterable[Variable],
     statistics: Statistics,
     parts: Mapping[int, Part] | None = None,
+    multiway: bool = False,
 ) -> Body:
     """The best plan found for a body of which the variables `live` are needed afterwards.
 
-    `parts` says which literals (by number) read OLD or DELTA; the others read ALL.
+    `parts` says which literals (by number) read OLD or DELTA; the others read ALL. `multiway`: with multiway joins.
     """
-    return _Planner(tuple(body), frozenset(live), statistics, parts or {}).best()
+    return _Planner(tuple(body), frozenset(live), statistics, parts or {}, multiway).best()
 
 
 @dataclass(slots=True)
@@ -85,6 +88,7 @@ class _Planner:
     live: frozenset[Variable]
     statistics: Statistics
     parts: Mapping[int, Part]
+    multiway: bool
     joined: frozenset[Variable] = field(init=False)
     aggregates: dict[int, Body] = field(init=False)
     late: frozenset[int] = field(init=False)  # BINDs that only the head reads: after all joins there are fewest rows
@@ -105,11 +109,37 @@ class _Planner:
     def best(self) -> Body:
         """The cheapest of the greedy orders, one for each atom that can come first."""
         start = self._settle(Order(ir.Unit(), tuple(range(len(self.body))), frozenset(), Estimate()))
+        core = self._core(start)
+        if core:
+            found = self._greedy(self._at_once(start, core))
+            return Body(found.plan, found.notes, found.estimate, found.cost)
         delta = [i for i in start.waiting if self.parts.get(i) is Part.DELTA]
         firsts = delta or self._firsts(start)
         orders = [self._greedy(self._place(start, first)) for first in firsts] or [start]
         best = min(orders, key=lambda order: order.cost)
         return Body(best.plan, best.notes, best.estimate, best.cost)
+
+    def _core(self, start: Order) -> list[int]:
+        """The atoms that are joined all at once, if any."""
+        if not self.multiway or not isinstance(start.plan, ir.Unit):
+            return []
+        atoms = {i: literal for i in start.waiting if isinstance(literal := self.body[i], Atom)}
+        return joined_at_once(atoms, self.parts, self.statistics)
+
+    def _at_once(self, order: Order, core: Sequence[int]) -> Order:
+        """After a multiway join of some atoms."""
+        scans = tuple(ir.Scan(self.body[i], self.parts.get(i, Part.ALL)) for i in core)  # type: ignore[arg-type]
+        waiting = tuple(i for i in order.waiting if i not in core)
+        estimate, notes = order.estimate, []
+        for scan in scans:
+            estimate = estimate.joined(scan.atom, scan.part, self.statistics)
+            notes.append(StepNote("multiway", scan.atom, scan.part, (), estimate.rows))
+        atoms, parts = [scan.atom for scan in scans], [scan.part for scan in scans]
+        unread = frozenset(v for atom in atoms for v in variables(atom)) - self._needed(waiting)
+        chosen = variable_order(atoms, parts, self.statistics, unread)
+        plan = ir.MultiJoin(scans, chosen)
+        joined = Order(plan, waiting, frozenset(chosen), estimate, estimate.rows, (*order.notes, *notes))
+        return self._settle(joined)
 
     def _firsts(self, start: Order) -> list[int]:
         """The atoms to try as the first one: all, or in a large body the few smallest."""

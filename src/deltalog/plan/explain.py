@@ -50,7 +50,7 @@ def _hyper_node(program: Program, node: HyperNode, statistics: Statistics, cycli
             continue
         chosen = list(variants(rule, node.heads)) if node.recursive else []
         for variant in chosen or [Variant(rule)]:
-            yield from _variant(variant, plan_variant(variant, statistics))
+            yield from _variant(variant, plan_variant(variant, statistics, cyclic != "standard"))
     if len(rules) < len(node.rules):
         yield f"  {bridges_noted(len(node.rules) - len(rules))}"
 
@@ -66,7 +66,7 @@ def _tree(choice: Choice, statistics: Statistics) -> Iterator[str]:
         yield f"      {'  ' * depth}{described(node, choice.rule)}"
     for rule in choice.rules if choice.by_tree else ():
         yield f"    {rule}"
-        yield from _steps(plan_variant(Variant(rule), statistics).notes, "      ")
+        yield from _steps(plan_variant(Variant(rule), statistics, multiway=True).notes, "      ")
 
 
 def nested(node: Node, depth: int = 0) -> Iterator[tuple[int, Node]]:

@@ -8,6 +8,8 @@ both sides have. Rows are bindings: nothing says they are distinct unless a `Dis
     Where(input, condition)   rows for which the condition is true; a failing expression drops the row
     Extend(input, x, e)       a new column x = e; a failing expression drops the row
     Join, SemiJoin, AntiJoin  natural; semi and anti keep the left side's columns
+    MultiJoin(scans, order)   natural, of scans of at most two columns, variable by variable in this order; only where a
+                              backend says `multiway`
     Project(input, columns)   new columns, each a variable of the input or a constant
     Union(inputs)             inputs have the same columns in the same order; keeps duplicates
     Distinct(input)
@@ -79,6 +81,12 @@ class AntiJoin:
 
 
 @dataclass(frozen=True, slots=True)
+class MultiJoin:
+    scans: tuple[Scan, ...]
+    order: tuple[Variable, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Project:
     input: Plan
     columns: tuple[tuple[Variable, Term], ...]
@@ -101,7 +109,7 @@ class Aggregate:
     calls: tuple[AggregateCall, ...]
 
 
-Plan = Unit | Scan | Where | Extend | Join | SemiJoin | AntiJoin | Project | Union | Distinct | Aggregate
+Plan = Unit | Scan | Where | Extend | Join | SemiJoin | AntiJoin | MultiJoin | Project | Union | Distinct | Aggregate
 
 
 def columns(plan: Plan) -> tuple[Variable, ...]:
@@ -119,6 +127,8 @@ def columns(plan: Plan) -> tuple[Variable, ...]:
             return tuple(dict.fromkeys(columns(left) + columns(right)))
         case SemiJoin(left) | AntiJoin(left):
             return columns(left)
+        case MultiJoin(_, order):
+            return order
         case Project(_, new):
             return tuple(variable for variable, _ in new)
         case Union(inputs):

@@ -40,10 +40,10 @@ def variants(rule: Rule, recursive: Collection[Pred]) -> Iterator[Variant]:
         yield Variant(rule, (*((j, Part.OLD) for j in atoms[:number]), (i, Part.DELTA)))
 
 
-def plan_variant(variant: Variant, statistics: Statistics) -> Body:
+def plan_variant(variant: Variant, statistics: Statistics, multiway: bool = False) -> Body:
     """The plan of the variant's body, for the variables of its heads."""
     live = [v for head in variant.rule.heads for v in variables(head)]
-    return plan_body(variant.rule.body, live, statistics, dict(variant.parts))
+    return plan_body(variant.rule.body, live, statistics, dict(variant.parts), multiway)
 
 
 def project(head: Atom, body: Plan) -> Plan:

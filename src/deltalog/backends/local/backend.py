@@ -30,6 +30,7 @@ class LocalBackend:
 
     name = "local"
     batches = False
+    multiway = True
     reasoned_by = ("local", "")
 
     def __init__(self, dictionary: Dictionary | None = None, threads: int | None = None) -> None:

@@ -8,7 +8,7 @@ keep their plans, and what is around them changes from round to round.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import partial, reduce
 from typing import TypeGuard
 
 import numpy as np
@@ -16,6 +16,7 @@ import numpy as np
 from deltalog.backends.local.aggregate import aggregate, group_starts
 from deltalog.backends.local.evaluate import Evaluation, Key, KeysOf, Pipeline, Step, sorted_union
 from deltalog.backends.local.implicit import Implicit
+from deltalog.backends.local.multiway import multiway_join
 from deltalog.backends.local.nested import NestedLoops, nested_loops
 from deltalog.backends.local.probe import Probe, Rows
 from deltalog.backends.local.product import Product
@@ -168,6 +169,10 @@ class Preparation:
                 return lambda _: Rows({}, 1)
             case ir.Scan():
                 return self._scan(plan, needed)
+            case ir.MultiJoin():
+                chain = self.pipeline(reduce(ir.Join, plan.scans), needed)
+                by_rows = partial(_all_rows, chain, _both(plan, needed))
+                return multiway_join(plan, needed, self._ids, by_rows).rows
             case ir.Aggregate():
                 grouped = tuple(dict.fromkeys((*plan.on, *columns(plan.input))))
                 return partial(
@@ -296,6 +301,10 @@ def _rename(
 ) -> Rows:
     inner = evaluation.rows(pipeline, names)
     return Rows({v: inner.columns[t] for v, t in renamed}, inner.size)
+
+
+def _all_rows(pipeline: Pipeline, names: Names, evaluation: Evaluation) -> Rows:
+    return evaluation.rows(pipeline, names)
 
 
 def _aggregate(plan: ir.Aggregate, names: Names, grouped: KeysOf, evaluation: Evaluation) -> Rows:

@@ -73,7 +73,8 @@ def sort_distinct(keys: Keys) -> Keys:
         if not kernel.is_sorted(keys):
             keys = np.sort(keys)
         return keys[: kernel.unique(keys)]
-    keys = np.ascontiguousarray(keys[np.lexsort(keys.T[::-1])])
+    if not kernel.is_sorted_words(keys):
+        keys = np.ascontiguousarray(keys[np.lexsort(keys.T[::-1])])
     return keys[: kernel.unique_words(keys)]
 
 

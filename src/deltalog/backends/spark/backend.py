@@ -59,6 +59,7 @@ class SparkBackend:
 
     name = "spark"
     batches = True  # plans of one depth are wanted together
+    multiway = False
 
     def __init__(
         self,

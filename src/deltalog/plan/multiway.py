@@ -1,0 +1,92 @@
+"""Which atoms of a body are joined all at once, variable by variable, and in which order of variables.
+
+Whatever the order of two-way joins of a cyclic body, there are relations for which one of them has far more rows than
+the body: three stars of n edges each form at most n triangles, but any two of them join to n² rows. The generic join
+(Ngo, Ré and Rudra 2014; paper 000 refers to it) binds one variable after the other to the values that all atoms of the
+variable allow, and its time is within the greatest size that a result over relations of such sizes can have.
+
+Joined so is the cyclic core: what GYO reduction leaves, with the atoms inside of its variables, and with the atom that
+reads the DELTA, whose variables come first. What hangs on the core is joined to it in the ordinary way. Statistics do
+not say how skewed a relation is, so this is decided by the form of the body; only where there is little to read, two-way
+joins are better.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from deltalog.plan.ir import Part
+from deltalog.plan.statistics import Statistics
+from deltalog.syntax.ast import Atom, Variable, variables
+
+WORTH = 1 << 11  # facts that are read at least
+Atoms = Mapping[int, Atom]
+
+
+def cyclic_core(atoms: Atoms) -> set[int]:
+    """The atoms that are left when each atom whose shared variables are inside of one other is taken away, again and
+    again; none if the body is acyclic."""
+    left = {i: frozenset(variables(atom)) for i, atom in atoms.items()}
+    while (ear := next((i for i in left if _is_ear(i, left)), None)) is not None:
+        del left[ear]
+    if len(left) <= 1:
+        return set()
+    inside = frozenset[Variable]().union(*left.values())
+    return {i for i, atom in atoms.items() if inside.issuperset(variables(atom))}
+
+
+def _is_ear(i: int, left: Mapping[int, frozenset[Variable]]) -> bool:
+    others = [edge for j, edge in left.items() if j != i]
+    shared = left[i] & frozenset[Variable]().union(*others)
+    return any(shared <= other for other in others) or not others
+
+
+def joined_at_once(atoms: Atoms, parts: Mapping[int, Part], statistics: Statistics) -> list[int]:
+    """The atoms of a body for a multiway join, or none."""
+    if len(atoms) < 3:
+        return []
+    core = cyclic_core(atoms)
+    if not core:
+        return []
+    core |= {i for i in atoms if parts.get(i) is Part.DELTA}
+    read = sum(statistics.size(atoms[i].pred, parts.get(i, Part.ALL)) for i in core)
+    return sorted(core) if read >= WORTH and all(_is_simple(atoms[i]) for i in core) else []
+
+
+def _is_simple(atom: Atom) -> bool:
+    """At most two columns, and no variable twice."""
+    names = list(variables(atom))
+    return len(atom.terms) <= 2 and len(names) == len(set(names)) > 0
+
+
+def variable_order(
+    atoms: Sequence[Atom], parts: Sequence[Part], statistics: Statistics, last: frozenset[Variable]
+) -> tuple[Variable, ...]:
+    """First those of the DELTA, then always a variable that has an atom with one before it and the fewest values there;
+    of like ones, those that nobody reads come `last`."""
+    bound: list[Variable] = []
+    waiting = dict.fromkeys(v for atom in atoms for v in variables(atom))
+    delta = {v for atom, part in zip(atoms, parts, strict=True) if part is Part.DELTA for v in variables(atom)}
+    while waiting:
+        values = {v: _values(v, bound, atoms, parts, statistics) for v in waiting}
+        best = min(waiting, key=lambda v: (v not in delta, values[v][0], v in last, values[v][1]))
+        bound.append(best)
+        del waiting[best]
+    return tuple(bound)
+
+
+def _values(
+    variable: Variable, bound: Sequence[Variable], atoms: Sequence[Atom], parts: Sequence[Part], statistics: Statistics
+) -> tuple[bool, float]:
+    """Whether a variable is apart from those before it (unless it is the first); about how many values it then has."""
+    counts, apart = [], bool(bound)
+    for atom, part in zip(atoms, parts, strict=True):
+        if variable not in atom.terms:
+            continue
+        count = statistics.distinct(atom.pred, part, atom.terms.index(variable))
+        for column, term in enumerate(atom.terms):
+            if term != variable and (term in bound or not isinstance(term, Variable)):
+                size, leads = statistics.size(atom.pred, part), statistics.distinct(atom.pred, part, column)
+                count, apart = min(count, size / max(1.0, leads)), False
+        counts.append(count)
+    return apart, min(counts)
