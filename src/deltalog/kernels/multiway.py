@@ -6,9 +6,9 @@ A level binds a variable. Its `lines` say which relations have the variable, one
     OTHER   the register of that other column, for SECOND
     PLACE   where in `places` the relation is, sorted by the column that is bound first; as `kernels.nested` reads it
 
-A level begins with the ranges of its lines (`_begin`), all values that they allow; the shortest of them is gone through,
-and each value looked up in the others (`_advance`). Values ascend within a run, so a look-up begins where the last one
-ended. The state of a line is for each of its runs where it is, and where its range ends.
+A level begins with the ranges of its lines (`_begin`), all values that they allow; the shortest of them is gone
+through, and each value looked up in the others (`_advance`). Values ascend within a run, so a look-up begins where
+the last one ended. The state of a line is for each of its runs where it is, and where its range ends.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ def _find(line, places, run, low, high, start):
 
 @inner
 def _begin(lines, first, last, places, registers, least, bound, found_for, at, end, begun):
-    """The ranges of the lines of a level, for values from `least` to below `bound`; the line with the shortest. Those of
-    the same value of the other column as the last time are known."""
+    """The ranges of the lines of a level, for values from `least` to below `bound`; the line with the shortest. Those
+    of the same value of the other column as the last time are known."""
     best, fewest = first, -1
     for i in range(first, last):
         other, total = registers[lines[i, OTHER]] if lines[i, KIND] == SECOND else 0, 0

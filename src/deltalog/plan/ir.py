@@ -8,8 +8,8 @@ both sides have. Rows are bindings: nothing says they are distinct unless a `Dis
     Where(input, condition)   rows for which the condition is true; a failing expression drops the row
     Extend(input, x, e)       a new column x = e; a failing expression drops the row
     Join, SemiJoin, AntiJoin  natural; semi and anti keep the left side's columns
-    MultiJoin(scans, order)   natural, of scans of at most two columns, variable by variable in this order; only where a
-                              backend says `multiway`
+    MultiJoin(scans, order)   natural, of scans of at most two columns, variable by variable in this order; wanted only
+                              where a backend says `multiway`, for others it is `pairwise`
     Project(input, columns)   new columns, each a variable of the input or a constant
     Union(inputs)             inputs have the same columns in the same order; keeps duplicates
     Distinct(input)
@@ -84,6 +84,14 @@ class AntiJoin:
 class MultiJoin:
     scans: tuple[Scan, ...]
     order: tuple[Variable, ...]
+
+    @property
+    def pairwise(self) -> Plan:
+        """The same by joins of two."""
+        plan: Plan = self.scans[0]
+        for scan in self.scans[1:]:
+            plan = Join(plan, scan)
+        return plan
 
 
 @dataclass(frozen=True, slots=True)

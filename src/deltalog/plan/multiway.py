@@ -5,10 +5,10 @@ the body: three stars of n edges each form at most n triangles, but any two of t
 (Ngo, Ré and Rudra 2014; paper 000 refers to it) binds one variable after the other to the values that all atoms of the
 variable allow, and its time is within the greatest size that a result over relations of such sizes can have.
 
-Joined so is the cyclic core: what GYO reduction leaves, with the atoms inside of its variables, and with the atom that
-reads the DELTA, whose variables come first. What hangs on the core is joined to it in the ordinary way. Statistics do
-not say how skewed a relation is, so this is decided by the form of the body; only where there is little to read, two-way
-joins are better.
+Joined so is the cyclic core: what GYO reduction leaves, with the atoms inside of its variables, and with the atom
+that reads the DELTA, whose variables come first. What hangs on the core is joined to it in the ordinary way.
+Statistics do not say how skewed a relation is, so this is decided by the form of the body; only where there is little
+to read, two-way joins are better.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ keep their plans, and what is around them changes from round to round.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial, reduce
+from functools import partial
 from typing import TypeGuard
 
 import numpy as np
@@ -170,7 +170,7 @@ class Preparation:
             case ir.Scan():
                 return self._scan(plan, needed)
             case ir.MultiJoin():
-                chain = self.pipeline(reduce(ir.Join, plan.scans), needed)
+                chain = self.pipeline(plan.pairwise, needed)
                 by_rows = partial(_all_rows, chain, _both(plan, needed))
                 return multiway_join(plan, needed, self._ids, by_rows).rows
             case ir.Aggregate():

@@ -67,6 +67,8 @@ class Evaluation:
                 return self._semi(self.rows(left), self.rows(right))
             case ir.AntiJoin(left, right):
                 return self._anti(self.rows(left), self.rows(right))
+            case ir.MultiJoin():
+                return self.rows(plan.pairwise)
             case ir.Project(input, new):
                 return self._project(self.rows(input), new)
             case ir.Union(inputs):

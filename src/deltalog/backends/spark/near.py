@@ -88,6 +88,8 @@ def scans(plan: Plan) -> Iterable[ir.Scan]:
         case ir.Join(left, right) | ir.SemiJoin(left, right) | ir.AntiJoin(left, right):
             yield from scans(left)
             yield from scans(right)
+        case ir.MultiJoin():
+            yield from plan.scans
         case ir.Union(inputs):
             for input in inputs:
                 yield from scans(input)
