@@ -24,7 +24,7 @@ def warm() -> None:
     assert aggregate and write and tables
     dictionary = Dictionary()
     facts = read_stream(io.BytesIO(LINES), Path("warm.nt"), dictionary)
-    list(read._sent(facts, dictionary, 0))
+    list(read._sent(facts, dictionary, 0, 1))
     ids.intern_terms(dictionary, ids.fresh_terms(dictionary, 0)[2])
     with tempfile.TemporaryDirectory() as folder:
         for columns in facts.values():

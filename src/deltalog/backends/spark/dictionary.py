@@ -1,13 +1,15 @@
 """The dictionary of the Spark engine: pairs (id, term), some in the driver, most where executors made them.
 
 The driver interns what it sees itself: constants of rules, rows that a user adds, terms that were asked for. Executors
-make the terms of files and of computed values; those wait as DataFrames until somebody needs terms, or a run ends.
-`settle` then makes one set of all: distinct ids, computed once, with a look for two terms of the same id.
+make the terms of files and of computed values; those wait as DataFrames of blocks (see `blocks`) until somebody needs
+terms, or a run ends. `settle` then makes one set of all, computed once: a pair goes to one of BUCKETS by its id, and
+where a bucket comes together ids are made distinct, with a look for two terms of the same id.
 """
 
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from functools import reduce
 from typing import Any
 
@@ -16,6 +18,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from deltalog.backends.spark import blocks
 from deltalog.backends.spark import ids as identity
 from deltalog.backends.spark.arrow import numbers
 from deltalog.backends.spark.ids import INLINE, Ids64
@@ -25,7 +28,9 @@ from deltalog.errors import EngineError
 from deltalog.terms import Value
 
 FETCH_ALL = 2_000_000  # a dictionary up to this size is fetched as a whole when values are asked for
+BUCKETS = 64
 SCHEMA = pa.schema([("id", pa.int64()), ("term", pa.large_binary())])
+SETTLED = "to int, data binary, size long, greatest long, double boolean"
 
 
 class SparkDictionary:
@@ -39,6 +44,7 @@ class SparkDictionary:
         self._settled: DataFrame | None = None
         self._settled_near = 1  # the ids of `near` below are in `_settled`
         self._waiting: list[DataFrame] = []
+        self._places = 1  # partitions that settled pairs are in
         self.size = 0  # of what is settled
         self._other_numbers = False
         self._near_has_all = False  # whether every settled pair is in `near`, too
@@ -96,19 +102,22 @@ class SparkDictionary:
         return local
 
     def _bring(self, missing: Ids64) -> None:
-        frame = self.frame()
-        if self.size > FETCH_ALL:
-            wanted = self._spark.createDataFrame(pa.table([numbers(missing)], names=["id"]))
-            self._intern(frame.join(F.broadcast(wanted), "id", "left_semi"))
-        else:
+        self.settle()
+        if self.size <= FETCH_ALL:
             self._bring_all()
+            return
+        wanted = self._spark.createDataFrame(pa.table([numbers(missing)], names=["id"]))
+        found = self.frame().join(F.broadcast(wanted), "id", "left_semi")
+        self._intern(found.select("term").toArrow().column("term"))
 
     def _bring_all(self) -> None:
-        self._intern(self.frame())
+        pairs = blocks.together(blocks.cells(self._all().select("data").toArrow().to_batches()))
+        if pairs is not None:
+            self._intern(pairs.column("term"))
         self._near_has_all = True
 
-    def _intern(self, pairs: DataFrame) -> None:
-        identity.intern_terms(self.near, identity.one(pairs.select("term").toArrow().column("term")))
+    def _intern(self, terms: pa.ChunkedArray) -> None:
+        identity.intern_terms(self.near, identity.one(terms))
         self._settled_near = len(self.near)
 
     @property
@@ -123,7 +132,7 @@ class SparkDictionary:
         if not self._near_has_all:
             self._bring_all()
         if self._shared is None or self._shared[0] != len(self.near):
-            stream = _stream(self._near_pairs(1))
+            stream = blocks.packed(self._near_pairs(1))
             self._shared = (len(self.near), self._spark.sparkContext.broadcast(stream), random.getrandbits(62))
         return self._shared[1:]
 
@@ -137,15 +146,24 @@ class SparkDictionary:
 
     def add(self, terms: DataFrame) -> None:
         """Pairs (id, term), any number of times each; the DataFrame must be cheap to read twice."""
-        self._waiting.append(terms.select("id", "term"))
+        self.add_blocks(terms.select("id", "term").mapInArrow(_packed, "to int, data binary"))
+
+    def add_blocks(self, terms: DataFrame, places: int = 1) -> None:
+        """Blocks of pairs by buckets, as `term_blocks` makes them; `places` is how many partitions they are worth."""
+        self._waiting.append(terms)
+        self._places = max(self._places, places)
 
     def frame(self) -> DataFrame:
         """All pairs, each id once."""
+        return self._all().select("data").mapInArrow(_unpacked, "id long, term binary")
+
+    def _all(self) -> DataFrame:
+        """The blocks of all pairs, each id once."""
         self.settle()
         if self._settled is None or self._settled_near < len(self.near):
-            self._settle([*self._waiting, self._near_frame(self._settled_near)])
+            self._settle([self._near_frame(self._settled_near)])
         assert self._settled is not None
-        return self._settled.select(F.col("id").alias("id"), F.col("term").alias("term"))
+        return self._settled
 
     def settle(self) -> None:
         """Computes what is waiting, and looks for ids with two terms."""
@@ -158,17 +176,15 @@ class SparkDictionary:
             self._settled_near = len(self.near)
             return
         pieces = new if self._settled is None else [self._settled, *new]
-        # By id first: then both the distinct pairs and the look for two of one id need no other shuffle.
-        pairs = reduce(DataFrame.unionAll, pieces).repartition("id").distinct()
-        pairs = cut(pairs)
-        times = pairs.groupBy("id").agg(F.count(F.lit(1)).alias("times"))
-        looks = (F.count(F.lit(1)), F.max("id"), F.count_if(F.col("times") > 1))
-        size, greatest, double = times.agg(*looks).collect()[0]
+        places = min(BUCKETS, max(self._places, int(self._spark.conf.get("spark.sql.shuffle.partitions"))))
+        pairs = cut(blocks.gathered(reduce(DataFrame.unionAll, pieces), places).mapInArrow(_settled, SETTLED))
+        looks = (F.sum("size"), F.max("greatest"), F.bool_or("double"))
+        size, greatest, double = pairs.agg(*looks).collect()[0]
         if double:
             raise _collision()
-        self._settled, self._waiting = pairs.select("id", "term"), []
+        self._settled, self._waiting = pairs.select("to", "data"), []
         self._near_has_all = False
-        self.size, self._settled_near = size, len(self.near)
+        self.size, self._settled_near = size or 0, len(self.near)
         self._other_numbers = (greatest or 0) >= INLINE
 
     def _near_pairs(self, first: int) -> pa.RecordBatch:
@@ -178,15 +194,50 @@ class SparkDictionary:
         return pa.RecordBatch.from_arrays([numbers(ids[need]), identity.terms(self.near, need + first)], schema=SCHEMA)
 
     def _near_frame(self, first: int) -> DataFrame:
-        pairs = pa.Table.from_batches([self._near_pairs(first)])
-        return self._spark.createDataFrame(pairs.cast(pa.schema([("id", pa.int64()), ("term", pa.binary())])))
+        pairs = self._near_pairs(first)
+        rows = list(term_blocks(pairs.column("id").to_numpy(), pairs.column("term")))
+        to, data = pa.array([to for to, _ in rows], pa.int32()), pa.array([block for _, block in rows], pa.binary())
+        return self._spark.createDataFrame(pa.table([to, data], names=["to", "data"]))
 
 
-def _stream(batch: pa.RecordBatch) -> bytes:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batch.schema) as writer:
-        writer.write_batch(batch)
-    return bytes(sink.getvalue())
+# In executors.
+
+
+def term_blocks(ids: Ids64, terms: pa.Array) -> Iterator[tuple[int, bytes]]:
+    """Pairs of ids (that are not their own values) and terms as blocks, by buckets."""
+    return blocks.dealt(pa.RecordBatch.from_arrays([numbers(ids), terms], schema=SCHEMA), ids % BUCKETS)
+
+
+def _packed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        pairs = list(term_blocks(batch.column("id").to_numpy(), batch.column("term").cast(pa.large_binary())))
+        to, data = pa.array([to for to, _ in pairs], pa.int32()), pa.array([block for _, block in pairs], pa.binary())
+        yield pa.RecordBatch.from_arrays([to, data], ["to", "data"])
+
+
+def _unpacked(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for block in blocks.cells(batches):
+        pairs = pa.ipc.open_stream(block).read_all().combine_chunks()
+        columns = [pairs.column("id").chunk(0), pairs.column("term").chunk(0).cast(pa.binary())]
+        yield pa.RecordBatch.from_arrays(columns, ["id", "term"])
+
+
+def _settled(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The distinct pairs of all blocks of a partition, in blocks, with what the driver wants to know of each."""
+    pairs = blocks.together(blocks.cells(batches))
+    if pairs is None:
+        return
+    ids, terms = pairs.column("id").to_numpy(), identity.one(pairs.column("term"))
+    order = np.argsort(ids, kind="stable")
+    again = np.flatnonzero(ids[order][1:] == ids[order][:-1])
+    double = not terms.take(numbers(order[again])).equals(terms.take(numbers(order[again + 1])))
+    once = np.delete(order, again + 1)
+    for to, block in term_blocks(ids[once], terms.take(numbers(once))):
+        found = pa.ipc.open_stream(block).read_all().column("id").to_numpy()
+        values = (to, block, len(found), int(found.max()), double)
+        types = (pa.int32(), pa.binary(), pa.int64(), pa.int64(), pa.bool_())
+        columns = [pa.array([value], type) for value, type in zip(values, types, strict=True)]
+        yield pa.RecordBatch.from_arrays(columns, ["to", "data", "size", "greatest", "double"])
 
 
 def _collision() -> EngineError:

@@ -2,11 +2,12 @@
 
 The driver only lists files and cuts large ones into ranges of whole lines (or of row groups). A partition is a handful
 of such tasks; an executor parses them with the readers of `deltalog.io`, each with a dictionary of its own, and sends
-on rows of five kinds: facts, terms, names of predicates, and what was wrong in a file. Nobody raises in an executor,
-so a bad line is neither tried four times nor followed by pages of Java; the driver raises, with file and line.
+on blocks (see `blocks`) of facts and of terms, the names of predicates, and what was wrong in a file. Nobody raises in
+an executor, so a bad line is neither tried four times nor followed by pages of Java; the driver raises, with file and
+line.
 
-Facts are made distinct and are kept in memory in columns, sorted by predicate within a partition: a scan of one
-predicate skips the blocks of the others.
+Facts go to a partition by their hash and are made distinct there. They are kept in memory in columns, sorted by
+predicate within a partition: a scan of one predicate skips the blocks of the others.
 """
 
 from __future__ import annotations
@@ -23,8 +24,10 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from deltalog.backends.spark import blocks
 from deltalog.backends.spark import ids as identity
 from deltalog.backends.spark.arrow import numbers
+from deltalog.backends.spark.dictionary import term_blocks
 from deltalog.backends.spark.table import TAG, Piece, SparkTable, column_names, cut, width
 from deltalog.dictionary import Dictionary
 from deltalog.errors import DataError, DeltalogError, EngineError, UsageError
@@ -37,20 +40,12 @@ if TYPE_CHECKING:
 
 SMALL = 2**20
 RANGE = 32 * 2**20  # bytes of a file that one task parses
+PLACE = 256 * 2**20  # bytes of files whose facts one partition has, at the most
+UNPACKED = 8  # bytes for a byte of a compressed file
 BATCH = 1 << 17
 TASKS_PER_CORE = 2
 FACT, TERM, NAME, WRONG = range(4)
-SCHEMA = "what byte, tag long, c0 long, c1 long, rest array<long>, term binary"
-ARROW = pa.schema(
-    [
-        ("what", pa.int8()),
-        ("tag", pa.int64()),
-        ("c0", pa.int64()),
-        ("c1", pa.int64()),
-        ("rest", pa.list_(pa.int64())),
-        ("term", pa.binary()),
-    ]
-)
+SCHEMA = "to int, what int, number long, data binary"
 
 
 class Task(NamedTuple):
@@ -78,16 +73,16 @@ def read(paths: Sequence[Path], backend: SparkBackend) -> dict[Pred, SparkTable]
     if not tasks:
         return {}
     groups = _balanced(tasks, TASKS_PER_CORE * max(1, backend.spark.sparkContext.defaultParallelism))
-    salt = backend.salt
+    salt, places = backend.salt, _places(sum(task.size for task in tasks), backend)
 
     def each(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for group in batch.column(0).to_pylist():
                 for task in groups[group]:
-                    yield from _guarded(task.number, partial(parse, task), salt)
+                    yield from _guarded(task.number, partial(parse, task), salt, places)
 
     partitions = backend.spark.range(0, len(groups), 1, len(groups))
-    return collected(partitions.mapInArrow(each, SCHEMA), backend)
+    return collected(partitions.mapInArrow(each, SCHEMA), places, backend)
 
 
 def encode_frame(data: DataFrame, backend: SparkBackend) -> tuple[int, SparkTable]:
@@ -95,8 +90,8 @@ def encode_frame(data: DataFrame, backend: SparkBackend) -> tuple[int, SparkTabl
     from deltalog.io.frames import KIND, columns_of
 
     kinds = [field.metadata.get(KIND.decode()) for field in data.schema.fields]
-    name, salt = "", backend.salt
-    pred = Pred(name, len(data.columns))
+    salt, places = backend.salt, _places(0, backend)
+    pred = Pred("", len(data.columns))
 
     def encoded(table: pa.Table, dictionary: Dictionary) -> Facts:
         return {pred: columns_of(table, dictionary)}
@@ -105,9 +100,9 @@ def encode_frame(data: DataFrame, backend: SparkBackend) -> tuple[int, SparkTabl
         for batch in batches:
             fields = [f.with_metadata({KIND: k}) if k else f for f, k in zip(batch.schema, kinds, strict=True)]
             table = pa.Table.from_batches([pa.RecordBatch.from_arrays(batch.columns, schema=pa.schema(fields))])
-            yield from _guarded(0, partial(encoded, table), salt)
+            yield from _guarded(0, partial(encoded, table), salt, places)
 
-    tables = collected(data.mapInArrow(each, SCHEMA), backend)
+    tables = collected(data.mapInArrow(each, SCHEMA), places, backend)
     return pred.arity, tables.get(pred, backend.empty(pred.arity))
 
 
@@ -124,7 +119,8 @@ def _tasks(paths: Sequence[Path], backend: SparkBackend) -> Iterator[Task]:
         name = names_of(file.parent).get(stem, stem) if format in ("csv", "tsv", "parquet") else ""
         size = file.stat().st_size
         for start, end in _ranges(file, format, compression, size, backend):
-            yield Task(number, str(file.absolute()), format, name, start, end, (end - start) or size)
+            whole = size * (UNPACKED if compression else 1)
+            yield Task(number, str(file.absolute()), format, name, start, end, (end - start) or whole)
             number += 1
 
 
@@ -179,43 +175,44 @@ def _balanced(tasks: Sequence[Task], count: int) -> list[list[Task]]:
     return groups
 
 
-def collected(parsed: DataFrame, backend: SparkBackend) -> dict[Pred, SparkTable]:
-    """The tables of parsed rows; their terms go to the dictionary."""
+def _places(size: int, backend: SparkBackend) -> int:
+    """How many partitions facts go to, of files of so many bytes."""
+    return max(size // PLACE + 1, int(backend.spark.conf.get("spark.sql.shuffle.partitions")))
+
+
+def collected(parsed: DataFrame, places: int, backend: SparkBackend) -> dict[Pred, SparkTable]:
+    """The tables of parsed blocks; their terms go to the dictionary."""
     parsed = cut(parsed)
-    preds = _preds(parsed.where(F.col("what") >= NAME).select("what", "tag", "c0", "term").collect())
-    terms = parsed.where(F.col("what") == TERM)
-    backend.dictionary.add(terms.select(F.col("c0").alias("id"), "term"))
+    preds = _preds(parsed.where(F.col("what") >= NAME).collect(), backend.salt)
+    backend.dictionary.add_blocks(parsed.where(F.col("what") == TERM).select("to", "data"), places)
     facts = parsed.where(F.col("what") == FACT)
-    tables = _tables(facts, {tag: pred for tag, pred in preds.items() if pred.arity <= 2}, backend)
-    for arity in sorted({pred.arity for pred in preds.values()} - {0, 1, 2}):
-        tables |= _tables(facts, {tag: pred for tag, pred in preds.items() if pred.arity == arity}, backend)
+    tables: dict[Pred, SparkTable] = {}
+    for columns in sorted({width(pred.arity) for pred in preds.values()}):
+        mine = {tag: pred for tag, pred in preds.items() if width(pred.arity) == columns}
+        tables |= _tables(facts.where(F.col("number") == columns).select("to", "data"), mine, columns, places)
     backend.dictionary.settle()
     return tables
 
 
-def _preds(rows: Sequence[Any]) -> dict[int, Pred]:
+def _preds(rows: Sequence[Any], salt: int) -> dict[int, Pred]:
     """The predicates by their tags; the first error in the order of the files is raised."""
-    wrong = sorted((row.tag, row.c0, bytes(row.term).decode()) for row in rows if row.what == WRONG)
+    wrong = sorted((row.to, row.number, bytes(row.data).decode()) for row in rows if row.what == WRONG)
     if wrong:
         _, usage, message = wrong[0]
         raise UsageError(message) if usage else DataError(message)
     preds: dict[int, Pred] = {}
-    for row in rows:
-        pred = Pred(bytes(row.term).decode(), row.c0)
-        if preds.setdefault(row.tag, pred) != pred:
-            raise EngineError(f"the predicates {pred} and {preds[row.tag]} have the same number; rename one of them")
+    for pred in {Pred(bytes(row.data).decode(), row.number) for row in rows}:
+        if (other := preds.setdefault(_tag(pred, salt), pred)) != pred:
+            raise EngineError(f"the predicates {pred} and {other} have the same number; rename one of them")
     return preds
 
 
-def _tables(facts: DataFrame, preds: Mapping[int, Pred], backend: SparkBackend) -> dict[Pred, SparkTable]:
-    """The tables of predicates of one width (2, or that of the first of them), from one DataFrame."""
-    if not preds:
-        return {}
-    columns = width(next(iter(preds.values())).arity)
-    rest = [F.col("rest")[i - 2].alias(f"c{i}") for i in range(2, columns)]
-    mine = facts.where(F.col(TAG).isin(list(preds))).select(TAG, "c0", "c1", *rest)
-    rows = mine.distinct().sortWithinPartitions(TAG).persist(StorageLevel.MEMORY_AND_DISK)
-    looks = [F.approx_count_distinct(name, 0.1) for name in column_names(columns)]
+def _tables(facts: DataFrame, preds: Mapping[int, Pred], columns: int, places: int) -> dict[Pred, SparkTable]:
+    """The tables of predicates of one width, from one DataFrame."""
+    names = [TAG, *column_names(columns)]
+    schema = ", ".join(f"{name} long" for name in names)
+    rows = blocks.gathered(facts, places).mapInArrow(_distinct, schema).persist(StorageLevel.MEMORY_AND_DISK)
+    looks = [F.approx_count_distinct(name, 0.1) for name in names[1:]]
     found = rows.groupBy(TAG).agg(F.count(F.lit(1)), *looks).collect()
     return {
         (pred := preds[tag]): SparkTable(
@@ -228,51 +225,65 @@ def _tables(facts: DataFrame, preds: Mapping[int, Pred], backend: SparkBackend) 
 # In executors.
 
 
-def _guarded(number: int, parse: Callable[[Dictionary], Facts], salt: int) -> Iterator[pa.RecordBatch]:
-    """The rows of what is parsed, or the one row that says what is wrong."""
+def _guarded(number: int, parse: Callable[[Dictionary], Facts], salt: int, places: int) -> Iterator[pa.RecordBatch]:
+    """The blocks of what is parsed, or the one row that says what is wrong."""
     dictionary = Dictionary()
     try:
         facts = parse(dictionary)
     except DeltalogError as problem:
-        yield _rows(WRONG, number, [np.array([isinstance(problem, UsageError)], np.int64)], [str(problem).encode()])
+        yield _row(number, WRONG, isinstance(problem, UsageError), str(problem).encode())
         return
-    yield from _sent(facts, dictionary, salt)
+    yield from _sent(facts, dictionary, salt, places)
 
 
-def _sent(facts: Facts, dictionary: Dictionary, salt: int) -> Iterator[pa.RecordBatch]:
+def _sent(facts: Facts, dictionary: Dictionary, salt: int, places: int) -> Iterator[pa.RecordBatch]:
     ids, need, terms = identity.fresh_terms(dictionary, salt)
-    for start in range(0, len(need), BATCH):
-        yield _rows(TERM, 0, [need[start : start + BATCH]], terms[start : start + BATCH].cast(pa.binary()))
-    for pred, columns in facts.items():
-        name = pred.name.encode()
-        tag = int(hash_bytes(np.frombuffer(b"%d:%b" % (pred.arity, name), np.uint8), salt)) >> 1
-        yield _rows(NAME, tag, [np.array([pred.arity], np.int64)], [name])
-        size = len(columns[0]) if columns else 1
-        for start in range(0, size, BATCH):
-            part = [ids[column[start : start + BATCH]] for column in columns]
-            yield _rows(FACT, tag, part or [np.zeros(1, np.int64)], None)
+    for to, block in term_blocks(need, terms):
+        yield _row(to, TERM, len(need), block)
+    by_width: dict[int, list[Pred]] = {}
+    for pred in facts:
+        yield _row(0, NAME, pred.arity, pred.name.encode())
+        by_width.setdefault(width(pred.arity), []).append(pred)
+    for columns, preds in by_width.items():
+        rows = _tagged({pred: facts[pred] for pred in preds}, ids, columns, salt)
+        batch = pa.RecordBatch.from_arrays(list(map(numbers, rows)), [TAG, *column_names(columns)])
+        for to, block in blocks.dealt(batch, blocks.spread(rows, places)):
+            yield _row(to, FACT, columns, block)
 
 
-def _rows(what: int, tag: int, columns: Sequence[Any], term: Any) -> pa.RecordBatch:
-    """Rows of one kind. Columns that are not there are 0."""
-    size = len(columns[0])
-    zeros = np.zeros(size, np.int64)
-    rest: pa.Array = pa.nulls(size, pa.list_(pa.int64()))
-    if len(columns) > 2:
-        width = len(columns) - 2
-        offsets = np.arange(0, width * size + 1, width, dtype=np.int32)
-        rest = pa.ListArray.from_arrays(numbers(offsets), numbers(np.stack(columns[2:], axis=1).reshape(-1)))
-    return pa.RecordBatch.from_arrays(
-        [
-            numbers(np.full(size, what, np.int8)),
-            numbers(np.full(size, tag, np.int64)),
-            numbers(columns[0]),
-            numbers(columns[1] if len(columns) > 1 else zeros),
-            rest,
-            pa.nulls(size, pa.binary()) if term is None else term if isinstance(term, pa.Array) else pa.array(term),
-        ],
-        schema=ARROW,
-    )
+def _tagged(facts: Facts, ids: identity.Ids64, columns: int, salt: int) -> list[identity.Ids64]:
+    """The rows of predicates of one width: tags, and 64-bit ids in columns (0 where an arity has no such column)."""
+    sizes = [len(found[0]) if found else 1 for found in facts.values()]
+    rows = np.zeros((columns + 1, sum(sizes)), np.int64)
+    start = 0
+    for (pred, found), size in zip(facts.items(), sizes, strict=True):
+        rows[0, start : start + size] = _tag(pred, salt)
+        for i, column in enumerate(found):
+            rows[i + 1, start : start + size] = ids[column]
+        start += size
+    return list(rows)
+
+
+def _tag(pred: Pred, salt: int) -> int:
+    """The number of a predicate, the same everywhere."""
+    name = np.frombuffer(b"%d:%b" % (pred.arity, pred.name.encode()), np.uint8)
+    return int(hash_bytes(name, salt)) >> 1
+
+
+def _row(to: int, what: int, number: int, data: bytes) -> pa.RecordBatch:
+    small = [pa.array([value], type) for value, type in ((to, pa.int32()), (what, pa.int32()), (number, pa.int64()))]
+    return pa.RecordBatch.from_arrays([*small, pa.array([data], pa.binary())], ["to", "what", "number", "data"])
+
+
+def _distinct(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The distinct rows of all blocks of a partition, in order."""
+    rows = blocks.together(blocks.cells(batches))
+    if rows is None:
+        return
+    columns = blocks.distinct([column.to_numpy() for column in rows.columns])
+    for start in range(0, len(columns[0]), BATCH):
+        part = [numbers(column[start : start + BATCH]) for column in columns]
+        yield pa.RecordBatch.from_arrays(part, rows.column_names)
 
 
 def parse(task: Task, dictionary: Dictionary) -> Facts:

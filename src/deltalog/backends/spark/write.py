@@ -1,5 +1,9 @@
 """Tables to a folder: executors write part files, the driver puts them together under their names.
 
+Who writes what is planned in the driver, which knows how many rows each table has: a predicate of up to PART_ROWS rows
+is one part, and so its whole file; a larger one has several, dealt by hash. Rows go to the partition that writes them
+in blocks (see `blocks`).
+
 The parts lie in the hidden folder that becomes the result (see `deltalog.io.write`), so driver and executors must see
 the same file system there. An executor names each part it has written only when it is whole; a part of a task that
 died and was tried again is named by nobody, and goes. Rows are never collected: the driver copies bytes (CSV, TSV,
@@ -11,13 +15,16 @@ from __future__ import annotations
 import shutil
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
+from pyspark.sql import functions as F
 
+from deltalog.backends.spark import blocks
 from deltalog.backends.spark.decode import BROADCAST_TERMS, Decoder
 from deltalog.backends.spark.expansion import Expansion
 from deltalog.backends.spark.routes import routed, straight
@@ -31,8 +38,11 @@ if TYPE_CHECKING:
     from deltalog.backends.spark.backend import SparkBackend
 
 PART_ROWS = 1 << 20
+PARTITIONS_PER_CORE = 2
 PARTS = ".parts"
-NAMED = "tag int, partition int, number int, path string"
+OPENING = 2_000  # what it costs to open a file, in rows
+NAMED = "tag int, number int, path string"
+Numbers = NDArray[np.int64]
 
 
 def write(out: Path, facts: Mapping[Pred, SparkTable], backend: SparkBackend, format: str) -> None:
@@ -100,23 +110,73 @@ def _written_far(
     rows = routed(straight(tables.values()), columns)
     assert rows is not None
     names = column_names(columns)
-    frame, decoder = Decoder.of(backend.narrowed(rows).sortWithinPartitions(TAG), names, backend)
+    parts = Parts.planned([backend.size(table) for table in tables.values()], backend)
+    frame, decoder = Decoder.of(backend.narrowed(rows), names, backend)
+
+    def deal(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for to, block in blocks.dealt(batch, parts.of(batch, names)):
+                yield pa.RecordBatch.from_arrays([pa.array([to], pa.int32()), pa.array([block])], ["to", "data"])
 
     def each(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        from pyspark import TaskContext
-
-        context = TaskContext.get()
-        partition = context.partitionId() if context else 0
         try:
-            for number, (tag, rows) in enumerate(_gathered(batches)):
-                pred = preds[tag]
-                dictionary, found = decoder.local(rows, names[: pred.arity])
+            for number, mine in _by_part(batches):
+                pred = preds[parts.tags[number]]
+                dictionary, found = decoder.local(mine, names[: pred.arity])
                 path = _part(folder, pred, found, dictionary, format)
-                yield _named(tag, partition, number, str(path))
+                yield _named(int(parts.tags[number]), number, str(path))
         except DeltalogError as problem:
-            yield _named(-1, partition, 0, str(problem))
+            yield _named(-1, 0, str(problem))
 
-    return _in_order(frame.mapInArrow(each, NAMED).collect(), preds)
+    dealt = frame.mapInArrow(deal, "to int, data binary").withColumn("part", F.col("to"))
+    placed = dealt.withColumn("to", F.element_at(F.lit(parts.places.tolist()), F.col("part") + 1))
+    written = blocks.gathered(placed, parts.count).select("part", "data").mapInArrow(each, NAMED)
+    return _in_order(written.collect(), preds)
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Who writes what: the tag and the place (a partition) of each part. The parts of a tag are consecutive."""
+
+    tags: Numbers
+    places: Numbers
+    firsts: Numbers  # of each tag: its first part
+    counts: Numbers  # of each tag: how many parts it has
+    count: int  # of places
+
+    @classmethod
+    def planned(cls, sizes: Sequence[int], backend: SparkBackend) -> Parts:
+        """Parts of at most about PART_ROWS rows, in places that have about as many rows each."""
+        counts = np.array([max(1, -(-size // PART_ROWS)) for size in sizes], np.int64)
+        tags = np.repeat(np.arange(len(sizes)), counts)
+        rows = (np.array(sizes, np.int64) // counts)[tags]
+        count = max(PARTITIONS_PER_CORE * backend.spark.sparkContext.defaultParallelism, sum(sizes) // PART_ROWS)
+        places, load = np.zeros(len(tags), np.int64), np.zeros(max(1, min(count, len(tags))), np.int64)
+        for part in np.argsort(-rows, kind="stable"):
+            places[part] = load.argmin()
+            load[places[part]] += rows[part] + OPENING
+        return cls(tags, places, np.cumsum(counts) - counts, counts, len(load))
+
+    def of(self, batch: pa.RecordBatch, names: Sequence[str]) -> Numbers:
+        """The part of each row."""
+        tags = batch.column(TAG).to_numpy()
+        columns = [batch.column(name).to_numpy() for name in names]
+        counts = self.counts[tags]
+        hashed = blocks.spread(columns, 1 << 30) if (counts > 1).any() else 0
+        parts: Numbers = self.firsts[tags] + hashed % counts
+        return parts
+
+
+def _by_part(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """The rows of each part of a partition."""
+    waiting: dict[int, list[bytes]] = {}
+    for batch in batches:
+        for number, block in zip(batch.column("part").to_pylist(), batch.column("data").to_pylist(), strict=True):
+            waiting.setdefault(number, []).append(block)
+    for number in sorted(waiting):
+        rows = blocks.together(waiting.pop(number))
+        assert rows is not None
+        yield number, rows.to_batches(max_chunksize=2**31 - 1)[0]
 
 
 def _in_order(named: Sequence[Any], preds: Sequence[Pred]) -> dict[Pred, list[Path]]:
@@ -144,44 +204,16 @@ def _written_expanded(
             for number in (number for batch in batches for number in batch.column(0).to_pylist()):
                 columns = [local[column] for column in pairs.chunk(number)]
                 path = _part(folder, pred, columns, dictionary, format)
-                yield _named(0, 0, number, str(path))
+                yield _named(0, number, str(path))
         except DeltalogError as problem:
-            yield _named(-1, 0, 0, str(problem))
+            yield _named(-1, 0, str(problem))
 
     return _in_order(expansion.numbers(backend.spark).mapInArrow(each, NAMED).collect(), [pred])
 
 
-def _named(tag: int, partition: int, number: int, path: str) -> pa.RecordBatch:
-    numbers = [pa.array([n], pa.int32()) for n in (tag, partition, number)]
-    return pa.RecordBatch.from_arrays([*numbers, pa.array([path])], ["tag", "partition", "number", "path"])
-
-
-def _gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Rows of one tag, as many as a part should have."""
-    waiting: list[pa.RecordBatch] = []
-    tag, rows = -1, 0
-    for batch in batches:
-        for one, piece in _by_tag(batch):
-            if waiting and (one != tag or rows >= PART_ROWS):
-                yield tag, _one(waiting)
-                waiting, rows = [], 0
-            tag, rows = one, rows + piece.num_rows
-            waiting.append(piece)
-    if waiting:
-        yield tag, _one(waiting)
-
-
-def _by_tag(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """The stretches of a batch in which the tag is the same."""
-    tags = batch.column(TAG).to_numpy(zero_copy_only=False)
-    cuts = [0, *(np.flatnonzero(tags[1:] != tags[:-1]) + 1).tolist(), len(tags)]
-    for start, end in pairwise(cuts):
-        if start < end:
-            yield int(tags[start]), batch.slice(start, end - start)
-
-
-def _one(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
-    return pa.Table.from_batches(batches).combine_chunks().to_batches(max_chunksize=2**31 - 1)[0]
+def _named(tag: int, number: int, path: str) -> pa.RecordBatch:
+    small = [pa.array([n], pa.int32()) for n in (tag, number)]
+    return pa.RecordBatch.from_arrays([*small, pa.array([path])], ["tag", "number", "path"])
 
 
 # Parts into one file.
