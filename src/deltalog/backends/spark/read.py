@@ -231,7 +231,7 @@ def _guarded(number: int, parse: Callable[[Dictionary], Facts], salt: int, place
     try:
         facts = parse(dictionary)
     except DeltalogError as problem:
-        yield _row(number, WRONG, isinstance(problem, UsageError), str(problem).encode())
+        yield _row(number, WRONG, int(isinstance(problem, UsageError)), str(problem).encode())
         return
     yield from _sent(facts, dictionary, salt, places)
 
