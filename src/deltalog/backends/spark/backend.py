@@ -1,9 +1,9 @@
 """The Backend protocol over DataFrames.
 
-`run_all` is what evaluation calls: the plans of a round go into one DataFrame (and one more for each arity above two),
-with a tag that says of which predicate a row is. It is computed once, and the rows of each predicate counted, in one
-job; lineage is cut there (see `table.cut`). Rules that only
-copy are one pass over what they read (see `routes`). Everything else is lazy.
+`run_all` is what evaluation calls: the rows of the plans of a round go together (and once more for each arity above
+two), with a tag that says of which predicate a row is. They are computed, made distinct and counted in one job with one
+shuffle, and lineage is cut there (see `pinned`). Rules that only copy are one pass over what they read (see `routes`).
+Everything else is lazy.
 
 Rows that an evaluation keeps only until its end (bindings of aggregates, computed values) are released then.
 """
@@ -11,7 +11,7 @@ Rows that an evaluation keeps only until its end (bindings of aggregates, comput
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import reduce
+from functools import partial, reduce
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +21,13 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from deltalog.backends.base import Tables, Twin
+from deltalog.backends.spark.blocks import BLOCKS, Deal, cells, dealing, spread, unpacked
 from deltalog.backends.spark.conditions import TOO_LARGE
 from deltalog.backends.spark.dictionary import SparkDictionary
 from deltalog.backends.spark.evaluate import BROADCAST, Evaluation
 from deltalog.backends.spark.ids import Ids64
 from deltalog.backends.spark.near import Near, grid, twin
+from deltalog.backends.spark.pinned import pinned
 from deltalog.backends.spark.routes import Route, copy_of, routed, straight
 from deltalog.backends.spark.rows import fresh
 from deltalog.backends.spark.session import session
@@ -34,7 +36,6 @@ from deltalog.backends.spark.table import (
     NEAR,
     TAG,
     UNIT,
-    Grid,
     Piece,
     SparkTable,
     column_names,
@@ -51,6 +52,7 @@ from deltalog.syntax.ast import Pred, Rule
 from deltalog.terms import Value
 
 PARTITIONS_PER_CORE = 2
+ROWS_OF_A_PLACE = 4_000_000
 DRIVER_BUDGET = 30_000_000  # facts that a recursive hyper-node may read and still be finished in the driver
 
 
@@ -203,57 +205,41 @@ class SparkBackend:
     def _pinned(self, plans: Mapping[Pred, Plan], columns: int, evaluation: Evaluation) -> dict[Pred, SparkTable]:
         """The distinct rows of plans of one width, computed and counted in one job; what is known is removed once."""
         parts = {pred: _new_facts(plan) for pred, plan in plans.items()}
-        rows = self._rows([input for input, _ in parts.values()], columns, evaluation)
+        places = self._places(evaluation.tables)
+        deal = partial(spread, places=places)
+        rows = self._rows([input for input, _ in parts.values()], columns, evaluation, deal)
         if rows is None:
             return {}
         known = [
             table if key is not None and (table := evaluation.tables.get(key)) is not None else self.empty(columns)
             for _, key in parts.values()
         ]
-        pinned = self.cut(self._without(rows, known, columns))
-        sizes = {tag: size for tag, size in pinned.groupBy(TAG).count().collect()}
-        preds = dict(enumerate(plans))
-        if sum(sizes.values()) <= NEAR:
-            return self._fetched(pinned, preds) if sizes else {}
-        return {preds[tag]: SparkTable(preds[tag].arity, (Piece(pinned, tag),), size) for tag, size in sizes.items()}
+        present = routed(straight(known), columns, deal)
+        present = None if present is None else self.narrowed(present)
+        return pinned(rows, present, dict(enumerate(plans)), places, NEAR)
 
-    def _rows(self, plans: Sequence[Plan], columns: int, evaluation: Evaluation) -> DataFrame | None:
-        """The rows of plans, tagged with their numbers; not made distinct."""
+    def _places(self, tables: Tables[SparkTable]) -> int:
+        """How many partitions the rows of an evaluation come together in: each should have a few million of them."""
+        rows = sum(table.size or 0 for table in tables.values())
+        return max(rows // ROWS_OF_A_PLACE, int(self.spark.conf.get("spark.sql.shuffle.partitions")), 1)
+
+    def _rows(self, plans: Sequence[Plan], columns: int, evaluation: Evaluation, deal: Deal) -> DataFrame | None:
+        """The rows of plans as blocks, tagged with their numbers."""
         routes: list[Route] = []
         frames: list[DataFrame] = []
         for tag, plan in enumerate(plans):
             for part in plan.inputs if isinstance(plan, ir.Union) else (plan,):
-                copy = copy_of(part) if columns == 2 else None
-                if copy is not None and copy.key[0].arity <= columns:
+                copy = copy_of(part)
+                if copy is not None:
                     table = evaluation.tables.get(copy.key, self.empty(0))
                     routes.append(Route(table, tag, tuple(copy.columns.values())))
                 elif (frame := evaluation.table(part)) is not None:
                     frames.append(_tagged(frame, tag, columns))
-        copied = routed(routes, columns)
-        frames += [copied] if copied is not None else []
-        return self.narrowed(reduce(DataFrame.unionAll, frames)) if frames else None
-
-    def _without(self, rows: DataFrame, known: Sequence[SparkTable], columns: int) -> DataFrame:
-        """The distinct rows that are in none of the tables of their tag."""
-        present = routed(straight(known), columns)
-        if present is None:
-            return rows.distinct()
-        keys = [TAG, *column_names(columns)]
-        sizes = [BROADCAST + 1 if table.size is None else table.size for table in known]
-        if sum(sizes) <= BROADCAST:
-            right = F.broadcast(present.select(*[F.col(name).alias("known" + name) for name in keys]))
-            return rows.distinct().join(right, [F.col(name) == F.col("known" + name) for name in keys], "left_anti")
-        # One shuffle for both: a row stays if no known one is in its group.
-        both = rows.withColumn("known", F.lit(0)).unionAll(self.narrowed(present).withColumn("known", F.lit(1)))
-        grouped = both.groupBy(*keys).agg(F.max("known").alias("known"))
-        return grouped.where(F.col("known") == 0).select(*keys)
-
-    def _fetched(self, pinned: DataFrame, preds: Mapping[int, Pred]) -> dict[Pred, SparkTable]:
-        """Tagged rows, brought to the driver."""
-        return {
-            preds[tag]: near_table(rows[:, : preds[tag].arity], preds[tag].arity, self.spark)
-            for tag, rows in _by_tag(pinned).items()
-        }
+        copied = routed(routes, columns, deal)
+        found = [copied] if copied is not None else []
+        if frames:
+            found.append(reduce(DataFrame.unionAll, frames).mapInArrow(dealing(deal), BLOCKS))
+        return self.narrowed(reduce(DataFrame.unionAll, found)) if found else None
 
     def narrowed(self, frame: DataFrame) -> DataFrame:
         """The same rows in few partitions: a union has those of all its members, and many have next to no rows."""
@@ -328,8 +314,8 @@ class SparkBackend:
             return [np.empty(0, np.int64) for _ in range(table.arity)]
         if table.near is not None:
             return [table.near[:, i] for i in range(table.arity)]
-        arrow = table.frame().toArrow()
-        return [arrow.column(name).to_numpy() for name in column_names(table.arity)]
+        pred = Pred("", table.arity)
+        return self.rows_of({pred: table})[pred]
 
     def rows_of(self, tables: Mapping[Pred, SparkTable]) -> dict[Pred, list[Ids64]]:
         """The columns of ids of several tables, fetched together."""
@@ -339,12 +325,16 @@ class SparkBackend:
             if pred not in found:
                 far.setdefault(width(pred.arity), []).append(pred)
         for wide, preds in far.items():
-            rows = routed(straight(tables[pred] for pred in preds), wide)
-            assert rows is not None
-            fetched = _by_tag(self.narrowed(rows))
+            dealt = routed(straight(tables[pred] for pred in preds), wide, _tags)
+            assert dealt is not None
+            fetched = dealt.select("data").toArrow()
+            by_tag: dict[int, list[list[Ids64]]] = {}
+            for rows in map(unpacked, cells(fetched.to_batches())):
+                columns = [column.to_numpy() for column in rows.columns]
+                by_tag.setdefault(int(columns[0][0]), []).append(columns[1:])
             for tag, pred in enumerate(preds):
-                mine = fetched.get(tag, np.empty((0, wide), np.int64))
-                found[pred] = [mine[:, i] for i in range(pred.arity)]
+                parts = by_tag.get(tag, [[np.empty(0, np.int64)] * wide])
+                found[pred] = [np.concatenate([part[i] for part in parts]) for i in range(pred.arity)]
         return found
 
     def drop(self, table: SparkTable) -> None:
@@ -414,12 +404,6 @@ def _tagged(frame: DataFrame, tag: int, columns: int) -> DataFrame:
     return frame.select(F.lit(tag).cast("long").alias(TAG), *names)
 
 
-def _by_tag(frame: DataFrame) -> dict[int, Grid]:
-    """Tagged rows, brought to the driver, by tag."""
-    arrow = frame.toArrow()
-    rows = grid([arrow.column(name).to_numpy() for name in frame.columns], 0)
-    rows = rows[np.argsort(rows[:, 0], kind="stable")]
-    tags, starts = np.unique(rows[:, 0], return_index=True)
-    return (
-        {int(tag): part[:, 1:] for tag, part in zip(tags, np.split(rows, starts[1:]), strict=True)} if len(tags) else {}
-    )
+def _tags(columns: Sequence[Any]) -> Any:
+    """Rows dealt by their tags."""
+    return columns[0]

@@ -217,8 +217,8 @@ def _packed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 def _unpacked(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for block in blocks.cells(batches):
-        pairs = pa.ipc.open_stream(block).read_all().combine_chunks()
-        columns = [pairs.column("id").chunk(0), pairs.column("term").chunk(0).cast(pa.binary())]
+        pairs = blocks.unpacked(block)
+        columns = [pairs.column("id"), pairs.column("term").cast(pa.binary())]
         yield pa.RecordBatch.from_arrays(columns, ["id", "term"])
 
 
@@ -233,7 +233,7 @@ def _settled(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     double = not terms.take(numbers(order[again])).equals(terms.take(numbers(order[again + 1])))
     once = np.delete(order, again + 1)
     for to, block in term_blocks(ids[once], terms.take(numbers(once))):
-        found = pa.ipc.open_stream(block).read_all().column("id").to_numpy()
+        found = blocks.unpacked(block).column("id").to_numpy()
         values = (to, block, len(found), int(found.max()), double)
         types = (pa.int32(), pa.binary(), pa.int64(), pa.int64(), pa.bool_())
         columns = [pa.array([value], type) for value, type in zip(values, types, strict=True)]

@@ -6,13 +6,12 @@ on blocks (see `blocks`) of facts and of terms, the names of predicates, and wha
 an executor, so a bad line is neither tried four times nor followed by pages of Java; the driver raises, with file and
 line.
 
-Facts go to a partition by their hash and are made distinct there. They are kept in memory in columns, sorted by
-predicate within a partition: a scan of one predicate skips the blocks of the others.
+Facts become tables as derived ones do (see `pinned`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -20,7 +19,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -28,7 +26,8 @@ from deltalog.backends.spark import blocks
 from deltalog.backends.spark import ids as identity
 from deltalog.backends.spark.arrow import numbers
 from deltalog.backends.spark.dictionary import term_blocks
-from deltalog.backends.spark.table import TAG, Piece, SparkTable, column_names, cut, width
+from deltalog.backends.spark.pinned import pinned
+from deltalog.backends.spark.table import TAG, SparkTable, column_names, cut, width
 from deltalog.dictionary import Dictionary
 from deltalog.errors import DataError, DeltalogError, EngineError, UsageError
 from deltalog.io.facts import Facts
@@ -42,7 +41,6 @@ SMALL = 2**20
 RANGE = 32 * 2**20  # bytes of a file that one task parses
 PLACE = 256 * 2**20  # bytes of files whose facts one partition has, at the most
 UNPACKED = 8  # bytes for a byte of a compressed file
-BATCH = 1 << 17
 TASKS_PER_CORE = 2
 FACT, TERM, NAME, WRONG = range(4)
 SCHEMA = "to int, what int, number long, data binary"
@@ -189,7 +187,7 @@ def collected(parsed: DataFrame, places: int, backend: SparkBackend) -> dict[Pre
     tables: dict[Pred, SparkTable] = {}
     for columns in sorted({width(pred.arity) for pred in preds.values()}):
         mine = {tag: pred for tag, pred in preds.items() if width(pred.arity) == columns}
-        tables |= _tables(facts.where(F.col("number") == columns).select("to", "data"), mine, columns, places)
+        tables |= pinned(facts.where(F.col("number") == columns), None, mine, places)
     backend.dictionary.settle()
     return tables
 
@@ -205,21 +203,6 @@ def _preds(rows: Sequence[Any], salt: int) -> dict[int, Pred]:
         if (other := preds.setdefault(_tag(pred, salt), pred)) != pred:
             raise EngineError(f"the predicates {pred} and {other} have the same number; rename one of them")
     return preds
-
-
-def _tables(facts: DataFrame, preds: Mapping[int, Pred], columns: int, places: int) -> dict[Pred, SparkTable]:
-    """The tables of predicates of one width, from one DataFrame."""
-    names = [TAG, *column_names(columns)]
-    schema = ", ".join(f"{name} long" for name in names)
-    rows = blocks.gathered(facts, places).mapInArrow(_distinct, schema).persist(StorageLevel.MEMORY_AND_DISK)
-    looks = [F.approx_count_distinct(name, 0.1) for name in names[1:]]
-    found = rows.groupBy(TAG).agg(F.count(F.lit(1)), *looks).collect()
-    return {
-        (pred := preds[tag]): SparkTable(
-            pred.arity, (Piece(rows, tag),), size, [float(max(1, d)) for d in distinct[: pred.arity]]
-        )
-        for tag, size, *distinct in found
-    }
 
 
 # In executors.
@@ -273,17 +256,6 @@ def _tag(pred: Pred, salt: int) -> int:
 def _row(to: int, what: int, number: int, data: bytes) -> pa.RecordBatch:
     small = [pa.array([value], type) for value, type in ((to, pa.int32()), (what, pa.int32()), (number, pa.int64()))]
     return pa.RecordBatch.from_arrays([*small, pa.array([data], pa.binary())], ["to", "what", "number", "data"])
-
-
-def _distinct(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The distinct rows of all blocks of a partition, in order."""
-    rows = blocks.together(blocks.cells(batches))
-    if rows is None:
-        return
-    columns = blocks.distinct([column.to_numpy() for column in rows.columns])
-    for start in range(0, len(columns[0]), BATCH):
-        part = [numbers(column[start : start + BATCH]) for column in columns]
-        yield pa.RecordBatch.from_arrays(part, rows.column_names)
 
 
 def parse(task: Task, dictionary: Dictionary) -> Facts:

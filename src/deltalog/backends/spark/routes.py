@@ -1,23 +1,26 @@
 """Many tables of one DataFrame, read at once.
 
-What is read or derived in one job lies in one DataFrame with tags. To read a hundred of its predicates one by one is a
-hundred scans, and a plan that Spark needs seconds to compile. A route says under which tag the rows of a table go on,
-and which of its columns become `c0`, `c1`; all routes that begin in one DataFrame are a single pass over it, in which a
-row looks up its tag and goes on once for each of its routes. So rules that only copy (a hierarchy, an inverse, a
-domain), the facts that are known already, and the facts to be written each cost one scan of each DataFrame.
+What is read or derived in one job lies in the blocks of one DataFrame, with tags. To read a hundred of its predicates
+one by one is a hundred scans, and a plan that Spark needs seconds to compile. A route says under which tag the rows of
+a table go on, and which of its columns become `c0`, `c1`; all routes that begin in one DataFrame are a single pass over
+its blocks, in which the stretch of a tag goes on once for each of its routes. So rules that only copy (a hierarchy, an
+inverse, a domain), the facts that are known already, and the facts to be written each cost one scan of each DataFrame,
+and no row of them is one of Spark's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import reduce
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from deltalog.backends.spark.table import NEAR, TAG, Grid, Piece, SparkTable, column_names, columns_of, constant
+from deltalog.backends.spark.blocks import BLOCKS, Deal, cells, dealing, sent, stretches, unpacked
+from deltalog.backends.spark.table import NEAR, TAG, Grid, Piece, SparkTable, column_names
 from deltalog.plan import ir
 from deltalog.plan.ir import Part, Plan
 from deltalog.syntax.ast import Pred, Variable
@@ -57,8 +60,8 @@ def copy_of(plan: Plan) -> Copy | None:
     return None
 
 
-def routed(routes: Sequence[Route], columns: int) -> DataFrame | None:
-    """The rows of routes as one DataFrame of a tag and so many columns; None where there are none."""
+def routed(routes: Sequence[Route], columns: int, deal: Deal) -> DataFrame | None:
+    """The rows of routes, a tag and so many columns each, as dealt blocks; None where there are none."""
     frames: list[DataFrame] = []
     close: list[Route] = []
     shared: dict[int, tuple[DataFrame, dict[int, list[Route]]]] = {}
@@ -70,26 +73,28 @@ def routed(routes: Sequence[Route], columns: int) -> DataFrame | None:
             continue
         for piece in route.table.parts():
             if piece.tag is None:
-                frames.append(_alone(piece, route, columns))
+                frames.append(_alone(piece, route, columns).mapInArrow(dealing(deal), BLOCKS))
             else:
                 _, by_tag = shared.setdefault(id(piece.frame), (piece.frame, {}))
                 by_tag.setdefault(piece.tag, []).append(route)
-    frames += [_split(frame, by_tag, columns) for frame, by_tag in shared.values()]
-    frames += [_constant(close, columns)] if close else []
+    frames += [_split(frame, by_tag, columns, deal) for frame, by_tag in shared.values()]
+    frames += [_constant(close, columns, deal)] if close else []
     return reduce(DataFrame.unionAll, frames) if frames else None
 
 
-def _constant(routes: Sequence[Route], columns: int) -> DataFrame:
+def _constant(routes: Sequence[Route], columns: int, deal: Deal) -> DataFrame:
     """Rows that the driver has, all in one."""
     grids = []
     for route in routes:
-        rows: Grid = np.zeros((route.table.size or 0, columns + 1), np.int64)
-        rows[:, 0] = route.tag
+        rows: Grid = np.zeros((columns + 1, route.table.size or 0), np.int64)
+        rows[0] = route.tag
         for i, column in enumerate(route.columns):
-            rows[:, i + 1] = route.table.near[:, column]  # type: ignore[index]
+            rows[i + 1] = route.table.near[:, column]  # type: ignore[index]
         grids.append(rows)
-    frame = constant(np.concatenate(grids), columns + 1, routes[0].table.spark)
-    return frame.toDF(TAG, *column_names(columns))
+    dealt = sent(list(np.concatenate(grids, axis=1)), [TAG, *column_names(columns)], deal)
+    schema = pa.schema([("to", pa.int32()), ("data", pa.binary())])
+    frame: DataFrame = routes[0].table.spark.createDataFrame(pa.Table.from_batches(dealt, schema))
+    return frame
 
 
 def _alone(piece: Piece, route: Route, columns: int) -> DataFrame:
@@ -99,25 +104,29 @@ def _alone(piece: Piece, route: Route, columns: int) -> DataFrame:
     return piece.frame.select(F.lit(route.tag).cast("long").alias(TAG), *named)
 
 
-def _split(frame: DataFrame, by_tag: dict[int, list[Route]], columns: int) -> DataFrame:
-    """One pass over a shared DataFrame."""
-    mine = frame.where(F.expr(f"{TAG} IN ({', '.join(f'{tag}L' for tag in by_tag)})"))
-    if all(len(routes) == 1 and _is_straight(routes[0]) for routes in by_tag.values()):
-        tags = ", ".join(f"{tag}L, {routes[0].tag}L" for tag, routes in by_tag.items())
-        return mine.select(F.expr(f"element_at(map({tags}), {TAG})").alias(TAG), *columns_of(columns))
-    turns = ", ".join(f"{tag}L, array({', '.join(_turn(r, columns) for r in rs)})" for tag, rs in by_tag.items())
-    names = [name for name in frame.columns if name != TAG]
-    rows = mine.select(F.expr(f"explode(element_at(map({turns}), {TAG}))").alias("turn"), *names)
-    cases = " ".join(f"WHEN {i} THEN {name}" for i, name in enumerate(names))
-    chosen = [F.expr(f"CASE turn.f{i} {cases} ELSE 0L END").alias(f"c{i}") for i in range(columns)]
-    return rows.select(F.expr("turn.t").alias(TAG), *chosen)
+def _split(frame: DataFrame, by_tag: dict[int, list[Route]], columns: int, deal: Deal) -> DataFrame:
+    """One pass over the blocks of a shared DataFrame."""
+    turns = {tag: [(route.tag, route.columns) for route in routes] for tag, routes in by_tag.items()}
+    names = [TAG, *column_names(columns)]
+
+    def each(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for cell in cells(batches):
+            rows = [column.to_numpy() for column in unpacked(cell).columns]
+            found = [
+                _turned(rows, start, end, target, chosen, columns)
+                for tag, start, end in stretches(rows[0])
+                for target, chosen in turns.get(tag, ())
+            ]
+            if found:
+                yield from sent(list(np.concatenate(found, axis=1)), names, deal)
+
+    return frame.select("data").mapInArrow(each, BLOCKS)
 
 
-def _is_straight(route: Route) -> bool:
-    return route.columns == tuple(range(route.table.arity))
-
-
-def _turn(route: Route, columns: int) -> str:
-    """Where a row goes; a column that nobody wants is -1."""
-    chosen = (*route.columns, *[-1] * columns)[:columns]
-    return f"struct({route.tag}L AS t, {', '.join(f'{column} AS f{i}' for i, column in enumerate(chosen))})"
+def _turned(rows: Sequence[Any], start: int, end: int, target: int, chosen: tuple[int, ...], columns: int) -> Grid:
+    """A stretch of rows on its route; a column that nobody has is 0."""
+    out: Grid = np.zeros((columns + 1, end - start), np.int64)
+    out[0] = target
+    for i, column in enumerate(chosen):
+        out[i + 1] = rows[column + 1][start:end]
+    return out

@@ -1,8 +1,8 @@
 """Tables of the Spark engine: sets of rows of 64-bit ids, as a few pieces that share no row, or in the driver.
 
-A piece is a DataFrame of its own, or the rows of one tag in a shared DataFrame: what is read or derived in one job is
-one DataFrame of columns `tag`, `c0`, `c1` (0 where an arity has no such column; wider facts have a DataFrame for each
-arity). `deltalog.backends.spark.routes` reads many tables of a shared DataFrame in one go.
+A piece is a DataFrame of its own, or the rows of one tag in shared blocks: what is read or derived in one job is
+one DataFrame of blocks (see `blocks`) with columns `tag`, `c0`, `c1` (0 where an arity has no such column; wider facts
+have a DataFrame for each arity). `deltalog.backends.spark.routes` reads many tables of it in one go.
 
 A table's own columns are `c0`, `c1`, ...; a table of arity 0 has one column `unit`, so that it has rows at all. Merging
 puts pieces side by side, and the backend makes one of them again before there are too many. `size` is None while nobody
@@ -26,6 +26,8 @@ from numpy.typing import NDArray
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+
+from deltalog.backends.spark.blocks import rows_of
 
 MOST_PIECES = 8
 NEAR = 20_000  # rows up to which a table is kept in the driver
@@ -66,15 +68,17 @@ def columns_of(arity: int) -> list[Any]:
 
 
 class Piece(NamedTuple):
-    """Rows of a table: a DataFrame of its columns, or the rows of a shared one that have a tag."""
+    """Rows of a table: a DataFrame of its columns, or the rows that have a tag in a DataFrame of blocks."""
 
     frame: DataFrame
     tag: int | None = None
 
     def rows(self, arity: int) -> DataFrame:
         """As a DataFrame of the table's columns, every one under a fresh alias."""
-        frame = self.frame if self.tag is None else self.frame.where(F.col(TAG) == self.tag)
-        return frame.select(*columns_of(arity))
+        if self.tag is None:
+            return self.frame.select(*columns_of(arity))
+        names = column_names(arity) if arity else ["c0"]
+        return rows_of(self.frame, self.tag, names).select(*columns_of(arity))
 
 
 @dataclass(eq=False, slots=True)

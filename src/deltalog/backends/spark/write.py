@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from deltalog.backends.spark import blocks
@@ -107,31 +108,43 @@ def _written_far(
 ) -> dict[Pred, list[Path]]:
     """The parts that executors write, for predicates of one width, in one job."""
     preds = list(tables)
-    rows = routed(straight(tables.values()), columns)
-    assert rows is not None
-    names = column_names(columns)
     parts = Parts.planned([backend.size(table) for table in tables.values()], backend)
-    frame, decoder = Decoder.of(backend.narrowed(rows), names, backend)
-
-    def deal(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for to, block in blocks.dealt(batch, parts.of(batch, names)):
-                yield pa.RecordBatch.from_arrays([pa.array([to], pa.int32()), pa.array([block])], ["to", "data"])
+    dealt, decoder = _dealt(tables, columns, parts, backend)
+    places = F.element_at(F.lit(parts.places.tolist()), F.col("to") + 1).cast("int")
+    placed = backend.narrowed(dealt).select(F.col("to").alias("part"), places.alias("to"), "data")
+    names = column_names(columns)
 
     def each(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         try:
-            for number, mine in _by_part(batches):
+            for number, rows in _by_part(batches):
                 pred = preds[parts.tags[number]]
-                dictionary, found = decoder.local(mine, names[: pred.arity])
+                dictionary, found = decoder.local(rows, names[: pred.arity])
                 path = _part(folder, pred, found, dictionary, format)
                 yield _named(int(parts.tags[number]), number, str(path))
         except DeltalogError as problem:
             yield _named(-1, 0, str(problem))
 
-    dealt = frame.mapInArrow(deal, "to int, data binary").withColumn("part", F.col("to"))
-    placed = dealt.withColumn("to", F.element_at(F.lit(parts.places.tolist()), F.col("part") + 1))
     written = blocks.gathered(placed, parts.count).select("part", "data").mapInArrow(each, NAMED)
     return _in_order(written.collect(), preds)
+
+
+def _dealt(
+    tables: Mapping[Pred, SparkTable], columns: int, parts: Parts, backend: SparkBackend
+) -> tuple[DataFrame, Decoder]:
+    """The rows of tables in blocks that go to the parts, and the decoder for them."""
+    broadcast = backend.dictionary.total <= BROADCAST_TERMS
+    dealt = routed(straight(tables.values()), columns, parts.of if broadcast else blocks.nowhere)
+    assert dealt is not None
+    if broadcast:
+        return dealt, Decoder(*backend.dictionary.shared())
+    names = [TAG, *column_names(columns)]
+    frame, decoder = Decoder.of(blocks.all_rows(dealt, names), names[1:], backend)
+
+    def each(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            yield from blocks.rows_sent(batch, parts.of([batch.column(name).to_numpy() for name in names]))
+
+    return frame.mapInArrow(each, blocks.BLOCKS), decoder
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,13 +170,11 @@ class Parts:
             load[places[part]] += rows[part] + OPENING
         return cls(tags, places, np.cumsum(counts) - counts, counts, len(load))
 
-    def of(self, batch: pa.RecordBatch, names: Sequence[str]) -> Numbers:
-        """The part of each row."""
-        tags = batch.column(TAG).to_numpy()
-        columns = [batch.column(name).to_numpy() for name in names]
-        counts = self.counts[tags]
+    def of(self, columns: Sequence[Numbers]) -> Numbers:
+        """The part of each row, whose first column is the tag."""
+        counts = self.counts[columns[0]]
         hashed = blocks.spread(columns, 1 << 30) if (counts > 1).any() else 0
-        parts: Numbers = self.firsts[tags] + hashed % counts
+        parts: Numbers = self.firsts[columns[0]] + hashed % counts
         return parts
 
 
