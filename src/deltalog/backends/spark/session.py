@@ -3,6 +3,9 @@
 Ours runs on `local[*]` unless a master is given: Arrow on, no web page, errors only in the log, as many shuffle
 partitions as cores where that is known, and Python workers of the interpreter that runs us. On a local master the JVM
 compiles quickly rather than well (C1): on two cores the other compiler takes half of the time of a run of a minute.
+
+To start takes seconds in three processes, so they start side by side: while the JVM comes up, a thread imports what the
+driver will need; and as soon as it is up, a first small job has it start Python, while the driver goes on.
 """
 
 from __future__ import annotations
@@ -11,7 +14,9 @@ import os
 import shutil
 import sys
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 from deltalog.errors import EngineError
@@ -40,12 +45,40 @@ def _new(builder: Any, master: str | None) -> Any:
     _same_python()
     for name, value in _settings(master).items():
         builder = builder.config(name, value)
+    Thread(target=_import_ahead, daemon=True).start()
     try:
         spark = builder.getOrCreate()
     except Exception as problem:
         raise EngineError(f"Spark did not start{f' on {master}' if master else ''}: {_first_line(problem)}") from None
     spark.sparkContext.setLogLevel("ERROR")
+    if spark.sparkContext.master.startswith("local"):
+        Thread(target=_start_python, args=(spark,), daemon=True).start()
     return spark
+
+
+def _import_ahead() -> None:
+    """What the driver needs a little later."""
+    import pandas
+
+    import deltalog.backends.local
+    import deltalog.backends.spark.read
+    import deltalog.backends.spark.write
+
+    assert pandas and deltalog
+
+
+def _start_python(spark: Any) -> None:
+    """A job for each core that does nothing: Spark starts its Python daemon for it."""
+    import logging
+
+    def same(batches: Iterator[Any]) -> Iterator[Any]:
+        return batches
+
+    try:
+        cores = spark.sparkContext.defaultParallelism
+        spark.range(0, cores, 1, cores).mapInArrow(same, "id long").collect()
+    except Exception as problem:  # whatever it is, the first real job will say it
+        logging.getLogger(__name__).debug("Python workers did not start: %s", problem)
 
 
 def _settings(master: str | None) -> dict[str, str]:
