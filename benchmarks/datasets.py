@@ -163,6 +163,11 @@ def hypernyms(folder: Path) -> None:
                 out.write(b"%s,%s\n" % (synset, other))
 
 
+def pointers(folder: Path) -> None:
+    """WordNet's pointers: synset, relation, synset."""
+    shutil.copy(published("wordnet/pointers.tsv.gz"), folder)
+
+
 def snap(path: str, folder: Path) -> None:
     """A graph of the SNAP collection: two numbers a line, after comments."""
     with _opened(published(path)) as stream, (folder / "edge.csv").open("wb") as out:

@@ -21,6 +21,7 @@ from deltalog.errors import DeltalogError, ProgramError, UsageError
 if TYPE_CHECKING:
     from deltalog.kb import KnowledgeBase
     from deltalog.query.answer import Answers
+    from deltalog.query.sparql.solutions import Solutions
 
 ERROR, USAGE, INTERRUPTED = 1, 2, 130
 DEBUG = "DELTALOG_DEBUG"
@@ -220,23 +221,24 @@ def _query(options: Namespace) -> int:
     kb = KnowledgeBase(options.program, timeout=options.timeout)
     if options.data:
         kb.load(*options.data)
-    from deltalog.query.answer import Answers
     from deltalog.query.sparql.parse import is_sparql
 
     if options.selector is not None:
         kb.selector = options.selector
-    answers = (kb.sparql if is_sparql(options.goal) else kb.query)(options.goal, options.method)
-    if isinstance(answers, Answers):
-        _show_how(kb, answers, options)
-    if isinstance(answers, bool) or not answers.columns:
-        print("true" if answers else "false")
+    in_sparql = is_sparql(options.goal)
+    if in_sparql and options.learn is not None:
+        raise UsageError("--learn is for goals such as 'path(a, ?x)', not for SPARQL")
+    answers: Answers[Any] | Solutions = (kb.solve if in_sparql else kb.query)(options.goal, options.method)
+    _show_how(kb, answers, options)
+    if not answers.columns:
+        print("true" if len(answers) else "false")
         return 0
     for line in answers.lines({"csv": ",", "tsv": "\t"}[options.format]):
         print(line)
     return 0
 
 
-def _show_how(kb: KnowledgeBase, answers: Answers[Any], options: Namespace) -> None:
+def _show_how(kb: KnowledgeBase, answers: Answers[Any] | Solutions, options: Namespace) -> None:
     """What --learn and --why ask for."""
     if options.learn is not None:
         from deltalog.query.training import write_examples

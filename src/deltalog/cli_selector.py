@@ -61,7 +61,7 @@ def _asked(kb: KnowledgeBase, goals: Sequence[str], options: Namespace) -> list[
 
 def evaluate(kb: KnowledgeBase, options: Namespace) -> int:
     """Asks other goals than those trained with, and says how good the choices are."""
-    from deltalog.query.learning import CLASSIFIERS, Evaluation, chosen, cross_validated, train
+    from deltalog.query.learning import CLASSIFIERS, Evaluation, cross_validated, judged, train
     from deltalog.query.selector import load
 
     asked = kb.training_goals(options.goals, options.seed)
@@ -71,11 +71,10 @@ def evaluate(kb: KnowledgeBase, options: Namespace) -> int:
     evaluations = []
     for classifier in CLASSIFIERS:
         model = train(learnt, classifier)
-        choices = tuple(chosen(model, example) for example in examples)
-        evaluations.append(Evaluation(classifier, tuple(examples), choices))
+        evaluations.append(Evaluation(classifier, tuple(examples), judged(model, examples)))
     shipped = load(options.model) if options.model else kb.selector
-    choices = tuple(chosen(shipped, example) for example in examples)
-    evaluations.append(Evaluation(f"{'given' if options.model else 'default'} model", tuple(examples), choices))
+    name = f"{'given' if options.model else 'default'} model"
+    evaluations.append(Evaluation(name, tuple(examples), judged(shipped, examples)))
     ablation = {"all": cross_validated(learnt, options.classifier).accuracy()}
     for i, name in enumerate(FEATURES):
         ablation[f"without {name}"] = cross_validated(learnt, options.classifier, without=i).accuracy()

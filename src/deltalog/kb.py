@@ -39,10 +39,13 @@ if TYPE_CHECKING:
     from deltalog.engine.maintenance import Update
     from deltalog.engine.materialisation import Evaluator, Materialisation
     from deltalog.plan.statistics import Statistics
-    from deltalog.query.answer import Answers, Questions
+    from deltalog.query.answer import Answers, Derived, Questions
     from deltalog.query.choice import Choice
     from deltalog.query.estimate import Features
+    from deltalog.query.goal import Goal
     from deltalog.query.selector import Model
+    from deltalog.query.sparql.answer import Asked
+    from deltalog.query.sparql.query import Query
     from deltalog.query.sparql.solutions import Solutions
     from deltalog.query.training import Example
 
@@ -115,6 +118,7 @@ class KnowledgeBase:
         self._state: Materialisation[Table] | None = None
         self._stopped: Materialisation[Table] | None = None  # by a limit
         self._asked: Questions[Table] | None = None
+        self._queried: Asked[Table] | None = None
         self._selector: Model | None = None
         self.examples: list[Example] = []
         self._add(self._encode_facts(rules))
@@ -383,7 +387,8 @@ class KnowledgeBase:
         by magic sets (bottom-up, for goals that need much) or QSQ-R (top-down, for goals that need little); "auto"
         looks them up if everything is known, and chooses otherwise. The answers say which it was, and why.
         """
-        from deltalog.query.answer import Answers, answer
+        from deltalog.query.answer import Answers, Derived, answer
+        from deltalog.query.goal import as_goal
         from deltalog.syntax.parser import parse_goal
 
         self._check_method(method)
@@ -394,28 +399,37 @@ class KnowledgeBase:
             if choice.method == "materialised":
                 facts = self._materialised().facts
                 self._check_predicates(literals)
-                found, complete = answer(literals, facts), self._report.complete
+                found, complete = Derived(choice, answer(literals, facts)), self._report.complete
             else:
                 self._check_predicates(literals)
-                found, complete = self._derived_answers(literals, choice.method), True
-        return Answers(found, choice, time.perf_counter() - started, complete)
+                found, complete = self._derived_answers(as_goal(literals), choice), True
+        return Answers(found, time.perf_counter() - started, complete)
 
-    def _derived_answers(self, literals: Sequence[Literal], method: str) -> Facts[Table]:
-        """Answers by deriving what a goal needs."""
-        from deltalog.query.goal import as_goal
+    def _derived_answers(self, goal: Goal, choice: Choice) -> Derived[Table]:
+        from deltalog.query.choice import kind_of_goal
 
-        goal, questions = as_goal(literals), self._questions()
-        started = time.perf_counter()
+        started, questions = time.perf_counter(), self._questions()
         self._limits.start()
-        way = questions.by_qsqr if method == "qsqr" else questions.by_magic
-        found = way(goal, self._limits.check_facts)
-        questions.history.note(goal, time.perf_counter() - started)
+        found = questions.derive(goal, choice, self._limits.check_facts)
+        questions.history.note(kind_of_goal(goal), time.perf_counter() - started)
         return found
 
     def _choice(self, literals: Sequence[Literal], method: str) -> Choice:
         """How to answer a goal, and why."""
-        from deltalog.query.choice import Choice, choose
+        from deltalog.query.choice import choose, kind_of_goal
         from deltalog.query.goal import as_goal
+
+        choice = self._settled_choice(method)
+        if choice is not None:
+            return choice
+        self._check_predicates(literals)
+        goal, questions = as_goal(literals), self._questions()
+        features, history = questions.estimate(goal), questions.history
+        return self._tried(lambda: choose(kind_of_goal(goal), features, self.selector, history))
+
+    def _settled_choice(self, method: str) -> Choice | None:
+        """A choice for which nobody needs to look at the goal."""
+        from deltalog.query.choice import Choice
 
         if method != "auto":
             return Choice(method, "as asked")
@@ -423,22 +437,19 @@ class KnowledgeBase:
             return Choice("materialised", "everything that follows is known already")
         if self.engine not in LOCAL:
             return Choice("magic", "there is no materialisation, and this is the way without one on Spark")
-        self._check_predicates(literals)
-        goal, questions = as_goal(literals), self._questions()
-        choice = choose(goal, questions.estimate(goal), self.selector, questions.history)
-        if choice.method == "materialised" and not self._materialised_within(questions.history.allowed):
-            questions.history.tried = True
-            choice = choose(goal, questions.estimate(goal), self.selector, questions.history)
-        return choice
+        return None
 
-    def _materialised_within(self, seconds: float) -> bool:
-        """Tries to derive everything in a given time."""
-        with self._limits.within(seconds):
-            try:
-                self._materialise(partial=False)
-            except LimitReached:
-                return False
-        return True
+    def _tried(self, choose: Callable[[], Choice]) -> Choice:
+        """A choice; if it is to derive everything, that is tried for the time that it may take."""
+        choice, history = choose(), self._questions().history
+        if choice.method == "materialised":
+            with self._limits.within(history.allowed):
+                try:
+                    self._materialise(partial=False)
+                except LimitReached:
+                    history.tried = True
+                    choice = choose()
+        return choice
 
     def estimate(self, goal: str) -> Features:
         """About how much work a goal is (paper 001, Algorithm 2): what the choice of a method goes by."""
@@ -558,20 +569,50 @@ class KnowledgeBase:
         A class is a predicate of one argument, a property one of two; predicates with bare names go as `<name>`.
         Prefixes are those of the query and the program, and rdf, rdfs, owl and xsd.
         """
-        from deltalog.query.sparql.answer import Asked
+        solutions = self.solve(query, method)
+        return len(solutions) > 0 if solutions.ask else solutions
+
+    def solve(self, query: str, method: str = "auto") -> Solutions:
+        """As `sparql`, but an ASK, too, has solutions, which say how they came about: `method`, `reason`, `seconds`."""
+        from deltalog.query.choice import kind
         from deltalog.query.sparql.query import translate
 
         self._check_method(method)
         translated = translate(query, self.prefixes)
-        evaluator = self._evaluator(Report(engine=self.engine))
-        if method == "materialised" or (method == "auto" and self._state is not None):
-            facts = self._materialised().facts.parts
-            asked = Asked({pred: table for (pred, _), table in facts.items()}, (), evaluator, "materialised")
-        else:
-            asked = Asked(self._explicit, self._rules, evaluator, method)
+        started = time.perf_counter()
         self._limits.start()
-        solutions = asked.solve(translated)
-        return len(solutions) > 0 if translated.ask else solutions
+        choice = self._sparql_choice(translated, method)
+        self._limits.start()
+        solutions = self._sparql_asked(choice.method == "materialised").solve(translated, choice)
+        solutions.seconds = time.perf_counter() - started
+        if solutions.method != "materialised":
+            self._questions().history.note(kind(translated.rules), solutions.seconds)
+        return solutions
+
+    def _sparql_choice(self, query: Query, method: str) -> Choice:
+        from deltalog.query.choice import Choice
+
+        choice = self._settled_choice(method)
+        if choice is not None:
+            return choice
+        if self.engine == "naive":
+            return Choice("materialised", "the naive engine derives everything")
+        asked, history = self._sparql_asked(whole=False), self._questions().history
+        return self._tried(lambda: asked.choose(query, self.selector, history))
+
+    def _sparql_asked(self, whole: bool) -> Asked[Table]:
+        """What queries are asked of, kept from one to the next."""
+        from deltalog.query.sparql.answer import Asked
+
+        rules = () if whole else self._rules
+        facts = (
+            {pred: table for (pred, _), table in self._materialised().facts.parts.items()} if whole else self._explicit
+        )
+        asked = self._queried
+        if asked is None or asked.rules != rules or asked.whole != whole or asked.facts != facts:
+            asked = Asked(dict(facts), rules, self._evaluator(Report(engine=self.engine)), whole)
+        self._queried = asked
+        return asked
 
     def derived(self, predicate: str) -> Facts[Table]:
         """The facts of a predicate that were not given but derived."""

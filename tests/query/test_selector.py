@@ -14,9 +14,12 @@ from deltalog import KnowledgeBase, UsageError
 from deltalog.errors import DataError
 from deltalog.query import choice, estimate
 from deltalog.query.estimate import Features
-from deltalog.query.learning import CLASSIFIERS, cross_validated, train
-from deltalog.query.selector import load
+from deltalog.query.goal import as_goal
+from deltalog.query.learning import CLASSIFIERS, Evaluation, cross_validated, judged, train
+from deltalog.query.qsqr import GivenUp
+from deltalog.query.selector import Model, load
 from deltalog.query.training import Example, goals, multigraph, read_examples, write_examples
+from deltalog.syntax.parser import parse_goal
 from deltalog.syntax.printer import print_literal
 
 EXAMPLE = "q(X, Z) :- p(X, Y), p(Z, Y). p(X, Y) :- s(Y, X). s(u, a). s(v, b)."
@@ -62,7 +65,7 @@ def test_the_estimate_of_a_program_with_thousands_of_rules_is_bounded() -> None:
     kb.estimate("p0(a, ?x)")
     estimator = kb._questions()._estimators
     (one,) = estimator.values()
-    assert one._looked_at <= estimate.BUDGET + 1
+    assert one.looked_at <= estimate.BUDGET + 1
     started = time.process_time()
     for i in range(20):
         kb.estimate(f"p{i}(a, ?x)")
@@ -94,10 +97,12 @@ def test_models_agree_with_scikit_learn() -> None:
 
     found = examples()
     x, y = [e.features.vector for e in found], [e.label == "magic" for e in found]
-    from deltalog.query.learning import _weight
+    from deltalog.query.learning import _classified, _lesson
 
-    theirs = LogisticRegression(max_iter=5_000).fit(x, y, sample_weight=[_weight(e) for e in found])
-    ours = train(found, "logistic")
+    lessons = [_lesson(e, e.seconds("qsqr")) for e in found]
+    assert y == [lesson.magic for lesson in lessons]
+    theirs = LogisticRegression(max_iter=5_000).fit(x, y, sample_weight=[lesson.weight for lesson in lessons])
+    ours = _classified(found, lessons, "logistic", -1)
     assert [ours.choose(e.features) == "magic" for e in found] == theirs.predict(x).tolist()
 
 
@@ -151,6 +156,10 @@ def test_files_that_are_no_models_are_refused(text: str, tmp_path: Path) -> None
         {"parameters": {"tree": [9, 1.0, 0, 1]}},
         {"parameters": {"tree": [0, 1.0, 0]}},
         {"parameters": {"tree": 2}},
+        {"rows": "many"},
+        {"rows": [0, 1.0, 2.0]},
+        {"rows": [0, 1.0, 2.0, 1e9]},
+        {"rows": [5, 1.0, 2.0, 3.0]},
         {"parameters": None},
         {"kind": "linear", "parameters": {"weights": [1, 2], "bias": 0}},
         {"kind": "bayes", "parameters": {"magic": {}, "qsqr": {}}},
@@ -250,3 +259,50 @@ def test_a_materialisation_that_was_stopped_serves_what_it_has() -> None:
         assert set(answers) == set(whole.query(goal, "materialised"))
     assert "low" in {pred.name for pred in kb._settled()} and "n" not in {pred.name for pred in kb._settled()}
     assert not kb.query("n(?x)", "materialised").complete
+
+
+def test_qsqr_that_is_given_up_leaves_the_goal_to_magic_sets() -> None:
+    kb = chain(200)
+    for rows, method in ((5.0, "magic"), (20.0, "qsqr")):
+        kb.selector = Model("tree", "tree", {"tree": 0}, rows, "", 0, 0.0)
+        answers = kb.query("path(50, ?x)")
+        assert answers.method == method and len(answers) == 150
+        assert ("given up at 148 rows" in answers.reason) == (method == "magic")
+    assert kb.query("path(50, ?x)", "qsqr").method == "qsqr"  # as asked, however long it takes
+
+
+def test_the_work_of_qsqr_is_counted_and_bounded() -> None:
+    kb = chain(300)
+    work = kb.query("path(250, ?x)", "qsqr").work
+    assert work is not None and 50 < work < 10_000
+    goal, questions = as_goal(parse_goal("path(250, ?x)")), kb._questions()
+    assert len(questions.by_qsqr(goal, lambda _: None, patience=work)[0]) == 50
+    with pytest.raises(GivenUp):
+        questions.by_qsqr(goal, lambda _: None, patience=work - 1)
+
+
+def test_patience_is_learnt_from_what_it_costs() -> None:
+    """Goals that look the same, of which a few are a thousand times the work: it pays to give up."""
+    alike = Features(50.0, 20.0, 9.0, 3.0, 2.0)
+    cheap = [Example(f"p({i})", alike, 1e-4, 2e-3, 0.0, 10.0, 100) for i in range(40)]
+    dear = [Example(f"q({i})", alike, None, 5e-3, 0.0, 10.0) for i in range(8)]
+    large = [Example(f"r({i})", Features(1e6, 1e6, 1e3, 9.0, 9.0), 1.0, 0.01, 0.0, 10.0, 10**6) for i in range(8)]
+    model = train([*cheap, *dear, *large], "tree")
+    assert model.choose(alike) == "qsqr" and 100 < model.patience(alike) < 50_000
+    seconds = Evaluation("", (*cheap, *dear), judged(model, [*cheap, *dear])).seconds()
+    assert seconds["learned"] < 3 * seconds["ideal"] < seconds["always QSQ-R"]
+
+
+@pytest.mark.parametrize("method", ["magic", "qsqr", "materialised", "auto"])
+def test_constants_that_are_nowhere_get_no_ids(method: str) -> None:
+    kb = chain(20, CHAIN + "path(home, X) :- edge(X, _). odd(X, Y) :- edge(X, _), BIND(X + 1000 AS Y).")
+    if method == "materialised":
+        kb.materialise()
+    kb._questions().history.tried = True  # to materialise
+    kb.query("path(3, ?x)", method)
+    before = len(kb._backend.dictionary)
+    assert [len(kb.query(f"path(n{i}, ?x)", method)) for i in range(50)] == [0] * 50
+    assert len(kb._backend.dictionary) == before
+    assert len(kb.query("path(home, ?x)", method)) == 20  # the constant of a rule
+    assert set(kb.query("odd(?x, 1007)", method)) == {(7,)}  # a value that a rule computes
+    assert len(kb.query("edge(3, ?x), NOT path(?x, nowhere)", method)) == 1

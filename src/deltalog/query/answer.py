@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import ChainMap
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
+from math import inf
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 
 from deltalog.backends.base import Backend
@@ -52,11 +53,12 @@ def answer(goal: Sequence[Literal], facts: Relations[T]) -> Facts[T]:
 class Answers(Facts[T]):
     """The answers of a goal: rows, as `Facts` are, and how they came about.
 
-    `method` is the one that ran, `reason` why, `seconds` what it took; `complete` is False only for answers from a
-    materialisation that was stopped by a limit.
+    `method` is the one that ran, `reason` why, `seconds` what it took, `work` the rows that QSQ-R went through;
+    `complete` is False only for answers from a materialisation that was stopped by a limit.
     """
 
-    def __init__(self, facts: Facts[T], choice: Choice, seconds: float = 0.0, complete: bool = True) -> None:
+    def __init__(self, derived: Derived[T], seconds: float = 0.0, complete: bool = True) -> None:
+        choice, facts, self.work = derived
         super().__init__(facts.columns, facts.table, facts._backend)
         self.method, self.reason, self.features = choice.method, choice.reason, choice.features
         self.seconds, self.complete = seconds, complete
@@ -71,6 +73,14 @@ class Rewritten(NamedTuple):
     program: Program
     rewriting: Rewriting
     tasks: dict[tuple[int, int], Tasks]
+
+
+class Derived(NamedTuple, Generic[T]):
+    """Answers, the choice that led to them, and the work that they were for QSQ-R."""
+
+    choice: Choice
+    facts: Facts[T]
+    work: int | None = None
 
 
 class Questions(Generic[T]):
@@ -141,6 +151,32 @@ class Questions(Generic[T]):
             self._rewritings[goal.rule] = Rewritten(rewritten(made.rules), made, {})
         return self._rewritings[goal.rule]
 
+    def derive(self, goal: Goal, choice: Choice, check: Check) -> Derived[T]:
+        """The answers of a goal by magic sets or QSQ-R, as chosen; where QSQ-R is given up, by magic sets."""
+        if self._needs_what_is_not(goal):
+            return Derived(choice, Facts(goal.names, self.backend.empty(len(goal.names)), self.backend), 0)
+        if choice.method == "qsqr":
+            from deltalog.query.qsqr import GivenUp
+
+            try:
+                return Derived(choice, *self.by_qsqr(goal, check, choice.patience))
+            except GivenUp:
+                choice = choice.given_up()
+        return Derived(choice, self.by_magic(goal, check))
+
+    def _needs_what_is_not(self, goal: Goal) -> bool:
+        """Whether an atom has a constant that is in no fact and no rule, so that nothing matches it. Such a constant
+        gets no id: whoever asks for a million things that are not there would fill the dictionary with them."""
+        find = getattr(getattr(self.backend, "dictionary", None), "find", None)
+        unknown = {v for v, c in zip(goal.head.terms, goal.constants, strict=False) if find and find(c) is None}
+        if not unknown:
+            return False
+        values, rulebase = dict(zip(goal.head.terms, goal.constants, strict=False)), self.rulebase(goal.reads)
+        atoms = [
+            (atom, v) for atom in goal.rule.body if isinstance(atom, Atom) for v in unknown.intersection(atom.terms)
+        ]
+        return any(not rulebase.may_have(atom.pred, values[v]) for atom, v in atoms)
+
     def by_magic(self, goal: Goal, check: Check) -> Facts[T]:
         program, rewriting, tasks = self.rewriting(goal)
         relations = start(self.facts, self.backend)
@@ -168,16 +204,17 @@ class Questions(Generic[T]):
         facts: Mapping[Pred, Any] = self.facts
         return Stored(facts, start(self.facts, self.backend))
 
-    def by_qsqr(self, goal: Goal, check: Check) -> Facts[T]:
+    def by_qsqr(self, goal: Goal, check: Check, patience: float = inf) -> tuple[Facts[T], int]:
+        """The answers, and the work that they were; GivenUp where that is more than the patience."""
         from deltalog.backends.local.lookup import rows_of
         from deltalog.query.qsqr import Qsqr
 
         backend: Any = self.backend
         key = tuple(backend.dictionary.intern(value) for value in goal.constants)
-        evaluation = Qsqr(self.rulebase(goal.reads), self.stored, backend, goal.rules, check)
+        evaluation = Qsqr(self.rulebase(goal.reads), self.stored, backend, goal.rules, check, patience)
         rows = evaluation.ask(goal.head.pred, goal.adornment, key)
         table: Any = rows_of(rows, len(goal.names))
-        return Facts(goal.names, table, self.backend)
+        return Facts(goal.names, table, self.backend), evaluation.work
 
 
 def _reader(pred: Pred) -> Rule:

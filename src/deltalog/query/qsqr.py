@@ -12,7 +12,8 @@ something is not so, or all of a group, waits until everything below has been do
 complete. Thus only those questions about negated predicates are asked that matter to the goal.
 
 The tables are Python's dictionaries and rows are tuples: a handful of facts costs microseconds, where a plan costs a
-tenth of a millisecond; a million facts cost a second, and are for magic sets.
+tenth of a millisecond; a million facts cost a second, and are for magic sets. `work` counts the rows that go through
+steps; who has little patience stops at a number of them, and asks in another way.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from heapq import heappop, heappush
 from itertools import compress
+from math import inf
 
 import numpy as np
 
@@ -39,6 +41,10 @@ CHUNK = 1 << 14  # rows that go through a step together
 Question = tuple[Pred, Adornment]
 Work = Callable[[], None]
 Process = Callable[[list[Row]], list[Row]]
+
+
+class GivenUp(Exception):
+    """There was more work than patience."""
 
 
 class Stored:
@@ -68,8 +74,10 @@ class Qsqr:
         backend: LocalBackend,
         extra: Mapping[Pred, tuple[Rule, ...]],
         check: Callable[[int], None],
+        patience: float = inf,
     ) -> None:
         self.rulebase, self.stored, self.backend, self.extra = rulebase, stored, backend, extra
+        self.work, self.patience = 0, patience
         self.tables: dict[Question, Subqueries] = {}
         self.answers = 0
         self.subqueries = 0
@@ -92,6 +100,12 @@ class Qsqr:
             else:
                 del self._due[heappop(self._levels)]
         return table.answers[key]
+
+    def spend(self, rows: int) -> None:
+        """Counts rows as work; raises GivenUp when there is no patience left."""
+        self.work += rows
+        if self.work > self.patience:
+            raise GivenUp
 
     def later(self, level: int, work: Work) -> None:
         """To be done when there is nothing left to do below a level."""
@@ -196,6 +210,7 @@ class Subqueries:
             self._start(asked)
         found, self._found = self._found, []
         self.qsqr.answers += len(found)
+        self.qsqr.spend(len(found))
         for key, answer in found:
             self.answers[key].append(answer)
         for waiting in self.waiting if found else ():
@@ -240,9 +255,11 @@ class Working:
                 return
             if not rows:
                 return
+            self.qsqr.spend(len(rows))
             rows = self._processes[i](rows)
         key, answer = self._rule.key, self._rule.answer
         if rows:
+            self.qsqr.spend(len(rows))
             self._head.answer([(key(row), answer(row)) for row in rows])
 
     def _process(self, step: object, i: int) -> Process:

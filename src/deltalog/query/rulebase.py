@@ -29,6 +29,7 @@ from deltalog.syntax.ast import (
     AggregateCall,
     Atom,
     Bind,
+    Constant,
     Filter,
     Literal,
     Negation,
@@ -37,6 +38,7 @@ from deltalog.syntax.ast import (
     Variable,
     variables,
 )
+from deltalog.terms import Value, key
 
 STEP = 2  # levels between a predicate and what it negates
 
@@ -53,6 +55,7 @@ class Rulebase:
     deriving: dict[Pred, tuple[Rule, ...]]
     levels: dict[Pred, int]
     adorned: dict[Any, Any] = field(default_factory=dict)  # what QSQ-R has made of rules
+    _constants: dict[Pred, set[Any] | None] = field(default_factory=dict)
 
     @classmethod
     def of(cls, rules: Sequence[Rule], data: Iterable[Pred], settled: Collection[Pred] = ()) -> Rulebase:
@@ -68,6 +71,16 @@ class Rulebase:
     def top(self) -> int:
         """Above all predicates."""
         return max(self.levels.values(), default=0) + 2 * STEP
+
+    def may_have(self, pred: Pred, value: Value) -> bool:
+        """Whether a value that is in no stored fact can be in a derived one: rules have it, or compute values."""
+        if pred not in self._constants:
+            rules = [rule for one in self.reachable([pred]) for rule in self.deriving[one]]
+            computed = any(isinstance(literal, Bind | Aggregate) for rule in rules for literal in rule.body)
+            terms = (t for rule in rules for atom in (*rule.heads, *positive(rule.body)) for t in atom.terms)
+            self._constants[pred] = None if computed else {key(t.value) for t in terms if isinstance(t, Constant)}
+        constants = self._constants[pred]
+        return constants is None or key(value) in constants
 
     def reachable(self, preds: Iterable[Pred]) -> Iterator[Pred]:
         """The derived predicates that some predicates can need, themselves included."""

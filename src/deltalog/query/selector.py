@@ -4,23 +4,26 @@
     bayes                                                    the class with the greater likelihood of x
     tree                                                     nested [feature, threshold, at most, above]; leaves 0 or 1
 
-where x are the features of Algorithm 2, as orders of magnitude. Prediction needs nothing but these numbers;
-`deltalog.query.learning` makes them. A file is checked before it is used: whatever it says, it can only choose badly.
+where x are the features of Algorithm 2, as orders of magnitude. A second tree, whatever the kind, has at its leaves how
+many rows QSQ-R may go through before magic sets takes over (the logarithm; none: as many as it likes).
+
+Prediction needs nothing but these numbers; `deltalog.query.learning` makes them. A file is checked before it is used:
+whatever it says, it can only choose badly.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from math import isfinite, log
+from math import exp, inf, isfinite, log
 from pathlib import Path
 from typing import Any
 
 from deltalog.errors import DataError
 from deltalog.query.estimate import Features
 
-FORMAT = "deltalog selector 1"
+FORMAT = "deltalog selector 2"
 KINDS = ("linear", "bayes", "tree")
 FEATURES = len(Features._fields)
 DEEPEST = 20
@@ -34,6 +37,7 @@ class Model:
     classifier: str
     kind: str
     parameters: Any
+    rows: Any  # a tree, or None
     trained_for: str
     goals: int
     accuracy: float
@@ -52,6 +56,10 @@ class Model:
                 magic = bool(_leaf(self.parameters["tree"], x))
         return "magic" if magic else "qsqr"
 
+    def patience(self, features: Features) -> float:
+        """How many rows QSQ-R may go through."""
+        return inf if self.rows is None else exp(_leaf(self.rows, features.vector))
+
     def save(self, path: str | Path) -> None:
         Path(path).write_text(json.dumps({"format": FORMAT, **asdict(self)}, indent=1) + "\n", "utf-8")
 
@@ -66,10 +74,10 @@ def _likelihood(parameters: dict[str, Any], x: Sequence[float]) -> float:
     return prior + logs
 
 
-def _leaf(tree: Any, x: Sequence[float]) -> int:
+def _leaf(tree: Any, x: Sequence[float]) -> float:
     while isinstance(tree, list):
         tree = tree[2] if x[tree[0]] <= tree[1] else tree[3]
-    return int(tree)
+    return float(tree)
 
 
 def load(path: str | Path = DEFAULT) -> Model:
@@ -98,6 +106,8 @@ def _wrong(found: Any) -> str | None:
         return "a name is no text"
     if not (_number(found["accuracy"]) and isinstance(found["goals"], int)):
         return "a figure is no number"
+    if found["rows"] is not None and not _is_tree(found["rows"], DEEPEST, lambda leaf: _number(leaf) and leaf < 700):
+        return "its rows are no tree"
     return _wrong_parameters(found["kind"], found["parameters"])
 
 
@@ -109,7 +119,7 @@ def _wrong_parameters(kind: str, parameters: Any) -> str | None:
             return None
         case {"magic": magic, "qsqr": qsqr} if kind == "bayes" and _normal(magic) and _normal(qsqr):
             return None
-        case {"tree": tree} if kind == "tree" and _is_tree(tree, DEEPEST):
+        case {"tree": tree} if kind == "tree" and _is_tree(tree, DEEPEST, _is_class):
             return None
     return f"its parameters are not those of the kind {kind!r}"
 
@@ -129,10 +139,12 @@ def _normal(value: Any) -> bool:
     return False
 
 
-def _is_tree(tree: Any, depth: int) -> bool:
-    if tree in (0, 1) and isinstance(tree, int):
-        return True
+def _is_class(leaf: Any) -> bool:
+    return isinstance(leaf, int) and leaf in (0, 1)
+
+
+def _is_tree(tree: Any, depth: int, is_leaf: Callable[[Any], bool]) -> bool:
     match tree:
         case [int(feature), threshold, below, above] if depth and 0 <= feature < FEATURES and _number(threshold):
-            return _is_tree(below, depth - 1) and _is_tree(above, depth - 1)
-    return False
+            return _is_tree(below, depth - 1, is_leaf) and _is_tree(above, depth - 1, is_leaf)
+    return is_leaf(tree)

@@ -2,22 +2,25 @@
 
 `Asked` has what a goal is asked of. Over a materialisation the rules of a query are evaluated as they are, or, where
 that would derive much that the goal does not need (`Query.narrow`), by magic sets with the materialisation as data.
-Without one they join the rules of the program, and magic sets or QSQ-R derives what the goal needs of both.
+Without one they join the rules of the program, and magic sets or QSQ-R derives what the goal needs of both: as asked
+for, or as the model chooses. What is made for a query is kept for the next time that it is asked.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
 from deltalog.engine.materialisation import Evaluator, start
 from deltalog.facts import Facts
 from deltalog.program import analyse
 from deltalog.query.answer import Questions
+from deltalog.query.choice import Choice, History, choose, kind
 from deltalog.query.goal import as_goal
 from deltalog.query.rulebase import reads
+from deltalog.query.selector import Model
 from deltalog.query.sparql.patterns import UNIT
 from deltalog.query.sparql.query import Query
 from deltalog.query.sparql.solutions import Solutions
@@ -27,34 +30,49 @@ from deltalog.xpath import UNBOUND
 
 T = TypeVar("T")
 ANY = (TRIPLES, TYPES)
+MOST = 128  # queries that are kept
+INNER = Choice("magic", "a subquery with a limit is asked first")
 
 
 @dataclass(frozen=True)
 class Asked(Generic[T]):
-    """Facts, the rules that derive more of them (none, over a materialisation), and how to evaluate."""
+    """Facts, the rules that derive more of them, and how to evaluate. `whole`: the facts are all there are."""
 
     facts: Mapping[Pred, T]
     rules: Sequence[Rule]
     evaluator: Evaluator[T]
-    method: str = "auto"  # "materialised" where the facts are all there are
+    whole: bool = False
+    kept: dict[int, tuple[Query, Questions[T]]] = field(default_factory=dict)  # by the id of the query
 
-    def solve(self, query: Query) -> Solutions:
-        facts = dict(self.facts) | self._given(query)
-        return Solutions(query, self._goal(query, facts))
+    def choose(self, query: Query, model: Model, history: History) -> Choice:
+        """How to answer a query over facts and rules that are not materialised."""
+        goal = as_goal([query.goal])
+        return choose(kind(query.rules), self.questions(query).estimate(goal), model, history)
 
-    def _given(self, query: Query) -> dict[Pred, T]:
-        """The facts that the query brings with it: VALUES, and the solutions of its subqueries."""
+    def solve(self, query: Query, choice: Choice) -> Solutions:
+        if self.evaluator.naive or (self.whole and not query.narrow):
+            return Solutions(query, self._evaluated(query), choice)
+        way = replace(choice, method="magic") if self.whole else choice
+        found = self.questions(query).derive(as_goal([query.goal]), way, self.evaluator.check)
+        return Solutions(query, found.facts, choice if self.whole else found.choice)
+
+    def questions(self, query: Query) -> Questions[T]:
+        if id(query) not in self.kept:
+            if len(self.kept) >= MOST:
+                self.kept.clear()
+            made = Questions(needed(query.rules, self.rules), self._all_facts(query), self.evaluator.backend)
+            self.kept[id(query)] = query, made
+        return self.kept[id(query)][1]
+
+    def _all_facts(self, query: Query) -> dict[Pred, T]:
+        """Facts, and those that the query brings with it: VALUES, and the solutions of its subqueries."""
         backend = self.evaluator.backend
-        rows = dict(query.tables) | {pred: _numbered(self.solve(inner)) for pred, inner in query.subqueries}
+        rows = dict(query.tables) | {pred: _numbered(self.solve(inner, INNER)) for pred, inner in query.subqueries}
         given = {pred: backend.encode(table, pred.name)[1] for pred, table in rows.items() if table}
-        return given | {UNIT.pred: backend.load((), 0)}
+        return {**self.facts, **given, UNIT.pred: backend.load((), 0)}
 
-    def _goal(self, query: Query, facts: Mapping[Pred, T]) -> Facts[T]:
-        backend, rules = self.evaluator.backend, needed(query.rules, self.rules)
-        if not self.evaluator.naive and (self.method != "materialised" or query.narrow):
-            questions = Questions(rules, facts, backend)
-            way = questions.by_qsqr if self.method == "qsqr" else questions.by_magic
-            return way(as_goal([query.goal]), self.evaluator.check)
+    def _evaluated(self, query: Query) -> Facts[T]:
+        backend, rules, facts = self.evaluator.backend, needed(query.rules, self.rules), self._all_facts(query)
         relations = start(facts, backend)
         self.evaluator.run(analyse(rules, facts), relations)
         return Facts([v.name for v in variables(query.goal)], relations.get(query.goal.pred), backend)

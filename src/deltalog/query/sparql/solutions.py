@@ -17,16 +17,22 @@ if TYPE_CHECKING:
     import pyarrow
 
     from deltalog.facts import Facts
+    from deltalog.query.choice import Choice
     from deltalog.query.sparql.query import Query
 
 Row = tuple[Value | None, ...]
 
 
 class Solutions:
-    """Rows of values, or None where a variable has none. `columns` are the names of the variables."""
+    """Rows of values, or None where a variable has none. `columns` are the names of the variables.
 
-    def __init__(self, query: Query, facts: Facts[Any]) -> None:
-        self.columns = query.columns
+    `method` is the one that ran, `reason` why, `seconds` what it took; `ask`: whether there is one is all that counts.
+    """
+
+    def __init__(self, query: Query, facts: Facts[Any], choice: Choice) -> None:
+        self.columns, self.ask = query.columns, query.ask
+        self.method, self.reason, self.features = choice.method, choice.reason, choice.features
+        self.seconds = 0.0
         self._query, self._facts = query, facts
 
     def __len__(self) -> int:
