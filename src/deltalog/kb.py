@@ -395,37 +395,34 @@ class KnowledgeBase:
         literals = parse_goal(goal, "<goal>", self.prefixes)
         started = time.perf_counter()
         with self._limits.within(timeout):
-            choice = self._choice(literals, method)
+            choice, complete = self._settled_choice(method), True
+            if choice is None or choice.method != "materialised":
+                self._check_predicates(literals)
+                found = self._derived_answers(as_goal(literals), choice)
+                choice = found.choice
             if choice.method == "materialised":
                 facts = self._materialised().facts
                 self._check_predicates(literals)
                 found, complete = Derived(choice, answer(literals, facts)), self._report.complete
-            else:
-                self._check_predicates(literals)
-                found, complete = self._derived_answers(as_goal(literals), choice), True
         return Answers(found, time.perf_counter() - started, complete)
 
-    def _derived_answers(self, goal: Goal, choice: Choice) -> Derived[Table]:
-        from deltalog.query.choice import kind_of_goal
+    def _derived_answers(self, goal: Goal, choice: Choice | None) -> Derived[Table]:
+        """Answers by deriving what a goal needs, in the way chosen or that is chosen here; no facts where that is to
+        derive everything, which has happened then."""
+        from deltalog.query.choice import choose, kind_of_goal
 
         started, questions = time.perf_counter(), self._questions()
+        history, asking, check = questions.history, kind_of_goal(goal), self._limits.check_facts
         self._limits.start()
-        found = questions.derive(goal, choice, self._limits.check_facts)
-        questions.history.note(kind_of_goal(goal), time.perf_counter() - started)
+        found = questions.at_once(goal, check) if choice is None else None
+        if found is None:
+            if choice is None:
+                features = questions.estimate(goal)
+                choice = self._tried(lambda: choose(asking, features, self.selector, history))
+            self._limits.start()
+            found = questions.derive(goal, choice, check)
+        history.note(asking, time.perf_counter() - started)
         return found
-
-    def _choice(self, literals: Sequence[Literal], method: str) -> Choice:
-        """How to answer a goal, and why."""
-        from deltalog.query.choice import choose, kind_of_goal
-        from deltalog.query.goal import as_goal
-
-        choice = self._settled_choice(method)
-        if choice is not None:
-            return choice
-        self._check_predicates(literals)
-        goal, questions = as_goal(literals), self._questions()
-        features, history = questions.estimate(goal), questions.history
-        return self._tried(lambda: choose(kind_of_goal(goal), features, self.selector, history))
 
     def _settled_choice(self, method: str) -> Choice | None:
         """A choice for which nobody needs to look at the goal."""

@@ -11,6 +11,7 @@ from random import Random
 import pytest
 
 from deltalog import KnowledgeBase, UsageError
+from deltalog.backends.local.lookup import Lookup
 from deltalog.errors import DataError
 from deltalog.query import choice, estimate
 from deltalog.query.estimate import Features
@@ -186,7 +187,7 @@ def test_a_knowledge_base_takes_a_model(tmp_path: Path) -> None:
 
 def test_answers_say_how_they_came_about() -> None:
     kb = chain(50)
-    answers = kb.query("path(45, ?x)")
+    answers = kb.query("path(5, ?x)")
     assert answers.method in ("magic", "qsqr") and "model expects" in answers.reason and answers.features is not None
     assert kb.query("path(45, ?x)", "magic").reason == "as asked"
     kb.materialise()
@@ -306,3 +307,18 @@ def test_constants_that_are_nowhere_get_no_ids(method: str) -> None:
     assert len(kb.query("path(home, ?x)", method)) == 20  # the constant of a rule
     assert set(kb.query("odd(?x, 1007)", method)) == {(7,)}  # a value that a rule computes
     assert len(kb.query("edge(3, ?x), NOT path(?x, nowhere)", method)) == 1
+
+
+def test_a_handful_of_facts_is_less_work_than_a_choice() -> None:
+    kb = chain(50)
+    answers = kb.query("path(47, ?x)")
+    assert answers.method == "qsqr" and answers.reason == choice.AT_ONCE.reason and answers.features is None
+    assert answers.work is not None and answers.work <= choice.AT_ONCE.patience and len(answers) == 3
+    assert kb.query("path(5, ?x)").features is not None
+
+
+def test_reading_a_whole_table_is_given_up_before_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    kb = chain(50_000)
+    assert len(kb.query("edge(?x, ?y)", "qsqr")) == 50_000
+    monkeypatch.setattr(Lookup, "__call__", lambda *_: pytest.fail("it was read"))
+    assert kb._questions().at_once(as_goal(parse_goal("edge(?x, ?y)")), lambda _: None) is None

@@ -7,6 +7,8 @@ import pytest
 from sparql_oracle import PREFIX, Twins
 
 from deltalog import KnowledgeBase, UsageError
+from deltalog.query import choice
+from deltalog.query.selector import Model
 from deltalog.query.sparql.query import translate
 from deltalog.query.sparql.solutions import Solutions
 from deltalog.terms import IRI, XSD, Literal, Value
@@ -319,3 +321,49 @@ def test_a_limit_stops_a_query() -> None:
     knowledge.add("http://e/p", [(i, i + 1) for i in range(500)])
     with pytest.raises(LimitReached):
         knowledge.sparql(PREFIX + "SELECT * {?x :p+ ?y}")
+
+
+CLOSURE = ":r[?x, ?y] :- :p[?x, ?y] . :r[?x, ?z] :- :p[?x, ?y], :r[?y, ?z] ."
+
+
+def long_chain(length: int) -> KnowledgeBase:
+    knowledge = KnowledgeBase(PREFIX + CLOSURE)
+    knowledge.add("http://e/p", [(IRI(f"http://e/n{i}"), IRI(f"http://e/n{i + 1}")) for i in range(length)])
+    return knowledge
+
+
+def test_solutions_say_how_they_came_about() -> None:
+    knowledge = long_chain(30)
+    solutions = knowledge.solve(PREFIX + "SELECT ?x {:n20 :r ?x}")
+    assert solutions.method in ("magic", "qsqr") and "model expects" in solutions.reason
+    assert solutions.features is not None and solutions.seconds > 0 and len(solutions) == 10
+    for method in ("magic", "qsqr", "materialised"):
+        asked = knowledge.solve(PREFIX + "ASK {:n20 :r :n25}", method)
+        assert asked.ask and asked.method == method and asked.reason == "as asked" and len(asked) == 1
+    assert knowledge.solve(PREFIX + "SELECT ?x {:n20 :r ?x}").reason == "everything that follows is known already"
+
+
+def test_a_query_goes_by_the_model() -> None:
+    knowledge = long_chain(30)
+    for tree, rows, method in ((1, None, "magic"), (0, None, "qsqr"), (0, 1.0, "magic")):
+        knowledge.selector = Model("tree", "tree", {"tree": tree}, rows, "", 0, 0.0)
+        solutions = knowledge.solve(PREFIX + "SELECT ?x {:n20 :r ?x}")
+        assert (solutions.method, len(solutions)) == (method, 10)
+
+
+def test_many_queries_of_a_kind_materialise(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(choice, "AT_LEAST", 0.0)
+    knowledge = long_chain(30)
+    methods = [knowledge.solve(PREFIX + f"SELECT ?x {{:n{i % 30} :r ?x}}").method for i in range(choice.MANY + 5)]
+    assert "materialised" not in methods[: choice.MANY] and methods[-1] == "materialised"
+
+
+def test_what_is_kept_of_a_query_follows_the_facts() -> None:
+    knowledge = long_chain(5)
+    query = PREFIX + "SELECT ?x {:n3 :r ?x}"
+    assert [len(knowledge.solve(query, method)) for method in ("magic", "qsqr")] == [2, 2]
+    knowledge.add("http://e/p", [(IRI("http://e/n5"), IRI("http://e/n6"))])
+    assert [len(knowledge.solve(query, method)) for method in ("magic", "qsqr", "auto")] == [3, 3, 3]
+    knowledge.materialise()
+    knowledge.remove_rules("r2")
+    assert [len(knowledge.solve(query, method)) for method in ("magic", "qsqr", "auto")] == [1, 1, 1]

@@ -46,8 +46,9 @@ def test_query(university: University, number: int) -> None:
     expected = university.store.query(query)
     assert isinstance(expected, ox.QuerySolutions)
     theirs = bag(list(row) for row in expected)
-    for kb in (university.materialised, university.unprepared):
-        ours = kb.sparql(query)
+    ways = [(university.materialised, "auto"), (university.unprepared, "magic"), (university.unprepared, "qsqr")]
+    for kb, method in ways:
+        ours = kb.sparql(query, method)
         assert isinstance(ours, Solutions)
         assert list(ours.columns) == [variable.value for variable in expected.variables]
         assert bag(ours) == theirs

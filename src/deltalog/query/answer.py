@@ -151,8 +151,19 @@ class Questions(Generic[T]):
             self._rewritings[goal.rule] = Rewritten(rewritten(made.rules), made, {})
         return self._rewritings[goal.rule]
 
-    def derive(self, goal: Goal, choice: Choice, check: Check) -> Derived[T]:
-        """The answers of a goal by magic sets or QSQ-R, as chosen; where QSQ-R is given up, by magic sets."""
+    def at_once(self, goal: Goal, check: Check) -> Derived[T] | None:
+        """The answers of a goal that is less work than choosing how to answer it; None for others."""
+        from deltalog.query.choice import AT_ONCE
+        from deltalog.query.qsqr import GivenUp
+
+        try:
+            return self.derive(goal, AT_ONCE, check, again=False)
+        except GivenUp:
+            return None
+
+    def derive(self, goal: Goal, choice: Choice, check: Check, again: bool = True) -> Derived[T]:
+        """The answers of a goal by magic sets or QSQ-R, as chosen; where QSQ-R is given up, by magic sets, or GivenUp
+        is raised if not `again`."""
         if self._needs_what_is_not(goal):
             return Derived(choice, Facts(goal.names, self.backend.empty(len(goal.names)), self.backend), 0)
         if choice.method == "qsqr":
@@ -161,6 +172,8 @@ class Questions(Generic[T]):
             try:
                 return Derived(choice, *self.by_qsqr(goal, check, choice.patience))
             except GivenUp:
+                if not again:
+                    raise
                 choice = choice.given_up()
         return Derived(choice, self.by_magic(goal, check))
 

@@ -2,7 +2,9 @@
 
 Between magic sets and QSQ-R a model decides by the features of the goal (`deltalog.query.selector`). They know nothing
 of what lies behind a constant: among goals that look the same, one has three answers and the next one thousands. So the
-model also says after how much work (rows) QSQ-R is given up, and magic sets takes over. Materialising
+model also says after how much work (rows) QSQ-R is given up, and magic sets takes over. And as an estimate takes as
+long as a hundred rows, QSQ-R may go through these before there is one: who asks for a handful of facts waits for
+nothing else. Materialising
 everything is the third choice, and pays when goals keep coming: when as much time has gone into goals, many of one
 kind, as a materialisation should take; or at once, when a goal needs most of the facts and rules anyway. Nobody knows
 what a materialisation takes before it is made, so it gets a time, and if that is not enough it is not tried again until
@@ -41,7 +43,7 @@ class Choice:
     patience: float = inf  # rows after which QSQ-R hands over to magic sets
 
     def given_up(self) -> Choice:
-        reason = f"QSQ-R was tried and given up at {self.patience:,.0f} rows"
+        reason = f"QSQ-R was given up at {self.patience:,.0f} rows, though {self.reason}"
         return replace(self, method="magic", reason=reason)
 
 
@@ -79,6 +81,9 @@ class History:
         if self.facts > FEW_FACTS and features.facts > MOST * self.facts and features.rules > MOST * self.rules:
             return "the goal needs most of the facts and most of the rules"
         return None
+
+
+AT_ONCE = Choice("qsqr", "it is less work than choosing a method", patience=100)
 
 
 def kind(rules: Iterable[Rule], given: Collection[Variable] = ()) -> Kind:

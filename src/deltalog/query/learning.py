@@ -27,6 +27,7 @@ FOLDS = 5
 PER_SECOND = 20.0  # orders of magnitude that a second counts for
 SMOOTH = 1e-3  # the least variance of a feature
 PER_ROW = 1.5e-6  # seconds, where no example says
+FEW = 50  # rows; of fewer than these, the time says nothing about one
 FACTORS = (0.25, 0.5, 0.7, 1.0, 1.4, 2.0, 3.0, 4.0, 8.0, inf)
 NEAR = 1.1  # methods that differ by less than this are about as fast
 
@@ -89,7 +90,7 @@ def _patience(examples: Sequence[Example], choices: Sequence[str], without: int)
 
     unit = per_row(examples)
     x = [_masked(e.features, without) for e in examples]
-    worth = [log(max(e.seconds("magic"), 1e-6) / unit) for e in examples]
+    worth = [log(max(e.seconds("magic"), 1e-6) / _each(e, unit)) for e in examples]
     regressor = DecisionTreeRegressor(criterion="absolute_error", max_depth=6, min_samples_leaf=5, random_state=0)
     rows = [float(r) for r in regressor.fit(x, worth).predict(x)]
     tried = [(e, r) for e, r, choice in zip(examples, rows, choices, strict=True) if choice == "qsqr"]
@@ -106,7 +107,7 @@ def _rows(tree: Any, example: Example, without: int) -> float:
 
 def per_row(examples: Sequence[Example]) -> float:
     """The seconds that QSQ-R takes for a row, in the median."""
-    found = [e.qsqr / e.work for e in examples if e.work and e.qsqr is not None and e.work >= 100]
+    found = [e.qsqr / e.work for e in examples if e.work and e.qsqr is not None and e.work >= FEW]
     return median(found) if found else PER_ROW
 
 
@@ -114,8 +115,12 @@ def _tried(example: Example, rows: float, unit: float) -> tuple[str, float]:
     """The method that answers when QSQ-R may go through so many rows, and the seconds of all."""
     if rows == inf or (example.work is not None and example.work <= rows):
         return "qsqr", example.seconds("qsqr")
-    each = example.seconds("qsqr") / example.work if example.work else unit
-    return "magic", min(rows * each, example.seconds("qsqr")) + example.seconds("magic")
+    return "magic", min(rows * _each(example, unit), example.seconds("qsqr")) + example.seconds("magic")
+
+
+def _each(example: Example, unit: float) -> float:
+    """The seconds of a row."""
+    return example.seconds("qsqr") / example.work if example.work and example.work >= FEW else unit
 
 
 def _check(examples: Sequence[Example], classifier: str) -> None:

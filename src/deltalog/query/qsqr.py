@@ -221,6 +221,7 @@ class Subqueries:
         self.qsqr.subqueries += len(asked)
         lookup = self.qsqr.stored.lookup(self.question)
         if lookup is not None:
+            self.qsqr.spend(lookup.read(len(asked)))
             self.answer((asked[i], free) for i, free in lookup(asked, len(self.qsqr.backend.dictionary)))
         if self._rules is None:
             self._rules = [Working(rule, self) for rule in self.qsqr.rules(self.question)]
@@ -287,6 +288,7 @@ class Working:
         key, dictionary = step.key, self.qsqr.backend.dictionary
 
         def process(rows: list[Row]) -> list[Row]:
+            self.qsqr.spend(lookup.read(len(rows)))
             matches = lookup(list(map(key, rows)), len(dictionary))
             return extended([rows[i] + free for i, free in matches], step)
 

@@ -52,6 +52,10 @@ class Lookup:
         """Whether a question is answered without reading everything."""
         return self._bound != (1,) or all(run.has_order(SWAPPED) for run in self._table.runs)
 
+    def read(self, keys: int) -> int:
+        """How many rows so many keys will give, where that is known: nothing is bound, and all of them match."""
+        return 0 if self._bound else keys * self._table.size
+
     def count(self, key: Row, ids: int) -> int:
         """How many rows match one key."""
         return self._table.size if not self._bound else sum(1 for _ in self([key], ids))
