@@ -183,9 +183,10 @@ def summary(report: Report) -> str:
         f"{report.facts_total:,} facts, of which {report.facts_derived:,} derived in {len(report.rounds)} rounds; "
         f"{seconds}; {report.peak_memory_bytes / 1e6:,.0f} MB at the most"
     )
-    if report.cyclic_rules:
-        trees = sum(rule.way == "hypertree" for rule in report.cyclic_rules)
-        lines.append(f"{trees} of {len(report.cyclic_rules)} cyclic rules were evaluated by hypertree decompositions")
+    trees = sum(rule.way == "hypertree" for rule in report.cyclic_rules)
+    if trees:
+        count = len(report.cyclic_rules)
+        lines.append(f"{trees} of {count} cyclic rule{'s' if count > 1 else ''} evaluated by hypertree decompositions")
     if report.failed_expressions:
         lines.append(f"{report.failed_expressions:,} rule instances did not apply because an expression failed")
     return "\n".join(lines)

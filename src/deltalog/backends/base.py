@@ -127,6 +127,10 @@ class Backend(Protocol[T]):
         """About how many distinct values a column has; cheap, for the planner."""
         ...
 
+    def heaviest(self, table: T, column: int) -> float:
+        """At most how many rows the most frequent value of a column has, where multiway joins are possible."""
+        ...
+
     def rows(self, table: T) -> Sequence[Any]:
         """The columns of ids, in the table's order."""
         ...

@@ -57,6 +57,10 @@ class Relations(Generic[T]):
         table = self.parts.get((pred, part))
         return 0.0 if table is None else self.backend.distinct(table, column)
 
+    def heaviest(self, pred: Pred, part: Part, column: int) -> float:
+        table = self.parts.get((pred, part))
+        return 0.0 if table is None else self.backend.heaviest(table, column)
+
     def total(self) -> int:
         """How many facts there are, without those of relations that we made for ourselves."""
         return int(sum(self.size(pred) for pred, part in self.parts if part is Part.ALL and not pred.hidden))

@@ -16,8 +16,8 @@ from dataclasses import dataclass, field, replace
 
 from deltalog.plan import ir
 from deltalog.plan.ir import Part, Plan
-from deltalog.plan.multiway import joined_at_once, variable_order
-from deltalog.plan.statistics import Estimate, Statistics
+from deltalog.plan.multiway import FAR_ABOVE, bound, joined_at_once, most_rows, variable_order
+from deltalog.plan.statistics import Estimate, Remembered, Statistics
 from deltalog.syntax.ast import (
     Aggregate,
     AggregateCall,
@@ -79,7 +79,7 @@ def plan_body(
 
     `parts` says which literals (by number) read OLD or DELTA; the others read ALL. `multiway`: with multiway joins.
     """
-    return _Planner(tuple(body), frozenset(live), statistics, parts or {}, multiway).best()
+    return _Planner(tuple(body), frozenset(live), Remembered.of(statistics), parts or {}, multiway).best()
 
 
 @dataclass(slots=True)
@@ -109,14 +109,13 @@ class _Planner:
     def best(self) -> Body:
         """The cheapest of the greedy orders, one for each atom that can come first."""
         start = self._settle(Order(ir.Unit(), tuple(range(len(self.body))), frozenset(), Estimate()))
-        core = self._core(start)
-        if core:
-            found = self._greedy(self._at_once(start, core))
-            return Body(found.plan, found.notes, found.estimate, found.cost)
         delta = [i for i in start.waiting if self.parts.get(i) is Part.DELTA]
         firsts = delta or self._firsts(start)
         orders = [self._greedy(self._place(start, first)) for first in firsts] or [start]
         best = min(orders, key=lambda order: order.cost)
+        core = self._core(start)
+        if core and self._is_dangerous(best, core):
+            best = self._greedy(self._at_once(start, core))
         return Body(best.plan, best.notes, best.estimate, best.cost)
 
     def _core(self, start: Order) -> list[int]:
@@ -125,6 +124,17 @@ class _Planner:
             return []
         atoms = {i: literal for i in start.waiting if isinstance(literal := self.body[i], Atom)}
         return joined_at_once(atoms, self.parts, self.statistics)
+
+    def _is_dangerous(self, order: Order, core: Sequence[int]) -> bool:
+        """Whether two-way joins may have far more rows than the core of the body."""
+        atoms = [literal for i in core if isinstance(literal := self.body[i], Atom)]
+        steps = [
+            (note.literal, note.part or Part.ALL, note.bound)
+            for note in order.notes
+            if isinstance(note.literal, Atom) and note.literal in atoms and note.action in ("scan", "join", "semi-join")
+        ]
+        most = bound(atoms, [self.parts.get(i, Part.ALL) for i in core], self.statistics)
+        return most_rows(steps, self.statistics) > FAR_ABOVE * most
 
     def _at_once(self, order: Order, core: Sequence[int]) -> Order:
         """After a multiway join of some atoms."""

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from deltalog.plan.hypertree import Decomposition, decompose, is_acyclic
 from deltalog.plan.hypertree_rules import atoms_of, rewritten, why_not
 from deltalog.plan.rules import Variant, plan_variant
-from deltalog.plan.statistics import Statistics
+from deltalog.plan.statistics import Remembered, Statistics
 from deltalog.syntax.ast import Rule, variables
 
 WAYS = ("combined", "standard", "hypertree")
@@ -51,6 +51,7 @@ def choose(rule: Rule, statistics: Statistics, way: str) -> Choice:
     acyclic = is_acyclic([frozenset(variables(atom)) for atom in atoms])
     if acyclic and way == "combined":
         return Choice(rule, (rule,), "acyclic")
+    statistics = Remembered.of(statistics)
     decomposition = decompose(atoms, statistics)
     standard = plan_variant(Variant(rule), statistics).cost
     if not decomposition.root.children:

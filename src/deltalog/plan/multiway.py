@@ -5,21 +5,28 @@ the body: three stars of n edges each form at most n triangles, but any two of t
 (Ngo, Ré and Rudra 2014; paper 000 refers to it) binds one variable after the other to the values that all atoms of the
 variable allow, and its time is within the greatest size that a result over relations of such sizes can have.
 
-Joined so is the cyclic core: what GYO reduction leaves, with the atoms inside of its variables, and with the atom
-that reads the DELTA, whose variables come first. What hangs on the core is joined to it in the ordinary way.
-Statistics do not say how skewed a relation is, so this is decided by the form of the body; only where there is little
-to read, two-way joins are better.
+Joined so is the cyclic core: what GYO reduction leaves, with the atoms inside of its variables, and with the atom that
+reads the DELTA, whose variables come first. What hangs on the core is joined to it in the ordinary way.
+
+The textbook estimate takes every value for equally frequent, and cannot see the danger. So the choice is between two
+bounds: how many rows the two-way joins have if they always meet the most frequent value (`most_rows`), and how many the
+core has at most (`bound`, after Atserias, Grohe and Marx: for weights of the atoms that give every variable a weight of
+at least 1, the product of the sizes to the power of the weights). If the first is far above the second, the two-way
+joins may go wrong; otherwise they are better: they have less to do for a row.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from math import prod, sqrt
 
 from deltalog.plan.ir import Part
 from deltalog.plan.statistics import Statistics
 from deltalog.syntax.ast import Atom, Variable, variables
 
 WORTH = 1 << 11  # facts that are read at least
+FAR_ABOVE = 8.0
 Atoms = Mapping[int, Atom]
 
 
@@ -57,6 +64,41 @@ def _is_simple(atom: Atom) -> bool:
     """At most two columns, and no variable twice."""
     names = list(variables(atom))
     return len(atom.terms) <= 2 and len(names) == len(set(names)) > 0
+
+
+def most_rows(steps: Iterable[tuple[Atom, Part, tuple[int, ...]]], statistics: Statistics) -> float:
+    """The rows of two-way joins, one after the other, where each look-up (by the columns given) meets the most frequent
+    value."""
+    rows = most = 1.0
+    for atom, part, known in steps:
+        if not known:
+            rows *= statistics.size(atom.pred, part)
+        elif len(known) < len(atom.terms):
+            rows *= min(statistics.heaviest(atom.pred, part, column) for column in known)
+        most = max(most, rows)
+    return most
+
+
+def bound(atoms: Sequence[Atom], parts: Sequence[Part], statistics: Statistics) -> float:
+    """At most so many rows: every atom of a variable that has several with the weight 1/2, or some atoms with 1."""
+    sizes = [max(1.0, statistics.size(atom.pred, part)) for atom, part in zip(atoms, parts, strict=True)]
+    edges = [frozenset(variables(atom)) for atom in atoms]
+    counts = Counter(v for edge in edges for v in edge)
+    halves = prod(
+        size if any(counts[v] < 2 for v in edge) else sqrt(size) for edge, size in zip(edges, sizes, strict=True)
+    )
+    return min(halves, _covered(edges, sizes))
+
+
+def _covered(edges: Sequence[frozenset[Variable]], sizes: Sequence[float]) -> float:
+    """The product of the sizes of atoms that have all variables, the smallest for each new variable first."""
+    left, product = frozenset[Variable]().union(*edges), 1.0
+    while left:
+        best = min(
+            (i for i, edge in enumerate(edges) if edge & left), key=lambda i: sizes[i] ** (1 / len(edges[i] & left))
+        )
+        left, product = left - edges[best], product * sizes[best]
+    return product
 
 
 def variable_order(

@@ -17,6 +17,10 @@ class Statistics(Protocol):
 
     def distinct(self, pred: Pred, part: Part, column: int) -> float: ...
 
+    def heaviest(self, pred: Pred, part: Part, column: int) -> float:
+        """How many rows the most frequent value of a column has, or a little more."""
+        ...
+
 
 class Unknown:
     """No data yet: every relation has a thousand rows, and a hundred values per column."""
@@ -26,6 +30,9 @@ class Unknown:
 
     def distinct(self, pred: Pred, part: Part, column: int) -> float:
         return 100.0
+
+    def heaviest(self, pred: Pred, part: Part, column: int) -> float:
+        return self.size(pred, part) / 100.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +47,37 @@ class Partial:
 
     def distinct(self, pred: Pred, part: Part, column: int) -> float:
         return self.known.distinct(pred, part, column) or self.guess.distinct(pred, part, column)
+
+    def heaviest(self, pred: Pred, part: Part, column: int) -> float:
+        return self.known.heaviest(pred, part, column) or self.guess.heaviest(pred, part, column)
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """Figures that are asked for again and again while a body is planned, each from the tables only once."""
+
+    known: Statistics
+    sizes: dict[tuple[Pred, Part], float] = field(default_factory=dict)
+    counts: dict[tuple[Pred, Part, int], float] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, statistics: Statistics) -> Remembered:
+        return statistics if isinstance(statistics, Remembered) else cls(statistics)
+
+    def size(self, pred: Pred, part: Part) -> float:
+        found = self.sizes.get((pred, part))
+        if found is None:
+            found = self.sizes[pred, part] = self.known.size(pred, part)
+        return found
+
+    def distinct(self, pred: Pred, part: Part, column: int) -> float:
+        found = self.counts.get((pred, part, column))
+        if found is None:
+            found = self.counts[pred, part, column] = self.known.distinct(pred, part, column)
+        return found
+
+    def heaviest(self, pred: Pred, part: Part, column: int) -> float:
+        return self.known.heaviest(pred, part, column)
 
 
 @dataclass(frozen=True, slots=True)

@@ -123,6 +123,9 @@ class LocalBackend:
     def distinct(self, table: Table, column: int) -> float:
         return table.distinct(column, len(self.dictionary))
 
+    def heaviest(self, table: Table, column: int) -> float:
+        return table.heaviest(column)
+
     def rows(self, table: Table) -> list[Ids]:
         return table.columns()
 

@@ -133,6 +133,9 @@ class Implicit(Table):
     def distinct(self, column: int, ids: int) -> float:
         return float(len(self._leads[column]))
 
+    def heaviest(self, column: int) -> float:
+        return float(self.counts(self._leads[column], column == 0).max(initial=0))
+
     @cached_property
     def _leads(self) -> tuple[Ids, Ids]:
         return self.leads(0), self.leads(1)

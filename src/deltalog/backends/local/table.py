@@ -97,7 +97,7 @@ def members(probe: Keys, run: Keys, found: NDArray[np.bool_]) -> None:
 class Run:
     """Sorted distinct rows, in as many column orders as have been asked for."""
 
-    __slots__ = ("_distinct", "_offsets", "_orders", "arity", "keys")
+    __slots__ = ("_distinct", "_heaviest", "_offsets", "_orders", "arity", "keys")
 
     def __init__(self, keys: Keys, arity: int) -> None:
         self.keys = keys
@@ -105,6 +105,7 @@ class Run:
         self._orders: dict[Order, Keys] = {}
         self._offsets: dict[Order, Ids] = {}
         self._distinct: dict[int, int] = {}
+        self._heaviest: dict[int, int] = {}
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -150,6 +151,12 @@ class Run:
                 count = len(kernel.distinct_ids(unpack(self.keys, self.arity)[column], ids))
             self._distinct[column] = count
         return self._distinct[column]
+
+    def heaviest(self, column: int) -> int:
+        """How many rows the most frequent id of a column has."""
+        if column not in self._heaviest:
+            self._heaviest[column] = int(np.bincount(unpack(self.keys, self.arity)[column]).max(initial=0))
+        return self._heaviest[column]
 
     def without(self, gone: Table) -> Run:
         """This run, in all of its orders, without the rows of a table."""
@@ -278,6 +285,10 @@ class Table:
         largest = self.runs[0]
         rest = (sum(map(len, self.runs)) - len(largest)) / len(largest)
         return min(largest.distinct(column, ids) * (1 + 0.5 * rest), float(self.size))
+
+    def heaviest(self, column: int) -> float:
+        """At most how many rows the most frequent id of a column has."""
+        return float(sum(run.heaviest(column) for run in self.runs))
 
     @property
     def nbytes(self) -> int:

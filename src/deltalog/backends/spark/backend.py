@@ -309,6 +309,9 @@ class SparkBackend:
         size = self.size(table)
         return max(1.0, size / 2) if table.arity > 1 else float(size)
 
+    def heaviest(self, table: SparkTable, column: int) -> float:
+        return self.size(table) / self.distinct(table, column)
+
     def rows(self, table: SparkTable) -> list[Ids64]:
         if table.empty or table.arity == 0:
             return [np.empty(0, np.int64) for _ in range(table.arity)]
