@@ -27,7 +27,7 @@ from deltalog.errors import LimitReached, UsageError
 from deltalog.facts import Facts
 from deltalog.limits import Limits, parse_memory, peak_memory
 from deltalog.plan.ir import Part
-from deltalog.program import Program, analyse, read_documents, read_rules
+from deltalog.program import Program, analyse, changed, read_documents, read_rules
 from deltalog.program.patterns import WAYS
 from deltalog.syntax.ast import TRIPLES, TYPES, Constant, Literal, Pred, Rule
 from deltalog.terms import Value
@@ -115,6 +115,7 @@ class KnowledgeBase:
         self._numbers: dict[Rule, int] = {}
         self._set_rules(rule for rule in rules if not rule.is_fact)
         self._explicit: dict[Pred, Table] = {}
+        self._program: Program | None = None
         self._state: Materialisation[Table] | None = None
         self._stopped: Materialisation[Table] | None = None  # by a limit
         self._asked: Questions[Table] | None = None
@@ -220,7 +221,10 @@ class KnowledgeBase:
     @property
     def program(self) -> Program:
         """The rules, checked, as hyper-nodes in the order of evaluation."""
-        return analyse(self._rules, self._explicit, self._schemes)
+        known = self._program
+        if known is None or known.rules != self._rules or known.data != self._explicit.keys():
+            known = self._program = analyse(self._rules, self._explicit, self._schemes)
+        return known
 
     def plan(self) -> str:
         """How the rules would be evaluated over the present facts: hyper-nodes, join orders, decompositions."""
@@ -297,11 +301,13 @@ class KnowledgeBase:
         program = old.program
         depends_on_data = program.bridges or program.recognised
         if rules is not self._rules or (depends_on_data and not facts.explicit.keys() <= program.data):
-            program = analyse(rules, facts.explicit, self._schemes)
+            program = changed(program, rules, facts.explicit, self._schemes)
         self._limits.start()
         state, update = updated(old, program, facts, self._evaluator(Report(engine=self.engine)))
         change = self._described(update)
         self._state, self._explicit = state, facts.explicit
+        if program is not old.program:
+            self._program = program
         if rules is not self._rules:
             self._mentioned |= program.preds
             self._set_rules(rules)

@@ -74,7 +74,8 @@ class Trees:
         """Rules that have not been met have been evaluated without a tree, if at all; it stays so. Notes how much there
         is to read for those that have."""
         for rule in (rule for node in program.hyper_nodes for rule in node.rules):
-            self.choices.setdefault(rule, Choice(rule, (rule,), "not met"))
+            if rule not in self.choices:
+                self.choices[rule] = Choice(rule, (rule,), "not met")
         for rule, choice in self.choices.items():
             if choice.decomposition is not None:
                 self.chosen_for.setdefault(rule, _facts(rule, statistics))

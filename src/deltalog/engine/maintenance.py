@@ -18,6 +18,7 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Generic, TypeVar
 
 from deltalog.backends.base import Backend
@@ -26,6 +27,7 @@ from deltalog.plan.changes import Affected, affected, checked, grouped, is_aggre
 from deltalog.plan.ir import Part
 from deltalog.plan.rules import Variant, plan_variant
 from deltalog.program import HyperNode, Program
+from deltalog.program.leaves import changed_leaves
 from deltalog.program.patterns import Structure
 from deltalog.program.strata import Stratum, strata
 from deltalog.syntax.ast import Pred, Rule
@@ -116,26 +118,38 @@ class Update(Generic[T]):
 
 @dataclass
 class RuleTasks:
-    """What maintenance evaluates of one rule; plans are made when they are first needed, and kept."""
+    """What maintenance evaluates of one rule; tasks and their plans are made when they are first needed, and kept."""
 
     rule: Rule
-    whole: Task
-    check: Task
-    affected: list[tuple[Affected, Task]]
-    supports: list[Task]  # the body atoms of its own stratum in instances that derive facts in question
-    restricted: Task | None = None  # for an aggregate: the rule over some groups; `affected` finds the groups then
+    preds: Collection[Pred] = ()  # of its own stratum, if it is recursive
 
-    @classmethod
-    def of(cls, rule: Rule, preds: Collection[Pred] = ()) -> RuleTasks:
-        finding, restricted = grouped(rule) if is_aggregate(rule) else (rule, None)
-        return cls(
-            rule,
-            Task(Variant(rule)),
-            Task(checked(rule)),
-            [(change, Task(change.variant)) for change in affected(finding)],
-            [Task(variant) for variant in supports(rule, preds)],
-            Task(Variant(restricted)) if restricted else None,
-        )
+    @cached_property
+    def whole(self) -> Task:
+        return Task(Variant(self.rule))
+
+    @cached_property
+    def check(self) -> Task:
+        return Task(checked(self.rule))
+
+    @cached_property
+    def affected(self) -> list[tuple[Affected, Task]]:
+        """What a change gives; for an aggregate, the groups that it touches."""
+        found = affected(self._grouped[0] if self._grouped else self.rule)
+        return [(change, Task(change.variant)) for change in found]
+
+    @cached_property
+    def supports(self) -> list[Task]:
+        """The body atoms of its own stratum in instances that derive facts in question."""
+        return [Task(variant) for variant in supports(self.rule, self.preds)]
+
+    @cached_property
+    def restricted(self) -> Task | None:
+        """For an aggregate: the rule over some groups."""
+        return Task(Variant(self._grouped[1])) if self._grouped else None
+
+    @cached_property
+    def _grouped(self) -> tuple[Rule, Rule] | None:
+        return grouped(self.rule) if is_aggregate(self.rule) else None
 
 
 @dataclass
@@ -145,7 +159,6 @@ class StratumTasks:
     stratum: Stratum
     nonrecursive: list[RuleTasks]
     recursive: list[RuleTasks]
-    loops: dict[Pred, list[Task]]
     structures: list[Structure]  # relations of the stratum that are made of others, and not by rules
 
     @classmethod
@@ -155,24 +168,49 @@ class StratumTasks:
 
         return cls(
             stratum,
-            [RuleTasks.of(rule) for rule in ordinary(stratum.nonrecursive)],
-            [RuleTasks.of(rule, stratum.preds) for rule in ordinary(stratum.recursive)],
-            tasks_by_delta(stratum.recursive, stratum.preds),
-            [structures[pred] for pred in sorted(stratum.preds) if pred in structures],
+            [RuleTasks(rule) for rule in ordinary(stratum.nonrecursive)],
+            [RuleTasks(rule, stratum.preds) for rule in ordinary(stratum.recursive)],
+            structures_of(stratum, structures),
         )
 
-    @property
+    @cached_property
     def rules(self) -> list[RuleTasks]:
         return self.nonrecursive + self.recursive
+
+    @cached_property
+    def loops(self) -> dict[Pred, list[Task]]:
+        """The variants of the recursive rules, by what they read the change of."""
+        return tasks_by_delta(self.stratum.recursive, self.stratum.preds)
+
+
+def structures_of(stratum: Stratum, structures: Mapping[Pred, Structure]) -> list[Structure]:
+    return [structures[pred] for pred in sorted(stratum.preds) if pred in structures] if structures else []
 
 
 class Maintenance(Generic[T]):
     """The strata of a program with their plans; one for as long as the rules stay the same."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, before: Maintenance[T] | None = None) -> None:
+        """`before` is of another program: what both have in common is taken from it, with its plans."""
         self.program = program
-        rules = [rule for hyper_node in program.hyper_nodes for rule in hyper_node.rules]
-        self._strata = [StratumTasks.of(stratum, program.structures) for stratum in strata(rules)]
+        known = before._strata if before is not None else []
+        leaves = changed_leaves(before.program, program) if before is not None else None
+        if leaves is not None:
+            gone = {pred for node in leaves.gone for pred in node.heads}
+            self._strata = [tasks for tasks in known if gone.isdisjoint(tasks.stratum.preds)]
+            rules = [rule for node in leaves.added for rule in node.rules]
+        else:
+            self._strata = []
+            rules = [rule for node in program.hyper_nodes for rule in node.rules]
+        made = {tasks.stratum: tasks for tasks in known}
+        self._strata += [self._tasks(stratum, made.get(stratum)) for stratum in strata(rules)]
+        self._derived = {pred for tasks in self._strata for pred in tasks.stratum.preds}
+
+    def _tasks(self, stratum: Stratum, known: StratumTasks | None) -> StratumTasks:
+        structures = self.program.structures
+        if known is not None and known.structures == structures_of(stratum, structures):
+            return known
+        return StratumTasks.of(stratum, structures)
 
     @property
     def single_rules(self) -> list[Rule]:
@@ -182,9 +220,8 @@ class Maintenance(Generic[T]):
     def run(self, update: Update[T]) -> None:
         """Takes the new state to the materialisation of the new facts and rules."""
         started = time.perf_counter()
-        derived = {pred for tasks in self._strata for pred in tasks.stratum.preds}
         update.report.hyper_nodes = self.program.hyper_nodes
-        self._settle_without_rules(update, derived)
+        self._settle_without_rules(update, self._derived)
         for tasks in self._strata:
             if not update.touches(tasks.stratum):
                 update.report.skipped += 1

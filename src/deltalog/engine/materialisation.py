@@ -113,6 +113,7 @@ def updated(
     if same_rules:
         new.__dict__["maintenance"] = old.maintenance
     else:
+        new.__dict__["maintenance"] = Maintenance(new.trees.program(program, new.relations), old.maintenance)
         before, after = set(old.maintenance.single_rules), set(new.maintenance.single_rules)
         update.added_rules, update.removed_rules = frozenset(after - before), tuple(before - after)
         update.report.directly_affected = directly_affected(old.program, program)
@@ -123,6 +124,8 @@ def updated(
 
 def reshaped(old: Program, new: Program) -> frozenset[Pred]:
     """The predicates that are kept in another way than before, or whose explicit facts are kept elsewhere."""
+    if old.structures is new.structures and old.stored is new.stored:
+        return frozenset()
     changed = set(old.structures.items()) ^ set(new.structures.items())
     moved = set(old.stored.items()) ^ set(new.stored.items())
     return frozenset(pred for pred, _ in changed) | frozenset(pred for pair in moved for pred in pair)

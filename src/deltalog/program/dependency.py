@@ -74,13 +74,14 @@ def graph(rules: Sequence[Rule]) -> Graph:
 
     for i, rule in enumerate(rules):
         successors[i] = [node(pred) for pred in dict.fromkeys(head.pred for head in rule.heads)]
-        for pred in _read(rule):
+        for pred in read(rule):
             successors[node(pred)].append(i)
     component, members = components(successors)
     return Graph(tuple(rules), preds, successors, component, members)
 
 
-def _read(rule: Rule) -> set[Pred]:
+def read(rule: Rule) -> set[Pred]:
+    """The predicates that a body mentions."""
     return {atom.pred for atom in positive(rule.body)} | {atom.pred for atom, _ in negative(rule.body)}
 
 
@@ -136,12 +137,16 @@ def hyper_nodes(graph: Graph) -> tuple[HyperNode, ...]:
 
 def _hyper_node(graph: Graph, members: Sequence[int], depth: int) -> HyperNode:
     rules = tuple(graph.rules[node] for node in members if node < len(graph.rules))
+    return hyper_node_of(rules, len(members) > 1, depth)  # a rule that needs itself does so through a predicate
+
+
+def hyper_node_of(rules: tuple[Rule, ...], recursive: bool, depth: int) -> HyperNode:
     return HyperNode(
         rules,
-        len(members) > 1,  # a rule that needs itself does so through a predicate
+        recursive,
         depth,
         frozenset(head.pred for rule in rules for head in rule.heads),
-        frozenset(pred for rule in rules for pred in _read(rule)),
+        frozenset(pred for rule in rules for pred in read(rule)),
         frozenset(atom.pred for rule in rules for atom, _ in negative(rule.body)),
     )
 
@@ -214,7 +219,7 @@ def _quoted(rule: Rule) -> str:
 
 def _link(one: Rule, other: Rule) -> Pred:
     """A predicate that one rule derives and the other reads."""
-    return next(head.pred for head in one.heads if head.pred in _read(other))
+    return next(head.pred for head in one.heads if head.pred in read(other))
 
 
 def shown(pred: Pred) -> str:

@@ -72,14 +72,17 @@ class Program:
         return rule in self._bridges
 
 
-def analyse(rules: Iterable[Rule], data: Iterable[Pred] = (), schemes: str = "standard") -> Program:
+def analyse(
+    rules: Iterable[Rule], data: Iterable[Pred] = (), schemes: str = "standard", checked: Iterable[Rule] = ()
+) -> Program:
     """A Program of rules (and facts), over data of some predicates. UnsafeRule or NotStratified has all errors.
 
-    `schemes` says what becomes of rules that a structure implies (`deltalog.program.patterns`).
+    `schemes` says what becomes of rules that a structure implies (`deltalog.program.patterns`); `checked` are rules of
+    another Program, which are safe.
     """
     everything = tuple(rules)
-    data = frozenset(data)
-    unsafe_variables = [diagnostic for rule in everything for diagnostic in unsafe(rule)]
+    data, safe = frozenset(data), frozenset(checked)
+    unsafe_variables = [diagnostic for rule in everything if rule not in safe for diagnostic in unsafe(rule)]
     distinct = tuple(dict.fromkeys(rule for rule in everything if rule.body))
     facts = tuple(dict.fromkeys(head for rule in everything if not rule.body for head in rule.heads))
     written = set(distinct)

@@ -32,7 +32,7 @@ class Stratum:
 
 def strata(rules: Sequence[Rule]) -> tuple[Stratum, ...]:
     """The strata of some rules in topological order; predicates that no rule derives are in none."""
-    single = list(dict.fromkeys(replace(rule, heads=(head,)) for rule in rules for head in rule.heads))
+    single = list(dict.fromkeys(one for rule in rules for one in single_heads(rule)))
     dependencies = graph(single)
     names = {node: pred for pred, node in dependencies.preds.items()}
     deriving: dict[Pred, list[Rule]] = {}
@@ -45,6 +45,11 @@ def strata(rules: Sequence[Rule]) -> tuple[Stratum, ...]:
         if own:
             found.append(_stratum(preds, own))
     return tuple(found)
+
+
+def single_heads(rule: Rule) -> tuple[Rule, ...]:
+    """A rule as rules with one head each."""
+    return (rule,) if len(rule.heads) == 1 else tuple(replace(rule, heads=(head,)) for head in rule.heads)
 
 
 def _stratum(preds: frozenset[Pred], rules: Sequence[Rule]) -> Stratum:

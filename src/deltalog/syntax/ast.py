@@ -206,11 +206,20 @@ Literal = Atom | Negation | Filter | Bind | Aggregate
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """heads :- body. A fact when the body is empty."""
+    """heads :- body. A fact when the body is empty. Rules are in many sets, so the hash is computed once."""
 
     heads: tuple[Atom, ...]
     body: tuple[Literal, ...] = ()
     span: Span | None = field(default=None, compare=False, repr=False)
+    _hash: int = field(default=0, init=False, compare=False, repr=False)
+
+    def __hash__(self) -> int:
+        if not self._hash:
+            object.__setattr__(self, "_hash", hash((self.heads, self.body)) or 1)
+        return self._hash
+
+    def __reduce__(self) -> tuple[type[Rule], tuple[object, ...]]:
+        return Rule, (self.heads, self.body, self.span)  # without the hash, which is another in every process
 
     @property
     def is_fact(self) -> bool:
