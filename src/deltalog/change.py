@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from deltalog.facts import Facts
@@ -13,11 +14,20 @@ if TYPE_CHECKING:
 
 
 class Difference(Mapping[str, Facts[Any]]):
-    """Facts by predicate. Iterating gives the predicates that have some; any other known predicate has none."""
+    """Facts by predicate. Iterating gives the predicates that have some; any other known predicate has none.
 
-    def __init__(self, facts: Mapping[str, Facts[Any]], none: Callable[[str], Facts[Any]]) -> None:
-        self._facts = dict(facts)
+    Where relations have been computed anew, the difference to what they were is found when it is first asked for.
+    """
+
+    def __init__(self, find: Callable[[], Mapping[str, Facts[Any]]], none: Callable[[str], Facts[Any]]) -> None:
+        self._find: Callable[[], Mapping[str, Facts[Any]]] | None = find
         self._none = none
+
+    @cached_property
+    def _facts(self) -> Mapping[str, Facts[Any]]:
+        assert self._find is not None
+        found, self._find = self._find(), None  # with what it holds of the state before
+        return found
 
     def __getitem__(self, predicate: str) -> Facts[Any]:
         return self._facts[predicate] if predicate in self._facts else self._none(predicate)

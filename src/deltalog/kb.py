@@ -314,14 +314,22 @@ class KnowledgeBase:
         return change
 
     def _described(self, update: Update[Table]) -> Change:
+        late = update if update.unsettled else None  # and if not, nothing of the state before is held
+        added, removed, none = update.added, update.removed, self._nothing
+        return Change(
+            Difference(lambda: self._shown(added, late), none),
+            Difference(lambda: self._shown(removed, late), none),
+            update.report,
+        )
+
+    def _shown(self, facts: Mapping[Pred, Table], late: Update[Table] | None) -> dict[str, Facts[Table]]:
+        """What an update added, or removed, as a user sees it."""
         from deltalog.engine.triples import distributed
 
-        sides = []
-        for facts in (update.added, update.removed):
-            shown = distributed(facts, self._backend)
-            views = {pred.name: self._view(pred, table) for pred, table in shown.items() if not pred.hidden}
-            sides.append(Difference(views, self._nothing))
-        return Change(sides[0], sides[1], update.report)
+        if late is not None:
+            late.ask()
+        shown = distributed(facts, self._backend)
+        return {pred.name: self._view(pred, table) for pred, table in shown.items() if not pred.hidden}
 
     def _nothing(self, predicate: str) -> Facts[Table]:
         pred = self._find(predicate)

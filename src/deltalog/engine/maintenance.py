@@ -90,6 +90,7 @@ class Update(Generic[T]):
     reshaped: frozenset[Pred] = frozenset()  # predicates that are kept in another way than before
     added: Facts[T] = field(default_factory=dict)  # A \ D
     removed: Facts[T] = field(default_factory=dict)  # D \ A
+    unsettled: set[Pred] = field(default_factory=set)  # different than before; nobody has asked yet in what
     report: UpdateReport = field(default_factory=UpdateReport)
 
     @property
@@ -103,9 +104,33 @@ class Update(Generic[T]):
         if self.backend.size(added):
             self.added[pred] = added
 
+    def settle_late(self, pred: Pred) -> None:
+        """The same, when somebody asks; whether there is a change must be known now, and sizes mostly say so."""
+        old, new = self.old.get(pred), self.new.get(pred)
+        if old is not new:
+            self.unsettled.add(pred)
+            if self.backend.size(old) == self.backend.size(new):
+                self.ask([pred])
+
+    def ask(self, preds: Iterable[Pred] | None = None) -> None:
+        """Finds the net changes of some predicates, or of all."""
+        for pred in list(self.unsettled if preds is None else self.unsettled.intersection(preds)):
+            old, new, none = self.old.get(pred), self.new.get(pred), self.backend.empty(pred.arity)
+            removed = self.backend.minus(old, new)
+            is_more = self.backend.size(new) > self.backend.size(old) - self.backend.size(removed)
+            self.settle(pred, removed, self.backend.minus(new, old) if is_more else none)
+            self.unsettled.discard(pred)
+
+    def least_change(self, pred: Pred) -> int:
+        """At least how many facts of a predicate have changed."""
+        size = self.backend.size
+        if pred in self.unsettled:
+            return abs(size(self.old.get(pred)) - size(self.new.get(pred)))
+        return sum(size(facts[pred]) for facts in (self.removed, self.added) if pred in facts)
+
     def touches(self, stratum: Stratum) -> bool:
         return (
-            any(pred in self.added or pred in self.removed for pred in stratum.reads)
+            any(pred in self.added or pred in self.removed or pred in self.unsettled for pred in stratum.reads)
             or any(pred in self.added_facts or pred in self.removed_facts for pred in stratum.preds)
             or any(rule.heads[0].pred in stratum.preds for rule in self.removed_rules)
             or any(self.is_new(rule) for rule in stratum.rules)
@@ -195,13 +220,12 @@ class Maintenance(Generic[T]):
         self.program = program
         known = before._strata if before is not None else []
         leaves = changed_leaves(before.program, program) if before is not None else None
+        self._strata: list[StratumTasks] = []
         if leaves is not None:
             gone = {pred for node in leaves.gone for pred in node.heads}
             self._strata = [tasks for tasks in known if gone.isdisjoint(tasks.stratum.preds)]
-            rules = [rule for node in leaves.added for rule in node.rules]
-        else:
-            self._strata = []
-            rules = [rule for node in program.hyper_nodes for rule in node.rules]
+        nodes = program.hyper_nodes if leaves is None else leaves.added
+        rules = [rule for node in nodes for rule in node.rules]
         made = {tasks.stratum: tasks for tasks in known}
         self._strata += [self._tasks(stratum, made.get(stratum)) for stratum in strata(rules)]
         self._derived = {pred for tasks in self._strata for pred in tasks.stratum.preds}
@@ -238,9 +262,13 @@ class Maintenance(Generic[T]):
 
         names = ", ".join(sorted(pred.name for pred in tasks.stratum.preds if not pred.hidden)) or "nodes"
         if len(tasks.stratum.preds) == len(tasks.structures) == 1 and update.reshaped.isdisjoint(tasks.stratum.preds):
+            update.ask(tasks.stratum.reads)
             maintain_structure(tasks.structures[0], update)
             return
         why = better_anew(tasks, update)
+        if not why and not update.unsettled.isdisjoint(tasks.stratum.reads):
+            update.ask(tasks.stratum.reads)
+            why = better_anew(tasks, update)
         if why:
             recompute(self.program, tasks, update)
             update.report.notes.append(f"{names}: {why}, computed anew")
@@ -281,8 +309,11 @@ def better_anew(tasks: StratumTasks, update: Update[T]) -> str | None:
     if not update.reshaped.isdisjoint(stratum.preds):
         return "kept in another way than before"
     reads = stratum.reads - stratum.preds
-    lost = sum(size(facts[pred]) for facts in (update.removed, update.added) for pred in reads & facts.keys())
-    if update.removed and lost > max(FEW, MOST_REMOVED * sum(size(update.old.get(pred)) for pred in reads)):
+    lost = sum(map(update.least_change, reads))
+    one_by_one = any(rule.restricted for rule in tasks.rules)  # groups are computed before and after
+    if (update.removed or update.unsettled or one_by_one) and lost > max(
+        FEW, MOST_REMOVED * sum(size(update.old.get(pred)) for pred in reads)
+    ):
         return "most of what it reads has changed"
     gone = [Task(Variant(rule)) for rule in update.removed_rules if rule.heads[0].pred in stratum.preds]
     if gone and sum(size(update.old.get(pred)) for pred in stratum.preds) > FEW:
@@ -318,8 +349,7 @@ def recompute(program: Program, tasks: StratumTasks, update: Update[T]) -> None:
     whole = [rule.whole for rule in tasks.rules] + [Task(Variant(structure.rule)) for structure in tasks.structures]
     evaluation.propagate(preds, tasks.loops, evaluation.derive(whole))
     for pred in preds:
-        old, new = update.old.get(pred), update.new.get(pred)
-        update.settle(pred, backend.minus(old, new), backend.minus(new, old))
+        update.settle_late(pred)
     update.report.recomputed += 1
     update.report.recomputed_preds |= preds
 

@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 
 from deltalog.backends.base import Backend
 from deltalog.engine.hypertree import Trees
-from deltalog.engine.maintenance import Maintenance, Update, difference, total, visible
+from deltalog.engine.maintenance import Maintenance, Update, difference, total
 from deltalog.engine.report import Observer
 from deltalog.engine.seminaive import Relations, SemiNaive
 from deltalog.engine.triples import distribute
@@ -158,22 +158,19 @@ def _anew(program: Program, facts: ChangedFacts[T], evaluator: Evaluator[T], upd
     update.report.recomputed = len(program.hyper_nodes)
     update.report.hyper_nodes, preds = program.hyper_nodes, set(program.derived)
     update.report.visited_preds, update.report.recomputed_preds = preds, preds
-    update.report.inserted = visible(update.added, evaluator.backend)
     update.report.seconds = time.perf_counter() - started
     return new
 
 
 def _compare(update: Update[T], new: Materialisation[T]) -> None:
-    """Notes what is different. Sizes say whether anything was added, once it is known what was removed."""
-    old, backend = update.old, update.backend
-    for pred in {pred for relations in (old, new.relations) for pred, part in relations.parts if part is Part.ALL}:
-        before, after, none = old.get(pred), new.relations.get(pred), backend.empty(pred.arity)
-        if pred not in new.program.derived:
-            update.settle(pred, update.removed_facts.get(pred, none), update.added_facts.get(pred, none))
-        elif before is not after:
-            removed = backend.minus(before, after)
-            is_more = backend.size(after) > backend.size(before) - backend.size(removed)
-            update.settle(pred, removed, backend.minus(after, before) if is_more else none)
+    """Notes what is different."""
+    update.new, none = new.relations, update.backend.empty
+    for pred in {pred for relations in (update.old, update.new) for pred, part in relations.parts if part is Part.ALL}:
+        if pred in new.program.derived:
+            update.settle_late(pred)
+        else:
+            given = (facts.get(pred, none(pred.arity)) for facts in (update.removed_facts, update.added_facts))
+            update.settle(pred, *given)
 
 
 @dataclass(frozen=True)

@@ -74,14 +74,13 @@ def graph(rules: Sequence[Rule]) -> Graph:
 
     for i, rule in enumerate(rules):
         successors[i] = [node(pred) for pred in dict.fromkeys(head.pred for head in rule.heads)]
-        for pred in read(rule):
+        for pred in _read(rule):
             successors[node(pred)].append(i)
     component, members = components(successors)
     return Graph(tuple(rules), preds, successors, component, members)
 
 
-def read(rule: Rule) -> set[Pred]:
-    """The predicates that a body mentions."""
+def _read(rule: Rule) -> set[Pred]:
     return {atom.pred for atom in positive(rule.body)} | {atom.pred for atom, _ in negative(rule.body)}
 
 
@@ -146,7 +145,7 @@ def hyper_node_of(rules: tuple[Rule, ...], recursive: bool, depth: int) -> Hyper
         recursive,
         depth,
         frozenset(head.pred for rule in rules for head in rule.heads),
-        frozenset(pred for rule in rules for pred in read(rule)),
+        frozenset(pred for rule in rules for pred in _read(rule)),
         frozenset(atom.pred for rule in rules for atom, _ in negative(rule.body)),
     )
 
@@ -219,7 +218,7 @@ def _quoted(rule: Rule) -> str:
 
 def _link(one: Rule, other: Rule) -> Pred:
     """A predicate that one rule derives and the other reads."""
-    return next(head.pred for head in one.heads if head.pred in read(other))
+    return next(head.pred for head in one.heads if head.pred in _read(other))
 
 
 def shown(pred: Pred) -> str:

@@ -13,7 +13,7 @@ from bisect import bisect_right
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from deltalog.program.dependency import HyperNode, hyper_node_of, read
+from deltalog.program.dependency import HyperNode, hyper_node_of
 from deltalog.program.patterns import copied
 from deltalog.program.program import Program, analyse
 from deltalog.program.safety import directed_rule, unsafe
