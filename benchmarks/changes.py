@@ -3,6 +3,7 @@
     rules   paper 004: rules of its Rule Sets 1, 2 and 3 taken out and put back, over data of the sizes of its Table 1
             (Figures 7, 8 and 9, Tables 2 and 3)
     facts   LUBM(1) to LUBM(20) with program L: one fact and 1,000 facts taken out and put back, and 25 % taken out
+    every   every benchmark of the registry that has such tasks: a few facts and 25 % of them out, its rule out and in
     zodiac  the rule-change files of paper 004's authors, where they are: rules that come late give what starting with
             all of them gives (this is a check, not a measurement)
 
@@ -24,7 +25,8 @@ from typing import Any
 
 from benchmarks import datasets
 from benchmarks.datasets import NoData
-from benchmarks.registry import PROGRAMS
+from benchmarks.registry import BENCHMARKS, PROGRAMS
+from benchmarks.states import small
 from deltalog.kb import KnowledgeBase
 
 Rows = dict[str, list[tuple[Any, ...]]]
@@ -141,10 +143,14 @@ def typical(times: list[float]) -> list[float]:
 def quarter(
     universities: int, program: list[str], files: list[Path], given: list[Any], random: Random
 ) -> Iterator[dict[str, Any]]:
-    """25 % out; the values are ids already, on both sides."""
     gone = sample(given, len(given) // 4, random)
+    yield facts_out(f"LUBM({universities}) 25 % of the facts out", program, files, gone, TIMES)
+
+
+def facts_out(what: str, program: list[str], files: Sequence[Path], gone: Rows, times: int) -> dict[str, Any]:
+    """Facts out against materialising what is left; the values are ids already, on both sides."""
     out, scratch = [], []
-    for _ in range(TIMES):
+    for _ in range(times):
         kb = made(program, files)
         kb.materialise()
         removed = kb._encode(gone)
@@ -155,7 +161,33 @@ def quarter(
             {p: kb._backend.load(t.columns(), p.arity) for p, t in kb._explicit.items()},
         )
         scratch.append(seconds(left.materialise))
-    yield result(f"LUBM({universities}) 25 % of the facts out", out, scratch, len(given))
+    return result(what, out, scratch, kb.report.facts_total)
+
+
+# Every benchmark.
+
+
+def every() -> Iterator[dict[str, Any]]:
+    for name, benchmark in BENCHMARKS.items():
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                files = benchmark.files("full", Path(folder))
+                program = [str(rule) for rule in KnowledgeBase(benchmark.program_path()).rules]
+            except NoData as reason:
+                print(f"{name}: {reason}")
+                continue
+            if "large_deletion" in benchmark.tasks:
+                yield from fewer_facts(name, program, files)
+            if "rule_deletion" in benchmark.tasks:
+                yield from changed_rules(name, program, [benchmark.rule % len(program) + 1], files)
+
+
+def fewer_facts(name: str, program: list[str], files: list[Path]) -> Iterator[dict[str, Any]]:
+    kb = made(program, files)
+    given = [(str(pred), row) for pred, table in kb._explicit.items() for row in kb._view(pred, table)]
+    few = small(len(given))
+    for what, count in ((f"{few:,} facts", few), ("25 % of the facts", len(given) // 4)):
+        yield facts_out(f"{name} {what} out", program, files, sample(given, count, Random(count)), TIMES)
 
 
 def sample(given: list[Any], count: int, random: Random) -> Rows:
@@ -189,12 +221,14 @@ def zodiac() -> Iterator[dict[str, Any]]:
         yield {"what": f"{early} + {late}", "change": [taken], "facts": kb.report.facts_total, "equal": agree}
 
 
-PARTS = {"rules": rules, "facts": facts, "zodiac": zodiac}
+PARTS = {"rules": rules, "facts": facts, "every": every, "zodiac": zodiac}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], help="rules, facts, zodiac; all, if none is named")
+    parser.add_argument(
+        "parts", nargs="*", choices=[*PARTS, []], help="rules, facts, every, zodiac; all, if none is named"
+    )
     parser.add_argument("--json", type=Path, help="a file for the figures")
     arguments = parser.parse_args()
     found = {part: list(PARTS[part]()) for part in arguments.parts or PARTS}

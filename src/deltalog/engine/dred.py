@@ -14,7 +14,7 @@ all that nonrecursive rules read is settled when a stratum's turn comes, so whet
 and then, of all facts in question at once, by index. The same question to the recursive rules is the rederivation.
 
 Where facts have many proofs, far more is overdeleted than is lost. With `bounded`, it gives up when that is seen to
-happen, and leaves the stratum to backward/forward.
+happen (much is overdeleted, and most of that could be derived again), and leaves the stratum to backward/forward.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ from deltalog.syntax.ast import Pred
 
 T = TypeVar("T")
 BOUND, LEAST = 16, 1000  # when bounded: so many facts per fact in question, or so many in all
+GROWING = 0.3  # of the facts that may be overdeleted; more than these, and still more at every step, are too many
 
 
 class DRed(Generic[T]):
@@ -53,7 +54,8 @@ class DRed(Generic[T]):
         self.program, self.tasks, self.update, self.bounded = program, tasks, update, bounded
         self.backend, self.preds = update.backend, tasks.stratum.preds
         self.kept = [rule for rule in tasks.rules if not update.is_new(rule.rule)]
-        self.hopeless = False  # so much is lost at once that no strategy is better than computing anew
+        self.much = False  # is inserted: what is new is found afterwards, if anybody asks
+        self.hopeless = False  # so much is lost that no other strategy would be better than computing anew
         self.removed: Facts[T] = {}  # overdeleted
         self.added: Facts[T] = {}
         self.lost_by_groups: Facts[T] = {}
@@ -110,15 +112,29 @@ class DRed(Generic[T]):
             return False
         most = self.most(total(delta, self.backend))
         self.hopeless = total(delta, self.backend) > self.most_of_all
+        last = 0
         while delta:
             include(seen, seeds, self.backend)
             include(self.removed, delta, self.backend)
-            if total(self.removed, self.backend) > most:
+            size, so_far = total(delta, self.backend), total(self.removed, self.backend)
+            if so_far > most and self.bounded and self.really_lost():
+                self.bounded, self.hopeless, most = False, True, self.most_of_all
+            if so_far > most or (size > last > 0 and so_far > GROWING * most and not self.bounded):
                 return False
+            last = size
             seeds = difference(self.consequences(delta, self.update.old), seen, self.backend)
             delta = self.unprotected(seeds)
         self.update.report.overdeleted += visible(self.removed, self.backend)
         return True
+
+    def really_lost(self) -> bool:
+        """Whether most of what has been overdeleted so far follows from nothing that is left: no search for other
+        proofs would keep it."""
+        left = Relations(self.backend, dict(self.update.new.parts))
+        for pred, table in self.removed.items():
+            left.set(pred, self.backend.minus(self.update.old.get(pred), table))
+        back = self.derivable(self.removed, self.tasks.recursive, left)
+        return 2 * total(back, self.backend) < total(self.removed, self.backend)
 
     def losing(self) -> Facts[T]:
         """Facts that lose an instance by what is before the stratum, by a removed rule, or as explicit facts."""
@@ -202,8 +218,13 @@ class DRed(Generic[T]):
         seeds = difference(seeds, {pred: update.new.get(pred) for pred in seeds}, backend)
         evaluation = SemiNaive(self.program, update.new)
         seeds |= self.grow(evaluation)
-        evaluation.propagate(self.preds, self.tasks.loops, seeds, self.added)
-        update.report.inserted += visible(self.added, backend)
+        before = self._visible()
+        self.much = total(seeds, backend) > self.most_of_all
+        evaluation.propagate(self.preds, self.tasks.loops, seeds, None if self.much else self.added)
+        update.report.inserted += self._visible() - before
+
+    def _visible(self) -> int:
+        return visible({pred: self.update.new.get(pred) for pred in self.preds}, self.backend)
 
     def grow(self, evaluation: SemiNaive[T]) -> Facts[T]:
         """What structures win by inputs that are before the stratum."""
@@ -221,6 +242,10 @@ class DRed(Generic[T]):
 
     def settle(self) -> None:
         """The net change: what was removed and did not come back, what was added and was not there."""
+        if self.much:
+            for pred in self.preds:
+                self.update.settle_late(pred)
+            return
         removed = difference(self.removed, self.added, self.backend)
         added = difference(self.added, self.removed, self.backend)
         for pred in self.preds:

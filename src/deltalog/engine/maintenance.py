@@ -41,7 +41,10 @@ ATTEMPTS = {
     "bf": ((True, False), (False, False)),
     "auto": ((False, True), (True, True), (False, False)),
 }
-MOST_REMOVED = 0.3  # a stratum that would lose more of its facts than this is computed anew
+MOST_READ = 0.3  # a stratum of which more of what it reads has changed than this is computed anew
+MOST_REMOVED = (
+    0.1  # so is one that would lose more of its facts: to delete one costs several times what deriving one does
+)
 
 
 @dataclass(slots=True)

@@ -182,8 +182,9 @@ class SemiNaive(Generic[T]):
         turn = 1
         while new:
             self._step(preds, new)
-            if added is not None:
-                include(added, new, self.relations.backend)
+            if added is not None:  # they share nothing with what is new
+                for pred, table in new.items():
+                    added[pred] = self.relations.backend.merge(added[pred], table) if pred in added else table
             turn += 1
             started = time.perf_counter()
             due = [task for pred in new for task in tasks.get(pred, ())]
