@@ -2,14 +2,17 @@
 
     rules   paper 004: rules of its Rule Sets 1, 2 and 3 taken out and put back, over data of the sizes of its Table 1
             (Figures 7, 8 and 9, Tables 2 and 3)
-    facts   LUBM(1) to LUBM(20) with program L: one fact and 1,000 facts taken out and put back, and 25 % taken out
+    facts   LUBM(1) to LUBM(20) with program L (`--lubm 5,50` for others): one fact and 1,000 facts taken out and put
+            back, and 25 % taken out; also against starting over, which is reading the files and materialising
     every   every benchmark of the registry that has such tasks: a few facts and 25 % of them out, its rule out and in
     zodiac  the rule-change files of paper 004's authors, where they are: rules that come late give what starting with
             all of them gives (this is a check, not a measurement)
 
 A change is what `KnowledgeBase.update`, `add_rules` and `remove_rules` take, from call to return, encoding included.
 Starting again is `materialise()` of a new KnowledgeBase with the rules read and the facts loaded. Both are measured in
-turn in one process, several times, and the best of each is taken, so that a ratio is one of the same minute.
+turn in one process, several times, and the best of each is taken, so that a ratio is one of the same minute. For the
+rules of paper 004 there is also `materialise()` of relations as tables (`schemes="standard"`), which is what its engine
+has. Where relations are computed anew, what is different is found when it is asked for, which is not measured here.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ import json
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -31,7 +35,7 @@ from deltalog.kb import KnowledgeBase
 
 Rows = dict[str, list[tuple[Any, ...]]]
 TIMES = 5
-LUBM = (1, 5, 10, 20)
+LUBM = (1, 2, 5, 10, 20)
 # Which rules come and go, by their numbers in the papers' appendices, counted from 1.
 RULES = {
     "wind_rs1": (400, [[1], [2], [3], [4], [5], [6]]),
@@ -59,22 +63,25 @@ def seconds(call: Callable[[], object]) -> float:
     return time.perf_counter() - started
 
 
-def made(program: Sequence[str], files: Sequence[Path]) -> KnowledgeBase:
-    kb = KnowledgeBase("\n".join(program))
+def made(program: Sequence[str], files: Sequence[Path], schemes: str = "auto") -> KnowledgeBase:
+    kb = KnowledgeBase("\n".join(program), schemes=schemes)
     kb.load(*files)
     return kb
 
 
-def again(program: Sequence[str], files: Sequence[Path]) -> float:
+def again(program: Sequence[str], files: Sequence[Path], schemes: str = "auto") -> float:
     """Starting again."""
-    kb = made(program, files)
+    kb = made(program, files, schemes)
     return seconds(kb.materialise)
 
 
-def result(what: str, change: list[float], scratch: list[float], facts: int) -> dict[str, Any]:
-    ratio = min(scratch) / min(change)
-    print(f"{what:44} {1e3 * min(change):10.2f} ms  again {1e3 * min(scratch):10.2f} ms  {ratio:9.1f} x", flush=True)
-    return {"what": what, "change": change, "again": scratch, "facts": facts}
+def result(what: str, change: list[float], facts: int, **others: list[float]) -> dict[str, Any]:
+    """A line: a change, and each of the other ways with how many times longer it takes."""
+    parts = [f"{what:36} {1e3 * min(change):9.2f} ms"]
+    for name, times in others.items():
+        parts.append(f"{name} {1e3 * min(times):8.2f} ms {min(times) / min(change):7.1f} x")
+    print("  ".join(parts), flush=True)
+    return {"what": what, "change": change, "facts": facts, **others}
 
 
 # Paper 004.
@@ -87,31 +94,38 @@ def rules() -> Iterator[dict[str, Any]]:
             write(turbines, Path(folder))
             program = [str(rule) for rule in KnowledgeBase(PROGRAMS / f"{name}.dl").rules]
             for numbers in choices:
-                yield from changed_rules(name, program, numbers, sorted(Path(folder).iterdir()))
+                yield from changed_rules(name, program, numbers, sorted(Path(folder).iterdir()), tables=True)
 
 
-def changed_rules(name: str, program: list[str], numbers: list[int], files: list[Path]) -> Iterator[dict[str, Any]]:
+def changed_rules(
+    name: str, program: list[str], numbers: list[int], files: list[Path], tables: bool = False
+) -> Iterator[dict[str, Any]]:
     chosen = [program[number - 1] for number in numbers]
     rest = [rule for rule in program if rule not in chosen]
     kb = made(program, files)
     kb.materialise()
-    times: dict[str, list[float]] = {"out": [], "in": [], "again without": [], "again with": []}
+    out, back = [], []
+    without: dict[str, list[float]] = {"again": [], **({"tables": []} if tables else {})}
+    complete: dict[str, list[float]] = {"again": [], **({"tables": []} if tables else {})}
     for _ in range(TIMES):
-        times["out"].append(seconds(lambda: kb.remove_rules(chosen)))
-        times["again without"].append(again(rest, files))
-        times["in"].append(seconds(lambda: kb.add_rules(chosen)))
-        times["again with"].append(again(program, files))
+        out.append(seconds(lambda: kb.remove_rules(chosen)))
+        without["again"].append(again(rest, files))
+        back.append(seconds(lambda: kb.add_rules(chosen)))
+        complete["again"].append(again(program, files))
+    if tables:
+        without["tables"] = [again(rest, files, "standard")]
+        complete["tables"] = [again(program, files, "standard")]
     label, facts = f"{name} {', '.join(f'r{n}' for n in numbers)}", kb.report.facts_total
-    yield result(f"{label} out", times["out"], times["again without"], facts)
-    yield result(f"{label} in", times["in"], times["again with"], facts)
+    yield result(f"{label} out", out, facts, **without)
+    yield result(f"{label} in", back, facts, **complete)
 
 
 # LUBM.
 
 
-def facts() -> Iterator[dict[str, Any]]:
+def facts(sizes: Sequence[int] = LUBM) -> Iterator[dict[str, Any]]:
     program = [str(rule) for rule in KnowledgeBase(PROGRAMS / "lubm_l.dl").rules]
-    for universities in LUBM:
+    for universities in sizes:
         with tempfile.TemporaryDirectory() as folder:
             datasets.lubm(universities, Path(folder))
             yield from changed_facts(universities, program, sorted(Path(folder).iterdir()))
@@ -123,14 +137,16 @@ def changed_facts(universities: int, program: list[str], files: list[Path]) -> I
     given = [(pred.name, row) for pred, table in kb._explicit.items() for row in kb._view(pred, table)]
     random = Random(universities)
     scratch = [again(program, files) for _ in range(TIMES)]
+    over = [seconds(lambda: made(program, files).materialise()) for _ in range(2)]
     for count in (1, 1_000):
         samples = [sample(given, count, random) for _ in range(4 * TIMES)]
         out, back = [], []
         for rows in samples:
             out.append(seconds(lambda rows=rows: kb.update(remove=rows)))  # type: ignore[misc]
             back.append(seconds(lambda rows=rows: kb.update(add=rows)))  # type: ignore[misc]
-        yield result(f"LUBM({universities}) {count:,} facts out", typical(out), scratch, len(given))
-        yield result(f"LUBM({universities}) {count:,} facts in", typical(back), scratch, len(given))
+        label = f"LUBM({universities}) {count:,} fact{'s' if count > 1 else ''}"
+        yield result(f"{label} out", typical(out), len(given), again=scratch, over=over)
+        yield result(f"{label} in", typical(back), len(given), again=scratch, over=over)
     yield from quarter(universities, program, files, given, random)
 
 
@@ -161,7 +177,7 @@ def facts_out(what: str, program: list[str], files: Sequence[Path], gone: Rows, 
             {p: kb._backend.load(t.columns(), p.arity) for p, t in kb._explicit.items()},
         )
         scratch.append(seconds(left.materialise))
-    return result(what, out, scratch, kb.report.facts_total)
+    return result(what, out, kb.report.facts_total, again=scratch)
 
 
 # Every benchmark.
@@ -221,7 +237,12 @@ def zodiac() -> Iterator[dict[str, Any]]:
         yield {"what": f"{early} + {late}", "change": [taken], "facts": kb.report.facts_total, "equal": agree}
 
 
-PARTS = {"rules": rules, "facts": facts, "every": every, "zodiac": zodiac}
+PARTS: dict[str, Callable[[], Iterator[dict[str, Any]]]] = {
+    "rules": rules,
+    "facts": facts,
+    "every": every,
+    "zodiac": zodiac,
+}
 
 
 def main() -> None:
@@ -230,7 +251,10 @@ def main() -> None:
         "parts", nargs="*", choices=[*PARTS, []], help="rules, facts, every, zodiac; all, if none is named"
     )
     parser.add_argument("--json", type=Path, help="a file for the figures")
+    parser.add_argument("--lubm", help="the sizes of LUBM for `facts`, with commas between them")
     arguments = parser.parse_args()
+    if arguments.lubm:
+        PARTS["facts"] = partial(facts, [int(size) for size in arguments.lubm.split(",")])
     found = {part: list(PARTS[part]()) for part in arguments.parts or PARTS}
     if arguments.json:
         arguments.json.write_text(json.dumps(found, indent=1) + "\n", "utf-8")

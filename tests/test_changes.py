@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partialmethod
 from pathlib import Path
 from typing import Any
 
@@ -38,17 +39,18 @@ def test_an_interrupt_anywhere_leaves_everything_as_it_was(
     kb: KnowledgeBase, change: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before, rules = everything(kb), kb.rules
-    run = LocalBackend.run
-    for allowed in range(200):
+    calls = {name: getattr(LocalBackend, name) for name in ("run", "run_all", "minus", "merge")}
+    for allowed in range(400):
         left = iter(range(allowed))
 
-        def interrupted(*arguments: Any, left: Any = left) -> Any:
+        def interrupted(*arguments: Any, left: Any = left, call: Any) -> Any:
             if next(left, None) is None:
                 raise KeyboardInterrupt
-            return run(*arguments)
+            return call(*arguments)
 
         with monkeypatch.context() as patched:
-            patched.setattr(LocalBackend, "run", interrupted)
+            for name, call in calls.items():
+                patched.setattr(LocalBackend, name, partialmethod(interrupted, call=call))
             try:
                 if change == "facts":
                     kb.update(add={"edge": [(8, 9)]}, remove={"edge": [(2, 3), (7, 3)]})

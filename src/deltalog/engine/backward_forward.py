@@ -77,7 +77,7 @@ class BackwardForward(DRed[T]):
             table = self.update.old.get(pred)
             gone = self.removed.get(pred)
             relations.set(pred, table if gone is None else self.backend.minus(table, gone))
-        tasks = [task for rule in self.tasks.recursive if rule.rule.heads[0].pred in facts for task in rule.supports]
+        tasks = [task for rule in self.tasks.recursive if rule.head in facts for task in rule.supports]
         return self.derive(tasks, relations)
 
     def _prove(self, facts: Facts[T]) -> None:

@@ -179,24 +179,30 @@ class DRed(Generic[T]):
                 for change, task in rule.affected
                 if change.negated is negated and change.pred in changes
             ]
-            include(found, self.derive(due, state(relations, changes)), self.backend)
+            if due:
+                include(found, self.derive(due, state(relations, changes)), self.backend)
         return found
 
     def consequences(self, delta: Facts[T], relations: Relations[T]) -> Facts[T]:
         """What has an instance over the delta by the recursive rules, in a state."""
+        due = [task for pred in delta for task in self.tasks.loops.get(pred, ())]
+        if not due:
+            return {}
         relations = state(relations, delta)
         relations.parts.update({(pred, Part.OLD): relations.get(pred) for pred in self.preds})
-        return self.derive([task for pred in delta for task in self.tasks.loops.get(pred, ())], relations)
+        return self.derive(due, relations)
 
     def unprotected(self, facts: Facts[T]) -> Facts[T]:
         """Facts that are not explicit, and that no nonrecursive rule derives from the new state."""
-        left = difference(facts, self.update.explicit, self.backend)
+        left = difference(facts, self.update.explicit, self.backend) if facts else facts
         return difference(left, self.derivable(left, self.tasks.nonrecursive, self.update.new), self.backend)
 
     def derivable(self, facts: Facts[T], rules: list[RuleTasks], relations: Relations[T]) -> Facts[T]:
         """Those of the facts that the rules derive in one step from a state."""
+        checks = [rule.check for rule in rules if rule.head in facts]
+        if not checks:
+            return {}
         questions = {candidates(pred): table for pred, table in facts.items()}
-        checks = [rule.check for rule in rules if rule.rule.heads[0].pred in facts]
         return self.derive(checks, state(relations, questions, questions))
 
     # Rederive and insert.
@@ -248,6 +254,5 @@ class DRed(Generic[T]):
             return
         removed = difference(self.removed, self.added, self.backend)
         added = difference(self.added, self.removed, self.backend)
-        for pred in self.preds:
-            empty = self.backend.empty(pred.arity)
-            self.update.settle(pred, removed.get(pred, empty), added.get(pred, empty))
+        self.update.removed.update(removed)
+        self.update.added.update(added)

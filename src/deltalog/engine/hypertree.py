@@ -81,10 +81,13 @@ class Trees:
                 self.chosen_for.setdefault(rule, _facts(rule, statistics))
 
     def kept(self, program: Program) -> Trees:
-        """The trees of those rules that a program has."""
+        """The trees of those rules that a program has, apart from these, so that a change may fail."""
         rules = {rule for node in program.hyper_nodes for rule in node.rules}
         choices = {rule: choice for rule, choice in self.choices.items() if rule in rules}
         return Trees(self.way, choices, chosen_for={r: n for r, n in self.chosen_for.items() if r in rules})
+
+    def copied(self) -> Trees:
+        return Trees(self.way, dict(self.choices), chosen_for=dict(self.chosen_for))
 
     @property
     def hidden(self) -> dict[Pred, Rule]:

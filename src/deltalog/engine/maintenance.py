@@ -152,6 +152,10 @@ class RuleTasks:
     preds: Collection[Pred] = ()  # of its own stratum, if it is recursive
 
     @cached_property
+    def head(self) -> Pred:
+        return self.rule.heads[0].pred
+
+    @cached_property
     def whole(self) -> Task:
         return Task(Variant(self.rule))
 
@@ -298,7 +302,7 @@ class Maintenance(Generic[T]):
         for pred in (set(update.added_facts) | set(update.removed_facts)) - derived - orphans:
             removed = update.removed_facts.get(pred, backend.empty(pred.arity))
             added = update.added_facts.get(pred, backend.empty(pred.arity))
-            update.new.set(pred, backend.merge(backend.minus(update.old.get(pred), removed), added))
+            update.new.set(pred, update.explicit.get(pred, backend.empty(pred.arity)))
             update.settle(pred, removed, added)
         for pred in orphans:
             table = update.explicit.get(pred, backend.empty(pred.arity))

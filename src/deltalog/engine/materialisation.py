@@ -109,7 +109,8 @@ def updated(
     if evaluator.naive or facts.share > MOST_CHANGED:
         return _anew(program, facts, evaluator, update), update
     same_rules = program is old.program
-    new = Materialisation(program, facts.explicit, update.new, old.trees.kept(program))
+    trees = old.trees.copied() if same_rules else old.trees.kept(program)
+    new = Materialisation(program, facts.explicit, update.new, trees)
     if same_rules:
         new.__dict__["maintenance"] = old.maintenance
     else:
@@ -135,6 +136,8 @@ def _exchange_trees(new: Materialisation[T], update: Update[T]) -> None:
     """Makes the relations of trees that have become far better than those there are, and drops the others."""
     trees, relations = new.trees, new.relations
     trees.settle(new.program, relations)
+    if not trees.chosen_for:
+        return
     before = trees.hidden
     changed = trees.reconsider(relations)
     if not changed:

@@ -76,12 +76,14 @@ class Task:
     variant: Variant
     body: Body | None = None
     made_for: float = 0.0
+    owner: Pred = field(init=False)  # the predicate of its (first) head
     reads: tuple[tuple[Pred, Part], ...] = field(init=False)
     facts: tuple[tuple[Pred, Plan], ...] = field(init=False, default=())
 
     def __post_init__(self) -> None:
         chosen, body = dict(self.variant.parts), self.variant.rule.body
         atoms = [(i, literal) for i, literal in enumerate(body) if isinstance(literal, Atom)]
+        self.owner = self.variant.rule.heads[0].pred
         self.reads = tuple((atom.pred, chosen.get(i, Part.ALL)) for i, atom in atoms)
 
     def plan(self, body: Body, made_for: float) -> None:
@@ -209,7 +211,7 @@ class SemiNaive(Generic[T]):
         shared: list[Pred] = []
         structured: dict[Pred, T] = {}
         for task in due:
-            if (owner := task.variant.rule.heads[0].pred) in self.program.structures:
+            if (owner := task.owner) in self.program.structures:
                 if owner not in structured:
                     structured[owner] = self._grown(owner)
                 continue

@@ -9,7 +9,7 @@ A plan is a list of steps over registers, one register for each variable or cons
     PLACE   where in `places` its relation begins: how many runs it has, how many runs of dead rows, and then the
             address and the length of each run's keys (kernels take addresses: see `kernels.intern`)
 
-Nothing is written but the result, and one call does it all.
+Nothing is written but the result, and one call does it all, for any number of plans.
 """
 
 from __future__ import annotations
@@ -80,23 +80,51 @@ def _next(step, registers, places, place, run, at):
     return -1, -1
 
 
-@njit(nogil=True, cache=True)
-def nested_loops(code, places, constants, first, second, out, most):
-    """Writes the keys of registers `first` and `second` (or -1) for every row to `out`: how many; TOO_MUCH if they do
+@njit(nogil=True)
+def _bind(step, registers, places, run, position):
+    """Gives the halves of a match to their registers."""
+    key = np.uint64(get(places[step[PLACE] + 2 + 2 * run], position))
+    if step[HIGH] >= 0:
+        registers[step[HIGH]] = np.int64(key >> HALF)
+    if step[LOW] >= 0:
+        registers[step[LOW]] = np.int64(key & MASK)
+
+
+@njit(nogil=True)
+def _advance(code, places, registers, runs, at, level):
+    """One step of the search at a level; the level where it goes on."""
+    step = code[level]
+    if runs[level] < 0:  # done: the level above goes on
+        runs[level], at[level] = 0, -1
+        return level - 1
+    run, position = _next(step, registers, places, step[PLACE], runs[level], at[level])
+    if step[KIND] == JOIN and run >= 0:
+        _bind(step, registers, places, run, position)
+        runs[level], at[level] = run, position + 1
+        return level + 1
+    if step[KIND] != JOIN and (run >= 0) == (step[KIND] == EXISTS):
+        runs[level] = -1
+        return level + 1
+    runs[level], at[level] = 0, -1
+    return level - 1
+
+
+@njit(nogil=True)
+def _all_rows(code, places, registers, head, out, n, most):
+    """Writes the keys of the registers `head` for every row to `out` from n on: where that ends; TOO_MUCH if they do
     not fit, or if more than `most` matches have been looked at."""
-    registers = constants.copy()
     depth = len(code)
     runs, at = np.zeros(depth, np.int64), np.full(depth, -1, np.int64)
-    level = n = looked = 0
+    level = looked = 0
     while level >= 0:
         if level == depth:
             if n == len(out):
                 return TOO_MUCH
             key = np.uint64(0)
-            if first >= 0:
-                key = np.uint64(registers[first]) << HALF
-            if second >= 0:
-                key |= np.uint64(registers[second])
+            if head[0] >= 0:
+                key = np.uint64(registers[head[0]]) << HALF
+            if head[1] >= 0:
+                key |= np.uint64(registers[head[1]])
             out[n] = key
             n += 1
             level -= 1
@@ -104,24 +132,57 @@ def nested_loops(code, places, constants, first, second, out, most):
         looked += 1
         if looked > most:
             return TOO_MUCH
-        step = code[level]
-        if runs[level] < 0:  # done: the level above goes on
-            runs[level], at[level] = 0, -1
-            level -= 1
-            continue
-        run, position = _next(step, registers, places, step[PLACE], runs[level], at[level])
-        if step[KIND] == JOIN and run >= 0:
-            key = np.uint64(get(places[step[PLACE] + 2 + 2 * run], position))
-            if step[HIGH] >= 0:
-                registers[step[HIGH]] = np.int64(key >> HALF)
-            if step[LOW] >= 0:
-                registers[step[LOW]] = np.int64(key & MASK)
-            runs[level], at[level] = run, position + 1
-            level += 1
-        elif step[KIND] != JOIN and (run >= 0) == (step[KIND] == EXISTS):
-            runs[level] = -1
-            level += 1
-        else:
-            runs[level], at[level] = 0, -1
-            level -= 1
+        level = _advance(code, places, registers, runs, at, level)
     return n
+
+
+@njit(nogil=True)
+def _leaves_with_rows(code, places, registers, known, out, n, most):
+    """Writes the keys of the first relation for which there is a row to `out`, except those that are known, and notes
+    them there."""
+    depth, leaf = len(code), code[0]
+    runs, at = np.zeros(depth, np.int64), np.full(depth, -1, np.int64)
+    row = looked = 0
+    place = leaf[PLACE]
+    for run in range(places[place]):
+        for position in range(places[place + 3 + 2 * run]):
+            key = np.uint64(get(places[place + 2 + 2 * run], position))
+            row += 1
+            if known[row - 1] or (places[place + 1] and is_dead(places, place, key)):
+                continue
+            _bind(leaf, registers, places, run, position)
+            runs[:], at[:] = 0, -1
+            level = 1
+            while 1 <= level < depth:
+                looked += 1
+                if looked > most:
+                    return TOO_MUCH
+                level = _advance(code, places, registers, runs, at, level)
+            if level == depth:
+                if n == len(out):
+                    return TOO_MUCH
+                known[row - 1] = True
+                out[n] = key
+                n += 1
+    return n
+
+
+@njit(nogil=True, cache=True)
+def nested_loops(code, starts, places, registers, register_starts, heads, known, known_starts, out, ends, most):
+    """Plan after plan: the rows of each to `out`, and where they end to `ends`; False if it is too much.
+
+    Plans have lines of code and registers each. Where `known_starts` is not negative, the head of a plan is what its
+    first relation has: every row of that is tried once only, also among several plans with the same start there.
+    """
+    n = 0
+    for i in range(len(heads)):
+        lines = code[starts[i] : starts[i + 1]]
+        own = registers[register_starts[i] : register_starts[i + 1]].copy()
+        if known_starts[i] < 0:
+            n = _all_rows(lines, places, own, heads[i], out, n, most)
+        else:
+            n = _leaves_with_rows(lines, places, own, known[known_starts[i] :], out, n, most)
+        if n < 0:
+            return False
+        ends[i] = n
+    return True

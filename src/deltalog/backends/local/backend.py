@@ -81,13 +81,17 @@ class LocalBackend:
         return empty(arity)
 
     def run(self, plan: Plan, tables: Tables[Table]) -> Table:
-        evaluation = Evaluation(
-            tables, self.dictionary, self.vectors, self._scratch, self._pool, self.threads, self.check
-        )
-        return Table.of(self._preparation.keys(plan)(evaluation, None), len(columns(plan)))
+        return Table.of(self._preparation.keys(plan)(self._evaluation(tables), None), len(columns(plan)))
 
     def run_all(self, plans: Mapping[Pred, Plan], tables: Tables[Table]) -> dict[Pred, Table]:
-        return {pred: self.run(plan, tables) for pred, plan in plans.items()}
+        group = self._preparation.group(plans.values())
+        found = group.keys(self._evaluation(tables)) if group else None
+        if found is None:
+            return {pred: self.run(plan, tables) for pred, plan in plans.items()}
+        return {pred: Table.of(keys, pred.arity) for pred, keys in zip(plans, found, strict=True)}
+
+    def _evaluation(self, tables: Tables[Table]) -> Evaluation:
+        return Evaluation(tables, self.dictionary, self.vectors, self._scratch, self._pool, self.threads, self.check)
 
     def twin(self, rules: Sequence[Rule], tables: Mapping[Pred, Table], everything: bool = False) -> Twin | None:
         return None

@@ -7,7 +7,8 @@ keep their plans, and what is around them changes from round to round.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TypeGuard
 
@@ -17,10 +18,10 @@ from deltalog.backends.local.aggregate import aggregate, group_starts
 from deltalog.backends.local.evaluate import Evaluation, Key, KeysOf, Pipeline, Step, sorted_union
 from deltalog.backends.local.implicit import Implicit
 from deltalog.backends.local.multiway import multiway_join
-from deltalog.backends.local.nested import NestedLoops, nested_loops
+from deltalog.backends.local.nested import NestedLoops, Together, nested_loops, one_set
 from deltalog.backends.local.probe import Probe, Rows
 from deltalog.backends.local.product import Product
-from deltalog.backends.local.table import Keys, Order, Table, empty, pack, sort_distinct, unpack
+from deltalog.backends.local.table import Keys, Order, Table, empty, no_keys, pack, sort_distinct, unpack
 from deltalog.dictionary import Dictionary
 from deltalog.plan import ir
 from deltalog.plan.ir import Plan, columns
@@ -38,6 +39,7 @@ class Preparation:
     def __init__(self, dictionary: Dictionary) -> None:
         self.dictionary = dictionary
         self._kept: dict[int, tuple[Plan, KeysOf]] = {}
+        self._groups: dict[tuple[int, ...], tuple[Sequence[Inputs], Group]] = {}
         self._unknown = False  # a constant has no id yet: it may have one the next time
 
     def keys(self, plan: Plan) -> KeysOf:
@@ -67,6 +69,44 @@ class Preparation:
         self._unknown |= before
         return keys
 
+    # Plans together.
+
+    def group(self, plans: Iterable[Plan]) -> Group | None:
+        """Plans as a group, if each is a union of some bodies."""
+        unions = [_inputs(plan) for plan in plans]
+        if not all(unions):
+            return None
+        inputs: Sequence[Inputs] = unions  # type: ignore[assignment]
+        key = tuple(id(plan) for union in inputs for plan in (*union[0], union[1]))
+        kept = self._groups.get(key)
+        if kept is not None:
+            return kept[1]
+        if len(self._groups) >= MOST_KEPT:
+            self._groups.clear()
+        before, self._unknown = self._unknown, False
+        group = self._group(inputs)
+        if not self._unknown:
+            self._groups[key] = inputs, group
+        self._unknown |= before
+        return group
+
+    def _group(self, inputs: Sequence[Inputs]) -> Group:
+        small: list[tuple[int, NestedLoops]] = []
+        others: list[list[KeysOf]] = []
+        for number, (union, _) in enumerate(inputs):
+            found = [self._small(plan) for plan in union]
+            small += [(number, loops) for loops in found if loops is not None]
+            others.append([self.keys(plan) for plan, loops in zip(union, found, strict=True) if loops is None])
+        known = [(scan.atom.pred, scan.part) if scan else None for _, scan in inputs]
+        arities = [len(columns(union[0])) for union, _ in inputs]
+        return Group(Together(small) if small else None, others, known, arities)
+
+    def _small(self, plan: Plan) -> NestedLoops | None:
+        if not isinstance(plan, ir.Project):
+            return None
+        ids = tuple(t if isinstance(t, Variable) else self.dictionary.intern(t.value) for _, t in plan.columns)
+        return nested_loops(plan.input, ids, self._ids)
+
     def _projected(self, plan: Plan) -> KeysOf:
         """The distinct values of terms over the rows of a body."""
         body, named = (plan.input, plan.columns) if isinstance(plan, ir.Project) else (plan, None)
@@ -76,7 +116,8 @@ class Preparation:
             return self._stored(body, ids)
         needed = frozenset(t for t in ids if isinstance(t, Variable))
         small = nested_loops(body, ids, self._ids)
-        by_rows = partial(_sink, self.pipeline(body, needed), ids, small)
+        alone = Together([(0, small)]) if small else None
+        by_rows = partial(_sink, self.pipeline(body, needed), ids, alone)
         product = self._product(body, ids, by_rows)
         return by_rows if product is None else product.keys
 
@@ -193,6 +234,44 @@ class Preparation:
         return partial(_columns, source, _places(columns(plan), needed))
 
 
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Unions of bodies, the small ones of which are evaluated together; for each, what is left out of it."""
+
+    together: Together | None
+    others: list[list[KeysOf]]
+    known: list[Key | None]
+    arities: list[int]
+
+    def keys(self, evaluation: Evaluation) -> list[Keys] | None:
+        """The distinct rows of each union; None where there is so much to do that each is better done alone."""
+        found = self.together.keys(evaluation) if self.together else {}
+        if found is None:
+            return None
+        return [self._one(number, found.get(number), evaluation) for number in range(len(self.known))]
+
+    def _one(self, number: int, small: list[Keys] | None, evaluation: Evaluation) -> Keys:
+        known = self.known[number]
+        table = evaluation.table(known) if known else None
+        parts = [one_set(small)] if small else []
+        parts += [keys for other in self.others[number] if len(keys := other(evaluation, table))]
+        keys = sorted_union(parts, self.arities[number])
+        return keys if table is None else table.without(keys)
+
+
+Inputs = tuple[tuple[Plan, ...], ir.Scan | None]  # bodies, and what is left out of their union
+
+
+def _inputs(plan: Plan) -> Inputs | None:
+    match plan:
+        case ir.Distinct(ir.Union(inputs)):
+            return inputs, None
+        case ir.AntiJoin(ir.Distinct(ir.Union(inputs)), ir.Scan() as scan):
+            return inputs, scan
+        case _:
+            return None
+
+
 # The forms of prepared plans, each a function of what depends on the plan alone, and then of an evaluation.
 
 Leaf = Callable[[Evaluation], Rows]
@@ -213,10 +292,10 @@ def _copy(key: Key, order: Order, evaluation: Evaluation, _: Table | None) -> Ke
     return sorted_union([run.order(order) for run in evaluation.table(key).compact.runs], len(order))
 
 
-def _sink(pipeline: Pipeline, terms: Terms, small: NestedLoops | None, evaluation: Evaluation, _: Table | None) -> Keys:
-    keys = small.keys(evaluation) if small else None
-    if keys is not None:
-        return keys
+def _sink(pipeline: Pipeline, terms: Terms, small: Together | None, evaluation: Evaluation, _: Table | None) -> Keys:
+    found = small.keys(evaluation) if small else None
+    if found is not None:
+        return one_set(found[0]) if found else no_keys(len(terms))
     return sorted_union(evaluation.run(pipeline, lambda rows: sort_distinct(_packed(terms, rows))), len(terms))
 
 
