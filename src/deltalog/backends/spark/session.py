@@ -11,6 +11,7 @@ driver will need; and as soon as it is up, a first small job has it start Python
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 import warnings
@@ -83,12 +84,8 @@ def _start_python(spark: Any) -> None:
 
 def _settings(master: str | None) -> dict[str, str]:
     """Our own session's settings; what spark-submit or spark-defaults.conf says goes first."""
-    from pyspark import SparkConf
-
-    given = dict(SparkConf().getAll())
-    if "spark.master" in given and master is None:
-        master = given["spark.master"]
-    master = master or "local[*]"
+    given = _given()
+    master = master or given.get("spark.master", "local[*]")
     ours = {
         "spark.app.name": "deltalog",
         "spark.ui.enabled": "false",
@@ -108,6 +105,24 @@ def _settings(master: str | None) -> dict[str, str]:
             "spark.driver.bindAddress": "127.0.0.1",
         }
     return {"spark.master": master} | {name: value for name, value in ours.items() if name not in given}
+
+
+def _given() -> dict[str, str]:
+    """What spark-submit was told; or, as long as there is no JVM to ask, what spark-defaults.conf says."""
+    from pyspark import SparkConf, SparkContext
+
+    if "PYSPARK_GATEWAY_PORT" in os.environ:
+        SparkContext._ensure_initialized()
+    if SparkContext._jvm is not None:
+        return dict(SparkConf().getAll())
+    home = os.environ.get("SPARK_HOME") or str(Path(sys.modules["pyspark"].__file__ or "").parent)
+    file = Path(os.environ.get("SPARK_CONF_DIR") or Path(home) / "conf") / "spark-defaults.conf"
+    lines = file.read_text().splitlines() if file.is_file() else []
+    return dict(re.split(r"[=:\s]\s*", line, maxsplit=1) for line in map(str.strip, lines) if _is_setting(line))
+
+
+def _is_setting(line: str) -> bool:
+    return bool(re.match(r"spark\.[^=:\s]+[=:\s]", line))
 
 
 def cores(master: str) -> int:
