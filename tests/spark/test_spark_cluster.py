@@ -28,9 +28,9 @@ pytestmark = pytest.mark.skipif(
 PROGRAM = """
 path(X, Y) :- edge(X, Y).  path(X, Z) :- path(X, Y), edge(Y, Z).
 far(X, N) :- AGGREGATE(path(X, Y) ON X BIND COUNT(Y) AS N).
-big(X, N) :- far(X, N), N > 30.  none(X) :- path(X, _), NOT big(X, _).
+big(X, N) :- far(X, N), N > 5.  none(X) :- path(X, _), NOT big(X, _).
 """
-CHAINS, LENGTH = 60, 30
+CHAINS, LENGTH, TIMES = 120, 12, 20
 SETTINGS = """
 spark.driver.host 127.0.0.1
 spark.driver.bindAddress 127.0.0.1
@@ -140,7 +140,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for part in range(3):
         lines = (
             f"a_node_with_a_long_name_{chain}_{i},a_node_with_a_long_name_{chain}_{i + 1}\n"
-            for _ in range(20)
+            for _ in range(TIMES)
             for chain in range(part, CHAINS, 3)
             for i in range(LENGTH)
         )

@@ -1,0 +1,140 @@
+"""The pipeline from files to Parquet, on Spark and in one process, each run a process of its own.
+
+    python -m benchmarks.pipeline                        # LUBM(5) and LUBM(20) with program L, then closures
+    python -m benchmarks.pipeline --lubm 5 --dag none --turns 1
+
+Of each run: all seconds from the first to the last (a JVM's start is in them), seconds by phase, jobs and shuffles.
+Engines take turns, and the best run of each counts. Said at the end: how many times the local engine's time Spark
+takes, and whether that grows slower than the data.
+
+The closures: DAG-R (published, see README; its 22.8 M facts are only written by the scheme), and a random DAG that is
+small enough for semi-naive evaluation round by round in Spark's executors to end (`--schemes standard`, with nothing
+evaluated in the driver). Whatever takes longer than `--timeout` is shown as that.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks import datasets
+
+PROGRAMS = Path(__file__).parent / "programs"
+MASTER = "local[2]"
+ENGINES = {"local": ("--engine", "local"), "spark": ("--engine", "spark", "--master", MASTER)}
+PHASES = ("load", "evaluate", "write")
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What a run took; a report of nothing is that of one that did not end."""
+
+    seconds: float
+    report: dict[str, Any]
+
+    def line(self, name: str) -> str:
+        if not self.report:
+            return f"{name:28} {'> ' + format(self.seconds, '.0f'):>8}"
+        phases = " ".join(f"{self.report['seconds'].get(phase, 0.0):9.2f}" for phase in PHASES)
+        spark = self.report["spark"].values()
+        work = " ".join(f"{sum(phase[what] for phase in spark):8}" for what in ("jobs", "shuffles"))
+        return f"{name:28} {self.seconds:8.1f} {phases} {work} {self.report['facts_total']:12,}"
+
+
+def run(program: Path, data: Path, words: Sequence[str], timeout: float, budget: int | None = None) -> Run:
+    """One run of `deltalog run`, from files to Parquet."""
+    with tempfile.TemporaryDirectory() as folder:
+        settings = "" if budget is None else f"spark.deltalog.driverBudget {budget}\n"
+        (Path(folder) / "spark-defaults.conf").write_text(settings)
+        command = [sys.executable, "-m", "deltalog", "run", str(program), "--data", str(data), "--json", "--quiet"]
+        command += ["--out", f"{folder}/out", "--format", "parquet", *words]
+        started = time.perf_counter()
+        try:
+            done = subprocess.run(
+                command, env=os.environ | {"SPARK_CONF_DIR": folder}, capture_output=True, text=True, timeout=timeout
+            )
+        except subprocess.TimeoutExpired:
+            return Run(timeout, {})
+        seconds = time.perf_counter() - started
+    if done.returncode:
+        raise SystemExit(f"{' '.join(command)} failed:\n{done.stderr[-3000:]}")
+    return Run(seconds, json.loads(done.stdout.splitlines()[-1]))
+
+
+def lubm(universities: int, turns: int, timeout: float, folder: Path) -> dict[str, Run]:
+    """The best run of each engine."""
+    data = folder / f"lubm{universities}"
+    data.mkdir()
+    datasets.lubm(universities, data)
+    best: dict[str, Run] = {}
+    for _ in range(turns):
+        for engine, words in ENGINES.items():
+            now = run(PROGRAMS / "lubm_l.dl", data, words, timeout)
+            best[engine] = min(best.get(engine, now), now, key=lambda one: one.seconds)
+    for engine, found in best.items():
+        print(found.line(f"LUBM({universities}) {engine}"), flush=True)
+    assert best["local"].report["per_predicate"] == best["spark"].report["per_predicate"]
+    print(f"    spark / local: {best['spark'].seconds / best['local'].seconds:.2f}", flush=True)
+    return best
+
+
+def growth(small: dict[str, Run], large: dict[str, Run]) -> None:
+    data = large["local"].report["facts_in"] / small["local"].report["facts_in"]
+    taken = large["spark"].seconds / small["spark"].seconds
+    print(f"    the data are {data:.2f} times as large, Spark takes {taken:.2f} times as long", flush=True)
+
+
+def closures(vertices: int, edges: int, timeout: float, folder: Path) -> None:
+    """DAG-R by its scheme; and a random DAG by its scheme and round by round."""
+    spark = ENGINES["spark"]
+    published, data = folder / "dag_r", folder / "dag"
+    published.mkdir()
+    data.mkdir()
+    try:
+        datasets.rdf("multischeme/facts/DAG.ttl.bz2", published)
+        print(run(PROGRAMS / "dag_r.dl", published, spark, timeout).line("DAG-R scheme"), flush=True)
+    except datasets.NoData as missing:
+        print(f"DAG-R: {missing}")
+    datasets.dag(vertices, edges, 0, data)
+    scheme = run(PROGRAMS / "tc_nonlinear.dl", data, spark, timeout)
+    print(scheme.line(f"dag({vertices}, {edges}) scheme"), flush=True)
+    rounds = run(PROGRAMS / "tc_nonlinear.dl", data, (*spark, "--schemes", "standard"), timeout, budget=0)
+    print(rounds.line(f"dag({vertices}, {edges}) rounds"))
+    more = "" if rounds.report else "more than "
+    print(f"    rounds / scheme: {more}{rounds.seconds / scheme.seconds:.1f}", flush=True)
+
+
+def options(words: Sequence[str] | None) -> Namespace:
+    parser = ArgumentParser(prog="python -m benchmarks.pipeline", description=__doc__.partition("\n")[0])
+    parser.add_argument("--lubm", default="5,20", help="universities (none: none)")
+    parser.add_argument("--dag", default="3000,15000", help="vertices and edges of the random DAG (none: no closures)")
+    parser.add_argument("--turns", type=int, default=2)
+    parser.add_argument("--timeout", type=float, default=300.0, help="seconds for a run")
+    return parser.parse_args(words)
+
+
+def main(words: Sequence[str] | None = None) -> None:
+    asked = options(words)
+    heads = ("seconds", "load", "evaluate", "write", "jobs", "shuffles", "facts")
+    print(f"{'':28} {heads[0]:>8} {' '.join(f'{h:>9}' for h in heads[1:4])} {heads[4]:>8} {heads[5]:>8} {heads[6]:>12}")
+    with tempfile.TemporaryDirectory() as folder:
+        sizes = [] if asked.lubm == "none" else list(map(int, asked.lubm.split(",")))
+        found = [lubm(size, asked.turns, asked.timeout, Path(folder)) for size in sizes]
+        if len(found) > 1:
+            growth(found[0], found[-1])
+        if asked.dag != "none":
+            vertices, edges = map(int, asked.dag.split(","))
+            closures(vertices, edges, asked.timeout, Path(folder))
+
+
+if __name__ == "__main__":
+    main()
