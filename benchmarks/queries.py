@@ -6,7 +6,8 @@
     python -m benchmarks.queries --published                LUBM's answers by every method, against published counts
 
 As in paper 001, a model is trained on goals that Algorithm 3 makes, and judged on others, made from derived facts, and
-on the 14 queries of LUBM; LUBM(10) and LUBM(20) are not among what it was trained on. Every
+on the 14 queries of LUBM; LUBM(10) and LUBM(20) are not among what it was trained on. (The depth of trees and such
+numbers of `deltalog.query.learning` were chosen with goals of yet another seed, on three of the settings.) Every
 goal is asked several times by both methods, then as users ask it, all in one process; the least seconds of the process
 count. `learned` is that third one, so parsing, estimate, prediction and what is given up are in it. Materialising by
 itself, the third choice, is switched off for it.
@@ -90,7 +91,7 @@ class Measured:
 
 def measure(setting: Setting, goals: int, timeout: float) -> Measured:
     kb = setting.loaded()
-    tested = [goal for goal, _ in kb.test_goals(goals, seed=2, without=kb.training_goals(goals, seed=1))]
+    tested = [goal for goal, _ in kb.test_goals(goals, seed=3, without=kb.training_goals(goals, seed=1))]
     queries = list(QUERIES.values()) if setting.queries else []
     found = tuple(examples(kb, [*queries, *tested], timeout))
     judged = tuple(_asked(kb, example, timeout) for example in found)
@@ -213,13 +214,15 @@ def trained(goals: int, timeout: float, kept: Path | None) -> None:
 
 
 def best(found: Sequence[Example]) -> str:
-    """The classifier whose choices cost the least time, each part of the goals judged by a model of the others."""
-    costs = {}
+    """The fastest of the classifiers that are right most often, give or take a percent, each part of the goals judged
+    by a model of the others."""
+    right, times = {}, {}
     for classifier in CLASSIFIERS:
         evaluation = cross_validated(found, classifier)
-        costs[classifier] = evaluation.seconds()["learned"]
-        print(f"{classifier}: right {evaluation.accuracy():.1%}, {costs[classifier]:.3f} s", file=sys.stderr)
-    return min(costs, key=lambda name: costs[name])
+        right[classifier], times[classifier] = evaluation.accuracy(), evaluation.seconds()["learned"]
+        seconds = ", ".join(f"{name} {value:.2f} s" for name, value in evaluation.seconds().items())
+        print(f"{classifier}: right {right[classifier]:.1%}, {seconds}", file=sys.stderr)
+    return min((name for name in right if right[name] > max(right.values()) - 0.01), key=lambda name: times[name])
 
 
 def published() -> int:

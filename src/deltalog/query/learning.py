@@ -5,15 +5,15 @@ section 6). What matters more is time, so the report has both: the seconds of al
 and the learned one, whose estimates count, too (Figure 1 and Table 1e). A goal for which both methods take about the
 same time teaches little; examples are weighted by what a mistake costs.
 
-Past the paper, a model says after how many rows QSQ-R is given up. A regression tree tells from the features how many
-rows magic sets is worth, in the median, and one factor for all of them is the one with the least total time.
+Past the paper, a model says after how many rows QSQ-R is given up. A regression tree puts goals together that magic
+sets should take about as long for, and each of its leaves has the limit that would have been best for its goals.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from math import exp, inf, log
+from math import inf, log
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -24,21 +24,21 @@ from deltalog.query.training import Example
 
 CLASSIFIERS = ("svm", "bayes", "tree", "logistic")
 FOLDS = 5
-PER_SECOND = 20.0  # orders of magnitude that a second counts for
+PER_SECOND = 2.0  # orders of magnitude that a second counts for
 SMOOTH = 1e-3  # the least variance of a feature
 PER_ROW = 1.5e-6  # seconds, where no example says
 FEW = 50  # rows; of fewer than these, the time says nothing about one
-FACTORS = (0.25, 0.5, 0.7, 1.0, 1.4, 2.0, 3.0, 4.0, 8.0, inf)
+LEVELS, ALIKE = 5, 15  # of the tree of limits: its depth, and the least number of goals at a leaf
+FINER = 1.5  # from one limit to the next
+TIE = 0.05  # in orders of magnitude for each goal: limits that are as good
 NEAR = 1.1  # methods that differ by less than this are about as fast
 
 
 def train(examples: Sequence[Example], classifier: str = "tree", trained_for: str = "", without: int = -1) -> Model:
     """A model of examples. `without` leaves a feature out, for the ablation."""
     _check(examples, classifier)
-    lessons = [_lesson(e, e.seconds("qsqr")) for e in examples]
-    rows = _patience(examples, _apart(examples, lessons, classifier, without), without)
-    lessons = [_lesson(e, _tried(e, _rows(rows, e, without), per_row(examples))[1]) for e in examples]
-    rows = _patience(examples, _apart(examples, lessons, classifier, without), without)
+    rows, unit = _patience(examples, without), per_row(examples)
+    lessons = [_lesson(e, _tried(e, _rows(rows, e, without), unit)[1]) for e in examples]
     model = replace(_classified(examples, lessons, classifier, without), rows=rows, trained_for=trained_for)
     right = Evaluation(classifier, tuple(examples), judged(model, examples, without)).accuracy()
     return replace(model, accuracy=round(right, 4))
@@ -70,34 +70,36 @@ def _classified(examples: Sequence[Example], lessons: Sequence[Lesson], classifi
     return Model(classifier, *_parameters(classifier, fitted), None, "", len(examples), 0.0)
 
 
-def _apart(examples: Sequence[Example], lessons: Sequence[Lesson], classifier: str, without: int) -> list[str]:
-    """The choice for every example by a model of the others."""
-    choices = [""] * len(examples)
-    for fold in range(FOLDS):
-        others = [i for i in range(len(examples)) if i % FOLDS != fold]
-        model = _classified([examples[i] for i in others], [lessons[i] for i in others], classifier, without)
-        for i in range(fold, len(examples), FOLDS):
-            choices[i] = chosen(model, examples[i], without)
-    return choices
-
-
 # How long QSQ-R may try.
 
 
-def _patience(examples: Sequence[Example], choices: Sequence[str], without: int) -> Any:
-    """A tree of the logarithm of rows: what magic sets takes, times the factor that is best on the whole."""
+def _patience(examples: Sequence[Example], without: int) -> Any:
+    """A tree of the logarithm of rows: goals that should take magic sets about as long, and for them the best limit."""
     from sklearn.tree import DecisionTreeRegressor
 
     unit = per_row(examples)
     x = [_masked(e.features, without) for e in examples]
     worth = [log(max(e.seconds("magic"), 1e-6) / _each(e, unit)) for e in examples]
-    regressor = DecisionTreeRegressor(criterion="absolute_error", max_depth=6, min_samples_leaf=5, random_state=0)
-    rows = [float(r) for r in regressor.fit(x, worth).predict(x)]
-    tried = [(e, r) for e, r, choice in zip(examples, rows, choices, strict=True) if choice == "qsqr"]
-    factor = min(FACTORS, key=lambda factor: sum(_tried(e, factor * exp(r), unit)[1] for e, r in tried))
-    return (
-        None if factor == inf else _nested(regressor.tree_, 0, lambda value: round(float(value[0][0]) + log(factor), 4))
+    regressor = DecisionTreeRegressor(
+        criterion="absolute_error", max_depth=LEVELS, min_samples_leaf=ALIKE, random_state=0
     )
+    leaves = regressor.fit(x, worth).apply(x).tolist()
+    best = {
+        leaf: _best_limit([e for e, at in zip(examples, leaves, strict=True) if at == leaf], unit)
+        for leaf in set(leaves)
+    }
+    return _nested(regressor.tree_, 0, lambda _, node: round(log(best[node]), 4))
+
+
+def _best_limit(examples: Sequence[Example], unit: float) -> float:
+    """The rows after which to give up, so that goals take the least over the ideal, in orders of magnitude; of limits
+    that are as good the largest, which is at most what the dearest of them by magic sets is worth, twice."""
+    limits = [1.0]
+    while limits[-1] < 2 * max(e.seconds("magic") / _each(e, unit) for e in examples):
+        limits.append(limits[-1] * FINER)
+    losses = [sum(log(_tried(e, limit, unit)[1] / max(e.seconds(e.label), 1e-9)) for e in examples) for limit in limits]
+    enough = min(losses) + TIE * len(examples)
+    return max(limit for limit, loss in zip(limits, losses, strict=True) if loss <= enough)
 
 
 def _rows(tree: Any, example: Example, without: int) -> float:
@@ -169,16 +171,16 @@ def _parameters(classifier: str, fitted: Any) -> tuple[str, dict[str, Any]]:
             }
             for i, name in enumerate(("qsqr", "magic"))
         }
-    return "tree", {"tree": _nested(fitted.tree_, 0, lambda value: int(value[0].argmax()))}
+    return "tree", {"tree": _nested(fitted.tree_, 0, lambda value, _: int(value[0].argmax()))}
 
 
 def _rounded(values: Iterable[float]) -> list[float]:
     return [round(float(v), 6) for v in values]
 
 
-def _nested(tree: Any, node: int, leaf: Callable[[Any], float]) -> Any:
+def _nested(tree: Any, node: int, leaf: Callable[[Any, int], float]) -> Any:
     if tree.children_left[node] < 0:
-        return leaf(tree.value[node])
+        return leaf(tree.value[node], node)
     below, above = (_nested(tree, child[node], leaf) for child in (tree.children_left, tree.children_right))
     if below == above and not isinstance(below, list):
         return below
