@@ -93,8 +93,8 @@ def measure(setting: Setting, goals: int, timeout: float) -> Measured:
     kb = setting.loaded()
     tested = [goal for goal, _ in kb.test_goals(goals, seed=3, without=kb.training_goals(goals, seed=1))]
     queries = list(QUERIES.values()) if setting.queries else []
-    found = tuple(examples(kb, [*queries, *tested], timeout))
-    judged = tuple(_asked(kb, example, timeout) for example in found)
+    asked = [(example, _asked(kb, example, timeout)) for example in examples(kb, [*queries, *tested], timeout)]
+    found, judged = tuple(example for example, _ in asked), tuple(one for _, one in asked)
     whole = setting.loaded()
     materialise = _seconds(whole.materialise)
     look_up = sum(_seconds(partial(whole.query, example.goal, "materialised")) for example in found)

@@ -99,7 +99,7 @@ def _report(
     )
     print(text)
     if options.out is not None:
-        _write(options.out, text, evaluations, ablation)
+        _write(options.out, text, evaluations, depths, ablation)
 
 
 def _data_tables(learnt: Sequence[Example], tested: Sequence[Example]) -> Iterator[str]:
@@ -113,19 +113,28 @@ def _data_tables(learnt: Sequence[Example], tested: Sequence[Example]) -> Iterat
     yield from _table(["goals", "QSQ-R", "magic (out of time)", *SUBSETS], rows)
 
 
+def _parts(examples: Sequence[Example], depths: Sequence[int]) -> dict[str, list[int]]:
+    """The goals of Figures 1b to 1d of paper 001: by the right answer, by boundedness and by depth."""
+    parts = {"all": list(range(len(examples)))}
+    for label, name in (("qsqr", "QSQ-R goals"), ("magic", "magic goals")):
+        parts[name] = [i for i, e in enumerate(examples) if e.label == label]
+    for subset in SUBSETS:
+        parts[subset] = [i for i, e in enumerate(examples) if e.bound == subset]
+    for depth in range(1, DEEP + 1):
+        name = f"depth {depth}{'+' if depth == DEEP else ''}"
+        parts[name] = [i for i, d in enumerate(depths) if min(d, DEEP) == depth]
+    return parts
+
+
 def _accuracies(evaluations: Sequence[Evaluation], depths: Sequence[int]) -> Iterator[str]:
-    """Paper 001, Figures 1b to 1d: by classifier, by the right answer, by boundedness and by depth."""
+    """By classifier, what answered in the end; then the choice by features alone, and with some tolerance."""
+    parts = _parts(evaluations[0].examples, depths)
     rows = []
     for evaluation in evaluations:
-        examples = evaluation.examples
-        parts: list[list[int]] = [list(range(len(examples)))]
-        parts += [[i for i, e in enumerate(examples) if e.label == label] for label in ("qsqr", "magic")]
-        parts += [[i for i, e in enumerate(examples) if e.bound == subset] for subset in SUBSETS]
-        parts += [[i for i, d in enumerate(depths) if min(d, DEEP) == depth] for depth in range(1, DEEP + 1)]
-        figures = [f"{evaluation.accuracy(part):.1%}" if part else "-" for part in parts]
-        rows.append([evaluation.classifier, *figures])
-    by = ["all", "QSQ-R goals", "magic goals", *SUBSETS, "depth 1", "depth 2", "depth 3", "depth 4+"]
-    yield from _table(["accuracy", *by], rows)
+        figures = [f"{evaluation.accuracy(part):.1%}" if part else "-" for part in parts.values()]
+        others = [f"{evaluation.first_accuracy():.1%}", f"{evaluation.near_accuracy():.1%}"]
+        rows.append([evaluation.classifier, *figures, *others])
+    yield from _table(["accuracy", *parts, "by features alone", "or within 10 %"], rows)
 
 
 def _seconds(evaluations: Sequence[Evaluation]) -> Iterator[str]:
@@ -145,8 +154,17 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
     yield ""
 
 
-def _write(folder: Path, text: str, evaluations: Sequence[Evaluation], ablation: dict[str, float]) -> None:
+def _write(
+    folder: Path,
+    text: str,
+    evaluations: Sequence[Evaluation],
+    depths: Sequence[int],
+    ablation: dict[str, float],
+) -> None:
     from deltalog.query.bars import bars
+
+    parts = {name: part for name, part in _parts(evaluations[0].examples, depths).items() if part}
+    by_part = {name: {e.classifier: 100 * e.accuracy(part) for e in evaluations} for name, part in parts.items()}
 
     accuracy = {e.classifier: {"accuracy": 100 * e.accuracy()} for e in evaluations}
     seconds = {e.classifier: e.seconds() for e in evaluations}
@@ -154,6 +172,7 @@ def _write(folder: Path, text: str, evaluations: Sequence[Evaluation], ablation:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "selector.md").write_text(text, "utf-8")
         (folder / "accuracy.svg").write_text(bars("right choices, by classifier", accuracy, " %"), "utf-8")
+        (folder / "parts.svg").write_text(bars("right choices, by kind of goal", by_part, " %"), "utf-8")
         (folder / "seconds.svg").write_text(bars("seconds for all test goals", seconds, " s"), "utf-8")
         features = {name: {"accuracy": 100 * value} for name, value in ablation.items()}
         (folder / "features.svg").write_text(bars("right choices without a feature", features, " %"), "utf-8")

@@ -37,9 +37,13 @@ NEAR = 1.1  # methods that differ by less than this are about as fast
 def train(examples: Sequence[Example], classifier: str = "tree", trained_for: str = "", without: int = -1) -> Model:
     """A model of examples. `without` leaves a feature out, for the ablation."""
     _check(examples, classifier)
+    return replace(_trained(examples, classifier, without), trained_for=trained_for)
+
+
+def _trained(examples: Sequence[Example], classifier: str, without: int) -> Model:
     rows, unit = _patience(examples, without), per_row(examples)
     lessons = [_lesson(e, _tried(e, _rows(rows, e, without), unit)[1]) for e in examples]
-    model = replace(_classified(examples, lessons, classifier, without), rows=rows, trained_for=trained_for)
+    model = replace(_classified(examples, lessons, classifier, without), rows=rows)
     right = Evaluation(classifier, tuple(examples), judged(model, examples, without)).accuracy()
     return replace(model, accuracy=round(right, 4))
 
@@ -259,9 +263,10 @@ class Evaluation:
 
 def cross_validated(examples: Sequence[Example], classifier: str, without: int = -1) -> Evaluation:
     """Every example is judged by a model of the others: five parts in turn."""
+    _check(examples, classifier)
     found: dict[int, Judged] = {}
     for fold in range(FOLDS):
-        model = train([e for i, e in enumerate(examples) if i % FOLDS != fold], classifier, without=without)
+        model = _trained([e for i, e in enumerate(examples) if i % FOLDS != fold], classifier, without)
         held = range(fold, len(examples), FOLDS)
         found |= zip(held, judged(model, [examples[i] for i in held], without), strict=True)
     return Evaluation(classifier, tuple(examples), tuple(found[i] for i in range(len(examples))))
