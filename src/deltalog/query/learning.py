@@ -41,6 +41,7 @@ def train(examples: Sequence[Example], classifier: str = "tree", trained_for: st
 
 
 def _trained(examples: Sequence[Example], classifier: str, without: int) -> Model:
+    _check_library()
     rows, unit = _patience(examples, without), per_row(examples)
     lessons = [_lesson(e, _tried(e, _rows(rows, e, without), unit)[1]) for e in examples]
     model = replace(_classified(examples, lessons, classifier, without), rows=rows)
@@ -119,9 +120,14 @@ def per_row(examples: Sequence[Example]) -> float:
 
 def _tried(example: Example, rows: float, unit: float) -> tuple[str, float]:
     """The method that answers when QSQ-R may go through so many rows, and the seconds of all."""
-    if rows == inf or (example.work is not None and example.work <= rows):
+    if rows == inf or (example.qsqr is not None and _work(example, unit) <= rows):
         return "qsqr", example.seconds("qsqr")
     return "magic", min(rows * _each(example, unit), example.seconds("qsqr")) + example.seconds("magic")
+
+
+def _work(example: Example, unit: float) -> float:
+    """The rows that QSQ-R went through; about so many, where nobody counted them."""
+    return example.seconds("qsqr") / unit if example.work is None else example.work
 
 
 def _each(example: Example, unit: float) -> float:
@@ -140,20 +146,25 @@ def _check(examples: Sequence[Example], classifier: str) -> None:
         )
 
 
+def _check_library() -> None:
+    try:
+        import sklearn.linear_model  # noqa: F401
+    except ImportError:
+        raise UsageError(
+            "training needs scikit-learn, which is not installed; `pip install deltalog[selector]` brings it"
+        ) from None
+
+
 def _masked(features: Features, without: int) -> tuple[float, ...]:
     return tuple(0.0 if i == without else f for i, f in enumerate(features.vector))
 
 
 def _fitted(classifier: str, x: Sequence[Sequence[float]], y: Sequence[int], weights: Sequence[float]) -> Any:
-    try:
-        from sklearn.linear_model import LogisticRegression
-        from sklearn.naive_bayes import GaussianNB
-        from sklearn.svm import LinearSVC
-        from sklearn.tree import DecisionTreeClassifier
-    except ImportError:
-        raise UsageError(
-            "training needs scikit-learn, which is not installed; `pip install deltalog[selector]` brings it"
-        ) from None
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.naive_bayes import GaussianNB
+    from sklearn.svm import LinearSVC
+    from sklearn.tree import DecisionTreeClassifier
+
     made = {
         "svm": lambda: LinearSVC(C=1.0, max_iter=20_000),
         "bayes": lambda: GaussianNB(),
