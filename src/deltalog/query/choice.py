@@ -2,8 +2,8 @@
 
 Between magic sets and QSQ-R a model decides by the features of the goal (`deltalog.query.selector`). They know nothing
 of what lies behind a constant: among goals that look the same, one has three answers and the next one thousands. So the
-model also says after how much work (rows) QSQ-R is given up, and magic sets takes over. And as an estimate takes as
-long as a hundred rows, QSQ-R may go through these before there is one: who asks for a handful of facts waits for
+model also says after how much work (rows) QSQ-R is given up, and magic sets takes over. And before there is an estimate
+at all QSQ-R may go through a thousand rows, which takes about a millisecond: who asks for a handful of facts waits for
 nothing else. Materialising
 everything is the third choice, and pays when goals keep coming: when as much time has gone into goals, many of one
 kind, as a materialisation should take; or at once, when a goal needs most of the facts and rules anyway. Nobody knows
@@ -83,7 +83,7 @@ class History:
         return None
 
 
-AT_ONCE = Choice("qsqr", "it is less work than choosing a method", patience=100)
+AT_ONCE = Choice("qsqr", "it was answered before there was anything to choose", patience=1_000)
 
 
 def kind(rules: Iterable[Rule], given: Collection[Variable] = ()) -> Kind:
