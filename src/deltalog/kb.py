@@ -33,8 +33,6 @@ from deltalog.syntax.ast import TRIPLES, TYPES, Constant, Literal, Pred, Rule
 from deltalog.terms import Value
 
 if TYPE_CHECKING:
-    from random import Random
-
     from deltalog.backends.base import Backend
     from deltalog.engine.maintenance import Update
     from deltalog.engine.materialisation import Evaluator, Materialisation
@@ -481,41 +479,15 @@ class KnowledgeBase:
 
     def training_goals(self, most: int = 500, seed: int = 0) -> list[str]:
         """Goals to train a selector with, made from rules and facts (paper 001, Algorithm 3); kinds take turns."""
-        from itertools import chain
-        from random import Random
+        from deltalog.query.training import training_goals
 
-        from deltalog.query.training import free_goals, goals, in_turns
-
-        random = Random(seed)
-        made = goals(self._rules, lambda pred, n: self._sample(self._explicit, pred, n, random), random)
-        return in_turns(chain(free_goals(self._rules), made), most)
+        return training_goals(self._rules, self._explicit, self._backend, most, seed)
 
     def test_goals(self, most: int = 250, seed: int = 0, without: Iterable[str] = ()) -> list[tuple[str, int]]:
         """Other goals, made from facts that follow in one step, two steps and so on, with that number of steps."""
-        from itertools import islice
-        from random import Random
+        from deltalog.query.training import test_goals
 
-        from deltalog.query.rounds import rounds
-        from deltalog.query.training import as_atom, distinct, opened
-
-        program = analyse(self._rules, self._explicit)
-        random, found = Random(seed), []
-        for depth, new in enumerate(islice(rounds(program, self._explicit, self._backend), 8), 1):
-            for pred in (pred for pred in new if not pred.hidden and pred not in INTERNAL):
-                facts = self._sample(new, pred, 4 + most // 20, random)
-                found += [(opened(as_atom(pred, fact), random), depth) for fact in facts]
-        random.shuffle(found)
-        return distinct(found, most, without)
-
-    def _sample(self, facts: Mapping[Pred, Table], pred: Pred, most: int, random: Random) -> list[tuple[Value, ...]]:
-        """Some facts of a predicate."""
-        table = facts.get(pred)
-        size = 0 if table is None or not pred.arity else self._backend.size(table)
-        if not size:
-            return []
-        columns = self._backend.rows(table)
-        chosen = sorted(random.sample(range(size), min(most, size)))
-        return list(zip(*(self._backend.values(column[chosen]) for column in columns), strict=True))
+        return test_goals(self._rules, self._explicit, self._backend, most, seed, without)
 
     @property
     def selector(self) -> Model:

@@ -12,13 +12,16 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
-from itertools import islice, zip_longest
+from itertools import chain, islice, zip_longest
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from deltalog.backends.base import Backend
 from deltalog.errors import DataError, LimitReached
+from deltalog.program import analyse
 from deltalog.query.estimate import Features
-from deltalog.syntax.ast import Atom, Constant, Pred, Rule, Term, Variable, variables
+from deltalog.query.rounds import rounds
+from deltalog.syntax.ast import TRIPLES, TYPES, Atom, Constant, Pred, Rule, Term, Variable, variables
 from deltalog.terms import Value
 
 if TYPE_CHECKING:
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
 MAX_DEPTH = 5  # maxd
 MAX_FACTS = 50  # maxs
 MAX_PATHS = 20_000  # of a program with many rules, so many paths, chosen at random
+DEEPEST = 8  # steps of a fact that a test is made from
 TIMEOUT = 10.0  # seconds for a goal and a method
 REPEAT, ENOUGH = 5, 0.2  # a goal is asked so often, or for so many seconds
 
@@ -230,3 +234,43 @@ def distinct(found: Iterable[tuple[Atom, int]], most: int, without: Iterable[str
             seen.add(text)
             kept.append((text, depth))
     return kept[:most]
+
+
+# Goals for the rules and facts of a knowledge base.
+
+
+def training_goals(
+    rules: Sequence[Rule], facts: Mapping[Pred, Any], backend: Backend[Any], most: int, seed: int
+) -> list[str]:
+    """Goals of Algorithm 3, and free ones; kinds take turns."""
+    random = Random(seed)
+    made = goals(rules, lambda pred, n: sample(facts.get(pred), backend, n, random), random)
+    return in_turns(chain(free_goals(rules), made), most)
+
+
+def test_goals(
+    rules: Sequence[Rule],
+    facts: Mapping[Pred, Any],
+    backend: Backend[Any],
+    most: int,
+    seed: int,
+    without: Iterable[str] = (),
+) -> list[tuple[str, int]]:
+    """Goals from the facts of P^1(I), P^2(I), ..., each with its depth."""
+    random, found = Random(seed), []
+    for depth, new in enumerate(islice(rounds(analyse(rules, facts), facts, backend), DEEPEST), 1):
+        for pred in (pred for pred in new if not pred.hidden and pred not in (TRIPLES, TYPES)):
+            some = sample(new[pred], backend, 4 + most // 20, random)
+            found += [(opened(as_atom(pred, fact), random), depth) for fact in some]
+    random.shuffle(found)
+    return distinct(found, most, without)
+
+
+def sample(table: Any, backend: Backend[Any], most: int, random: Random) -> list[tuple[Value, ...]]:
+    """Some facts of a table, which may be None."""
+    columns = () if table is None or not backend.size(table) else backend.rows(table)
+    if not columns:
+        return []
+    size = backend.size(table)
+    chosen = sorted(random.sample(range(size), min(most, size)))
+    return list(zip(*(backend.values(column[chosen]) for column in columns), strict=True))
