@@ -656,9 +656,12 @@ class KnowledgeBase:
 def _backend(engine: str, threads: int | None, master: str | None) -> Backend[Table]:
     """The backend of an engine; the naive engine keeps its facts in the local one."""
     if engine in ("spark", "auto"):
-        from deltalog.backends.spark import SparkBackend
+        from deltalog.backends.spark.session import session
 
-        return SparkBackend(master=master, driver_first=engine == "auto")
+        spark = session(master)  # first: the engine is imported while the JVM comes up
+        from deltalog.backends.spark.backend import SparkBackend
+
+        return SparkBackend(spark, driver_first=engine == "auto")
     from deltalog.backends.local import LocalBackend
 
     return LocalBackend(threads=threads)

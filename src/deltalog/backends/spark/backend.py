@@ -21,6 +21,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from deltalog.backends.base import Tables, Twin
+from deltalog.backends.spark.arrow import words
 from deltalog.backends.spark.blocks import BLOCKS, Deal, cells, dealing, spread, unpacked
 from deltalog.backends.spark.conditions import TOO_LARGE
 from deltalog.backends.spark.dictionary import SparkDictionary
@@ -333,7 +334,7 @@ class SparkBackend:
             fetched = dealt.select("data").toArrow()
             by_tag: dict[int, list[list[Ids64]]] = {}
             for rows in map(unpacked, cells(fetched.to_batches())):
-                columns = [column.to_numpy() for column in rows.columns]
+                columns = [words(column) for column in rows.columns]
                 by_tag.setdefault(int(columns[0][0]), []).append(columns[1:])
             for tag, pred in enumerate(preds):
                 parts = by_tag.get(tag, [[np.empty(0, np.int64)] * wide])

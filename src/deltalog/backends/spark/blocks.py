@@ -19,7 +19,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 
-from deltalog.backends.spark.arrow import numbers
+from deltalog.backends.spark.arrow import binaries, number, numbers, words
 
 MOST = 1 << 19  # rows of a block
 BLOCKS = "to int, data binary"
@@ -95,7 +95,7 @@ def sent(columns: Sequence[Numbers], names: Sequence[str], deal: Deal) -> Iterat
 def rows_sent(rows: pa.RecordBatch, to: Any) -> Iterator[pa.RecordBatch]:
     """Rows that go to places as BLOCKS."""
     for place, block in dealt(rows, to):
-        yield pa.RecordBatch.from_arrays([pa.array([place], pa.int32()), pa.array([block])], ["to", "data"])
+        yield pa.RecordBatch.from_arrays([number(place), binaries([block])], ["to", "data"])
 
 
 def nowhere(columns: Sequence[Numbers]) -> Any:
@@ -108,7 +108,7 @@ def dealing(deal: Deal) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.Reco
 
     def each(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for rows in _buffered(batches):
-            columns = distinct([column.to_numpy() for column in rows.columns])
+            columns = distinct([words(column) for column in rows.columns])
             yield from sent(columns, rows.column_names, deal)
 
     return each
@@ -156,7 +156,7 @@ def rows_of(blocks: DataFrame, tag: int, names: Sequence[str]) -> DataFrame:
     def each(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for cell in cells(batches):
             rows = unpacked(cell)
-            start, end = np.searchsorted(rows.column(0).to_numpy(), [tag, tag + 1])
+            start, end = np.searchsorted(words(rows.column(0)), [tag, tag + 1])
             if start < end:
                 yield rows.select(list(names)).slice(start, end - start)
 

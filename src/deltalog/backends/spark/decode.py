@@ -14,6 +14,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from deltalog.backends.spark import ids as identity
+from deltalog.backends.spark.arrow import words
 from deltalog.backends.spark.ids import INLINE, Ids64
 from deltalog.dictionary import Dictionary
 
@@ -39,7 +40,7 @@ class Decoder:
 
     def local(self, batch: pa.RecordBatch, names: Sequence[str]) -> tuple[Dictionary, list[Any]]:
         """A dictionary, and the columns of a batch in its ids."""
-        columns = [batch.column(name).to_numpy(zero_copy_only=False) for name in names]
+        columns = [words(batch.column(name)) for name in names]
         if self._shared is None:
             dictionary = Dictionary()
             return dictionary, [
@@ -63,7 +64,7 @@ class Decoder:
             ids, terms = pa.ipc.open_stream(self._shared.value).read_all().combine_chunks().columns
             dictionary = Dictionary()
             local = identity.intern_terms(dictionary, identity.one(terms))
-            sorted_ids = ids.to_numpy()
+            sorted_ids = words(ids)
             order = np.argsort(sorted_ids)
             _known.clear()
             _known[self._key] = (dictionary, sorted_ids[order], local[order])

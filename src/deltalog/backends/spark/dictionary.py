@@ -9,7 +9,7 @@ where a bucket comes together ids are made distinct, with a look for two terms o
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import reduce
 from typing import Any
 
@@ -20,7 +20,7 @@ from pyspark.sql import functions as F
 
 from deltalog.backends.spark import blocks
 from deltalog.backends.spark import ids as identity
-from deltalog.backends.spark.arrow import numbers
+from deltalog.backends.spark.arrow import binaries, number, numbers, words
 from deltalog.backends.spark.ids import INLINE, Ids64
 from deltalog.backends.spark.table import cut
 from deltalog.dictionary import Dictionary
@@ -30,7 +30,7 @@ from deltalog.terms import Value
 FETCH_ALL = 2_000_000  # a dictionary up to this size is fetched as a whole when values are asked for
 BUCKETS = 64
 SCHEMA = pa.schema([("id", pa.int64()), ("term", pa.large_binary())])
-SETTLED = "to int, data binary, size long, greatest long, double boolean"
+SETTLED = "to int, data binary, size long, greatest long, double long"
 
 
 class SparkDictionary:
@@ -178,7 +178,7 @@ class SparkDictionary:
         pieces = new if self._settled is None else [self._settled, *new]
         places = min(BUCKETS, max(self._places, int(self._spark.conf.get("spark.sql.shuffle.partitions"))))
         pairs = cut(blocks.gathered(reduce(DataFrame.unionAll, pieces), places).mapInArrow(_settled, SETTLED))
-        looks = (F.sum("size"), F.max("greatest"), F.bool_or("double"))
+        looks = (F.sum("size"), F.max("greatest"), F.max("double"))
         size, greatest, double = pairs.agg(*looks).collect()[0]
         if double:
             raise _collision()
@@ -195,9 +195,8 @@ class SparkDictionary:
 
     def _near_frame(self, first: int) -> DataFrame:
         pairs = self._near_pairs(first)
-        rows = list(term_blocks(pairs.column("id").to_numpy(), pairs.column("term")))
-        to, data = pa.array([to for to, _ in rows], pa.int32()), pa.array([block for _, block in rows], pa.binary())
-        return self._spark.createDataFrame(pa.table([to, data], names=["to", "data"]))
+        rows = list(term_blocks(words(pairs.column("id")), pairs.column("term")))
+        return self._spark.createDataFrame(pa.table(_columns(rows), names=["to", "data"]))
 
 
 # In executors.
@@ -210,9 +209,13 @@ def term_blocks(ids: Ids64, terms: pa.Array) -> Iterator[tuple[int, bytes]]:
 
 def _packed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
-        pairs = list(term_blocks(batch.column("id").to_numpy(), batch.column("term").cast(pa.large_binary())))
-        to, data = pa.array([to for to, _ in pairs], pa.int32()), pa.array([block for _, block in pairs], pa.binary())
-        yield pa.RecordBatch.from_arrays([to, data], ["to", "data"])
+        pairs = list(term_blocks(words(batch.column("id")), batch.column("term").cast(pa.large_binary())))
+        yield pa.RecordBatch.from_arrays(_columns(pairs), ["to", "data"])
+
+
+def _columns(dealt: Sequence[tuple[int, bytes]]) -> list[pa.Array]:
+    """Blocks and their places, as columns."""
+    return [numbers(np.array([to for to, _ in dealt], np.int32)), binaries([block for _, block in dealt])]
 
 
 def _unpacked(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -227,16 +230,15 @@ def _settled(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     pairs = blocks.together(blocks.cells(batches))
     if pairs is None:
         return
-    ids, terms = pairs.column("id").to_numpy(), identity.one(pairs.column("term"))
+    ids, terms = words(pairs.column("id")), identity.one(pairs.column("term"))
     order = np.argsort(ids, kind="stable")
     again = np.flatnonzero(ids[order][1:] == ids[order][:-1])
     double = not terms.take(numbers(order[again])).equals(terms.take(numbers(order[again + 1])))
     once = np.delete(order, again + 1)
     for to, block in term_blocks(ids[once], terms.take(numbers(once))):
-        found = blocks.unpacked(block).column("id").to_numpy()
-        values = (to, block, len(found), int(found.max()), double)
-        types = (pa.int32(), pa.binary(), pa.int64(), pa.int64(), pa.bool_())
-        columns = [pa.array([value], type) for value, type in zip(values, types, strict=True)]
+        found = words(blocks.unpacked(block).column("id"))
+        told = [number(value, np.int64) for value in (len(found), int(found.max()), int(double))]
+        columns = [number(to), binaries([block]), *told]
         yield pa.RecordBatch.from_arrays(columns, ["to", "data", "size", "greatest", "double"])
 
 

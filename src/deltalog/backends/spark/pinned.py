@@ -21,7 +21,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from deltalog.backends.spark import blocks
-from deltalog.backends.spark.arrow import numbers
+from deltalog.backends.spark.arrow import binaries, numbers, words
 from deltalog.backends.spark.blocks import Numbers
 from deltalog.backends.spark.table import Piece, SparkTable, cut, near_table
 from deltalog.syntax.ast import Pred
@@ -42,7 +42,7 @@ def pinned(
     few = F.length("data") <= 32 * near // places + 4096
     found = stored.select("about", F.when(few, F.col("data")).alias("data") if near else F.lit(None).alias("data"))
     rows = found.collect()
-    tables = _tables(stored.select("data"), [bytes(row.about) for row in rows if row.about is not None], preds)
+    tables = _tables(stored.select("data"), [bytes(row.about) for row in rows if row.about], preds)
     if near and tables and sum(table.size or 0 for table in tables.values()) <= near:
         data = [row.data for row in rows] if all(row.data is not None for row in rows) else _fetched(stored)
         return _near(data, preds, stored.sparkSession)
@@ -72,7 +72,7 @@ def _near(data: Sequence[bytes], preds: Mapping[int, Pred], spark: Any) -> dict[
     """Stored rows as tables of the driver."""
     rows: dict[int, list[Numbers]] = {}
     for block in data:
-        grid = np.stack([column.to_numpy() for column in unpacked_columns(block)], axis=1)
+        grid = np.stack([words(column) for column in unpacked_columns(block)], axis=1)
         for tag, start, end in blocks.stretches(grid[:, 0]):
             rows.setdefault(tag, []).append(grid[start:end, 1 : preds[tag].arity + 1])
     return {preds[tag]: near_table(np.concatenate(found), preds[tag].arity, spark) for tag, found in rows.items()}
@@ -97,7 +97,7 @@ class Meeting:
 
     def add(self, known: bool, rows: pa.RecordBatch) -> None:
         self.names = rows.schema.names
-        columns = [column.to_numpy() for column in rows.columns]
+        columns = [words(column) for column in rows.columns]
         if known:
             self.known.append(columns)
             return
@@ -132,25 +132,25 @@ def _stored(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for start in range(0, len(columns[0]) if columns else 0, blocks.MOST):
         part = [numbers(column[start : start + blocks.MOST]) for column in columns]
         data = blocks.packed(pa.RecordBatch.from_arrays(part, meeting.names))
-        cells = [pa.array([data], pa.binary()), pa.array([None if start else about], pa.binary())]
+        cells = [binaries([data]), binaries([b"" if start or about is None else about])]
         yield pa.RecordBatch.from_arrays(cells, ["data", "about"])
 
 
 def _about(columns: Sequence[Numbers]) -> bytes:
     """What there is of each tag."""
-    tags, sizes, sketches = [], [], []
-    for tag, start, end in blocks.stretches(columns[0]):
-        tags.append(tag)
-        sizes.append(end - start)
-        sketches.append([sketch(column[start:end]) for column in columns[1:]])
-    found = [pa.array(tags, pa.int64()), pa.array(sizes, pa.int64())]
-    lists = pa.array(sketches, pa.list_(pa.list_(pa.uint64())))
-    return blocks.packed(pa.RecordBatch.from_arrays([*found, lists], ["tag", "size", "sketches"]))
+    found = list(blocks.stretches(columns[0]))
+    sketches = [sketch(column[start:end]) for _, start, end in found for column in columns[1:]]
+    ends = np.cumsum([0, *map(len, sketches)], dtype=np.int32)
+    inner = pa.ListArray.from_arrays(numbers(ends), numbers(np.concatenate([np.empty(0, np.uint64), *sketches])))
+    places = np.arange(len(found) + 1, dtype=np.int32) * np.int32(len(columns) - 1)
+    tags, starts, stops = np.array(found, np.int64).reshape(-1, 3).T
+    about = [numbers(tags), numbers(stops - starts), pa.ListArray.from_arrays(numbers(places), inner)]
+    return blocks.packed(pa.RecordBatch.from_arrays(about, ["tag", "size", "sketches"]))
 
 
 def sketch(column: Numbers) -> Any:
     """The least hashes of the values of a column."""
-    values = pc.unique(numbers(column)).to_numpy()
+    values = words(pc.unique(numbers(column)))
     hashes = blocks.mixed(values.view(np.uint64))
     return np.sort(hashes if len(hashes) <= LEAST else np.partition(hashes, LEAST)[:LEAST])
 

@@ -24,7 +24,8 @@ from pyspark.sql import functions as F
 
 from deltalog.backends.spark import blocks
 from deltalog.backends.spark import ids as identity
-from deltalog.backends.spark.arrow import numbers
+from deltalog.backends.spark.arrow import binaries, numbers
+from deltalog.backends.spark.arrow import number as one
 from deltalog.backends.spark.dictionary import term_blocks
 from deltalog.backends.spark.pinned import pinned
 from deltalog.backends.spark.table import TAG, SparkTable, column_names, cut, width
@@ -254,8 +255,8 @@ def _tag(pred: Pred, salt: int) -> int:
 
 
 def _row(to: int, what: int, number: int, data: bytes) -> pa.RecordBatch:
-    small = [pa.array([value], type) for value, type in ((to, pa.int32()), (what, pa.int32()), (number, pa.int64()))]
-    return pa.RecordBatch.from_arrays([*small, pa.array([data], pa.binary())], ["to", "what", "number", "data"])
+    columns = [one(to), one(what), one(number, np.int64), binaries([data])]
+    return pa.RecordBatch.from_arrays(columns, ["to", "what", "number", "data"])
 
 
 def parse(task: Task, dictionary: Dictionary) -> Facts:

@@ -19,6 +19,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from deltalog.backends.spark.arrow import words
 from deltalog.backends.spark.blocks import BLOCKS, Deal, cells, dealing, sent, stretches, unpacked
 from deltalog.backends.spark.table import NEAR, TAG, Grid, Piece, SparkTable, column_names
 from deltalog.plan import ir
@@ -111,7 +112,7 @@ def _split(frame: DataFrame, by_tag: dict[int, list[Route]], columns: int, deal:
 
     def each(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for cell in cells(batches):
-            rows = [column.to_numpy() for column in unpacked(cell).columns]
+            rows = [words(column) for column in unpacked(cell).columns]
             found = [
                 _turned(rows, start, end, target, chosen, columns)
                 for tag, start, end in stretches(rows[0])

@@ -62,6 +62,7 @@ def _import_ahead() -> None:
     import pandas
 
     import deltalog.backends.local
+    import deltalog.backends.spark.backend
     import deltalog.backends.spark.read
     import deltalog.backends.spark.write
 

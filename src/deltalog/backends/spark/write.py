@@ -26,6 +26,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from deltalog.backends.spark import blocks
+from deltalog.backends.spark.arrow import binaries, words
+from deltalog.backends.spark.arrow import number as one
 from deltalog.backends.spark.decode import BROADCAST_TERMS, Decoder
 from deltalog.backends.spark.expansion import Expansion
 from deltalog.backends.spark.routes import routed, straight
@@ -142,7 +144,7 @@ def _dealt(
 
     def each(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            yield from blocks.rows_sent(batch, parts.of([batch.column(name).to_numpy() for name in names]))
+            yield from blocks.rows_sent(batch, parts.of([words(batch.column(name)) for name in names]))
 
     return frame.mapInArrow(each, blocks.BLOCKS), decoder
 
@@ -223,8 +225,8 @@ def _written_expanded(
 
 
 def _named(tag: int, number: int, path: str) -> pa.RecordBatch:
-    small = [pa.array([n], pa.int32()) for n in (tag, number)]
-    return pa.RecordBatch.from_arrays([*small, pa.array([path])], ["tag", "number", "path"])
+    columns = [one(tag), one(number), binaries([path.encode()]).cast(pa.string())]
+    return pa.RecordBatch.from_arrays(columns, ["tag", "number", "path"])
 
 
 # Parts into one file.
