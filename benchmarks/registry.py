@@ -214,6 +214,8 @@ PAPER_000 = (
             "small": Size(partial(datasets.expressions, 20, 20)),
             "full": Size(partial(datasets.expressions, 100, 30)),
             "paper": Size(partial(datasets.expressions, 300, 300), facts=3 * 300 * (3_420 + 3_720)),
+            "30x3000": Size(partial(datasets.expressions, 30, 3_000)),  # as many facts, in larger groups
+            "10x10000": Size(partial(datasets.expressions, 10, 10_000)),
         },
         rule=0,
         goal="<http://example#isRootOf>(?n, ?x), <http://example#eval>(?n, ?e), <http://example#value>(?e, 0)",
@@ -229,6 +231,7 @@ PAPER_000 = (
             "small": Size(partial(datasets.labelled, 2_000, 4_000)),
             "full": Size(partial(datasets.labelled, 100_000, 150_000)),
             "dense": Size(partial(datasets.labelled, 10_000, 70_000)),
+            "denser": Size(partial(datasets.labelled, 10_000, 100_000)),
         },
         goal="<http://Q2x0x1>(?x, ?y)",
         ways=("nemo", "duckdb"),

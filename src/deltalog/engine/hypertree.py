@@ -7,7 +7,7 @@ another.
 
 Trees are reconsidered after a change of facts, for rules that read relations that have grown or shrunk much since their
 trees were chosen. If another tree is far better by now, its relations are made from the materialisation as it is, which
-is one pass without any recursion, as nodes stand on no other nodes; the old ones are dropped.
+is one pass without any recursion, from the leaves to the root; the old ones are dropped.
 """
 
 from __future__ import annotations
