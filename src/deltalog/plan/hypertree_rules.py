@@ -5,10 +5,10 @@ For every node p that joins more than one atom there is a relation of its own,
     #node_p(χ(p)) <- λ(p), the atoms and conditions inside of χ(p)                          in-node evaluation
 
 which holds inst_p of paper 000: it is kept between rounds and between updates, and semi-naive evaluation gives it its
-DELTA, as to any other relation. Past the paper, unless the instantiations are wanted `whole`: a variable of χ(p) that
-nothing outside of p reads is left out, and so are instantiations that no instantiation of a child joins with (the
-children's nodes are atoms of p's rule). A leaf keeps what its parent has nothing for. The cross-node evaluation is
-one relation for a pair of neighbours p, q of the tree,
+DELTA, as to any other relation. Past the paper, a variable of χ(p) that nothing outside of p reads is left out,
+unless the instantiations are wanted `whole`; and where they are wanted `reduced`, so are instantiations that no
+instantiation of a child joins with (the children's nodes are atoms of p's rule). A leaf keeps what its parent has
+nothing for. The cross-node evaluation is one relation for a pair of neighbours p, q of the tree,
 
     #message_pq(χ(p) ∩ χ(q), ...) <- #node_p(χ(p)), #message_rp(...) for all other neighbours r of p
 
@@ -71,11 +71,12 @@ def why_not(rule: Rule) -> str | None:
     return None
 
 
-def rewritten(rule: Rule, decomposition: Decomposition, whole: bool = False) -> tuple[Rule, ...]:
-    """Rules that derive the same, by the tree; a tree of one node is the rule itself. `whole`: nodes have all of χ."""
+def rewritten(rule: Rule, decomposition: Decomposition, whole: bool = False, reduced: bool = False) -> tuple[Rule, ...]:
+    """Rules that derive the same, by the tree; a tree of one node is the rule itself. `whole`: nodes have all of χ;
+    `reduced`: and only what joins with something below them."""
     if not decomposition.root.children:
         return (rule,)
-    return tuple(dict.fromkeys(_Rewriting(rule, decomposition.root, whole).rules()))
+    return tuple(dict.fromkeys(_Rewriting(rule, decomposition.root, whole, reduced).rules()))
 
 
 @dataclass(slots=True)
@@ -83,6 +84,7 @@ class _Rewriting:
     rule: Rule
     root: Node
     whole: bool
+    reduced: bool
     atoms: list[Atom] = field(init=False)
     binds: dict[Variable, Bind] = field(init=False)
     places: dict[Variable, int] = field(init=False)  # where a variable first occurs: the order of columns
@@ -190,10 +192,9 @@ class _Rewriting:
         if len(joined) == 1 and not conditions and node.chi == set(variables(joined[0])):
             return joined[0]
         columns = [v for v in node.chi if v in self.used]  # without those that stand at one place only
-        below: list[Atom] = []
         if not self.whole:
             columns = [v for v in columns if v in self.read_at[id(node)]]
-            below = [self.node(child) for child in node.children]
+        below = [self.node(child) for child in node.children] if self.reduced else []
         return self.relation(NODE, columns, [*joined, *below, *self.with_binds(conditions)])
 
     def relation(self, kind: str, columns: Iterable[Variable], body: Sequence[Literal]) -> Atom:
