@@ -103,7 +103,7 @@ class Trees:
             if before / MUCH < now < before * MUCH:
                 continue
             self.chosen_for[rule] = now
-            choice = choose(rule, Partial(statistics), self.way)
+            choice = choose(rule, Partial(statistics), self.way, self.choices[rule].recursive)
             if choice.rules != self.choices[rule].rules and self._is_far_better(choice, statistics):
                 self.choices[rule] = choice
                 found.append(rule)
@@ -120,12 +120,12 @@ class Trees:
     def _rules(self, hyper_node: HyperNode, statistics: Statistics) -> tuple[Rule, ...]:
         if self.way == "standard":
             return hyper_node.rules
-        chosen = (self._choice(rule, statistics) for rule in hyper_node.rules)
+        chosen = (self._choice(rule, statistics, hyper_node.recursive) for rule in hyper_node.rules)
         return tuple(dict.fromkeys(rule for choice in chosen for rule in choice.rules))
 
-    def _choice(self, rule: Rule, statistics: Statistics) -> Choice:
+    def _choice(self, rule: Rule, statistics: Statistics, recursive: bool) -> Choice:
         if rule not in self.choices:
-            self.choices[rule] = choose(rule, Partial(statistics), self.way)
+            self.choices[rule] = choose(rule, Partial(statistics), self.way, recursive)
         return self.choices[rule]
 
 

@@ -43,7 +43,7 @@ def _hyper_node(program: Program, node: HyperNode, statistics: Statistics, cycli
             yield f"  {structure}"
             continue
         yield f"  {rule}"
-        choice = choose(rule, statistics, cyclic)
+        choice = choose(rule, statistics, cyclic, node.recursive)
         if choice.complex or choice.by_tree:
             yield from _tree(choice, statistics)
         if choice.by_tree:

@@ -35,13 +35,15 @@ class Choice:
     complex: bool = False
     decomposition: Decomposition | None = None
     standard_cost: float = 0.0
+    recursive: bool = True
 
     @property
     def by_tree(self) -> bool:
         return self.rules != (self.rule,)
 
 
-def choose(rule: Rule, statistics: Statistics, way: str) -> Choice:
+def choose(rule: Rule, statistics: Statistics, way: str, recursive: bool = True) -> Choice:
+    """`recursive`: nodes are not reduced, since what is below would be looked at again in every round."""
     if way == "standard":
         return Choice(rule, (rule,), "as asked")
     reason = why_not(rule)
@@ -60,6 +62,6 @@ def choose(rule: Rule, statistics: Statistics, way: str) -> Choice:
     if way == "combined" and decomposition.cost >= MARGIN * standard:
         return Choice(rule, (rule,), f"estimated {costs}", True, decomposition, standard)
     why = f"estimated {costs}" if way == "combined" else "as asked"
-    return Choice(
-        rule, rewritten(rule, decomposition, whole=way == "hypertree"), why, not acyclic, decomposition, standard
-    )
+    whole, reduced = way == "hypertree", way == "combined" and not recursive
+    rules = rewritten(rule, decomposition, whole, reduced)
+    return Choice(rule, rules, why, not acyclic, decomposition, standard, recursive)
