@@ -215,7 +215,7 @@ PAPER_000 = (
             "full": Size(partial(datasets.expressions, 100, 30)),
             "paper": Size(partial(datasets.expressions, 300, 300), facts=3 * 300 * (3_420 + 3_720)),
             "30x3000": Size(partial(datasets.expressions, 30, 3_000)),  # as many facts, in larger groups
-            "10x10000": Size(partial(datasets.expressions, 10, 10_000)),
+            "60x1500": Size(partial(datasets.expressions, 60, 1_500)),
         },
         rule=0,
         goal="<http://example#isRootOf>(?n, ?x), <http://example#eval>(?n, ?e), <http://example#value>(?e, 0)",
