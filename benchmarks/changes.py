@@ -5,6 +5,8 @@
     facts   LUBM(1) to LUBM(20) with program L (`--lubm 5,50` for others): one fact and 1,000 facts taken out and put
             back, and 25 % taken out; also against starting over, which is reading the files and materialising
     every   every benchmark of the registry that has such tasks: a few facts and 25 % of them out, its rule out and in
+    counts  what counts of derivations (paper 003) could save: how much is overdeleted and rederived, and the share of a
+            deletion that goes into asking whether facts can still be derived, which is what counts would answer
     zodiac  the rule-change files of paper 004's authors, where they are: rules that come late give what starting with
             all of them gives (this is a check, not a measurement)
 
@@ -31,6 +33,7 @@ from benchmarks import datasets
 from benchmarks.datasets import NoData
 from benchmarks.registry import BENCHMARKS, PROGRAMS
 from benchmarks.states import small
+from deltalog.engine.dred import DRed
 from deltalog.kb import KnowledgeBase
 
 Rows = dict[str, list[tuple[Any, ...]]]
@@ -42,6 +45,15 @@ RULES = {
     "wind_rs2": (800, [[10, 15, 17], [10, 15, 18], [3], [4], [5], [6], [10], [15], [17], [18]]),
     "wind_rs3": (800, [[6], [10]]),
 }
+# Benchmark, size, schemes; relations as tables, so that rules are what loses facts.
+COUNTED = (
+    ("lubm_l", "5", "auto"),
+    ("tc_linear", "1000", "standard"),
+    ("tc_nonlinear", "small", "standard"),
+    ("same_generation", "small", "standard"),
+    ("wind_rs3", "small", "standard"),
+    ("categories", "small", "standard"),
+)
 # ZodiacEdge's files: rules, rules that come late, data.
 ZODIAC = (
     ("ManyRulesDeletion", "ManyRulesDeletion_adding_rules", "roadConnectionTest1000"),
@@ -213,6 +225,60 @@ def sample(given: list[Any], count: int, random: Random) -> Rows:
     return rows
 
 
+# Counts.
+
+
+def counts() -> Iterator[dict[str, Any]]:
+    for name, size, schemes in COUNTED:
+        benchmark = BENCHMARKS[name]
+        with tempfile.TemporaryDirectory() as folder:
+            files = benchmark.files(size, Path(folder))
+            program = [str(rule) for rule in KnowledgeBase(benchmark.program_path()).rules]
+            kb = KnowledgeBase("\n".join(program), schemes=schemes, maintenance="dred")
+            kb.load(*files)
+        kb.materialise()
+        given = [(str(pred), row) for pred, table in kb._explicit.items() for row in kb._view(pred, table)]
+        for count in (1, small(len(given))):
+            samples = [sample(given, count, Random(i)) for i in range(2 * TIMES)]
+            yield asked(f"{name} {size}, {count:,} out", kb, samples)
+
+
+def asked(what: str, kb: KnowledgeBase, samples: list[Rows]) -> dict[str, Any]:
+    """The seconds of deletions, and of the questions in them that counts would answer."""
+    spent = [0.0]
+    derivable = DRed.derivable
+
+    def timed(*arguments: Any) -> Any:
+        started = time.perf_counter()
+        try:
+            return derivable(*arguments)
+        finally:
+            spent[0] += time.perf_counter() - started
+
+    deletions, shares, reports = [], [], []
+    for rows in samples:
+        spent[0], DRed.derivable = 0.0, timed  # type: ignore[method-assign]
+        try:
+            started = time.perf_counter()
+            reports.append(kb.update(remove=rows).report)
+            deletions.append(time.perf_counter() - started)
+        finally:
+            DRed.derivable = derivable  # type: ignore[method-assign]
+        shares.append(spent[0] / deletions[-1])
+        kb.update(add=rows)
+    overdeleted = sum(report.overdeleted for report in reports) / len(reports)
+    rederived = sum(report.rederived for report in reports) / len(reports)
+    share = sorted(shares)[len(shares) // 2]
+    facts = kb.report.facts_total
+    print(
+        f"{what:28} {facts:9,} facts  {1e3 * min(deletions):8.2f} ms  overdeleted {overdeleted:9,.0f}  "
+        f"rederived {rederived:9,.0f}  asking {share:4.0%}",
+        flush=True,
+    )
+    row = {"overdeleted": overdeleted, "rederived": rederived, "asking": share, "facts": facts}
+    return {"what": what, "change": deletions, **row}
+
+
 # ZodiacEdge's files.
 
 
@@ -241,6 +307,7 @@ PARTS: dict[str, Callable[[], Iterator[dict[str, Any]]]] = {
     "rules": rules,
     "facts": facts,
     "every": every,
+    "counts": counts,
     "zodiac": zodiac,
 }
 
@@ -248,7 +315,7 @@ PARTS: dict[str, Callable[[], Iterator[dict[str, Any]]]] = {
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument(
-        "parts", nargs="*", choices=[*PARTS, []], help="rules, facts, every, zodiac; all, if none is named"
+        "parts", nargs="*", choices=[*PARTS, []], help="rules, facts, every, counts, zodiac; all, if none is named"
     )
     parser.add_argument("--json", type=Path, help="a file for the figures")
     parser.add_argument("--lubm", help="the sizes of LUBM for `facts`, with commas between them")

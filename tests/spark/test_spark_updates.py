@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+from test_cases import expected
+from test_changes import STEPS, applied
+from test_changes import shown as facts_of
 
 from deltalog import KnowledgeBase
 from deltalog.change import Difference
@@ -54,3 +58,15 @@ def test_changes_in_frames_alone() -> None:
     assert set(change.added["path"]) == {(4, 5), (3, 5), (2, 5)}
     assert set(change.removed["path"]) == {(1, 2), (1, 3), (1, 4)}
     assert set(kb.facts("hub")) == {(2,)}
+
+
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize("steps", STEPS, ids=lambda steps: steps.parent.name)
+def test_steps_of_the_papers(steps: Path) -> None:
+    """The cases of papers 003 and 004, step by step: see tests/test_changes.py."""
+    kb = KnowledgeBase(steps.parent.with_suffix(".dl"), engine="spark")
+    kb.materialise()
+    for step in sorted(steps.iterdir()):
+        applied(kb, step)
+        wanted = expected(step)
+        assert wanted and facts_of(kb, wanted) == wanted, step.name
