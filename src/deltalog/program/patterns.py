@@ -290,7 +290,8 @@ def _refers(found: Recognition, pred: Pred, to: Pred) -> bool:
 def _take(found: Recognition, pred: Pred, structure: Structure, implied: Sequence[Rule], way: str) -> None:
     """Notes a structure: rules that it implies go, other rules and explicit facts are for the backbone."""
     gone, other = set(implied), backbone(pred)
-    found.rules = [_renamed(rule, pred, other) for rule in found.rules if not (_derives(rule, pred) and rule in gone)]
+    mine = [(rule, _derives(rule, pred)) for rule in found.rules]
+    found.rules = [_renamed(rule, pred, other) if own else rule for rule, own in mine if not (own and rule in gone)]
     found.structures[pred] = replace(structure, listed=way == "auto")
     found.stored[pred] = other
 
@@ -311,6 +312,11 @@ def _by_head(rules: Iterable[Rule]) -> dict[Pred, list[Rule]]:
 
 
 def _derives(rule: Rule, *preds: Pred) -> bool:
+    """Asked for every rule and every structure, so without a loop for the most common form."""
+    if len(rule.heads) == 1:
+        head = rule.heads[0]
+        name, arity = head.name, len(head.terms)
+        return (name, arity) in preds
     return any(head.pred in preds for head in rule.heads)
 
 
