@@ -53,7 +53,9 @@ def goals(kb: KnowledgeBase, example: Example, random: Random) -> list[str]:
     """A goal of each derived predicate; of two of them; with a negation; with an aggregate."""
     values = [value for rows in example.facts.values() for row in rows for value in row]
     derived = {head.pred for rule in kb.rules for head in rule.heads}
-    preds = sorted(derived or example.facts, key=str)
+    preds = sorted(derived or {pred for pred, rows in example.facts.items() if rows}, key=str)
+    if not preds:
+        return []
     atoms = [atom(pred, random, values) for pred in preds]
     found: list[list[Literal]] = [[one] for one in atoms]
     found += [[one, other] for one, other in pairwise(atoms)][:2]
