@@ -5,7 +5,7 @@ condition, BIND and negation as soon as its variables are bound. An atom that bi
 a semi-join. There is no cross product where a connected order exists. Where the backend can, the cyclic core of a body
 is joined all at once (`plan.multiway`), and comes first.
 
-In semi-naive evaluation one atom reads the DELTA; it comes first.
+In semi-naive evaluation one atom reads the DELTA; it comes first, unless a BIND gives a value of it.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class _Planner:
         """The cheapest of the greedy orders, one for each atom that can come first."""
         start = self._settle(Order(ir.Unit(), tuple(range(len(self.body))), frozenset(), Estimate()))
         delta = [i for i in start.waiting if self.parts.get(i) is Part.DELTA]
-        firsts = delta or self._firsts(start)
+        firsts = delta if delta and not any(map(self._is_computed, delta)) else [*delta, *self._firsts(start)]
         orders = [self._greedy(self._place(start, first)) for first in firsts] or [start]
         best = min(orders, key=lambda order: order.cost)
         core = self._core(start)
@@ -150,6 +150,10 @@ class _Planner:
         plan = ir.MultiJoin(scans, chosen)
         joined = Order(plan, waiting, frozenset(chosen), estimate, estimate.rows, (*order.notes, *notes))
         return self._settle(joined)
+
+    def _is_computed(self, i: int) -> bool:
+        """Whether a BIND gives a value that an atom has: from the atom alone there is no way back to the others."""
+        return any(isinstance(literal, Bind) and literal.variable in variables(self.body[i]) for literal in self.body)
 
     def _firsts(self, start: Order) -> list[int]:
         """The atoms to try as the first one: all, or in a large body the few smallest."""
