@@ -42,6 +42,7 @@ from deltalog.syntax.ast import Pred
 
 T = TypeVar("T")
 BOUND, LEAST = 16, 1000  # when bounded: so many facts per fact in question, or so many in all
+ASKED = 1 << 14  # facts of which it is asked, before giving up, whether they are really lost
 GROWING = 0.3  # of the facts that may be overdeleted; more than these, and still more at every step, are too many
 
 
@@ -117,7 +118,7 @@ class DRed(Generic[T]):
             include(seen, seeds, self.backend)
             include(self.removed, delta, self.backend)
             size, so_far = total(delta, self.backend), total(self.removed, self.backend)
-            if so_far > most and self.bounded and self.really_lost():
+            if most < so_far <= ASKED and self.bounded and self.really_lost():
                 self.bounded, self.hopeless, most = False, True, self.most_of_all
             if so_far > most or (size > last > 0 and so_far > GROWING * most and not self.bounded):
                 return False
