@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from deltalog import KnowledgeBase, UsageError
 from deltalog.backends.local.probe import Probe
 from deltalog.engine import materialisation
-from deltalog.plan.hypertree import decompose, is_acyclic
+from deltalog.plan.gyo import is_acyclic
+from deltalog.plan.hypertree import decompose
 from deltalog.plan.ir import Part
 from deltalog.plan.statistics import Unknown
 from deltalog.syntax.ast import Atom, Pred, Variable, variables

@@ -41,10 +41,9 @@ ATTEMPTS = {
     "bf": ((True, False), (False, False)),
     "auto": ((False, True), (True, True), (False, False)),
 }
-MOST_READ = 0.3  # a stratum of which more of what it reads has changed than this is computed anew
-MOST_REMOVED = (
-    0.1  # so is one that would lose more of its facts: to delete one costs several times what deriving one does
-)
+# A stratum is computed anew when it would lose more of its facts than this, or more of what it reads has changed: to
+# delete a fact costs several times what deriving it does.
+MOST_REMOVED = 0.1
 
 
 @dataclass(slots=True)
@@ -318,9 +317,8 @@ def better_anew(tasks: StratumTasks, update: Update[T]) -> str | None:
     reads = stratum.reads - stratum.preds
     lost = sum(map(update.least_change, reads))
     one_by_one = any(rule.restricted for rule in tasks.rules)  # groups are computed before and after
-    if (update.removed or update.unsettled or one_by_one) and lost > max(
-        FEW, MOST_REMOVED * sum(size(update.old.get(pred)) for pred in reads)
-    ):
+    most = max(FEW, MOST_REMOVED * sum(size(update.old.get(pred)) for pred in reads))
+    if (update.removed or update.unsettled or one_by_one) and lost > most:
         return "most of what it reads has changed"
     gone = [Task(Variant(rule)) for rule in update.removed_rules if rule.heads[0].pred in stratum.preds]
     if gone and sum(size(update.old.get(pred)) for pred in stratum.preds) > FEW:

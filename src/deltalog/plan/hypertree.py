@@ -9,7 +9,7 @@ variables χ(p) and atoms λ(p), such that
     4. var(λ(p)) ∩ χ(T_p) ⊆ χ(p), where T_p is the subtree of p.
 
 Its width is the largest |λ(p)|. The hypertree-width of a body is the least width that there is: 1 where the hypergraph
-is acyclic, which `is_acyclic` finds by GYO reduction. A rule of greater width is complex.
+is acyclic, which GYO reduction finds (`plan.gyo`). A rule of greater width is complex.
 
 The search is that of weighted decompositions (Scarcello, Greco and Leone 2007), top down: a component of atoms and the
 variables that connect it with what is above are a problem, the choice of λ splits it into smaller ones, and problems
@@ -30,6 +30,7 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import NamedTuple
 
+from deltalog.plan.gyo import is_acyclic
 from deltalog.plan.ir import Part
 from deltalog.plan.statistics import Statistics
 from deltalog.syntax.ast import Atom, Variable, variables
@@ -72,29 +73,6 @@ class Decomposition:
 
 
 # Acyclicity.
-
-
-def is_acyclic(edges: Sequence[frozenset[Variable]]) -> bool:
-    """GYO reduction: take away variables that only one edge has, and edges inside of others, until nothing is left."""
-    left = [set(edge) for edge in edges]
-    while True:
-        counts: dict[Variable, int] = {}
-        for edge in left:
-            for variable in edge:
-                counts[variable] = counts.get(variable, 0) + 1
-        alone = {variable for variable, count in counts.items() if count == 1}
-        reduced = [edge - alone for edge in left]
-        kept = [e for i, e in enumerate(reduced) if e and not any(_absorbs(reduced, j, i) for j in range(len(reduced)))]
-        if len(kept) <= 1:
-            return True
-        if len(kept) == len(left) and not alone:
-            return False
-        left = kept
-
-
-def _absorbs(edges: Sequence[set[Variable]], j: int, i: int) -> bool:
-    """Whether edge i is inside of edge j; of equal ones the first stays."""
-    return i != j and edges[i] <= edges[j] and (edges[i] != edges[j] or j < i)
 
 
 # Estimates.

@@ -15,7 +15,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from deltalog.plan.hypertree import Decomposition, decompose, is_acyclic
+from deltalog.plan.gyo import is_acyclic
+from deltalog.plan.hypertree import Decomposition, decompose
 from deltalog.plan.hypertree_rules import atoms_of, rewritten, why_not
 from deltalog.plan.rules import Variant, plan_variant
 from deltalog.plan.statistics import Remembered, Statistics

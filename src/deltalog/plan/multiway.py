@@ -21,6 +21,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from math import prod, sqrt
 
+from deltalog.plan.gyo import cyclic_part
 from deltalog.plan.ir import Part
 from deltalog.plan.statistics import Statistics
 from deltalog.syntax.ast import Atom, Variable, variables
@@ -31,21 +32,9 @@ Atoms = Mapping[int, Atom]
 
 
 def cyclic_core(atoms: Atoms) -> set[int]:
-    """The atoms that are left when each atom whose shared variables are inside of one other is taken away, again and
-    again; none if the body is acyclic."""
-    left = {i: frozenset(variables(atom)) for i, atom in atoms.items()}
-    while (ear := next((i for i in left if _is_ear(i, left)), None)) is not None:
-        del left[ear]
-    if len(left) <= 1:
-        return set()
-    inside = frozenset[Variable]().union(*left.values())
-    return {i for i, atom in atoms.items() if inside.issuperset(variables(atom))}
-
-
-def _is_ear(i: int, left: Mapping[int, frozenset[Variable]]) -> bool:
-    others = [edge for j, edge in left.items() if j != i]
-    shared = left[i] & frozenset[Variable]().union(*others)
-    return any(shared <= other for other in others) or not others
+    """The atoms of the cyclic part of a body and those inside of its variables; none if the body is acyclic."""
+    inside = frozenset[Variable]().union(*cyclic_part([frozenset(variables(atom)) for atom in atoms.values()]))
+    return {i for i, atom in atoms.items() if inside.issuperset(variables(atom))} if inside else set()
 
 
 def joined_at_once(atoms: Atoms, parts: Mapping[int, Part], statistics: Statistics) -> list[int]:

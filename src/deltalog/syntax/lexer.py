@@ -113,7 +113,6 @@ _WRONG_SIGNS = {"==": "=", ":=": "="}
 
 # What can stand at the end of an operand or an atom.
 _ENDS = frozenset(("NAME", "IRI", "VARIABLE", "CONSTANT", "CLOSE", "CLOSE_SQUARE"))
-_STARTS_A_RULE = frozenset(("NAME", "IRI", "LSQUARE", "PREFIX", "BASE", "QUERY"))
 _BEFORE_OPEN = frozenset(("NAME", "IRI", "FILTER", "BIND", "COMP", "AGGREGATE"))
 
 # Keywords: what must follow, and whether an operand or a literal must (True) or must not (False) end just before.

@@ -23,7 +23,6 @@ WELL_KNOWN = {
     "xsd": "http://www.w3.org/2001/XMLSchema#",
     "owl": "http://www.w3.org/2002/07/owl#",
 }
-FORMS = ("SelectQuery", "AskQuery")
 OTHER_FORMS = {"ConstructQuery": "CONSTRUCT", "DescribeQuery": "DESCRIBE"}
 
 
