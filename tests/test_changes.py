@@ -26,7 +26,7 @@ def everything(kb: KnowledgeBase) -> dict[str, set[tuple[Any, ...]]]:
     return {predicate: set(kb.facts(predicate)) for predicate in kb.predicates}
 
 
-@pytest.fixture(params=["dred", "bf", "auto"])
+@pytest.fixture(params=["dred", "bf", "counting", "auto"])
 def kb(request: pytest.FixtureRequest) -> KnowledgeBase:
     kb = KnowledgeBase(PROGRAM, maintenance=request.param)
     kb.add("edge", EDGES)
@@ -130,7 +130,7 @@ def applied(kb: KnowledgeBase, step: Path) -> None:
             change(step / file)
 
 
-@pytest.mark.parametrize("way", ["naive", "dred", "bf", "auto"])
+@pytest.mark.parametrize("way", ["naive", "dred", "bf", "counting", "auto"])
 @pytest.mark.parametrize("steps", STEPS, ids=lambda steps: steps.parent.name)
 def test_steps_of_a_case(steps: Path, way: str) -> None:
     """`<name>/steps/<number>_<what>` has rules and facts to add and to remove, and what there is afterwards."""

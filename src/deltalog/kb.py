@@ -52,7 +52,7 @@ Rules = str | Path | Iterable[str | Path]
 
 ENGINES = ("local", "spark", "auto", "naive")
 LOCAL = ("local", "naive")  # engines whose facts are in this process
-STRATEGIES = ("auto", "dred", "bf")
+STRATEGIES = ("auto", "dred", "bf", "counting")
 CYCLIC = ("combined", "standard", "hypertree")
 METHODS = ("auto", "materialised", "magic", "qsqr")
 INTERNAL = (TRIPLES, TYPES)
@@ -66,8 +66,9 @@ class KnowledgeBase:
         reasoning in its driver by the local engine while that fits, else in Spark), or "naive" (slow and obvious, for
         comparisons).
     timeout (seconds), max_facts, memory ("8GB"): limits of a materialisation; LimitReached is raised at one.
-    maintenance: how recursive rules lose facts: "dred" deletes and rederives, "bf" searches for other proofs first,
-        "auto" does the first unless it would delete far too much, and then the second. Either gives the same facts.
+    maintenance: how rules lose facts: "dred" deletes and rederives, "bf" searches for other proofs first, "auto" does
+        the first unless it would delete far too much, and then the second; "counting" deletes and rederives by counts
+        of derivations, which it makes at the first change and keeps. All give the same facts.
     cyclic: how rules with cyclic bodies are evaluated: "standard" joins them like others, "hypertree" takes a hypertree
         decomposition for every rule, "combined" for cyclic ones where it is estimated to pay. All give the same facts.
     schemes: how relations that are transitive, symmetric, inverse to each other or unions are kept: "scheme" by their

@@ -11,6 +11,7 @@ from random import Random
 
 import pytest
 from conftest import as_sets
+from counted import check_counts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from programs import INTEGERS, MIXED, Example, Features, examples
@@ -112,11 +113,12 @@ def agrees(example: Example, random: Random, maintenance: str) -> None:
         assert after == from_nothing(story.kb, story.rules), story.log
         assert shown(change.added) == without(after, before), story.log
         assert shown(change.removed) == without(before, after), story.log
+        check_counts(story.kb)
         before = after
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("way", ["dred", "bf", "auto", "recompute"])
+@pytest.mark.parametrize("way", ["dred", "bf", "counting", "auto", "recompute"])
 def test_updates_agree_with_naive(kind: str, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(materialisation, "MOST_CHANGED", 10)
     if way == "recompute":
@@ -128,7 +130,7 @@ def test_updates_agree_with_naive(kind: str, way: str, monkeypatch: pytest.Monke
         monkeypatch.setattr(dred, "LEAST", 4)
         monkeypatch.setattr(dred, "BOUND", 2)
 
-    @settings(max_examples=max(60 if way in ("dred", "bf") else 30, settings().max_examples))
+    @settings(max_examples=max(60 if way in ("dred", "bf", "counting") else 30, settings().max_examples))
     @given(examples(KINDS[kind]), st.randoms(use_true_random=False))
     def check(example: Example, random: Random) -> None:
         agrees(example, random, "dred" if way == "recompute" else way)

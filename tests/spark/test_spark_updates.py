@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from counted import check_counts
 from test_cases import expected
 from test_changes import STEPS, applied
 from test_changes import shown as facts_of
@@ -21,6 +22,7 @@ hub(X) :- out(X, N), N > 2.
 leaf(Y) :- path(_, Y), NOT path(Y, _).
 next(X, M) :- out(X, N), BIND(N + 1 AS M).
 """
+LINEAR = "path(X, Y) :- edge(X, Y). path(X, Z) :- path(X, Y), edge(Y, Z)."
 EDGES = [(1, 2), (2, 3), (3, 4), (4, 2), (4, 5), (6, 7)]
 
 
@@ -28,9 +30,9 @@ def shown(difference: Difference) -> dict[str, set[tuple[Any, ...]]]:
     return {predicate: set(facts) for predicate, facts in difference.items()}
 
 
-def story(engine: str) -> list[object]:
+def story(engine: str, maintenance: str = "auto", schemes: str = "auto") -> list[object]:
     """What some changes do, one after the other."""
-    kb = KnowledgeBase(PROGRAM, engine=engine)
+    kb = KnowledgeBase(PROGRAM, engine=engine, maintenance=maintenance, schemes=schemes)
     kb.add("edge", EDGES)
     told: list[object] = [set(kb.query("path(4, ?x)", method="magic")), kb.count("path")]
     for change in (
@@ -42,12 +44,18 @@ def story(engine: str) -> list[object]:
     ):
         done = change()
         told += [shown(done.added), shown(done.removed)]
+        assert check_counts(kb) > 0 or maintenance != "counting"
     return [*told, {predicate: set(kb.facts(predicate)) for predicate in kb.predicates}]
 
 
 @pytest.mark.usefixtures("spark")
 def test_changes_are_those_of_the_local_engine() -> None:
     assert story("spark") == story("local")
+
+
+@pytest.mark.usefixtures("spark")
+def test_changes_with_counts_are_those_of_the_local_engine() -> None:
+    assert story("spark", "counting", "standard") == story("local")
 
 
 @pytest.mark.usefixtures("everything_far")
@@ -58,6 +66,17 @@ def test_changes_in_frames_alone() -> None:
     assert set(change.added["path"]) == {(4, 5), (3, 5), (2, 5)}
     assert set(change.removed["path"]) == {(1, 2), (1, 3), (1, 4)}
     assert set(kb.facts("hub")) == {(2,)}
+
+
+@pytest.mark.usefixtures("everything_far")
+def test_counts_in_frames_alone() -> None:
+    """From 1 to 3 there is another way, from 1 to 4 not."""
+    kb = KnowledgeBase(LINEAR, engine="spark", maintenance="counting", schemes="standard")
+    kb.add("edge", [(1, 2), (2, 3), (1, 3), (1, 4)])
+    change = kb.update(remove={"edge": [(1, 3), (1, 4)]})
+    assert set(change.removed["path"]) == {(1, 4)}
+    assert (change.report.overdeleted, change.report.rederived) == (2, 1)
+    assert check_counts(kb) == 3
 
 
 @pytest.mark.usefixtures("spark")

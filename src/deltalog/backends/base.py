@@ -117,6 +117,15 @@ class Backend(Protocol[T]):
 
     def minus(self, old: T, gone: T) -> T: ...
 
+    def recounted(self, counts: T, won: Sequence[T], lost: Sequence[T]) -> T:
+        """Rows with a number in their last column, after the numbers of others have been added and taken off; a row
+        that comes to 0 goes."""
+        ...
+
+    def uncounted(self, counts: T) -> T:
+        """Rows without their last column, by which no two of them differ alone."""
+        ...
+
     def pin(self, table: T) -> T:
         """Compute now, and forget how."""
         ...

@@ -2,9 +2,9 @@
 
 An update is a change of explicit facts and of rules. Strata are visited in order, each with the net changes of all
 before it: A, what was added, and D, what was removed (paper 003, Algorithm 3). What a stratum does with them is the
-business of a strategy (`engine.dred`, `engine.backward_forward`); here is what is around it: predicates without rules,
-strata that nothing touches, strata that are computed anew because most of them would change anyway, and the sum of it
-all.
+business of a strategy (`engine.dred`, `engine.backward_forward`, `engine.counting`); here is what is around it:
+predicates without rules, strata that nothing touches, strata that are computed anew because most of them would change
+anyway, and the sum of it all.
 
 Rules change the way facts do (paper 004, and past it): all instances of a removed rule are deletions, all instances of
 a new rule are insertions, in the stratum that the new program gives to their head. A predicate that has lost all of its
@@ -16,14 +16,16 @@ Tables are immutable, so the old state stays as it was until the update is done;
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Generic, TypeVar
 
 from deltalog.backends.base import Backend
+from deltalog.engine.counts import Counts
 from deltalog.engine.seminaive import Relations, SemiNaive, Task, tasks_by_delta
-from deltalog.plan.changes import Affected, affected, checked, grouped, is_aggregate, supports
+from deltalog.plan.changes import Affected, affected, checked, grouped, is_aggregate, losing, supports, touched, winning
 from deltalog.plan.ir import Part
 from deltalog.plan.rules import Variant, plan_variant
 from deltalog.program import HyperNode, Program
@@ -39,6 +41,7 @@ FEW = 1000  # facts are always removed one by one
 ATTEMPTS = {
     "dred": ((False, False),),
     "bf": ((True, False), (False, False)),
+    "counting": ((False, False),),
     "auto": ((False, True), (True, True), (False, False)),
 }
 # A stratum is computed anew when it would lose more of its facts than this, or more of what it reads has changed: to
@@ -88,11 +91,12 @@ class Update(Generic[T]):
     removed_facts: Facts[T]
     added_rules: frozenset[Rule] = frozenset()
     removed_rules: tuple[Rule, ...] = ()
-    strategy: str = "auto"  # or "dred", "bf"
+    strategy: str = "auto"  # or "dred", "bf", "counting"
     reshaped: frozenset[Pred] = frozenset()  # predicates that are kept in another way than before
     added: Facts[T] = field(default_factory=dict)  # A \ D
     removed: Facts[T] = field(default_factory=dict)  # D \ A
     unsettled: set[Pred] = field(default_factory=set)  # different than before; nobody has asked yet in what
+    counts: dict[frozenset[Pred], Counts[T]] = field(default_factory=dict)  # of strata that are maintained with counts
     report: UpdateReport = field(default_factory=UpdateReport)
 
     @property
@@ -178,6 +182,29 @@ class RuleTasks:
         """For an aggregate: the rule over some groups."""
         return Task(Variant(self._grouped[1])) if self._grouped else None
 
+    # For counting: see `plan.changes`.
+
+    @cached_property
+    def instances(self) -> Task:
+        return Task(Variant(self.rule, instances=True))
+
+    @cached_property
+    def touched(self) -> list[tuple[Affected, Task]]:
+        return [(change, Task(change.variant)) for change in touched(self.rule, self.preds)]
+
+    @cached_property
+    def losing(self) -> list[tuple[Pred, Task]]:
+        return [(variant.delta, Task(variant)) for variant in losing(self.rule, self.preds)]
+
+    @cached_property
+    def winning(self) -> list[tuple[Pred, Task]]:
+        return [(variant.delta, Task(variant)) for variant in winning(self.rule, self.preds)]
+
+    @cached_property
+    def restricted_instances(self) -> Task:
+        assert self._grouped is not None
+        return Task(Variant(self._grouped[1], instances=True))
+
     @cached_property
     def _grouped(self) -> tuple[Rule, Rule] | None:
         return grouped(self.rule) if is_aggregate(self.rule) else None
@@ -213,6 +240,14 @@ class StratumTasks:
         """The variants of the recursive rules, by what they read the change of."""
         return tasks_by_delta(self.stratum.recursive, self.stratum.preds)
 
+    @cached_property
+    def winning(self) -> dict[Pred, list[Task]]:
+        """The same, for counting."""
+        found: dict[Pred, list[Task]] = defaultdict(list)
+        for pred, task in (pair for rule in self.recursive for pair in rule.winning):
+            found[pred].append(task)
+        return found
+
 
 def structures_of(stratum: Stratum, structures: Mapping[Pred, Structure]) -> list[Structure]:
     return [structures[pred] for pred in sorted(stratum.preds) if pred in structures] if structures else []
@@ -242,6 +277,10 @@ class Maintenance(Generic[T]):
             return known
         return StratumTasks.of(stratum, structures)
 
+    @cached_property
+    def _made_of(self) -> set[frozenset[Pred]]:
+        return {tasks.stratum.preds for tasks in self._strata}
+
     @property
     def single_rules(self) -> list[Rule]:
         """The rules, one head each, as maintenance sees them."""
@@ -251,6 +290,8 @@ class Maintenance(Generic[T]):
         """Takes the new state to the materialisation of the new facts and rules."""
         started = time.perf_counter()
         update.report.hyper_nodes = self.program.hyper_nodes
+        for preds in update.counts.keys() - self._made_of:
+            del update.counts[preds]
         self._settle_without_rules(update, self._derived)
         for tasks in self._strata:
             if not update.touches(tasks.stratum):
@@ -264,6 +305,7 @@ class Maintenance(Generic[T]):
     def _maintain(self, tasks: StratumTasks, update: Update[T]) -> None:
         """One stratum, by the strategy that was chosen; computed anew if that gives up."""
         from deltalog.engine.backward_forward import BackwardForward
+        from deltalog.engine.counting import Counting
         from deltalog.engine.dred import DRed
 
         names = ", ".join(sorted(pred.name for pred in tasks.stratum.preds if not pred.hidden)) or "nodes"
@@ -280,8 +322,10 @@ class Maintenance(Generic[T]):
             update.report.notes.append(f"{names}: {why}, computed anew")
             return
         attempts = ATTEMPTS[update.strategy] if tasks.stratum.recursive else ((False, False),)
+        counted = update.strategy == "counting" and not tasks.structures
         for backward, bounded in attempts if not tasks.structures else ((False, False),):
-            strategy = (BackwardForward if backward else DRed)(self.program, tasks, update, bounded)
+            chosen = Counting if counted else BackwardForward if backward else DRed
+            strategy = chosen(self.program, tasks, update, bounded)
             if strategy.maintain():
                 if tasks.stratum.recursive:
                     update.report.notes.append(f"{names}: {strategy.name}")
@@ -348,6 +392,7 @@ def maintain_structure(structure: Structure, update: Update[T]) -> None:
 def recompute(program: Program, tasks: StratumTasks, update: Update[T]) -> None:
     """A stratum from its explicit facts and its rules, over what is before it."""
     backend, preds = update.backend, tasks.stratum.preds
+    update.counts.pop(preds, None)
     for pred in preds:
         update.new.set(pred, update.explicit.get(pred, backend.empty(pred.arity)))
     evaluation = SemiNaive(program, update.new)

@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Generic, TypeVar
 
 from deltalog.backends.base import Backend
+from deltalog.engine.counts import Counts
 from deltalog.engine.hypertree import Trees
 from deltalog.engine.maintenance import Maintenance, Update, difference, total
 from deltalog.engine.report import Observer
@@ -70,6 +71,7 @@ class Materialisation(Generic[T]):
     explicit: Mapping[Pred, T]
     relations: Relations[T]
     trees: Trees
+    counts: Mapping[frozenset[Pred], Counts[T]] = field(default_factory=dict)  # of rule instances, by stratum
 
     @cached_property
     def facts(self) -> Relations[T]:
@@ -105,12 +107,13 @@ def updated(
         program.placed(facts.removed),
         strategy=evaluator.maintenance,
         reshaped=reshaped(old.program, program),
+        counts=dict(old.counts),
     )
     if evaluator.naive or facts.share > MOST_CHANGED:
         return _anew(program, facts, evaluator, update), update
     same_rules = program is old.program
     trees = old.trees.copied() if same_rules else old.trees.kept(program)
-    new = Materialisation(program, facts.explicit, update.new, trees)
+    new = Materialisation(program, facts.explicit, update.new, trees, update.counts)
     if same_rules:
         new.__dict__["maintenance"] = old.maintenance
     else:

@@ -24,7 +24,7 @@ from deltalog.engine.report import Observer, Round
 from deltalog.plan import ir
 from deltalog.plan.body import Body
 from deltalog.plan.ir import Part, Plan
-from deltalog.plan.rules import Variant, new_facts, plan_variant, project, shared_body, variants
+from deltalog.plan.rules import COUNT, Variant, counts, new_facts, plan_variant, project, shared_body, variants
 from deltalog.program import HyperNode, Program
 from deltalog.syntax.ast import Atom, Pred, Rule, variables
 
@@ -78,7 +78,7 @@ class Task:
     made_for: float = 0.0
     owner: Pred = field(init=False)  # the predicate of its (first) head
     reads: tuple[tuple[Pred, Part], ...] = field(init=False)
-    facts: tuple[tuple[Pred, Plan], ...] = field(init=False, default=())
+    facts: tuple[tuple[Pred, ir.Project], ...] = field(init=False, default=())
 
     def __post_init__(self) -> None:
         chosen, body = dict(self.variant.parts), self.variant.rule.body
@@ -179,9 +179,10 @@ class SemiNaive(Generic[T]):
         tasks: Mapping[Pred, Sequence[Task]],
         new: dict[Pred, T],
         added: dict[Pred, T] | None = None,
+        derive: Callable[[list[Task]], dict[Pred, T]] | None = None,
     ) -> None:
         """Adds facts that are not known, and all that follows by the tasks, round by round; also to `added`."""
-        turn = 1
+        turn, derive = 1, derive or self.derive
         while new:
             self._step(preds, new)
             if added is not None:  # they share nothing with what is new
@@ -190,7 +191,7 @@ class SemiNaive(Generic[T]):
             turn += 1
             started = time.perf_counter()
             due = [task for pred in new for task in tasks.get(pred, ())]
-            new = self.derive(due)
+            new = derive(due)
             self._observe(turn, new, started, len(due))
         for pred in preds:
             self.relations.parts.pop((pred, Part.OLD), None)
@@ -232,6 +233,18 @@ class SemiNaive(Generic[T]):
         for pred in shared:
             backend.drop(parts.pop((pred, Part.ALL)))
         return {pred: table for pred, table in (new | structured).items() if backend.size(table)}
+
+    def count(self, due: Iterable[Task]) -> dict[Pred, T]:
+        """How many instances of the variants derive each fact, as the relations `counts`; none empty."""
+        inputs: dict[Pred, list[ir.Project]] = defaultdict(list)
+        for task in due:
+            if self._can_match(task):
+                self._plan(task)
+                for pred, plan in task.facts:
+                    inputs[counts(pred)].append(plan)
+        plans = {pred: ir.Counted(tuple(found), COUNT) for pred, found in inputs.items()}
+        found = self.relations.backend.run_all(plans, self.relations.parts) if plans else {}
+        return {pred: table for pred, table in found.items() if self.relations.backend.size(table)}
 
     def _grown(self, pred: Pred) -> T:
         """What a structure has more, by all or by what is new of its inputs."""

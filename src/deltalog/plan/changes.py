@@ -6,6 +6,8 @@
                  it can (the backward evaluation of DRed, a set at a time)
     supports     the rule with such an atom, and with a body atom for a head: what instances that derive facts in
                  question stand on
+    touched, losing, winning   the same as `affected`, for counting: each instance is a row of one variant only, because
+                 literals before the one that changes must be unchanged
     grouped      for a rule that is one aggregate: the rules that find the groups a change touches, and the rule
                  restricted to some groups
 
@@ -18,7 +20,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
 from deltalog.plan.ir import Part
-from deltalog.plan.rules import Variant
+from deltalog.plan.rules import ONLY, Variant, variants
 from deltalog.syntax.ast import Aggregate, Atom, Literal, Negation, Pred, Rule, Term, Variable, variables
 
 
@@ -49,7 +51,7 @@ def _apart(atom: Atom, rule: Rule, place: int) -> Atom:
         if i != place and not isinstance(other, Negation)
         for v in variables(other)
     }
-    return replace(atom, terms=tuple(_renamed(t, "#only ") if t not in bound else t for t in atom.terms))
+    return replace(atom, terms=tuple(_renamed(t, ONLY) if t not in bound else t for t in atom.terms))
 
 
 def _renamed(term: Term, prefix: str) -> Term:
@@ -85,6 +87,61 @@ def _within(literal: Literal, head: Atom, name: str) -> Literal:
     on = set(literal.on)
     terms = tuple(t if not isinstance(t, Variable) or t in on else _renamed(t, "#other ") for t in head.terms)
     return replace(literal, body=(*literal.body, Atom(name, terms)))
+
+
+# For counting. A literal is unchanged when its atom is not in the change, which has a name of its own.
+
+
+def change(pred: Pred, negated: bool = False) -> Pred:
+    """The name under which the change of a predicate is read that touches its atoms (Δp), or its negated ones (Δn)."""
+    return Pred(f"#change {'not ' if negated else ''}{pred.name}", pred.arity)
+
+
+def gone(pred: Pred, before: bool = False) -> Pred:
+    """The name under which is read what a predicate of the stratum has lost up to now, or before the last round."""
+    return Pred(f"#gone {'before ' if before else ''}{pred.name}", pred.arity)
+
+
+def touched(rule: Rule, preds: Collection[Pred]) -> Iterator[Affected]:
+    """Π[I : Δp, Δn], for changes of what is before the stratum."""
+    before: tuple[Literal, ...] = ()
+    for i, literal in enumerate(rule.body):
+        if isinstance(literal, Atom) and literal.pred not in preds:
+            body = (*rule.body, *before)
+            yield Affected(literal.pred, False, Variant(replace(rule, body=body), ((i, Part.DELTA),), True))
+        elif isinstance(literal, Negation):
+            atom = replace(_apart(literal.atom, rule, i), name=change(literal.atom.pred, True).name)
+            body = (*rule.body, *before, atom)
+            variant = Variant(replace(rule, body=body), ((len(body) - 1, Part.DELTA),), True)
+            yield Affected(literal.atom.pred, True, variant)
+        before += tuple(_unchanged(literal, preds))
+
+
+def _unchanged(literal: Literal, preds: Collection[Pred]) -> Iterator[Literal]:
+    """That a literal of what is before the stratum has not been touched."""
+    if isinstance(literal, Atom) and literal.pred not in preds:
+        yield _not_in(literal, change(literal.pred))
+    elif isinstance(literal, Negation):
+        yield _not_in(literal.atom, change(literal.atom.pred, True))
+
+
+def _not_in(atom: Atom, other: Pred) -> Negation:
+    return Negation(replace(atom, name=other.name))
+
+
+def losing(rule: Rule, preds: Collection[Pred]) -> Iterator[Variant]:
+    """Instances that lose an atom of the stratum in this round, one variant for each of these atoms; what is before the
+    stratum is untouched."""
+    own = {i: literal for i, literal in enumerate(rule.body) if isinstance(literal, Atom) and literal.pred in preds}
+    others = tuple(unchanged for literal in rule.body for unchanged in _unchanged(literal, preds))
+    for i in own:
+        there = tuple(_not_in(atom, gone(atom.pred, before=j > i)) for j, atom in own.items() if j != i)
+        yield Variant(replace(rule, body=(*rule.body, *others, *there)), ((i, Part.DELTA),), True)
+
+
+def winning(rule: Rule, preds: Collection[Pred]) -> Iterator[Variant]:
+    """Instances that win an atom of the stratum in this round."""
+    return (replace(variant, instances=True) for variant in variants(rule, preds))
 
 
 GROUPS = "#groups"

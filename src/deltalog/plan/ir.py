@@ -14,6 +14,8 @@ both sides have. Rows are bindings: nothing says they are distinct unless a `Dis
     Union(inputs)             inputs have the same columns in the same order; keeps duplicates
     Distinct(input)
     Aggregate(input, on, calls)   over the distinct rows of the input; with no `on`, exactly one group
+    Counted(inputs, n)        the distinct rows of the inputs, and in a new column n how many times each comes; inputs
+                              are Projects, and what is below them has as many rows as the joins of sets have
 
 A rule for head p(t1, ..., tn) becomes Project(body, ((#0, t1), ..., (#n-1, tn))): the columns of facts are `#0`, `#1`,
 ... (`fact_columns`), so that heads, unions of heads, and the stored relation line up.
@@ -117,7 +119,27 @@ class Aggregate:
     calls: tuple[AggregateCall, ...]
 
 
-Plan = Unit | Scan | Where | Extend | Join | SemiJoin | AntiJoin | MultiJoin | Project | Union | Distinct | Aggregate
+@dataclass(frozen=True, slots=True)
+class Counted:
+    inputs: tuple[Project, ...]
+    variable: Variable
+
+
+Plan = (
+    Unit
+    | Scan
+    | Where
+    | Extend
+    | Join
+    | SemiJoin
+    | AntiJoin
+    | MultiJoin
+    | Project
+    | Union
+    | Distinct
+    | Aggregate
+    | Counted
+)
 
 
 def columns(plan: Plan) -> tuple[Variable, ...]:
@@ -143,6 +165,8 @@ def columns(plan: Plan) -> tuple[Variable, ...]:
             return columns(inputs[0])
         case Aggregate(_, on, calls):
             return on + tuple(call.variable for call in calls)
+        case Counted(inputs, variable):
+            return (*columns(inputs[0]), variable)
 
 
 @cache

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from deltalog.backends.base import Tables, Twin
+from deltalog.backends.local.counts import recounted, uncounted
 from deltalog.backends.local.evaluate import Evaluation
 from deltalog.backends.local.prepare import Preparation
 from deltalog.backends.local.scratch import Scratch
@@ -19,7 +20,7 @@ from deltalog.backends.local.structures import made, remade
 from deltalog.backends.local.table import Ids, Table, empty, pack, sort_distinct
 from deltalog.backends.local.vector import Vectors
 from deltalog.dictionary import Dictionary
-from deltalog.plan.ir import Plan, columns
+from deltalog.plan.ir import Counted, Plan, columns
 from deltalog.program.patterns import Structure
 from deltalog.syntax.ast import Pred, Rule
 from deltalog.terms import Value
@@ -84,7 +85,8 @@ class LocalBackend:
         return Table.of(self._preparation.keys(plan)(self._evaluation(tables), None), len(columns(plan)))
 
     def run_all(self, plans: Mapping[Pred, Plan], tables: Tables[Table]) -> dict[Pred, Table]:
-        group = self._preparation.group(plans.values())
+        counting = [plan for plan in plans.values() if isinstance(plan, Counted)]
+        group = self._preparation.bags(counting) if counting else self._preparation.group(plans.values())
         found = group.keys(self._evaluation(tables)) if group else None
         if found is None:
             return {pred: self.run(plan, tables) for pred, plan in plans.items()}
@@ -117,6 +119,12 @@ class LocalBackend:
 
     def minus(self, old: Table, gone: Table) -> Table:
         return old.minus(gone)
+
+    def recounted(self, counts: Table, won: Sequence[Table], lost: Sequence[Table]) -> Table:
+        return recounted(counts, won, lost, self.dictionary)
+
+    def uncounted(self, counts: Table) -> Table:
+        return uncounted(counts)
 
     def pin(self, table: Table) -> Table:
         return table

@@ -8,13 +8,14 @@ keep their plans, and what is around them changes from round to round.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeGuard
 
 import numpy as np
 
 from deltalog.backends.local.aggregate import aggregate, group_starts
+from deltalog.backends.local.counts import Times, rows_with_counts, times, total
 from deltalog.backends.local.evaluate import Evaluation, Key, KeysOf, Pipeline, Step, sorted_union
 from deltalog.backends.local.implicit import Implicit
 from deltalog.backends.local.multiway import multiway_join
@@ -39,6 +40,8 @@ class Preparation:
     def __init__(self, dictionary: Dictionary) -> None:
         self.dictionary = dictionary
         self._kept: dict[int, tuple[Plan, KeysOf]] = {}
+        self._bags: dict[int, tuple[Plan, Bag]] = {}
+        self._bag_groups: dict[tuple[int, ...], tuple[Sequence[ir.Counted], Bags]] = {}
         self._groups: dict[tuple[int, ...], tuple[Sequence[Inputs], Group]] = {}
         self._unknown = False  # a constant has no id yet: it may have one the next time
 
@@ -49,6 +52,8 @@ class Preparation:
                 return self.keys(input)
             case ir.AntiJoin(ir.Distinct(input), ir.Scan(atom, part)) if atom.terms == columns(input):
                 return partial(_without, self.keys(input), (atom.pred, part))
+            case ir.Counted(inputs):
+                return partial(_counted, [self._bag(input) for input in inputs], len(columns(inputs[0])))
             case ir.Union((input,)):
                 return self.keys(input)
             case ir.Union(inputs):
@@ -68,6 +73,23 @@ class Preparation:
             self._kept[id(plan)] = plan, keys  # with the plan itself, so that no other one gets its identity
         self._unknown |= before
         return keys
+
+    def _bag(self, plan: ir.Project) -> Bag:
+        """The rows of a projected body with how many times each comes; all columns of the body make a row."""
+        kept = self._bags.get(id(plan))
+        if kept is not None:
+            return kept[1]
+        if len(self._bags) >= MOST_KEPT:
+            self._bags.clear()
+        before, self._unknown = self._unknown, False
+        ids = tuple(t if isinstance(t, Variable) else self.dictionary.intern(t.value) for _, t in plan.columns)
+        small = nested_loops(plan.input, ids, self._ids)
+        alone = Together([(0, replace(small, is_leaf=False))]) if small else None
+        bag = partial(_times, self.pipeline(plan.input, frozenset(columns(plan.input))), ids, alone)
+        if not self._unknown:
+            self._bags[id(plan)] = plan, bag
+        self._unknown |= before
+        return bag
 
     # Plans together.
 
@@ -100,6 +122,27 @@ class Preparation:
         known = [(scan.atom.pred, scan.part) if scan else None for _, scan in inputs]
         arities = [len(columns(union[0])) for union, _ in inputs]
         return Group(Together(small) if small else None, others, known, arities)
+
+    def bags(self, plans: Sequence[ir.Counted]) -> Bags:
+        """Plans that count, as a group."""
+        key = tuple(id(input) for plan in plans for input in (*plan.inputs, None))
+        kept = self._bag_groups.get(key)
+        if kept is not None:
+            return kept[1]
+        if len(self._bag_groups) >= MOST_KEPT:
+            self._bag_groups.clear()
+        before, self._unknown = self._unknown, False
+        small: list[tuple[int, NestedLoops]] = []
+        others: list[list[Bag]] = []
+        for number, plan in enumerate(plans):
+            found = [self._small(input) for input in plan.inputs]
+            small += [(number, replace(loops, is_leaf=False)) for loops in found if loops is not None]
+            others.append([self._bag(input) for input, loops in zip(plan.inputs, found, strict=True) if loops is None])
+        group = Bags(Together(small) if small else None, others, [len(columns(plan)) - 1 for plan in plans])
+        if not self._unknown:
+            self._bag_groups[key] = plans, group
+        self._unknown |= before
+        return group
 
     def _small(self, plan: Plan) -> NestedLoops | None:
         if not isinstance(plan, ir.Project):
@@ -259,6 +302,26 @@ class Group:
         return keys if table is None else table.without(keys)
 
 
+@dataclass(frozen=True, slots=True)
+class Bags:
+    """The same for plans that count."""
+
+    together: Together | None
+    others: list[list[Bag]]
+    arities: list[int]
+
+    def keys(self, evaluation: Evaluation) -> list[Keys] | None:
+        found = self.together.keys(evaluation) if self.together else {}
+        if found is None:
+            return None
+        return [self._one(number, found.get(number, []), evaluation) for number in range(len(self.arities))]
+
+    def _one(self, number: int, small: list[Keys], evaluation: Evaluation) -> Keys:
+        parts = [times(np.concatenate(small))] if small else []
+        parts += [part for bag in self.others[number] for part in bag(evaluation)]
+        return rows_with_counts(total(parts, self.arities[number]), self.arities[number], evaluation.dictionary)
+
+
 Inputs = tuple[tuple[Plan, ...], ir.Scan | None]  # bodies, and what is left out of their union
 
 
@@ -277,6 +340,7 @@ def _inputs(plan: Plan) -> Inputs | None:
 Leaf = Callable[[Evaluation], Rows]
 Source = Callable[[Evaluation], Table]
 Places = tuple[tuple[Variable, int], ...]
+Bag = Callable[[Evaluation], list[Times]]
 
 
 def _without(inner: KeysOf, known: Key, evaluation: Evaluation, _: Table | None) -> Keys:
@@ -297,6 +361,21 @@ def _sink(pipeline: Pipeline, terms: Terms, small: Together | None, evaluation: 
     if found is not None:
         return one_set(found[0]) if found else no_keys(len(terms))
     return sorted_union(evaluation.run(pipeline, lambda rows: sort_distinct(_packed(terms, rows))), len(terms))
+
+
+def _counted(bags: Sequence[Bag], arity: int, evaluation: Evaluation, _: Table | None) -> Keys:
+    """The rows of bags, and how many times each comes in a further column."""
+    found = total([part for bag in bags for part in bag(evaluation)], arity)
+    return rows_with_counts(found, arity, evaluation.dictionary)
+
+
+def _times(pipeline: Pipeline, terms: Terms, small: Together | None, evaluation: Evaluation) -> list[Times]:
+    found = small.keys(evaluation) if small else None
+    if found is not None:
+        return [times(keys) for keys in found.get(0, ())]
+    return evaluation.run(
+        pipeline, lambda rows: times(_packed(terms, rows) if terms else np.zeros(rows.size, np.uint64))
+    )
 
 
 def _packed(terms: Terms, rows: Rows) -> Keys:

@@ -53,6 +53,15 @@ def aggregate(
     return Rows(result, names)
 
 
+def counted(rows: Rows, variable: Variable) -> Rows:
+    """The distinct rows, and how many times each comes."""
+    name = fresh()
+    number = F.count(F.lit(1))
+    grouped = rows.frame.groupBy(*[F.col(column) for column in rows.names.values()]).agg(number.alias(name))
+    found = grouped.where(F.col(name) > 0).withColumn(name, F.col(name) - F.lit(INLINE))
+    return Rows(found, rows.names | {variable: name}, rows.most)
+
+
 def _of_nothing(calls: Sequence[AggregateCall], backend: SparkBackend) -> Rows | None:
     """One group, and nothing in it: counts and sums are 0, other functions of rules have no value."""
     try:

@@ -295,6 +295,16 @@ class SparkBackend:
         piece = Piece(old.frame().join(right, same, "left_anti"))
         return SparkTable(old.arity, (piece,), None, old.distinct)
 
+    def recounted(self, counts: SparkTable, won: Sequence[SparkTable], lost: Sequence[SparkTable]) -> SparkTable:
+        from deltalog.backends.spark.counts import recounted
+
+        return recounted(counts, won, lost, self)
+
+    def uncounted(self, counts: SparkTable) -> SparkTable:
+        from deltalog.backends.spark.counts import uncounted
+
+        return uncounted(counts, self)
+
     def pin(self, table: SparkTable) -> SparkTable:
         return table
 

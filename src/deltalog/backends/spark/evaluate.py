@@ -18,7 +18,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from deltalog.backends.base import Tables
-from deltalog.backends.spark.aggregate import aggregate
+from deltalog.backends.spark.aggregate import aggregate, counted
 from deltalog.backends.spark.conditions import extended, where
 from deltalog.backends.spark.rows import Rows, fresh
 from deltalog.backends.spark.table import UNIT, SparkTable, column_names
@@ -78,6 +78,9 @@ class Evaluation:
                 return rows and Rows(rows.frame.select(*rows.kept()).distinct(), rows.names, rows.most)
             case ir.Aggregate(input, on, calls):
                 return aggregate(self.rows(input), ir.columns(input), on, calls, self.backend)
+            case ir.Counted(inputs, variable):
+                rows = self._union([self.rows(input) for input in inputs], ir.columns(inputs[0]))
+                return rows and counted(rows, variable)
 
     def _scan(self, atom: Atom, table: SparkTable | None) -> Rows | None:
         if table is None or table.empty:

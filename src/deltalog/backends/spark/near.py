@@ -90,7 +90,7 @@ def scans(plan: Plan) -> Iterable[ir.Scan]:
             yield from scans(right)
         case ir.MultiJoin():
             yield from plan.scans
-        case ir.Union(inputs):
+        case ir.Union(inputs) | ir.Counted(inputs):
             for input in inputs:
                 yield from scans(input)
         case _:

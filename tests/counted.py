@@ -1,0 +1,57 @@
+"""Counts of rule instances from nothing, by the naive engine's bindings."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from deltalog import KnowledgeBase
+from deltalog.engine.counts import Counts
+from deltalog.engine.naive import Facts, bindings
+from deltalog.facts import rows
+from deltalog.plan.ir import Part
+from deltalog.plan.rules import counts as counts_of
+from deltalog.syntax.ast import Constant, Pred, Rule
+
+Counted = dict[tuple[Pred, tuple[Any, ...]], int]
+
+
+def from_nothing(rules: frozenset[Rule], known: Facts) -> Counted:
+    """How many bindings of the variables of its body, other than those that only a negation has, derive each fact."""
+    found: Counter[tuple[Pred, tuple[Any, ...]]] = Counter()
+    for rule in rules:
+        (head,) = rule.heads
+        for binding in {frozenset(binding.items()): binding for binding in bindings(rule.body, known)}.values():
+            row = tuple(term if isinstance(term, Constant) else binding[term] for term in head.terms)
+            found[head.pred, row] += 1
+    return dict(found)
+
+
+def kept(tables: Any, preds: frozenset[Pred], backend: Any) -> Counted:
+    found = {}
+    for pred in preds:
+        table = tables.get(counts_of(pred), backend.empty(pred.arity + 1))
+        for *row, count in rows(table, pred.arity + 1, backend):
+            found[pred, tuple(map(Constant, row))] = count
+    return found
+
+
+def check_counts(kb: KnowledgeBase) -> int:
+    """That all counts of a knowledge base are right; how many there are."""
+    if kb._state is None or not kb._state.counts:
+        return 0
+    backend, relations = kb._backend, kb._state.relations
+    known, checked = Facts(), 0
+    for (pred, part), table in relations.parts.items():
+        for row in rows(table, pred.arity, backend) if part is Part.ALL else ():
+            known.add(pred, tuple(map(Constant, row)))
+    for preds, counts in kb._state.counts.items():
+        assert isinstance(counts, Counts)
+        for rules, tables in (
+            (counts.nonrecursive_rules, counts.nonrecursive),
+            (counts.recursive_rules, counts.recursive),
+        ):
+            wanted = from_nothing(rules, known)
+            assert kept(tables, preds, backend) == wanted, [str(rule) for rule in rules]
+            checked += len(wanted)
+    return checked
