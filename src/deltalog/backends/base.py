@@ -107,8 +107,8 @@ class Backend(Protocol[T]):
 
     def restructured(
         self, structure: Structure, old: T, inputs: Sequence[T], removed: Sequence[T], added: Sequence[T]
-    ) -> tuple[T, T, T]:
-        """The same after a change of the inputs; and what it has lost and won by that."""
+    ) -> tuple[T, Callable[[], tuple[T, T]]]:
+        """The same after a change of the inputs; and what finds all that it has lost and won by that."""
         ...
 
     def merge(self, old: T, new: T) -> T:

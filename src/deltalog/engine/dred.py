@@ -242,9 +242,10 @@ class DRed(Generic[T]):
             if before:
                 table, inputs = self.update.new.get(structure.pred), map(self.update.new.get, structure.inputs)
                 added = [before.get(source, none) for source in structure.inputs]
-                evaluation.pending[structure.pred], _, won[structure.pred] = self.backend.restructured(
+                evaluation.pending[structure.pred], found = self.backend.restructured(
                     structure, table, list(inputs), [none] * len(added), added
                 )
+                _, won[structure.pred] = found()
         return {pred: table for pred, table in won.items() if self.backend.size(table)}
 
     def settle(self) -> None:

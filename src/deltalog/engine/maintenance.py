@@ -17,9 +17,9 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Generic, TypeVar
 
 from deltalog.backends.base import Backend
@@ -95,7 +95,8 @@ class Update(Generic[T]):
     reshaped: frozenset[Pred] = frozenset()  # predicates that are kept in another way than before
     added: Facts[T] = field(default_factory=dict)  # A \ D
     removed: Facts[T] = field(default_factory=dict)  # D \ A
-    unsettled: set[Pred] = field(default_factory=set)  # different than before; nobody has asked yet in what
+    # Different than before; nobody has asked yet in what. How to find out.
+    unsettled: dict[Pred, Callable[[], tuple[T, T]]] = field(default_factory=dict)
     counts: dict[frozenset[Pred], Counts[T]] = field(default_factory=dict)  # of strata that are maintained with counts
     report: UpdateReport = field(default_factory=UpdateReport)
 
@@ -110,22 +111,26 @@ class Update(Generic[T]):
         if self.backend.size(added):
             self.added[pred] = added
 
-    def settle_late(self, pred: Pred) -> None:
+    def settle_late(self, pred: Pred, find: Callable[[], tuple[T, T]] | None = None) -> None:
         """The same, when somebody asks; whether there is a change must be known now, and sizes mostly say so."""
         old, new = self.old.get(pred), self.new.get(pred)
         if old is not new:
-            self.unsettled.add(pred)
+            self.unsettled[pred] = find or partial(self._compared, pred)
             if self.backend.size(old) == self.backend.size(new):
                 self.ask([pred])
 
-    def ask(self, preds: Iterable[Pred] | None = None) -> None:
+    def ask(self, preds: Collection[Pred] | None = None) -> None:
         """Finds the net changes of some predicates, or of all."""
-        for pred in list(self.unsettled if preds is None else self.unsettled.intersection(preds)):
-            old, new, none = self.old.get(pred), self.new.get(pred), self.backend.empty(pred.arity)
-            removed = self.backend.minus(old, new)
-            is_more = self.backend.size(new) > self.backend.size(old) - self.backend.size(removed)
-            self.settle(pred, removed, self.backend.minus(new, old) if is_more else none)
-            self.unsettled.discard(pred)
+        for pred in list(self.unsettled if preds is None else self.unsettled.keys() & preds):
+            self.settle(pred, *self.unsettled[pred]())
+            del self.unsettled[pred]
+
+    def _compared(self, pred: Pred) -> tuple[T, T]:
+        """What a predicate has lost and won, by comparison."""
+        old, new, backend = self.old.get(pred), self.new.get(pred), self.backend
+        removed = backend.minus(old, new)
+        is_more = backend.size(new) > backend.size(old) - backend.size(removed)
+        return removed, backend.minus(new, old) if is_more else backend.empty(pred.arity)
 
     def least_change(self, pred: Pred) -> int:
         """At least how many facts of a predicate have changed."""
@@ -314,7 +319,7 @@ class Maintenance(Generic[T]):
             maintain_structure(tasks.structures[0], update)
             return
         why = better_anew(tasks, update)
-        if not why and not update.unsettled.isdisjoint(tasks.stratum.reads):
+        if not why and not tasks.stratum.reads.isdisjoint(update.unsettled):
             update.ask(tasks.stratum.reads)
             why = better_anew(tasks, update)
         if why:
@@ -383,10 +388,10 @@ def maintain_structure(structure: Structure, update: Update[T]) -> None:
     inputs = [update.new.get(source) for source in structure.inputs]
     removed = [update.removed.get(source, none) for source in structure.inputs]
     added = [update.added.get(source, none) for source in structure.inputs]
-    table, lost, won = backend.restructured(structure, old, inputs, removed, added)
+    table, difference = backend.restructured(structure, old, inputs, removed, added)
     update.new.set(structure.pred, table)
-    update.settle(structure.pred, lost, won)
-    update.report.inserted += backend.size(won)
+    update.settle_late(structure.pred, difference)
+    update.report.inserted += max(0, backend.size(table) - backend.size(old))
 
 
 def recompute(program: Program, tasks: StratumTasks, update: Update[T]) -> None:

@@ -256,7 +256,8 @@ class SemiNaive(Generic[T]):
             return self.pending[pred]
         deltas = [relations.get(source, Part.DELTA) for source in structure.inputs]
         none = [relations.backend.empty(2)] * len(inputs)
-        self.pending[pred], _, new = relations.backend.restructured(structure, old, inputs, none, deltas)
+        self.pending[pred], difference = relations.backend.restructured(structure, old, inputs, none, deltas)
+        _, new = difference()
         return new
 
     def _can_match(self, task: Task) -> bool:

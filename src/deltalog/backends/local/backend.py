@@ -111,7 +111,7 @@ class LocalBackend:
         inputs: Sequence[Table],
         removed: Sequence[Table],
         added: Sequence[Table],
-    ) -> tuple[Table, Table, Table]:
+    ) -> tuple[Table, Callable[[], tuple[Table, Table]]]:
         return remade(structure, old, inputs, removed, added)
 
     def merge(self, old: Table, new: Table) -> Table:

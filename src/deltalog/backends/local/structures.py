@@ -7,7 +7,7 @@ structure beside them, for its maintenance.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import reduce
 
 from deltalog.backends.local.implicit import Implicit, Plain, Union, plain, turned, unknown
@@ -18,7 +18,7 @@ from deltalog.program.patterns import Form, Structure
 
 SMALL = 1 << 16  # a closure of so few facts is listed
 SPARSE = 2  # and so is one of not more than so many facts for each of its backbone
-Change = tuple[Table, Table, Table]
+Difference = Callable[[], tuple[Table, Table]]
 
 
 class Listed(Table):
@@ -42,28 +42,43 @@ def made(structure: Structure, inputs: Sequence[Table]) -> Table:
 
 def remade(
     structure: Structure, old: Table, inputs: Sequence[Table], removed: Sequence[Table], added: Sequence[Table]
-) -> Change:
-    """The same after a change of the inputs, and what it lost and won."""
+) -> tuple[Table, Difference]:
+    """The same after a change of the inputs, and what finds all that it lost and won: that can be far more than what
+    has changed, and often nobody asks."""
     if structure.form in (Form.CLOSURE, Form.COMPONENTS):
         return _remade_closure(structure, old, plain(inputs[0]), plain(removed[0]), plain(added[0]))
-    new = made(structure, inputs) if isinstance(old, Implicit) else None
-    now = new if new is not None else Union([_implicit(part) for part in _parts(structure, inputs)])
-    lost = unknown(_parts(structure, removed), now)
-    won = unknown(_parts(structure, added), old)
-    return (new if new is not None else old.minus(lost).merge(won)), lost, won
+    is_listed = not isinstance(old, Implicit)
+    now = Union([_implicit(part) for part in _parts(structure, inputs)]) if is_listed else made(structure, inputs)
+
+    def difference() -> tuple[Table, Table]:
+        return unknown(_parts(structure, removed), now), unknown(_parts(structure, added), old)
+
+    return _listed(old, difference()) if is_listed else (now, difference)
 
 
-def _remade_closure(structure: Structure, old: Table, edges: Table, removed: Table, added: Table) -> Change:
+def _listed(old: Table, change: tuple[Table, Table]) -> tuple[Table, Difference]:
+    """A table with all rows, after a change of them."""
+    lost, won = change
+    return old.minus(lost).merge(won), lambda: change
+
+
+def _remade_closure(
+    structure: Structure, old: Table, edges: Table, removed: Table, added: Table
+) -> tuple[Table, Difference]:
     before = old if isinstance(old, Reachability) else old.__dict__.get("closure")
     if before is None:  # there was nothing yet, or it was kept in another way
         new = made(structure, [edges])
-        return new, old.minus(new), new.minus(old)
+        return new, lambda: (old.minus(new), new.minus(old))
     closure = before.updated(edges, removed, added)
-    lost = before.minus(closure) if removed.size else Table(2)
-    won = closure.minus(before) if added.size else Table(2)
+
+    def difference() -> tuple[Table, Table]:
+        lost = before.minus(closure) if removed.size else Table(2)
+        return lost, closure.minus(before) if added.size else Table(2)
+
     if isinstance(old, Reachability) or not _is_small(structure, closure):
-        return closure, lost, won
-    return Listed(old.minus(lost).merge(won), closure), lost, won
+        return closure, difference
+    rows, known = _listed(old, difference())
+    return Listed(rows, closure), known
 
 
 def _is_small(structure: Structure, closure: Reachability) -> bool:

@@ -262,9 +262,9 @@ class SparkBackend:
         inputs: Sequence[SparkTable],
         removed: Sequence[SparkTable],
         added: Sequence[SparkTable],
-    ) -> tuple[SparkTable, SparkTable, SparkTable]:
+    ) -> tuple[SparkTable, Callable[[], tuple[SparkTable, SparkTable]]]:
         new = self.structure(structure, inputs)
-        return new, self.minus(old, new), self.minus(new, old)
+        return new, lambda: (self.minus(old, new), self.minus(new, old))
 
     def merge(self, old: SparkTable, new: SparkTable) -> SparkTable:
         if old.empty or new.empty:
