@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from deltalog import KnowledgeBase
 from deltalog.backends.local import evaluate, table
-from deltalog.engine import materialisation
+from deltalog.engine import dred, materialisation
 from deltalog.plan import body, hypertree_choice, multiway
 
 WAYS = ("standard", "hypertree", "combined")
@@ -83,6 +83,8 @@ def agrees(random: Random, maintenance: str) -> None:
     rules = [rule(random) for _ in range(random.randint(1, 3))] + ["r(?x, ?y) :- p(?x, ?z), q(?z, ?y) ."]
     late = rule(random)
     explicit = {name: list(dict.fromkeys(rows)) for name, rows in facts(random, 14).items()}
+    if random.random() < 0.5:
+        explicit["c"] = list(dict(explicit["c"]).items())  # functional, for a while
     kbs = [KnowledgeBase("\n".join(rules), cyclic=way, maintenance=maintenance) for way in WAYS]
     for kb in kbs:
         for predicate, rows in explicit.items():
@@ -113,6 +115,7 @@ EASILY = {  # everything that only large data, or trees that pay, would take
     (hypertree_choice, "MARGIN"): 1e9,
     (evaluate, "PARALLEL"): 2,
     (table, "MOST_DEAD"): 0,
+    (dred, "MANY"): 1,
 }
 
 

@@ -42,6 +42,7 @@ from deltalog.syntax.ast import Pred
 
 T = TypeVar("T")
 BOUND, LEAST = 16, 1000  # when bounded: so many facts per fact in question, or so many in all
+MANY = 1 << 8  # facts that are checked by multiway joins, where they have cycles; fewer, by one call of a kernel
 ASKED = 1 << 14  # facts of which it is asked, before giving up, whether they are really lost
 GROWING = 0.3  # of the facts that may be overdeleted; more than these, and still more at every step, are too many
 
@@ -200,7 +201,8 @@ class DRed(Generic[T]):
 
     def derivable(self, facts: Facts[T], rules: list[RuleTasks], relations: Relations[T]) -> Facts[T]:
         """Those of the facts that the rules derive in one step from a state."""
-        checks = [rule.check for rule in rules if rule.head in facts]
+        many = {pred for pred, table in facts.items() if self.update.multiway and self.backend.size(table) >= MANY}
+        checks = [rule.check_many if rule.head in many else rule.check for rule in rules if rule.head in facts]
         if not checks:
             return {}
         questions = {candidates(pred): table for pred, table in facts.items()}

@@ -92,6 +92,7 @@ class Update(Generic[T]):
     added_rules: frozenset[Rule] = frozenset()
     removed_rules: tuple[Rule, ...] = ()
     strategy: str = "auto"  # or "dred", "bf", "counting"
+    multiway: bool = False  # whether many facts may be checked by multiway joins
     reshaped: frozenset[Pred] = frozenset()  # predicates that are kept in another way than before
     added: Facts[T] = field(default_factory=dict)  # A \ D
     removed: Facts[T] = field(default_factory=dict)  # D \ A
@@ -170,6 +171,11 @@ class RuleTasks:
     @cached_property
     def check(self) -> Task:
         return Task(checked(self.rule))
+
+    @cached_property
+    def check_many(self) -> Task:
+        """The same for many facts: with a fact in question, a body of two atoms may be a triangle."""
+        return Task(checked(self.rule), multiway=True)
 
     @cached_property
     def affected(self) -> list[tuple[Affected, Task]]:

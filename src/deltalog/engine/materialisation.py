@@ -106,6 +106,7 @@ def updated(
         program.placed(facts.added),
         program.placed(facts.removed),
         strategy=evaluator.maintenance,
+        multiway=old.trees.way != "standard",
         reshaped=reshaped(old.program, program),
         counts=dict(old.counts),
     )

@@ -71,11 +71,13 @@ class Task:
     """A rule variant with its plan, and how many facts there were to read when the plan was made.
 
     `reads` are what its atoms read: where one is empty, nothing is derived. `facts` are the plans of its heads.
+    `multiway`: its plan may have multiway joins, whatever the rest of the evaluation has.
     """
 
     variant: Variant
     body: Body | None = None
     made_for: float = 0.0
+    multiway: bool = False
     owner: Pred = field(init=False)  # the predicate of its (first) head
     reads: tuple[tuple[Pred, Part], ...] = field(init=False)
     facts: tuple[tuple[Pred, ir.Project], ...] = field(init=False, default=())
@@ -293,7 +295,7 @@ class SemiNaive(Generic[T]):
         reads = sum(self.relations.size(pred) for pred, _ in task.reads)
         if task.body is None or reads > GROWTH * task.made_for:
             started = time.perf_counter()
-            multiway = self.relations.backend.multiway and self.trees.way != "standard"
+            multiway = self.relations.backend.multiway and (task.multiway or self.trees.way != "standard")
             task.plan(plan_variant(task.variant, self.relations, multiway), reads)
             self.planning += time.perf_counter() - started
         assert task.body is not None

@@ -8,7 +8,8 @@ A level binds a variable. Its `lines` say which relations have the variable, one
 
 A level begins with the ranges of its lines (`_begin`), all values that they allow; the shortest of them is gone
 through, and each value looked up in the others (`_advance`). Values ascend within a run, so a look-up begins where
-the last one ended. The state of a line is for each of its runs where it is, and where its range ends.
+the last one ended; where another line has not got the value, all up to the next one that it has is skipped. The state
+of a line is for each of its runs where it is, and where its range ends.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ KIND, OTHER, PLACE = range(3)
 FIRST, SECOND, ALONE = range(3)
 FIELDS = 3
 MASK = np.uint64(0xFFFFFFFF)
+NONE = np.int64(1) << np.int64(32)  # more than any value
 
 
 @inner
@@ -82,28 +84,32 @@ def _begin(lines, first, last, places, registers, least, bound, found_for, at, e
 
 
 @inner
-def _has(line, places, registers, value, at, end):
-    """Whether a line has a value; moves its positions to it."""
-    place, key = line[PLACE], _key(line, registers, value)
+def _next(line, places, registers, value, at, end):
+    """The first value from `value` on that a line may have, NONE after the last; moves its positions there."""
+    place, key, least = line[PLACE], _key(line, registers, value), NONE
     for run in range(places[place]):
         address = places[place + 2 + 2 * run]
         at[run] = _seek(address, at[run], end[run], key)
         if at[run] < end[run]:
             found = np.uint64(get(address, at[run]))
-            if line[KIND] == FIRST:
-                if found >> HALF == np.uint64(value):
-                    return True
-            elif found == key and (places[place + 1] == 0 or not is_dead(places, place, key)):
-                return True
-    return False
+            here = np.int64(found & MASK) if line[KIND] == SECOND else np.int64(found >> HALF)
+            if here == value:
+                if line[KIND] == FIRST or places[place + 1] == 0 or not is_dead(places, place, found):
+                    return value
+                here += 1
+            least = min(least, here)
+    return least
 
 
 @inner
 def _allowed(lines, first, last, chosen, places, registers, value, at, end):
+    """The value, if all lines have it; else one that it can be at least."""
     for i in range(first, last):
-        if i != chosen and not _has(lines[i], places, registers, value, at[i], end[i]):
-            return False
-    return True
+        if i != chosen:
+            next_value = _next(lines[i], places, registers, value, at[i], end[i])
+            if next_value > value:
+                return next_value
+    return value
 
 
 @inner
@@ -143,8 +149,15 @@ def _advance(lines, first, last, chosen, places, registers, run, at, end, begun)
             else:
                 at[chosen, run] += 1
                 alive = places[place + 1] == 0 or not is_dead(places, place, key)
-            if alive and _allowed(lines, first, last, chosen, places, registers, value, at, end):
-                return run, value
+            if alive:
+                least = _allowed(lines, first, last, chosen, places, registers, value, at, end)
+                if least == value:
+                    return run, value
+                if least == NONE:
+                    at[chosen, run] = end[chosen, run]
+                else:
+                    key = _key(line, registers, least)
+                    at[chosen, run] = _seek(address, at[chosen, run], end[chosen, run], key)
         run += 1
         _rewind(first, last, chosen, at, begun)
     return -1, 0

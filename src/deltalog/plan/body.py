@@ -134,6 +134,9 @@ class _Planner:
             if isinstance(note.literal, Atom) and note.literal in atoms and note.action in ("scan", "join", "semi-join")
         ]
         most = bound(atoms, [self.parts.get(i, Part.ALL) for i in core], self.statistics)
+        for i in core:
+            if self.parts.get(i) is Part.DELTA and self.live.issubset(variables(self.body[i])):
+                most = min(most, self.statistics.size(self.body[i].pred, Part.DELTA))  # type: ignore[union-attr]
         return most_rows(steps, self.statistics) > FAR_ABOVE * most
 
     def _at_once(self, order: Order, core: Sequence[int]) -> Order:

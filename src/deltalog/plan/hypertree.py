@@ -26,7 +26,7 @@ where that is estimated to be far cheaper, and says both widths.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
 from typing import NamedTuple
 
@@ -72,9 +72,6 @@ class Decomposition:
         return self.root.width
 
 
-# Acyclicity.
-
-
 # Estimates.
 
 
@@ -102,6 +99,12 @@ class Estimator:
         variables = tuple(sorted({t for atom in atoms for t in atom.terms if isinstance(t, Variable)}, key=_name))
         numbers = {variable: i for i, variable in enumerate(variables)}
         return cls(variables, tuple(_estimate(atom, numbers, statistics) for atom in atoms))
+
+    @property
+    def values(self) -> dict[Variable, float]:
+        """At most how many distinct values each variable has, whatever it is joined with."""
+        least = [min(d[i] for _, d in self.atoms if i in d) for i in range(len(self.variables))]
+        return dict(zip(self.variables, least, strict=True))
 
     def size(self, atoms: Collection[int], chi: Iterable[int]) -> Size:
         """Atom after atom, always the one that leaves the fewest rows."""
@@ -342,6 +345,35 @@ def cost_of(root: Node, atoms: Sequence[Atom], statistics: Statistics) -> float:
     edges = [(node, child) for node in root for child in node.children]
     between = sum(2 * (sizes[id(p)].rows + sizes[id(q)].rows) for p, q in edges)
     return sum(size.joined for size in sizes.values()) + between
+
+
+def with_functional_leaves(root: Node, atoms: Sequence[Atom], statistics: Statistics) -> Node:
+    """The tree with leaves taken into nodes that join several atoms, where a leaf gives each of their instantiations at
+    most one value: such a node is not larger for it, and needs no message. It may be wider than the tree was."""
+    children = tuple(with_functional_leaves(child, atoms, statistics) for child in root.children)
+    if len(joined_in(root, atoms)) < 2:
+        return replace(root, children=children)
+    taken = [child for child in children if _is_functional(child, root.chi, atoms, statistics)]
+    return Node(
+        root.chi.union(*(leaf.chi for leaf in taken)),
+        root.lam + tuple(i for leaf in taken for i in leaf.lam),
+        root.rows,
+        tuple(child for child in children if child not in taken),
+    )
+
+
+def _is_functional(leaf: Node, known: frozenset[Variable], atoms: Sequence[Atom], statistics: Statistics) -> bool:
+    """Whether a node is one atom, of which a known variable has each value once."""
+    found = joined_in(leaf, atoms)
+    if leaf.children or len(found) > 1:
+        return False
+    keys = [column for column, term in enumerate(found[0].terms) if term in known]
+    return any(statistics.heaviest(found[0].pred, Part.ALL, column) <= 1 for column in keys)
+
+
+def joined_in(node: Node, atoms: Sequence[Atom]) -> list[Atom]:
+    """The atoms that a node joins: those of λ, and those inside of χ."""
+    return [atom for i, atom in enumerate(atoms) if i in node.lam or node.chi.issuperset(variables(atom))]
 
 
 def has_cross_product(node: Node, edges: Sequence[frozenset[Variable]]) -> bool:

@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from deltalog.plan.gyo import is_acyclic
-from deltalog.plan.hypertree import Decomposition, decompose
+from deltalog.plan.hypertree import Decomposition, Estimator, decompose, with_functional_leaves
 from deltalog.plan.hypertree_rules import atoms_of, rewritten, why_not
 from deltalog.plan.rules import Variant, plan_variant
 from deltalog.plan.statistics import Remembered, Statistics
@@ -63,6 +63,16 @@ def choose(rule: Rule, statistics: Statistics, way: str, recursive: bool = True)
     if way == "combined" and decomposition.cost >= MARGIN * standard:
         return Choice(rule, (rule,), f"estimated {costs}", True, decomposition, standard)
     why = f"estimated {costs}" if way == "combined" else "as asked"
-    whole, reduced = way == "hypertree", way == "combined" and not recursive
-    rules = rewritten(rule, decomposition, whole, reduced)
+    rules = (
+        _by_tree(rule, decomposition, statistics, recursive)
+        if way == "combined"
+        else rewritten(rule, decomposition.root)
+    )
     return Choice(rule, rules, why, not acyclic, decomposition, standard, recursive)
+
+
+def _by_tree(rule: Rule, decomposition: Decomposition, statistics: Statistics, recursive: bool) -> tuple[Rule, ...]:
+    atoms = atoms_of(rule)
+    root = with_functional_leaves(decomposition.root, atoms, statistics)
+    values = Estimator.of(atoms, statistics).values
+    return rewritten(rule, root if root.children else decomposition.root, values, reduced=not recursive)

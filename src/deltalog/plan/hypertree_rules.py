@@ -5,10 +5,12 @@ For every node p that joins more than one atom there is a relation of its own,
     #node_p(χ(p)) <- λ(p), the atoms and conditions inside of χ(p)                          in-node evaluation
 
 which holds inst_p of paper 000: it is kept between rounds and between updates, and semi-naive evaluation gives it its
-DELTA, as to any other relation. Past the paper, a variable of χ(p) that nothing outside of p reads is left out,
-unless the instantiations are wanted `whole`; and where they are wanted `reduced`, so are instantiations that no
-instantiation of a child joins with (the children's nodes are atoms of p's rule). A leaf keeps what its parent has
-nothing for. The cross-node evaluation is one relation for a pair of neighbours p, q of the tree,
+DELTA, as to any other relation. Past the paper, variables of χ(p) that nothing outside of p reads are left out, unless
+the instantiations are wanted `whole`; but one of them is kept where it takes no room (four columns take as much as
+three), since it helps to find out whether a row still holds. Where they are wanted `reduced`, instantiations that no
+instantiation of a child joins with are left out, too (the children's nodes are atoms of p's rule). A leaf keeps what
+its parent has nothing for. The columns that other nodes have come first: neighbours are joined as they are sorted. The
+cross-node evaluation is one relation for a pair of neighbours p, q of the tree,
 
     #message_pq(χ(p) ∩ χ(q), ...) <- #node_p(χ(p)), #message_rp(...) for all other neighbours r of p
 
@@ -32,11 +34,12 @@ Relations have names made of what they mean, so rules with a common part share i
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha1
+from math import prod
 
-from deltalog.plan.hypertree import Decomposition, Node
+from deltalog.plan.hypertree import Node, joined_in
 from deltalog.syntax.ast import (
     Aggregate,
     Atom,
@@ -71,19 +74,21 @@ def why_not(rule: Rule) -> str | None:
     return None
 
 
-def rewritten(rule: Rule, decomposition: Decomposition, whole: bool = False, reduced: bool = False) -> tuple[Rule, ...]:
-    """Rules that derive the same, by the tree; a tree of one node is the rule itself. `whole`: nodes have all of χ;
-    `reduced`: and only what joins with something below them."""
-    if not decomposition.root.children:
+def rewritten(
+    rule: Rule, root: Node, values: Mapping[Variable, float] | None = None, reduced: bool = False
+) -> tuple[Rule, ...]:
+    """Rules that derive the same, by the tree; a tree of one node is the rule itself. `values`: about how many each
+    variable has; without, nodes are whole, with all of χ. `reduced`: and only what joins with something below them."""
+    if not root.children:
         return (rule,)
-    return tuple(dict.fromkeys(_Rewriting(rule, decomposition.root, whole, reduced).rules()))
+    return tuple(dict.fromkeys(_Rewriting(rule, root, values, reduced).rules()))
 
 
 @dataclass(slots=True)
 class _Rewriting:
     rule: Rule
     root: Node
-    whole: bool
+    values: Mapping[Variable, float] | None
     reduced: bool
     atoms: list[Atom] = field(init=False)
     binds: dict[Variable, Bind] = field(init=False)
@@ -187,19 +192,30 @@ class _Rewriting:
 
     def node(self, node: Node) -> Atom:
         """The atom of a node: its own relation, or the one atom that it is."""
-        joined = [atom for i, atom in enumerate(self.atoms) if i in node.lam or node.chi.issuperset(variables(atom))]
+        joined = joined_in(node, self.atoms)
         conditions = self.inside[id(node)]
         if len(joined) == 1 and not conditions and node.chi == set(variables(joined[0])):
             return joined[0]
-        columns = [v for v in node.chi if v in self.used]  # without those that stand at one place only
-        if not self.whole:
-            columns = [v for v in columns if v in self.read_at[id(node)]]
         below = [self.node(child) for child in node.children] if self.reduced else []
-        return self.relation(NODE, columns, [*joined, *below, *self.with_binds(conditions)])
+        others = frozenset[Variable]().union(*(other.chi for other in self.root if other is not node))
+        return self.relation(NODE, self._columns(node), others, [*joined, *below, *self.with_binds(conditions)])
 
-    def relation(self, kind: str, columns: Iterable[Variable], body: Sequence[Literal]) -> Atom:
+    def _columns(self, node: Node) -> list[Variable]:
+        """Those of χ that stand at several places; or those that are read elsewhere, and one more in the room of an odd
+        one, unless it is estimated to make more rows."""
+        columns = [v for v in node.chi if v in self.used]
+        if self.values is None:
+            return columns
+        read = [v for v in columns if v in self.read_at[id(node)]]
+        spare = max((v for v in columns if v not in read), key=lambda v: (self.values[v], v.name), default=None)  # type: ignore[index]
+        many = 2 * prod(self.values[v] for v in read) > node.rows
+        return [*read, spare] if spare is not None and len(read) % 2 and many else read
+
+    def relation(
+        self, kind: str, columns: Iterable[Variable], first: frozenset[Variable], body: Sequence[Literal]
+    ) -> Atom:
         """The atom of a relation with these columns that a body gives, and its rule."""
-        terms = tuple(sorted(columns, key=self.places.__getitem__))
+        terms = tuple(sorted(columns, key=lambda v: (v not in first, self.places[v])))
         rule = _canonical(terms, body)
         name = kind + sha1(str(rule).encode(), usedforsecurity=False).hexdigest()[:10]
         self.made[name] = replace(rule, heads=(replace(rule.heads[0], name=name),))
@@ -230,7 +246,8 @@ class _Journey:
         if len(body) == 1 and not conditions and isinstance(body[0], Atom):
             return body[0]
         later = to.chi | self.needed | {v for literal in self.waiting for v in self.rewriting.needs(literal)}
-        return self.rewriting.relation(MESSAGE, present & later, [*body, *self.rewriting.with_binds(conditions)])
+        literals = [*body, *self.rewriting.with_binds(conditions)]
+        return self.rewriting.relation(MESSAGE, present & later, to.chi, literals)
 
 
 # Names.
