@@ -4,7 +4,8 @@
     python -m benchmarks.pipeline --lubm 5 --dag none --turns 1
 
 Of each run: all seconds from the first to the last (a JVM's start is in them), seconds by phase, jobs and shuffles.
-Engines take turns, and the best run of each counts. Said at the end: how many times the local engine's time Spark
+Engines take turns, and the best run of each counts: the very first one on a machine also writes Java's archive of
+Spark's classes. Said at the end: how many times the local engine's time Spark
 takes, and whether that grows slower than the data.
 
 The closures: DAG-R (published, see README; its 22.8 M facts are only written by the scheme), and a random DAG that is
@@ -57,20 +58,24 @@ class Run:
 def run(program: Path, data: Path, words: Sequence[str], timeout: float, budget: int | None = None) -> Run:
     """One run of `deltalog run`, from files to Parquet."""
     with tempfile.TemporaryDirectory() as folder:
-        settings = "" if budget is None else f"spark.deltalog.driverBudget {budget}\n"
-        (Path(folder) / "spark-defaults.conf").write_text(settings)
+        environment = dict(os.environ)
+        if budget is not None:
+            (Path(folder) / "spark-defaults.conf").write_text(f"spark.deltalog.driverBudget {budget}\n")
+            environment["SPARK_CONF_DIR"] = folder
         command = [sys.executable, "-m", "deltalog", "run", str(program), "--data", str(data), "--json", "--quiet"]
         command += ["--out", f"{folder}/out", "--format", "parquet", *words]
         started = time.perf_counter()
-        try:
-            done = subprocess.run(
-                command, env=os.environ | {"SPARK_CONF_DIR": folder}, capture_output=True, text=True, timeout=timeout
-            )
-        except subprocess.TimeoutExpired:
-            return Run(timeout, {})
-        seconds = time.perf_counter() - started
-    if done.returncode:
-        raise SystemExit(f"{' '.join(command)} failed:\n{done.stderr[-3000:]}")
+        with open(f"{folder}/said", "w+") as said:
+            try:
+                done = subprocess.run(
+                    command, env=environment, stdout=subprocess.PIPE, stderr=said, text=True, timeout=timeout
+                )
+            except subprocess.TimeoutExpired:
+                return Run(timeout, {})
+            seconds = time.perf_counter() - started
+            said.seek(0)
+            if done.returncode:
+                raise SystemExit(f"{' '.join(command)} failed:\n{said.read()[-3000:]}")
     return Run(seconds, json.loads(done.stdout.splitlines()[-1]))
 
 

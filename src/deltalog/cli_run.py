@@ -73,7 +73,10 @@ def _loaded(options: RunOptions, progress: Progress) -> KnowledgeBase:
     """The rules and the facts, and a first look at what shall be written."""
     engine, reason = chosen_engine(options)
     if engine in ("spark", "auto"):
+        from deltalog.backends.spark.session import own_process
+
         progress.say(f"starting Spark ({reason})")
+        own_process()
     kb = KnowledgeBase(
         options.programs,
         engine=engine,

@@ -2,15 +2,17 @@
 
 A new worker then costs milliseconds. All of that is frozen: a worker collects garbage after each task, and would look
 at a million objects of imported modules each time, which takes a tenth of a second. Our own sessions use this daemon
-(`spark.python.daemon.module`); in others the workers import by themselves.
+(`spark.python.daemon.module`); in others the workers import by themselves. Where there is a zygote (see `zygote`), it
+has imported already, and this process is only its stand-in.
 """
 
 import gc
 import io
+import sys
 import tempfile
 from pathlib import Path
 
-from pyspark.daemon import manager
+from deltalog.backends.spark.zygote import handed_over
 
 LINES = b'<http://a> <http://p> "x" .\n<http://a> <http://a> <http://b> .\n<http://a> <http://q> 1 .\n'
 PLAIN = ("http://p", "http://a")  # what is written: for anything but texts pyarrow imports pandas
@@ -37,8 +39,19 @@ def warm() -> None:
             write_file(Path(folder) / "warm.parquet", columns, dictionary, "parquet")
 
 
-if __name__ == "__main__":
+def main() -> int | None:
+    """The stand-in's or the daemon's life."""
+    code = handed_over()
+    if code is not None:
+        return code
+    from pyspark.daemon import manager
+
     warm()
     gc.collect()
     gc.freeze()
     manager()
+    return None
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -4,8 +4,10 @@ Ours runs on `local[*]` unless a master is given: Arrow on, no web page, errors 
 partitions as cores where that is known, and Python workers of the interpreter that runs us. On a local master the JVM
 compiles quickly rather than well (C1): on two cores the other compiler takes half of the time of a run of a minute.
 
-To start takes seconds in three processes, so they start side by side: while the JVM comes up, a thread imports what the
-driver will need; and as soon as it is up, a first small job has it start Python, while the driver goes on.
+To start takes seconds in three processes, so they start side by side: first the JVM (`jvm`), with the classes of an
+archive (`archive`); while it comes up, this process imports what driver and workers will need. `deltalog run` then
+forks the process that workers come from (`zygote`); elsewhere, as soon as the JVM is up, a first small job has it start
+Python, while the driver goes on.
 """
 
 from __future__ import annotations
@@ -15,11 +17,16 @@ import re
 import shutil
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from threading import Thread
 from typing import Any
 
+from deltalog.backends.spark import archive
+from deltalog.backends.spark.jvm import PORT, launch, spark_home
+from deltalog.backends.spark.zygote import Egg
 from deltalog.errors import EngineError
 
 NO_JAVA = (
@@ -28,45 +35,73 @@ NO_JAVA = (
 )
 
 
+_own_process = False
+
+
+def own_process() -> None:
+    """Says that this process is ours alone, so that it may be forked."""
+    global _own_process
+    _own_process = True
+
+
 def session(master: str | None = None) -> Any:
     """The active session of this process, or a new one."""
-    try:
-        from pyspark.sql import SparkSession
-    except ImportError:
-        raise EngineError("the Spark engine needs the package pyspark: pip install pyspark") from None
-    active = SparkSession.getActiveSession()
-    if active is not None:
-        return active
-    return _new(SparkSession.builder, master)
+    if find_spec("pyspark") is None:
+        raise EngineError("the Spark engine needs the package pyspark: pip install pyspark")
+    active = sys.modules["pyspark"].sql.SparkSession.getActiveSession() if "pyspark.sql" in sys.modules else None
+    return active or _new(master)
 
 
-def _new(builder: Any, master: str | None) -> Any:
+def _new(master: str | None) -> Any:
     _need_java()
     warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
     _same_python()
-    for name, value in _settings(master).items():
-        builder = builder.config(name, value)
-    Thread(target=_import_ahead, daemon=True).start()
+    settings = _settings(master)
+    local = settings["spark.master"].startswith("local")
+    egg = Egg.laid() if _own_process and local and not _has_jvm() else None
+    settings |= egg.settings if egg else {}
     try:
-        spark = builder.getOrCreate()
+        spark = _started(settings, egg)
     except Exception as problem:
         raise EngineError(f"Spark did not start{f' on {master}' if master else ''}: {_first_line(problem)}") from None
     spark.sparkContext.setLogLevel("ERROR")
-    if spark.sparkContext.master.startswith("local"):
+    if local and not egg:
         Thread(target=_start_python, args=(spark,), daemon=True).start()
     return spark
 
 
-def _import_ahead() -> None:
-    """What the driver needs a little later."""
-    import pandas
+def _started(settings: Mapping[str, str], egg: Egg | None) -> Any:
+    """A session; the JVM comes up while this process imports."""
+    launched = None if _has_jvm() else launch(settings)
+    _import_ahead()
+    if egg:
+        egg.hatch()
+    Thread(target=import_module, args=("pandas",), daemon=True).start()  # which only pyspark's driver needs
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
 
+    if launched:
+        SparkContext._ensure_initialized(gateway=launched.connect())
+    builder = SparkSession.builder
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    return builder.getOrCreate()
+
+
+def _has_jvm() -> bool:
+    """Whether a JVM is there already: that of spark-submit, or of a session that is over."""
+    pyspark = sys.modules.get("pyspark")
+    return PORT in os.environ or bool(pyspark and pyspark.SparkContext._gateway)
+
+
+def _import_ahead() -> None:
+    """What driver and workers need a little later."""
     import deltalog.backends.local
     import deltalog.backends.spark.backend
-    import deltalog.backends.spark.read
-    import deltalog.backends.spark.write
+    from deltalog.backends.spark.daemon import warm
 
-    assert pandas and deltalog
+    assert deltalog
+    warm()
 
 
 def _start_python(spark: Any) -> None:
@@ -101,7 +136,7 @@ def _settings(master: str | None) -> dict[str, str]:
             "spark.sql.shuffle.partitions": str(cores(master)),
             "spark.sql.adaptive.enabled": "false",  # it makes a job of every stage, and has nothing to choose here
             "spark.driver.memory": _driver_memory(),
-            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseParallelGC",
+            "spark.driver.extraJavaOptions": f"-XX:TieredStopAtLevel=1 -XX:+UseParallelGC {_archive()}",
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
         }
@@ -110,16 +145,21 @@ def _settings(master: str | None) -> dict[str, str]:
 
 def _given() -> dict[str, str]:
     """What spark-submit was told; or, as long as there is no JVM to ask, what spark-defaults.conf says."""
-    from pyspark import SparkConf, SparkContext
+    if _has_jvm():
+        from pyspark import SparkConf, SparkContext
 
-    if "PYSPARK_GATEWAY_PORT" in os.environ:
         SparkContext._ensure_initialized()
-    if SparkContext._jvm is not None:
         return dict(SparkConf().getAll())
-    home = os.environ.get("SPARK_HOME") or str(Path(sys.modules["pyspark"].__file__ or "").parent)
-    file = Path(os.environ.get("SPARK_CONF_DIR") or Path(home) / "conf") / "spark-defaults.conf"
+    folder = os.environ.get("SPARK_CONF_DIR") or (spark_home() or Path()) / "conf"
+    file = Path(folder) / "spark-defaults.conf"
     lines = file.read_text().splitlines() if file.is_file() else []
     return dict(re.split(r"[=:\s]\s*", line, maxsplit=1) for line in map(str.strip, lines) if _is_setting(line))
+
+
+def _archive() -> str:
+    """Options for an archive of classes, if there is a JVM to be started."""
+    home = spark_home()
+    return "" if home is None or _has_jvm() else archive.options(home, _driver_memory())
 
 
 def _is_setting(line: str) -> bool:
