@@ -10,9 +10,11 @@ DELTA and ALL of a relation are simply three handles.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
+from deltalog.plan.changes import SmallPlans
 from deltalog.plan.ir import Part, Plan
 from deltalog.program.patterns import Structure
 from deltalog.syntax.ast import Pred, Rule
@@ -33,6 +35,32 @@ class Twin(NamedTuple):
     tables: dict[tuple[Pred, Part], Any]
     rules: tuple[Rule, ...]
     back: Callable[[Any], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class StratumChange(Generic[T]):
+    """A change as a stratum sees it: relations before it and after it (its own are still the old ones), explicit facts
+    after it, the net changes of what the stratum reads, and those of its own explicit facts."""
+
+    before: Tables[T]
+    after: Tables[T]
+    explicit: Mapping[Pred, T]
+    removed: Mapping[Pred, T]
+    added: Mapping[Pred, T]
+    less: Mapping[Pred, T]
+    more: Mapping[Pred, T]
+    bounded: bool  # give up where far more would be deleted than is in question
+
+
+@dataclass(frozen=True, slots=True)
+class StratumResult(Generic[T]):
+    """What a change does to a stratum: the relations that changed, and how; and how many facts of each were
+    overdeleted, rederived and inserted."""
+
+    tables: dict[Pred, T]
+    removed: dict[Pred, T]
+    added: dict[Pred, T]
+    counts: dict[Pred, tuple[int, int, int]]
 
 
 class Backend(Protocol[T]):
@@ -109,6 +137,10 @@ class Backend(Protocol[T]):
         self, structure: Structure, old: T, inputs: Sequence[T], removed: Sequence[T], added: Sequence[T]
     ) -> tuple[T, Callable[[], tuple[T, T]]]:
         """The same after a change of the inputs; and what finds all that it has lost and won by that."""
+        ...
+
+    def maintained(self, plans: SmallPlans, change: StratumChange[T]) -> StratumResult[T] | None:
+        """A small change of a stratum by delete and rederive, where that can be done at once; None otherwise."""
         ...
 
     def merge(self, old: T, new: T) -> T:

@@ -22,12 +22,27 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Generic, TypeVar
 
-from deltalog.backends.base import Backend
+from deltalog.backends.base import Backend, StratumChange, StratumResult
 from deltalog.engine.counts import Counts
-from deltalog.engine.seminaive import Relations, SemiNaive, Task, tasks_by_delta
-from deltalog.plan.changes import Affected, affected, checked, grouped, is_aggregate, losing, supports, touched, winning
+from deltalog.engine.seminaive import GROWTH, Relations, SemiNaive, Task, tasks_by_delta
+from deltalog.plan.changes import (
+    Affected,
+    Role,
+    SeenFrom,
+    SmallPlans,
+    affected,
+    checked,
+    grouped,
+    is_aggregate,
+    losing,
+    seen_from,
+    supports,
+    touched,
+    winning,
+)
 from deltalog.plan.ir import Part
 from deltalog.plan.rules import Variant, plan_variant
+from deltalog.plan.statistics import Statistics
 from deltalog.program import HyperNode, Program
 from deltalog.program.leaves import changed_leaves
 from deltalog.program.patterns import Structure
@@ -144,10 +159,33 @@ class Update(Generic[T]):
         return (
             any(pred in self.added or pred in self.removed or pred in self.unsettled for pred in stratum.reads)
             or any(pred in self.added_facts or pred in self.removed_facts for pred in stratum.preds)
-            or any(rule.heads[0].pred in stratum.preds for rule in self.removed_rules)
+            or self.changes_rules(stratum)
+        )
+
+    def changes_rules(self, stratum: Stratum) -> bool:
+        """Whether rules of a stratum come or go, or what they derive is kept in another way."""
+        return (
+            any(rule.heads[0].pred in stratum.preds for rule in self.removed_rules)
             or any(self.is_new(rule) for rule in stratum.rules)
             or not self.reshaped.isdisjoint(stratum.preds)
         )
+
+    def seen_by(self, bounded: bool) -> StratumChange[T]:
+        """The change so far, as the next stratum sees it."""
+        old, new, removed, added = self.old.parts, self.new.parts, self.removed, self.added
+        return StratumChange(old, new, self.explicit, removed, added, self.removed_facts, self.added_facts, bounded)
+
+    def take(self, result: StratumResult[T]) -> None:
+        """Notes what became of a stratum."""
+        for pred, table in result.tables.items():
+            self.new.set(pred, table)
+        self.removed.update(result.removed)
+        self.added.update(result.added)
+        for pred, (overdeleted, rederived, inserted) in result.counts.items():
+            if not pred.hidden:
+                self.report.overdeleted += overdeleted
+                self.report.rederived += rederived
+                self.report.inserted += inserted
 
     def is_new(self, rule: Rule) -> bool:
         return bool(self.added_rules) and rule in self.added_rules
@@ -229,6 +267,7 @@ class StratumTasks:
     nonrecursive: list[RuleTasks]
     recursive: list[RuleTasks]
     structures: list[Structure]  # relations of the stratum that are made of others, and not by rules
+    _small: tuple[SmallPlans | None, float] = (None, -1.0)  # and for how many facts
 
     @classmethod
     def of(cls, stratum: Stratum, structures: Mapping[Pred, Structure]) -> StratumTasks:
@@ -258,6 +297,32 @@ class StratumTasks:
         for pred, task in (pair for rule in self.recursive for pair in rule.winning):
             found[pred].append(task)
         return found
+
+    def small(self, relations: Relations[T]) -> SmallPlans | None:
+        """The rules, seen from facts, if all of them can be; kept until there are many more facts."""
+        facts = sum(relations.size(pred) for pred in self.stratum.reads)
+        if facts > GROWTH * self._small[1]:
+            self._small = small_plans(self, relations), max(facts, 1.0)
+        return self._small[0]
+
+
+def small_plans(tasks: StratumTasks, statistics: Statistics) -> SmallPlans | None:
+    """The rules of a stratum, each seen from facts of its body and of its head; None if one cannot be."""
+    if tasks.structures or any(pred.arity > 2 for pred in tasks.stratum.reads | tasks.stratum.preds):
+        return None
+    rules: list[SeenFrom | None] = []
+    for rule in tasks.rules:
+        if rule.restricted is not None:
+            return None
+        role = Role.RECHECK if rule in tasks.recursive else Role.CHECK
+        rules.append(seen_from(role, rule.check.variant, statistics))
+        for change, task in rule.affected:
+            if change.pred not in tasks.stratum.preds:
+                rules.append(seen_from(Role.AFFECTED, task.variant, statistics, change.negated))
+    loops = [task for due in tasks.loops.values() for task in due]
+    rules += [seen_from(Role.LOOP, task.variant, statistics) for task in loops]
+    found = tuple(rule for rule in rules if rule is not None)
+    return SmallPlans(tuple(sorted(tasks.stratum.preds)), found) if len(found) == len(rules) else None
 
 
 def structures_of(stratum: Stratum, structures: Mapping[Pred, Structure]) -> list[Structure]:
@@ -332,6 +397,10 @@ class Maintenance(Generic[T]):
             recompute(self.program, tasks, update)
             update.report.notes.append(f"{names}: {why}, computed anew")
             return
+        if self._maintain_small(tasks, update):
+            if tasks.stratum.recursive:
+                update.report.notes.append(f"{names}: {DRed.name}")
+            return
         attempts = ATTEMPTS[update.strategy] if tasks.stratum.recursive else ((False, False),)
         counted = update.strategy == "counting" and not tasks.structures
         for backward, bounded in attempts if not tasks.structures else ((False, False),):
@@ -347,6 +416,24 @@ class Maintenance(Generic[T]):
         recompute(self.program, tasks, update)
         why = "facts go that a structure may stand on" if tasks.structures else "most facts would go"
         update.report.notes.append(f"{names}: {why}, computed anew")
+
+    def _maintain_small(self, tasks: StratumTasks, update: Update[T]) -> bool:
+        """A small change by delete and rederive, at once; False (and nothing done) if it is none, or of rules."""
+        stratum = tasks.stratum
+        if (
+            update.backend.batches
+            or update.strategy == "counting"
+            or (stratum.recursive and update.strategy == "bf")
+            or update.changes_rules(stratum)
+            or (plans := tasks.small(update.old)) is None
+        ):
+            return False
+        bounded = bool(stratum.recursive) and update.strategy == "auto"
+        result = update.backend.maintained(plans, update.seen_by(bounded))
+        if result is None:
+            return False
+        update.take(result)
+        return True
 
     def _settle_without_rules(self, update: Update[T], derived: set[Pred]) -> None:
         """Predicates that no rule derives (any more): what is explicit is all there is."""

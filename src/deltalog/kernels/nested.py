@@ -28,7 +28,7 @@ TOO_MUCH = -1
 
 
 @njit(nogil=True)
-def _search(address, length, key):
+def search(address, length, key):
     """The first position whose key is not less."""
     low, high = 0, length
     while low < high:
@@ -46,7 +46,7 @@ def is_dead(places, place, key):
     first = place + 2 + 2 * places[place]
     for i in range(places[place + 1]):
         address, length = places[first + 2 * i], places[first + 2 * i + 1]
-        at = _search(address, length, key)
+        at = search(address, length, key)
         if at < length and np.uint64(get(address, at)) == key:
             return True
     return False
@@ -64,7 +64,7 @@ def _next(step, registers, places, place, run, at):
     while run < runs:
         address, length = places[place + 2 + 2 * run], places[place + 3 + 2 * run]
         if at < 0:
-            at = _search(address, length, bound)
+            at = search(address, length, bound)
         while at < length:
             key = np.uint64(get(address, at))
             if step[SECOND] >= 0 and key != bound:

@@ -12,15 +12,20 @@
                  restricted to some groups
 
 An aggregate is checked, too, only in the groups of the facts in question.
+
+Of a rule with atoms and negated atoms alone, such a variant can be evaluated for one fact at a time (`seen_from`): the
+fact is its DELTA, and the other literals are looked up one after the other.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
+from enum import IntEnum
 
 from deltalog.plan.ir import Part
 from deltalog.plan.rules import ONLY, Variant, variants
+from deltalog.plan.statistics import Estimate, Statistics
 from deltalog.syntax.ast import Aggregate, Atom, Literal, Negation, Pred, Rule, Term, Variable, variables
 
 
@@ -159,3 +164,74 @@ def grouped(rule: Rule) -> tuple[Rule, Rule]:
     if not literal.on:
         return Rule((groups,), literal.body), rule
     return Rule((groups,), literal.body), replace(rule, body=(replace(literal, body=(*literal.body, groups)),))
+
+
+class Role(IntEnum):
+    """What a rule that is seen from a fact is for."""
+
+    AFFECTED = 0  # what follows from a change of a relation before the stratum
+    LOOP = 1  # what follows, by a recursive rule, from a change of the stratum itself
+    CHECK = 2  # whether a nonrecursive rule derives the fact
+    RECHECK = 3  # whether a recursive one does
+
+
+@dataclass(frozen=True, slots=True)
+class SeenFrom:
+    """A rule seen from a fact: the atom that the fact is for, and the other literals in the order of their look-ups.
+
+    `negated` says that the fact is one of a negated atom: what is lost by it is what it won, and the other way round.
+    """
+
+    role: Role
+    head: Atom
+    fact: Atom
+    steps: tuple[Atom | Negation, ...]
+    negated: bool = False
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class SmallPlans:
+    """The rules of a stratum, seen from facts; its predicates in a fixed order."""
+
+    preds: tuple[Pred, ...]
+    rules: tuple[SeenFrom, ...]
+
+
+def seen_from(role: Role, variant: Variant, statistics: Statistics, negated: bool = False) -> SeenFrom | None:
+    """A variant that reads a DELTA, for one fact of it at a time; None if there is more in its body than atoms."""
+    body = variant.rule.body
+    place = next(i for i, part in variant.parts if part is Part.DELTA)
+    fact = body[place]
+    assert isinstance(fact, Atom)
+    atoms = [literal for i, literal in enumerate(body) if i != place and isinstance(literal, Atom)]
+    negations = [literal for literal in body if isinstance(literal, Negation)]
+    if len(atoms) + len(negations) + 1 < len(body):
+        return None
+    steps = _with_negations(fact, _in_order(fact, atoms, statistics), negations)
+    return SeenFrom(role, variant.rule.heads[0], fact, steps, negated)
+
+
+def _in_order(fact: Atom, atoms: list[Atom], statistics: Statistics) -> list[Atom]:
+    """Always the one next that gives the fewest rows."""
+    if len(atoms) < 2:
+        return atoms
+    estimate, order = Estimate(1.0, dict.fromkeys(variables(fact), 1.0)), []
+    while atoms:
+        grown = [(estimate.joined(atom, Part.ALL, statistics), i) for i, atom in enumerate(atoms)]
+        estimate, i = min(grown, key=lambda choice: choice[0].rows)
+        order.append(atoms.pop(i))
+    return order
+
+
+def _with_negations(fact: Atom, atoms: list[Atom], negations: list[Negation]) -> tuple[Atom | Negation, ...]:
+    """Each negation as soon as what it shares with the atoms is known."""
+    shared = {v for atom in (fact, *atoms) for v in variables(atom)}
+    steps: list[Atom | Negation] = []
+    bound, waiting = set(variables(fact)), negations
+    for atom in (None, *atoms):
+        if atom is not None:
+            steps.append(atom)
+            bound |= set(variables(atom))
+        steps += [n for n in waiting if bound.issuperset(shared.intersection(variables(n)))]
+        waiting = [n for n in waiting if n not in steps]
+    return tuple(steps)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from deltalog.backends.base import Tables, Twin
+from deltalog.backends.base import StratumChange, StratumResult, Tables, Twin
 from deltalog.backends.local.counts import recounted, uncounted
 from deltalog.backends.local.evaluate import Evaluation
 from deltalog.backends.local.prepare import Preparation
@@ -20,6 +20,7 @@ from deltalog.backends.local.structures import made, remade
 from deltalog.backends.local.table import Ids, Table, empty, pack, sort_distinct
 from deltalog.backends.local.vector import Vectors
 from deltalog.dictionary import Dictionary
+from deltalog.plan.changes import SmallPlans
 from deltalog.plan.ir import Counted, Plan, columns
 from deltalog.program.patterns import Structure
 from deltalog.syntax.ast import Pred, Rule
@@ -113,6 +114,9 @@ class LocalBackend:
         added: Sequence[Table],
     ) -> tuple[Table, Callable[[], tuple[Table, Table]]]:
         return remade(structure, old, inputs, removed, added)
+
+    def maintained(self, plans: SmallPlans, change: StratumChange[Table]) -> StratumResult[Table] | None:
+        return self._preparation.stratum(plans).maintained(change)
 
     def merge(self, old: Table, new: Table) -> Table:
         return old.merge(new)

@@ -16,6 +16,7 @@ import numpy as np
 
 from deltalog.backends.local.aggregate import aggregate, group_starts
 from deltalog.backends.local.counts import Times, rows_with_counts, times, total
+from deltalog.backends.local.dred import SmallStratum
 from deltalog.backends.local.evaluate import Evaluation, Key, KeysOf, Pipeline, Step, sorted_union
 from deltalog.backends.local.implicit import Implicit
 from deltalog.backends.local.multiway import multiway_join
@@ -25,6 +26,7 @@ from deltalog.backends.local.product import Product
 from deltalog.backends.local.table import Keys, Order, Table, empty, no_keys, pack, sort_distinct, unpack
 from deltalog.dictionary import Dictionary
 from deltalog.plan import ir
+from deltalog.plan.changes import SmallPlans
 from deltalog.plan.ir import Plan, columns
 from deltalog.syntax.ast import Expression, Term, Variable, variables
 
@@ -43,6 +45,7 @@ class Preparation:
         self._bags: dict[int, tuple[Plan, Bag]] = {}
         self._bag_groups: dict[tuple[int, ...], tuple[Sequence[ir.Counted], Bags]] = {}
         self._groups: dict[tuple[int, ...], tuple[Sequence[Inputs], Group]] = {}
+        self._strata: dict[int, tuple[SmallPlans, SmallStratum]] = {}
         self._unknown = False  # a constant has no id yet: it may have one the next time
 
     def keys(self, plan: Plan) -> KeysOf:
@@ -82,7 +85,7 @@ class Preparation:
         if len(self._bags) >= MOST_KEPT:
             self._bags.clear()
         before, self._unknown = self._unknown, False
-        ids = tuple(t if isinstance(t, Variable) else self.dictionary.intern(t.value) for _, t in plan.columns)
+        ids = self._interned([t for _, t in plan.columns])
         small = nested_loops(plan.input, ids, self._ids)
         alone = Together([(0, replace(small, is_leaf=False))]) if small else None
         bag = partial(_times, self.pipeline(plan.input, frozenset(columns(plan.input))), ids, alone)
@@ -90,6 +93,24 @@ class Preparation:
             self._bags[id(plan)] = plan, bag
         self._unknown |= before
         return bag
+
+    def stratum(self, plans: SmallPlans) -> SmallStratum:
+        """The rules of a stratum, seen from facts."""
+        kept = self._strata.get(id(plans))
+        if kept is not None:
+            return kept[1]
+        if len(self._strata) >= MOST_KEPT:
+            self._strata.clear()
+        before, self._unknown = self._unknown, False
+        stratum = SmallStratum(plans, self._ids, self._interned)
+        if not self._unknown:
+            self._strata[id(plans)] = plans, stratum
+        self._unknown |= before
+        return stratum
+
+    def _interned(self, terms: Sequence[Term]) -> Terms:
+        """Constants by their ids, which they get if they have none."""
+        return tuple(t if isinstance(t, Variable) else self.dictionary.intern(t.value) for t in terms)
 
     # Plans together.
 
@@ -147,14 +168,13 @@ class Preparation:
     def _small(self, plan: Plan) -> NestedLoops | None:
         if not isinstance(plan, ir.Project):
             return None
-        ids = tuple(t if isinstance(t, Variable) else self.dictionary.intern(t.value) for _, t in plan.columns)
-        return nested_loops(plan.input, ids, self._ids)
+        return nested_loops(plan.input, self._interned([t for _, t in plan.columns]), self._ids)
 
     def _projected(self, plan: Plan) -> KeysOf:
         """The distinct values of terms over the rows of a body."""
         body, named = (plan.input, plan.columns) if isinstance(plan, ir.Project) else (plan, None)
         terms = columns(plan) if named is None else tuple(term for _, term in named)
-        ids = tuple(t if isinstance(t, Variable) else self.dictionary.intern(t.value) for t in terms)
+        ids = self._interned(terms)
         if _is_stored(body, ids):
             return self._stored(body, ids)
         needed = frozenset(t for t in ids if isinstance(t, Variable))

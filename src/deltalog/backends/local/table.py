@@ -247,10 +247,20 @@ class Table:
             return Table(self.arity, [run.without(gone) for run in base.runs])
         removed = gone.keys()
         removed = removed[base.contains(removed)]
-        if not len(removed):
-            return self
-        dead = Table.of(removed if base.dead is None else union(base.dead.keys(), removed), self.arity)
-        left = Table(self.arity, base.runs, dead)
+        return base._buried(removed) if len(removed) else self
+
+    def less(self, gone: Table) -> Table:
+        """The rows that are not in `gone`, all of which is in the table."""
+        few = self.size < 2 * gone.size or (self.size < FEW and not self.dead)
+        base = self._best
+        if few or (base.dead is None and MOST_DEAD * gone.size > self.size):
+            return self.minus(gone)
+        return base._buried(gone.keys())
+
+    def _buried(self, gone: Keys) -> Table:
+        """With more dead rows."""
+        dead = Table.of(gone if self.dead is None else union(self.dead.keys(), gone), self.arity)
+        left = Table(self.arity, self.runs, dead)
         return left.compact if MOST_DEAD * dead.size > left.size else left
 
     def contains(self, probe: Keys) -> NDArray[np.bool_]:

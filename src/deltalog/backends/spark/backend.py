@@ -20,7 +20,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from deltalog.backends.base import Tables, Twin
+from deltalog.backends.base import StratumChange, StratumResult, Tables, Twin
 from deltalog.backends.spark.arrow import words
 from deltalog.backends.spark.blocks import BLOCKS, Deal, cells, dealing, spread, unpacked
 from deltalog.backends.spark.conditions import TOO_LARGE
@@ -47,6 +47,7 @@ from deltalog.backends.spark.table import (
     without,
 )
 from deltalog.plan import ir
+from deltalog.plan.changes import SmallPlans
 from deltalog.plan.ir import Part, Plan, columns
 from deltalog.program.patterns import Structure
 from deltalog.syntax.ast import Pred, Rule
@@ -265,6 +266,9 @@ class SparkBackend:
     ) -> tuple[SparkTable, Callable[[], tuple[SparkTable, SparkTable]]]:
         new = self.structure(structure, inputs)
         return new, lambda: (self.minus(old, new), self.minus(new, old))
+
+    def maintained(self, plans: SmallPlans, change: StratumChange[SparkTable]) -> StratumResult[SparkTable] | None:
+        return None
 
     def merge(self, old: SparkTable, new: SparkTable) -> SparkTable:
         if old.empty or new.empty:
