@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from deltalog import KnowledgeBase
 from deltalog.expressions import skolem_of
 from deltalog.kernels.blake2b import NAME, skolem_names
-from deltalog.kernels.rows import mark_members_words, ranges_words
+from deltalog.kernels.nested import STRIDE, search
+from deltalog.kernels.rows import mark_members, mark_members_words, ranges_words
 from deltalog.terms import BlankNode
 
 lines = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=40)
@@ -33,6 +34,18 @@ def test_ranges_of_words(rows: list[tuple[int, int]], probe: list[tuple[int, int
     found = np.zeros(len(probe), np.bool_)
     mark_members_words(words(probe), words(rows), found)
     assert found.tolist() == [row in rows for row in probe]
+
+
+@given(st.sets(st.integers(0, 2000), max_size=400), st.lists(st.integers(0, 2001), max_size=12))
+def test_sorted_keys(keys: set[int], probe: list[int]) -> None:
+    """Searches with and without a fence, one by one and side by side."""
+    stored, asked = np.array(sorted(keys), np.uint64), np.array(probe, np.uint64)
+    fence, found = stored[:: 1 << STRIDE].copy(), np.zeros(len(asked), np.bool_)
+    mark_members(asked, stored, found)
+    assert found.tolist() == [value in keys for value in probe]
+    for address in [0, *([fence.ctypes.data] if len(keys) else [])]:
+        places = np.array([stored.ctypes.data, len(stored), address], np.int64)
+        assert [search(places, 0, value) for value in asked] == [bisect_left(sorted(keys), value) for value in probe]
 
 
 @given(st.lists(st.lists(st.integers(0, 400), min_size=3, max_size=3), min_size=1, max_size=8))

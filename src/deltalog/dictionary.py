@@ -25,7 +25,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime
-from itertools import compress, pairwise
+from itertools import chain, compress, pairwise
 from typing import Any
 
 import numpy as np
@@ -157,6 +157,22 @@ class Dictionary:
             here = column == code
             ids[here] = self._encode_type(type_, list(compress(values, here.tolist())))
         return ids
+
+    def encode_columns(self, columns: Sequence[Sequence[Value]]) -> list[Ids]:
+        """The ids of the values of several columns; columns of one and the same type go in together."""
+        together: dict[type, list[int]] = {}
+        for i, column in enumerate(columns):
+            types = set(map(type, column))
+            together.setdefault(types.pop() if len(types) == 1 else object, []).append(i)
+        found: list[Ids] = [np.empty(0, np.uint32)] * len(columns)
+        for type_, places in together.items():
+            values = list(chain.from_iterable(columns[i] for i in places))
+            ids = self.encode(values) if type_ is object else self._encode_type(type_, values)
+            end = 0
+            for i in places:
+                start, end = end, end + len(columns[i])
+                found[i] = ids[start:end]
+        return found
 
     def intern_integers(self, values: NDArray[np.int64]) -> Ids:
         """The ids of integers."""

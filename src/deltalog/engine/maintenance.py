@@ -35,6 +35,7 @@ from deltalog.plan.changes import (
     grouped,
     is_aggregate,
     losing,
+    least_read,
     seen_from,
     supports,
     touched,
@@ -321,8 +322,11 @@ def small_plans(tasks: StratumTasks, statistics: Statistics) -> SmallPlans | Non
                 rules.append(seen_from(Role.AFFECTED, task.variant, statistics, change.negated))
     loops = [task for due in tasks.loops.values() for task in due]
     rules += [seen_from(Role.LOOP, task.variant, statistics) for task in loops]
-    found = tuple(rule for rule in rules if rule is not None)
-    return SmallPlans(tuple(sorted(tasks.stratum.preds)), found) if len(found) == len(rules) else None
+    found = [rule for rule in rules if rule is not None]
+    if len(found) < len(rules):
+        return None
+    found.sort(key=lambda rule: -least_read(rule, statistics))  # those that hold most often first
+    return SmallPlans(tuple(sorted(tasks.stratum.preds)), tuple(found))
 
 
 def structures_of(stratum: Stratum, structures: Mapping[Pred, Structure]) -> list[Structure]:

@@ -56,14 +56,11 @@ def columns_of_all(several: Sequence[Any], dictionary: Dictionary) -> list[list[
         if rows:
             _check_rows(rows)
     columns = [list(zip(*rows, strict=True)) for rows in several]
-    values = [value for table in columns for column in table for value in column]
     try:
-        ids = dictionary.encode(values)
+        ids = iter(dictionary.encode_columns([column for table in columns for column in table]))
     except TypeError:
         raise _bad_value(columns) from None
-    ends = np.cumsum([len(column) for table in columns for column in table], dtype=np.int64)
-    parts = iter(np.split(ids, ends[:-1]))
-    return [[next(parts) for _ in table] for table in columns]
+    return [[next(ids) for _ in table] for table in columns]
 
 
 def _from_spark(data: Any) -> pa.Table:

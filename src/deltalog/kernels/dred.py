@@ -23,7 +23,7 @@ import numpy as np
 from numba import njit
 
 from deltalog.kernels.intern import get
-from deltalog.kernels.nested import ABSENT, JOIN, MASK, is_dead, search
+from deltalog.kernels.nested import ABSENT, JOIN, MASK, RUN, is_dead, search
 from deltalog.kernels.rows import HALF
 
 # Of a step.
@@ -140,9 +140,9 @@ def _insert(stratum, change, pred, key):
 def _holds(places, place, key):
     """Whether a key is in a table."""
     for run in range(places[place]):
-        address, length = places[place + 2 + 2 * run], places[place + 3 + 2 * run]
-        at = search(address, length, key)
-        if at < length and np.uint64(get(address, at)) == key:
+        here = place + 2 + RUN * run
+        at = search(places, here, key)
+        if at < places[here + 1] and np.uint64(get(places[here], at)) == key:
             return places[place + 1] == 0 or not is_dead(places, place, key)
     return False
 
@@ -179,9 +179,9 @@ def _next_stored(stratum, change, line, bound, after, run, at):
     place = code[line, AFTER] if after else code[line, BEFORE]
     own = code[line, OWN] if after else -1
     while run < places[place]:
-        address, length = places[place + 2 + 2 * run], places[place + 3 + 2 * run]
+        address, length = places[place + 2 + RUN * run], places[place + 3 + RUN * run]
         if at < 0:
-            at = search(address, length, bound)
+            at = search(places, place + 2 + RUN * run, bound)
         while at < length:
             key = np.uint64(get(address, at))
             if not _in_range(code, line, bound, key):
@@ -328,8 +328,8 @@ def _solve_changes(stratum, change, phase, after):
     for plan in range(stratum.bounds[0], stratum.bounds[1]):
         place = stratum.plans[plan, WON] if after else stratum.plans[plan, LOST]
         for run in range(places[place]):
-            for at in range(places[place + 3 + 2 * run]):
-                key = np.uint64(get(places[place + 2 + 2 * run], at))
+            for at in range(places[place + 3 + RUN * run]):
+                key = np.uint64(get(places[place + 2 + RUN * run], at))
                 if places[place + 1] == 0 or not is_dead(places, place, key):
                     _solve(stratum, change, plan, key, phase, after)
 
@@ -341,8 +341,8 @@ def _explicit_changes(stratum, change, field, phase):
     for pred in range(len(stratum.own)):
         place = stratum.own[pred, field]
         for run in range(places[place]):
-            for at in range(places[place + 3 + 2 * run]):
-                key = np.uint64(get(places[place + 2 + 2 * run], at))
+            for at in range(places[place + 3 + RUN * run]):
+                key = np.uint64(get(places[place + 2 + RUN * run], at))
                 if phase == DELETE:
                     _delete(change, pred, key)
                 else:

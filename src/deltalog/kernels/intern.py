@@ -37,6 +37,7 @@ FINISHER = np.uint64(0x94D049BB133111EB)
 UPPER = np.uint64(0xFFFFFFFF00000000)
 LOWER = np.uint64(0x00000000FFFFFFFF)
 EMPTY = np.uint64(0)
+AHEAD = 128  # texts that are looked up side by side
 
 
 _njit: Any = njit
@@ -274,12 +275,35 @@ def put_word(word: Any, kind: Any, words: Any, room: Any) -> Any:
     return id
 
 
+@inner
+def touched(hashes: Any, first: Any, last: Any, room: Any) -> Any:
+    """Reads what texts with these hashes will be compared with, one thing of all before the next: memory that is far
+    away is then waited for once, and not once for each text."""
+    table, mask, offsets, heap = get(room, TABLE), get(room, MASK), get(room, OFFSETS), get(room, HEAP)
+    ids = np.empty(last - first, np.int64)
+    for i in range(first, last):
+        ids[i - first] = get(table, np.int64(hashes[i]) & mask) & np.int64(LOWER)
+    for i in range(last - first):
+        ids[i] = get(offsets, ids[i])
+    seen = np.int64(0)
+    for start in ids:
+        seen += load8(heap + start)
+    return seen
+
+
 @kernel
-def intern_texts(data: Any, starts: Any, ends: Any, kinds: Any, out: Any, room: Any) -> None:
+def intern_texts(data: Any, starts: Any, ends: Any, kinds: Any, out: Any, room: Any) -> int:
     """out[i] = the id of data[starts[i]:ends[i]] as a value of kinds[i]."""
     base, here = np.int64(data.ctypes.data), np.int64(room.ctypes.data)
+    hashes, seen = np.empty(len(starts), np.uint64), np.int64(0)
     for i in range(len(starts)):
-        out[i] = put_text(base + starts[i], ends[i] - starts[i], np.int64(kinds[i]), here)
+        hashes[i] = hash_text(base + starts[i], ends[i] - starts[i], np.int64(kinds[i]))
+    for first in range(0, len(starts), AHEAD):
+        last = min(first + AHEAD, len(starts))
+        seen += touched(hashes, first, last, here)
+        for i in range(first, last):
+            out[i] = put_hashed(base + starts[i], ends[i] - starts[i], np.int64(kinds[i]), hashes[i], here)
+    return seen  # type: ignore[return-value]  # so that no reading is left out as useless
 
 
 @kernel

@@ -18,7 +18,7 @@ import numpy as np
 
 from deltalog.kernels.intern import get, inner, kernel
 from deltalog.kernels.join import RUNS
-from deltalog.kernels.nested import is_dead
+from deltalog.kernels.nested import RUN, is_dead
 from deltalog.kernels.rows import HALF
 
 KIND, OTHER, PLACE = range(3)
@@ -57,7 +57,7 @@ def _key(line, registers, value):
 @inner
 def _find(line, places, run, low, high, start):
     """Where the keys from `low` to below `high` of a run begin and end; the last search ended at `start`."""
-    address, length = places[line[PLACE] + 2 + 2 * run], places[line[PLACE] + 3 + 2 * run]
+    address, length = places[line[PLACE] + 2 + RUN * run], places[line[PLACE] + 3 + RUN * run]
     if start >= length or np.uint64(get(address, start)) > low:
         start = 0
     first = _seek(address, start, length, low)
@@ -88,7 +88,7 @@ def _next(line, places, registers, value, at, end):
     """The first value from `value` on that a line may have, NONE after the last; moves its positions there."""
     place, key, least = line[PLACE], _key(line, registers, value), NONE
     for run in range(places[place]):
-        address = places[place + 2 + 2 * run]
+        address = places[place + 2 + RUN * run]
         at[run] = _seek(address, at[run], end[run], key)
         if at[run] < end[run]:
             found = np.uint64(get(address, at[run]))
@@ -117,7 +117,7 @@ def _is_repeated(line, places, run, value, begun):
     """Whether a lead of a run is also one of a run before it."""
     key = np.uint64(value) << HALF
     for before in range(run):
-        address, length = places[line[PLACE] + 2 + 2 * before], places[line[PLACE] + 3 + 2 * before]
+        address, length = places[line[PLACE] + 2 + RUN * before], places[line[PLACE] + 3 + RUN * before]
         position = _seek(address, begun[before], length, key)
         if position < length and np.uint64(get(address, position)) >> HALF == np.uint64(value):
             return True
@@ -139,7 +139,7 @@ def _advance(lines, first, last, chosen, places, registers, run, at, end, begun)
     line = lines[chosen]
     place, runs = line[PLACE], places[line[PLACE]]
     while run < runs:
-        address = places[place + 2 + 2 * run]
+        address = places[place + 2 + RUN * run]
         while at[chosen, run] < end[chosen, run]:
             key = np.uint64(get(address, at[chosen, run]))
             value = np.int64(key & MASK) if line[KIND] == SECOND else np.int64(key >> HALF)

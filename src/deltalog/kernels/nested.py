@@ -6,8 +6,10 @@ A plan is a list of steps over registers, one register for each variable or cons
     FIRST, SECOND   the registers that the halves of a key must be equal to, or -1
     HIGH, LOW       the registers that its halves go to, or -1
     EQUAL   1 if its halves must be the same
-    PLACE   where in `places` its relation begins: how many runs it has, how many runs of dead rows, and then the
-            address and the length of each run's keys (kernels take addresses: see `kernels.intern`)
+    PLACE   where in `places` its relation begins: how many runs it has, how many runs of dead rows, and then for each
+            run the address of its keys, their number, and the address of its fence, or 0 (kernels take addresses: see
+            `kernels.intern`). A fence is every 64th key: a search begins there, where few words are looked at, and
+            ends within a few lines of memory.
 
 Nothing is written but the result, and one call does it all, for any number of plans.
 """
@@ -25,12 +27,13 @@ FIELDS = 7
 JOIN, EXISTS, ABSENT = range(3)
 MASK = np.uint64(0xFFFFFFFF)
 TOO_MUCH = -1
+RUN = 3  # words of a run in `places`
+STRIDE = 6  # a fence has every 64th key
 
 
 @njit(nogil=True)
-def search(address, length, key):
-    """The first position whose key is not less."""
-    low, high = 0, length
+def _first(address, low, high, key):
+    """The first position from low on whose key is not less, or high."""
     while low < high:
         middle = (low + high) >> 1
         if np.uint64(get(address, middle)) < key:
@@ -41,13 +44,22 @@ def search(address, length, key):
 
 
 @njit(nogil=True)
+def search(places, run, key):
+    """The first position of a run (by its place) whose key is not less."""
+    address, length, fence = places[run], places[run + 1], places[run + 2]
+    if fence == 0:
+        return _first(address, 0, length, key)
+    post = _first(fence, 0, ((length - 1) >> STRIDE) + 1, key)
+    return _first(address, max(0, ((post - 1) << STRIDE) + 1), min(length, post << STRIDE), key)
+
+
+@njit(nogil=True)
 def is_dead(places, place, key):
     """Whether a key is in one of the runs of dead rows."""
-    first = place + 2 + 2 * places[place]
-    for i in range(places[place + 1]):
-        address, length = places[first + 2 * i], places[first + 2 * i + 1]
-        at = search(address, length, key)
-        if at < length and np.uint64(get(address, at)) == key:
+    first = place + 2 + RUN * places[place]
+    for run in range(first, first + RUN * places[place + 1], RUN):
+        at = search(places, run, key)
+        if at < places[run + 1] and np.uint64(get(places[run], at)) == key:
             return True
     return False
 
@@ -62,9 +74,9 @@ def _next(step, registers, places, place, run, at):
     if step[SECOND] >= 0:
         bound |= np.uint64(registers[step[SECOND]])
     while run < runs:
-        address, length = places[place + 2 + 2 * run], places[place + 3 + 2 * run]
+        address, length = places[place + 2 + RUN * run], places[place + 3 + RUN * run]
         if at < 0:
-            at = search(address, length, bound)
+            at = search(places, place + 2 + RUN * run, bound)
         while at < length:
             key = np.uint64(get(address, at))
             if step[SECOND] >= 0 and key != bound:
@@ -83,7 +95,7 @@ def _next(step, registers, places, place, run, at):
 @njit(nogil=True)
 def _bind(step, registers, places, run, position):
     """Gives the halves of a match to their registers."""
-    key = np.uint64(get(places[step[PLACE] + 2 + 2 * run], position))
+    key = np.uint64(get(places[step[PLACE] + 2 + RUN * run], position))
     if step[HIGH] >= 0:
         registers[step[HIGH]] = np.int64(key >> HALF)
     if step[LOW] >= 0:
@@ -145,8 +157,8 @@ def _leaves_with_rows(code, places, registers, known, out, n, most):
     row = looked = 0
     place = leaf[PLACE]
     for run in range(places[place]):
-        for position in range(places[place + 3 + 2 * run]):
-            key = np.uint64(get(places[place + 2 + 2 * run], position))
+        for position in range(places[place + 3 + RUN * run]):
+            key = np.uint64(get(places[place + 2 + RUN * run], position))
             row += 1
             if known[row - 1] or (places[place + 1] and is_dead(places, place, key)):
                 continue

@@ -12,6 +12,8 @@ from numba import njit
 
 LOW = np.uint64(0xFFFFFFFF)
 HALF = np.uint64(32)
+SIDE = 32  # searches side by side
+FAR = 64  # keys are far from each other when there are so many for each that is looked for
 NEAR = 8  # sets are of like size when neither is this many times larger
 
 
@@ -106,8 +108,31 @@ def gallop(keys, key, start):
 
 
 @njit(nogil=True, cache=True)
+def mark_few(probe, keys, found):
+    """The same for few probes: many searches go side by side, so that memory which is far away is waited for once."""
+    at = np.empty(SIDE, np.int64)
+    for first in range(0, len(probe), SIDE):
+        count = min(SIDE, len(probe) - first)
+        at[:] = 0
+        length = len(keys)
+        while length > 1:
+            half = length >> 1
+            for i in range(count):
+                at[i] += half if keys[at[i] + half - 1] < probe[first + i] else 0
+            length -= half
+        for i in range(count):
+            if keys[at[i]] == probe[first + i]:
+                found[first + i] = True
+
+
+@njit(nogil=True, cache=True)
 def mark_members(probe, keys, found):
     """found[i] becomes True where probe[i] is a key; a sorted probe walks, any other jumps."""
+    if len(keys) == 0:
+        return
+    if FAR * len(probe) < len(keys):
+        mark_few(probe, keys, found)
+        return
     at = 0
     for i in range(len(probe)):
         if i > 0 and probe[i] < probe[i - 1]:

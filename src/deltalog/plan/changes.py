@@ -211,6 +211,11 @@ def seen_from(role: Role, variant: Variant, statistics: Statistics, negated: boo
     return SeenFrom(role, variant.rule.heads[0], fact, steps, negated)
 
 
+def least_read(rule: SeenFrom, statistics: Statistics) -> float:
+    """How many facts the smallest relation has that is looked up."""
+    return min((statistics.size(step.pred, Part.ALL) for step in rule.steps if isinstance(step, Atom)), default=0.0)
+
+
 def _in_order(fact: Atom, atoms: list[Atom], statistics: Statistics) -> list[Atom]:
     """Always the one next that gives the fewest rows."""
     if len(atoms) < 2:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from deltalog.kernels import rows as kernel
 from deltalog.kernels.join import RUNS
+from deltalog.kernels.nested import STRIDE
 
 Ids = NDArray[np.uint32]
 Keys = NDArray[np.uint64]  # one-dimensional for arity 0 to 2, a line of words per row above
@@ -29,6 +30,7 @@ NO_KEYS: Keys = np.empty(0, np.uint64)
 FEW = 1 << 10  # tables below this are written anew rather than having dead rows
 MANY = 16  # where more than one row in sixteen goes, all are looked at
 MOST_DEAD = 8  # runs are written anew when more than one row in eight is dead
+FENCED = 1 << 12  # longer runs are searched by their fence
 NO_OFFSETS: Ids = np.zeros(1, np.uint32)
 
 
@@ -97,7 +99,7 @@ def members(probe: Keys, run: Keys, found: NDArray[np.bool_]) -> None:
 class Run:
     """Sorted distinct rows, in as many column orders as have been asked for."""
 
-    __slots__ = ("_distinct", "_heaviest", "_offsets", "_orders", "arity", "keys")
+    __slots__ = ("_distinct", "_heaviest", "_offsets", "_orders", "_places", "arity", "keys")
 
     def __init__(self, keys: Keys, arity: int) -> None:
         self.keys = keys
@@ -106,6 +108,7 @@ class Run:
         self._offsets: dict[Order, Ids] = {}
         self._distinct: dict[int, int] = {}
         self._heaviest: dict[int, int] = {}
+        self._places: dict[Order, tuple[int, int, int, Keys]] = {}
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -140,6 +143,16 @@ class Run:
 
     def has_offsets(self, order: Order) -> bool:
         return order in self._offsets
+
+    def place(self, order: Order) -> tuple[int, int, int]:
+        """Where the keys are in an order, how many, and where their fence is: as `kernels.nested` reads it."""
+        found = self._places.get(order)
+        if found is None:
+            keys = self.order(order)
+            fence = keys[:: 1 << STRIDE].copy() if len(keys) > FENCED else NO_KEYS
+            found = _address(keys), len(keys), _address(fence) if len(fence) else 0, fence
+            self._places[order] = found
+        return found[:3]
 
     def distinct(self, column: int, ids: int) -> int:
         """How many distinct ids a column has."""
@@ -216,12 +229,13 @@ class Table:
     def places(self, order: Order) -> list[int]:
         """Where the keys are, in an order: as `kernels.nested` reads it."""
         kept: dict[Order, list[int]] = self.__dict__.setdefault("places of", {})
-        if order not in kept:
+        found = kept.get(order)
+        if found is None:
             dead = self.dead.runs if self.dead else ()
-            arrays = [run.order(order) for run in (*self.runs, *dead)]
-            where = [word for keys in arrays for word in (keys.__array_interface__["data"][0], len(keys))]
-            kept[order] = [len(self.runs), len(dead), *where]
-        return kept[order]
+            found = kept[order] = [len(self.runs), len(dead)]
+            for run in (*self.runs, *dead):
+                found += run.place(order)
+        return found
 
     def merge(self, new: Table) -> Table:
         """The union with a disjoint table."""
@@ -317,6 +331,10 @@ def _revived(run: Run, dead: Table) -> tuple[Run, Table]:
         return run, dead
     back = Table.of(np.ascontiguousarray(run.keys[known]), run.arity)
     return Run(np.ascontiguousarray(run.keys[~known]), run.arity), Table.of(back.without(dead.keys()), run.arity)
+
+
+def _address(keys: Keys) -> int:
+    return int(keys.__array_interface__["data"][0])
 
 
 def _deleted(keys: Keys, gone: Keys) -> Keys:
