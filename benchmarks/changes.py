@@ -5,8 +5,9 @@
     facts   LUBM(1) to LUBM(20) with program L (`--lubm 5,50` for others): one fact and 1,000 facts taken out and put
             back, and 25 % taken out; also against starting over, which is reading the files and materialising
     every   every benchmark of the registry that has such tasks: a few facts and 25 % of them out, its rule out and in
-    counts  what counts of derivations (paper 003) could save: how much is overdeleted and rederived, and the share of a
-            deletion that goes into asking whether facts can still be derived, which is what counts would answer
+    counts  counts of derivations (paper 003): how much is overdeleted and rederived, the share of a deletion that goes
+            into asking whether facts can still be derived, which is what counts answer; and the same changes with
+            `maintenance="counting"`: the first deletion, which makes the counts, later ones, additions, and memory
     zodiac  the rule-change files of paper 004's authors, where they are: rules that come late give what starting with
             all of them gives (this is a check, not a measurement)
 
@@ -25,6 +26,7 @@ import json
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -34,6 +36,8 @@ from benchmarks import datasets
 from benchmarks.datasets import NoData
 from benchmarks.registry import BENCHMARKS, PROGRAMS
 from benchmarks.states import small
+from deltalog.backends.local.table import Table
+from deltalog.engine.counts import Counts
 from deltalog.engine.dred import DRed
 from deltalog.kb import KnowledgeBase
 
@@ -232,13 +236,47 @@ def counts() -> Iterator[dict[str, Any]]:
         with tempfile.TemporaryDirectory() as folder:
             files = benchmark.files(size, Path(folder))
             program = [str(rule) for rule in KnowledgeBase(benchmark.program_path()).rules]
-            kb = KnowledgeBase("\n".join(program), schemes=schemes, maintenance="dred")
-            kb.load(*files)
-        kb.materialise()
-        given = [(str(pred), row) for pred, table in kb._explicit.items() for row in kb._view(pred, table)]
+            dred, counting = (
+                KnowledgeBase("\n".join(program), schemes=schemes, maintenance=way) for way in ("dred", "counting")
+            )
+            for kb in (dred, counting):
+                kb.load(*files)
+                kb.materialise()
+        given = [(str(pred), row) for pred, table in dred._explicit.items() for row in dred._view(pred, table)]
         for count in (1, small(len(given))):
-            samples = [sample(given, count, Random(i)) for i in range(2 * TIMES)]
-            yield asked(f"{name} {size}, {count:,} out", kb, samples)
+            samples = [sample(given, count, Random(i)) for i in range(4 * TIMES)]
+            label = f"{name} {size}, {count:,}"
+            yield compared(label, dred, counting, samples) | asked(f"{label} out", dred, samples[: 2 * TIMES])
+
+
+def compared(what: str, dred: KnowledgeBase, counting: KnowledgeBase, samples: list[Rows]) -> dict[str, Any]:
+    """The CPU seconds of changes without counts and with them, in turn."""
+    for kb in (dred, counting):
+        kb._state = replace(kb._state, counts={})  # type: ignore[type-var]
+    cpu: dict[str, list[float]] = {}
+    for rows in samples:
+        for name, kb in (("dred", dred), ("counting", counting)):
+            for way, change in (("out", {"remove": rows}), ("in", {"add": rows})):
+                started = time.process_time()
+                kb.update(**change)
+                cpu.setdefault(f"{name} {way}", []).append(time.process_time() - started)
+    first = {name: times[0] for name, times in cpu.items()}
+    later = {name: sorted(times[1:])[len(times) // 2] for name, times in cpu.items()}
+    ratios = {way: later[f"counting {way}"] / later[f"dred {way}"] for way in ("out", "in")}
+    tables = sum(table.nbytes for table in counting._state.relations.parts.values())  # type: ignore[union-attr]
+    memory = sum(nbytes(kept) for kept in counting._state.counts.values())  # type: ignore[union-attr]
+    made = " and ".join(f"{1e3 * first[f'{name} out']:6.1f}" for name in ("dred", "counting"))
+    shown = (f"{way} {1e3 * later[f'dred {way}']:7.2f} ms, counting {ratios[way]:4.1f} x" for way in ratios)
+    print(
+        f"{what:28} {'  '.join(shown)}  first out {made} ms  "
+        f"counts {memory / 1e6:5.1f} MB of {(memory + tables) / 1e6:6.1f}",
+        flush=True,
+    )
+    return {"cpu": cpu, "bytes of counts": memory, "bytes of tables": tables}
+
+
+def nbytes(counts: Counts[Table]) -> int:
+    return sum(table.nbytes for kept in (counts.nonrecursive, counts.recursive) for table in kept.values())
 
 
 def asked(what: str, kb: KnowledgeBase, samples: list[Rows]) -> dict[str, Any]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 from deltalog import KnowledgeBase
+from deltalog.engine.counting import counted
 from deltalog.engine.counts import Counts
 from deltalog.engine.naive import Facts, bindings
 from deltalog.facts import rows
@@ -34,6 +36,17 @@ def kept(tables: Any, preds: frozenset[Pred], backend: Any) -> Counted:
         for *row, count in rows(table, pred.arity + 1, backend):
             found[pred, tuple(map(Constant, row))] = count
     return found
+
+
+def count_all(kb: KnowledgeBase) -> None:
+    """Gives every stratum its counts now, and not when it has lost something."""
+    kb.materialise()
+    state = kb._state
+    assert state is not None
+    program = state.maintenance.program
+    strata = [tasks for tasks in state.maintenance._strata if not tasks.structures]
+    counts = {tasks.stratum.preds: counted(program, tasks, state.relations) for tasks in strata}
+    kb._state = replace(state, counts=counts)
 
 
 def check_counts(kb: KnowledgeBase) -> int:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from counted import check_counts
+from counted import check_counts, count_all
 from test_cases import expected
 from test_changes import STEPS, applied
 from test_changes import shown as facts_of
@@ -73,6 +73,7 @@ def test_counts_in_frames_alone() -> None:
     """From 1 to 3 there is another way, from 1 to 4 not."""
     kb = KnowledgeBase(LINEAR, engine="spark", maintenance="counting", schemes="standard")
     kb.add("edge", [(1, 2), (2, 3), (1, 3), (1, 4)])
+    count_all(kb)
     change = kb.update(remove={"edge": [(1, 3), (1, 4)]})
     assert set(change.removed["path"]) == {(1, 4)}
     assert (change.report.overdeleted, change.report.rederived) == (2, 1)

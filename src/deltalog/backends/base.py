@@ -154,6 +154,10 @@ class Backend(Protocol[T]):
         that comes to 0 goes."""
         ...
 
+    def with_counts(self, rows: T, counts: T) -> T:
+        """Those of such rows that begin with one of some rows."""
+        ...
+
     def uncounted(self, counts: T) -> T:
         """Rows without their last column, by which no two of them differ alone."""
         ...

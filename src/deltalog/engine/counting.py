@@ -14,9 +14,9 @@ find them do not overlap (`plan.changes`): one literal is in the change, literal
 Nonrecursive rules read only what is settled, so what their instances lose and win is counted in one go, and a fact that
 loses its last one and wins another is never in question. A group of an aggregate is an instance for each row it has.
 
-Counts are made when a stratum is first maintained, from the state before the change, and are part of the new state.
-They follow rules that come and go. Where a stratum is computed anew, or its rules become another kind, they are made
-again at the next change.
+Counts are part of the state. A stratum that has none asks, and is counted afterwards if it may have lost something.
+Counts follow rules that come and go; where a stratum is computed anew, or rules of it become recursive or cease to be
+so, they are dropped.
 """
 
 from __future__ import annotations
@@ -46,42 +46,12 @@ class Counting(DRed[T]):
         self.counted = {counts(pred): pred for pred in self.preds}
         self.gone_before: Facts[T] = {}
         self.won: Facts[T] = {}
-        self.nonrecursive, self.recursive = Ledger(self.backend, {}), Ledger(self.backend, {})
-
-    def maintain(self) -> bool:
-        self.nonrecursive, self.recursive = self.known() or self.made()
-        return super().maintain()
-
-    # Counts.
+        known = update.counts[self.preds]
+        self.nonrecursive = Ledger(self.backend, dict(known.nonrecursive))
+        self.recursive = Ledger(self.backend, dict(known.recursive))
 
     def count(self, tasks: Iterable[Task], relations: Relations[T]) -> Facts[T]:
         return SemiNaive(self.program, relations).count(tasks)
-
-    def known(self) -> tuple[Ledger[T], Ledger[T]] | None:
-        """The counts of the stratum, if there are any; instances of rules that are removed are taken off."""
-        known = self.update.counts.get(self.preds)
-        removed = set(self.update.removed_rules)
-        if known is None or (known.nonrecursive_rules - removed, known.recursive_rules - removed) != self.rules():
-            return None
-        ledgers = Ledger(self.backend, dict(known.nonrecursive)), Ledger(self.backend, dict(known.recursive))
-        for ledger, rules in zip(ledgers, (known.nonrecursive_rules, known.recursive_rules), strict=True):
-            ledger.lost.append(self.count(whole(rules & removed), self.update.old))
-        return ledgers
-
-    def made(self) -> tuple[Ledger[T], Ledger[T]]:
-        """The counts of the rules that stay, in the old state."""
-        found = (self.count(whole(rules), self.update.old) for rules in self.rules())
-        nonrecursive, recursive = (Ledger(self.backend, counted) for counted in found)
-        return nonrecursive, recursive
-
-    def rules(self, new: bool = False) -> tuple[frozenset[Rule], frozenset[Rule]]:
-        """The rules of the stratum, nonrecursive and recursive: those that stay, or all."""
-        chosen = (
-            frozenset(rule.rule for rule in rules if new or not self.update.is_new(rule.rule))
-            for rules in (self.tasks.nonrecursive, self.tasks.recursive)
-        )
-        nonrecursive, recursive = chosen
-        return nonrecursive, recursive
 
     def facts(self, counted: Facts[T]) -> Facts[T]:
         return {self.counted[pred]: self.backend.uncounted(table) for pred, table in counted.items()}
@@ -91,7 +61,7 @@ class Counting(DRed[T]):
     def aggregate_groups(self) -> None:
         """The groups of aggregates that changes touch, counted before and after."""
         for rule in self.kept:
-            if rule.restricted is None or not any(self._touched(change.pred) for change, _ in rule.affected):
+            if rule.restricted is None or not any(self._touched(seen.pred) for seen, _ in rule.affected):
                 continue
             groups = self._changed_groups(rule)
             before = self.count([rule.restricted_instances], state(self.update.old, {}, groups))
@@ -111,8 +81,8 @@ class Counting(DRed[T]):
         due = [
             task
             for rule in self._plain(rules)
-            for change, task in rule.touched
-            if change.pred in (negative if change.negated else positive)
+            for seen, task in rule.touched
+            if seen.pred in (negative if seen.negated else positive)
         ]
         if not due:
             return {}
@@ -132,6 +102,7 @@ class Counting(DRed[T]):
         """Lines 23 and 25; and line 32, for nonrecursive rules."""
         update, backend = self.update, self.backend
         seeds = dict(self.lost_by_groups)
+        self.removed_instances()
         for ledger, rules in ((self.nonrecursive, self.tasks.nonrecursive), (self.recursive, self.tasks.recursive)):
             lost = self.touched([rule for rule in rules if not update.is_new(rule.rule)], lost=True)
             ledger.lost.append(lost)
@@ -141,6 +112,12 @@ class Counting(DRed[T]):
         self.won = self.winning(self.nonrecursive, self.tasks.nonrecursive)
         self.nonrecursive.settle()
         return seeds
+
+    def removed_instances(self) -> None:
+        """Takes off all instances of rules that are removed."""
+        known, removed = self.update.counts[self.preds], set(self.update.removed_rules)
+        for ledger, rules in ((self.nonrecursive, known.nonrecursive_rules), (self.recursive, known.recursive_rules)):
+            ledger.lost.append(self.count(whole(rules & removed), self.update.old))
 
     def unprotected(self, facts: Facts[T]) -> Facts[T]:
         """Facts that are not explicit, and that no instance of a nonrecursive rule derives."""
@@ -167,8 +144,7 @@ class Counting(DRed[T]):
 
     def rederive(self) -> Facts[T]:
         """What was overdeleted, and an instance of a recursive rule is left that derives it."""
-        self.recursive.settle()
-        found = self.recursive.with_count(self.removed)
+        found = self.recursive.left(self.removed)
         self.update.report.rederived += visible(found, self.backend)
         return found
 
@@ -197,7 +173,7 @@ class Counting(DRed[T]):
         evaluation.propagate(self.preds, self.tasks.winning, seeds, self.added, self._follows)
         update.report.inserted += self._visible() - before
         self.recursive.settle()
-        update.counts[self.preds] = Counts(*self.rules(new=True), self.nonrecursive.counts, self.recursive.counts)
+        update.counts[self.preds] = Counts(*kinds(self.tasks.rules), self.nonrecursive.counts, self.recursive.counts)
 
     def _follows(self, due: list[Task]) -> Facts[T]:
         """What is new by instances that win something in this round."""
@@ -205,6 +181,61 @@ class Counting(DRed[T]):
         self.recursive.won.append(won)
         facts = self.facts(won)
         return difference(facts, {pred: self.update.new.get(pred) for pred in facts}, self.backend)
+
+
+class Uncounted(DRed[T]):
+    """A stratum without counts in an update: it has them afterwards, if it may lose something and is not too much."""
+
+    def maintain(self) -> bool:
+        self.update.counts.pop(self.preds, None)
+        loses = not self.tasks.structures and may_lose(self.tasks, self.update)
+        if not super().maintain():
+            return False
+        if loses:
+            self.update.counts[self.preds] = counted(self.program, self.tasks, self.update.new)
+        return True
+
+
+def counted(program: Program, tasks: StratumTasks, relations: Relations[T]) -> Counts[T]:
+    """The counts of a stratum, from nothing."""
+    evaluation = SemiNaive(program, relations)
+    nonrecursive, recursive = (evaluation.count(whole(rules)) for rules in kinds(tasks.rules))
+    return Counts(*kinds(tasks.rules), nonrecursive, recursive)
+
+
+def with_counts(tasks: StratumTasks, update: Update[T]) -> type[DRed[T]]:
+    """The strategy for a stratum: by its counts, if it has them and they are of the rules that it had."""
+    known, removed = update.counts.get(tasks.stratum.preds), set(update.removed_rules)
+    kept = kinds(rule for rule in tasks.rules if not update.is_new(rule.rule))
+    if known is not None and (known.nonrecursive_rules - removed, known.recursive_rules - removed) == kept:
+        return Counting
+    return Uncounted
+
+
+def kinds(rules: Iterable[RuleTasks]) -> tuple[frozenset[Rule], frozenset[Rule]]:
+    """The nonrecursive ones of the rules of a stratum, and the recursive ones."""
+    found = [(rule.rule, bool(rule.preds)) for rule in rules]
+    nonrecursive, recursive = (frozenset(rule for rule, is_ in found if is_ is kind) for kind in (False, True))
+    return nonrecursive, recursive
+
+
+def may_lose(tasks: StratumTasks, update: Update[T]) -> bool:
+    """Whether anything of the stratum may fall."""
+    preds = tasks.stratum.preds
+    return (
+        any(pred in update.removed_facts for pred in preds)
+        or any(rule.heads[0].pred in preds for rule in update.removed_rules)
+        or any(_may_lose(rule, update) for rule in tasks.rules)
+    )
+
+
+def _may_lose(rule: RuleTasks, update: Update[T]) -> bool:
+    """Whether instances of a rule may be lost; a group of an aggregate is another one after any change."""
+    return any(
+        seen.pred in (update.added if seen.negated else update.removed)
+        or (rule.restricted is not None and seen.pred in (update.removed if seen.negated else update.added))
+        for seen, _ in rule.affected
+    )
 
 
 def whole(rules: Iterable[Rule]) -> list[Task]:

@@ -11,14 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Generic, TypeVar
 
 from deltalog.backends.base import Backend
-from deltalog.plan import ir
-from deltalog.plan.ir import Part, Plan, fact_columns
-from deltalog.plan.rules import COUNT, counts
-from deltalog.syntax.ast import Atom, Pred, Rule
+from deltalog.plan.rules import counts
+from deltalog.syntax.ast import Pred, Rule
 
 T = TypeVar("T")
 
@@ -53,22 +50,20 @@ class Ledger(Generic[T]):
 
     def without_count(self, facts: Mapping[Pred, T]) -> dict[Pred, T]:
         """Facts that no instance derives."""
-        return self._compared(facts, there=False)
+        left = {pred: self.backend.minus(table, self._with_count(pred, table)) for pred, table in facts.items()}
+        return {pred: table for pred, table in left.items() if self.backend.size(table)}
 
-    def with_count(self, facts: Mapping[Pred, T]) -> dict[Pred, T]:
-        """Facts that an instance derives."""
-        return self._compared(facts, there=True)
+    def _with_count(self, pred: Pred, facts: T) -> T:
+        counted = self.counts.get(counts(pred), self.backend.empty(pred.arity + 1))
+        return self.backend.uncounted(self.backend.with_counts(facts, counted))
 
-    def _compared(self, facts: Mapping[Pred, T], there: bool) -> dict[Pred, T]:
-        if not facts:
-            return {}
-        tables = {(pred, Part.ALL): table for pred, table in (*facts.items(), *self.counts.items())}
-        found = self.backend.run_all({pred: _comparison(pred, there) for pred in facts}, tables)
+    def left(self, facts: Mapping[Pred, T]) -> dict[Pred, T]:
+        """Facts that an instance derives which is not noted as lost; nothing may be noted as won."""
+        found = {pred: self._left(counts(pred), table) for pred, table in facts.items()}
         return {pred: table for pred, table in found.items() if self.backend.size(table)}
 
-
-@cache
-def _comparison(pred: Pred, there: bool) -> Plan:
-    """Facts that have a row with a count, or that have none."""
-    rows = ir.Scan(Atom(counts(pred).name, (*fact_columns(pred.arity), COUNT)))
-    return ir.SemiJoin(ir.facts_of(pred), rows) if there else ir.AntiJoin(ir.facts_of(pred), rows)
+    def _left(self, pred: Pred, facts: T) -> T:
+        backend, none = self.backend, self.backend.empty(pred.arity)
+        before = backend.with_counts(facts, self.counts.get(pred, none))
+        after = backend.recounted(before, [], [noted[pred] for noted in self.lost if pred in noted])
+        return backend.uncounted(backend.with_counts(facts, after))

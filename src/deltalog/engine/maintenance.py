@@ -385,7 +385,7 @@ class Maintenance(Generic[T]):
     def _maintain(self, tasks: StratumTasks, update: Update[T]) -> None:
         """One stratum, by the strategy that was chosen; computed anew if that gives up."""
         from deltalog.engine.backward_forward import BackwardForward
-        from deltalog.engine.counting import Counting
+        from deltalog.engine.counting import with_counts
         from deltalog.engine.dred import DRed
 
         names = ", ".join(sorted(pred.name for pred in tasks.stratum.preds if not pred.hidden)) or "nodes"
@@ -406,9 +406,9 @@ class Maintenance(Generic[T]):
                 update.report.notes.append(f"{names}: {DRed.name}")
             return
         attempts = ATTEMPTS[update.strategy] if tasks.stratum.recursive else ((False, False),)
-        counted = update.strategy == "counting" and not tasks.structures
+        counted = with_counts(tasks, update) if update.strategy == "counting" else None
         for backward, bounded in attempts if not tasks.structures else ((False, False),):
-            chosen = Counting if counted else BackwardForward if backward else DRed
+            chosen = counted or (BackwardForward if backward else DRed)
             strategy = chosen(self.program, tasks, update, bounded)
             if strategy.maintain():
                 if tasks.stratum.recursive:

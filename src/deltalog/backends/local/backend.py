@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from deltalog.backends.base import StratumChange, StratumResult, Tables, Twin
-from deltalog.backends.local.counts import recounted, uncounted
+from deltalog.backends.local.counts import recounted, uncounted, with_counts
 from deltalog.backends.local.evaluate import Evaluation
 from deltalog.backends.local.prepare import Preparation
 from deltalog.backends.local.scratch import Scratch
@@ -126,6 +126,9 @@ class LocalBackend:
 
     def recounted(self, counts: Table, won: Sequence[Table], lost: Sequence[Table]) -> Table:
         return recounted(counts, won, lost, self.dictionary)
+
+    def with_counts(self, rows: Table, counts: Table) -> Table:
+        return with_counts(rows.keys(), counts)
 
     def uncounted(self, counts: Table) -> Table:
         return uncounted(counts)

@@ -11,13 +11,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from deltalog.backends.local.probe import ANY, Probe, Rows
-from deltalog.backends.local.table import Keys, Table, empty, no_keys, pack, unpack
+from deltalog.backends.local.table import Ids, Keys, Table, no_keys, pack, unpack
 from deltalog.dictionary import Dictionary
-from deltalog.syntax.ast import Variable
+from deltalog.kernels import rows as kernel
 
 Numbers = NDArray[np.int64]
-COUNT = Variable("#count")
 
 
 class Times(NamedTuple):
@@ -29,7 +27,7 @@ class Times(NamedTuple):
 
 def times(keys: Keys) -> Times:
     """Keys in any order, some of them more than once."""
-    keys = np.sort(keys) if keys.ndim == 1 else keys[np.lexsort(keys.T[::-1])]
+    keys = _sorted(keys)
     starts = _starts(keys)
     return Times(np.ascontiguousarray(keys[starts]), np.diff(starts, append=len(keys)))
 
@@ -45,6 +43,10 @@ def total(parts: Sequence[Times], arity: int) -> Times:
     return Times(np.ascontiguousarray(keys[starts]), np.add.reduceat(counts, starts) if len(keys) else counts)
 
 
+def _sorted(keys: Keys) -> Keys:
+    return np.sort(keys) if keys.ndim == 1 else np.ascontiguousarray(keys[np.lexsort(keys.T[::-1])])
+
+
 def _starts(keys: Keys) -> Numbers:
     """Where each of some sorted keys begins."""
     change = np.ones(len(keys), np.bool_)
@@ -52,53 +54,73 @@ def _starts(keys: Keys) -> Numbers:
     return np.flatnonzero(change)
 
 
-def rows_with_counts(found: Times, arity: int, dictionary: Dictionary) -> Keys:
-    """The keys of a table with a column for the counts; as sorted as they were."""
-    return pack([*unpack(found.keys, arity), dictionary.intern_integers(found.counts)], len(found.keys))
+# Keys without counts and with them, of rows of so many columns; the order of rows is the same.
 
 
-def counted(table: Table, dictionary: Dictionary) -> Times:
-    """The counts of a table."""
-    *columns, counts = unpack(table.keys(), table.arity)
-    return Times(_keys(columns, table.size), dictionary.integers[counts].astype(np.int64))
+def joined(keys: Keys, counts: Ids, arity: int) -> Keys:
+    if arity == 2:
+        return np.stack([keys, counts.astype(np.uint64) << kernel.HALF], axis=1)
+    return pack([*unpack(keys, arity), counts], len(keys))
+
+
+def divided(keys: Keys, arity: int) -> tuple[Keys, Ids]:
+    if arity == 2:
+        return np.ascontiguousarray(keys[:, 0]), (keys[:, 1] >> kernel.HALF).astype(np.uint32)
+    *columns, counts = unpack(keys, arity + 1)
+    return pack(columns, len(keys)) if columns else np.zeros(len(keys), np.uint64), counts
+
+
+def with_column(found: Times, arity: int, dictionary: Dictionary) -> Keys:
+    """The keys of a table with a column for the counts."""
+    return joined(found.keys, dictionary.intern_integers(found.counts), arity)
+
+
+def _counted(table: Table, dictionary: Dictionary) -> Times:
+    keys, counts = divided(table.keys(), table.arity - 1)
+    return Times(keys, dictionary.integers[counts].astype(np.int64))
 
 
 def uncounted(table: Table) -> Table:
     """The rows of a table without their counts."""
-    columns = unpack(table.keys(), table.arity)[:-1]
-    return Table.of(_keys(columns, table.size), table.arity - 1)
+    return Table.of(divided(table.keys(), table.arity - 1)[0], table.arity - 1)
 
 
-def _keys(columns: Sequence[NDArray[np.uint32]], size: int) -> Keys:
-    return pack(columns, size) if columns else np.zeros(size, np.uint64)
+def with_counts(keys: Keys, table: Table) -> Table:
+    """The rows that a table has for some sorted keys without counts."""
+    none = np.zeros(len(keys), np.uint32)
+    first, last = joined(keys, none, table.arity - 1), joined(keys, ~none, table.arity - 1)
+    found = [_between(run.keys, first, last) for run in table.runs]
+    rows = _sorted(np.concatenate(found)) if found else no_keys(table.arity)
+    if table.dead and len(rows):
+        rows = np.ascontiguousarray(rows[~table.dead.contains(rows)])
+    return Table.of(rows, table.arity)
+
+
+def _between(rows: Keys, first: Keys, last: Keys) -> Keys:
+    """The rows from first[i] to last[i], both included, for all i."""
+    if rows.ndim == 1:
+        low, high = np.searchsorted(rows, first), np.searchsorted(rows, last, "right")
+    else:
+        low, high = np.empty(len(first), np.int64), np.empty(len(first), np.int64)
+        kernel.ranges_words(rows, first, last, low, high)
+    lengths = high - low
+    ends = np.cumsum(lengths)
+    return rows[np.repeat(high - ends, lengths) + np.arange(ends[-1] if len(ends) else 0)]
 
 
 def recounted(old: Table, won: Sequence[Table], lost: Sequence[Table], dictionary: Dictionary) -> Table:
     """A table after counts have been added to its own and taken off; only rows that this concerns are touched."""
-    parts = [counted(table, dictionary) for table in won]
-    parts += [Times(keys, -counts) for keys, counts in (counted(table, dictionary) for table in lost)]
+    parts = [_counted(table, dictionary) for table in won]
+    parts += [Times(keys, -counts) for keys, counts in (_counted(table, dictionary) for table in lost)]
     arity = old.arity - 1
-    keys, change = total(parts, arity)
-    keys, change = keys[change != 0], change[change != 0]
-    if not len(keys):
+    change = _not_zero(total(parts, arity))
+    if not len(change.keys):
         return old
-    present = _present(old, keys, len(dictionary))
-    after = total([Times(keys, change), counted(present, dictionary)], arity)
-    after = Times(after.keys[after.counts != 0], after.counts[after.counts != 0])
-    return old.minus(present).merge(Table.of(rows_with_counts(after, arity, dictionary), old.arity))
+    present = with_counts(change.keys, old)
+    after = _not_zero(total([change, _counted(present, dictionary)], arity))
+    return old.minus(present).merge(Table.of(with_column(after, arity, dictionary), old.arity))
 
 
-def _present(table: Table, keys: Keys, ids: int) -> Table:
-    """The rows of a table for some keys without counts."""
-    names = tuple(Variable(f"#{i}") for i in range(table.arity - 1))
-    if not names or not table.size:
-        return table
-    rows = Rows(dict(zip(names, unpack(keys, len(names)), strict=True)), len(keys))
-    found = Probe.of((*names, COUNT), frozenset(names)).join(table, rows, ids, names, frozenset([COUNT]), ANY)
-    assert isinstance(found, Rows)
-    columns = [found.columns[name] for name in (*names, COUNT)]
-    return Table.of(_sorted(pack(columns, found.size)), table.arity) if found.size else empty(table.arity)
-
-
-def _sorted(keys: Keys) -> Keys:
-    return np.sort(keys) if keys.ndim == 1 else np.ascontiguousarray(keys[np.lexsort(keys.T[::-1])])
+def _not_zero(found: Times) -> Times:
+    chosen = found.counts != 0
+    return found if chosen.all() else Times(np.ascontiguousarray(found.keys[chosen]), found.counts[chosen])

@@ -15,7 +15,7 @@ from typing import TypeGuard
 import numpy as np
 
 from deltalog.backends.local.aggregate import aggregate, group_starts
-from deltalog.backends.local.counts import Times, rows_with_counts, times, total
+from deltalog.backends.local.counts import Times, times, total, with_column
 from deltalog.backends.local.dred import SmallStratum
 from deltalog.backends.local.evaluate import Evaluation, Key, KeysOf, Pipeline, Step, sorted_union
 from deltalog.backends.local.implicit import Implicit
@@ -339,7 +339,7 @@ class Bags:
     def _one(self, number: int, small: list[Keys], evaluation: Evaluation) -> Keys:
         parts = [times(np.concatenate(small))] if small else []
         parts += [part for bag in self.others[number] for part in bag(evaluation)]
-        return rows_with_counts(total(parts, self.arities[number]), self.arities[number], evaluation.dictionary)
+        return with_column(total(parts, self.arities[number]), self.arities[number], evaluation.dictionary)
 
 
 Inputs = tuple[tuple[Plan, ...], ir.Scan | None]  # bodies, and what is left out of their union
@@ -386,7 +386,7 @@ def _sink(pipeline: Pipeline, terms: Terms, small: Together | None, evaluation: 
 def _counted(bags: Sequence[Bag], arity: int, evaluation: Evaluation, _: Table | None) -> Keys:
     """The rows of bags, and how many times each comes in a further column."""
     found = total([part for bag in bags for part in bag(evaluation)], arity)
-    return rows_with_counts(found, arity, evaluation.dictionary)
+    return with_column(found, arity, evaluation.dictionary)
 
 
 def _times(pipeline: Pipeline, terms: Terms, small: Together | None, evaluation: Evaluation) -> list[Times]:

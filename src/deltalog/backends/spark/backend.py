@@ -304,6 +304,11 @@ class SparkBackend:
 
         return recounted(counts, won, lost, self)
 
+    def with_counts(self, rows: SparkTable, counts: SparkTable) -> SparkTable:
+        from deltalog.backends.spark.counts import with_counts
+
+        return with_counts(rows, counts, self)
+
     def uncounted(self, counts: SparkTable) -> SparkTable:
         from deltalog.backends.spark.counts import uncounted
 

@@ -15,12 +15,19 @@ if TYPE_CHECKING:
     from deltalog.backends.spark.backend import SparkBackend
 
 SUM, PLACE, LESS = Variable("#sum"), Variable("#place"), Variable("#less")
-OLD, PRESENT = "#old", "#present"
+ROWS, COUNTS = "#rows", "#counts"
 
 
 def uncounted(table: SparkTable, backend: SparkBackend) -> SparkTable:
     rows = fact_columns(table.arity - 1)
-    return backend.run(_projected(_scan(OLD, rows), rows), {(Pred(OLD, table.arity), Part.ALL): table})
+    return backend.run(_projected(_scan(COUNTS, rows), rows), {(Pred(COUNTS, table.arity), Part.ALL): table})
+
+
+def with_counts(rows: SparkTable, counts: SparkTable, backend: SparkBackend) -> SparkTable:
+    names = fact_columns(rows.arity)
+    tables = {(Pred(ROWS, rows.arity), Part.ALL): rows, (Pred(COUNTS, counts.arity), Part.ALL): counts}
+    plan = ir.Join(ir.Scan(Atom(ROWS, names)), _scan(COUNTS, names))
+    return backend.run(_projected(plan, (*names, COUNT)), tables)
 
 
 def recounted(
@@ -28,12 +35,12 @@ def recounted(
 ) -> SparkTable:
     """Only rows that this concerns are touched."""
     rows, notes = fact_columns(old.arity - 1), {f"#note {i}": table for i, table in enumerate((*won, *lost))}
-    tables = {(Pred(name, old.arity), Part.ALL): table for name, table in (*notes.items(), (OLD, old))}
+    tables = {(Pred(name, old.arity), Part.ALL): table for name, table in notes.items()}
     scans = [_scan(name, rows) for name in notes]
-    concerned = ir.Distinct(ir.Union(tuple(_projected(scan, rows) for scan in scans)))
-    present = backend.run(_projected(ir.Join(concerned, _scan(OLD, rows)), (*rows, COUNT)), tables)
-    tables[Pred(PRESENT, old.arity), Part.ALL] = present
-    after = backend.run(_sums(rows, [_scan(PRESENT, rows), *scans[: len(won)]], scans[len(won) :]), tables)
+    concerned = backend.run(ir.Distinct(ir.Union(tuple(_projected(scan, rows) for scan in scans))), tables)
+    present = with_counts(concerned, old, backend)
+    tables[Pred(COUNTS, old.arity), Part.ALL] = present
+    after = backend.run(_sums(rows, [_scan(COUNTS, rows), *scans[: len(won)]], scans[len(won) :]), tables)
     return backend.merge(backend.minus(old, present), after)
 
 
