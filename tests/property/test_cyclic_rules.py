@@ -12,6 +12,7 @@ from types import ModuleType
 
 import pytest
 from conftest import as_sets
+from counted import check_counts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -107,6 +108,7 @@ def agrees(random: Random, maintenance: str) -> None:
             elif step == "no rule":
                 kb.remove_rules(late)
             assert everything(kb) == expected, (way, log)
+            check_counts(kb)
 
 
 EASILY = {  # everything that only large data, or trees that pay, would take
@@ -121,8 +123,15 @@ EASILY = {  # everything that only large data, or trees that pay, would take
 
 @pytest.mark.parametrize(
     ("maintenance", "thresholds"),
-    [("dred", {}), ("bf", {}), ("auto", {}), ("auto", EASILY), ("dred", EASILY | {(table, "FEW"): 0})],
-    ids=["dred", "bf", "auto", "easily", "easily, dead rows"],
+    [
+        ("dred", {}),
+        ("bf", {}),
+        ("counting", {}),
+        ("auto", {}),
+        ("auto", EASILY),
+        ("dred", EASILY | {(table, "FEW"): 0}),
+    ],
+    ids=["dred", "bf", "counting", "auto", "easily", "easily, dead rows"],
 )
 def test_three_ways_and_naive_agree(
     maintenance: str, thresholds: dict[tuple[ModuleType, str], float], monkeypatch: pytest.MonkeyPatch

@@ -34,6 +34,8 @@ def recounted(
     old: SparkTable, won: Sequence[SparkTable], lost: Sequence[SparkTable], backend: SparkBackend
 ) -> SparkTable:
     """Only rows that this concerns are touched."""
+    if not won and not lost:
+        return old
     rows, notes = fact_columns(old.arity - 1), {f"#note {i}": table for i, table in enumerate((*won, *lost))}
     tables = {(Pred(name, old.arity), Part.ALL): table for name, table in notes.items()}
     scans = [_scan(name, rows) for name in notes]
