@@ -274,12 +274,13 @@ class Dictionary:
         need = self._count + ids
         if need > MOST_IDS:
             raise LimitReached("more than 4,294,967,294 distinct values: the local engine's ids have 32 bits")
-        if need > len(self._kinds):
-            self._grow(max(need, 2 * len(self._kinds)))
         room = int(self._offsets[self._count]) + text
-        if room > len(self._heap):
-            self._heap = _grown(self._heap, max(room, 2 * len(self._heap)))
-        self._furnish()
+        if need > len(self._kinds) or room > len(self._heap):
+            if need > len(self._kinds):
+                self._grow(max(need, 2 * len(self._kinds)))
+            if room > len(self._heap):
+                self._heap = _grown(self._heap, max(room, 2 * len(self._heap)))
+            self._furnish()
         if 2 * need > len(self._table):
             self._table = np.zeros(1 << (2 * need - 1).bit_length(), np.uint64)
             self._furnish()

@@ -63,6 +63,7 @@ ATTEMPTS = {
 # A stratum is computed anew when it would lose more of its facts than this, or more of what it reads has changed: to
 # delete a fact costs several times what deriving it does.
 MOST_REMOVED = 0.1
+SPREADING = 32  # a recursive stratum is computed anew when a change gives more than one in so many of its instances
 
 
 @dataclass(slots=True)
@@ -158,8 +159,11 @@ class Update(Generic[T]):
 
     def touches(self, stratum: Stratum) -> bool:
         return (
-            any(pred in self.added or pred in self.removed or pred in self.unsettled for pred in stratum.reads)
-            or any(pred in self.added_facts or pred in self.removed_facts for pred in stratum.preds)
+            not stratum.reads.isdisjoint(self.added)
+            or not stratum.reads.isdisjoint(self.removed)
+            or not stratum.reads.isdisjoint(self.unsettled)
+            or not stratum.preds.isdisjoint(self.added_facts)
+            or not stratum.preds.isdisjoint(self.removed_facts)
             or self.changes_rules(stratum)
         )
 
@@ -167,7 +171,7 @@ class Update(Generic[T]):
         """Whether rules of a stratum come or go, or what they derive is kept in another way."""
         return (
             any(rule.heads[0].pred in stratum.preds for rule in self.removed_rules)
-            or any(self.is_new(rule) for rule in stratum.rules)
+            or (bool(self.added_rules) and any(map(self.is_new, stratum.rules)))
             or not self.reshaped.isdisjoint(stratum.preds)
         )
 
@@ -405,6 +409,10 @@ class Maintenance(Generic[T]):
             if tasks.stratum.recursive:
                 update.report.notes.append(f"{names}: {DRed.name}")
             return
+        if spreads(tasks, update):
+            recompute(self.program, tasks, update)
+            update.report.notes.append(f"{names}: what changes has many consequences, computed anew")
+            return
         attempts = ATTEMPTS[update.strategy] if tasks.stratum.recursive else ((False, False),)
         counted = with_counts(tasks, update) if update.strategy == "counting" else None
         for backward, bounded in attempts if not tasks.structures else ((False, False),):
@@ -472,6 +480,20 @@ def better_anew(tasks: StratumTasks, update: Update[T]) -> str | None:
         if sum(_cost(task, update.old) for task in gone) > whole:
             return "a removed rule has more instances than are left"
     return None
+
+
+def spreads(tasks: StratumTasks, update: Update[T]) -> bool:
+    """Whether a change of what a recursive stratum reads has so many consequences there, in the first step alone, that
+    everything is sooner derived than these are followed."""
+    stratum = tasks.stratum
+    if not stratum.recursive or tasks.structures or update.strategy != "auto" or update.changes_rules(stratum):
+        return False
+    found = 0.0
+    for changes in (update.removed, update.added):
+        relations = state(update.old, changes)
+        due = [task for rule in tasks.recursive for change, task in rule.affected if change.pred in changes]
+        found += sum(_cost(task, relations) for task in due)
+    return found > FEW and SPREADING * found > sum(_cost(rule.whole, update.old) for rule in tasks.rules)
 
 
 def _cost(task: Task, relations: Relations[T]) -> float:

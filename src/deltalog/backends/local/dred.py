@@ -24,9 +24,11 @@ from deltalog.syntax.ast import Atom, Negation, Pred, Term, Variable, variables
 
 FEW = 1 << 12  # facts of a change
 ROOM = 1 << 14  # facts that are looked at
-MOST = 1 << 17  # matches
+LEAST_ROOM = 11  # bits of a number
+MOST = 1 << 15  # matches
 LEAST, BOUND = 1000, 16  # when bounded: so many facts are overdeleted in all, or for each that is lost at first
 ANY = 1 << 62
+MOST_KEPT = 1 << 10
 
 Ids = Callable[[Sequence[Term]], tuple[Variable | int, ...]]
 Words = NDArray[np.int64]
@@ -45,12 +47,17 @@ class SmallStratum:
         self._registers: list[int] = []
         self._code: list[list[int]] = []
         own = [[self._source(kind, pred) for kind in (BEFORE, EXPLICIT, LESS, MORE)] for pred in plans.preds]
-        groups = [[self._plan(rule) for rule in group] for group in self._groups(plans)]
+        ordered = list(self._groups(plans))
+        groups = [[self._plan(rule) for rule in group] for group in ordered]
+        self._rules = [rule for group in ordered for rule in group]
         self._own = np.array(own, np.int64)
         self._bounds = np.cumsum([0, *map(len, groups)], dtype=np.int64)
         self._plans = np.array([plan for group in groups for plan in group], np.int64).reshape(-1, 11)
         self._lines = np.array(self._code, np.int64).reshape(-1, 10)
         self._constants = np.array(self._registers, np.int64)
+        self._listed = list(self._sources)
+        self._changes = {(kind, pred): i for i, (kind, pred, _) in enumerate(self._listed) if kind >= REMOVED}
+        self._kept: dict[tuple[int, ...], list[int]] = {}
         self._depth = int((self._plans[:, kernel.END] - self._plans[:, kernel.LINES]).max(initial=0)) + 1
 
     @staticmethod
@@ -113,23 +120,58 @@ class SmallStratum:
 
     def maintained(self, change: StratumChange[Table]) -> StratumResult[Table] | None:
         """What becomes of the stratum; None if that is better found in another way."""
-        fields = (change.before, change.after, change.explicit, change.removed, change.added, change.less, change.more)
-        tables = [_table(fields[kind], kind, pred) for kind, pred, _ in self._sources]
-        if any(isinstance(table, Implicit) for table in tables):
-            return None
-        changed = sum(table.size for table, (kind, _, _) in zip(tables, self._sources, strict=True) if kind >= REMOVED)
+        due, changed = [], 0
+        for kind, facts in ((REMOVED, change.removed), (ADDED, change.added), (LESS, change.less), (MORE, change.more)):
+            for pred, table in facts.items():
+                source = self._changes.get((kind, pred))
+                if source is not None:
+                    due.append(source)
+                    changed += table.size
         if changed > FEW:
             return None
-        words: list[int] = []
-        offsets = []
-        for table, (_, _, order) in zip(tables, self._sources, strict=True):
-            offsets.append(len(words))
-            words += table.places(order)
-        room = min(ROOM, 1 << max(10, (8 * changed).bit_length()))
-        found = self._run(np.array(words, np.int64), np.array(offsets, np.int64), room, change.bounded)
-        if found is None and room < ROOM:
-            found = self._run(np.array(words, np.int64), np.array(offsets, np.int64), ROOM, change.bounded)
+        places = self._places(tuple(due), change)
+        if places is None:
+            return None
+        room = min(ROOM, 1 << max(LEAST_ROOM, (8 * changed).bit_length()))
+        found = self._run(*places, room, change.bounded)
         return self._result(found, change.before) if found is not None else None
+
+    def _places(self, due: tuple[int, ...], change: StratumChange[Table]) -> tuple[Words, Words] | None:
+        """Where tables are, and for each source where it is there; those that nobody will read are empty."""
+        fields = (change.before, change.after, change.explicit, change.removed, change.added, change.less, change.more)
+        words, offsets = [0, 0], [0] * len(self._sources)
+        for number in self._needed(due):
+            kind, pred, order = self._listed[number]
+            table = _table(fields[kind], kind, pred)
+            if isinstance(table, Implicit) or not table.is_sorted_by(order):
+                return None
+            offsets[number] = len(words)
+            words += table.places(order)
+        return np.array(words, np.int64), np.array(offsets, np.int64)
+
+    def _needed(self, due: tuple[int, ...]) -> list[int]:
+        """The sources that may be read when these have changed."""
+        kept = self._kept.get(due)
+        if kept is None:
+            if len(self._kept) >= MOST_KEPT:
+                self._kept.clear()
+            kept = self._kept[due] = sorted(self._reached(due))
+        return kept
+
+    def _reached(self, due: tuple[int, ...]) -> set[int]:
+        rules = list(zip(self._rules, self._plans.tolist(), strict=True))
+        affected = [plan for rule, plan in rules if rule.role is Role.AFFECTED and not set(due).isdisjoint(plan[-2:])]
+        preds = {plan[kernel.HEAD] for plan in affected}
+        preds |= {self._numbers[pred] for kind, pred, _ in (self._listed[i] for i in due) if kind >= LESS}
+        loops = [(self._numbers[rule.fact.pred], plan) for rule, plan in rules if rule.role is Role.LOOP]
+        while more := {plan[kernel.HEAD] for pred, plan in loops if pred in preds} - preds:
+            preds |= more
+        plans = affected + [plan for pred, plan in loops if pred in preds]
+        checks = [plan for rule, plan in rules if rule.role in (Role.CHECK, Role.RECHECK)]
+        plans += [plan for plan in checks if plan[kernel.HEAD] in preds]
+        lines = (self._lines[plan[kernel.LINES] : plan[kernel.END]] for plan in plans)
+        read = {source for code in lines for source in code[:, kernel.BEFORE : kernel.AFTER + 1].ravel().tolist()}
+        return {*due, *read, *(source for pred in preds for source in self._own[pred, :2].tolist())}
 
     def _run(self, words: Words, offsets: Words, room: int, bounded: bool) -> Words | None:
         """The facts that the change is about; None if they are too many."""

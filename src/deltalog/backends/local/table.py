@@ -30,6 +30,7 @@ NO_KEYS: Keys = np.empty(0, np.uint64)
 FEW = 1 << 10  # tables below this are written anew rather than having dead rows
 MANY = 16  # where more than one row in sixteen goes, all are looked at
 MOST_DEAD = 8  # runs are written anew when more than one row in eight is dead
+LARGE = 1 << 20  # so many rows are not sorted for something that may not be done at all
 FENCED = 1 << 12  # longer runs are searched by their fence
 NO_OFFSETS: Ids = np.zeros(1, np.uint32)
 
@@ -236,6 +237,10 @@ class Table:
             for run in (*self.runs, *dead):
                 found += run.place(order)
         return found
+
+    def is_sorted_by(self, order: Order) -> bool:
+        """Whether the rows are there in an order, or soon made so."""
+        return all(run.has_order(order) or len(run) < LARGE for run in self.runs)
 
     def merge(self, new: Table) -> Table:
         """The union with a disjoint table."""
