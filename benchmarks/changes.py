@@ -2,8 +2,9 @@
 
     rules   paper 004: rules of its Rule Sets 1, 2 and 3 taken out and put back, over data of the sizes of its Table 1
             (Figures 7, 8 and 9, Tables 2 and 3)
-    facts   LUBM(1) to LUBM(20) with program L (`--lubm 5,50` for others): one fact and 1,000 facts taken out and put
+    facts   LUBM(1) to LUBM(50) with program L (`--lubm 5,100` for others): one fact and 1,000 facts taken out and put
             back, and 25 % taken out; also against starting over, which is reading the files and materialising
+    stream  a thousand small updates in a row: how long the first and the last take, and how much memory
     every   every benchmark of the registry that has such tasks: a few facts and 25 % of them out, its rule out and in
     counts  counts of derivations (paper 003): how much is overdeleted and rederived, the share of a deletion that goes
             into asking whether facts can still be derived, which is what counts answer; and the same changes with
@@ -11,7 +12,8 @@
     zodiac  the rule-change files of paper 004's authors, where they are: rules that come late give what starting with
             all of them gives (this is a check, not a measurement)
 
-A change is what `KnowledgeBase.update`, `add_rules` and `remove_rules` take, from call to return, encoding included.
+A change is what `KnowledgeBase.update`, `add_rules` (by text) and `remove_rules` (by id) take, from call to return,
+encoding included.
 Starting again is `materialise()` of a new KnowledgeBase with the rules read and the facts loaded. Both are measured in
 turn in one process, several times, and the best of each is taken, so that a ratio is one of the same minute. For the
 rules of paper 004 there is also `materialise()` of all rules over relations as tables (`schemes="standard"`), which is
@@ -32,6 +34,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import numpy as np
+
 from benchmarks import datasets
 from benchmarks.datasets import NoData
 from benchmarks.registry import BENCHMARKS, PROGRAMS
@@ -40,11 +44,12 @@ from deltalog.backends.local.table import Table
 from deltalog.engine.counts import Counts
 from deltalog.engine.dred import DRed
 from deltalog.kb import KnowledgeBase
+from deltalog.syntax.ast import Pred
 
 Rows = dict[str, list[tuple[Any, ...]]]
 TIMES = 5
 CLOCK = [time.perf_counter]  # or, with --cpu, time.process_time
-LUBM = (1, 2, 5, 10, 20)
+LUBM = (1, 2, 5, 10, 20, 50)
 # Which rules come and go, by their numbers in the papers' appendices, counted from 1.
 RULES = {
     "wind_rs1": (400, [[1], [2], [3], [4], [5], [6]]),
@@ -126,7 +131,8 @@ def changed_rules(
     kb.materialise()
     out, back, without, complete = [], [], [], []
     for _ in range(TIMES):
-        out.append(seconds(lambda: kb.remove_rules(chosen)))
+        ids = [name for name, rule in kb.rule_ids.items() if str(rule) in chosen]
+        out.append(seconds(lambda ids=ids: kb.remove_rules(ids)))  # type: ignore[misc]
         without.append(again(rest, files))
         back.append(seconds(lambda: kb.add_rules(chosen)))
         complete.append(again(program, files))
@@ -147,22 +153,23 @@ def facts(sizes: Sequence[int] = LUBM) -> Iterator[dict[str, Any]]:
 
 
 def changed_facts(universities: int, program: list[str], files: list[Path]) -> Iterator[dict[str, Any]]:
+    over = [seconds(lambda: made(program, files).materialise()) for _ in range(2)]
     kb = made(program, files)
     kb.materialise()
-    given = [(pred.name, row) for pred, table in kb._explicit.items() for row in kb._view(pred, table)]
     random = Random(universities)
-    scratch = [again(program, files) for _ in range(TIMES)]
-    over = [seconds(lambda: made(program, files).materialise()) for _ in range(2)]
+    scratch = [seconds(alike(kb).materialise) for _ in range(TIMES)]
+    given = kb.explicit_facts
     for count in (1, 1_000):
-        samples = [sample(given, count, random) for _ in range(4 * TIMES)]
         out, back = [], []
-        for rows in samples:
+        for _ in range(4 * TIMES):
+            rows = drawn_rows(kb, count, random)
             out.append(seconds(lambda rows=rows: kb.update(remove=rows)))  # type: ignore[misc]
             back.append(seconds(lambda rows=rows: kb.update(add=rows)))  # type: ignore[misc]
         label = f"LUBM({universities}) {count:,} fact{'s' if count > 1 else ''}"
-        yield result(f"{label} out", typical(out), len(given), again=scratch, over=over)
-        yield result(f"{label} in", typical(back), len(given), again=scratch, over=over)
-    yield from quarter(universities, program, files, given, random)
+        yield result(f"{label} out", typical(out), given, again=scratch, over=over)
+        yield result(f"{label} in", typical(back), given, again=scratch, over=over)
+    gone = drawn(kb, given // 4, random)
+    yield tables_out(f"LUBM({universities}) 25 % of the facts out", kb, gone, TIMES)
 
 
 def typical(times: list[float]) -> list[float]:
@@ -171,28 +178,79 @@ def typical(times: list[float]) -> list[float]:
     return sorted(times)[cut : len(times) - cut]
 
 
-def quarter(
-    universities: int, program: list[str], files: list[Path], given: list[Any], random: Random
-) -> Iterator[dict[str, Any]]:
-    gone = sample(given, len(given) // 4, random)
-    yield facts_out(f"LUBM({universities}) 25 % of the facts out", program, files, gone, TIMES)
+def alike(kb: KnowledgeBase) -> KnowledgeBase:
+    """Another knowledge base of the same rules and facts, with nothing derived and nothing sorted in other ways."""
+    other = KnowledgeBase("\n".join(map(str, kb.rules)))
+    other._backend = kb._backend
+    other._explicit = {p: kb._backend.load(kb._backend.rows(t), p.arity) for p, t in kb._explicit.items()}
+    return other
 
 
-def facts_out(what: str, program: list[str], files: Sequence[Path], gone: Rows, times: int) -> dict[str, Any]:
+def drawn(kb: KnowledgeBase, count: int, random: Random) -> dict[Pred, Any]:
+    """So many of the explicit facts, as tables."""
+    tables = {pred: kb._backend.rows(table) for pred, table in kb._explicit.items()}
+    ends = np.cumsum([len(columns[0]) for columns in tables.values()])
+    chosen = np.sort(np.array(random.sample(range(int(ends[-1])), count), np.int64))
+    parts = np.split(chosen, np.searchsorted(chosen, ends)[:-1])
+    places = zip(tables.items(), parts, [0, *ends], strict=False)
+    found = {pred: [column[part - start] for column in columns] for (pred, columns), part, start in places if len(part)}
+    return {pred: kb._backend.load(columns, pred.arity) for pred, columns in found.items()}
+
+
+def drawn_rows(kb: KnowledgeBase, count: int, random: Random) -> Rows:
+    """The same, as rows."""
+    return {str(pred): list(kb._view(pred, table)) for pred, table in drawn(kb, count, random).items()}
+
+
+def tables_out(what: str, kb: KnowledgeBase, gone: dict[Pred, Any], times: int) -> dict[str, Any]:
     """Facts out against materialising what is left; the values are ids already, on both sides."""
     out, scratch = [], []
     for _ in range(times):
-        kb = made(program, files)
-        kb.materialise()
-        removed = kb._encode(gone)
-        out.append(seconds(lambda kb=kb, removed=removed: kb._change(kb._rules, {}, removed)))  # type: ignore[misc]
-        left = KnowledgeBase("\n".join(program))
-        left._backend, left._explicit = (
-            kb._backend,
-            {p: kb._backend.load(t.columns(), p.arity) for p, t in kb._explicit.items()},
-        )
-        scratch.append(seconds(left.materialise))
+        whole = alike(kb)
+        whole.materialise()
+        out.append(seconds(lambda whole=whole: whole._change(whole._rules, {}, dict(gone))))  # type: ignore[misc]
+        scratch.append(seconds(alike(whole).materialise))
     return result(what, out, kb.report.facts_total, again=scratch)
+
+
+# A stream.
+
+
+def stream(universities: int = 5, updates: int = 1_000, few: int = 10) -> Iterator[dict[str, Any]]:
+    """Many small updates in a row: each takes some facts out and puts those of the update before back."""
+    program = [str(rule) for rule in KnowledgeBase(PROGRAMS / "lubm_l.dl").rules]
+    with tempfile.TemporaryDirectory() as folder:
+        datasets.lubm(universities, Path(folder))
+        kb = made(program, sorted(Path(folder).iterdir()))
+    kb.materialise()
+    random = Random(universities)
+    samples = [drawn_rows(kb, few, random) for _ in range(updates)]
+    size, held, times, back = kb.report.facts_total, [table_bytes(kb)], [], {}
+    for rows in samples:
+        times.append(seconds(lambda rows=rows, back=back: kb.update(add=back, remove=rows)))  # type: ignore[misc]
+        held.append(table_bytes(kb))
+        back = rows
+    kb.update(add=back)
+    assert kb.report.facts_total == size
+    hundred = max(1, updates // 10)
+    middle = [sorted(times[i : i + hundred])[hundred // 2] for i in range(hundred, updates, hundred)]
+    label = f"LUBM({universities}), {updates:,} updates of {few} facts out, {few} in"
+    print(
+        f"{label}: {1e3 * middle[0]:.2f} ms in the second tenth, {1e3 * middle[-1]:.2f} ms in the last; tables of ",
+        end="",
+    )
+    print(
+        f"{held[hundred] / 1e6:.1f} MB after the first tenth, {max(held) / 1e6:.1f} MB at most, {held[-1] / 1e6:.1f} MB"
+    )
+    yield {"what": label, "change": times, "facts": size, "bytes": held[:: max(1, updates // 100)]}
+
+
+def table_bytes(kb: KnowledgeBase) -> int:
+    """What all relations of a materialisation take, indexes included; what they share is counted once."""
+    assert kb._state is not None
+    tables = (*kb._state.relations.parts.values(), *kb._explicit.values())
+    runs = {id(run): run for table in tables for run in (*table.runs, *(table.dead.runs if table.dead else ()))}
+    return sum(run.nbytes for run in runs.values())
 
 
 # Every benchmark.
@@ -216,10 +274,10 @@ def every(names: Sequence[str] = tuple(BENCHMARKS)) -> Iterator[dict[str, Any]]:
 
 def fewer_facts(name: str, program: list[str], files: list[Path]) -> Iterator[dict[str, Any]]:
     kb = made(program, files)
-    given = [(str(pred), row) for pred, table in kb._explicit.items() for row in kb._view(pred, table)]
-    few = small(len(given))
-    for what, count in ((f"{few:,} facts", few), ("25 % of the facts", len(given) // 4)):
-        yield facts_out(f"{name} {what} out", program, files, sample(given, count, Random(count)), TIMES)
+    given = kb.explicit_facts
+    few = small(given)
+    for what, count in ((f"{few:,} facts", few), ("25 % of the facts", given // 4)):
+        yield tables_out(f"{name} {what} out", kb, drawn(kb, count, Random(count)), TIMES)
 
 
 def sample(given: list[Any], count: int, random: Random) -> Rows:
@@ -341,9 +399,20 @@ def zodiac() -> Iterator[dict[str, Any]]:
         yield {"what": f"{early} + {late}", "change": [taken], "facts": kb.report.facts_total, "equal": agree}
 
 
+def as_markdown(rows: Sequence[dict[str, Any]]) -> str:
+    """The best of each, and how many times longer the other ways take."""
+    lines = ["| change | facts | ms | again, ms | times | over, ms | times |", "| --- " + "| ---: " * 6 + "|"]
+    for row in rows:
+        best, others = min(row["change"]), [row.get(way) for way in ("again", "over")]
+        cells = [f"{1e3 * min(way):.2f} | {min(way) / best:.1f}" if way else " | " for way in others]
+        lines.append(f"| {row['what']} | {row['facts']:,} | {1e3 * best:.2f} | {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
 PARTS: dict[str, Callable[[], Iterator[dict[str, Any]]]] = {
     "rules": rules,
     "facts": facts,
+    "stream": stream,
     "every": every,
     "counts": counts,
     "zodiac": zodiac,
@@ -353,9 +422,13 @@ PARTS: dict[str, Callable[[], Iterator[dict[str, Any]]]] = {
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument(
-        "parts", nargs="*", choices=[*PARTS, []], help="rules, facts, every, counts, zodiac; all, if none is named"
+        "parts",
+        nargs="*",
+        choices=[*PARTS, []],
+        help="rules, facts, stream, every, counts, zodiac; all, if none is named",
     )
     parser.add_argument("--json", type=Path, help="a file for the figures")
+    parser.add_argument("--markdown", type=Path, help="a file for the best of each, as a table")
     parser.add_argument("--cpu", action="store_true", help="CPU seconds: for a machine that does other things, too")
     parser.add_argument("--only", help="the benchmarks of `every`, with commas between them")
     parser.add_argument("--lubm", help="the sizes of LUBM for `facts`, with commas between them")
@@ -369,6 +442,8 @@ def main() -> None:
     found = {part: list(PARTS[part]()) for part in arguments.parts or PARTS}
     if arguments.json:
         arguments.json.write_text(json.dumps(found, indent=1) + "\n", "utf-8")
+    if arguments.markdown:
+        arguments.markdown.write_text(as_markdown([row for rows in found.values() for row in rows]), "utf-8")
     if any(not row.get("equal", True) for rows in found.values() for row in rows):
         raise SystemExit("rules that came late gave other facts")
 
