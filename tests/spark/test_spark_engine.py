@@ -86,6 +86,14 @@ def test_without_java() -> None:
     assert "engine='local'" in run.stderr
 
 
+def test_without_a_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    from deltalog.backends.spark import session
+
+    monkeypatch.setattr(session, "find_spec", lambda name: None if name == "pandas" else object())
+    with pytest.raises(EngineError, match="needs the package pandas: pip install pandas"):
+        KnowledgeBase("", engine="spark")
+
+
 def test_the_local_engine_starts_no_java() -> None:
     code = (
         "import sys; from deltalog import KnowledgeBase; kb = KnowledgeBase('p(X) :- q(X).'); kb.add('q', [(1,)]);"

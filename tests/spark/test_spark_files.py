@@ -35,6 +35,13 @@ FACTS: dict[str, list[tuple[Value, ...]]] = {
     "holds": [()],
 }
 
+SKEWED = """
+two(X, Z) :- e(X, Y), e(Y, Z).
+path(X, Y) :- e(X, Y).  path(X, Z) :- path(X, Y), e(Y, Z).
+n(X, N) :- AGGREGATE(path(X, Y) ON X BIND COUNT(Y) AS N).
+no(X) :- e(X, _), NOT two(X, _).
+"""
+
 
 def facts_of(kb: KnowledgeBase) -> Any:
     return as_sets({predicate: list(kb.facts(predicate)) for predicate in kb.predicates})
@@ -125,11 +132,31 @@ def test_quoted_line_ends_are_not_cut(tmp_path: Path, monkeypatch: pytest.Monkey
     assert set(kb.facts("t")) == {(f"a\n{i}", i) for i in range(100)}
 
 
-def test_a_bad_line_in_one_of_many_files(tmp_path: Path, in_frames: None) -> None:
-    for number in range(20):
+@pytest.mark.parametrize("partitions", [1, 2, 7])
+def test_the_number_of_partitions_is_of_no_importance(
+    partitions: int, tmp_path: Path, spark: Any, everything_far: None
+) -> None:
+    """Joins, aggregates, negation and recursion; half of all rows have one key."""
+    rows = [("hub" if i % 2 else f"n{i}", f"n{i * 7 % 60}") for i in range(120)]
+    (tmp_path / "e.csv").write_text("".join(f"{a},{b}\n" for a, b in rows))
+    before = spark.conf.get("spark.sql.shuffle.partitions")
+    spark.conf.set("spark.sql.shuffle.partitions", str(partitions))
+    try:
+        found = {}
+        for engine in ("spark", "local"):
+            kb = KnowledgeBase(SKEWED, engine=engine)
+            kb.load(tmp_path / "e.csv")
+            found[engine] = facts_of(kb)
+    finally:
+        spark.conf.set("spark.sql.shuffle.partitions", before)
+    assert found["spark"] == found["local"]
+
+
+def test_a_bad_line_in_one_of_a_thousand_files(tmp_path: Path, in_frames: None) -> None:
+    for number in range(1000):
         (tmp_path / f"f{number}.nt").write_text("<http://a> <http://b> <http://c> .\n" * 3)
-    (tmp_path / "f13.nt").write_text("<http://a> <http://b> <http://c> .\n<http://a> <http://b> .\n")
-    with pytest.raises(DataError, match=r"f13\.nt:2:23: expected an object"):
+    (tmp_path / "f613.nt").write_text("<http://a> <http://b> <http://c> .\n<http://a> <http://b> .\n")
+    with pytest.raises(DataError, match=r"f613\.nt:2:23: expected an object"):
         KnowledgeBase("", engine="spark").load(tmp_path)
 
 

@@ -46,8 +46,9 @@ def own_process() -> None:
 
 def session(master: str | None = None) -> Any:
     """The active session of this process, or a new one."""
-    if find_spec("pyspark") is None:
-        raise EngineError("the Spark engine needs the package pyspark: pip install pyspark")
+    for package in ("pyspark", "pandas"):  # without pandas pyspark runs no Python over Arrow
+        if find_spec(package) is None:
+            raise EngineError(f"the Spark engine needs the package {package}: pip install {package}")
     active = sys.modules["pyspark"].sql.SparkSession.getActiveSession() if "pyspark.sql" in sys.modules else None
     return active or _new(master)
 
