@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from counted import check_counts, count_all
 from test_cases import CASES, expected, line
 
 from deltalog import KnowledgeBase, NotStratified, UnsafeRule, UsageError
@@ -28,9 +29,13 @@ def everything(kb: KnowledgeBase) -> dict[str, set[tuple[Any, ...]]]:
 
 @pytest.fixture(params=["dred", "bf", "counting", "auto"])
 def kb(request: pytest.FixtureRequest) -> KnowledgeBase:
-    kb = KnowledgeBase(PROGRAM, maintenance=request.param)
+    kb = KnowledgeBase(
+        PROGRAM, maintenance=request.param, schemes="standard" if request.param == "counting" else "auto"
+    )
     kb.add("edge", EDGES)
     kb.materialise()
+    if request.param == "counting":
+        count_all(kb)
     return kb
 
 
@@ -39,7 +44,7 @@ def test_an_interrupt_anywhere_leaves_everything_as_it_was(
     kb: KnowledgeBase, change: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before, rules = everything(kb), kb.rules
-    calls = {name: getattr(LocalBackend, name) for name in ("run", "run_all", "minus", "merge")}
+    calls = {name: getattr(LocalBackend, name) for name in ("run", "run_all", "minus", "merge", "recounted")}
     for allowed in range(400):
         left = iter(range(allowed))
 
@@ -61,8 +66,10 @@ def test_an_interrupt_anywhere_leaves_everything_as_it_was(
                 pass
         assert everything(kb) == before
         assert kb.rules == rules
+        check_counts(kb)
     assert allowed > 5
     assert everything(kb) != before
+    check_counts(kb)
 
 
 def test_refused_rules_change_nothing(kb: KnowledgeBase) -> None:
