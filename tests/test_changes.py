@@ -126,6 +126,20 @@ def test_a_stream_of_small_updates_does_not_grow(kb: KnowledgeBase) -> None:
     assert all(len(table.runs) <= 7 and table.nbytes < 20_000 for table in kb._state.relations.parts.values())
 
 
+def test_what_spreads_is_computed_anew() -> None:
+    """Of a tree with 400 leaves below 20 branches, all leaves are of one generation: 160,000 facts."""
+    kb = KnowledgeBase("sg(X, Y) :- parent(X, P), parent(Y, P). sg(X, Y) :- parent(X, A), sg(A, B), parent(Y, B).")
+    branches = [(f"b{i}", "root") for i in range(20)]
+    leaves = [(f"l{j}", f"b{j % 20}") for j in range(400)]
+    kb.add("parent", branches + leaves)
+    kb.materialise()
+    few = kb.update(remove={"parent": leaves[:1]})
+    assert not few.report.recomputed and len(few.removed["sg"]) == 799
+    many = kb.update(remove={"parent": leaves[1:40]})
+    assert many.report.notes == ["sg: what changes has many consequences, computed anew"]
+    assert kb.count("sg") == 360**2 + 20**2 and len(many.removed["sg"]) == 399**2 - 360**2
+
+
 def shown(kb: KnowledgeBase, wanted: dict[str, list[str]]) -> dict[str, list[str]]:
     present = set(kb.predicates)
     return {name: sorted(map(line, kb.facts(name))) if name in present else [] for name in wanted}

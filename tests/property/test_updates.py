@@ -29,7 +29,7 @@ KINDS = {
     "mixed": Features(MIXED),
 }
 STEPS = 4
-STRATEGIES = {"recompute": "dred", "fact by fact": "auto", "fact by fact, at most a few": "auto"}
+STRATEGIES = {"recompute": "dred", "spreading": "auto", "fact by fact": "auto", "fact by fact, at most a few": "auto"}
 # By sets, which is what large changes and rules with more than atoms take; fact by fact; begun so, and given up.
 BY_SETS = {(small, "FEW"): -1}
 WAYS = {
@@ -41,6 +41,10 @@ WAYS = {
         **BY_SETS,
         **{(module, "FEW"): 0 for module in (dred, maintenance)},
         **{(module, "MOST_REMOVED"): 0.05 for module in (dred, maintenance)},
+    },
+    "spreading": {
+        **BY_SETS,
+        **{(maintenance, name): value for name, value in (("FEW", 0), ("SPREADING", 1e9), ("NOTICED", 1e9))},
     },
     "fact by fact": {(tables, "FENCED"): 0, (tables, "FEW"): 0, (tables, "MOST_DEAD"): 0},
     "fact by fact, at most a few": {(small, "LEAST"): 2, (small, "BOUND"): 1, (small, "ROOM"): 16, (small, "MOST"): 64},

@@ -63,7 +63,10 @@ ATTEMPTS = {
 # A stratum is computed anew when it would lose more of its facts than this, or more of what it reads has changed: to
 # delete a fact costs several times what deriving it does.
 MOST_REMOVED = 0.1
-SPREADING = 32  # a recursive stratum is computed anew when a change gives more than one in so many of its instances
+# A recursive stratum is computed anew when a change gives more than one in so many of its instances at once: to follow
+# one costs some 25 times what deriving it does, and more come with it. That is estimated when of what the stratum reads
+# more than one fact in NOTICED has changed.
+SPREADING, NOTICED = 96, 256
 
 
 @dataclass(slots=True)
@@ -487,6 +490,11 @@ def spreads(tasks: StratumTasks, update: Update[T]) -> bool:
     everything is sooner derived than these are followed."""
     stratum = tasks.stratum
     if not stratum.recursive or tasks.structures or update.strategy != "auto" or update.changes_rules(stratum):
+        return False
+    reads = stratum.reads - stratum.preds
+    if NOTICED * sum(map(update.least_change, reads)) < sum(
+        update.backend.size(update.old.get(pred)) for pred in reads
+    ):
         return False
     found = 0.0
     for changes in (update.removed, update.added):

@@ -28,6 +28,7 @@ LEAST_ROOM = 11  # bits of a number
 MOST = 1 << 15  # matches
 LEAST, BOUND = 1000, 16  # when bounded: so many facts are overdeleted in all, or for each that is lost at first
 ANY = 1 << 62
+RETRY = 32  # after about half as many, a change of the size that was too much is tried again
 MOST_KEPT = 1 << 10
 
 Ids = Callable[[Sequence[Term]], tuple[Variable | int, ...]]
@@ -57,6 +58,7 @@ class SmallStratum:
         self._constants = np.array(self._registers, np.int64)
         self._listed = list(self._sources)
         self._changes = {(kind, pred): i for i, (kind, pred, _) in enumerate(self._listed) if kind >= REMOVED}
+        self._allowed = FEW  # facts of a change: fewer after one that was too much, until that is forgotten
         self._kept: dict[tuple[int, ...], list[int]] = {}
         self._depth = int((self._plans[:, kernel.END] - self._plans[:, kernel.LINES]).max(initial=0)) + 1
 
@@ -127,14 +129,18 @@ class SmallStratum:
                 if source is not None:
                     due.append(source)
                     changed += table.size
-        if changed > FEW:
+        if changed > min(FEW, self._allowed):
+            self._allowed += 1 + changed // RETRY
             return None
         places = self._places(tuple(due), change)
         if places is None:
             return None
         room = min(ROOM, 1 << max(LEAST_ROOM, (8 * changed).bit_length()))
         found = self._run(*places, room, change.bounded)
-        return self._result(found, change.before) if found is not None else None
+        if found is None:
+            self._allowed = changed // 2
+            return None
+        return self._result(found, change.before)
 
     def _places(self, due: tuple[int, ...], change: StratumChange[Table]) -> tuple[Words, Words] | None:
         """Where tables are, and for each source where it is there; those that nobody will read are empty."""
