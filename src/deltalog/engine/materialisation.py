@@ -26,6 +26,7 @@ from deltalog.program.impact import directly_affected
 from deltalog.syntax.ast import Pred
 
 T = TypeVar("T")
+MANY, LARGE, FEW = 1000, 0.2, 50  # fewer changes than MANY are no large part, or than FEW of which it is that LARGE
 MOST_CHANGED = 0.05  # when more of the explicit facts change than this, everything is computed anew
 
 
@@ -210,4 +211,5 @@ class ChangedFacts(Generic[T]):
         for pred, table in added.items():
             after[pred] = backend.merge(after[pred], table) if pred in after else table
         changed = total(added, backend) + total(removed, backend)
-        return cls(after, added, removed, changed / max(1, total(explicit, backend)) if changed > 1000 else 0.0)
+        share = changed / max(1, total(explicit, backend))
+        return cls(after, added, removed, share if changed > (FEW if share > LARGE else MANY) else 0.0)
