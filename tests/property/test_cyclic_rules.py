@@ -115,6 +115,7 @@ EASILY = {  # everything that only large data, or trees that pay, would take
     (multiway, "WORTH"): 0,
     (body, "FAR_ABOVE"): 0,
     (hypertree_choice, "MARGIN"): 1e9,
+    (hypertree_choice, "SAFE"): 0,
     (evaluate, "PARALLEL"): 2,
     (table, "MOST_DEAD"): 0,
     (dred, "MANY"): 1,

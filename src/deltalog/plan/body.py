@@ -31,6 +31,7 @@ from deltalog.syntax.ast import (
     variables,
 )
 
+LIKE = 4.0  # costs within this factor may as well be the other way round
 WORTH_DISTINCT = 1 << 14  # intermediate results below are not made distinct
 
 
@@ -44,6 +45,16 @@ class StepNote:
     bound: tuple[int, ...]  # the columns that the look-up knows; an index has them first
     rows: float
     inner: tuple[StepNote, ...] = ()  # the steps of an aggregate's own body
+
+
+def joined_steps(notes: Iterable[StepNote]) -> list[tuple[Atom, Part, tuple[int, ...]]]:
+    """The atoms that are joined, and the columns that are known by then; of a semi-join all: it makes no rows."""
+    found = []
+    for note in notes:
+        if isinstance(note.literal, Atom) and note.action in ("scan", "join", "semi-join"):
+            known = note.bound if note.action != "semi-join" else tuple(range(len(note.literal.terms)))
+            found.append((note.literal, note.part or Part.ALL, known))
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,11 +123,21 @@ class _Planner:
         delta = [i for i in start.waiting if self.parts.get(i) is Part.DELTA]
         firsts = delta if delta and not any(map(self._is_computed, delta)) else [*delta, *self._firsts(start)]
         orders = [self._greedy(self._place(start, first)) for first in firsts] or [start]
-        best = min(orders, key=lambda order: order.cost)
+        best = self._safest(orders) if self.multiway else min(orders, key=lambda order: order.cost)
         core = self._core(start)
         if core and self._is_dangerous(best, core):
             best = self._greedy(self._at_once(start, core))
         return Body(best.plan, best.notes, best.estimate, best.cost)
+
+    def _safest(self, orders: Sequence[Order]) -> Order:
+        """The cheapest order; or one of like cost that cannot have nearly as many rows."""
+        best = min(orders, key=lambda order: order.cost)
+        if best.cost < WORTH_DISTINCT:
+            return best
+        likely = [order for order in orders if order.cost <= LIKE * best.cost]
+        most = {id(order): most_rows(joined_steps(order.notes), self.statistics) for order in likely}
+        safest = min(likely, key=lambda order: (most[id(order)], order.cost))
+        return safest if FAR_ABOVE * most[id(safest)] <= most[id(best)] else best
 
     def _core(self, start: Order) -> list[int]:
         """The atoms that are joined all at once, if any."""
@@ -128,11 +149,7 @@ class _Planner:
     def _is_dangerous(self, order: Order, core: Sequence[int]) -> bool:
         """Whether two-way joins may have far more rows than the core of the body."""
         atoms = [literal for i in core if isinstance(literal := self.body[i], Atom)]
-        steps = [
-            (note.literal, note.part or Part.ALL, note.bound)
-            for note in order.notes
-            if isinstance(note.literal, Atom) and note.literal in atoms and note.action in ("scan", "join", "semi-join")
-        ]
+        steps = [step for step in joined_steps(order.notes) if step[0] in atoms]
         most = bound(atoms, [self.parts.get(i, Part.ALL) for i in core], self.statistics)
         for i in core:
             if self.parts.get(i) is Part.DELTA and self.live.issubset(variables(self.body[i])):

@@ -3,10 +3,12 @@
     standard    none
     hypertree   all that have a decomposition of more than one node
     combined    complex rules, of hypertree-width above 1, unless the tree is estimated to cost far more rows than the
-                joins of the whole body
+                joins of the whole body, or these are safe
 
 The textbook estimate takes every value for equally frequent, so it is too low for skewed data, and the more so the more
-joins there are. A tree's joins are the shorter ones, so it is given a margin.
+joins there are. A tree's joins are the shorter ones, so it is given a margin. Joins are safe when they have not many
+more rows than the tree costs even where each look-up meets the most frequent value (`most_rows`), nor are estimated to.
+Then there is nothing to win by a tree, and its relations would be one more thing to keep and to change.
 
 The choice is made from the statistics at hand, when a hyper-node's turn comes: all that is before it is known then.
 """
@@ -15,15 +17,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from deltalog.plan.body import joined_steps
 from deltalog.plan.gyo import is_acyclic
 from deltalog.plan.hypertree import Decomposition, Estimator, decompose, with_functional_leaves
 from deltalog.plan.hypertree_rules import atoms_of, rewritten, why_not
+from deltalog.plan.multiway import most_rows
 from deltalog.plan.rules import Variant, plan_variant
 from deltalog.plan.statistics import Remembered, Statistics
 from deltalog.syntax.ast import Rule, variables
 
 WAYS = ("combined", "standard", "hypertree")
 MARGIN = 4.0  # how much more than the joins a tree may be estimated to cost
+SAFE = 8.0  # how much more than the tree joins may cost at the very most (half of it by estimate) where they are safe
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +61,13 @@ def choose(rule: Rule, statistics: Statistics, way: str, recursive: bool = True)
         return Choice(rule, (rule,), "acyclic")
     statistics = Remembered.of(statistics)
     decomposition = decompose(atoms, statistics)
-    standard = plan_variant(Variant(rule), statistics).cost
+    joins = plan_variant(Variant(rule), statistics)
+    standard, most = joins.cost, most_rows(joined_steps(joins.notes), statistics)
     if not decomposition.root.children:
         return Choice(rule, (rule,), "its tree is one node", not acyclic, decomposition, standard)
-    costs = f"{decomposition.cost:,.0f} by the tree, {standard:,.0f} by joins"
-    if way == "combined" and decomposition.cost >= MARGIN * standard:
+    costs = f"{decomposition.cost:,.0f} by the tree, {standard:,.0f} by joins, {most:,.0f} at most"
+    safe = max(2 * standard, most) <= SAFE * decomposition.cost
+    if way == "combined" and (safe or decomposition.cost >= MARGIN * standard):
         return Choice(rule, (rule,), f"estimated {costs}", True, decomposition, standard)
     why = f"estimated {costs}" if way == "combined" else "as asked"
     rules = (
