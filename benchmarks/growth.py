@@ -49,15 +49,13 @@ MAKERS: dict[str, Callable[..., None]] = {
 DATA = (
     "motivating:100x300",
     "exp:300x300",
-    "exp:10x10000",
-    "exp:30x3000",
     "exp:60x1500",
-    "exp:200x1500",
+    "exp:85x2100",
     "yago:10000x50000",
     "yago:10000x70000",
+    "yago:10000x80000",
+    "yago:10000x90000",
     "yago:10000x100000",
-    "yago:10000x150000",
-    "yago:100000x150000",
     "lubm_lc:10",
     "lubm_l:10",
 )

@@ -12,11 +12,12 @@ from hypertrees import broken, least_width
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.generators.motivating import motivating as generated
 from deltalog import KnowledgeBase, UsageError
 from deltalog.backends.local.probe import Probe
 from deltalog.engine import materialisation
 from deltalog.plan.gyo import is_acyclic
-from deltalog.plan.hypertree import decompose
+from deltalog.plan.hypertree import Node, decompose, with_functional_leaves
 from deltalog.plan.ir import Part
 from deltalog.plan.statistics import Unknown
 from deltalog.syntax.ast import Atom, Pred, Variable, variables
@@ -239,3 +240,34 @@ def test_another_tree_when_the_data_has_become_another(monkeypatch: pytest.Monke
     for pred, table in kb._explicit.items():
         fresh.add(pred.name, list(kb._view(pred, table)))
     assert set(kb.facts("pc")) == set(fresh.facts("pc"))
+
+
+def test_joins_that_are_safe_have_no_tree() -> None:
+    """Where each value is met once, joins have few rows, whatever they meet; where there are hubs they may explode."""
+    safe, hubs = KnowledgeBase(RULE), KnowledgeBase(RULE)
+    safe.add("cw", [(f"a{i}", f"b{i}") for i in range(1000)])
+    safe.add("ca", [(f"a{i}", f"c{i}") for i in range(1000)])
+    safe.add("pc", [(f"{kind}{i}", f"d{i}") for kind in "bc" for i in range(1000)])
+    for predicate, facts in generated(20, 60).items():
+        hubs.add(predicate, facts)
+    assert [choice.way for choice in safe.materialise().cyclic_rules] == ["standard"]
+    assert [choice.way for choice in hubs.materialise().cyclic_rules] == ["hypertree"]
+    assert "at most" in hubs.materialise().cyclic_rules[0].why
+
+
+def test_functional_leaves_are_in_their_nodes() -> None:
+    edges = (("a", "xy"), ("b", "yz"), ("c", "zw"), ("d", "wx"), ("l", "yv"))
+    atoms = [Atom(name, tuple(map(Variable, ends))) for name, ends in edges]
+    leaf = Node(frozenset(variables(atoms[4])), (4,), 10.0)
+    below = Node(frozenset(map(Variable, "xzw")), (2, 3), 100.0)
+    root = Node(frozenset(map(Variable, "xyz")), (0, 1), 100.0, (leaf, below))
+
+    class Functional(Unknown):
+        def heaviest(self, pred: Pred, part: Part, column: int) -> float:
+            return 1.0 if pred.name == "l" and column == 0 else 10.0
+
+    assert not broken(root, atoms)
+    taken = with_functional_leaves(root, atoms, Functional())
+    assert taken == Node(root.chi | leaf.chi, (0, 1, 4), 100.0, (below,))
+    assert not broken(taken, atoms)
+    assert with_functional_leaves(root, atoms, Unknown()) == root

@@ -27,7 +27,9 @@ from deltalog.plan.statistics import Statistics
 from deltalog.syntax.ast import Atom, Variable, variables
 
 WORTH = 1 << 11  # facts that are read at least
-FAR_ABOVE = 8.0
+FAR_ABOVE = (
+    8.0  # 2 to 32 are the same on random graphs of every skew and the YAGO rules; 0, always, is up to 50 x slower
+)
 Atoms = Mapping[int, Atom]
 
 
