@@ -148,9 +148,7 @@ def test_updates_agree_with_naive(kind: str, way: str, monkeypatch: pytest.Monke
     for (module, name), value in WAYS[way].items():
         monkeypatch.setattr(module, name, value)
 
-    most = settings().max_examples
-
-    @settings(max_examples=most // 2 if way == "counting" else max(60 if way in ("dred", "bf") else 30, most))
+    @settings(max_examples=settings().max_examples // 2)
     @given(examples(KINDS[kind]), st.randoms(use_true_random=False))
     def check(example: Example, random: Random) -> None:
         agrees(example, random, STRATEGIES.get(way, way))
