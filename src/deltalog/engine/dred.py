@@ -153,10 +153,10 @@ class DRed(Generic[T]):
         return max(FEW, MOST_REMOVED * present)
 
     def loses_structures(self, delta: Facts[T]) -> bool:
-        """Whether relations that are kept by their structure lose something, inside of a recursion. A structure does
-        not know by which ways a pair holds, so it cannot say what stands on what: the stratum is computed anew."""
-        inputs = {source for structure in self.tasks.structures for source in structure.inputs}
-        return bool(self.tasks.structures) and (bool(delta) or not inputs.isdisjoint(self.update.removed))
+        """Whether something is lost in a recursion with relations that are kept by their structure. A structure does
+        not know by which ways a pair holds, so it cannot say what stands on what: the stratum is computed anew. (If
+        what a structure is made of is lost before the stratum, that is decided before: `better_anew`.)"""
+        return bool(self.tasks.structures) and bool(delta)
 
     def most(self, questions: int) -> float:
         """How many facts may be overdeleted: most of the stratum; when bounded, not many more than are in question."""

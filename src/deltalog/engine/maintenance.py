@@ -67,6 +67,7 @@ MOST_REMOVED = 0.1
 # one costs some 25 times what deriving it does, and more come with it. That is estimated when of what the stratum reads
 # more than one fact in NOTICED has changed.
 SPREADING, NOTICED = 96, 256
+STANDS = "facts go that a structure may stand on"
 
 
 @dataclass(slots=True)
@@ -290,6 +291,11 @@ class StratumTasks:
         )
 
     @cached_property
+    def backbones(self) -> frozenset[Pred]:
+        """What the structures are made of."""
+        return frozenset(source for structure in self.structures for source in structure.inputs)
+
+    @cached_property
     def rules(self) -> list[RuleTasks]:
         return self.nonrecursive + self.recursive
 
@@ -429,7 +435,7 @@ class Maintenance(Generic[T]):
                 break
             update.report.notes.append(f"{names}: {strategy.name} would {strategy.cost} too much")
         recompute(self.program, tasks, update)
-        why = "facts go that a structure may stand on" if tasks.structures else "most facts would go"
+        why = STANDS if tasks.structures else "most facts would go"
         update.report.notes.append(f"{names}: {why}, computed anew")
 
     def _maintain_small(self, tasks: StratumTasks, update: Update[T]) -> bool:
@@ -471,6 +477,8 @@ def better_anew(tasks: StratumTasks, update: Update[T]) -> str | None:
     size, stratum = update.backend.size, tasks.stratum
     if not update.reshaped.isdisjoint(stratum.preds):
         return "kept in another way than before"
+    if not tasks.backbones.isdisjoint(update.removed):
+        return STANDS
     reads = stratum.reads - stratum.preds
     lost = sum(map(update.least_change, reads))
     one_by_one = any(rule.restricted for rule in tasks.rules)  # groups are computed before and after

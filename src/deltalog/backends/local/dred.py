@@ -25,7 +25,7 @@ from deltalog.syntax.ast import Atom, Negation, Pred, Term, Variable, variables
 FEW = 1 << 12  # facts of a change
 ROOM = 1 << 14  # facts that are looked at
 LEAST_ROOM = 11  # bits of a number
-MOST = 1 << 15  # matches
+MOST = 1 << 13  # matches: more are sooner found by sets
 LEAST, BOUND = 1000, 16  # when bounded: so many facts are overdeleted in all, or for each that is lost at first
 ANY = 1 << 62
 RETRY = 32  # after about half as many, a change of the size that was too much is tried again
