@@ -181,3 +181,19 @@ def test_the_report_names_hyper_nodes() -> None:
     assert [{pred.name for pred in node.heads} for node in report.skipped_hyper_nodes] == [{"p1"}]
     gone = kb.remove_rules("p5(X,Y) :- p6(Y,Z), p0(X,_), NOT p2(X,Z). p6(X,Y) :- p5(X,Y). p7(X,Z) :- p3(X,Y), p5(Y,Z).")
     assert (gone.report.directly_affected, gone.report.visited_hyper_nodes, gone.report.overdeleted) == ((), [], 0)
+
+
+def test_facts_that_are_not_there_are_not_removed_from_a_recursion(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fact by fact, and with what is not there as dead rows of the table of what is."""
+    from deltalog.backends.local import table as tables
+    from deltalog.engine import materialisation
+
+    monkeypatch.setattr(materialisation, "MOST_CHANGED", 10)
+    for name in ("FENCED", "FEW", "MOST_DEAD"):
+        monkeypatch.setattr(tables, name, 0)
+    kb = KnowledgeBase("p(X, Y) :- p(X, Y), p(X, Y).")
+    kb.add("p", [(2, 2.5), (2, 1)])
+    kb.materialise()
+    change = kb.update(remove={"p": [(2, 2.5), (2, 2)]})
+    assert list(change.removed["p"]) == [(2, 2.5)]
+    assert list(kb.facts("p")) == [(2, 1)]

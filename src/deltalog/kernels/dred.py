@@ -343,6 +343,8 @@ def _explicit_changes(stratum, change, field, phase):
         for run in range(places[place]):
             for at in range(places[place + 3 + RUN * run]):
                 key = np.uint64(get(places[place + 2 + RUN * run], at))
+                if places[place + 1] and is_dead(places, place, key):
+                    continue
                 if phase == DELETE:
                     _delete(change, pred, key)
                 else:
