@@ -33,14 +33,13 @@ LINES, END, TEST_FIRST, TEST_SECOND, PUT_FIRST, PUT_SECOND, HEAD, HEAD_FIRST, HE
 # Of a relation of the stratum: where it is, its explicit facts after the change, and those removed and added.
 TABLE, EXPLICIT, LESS, MORE = range(4)
 # Of a fact.
-PRED, KEY, FLAGS, NEXT, NEXT_FIRST, NEXT_SECOND, NEXT_OF = range(7)
-FACT_FIELDS = 7
+PRED, KEY, FLAGS, NEXT = range(4)  # from NEXT on: the next fact in each of four chains
+FACT_FIELDS = NEXT + 4
 BY_KEY, BY_FIRST, BY_SECOND, BY_PRED = range(4)
 SEEN, REMOVED, BACK, ADDED = 1, 2, 4, 8
 # Of the state: how many facts there are, how many of them in the queue, matches looked at, and that may be looked at,
 # whether it became too much; how many facts may be overdeleted at least, and for each that is lost at first.
 COUNT, QUEUED, LOOKED, MOST, TOO_MUCH, LEAST, BOUND = range(7)
-STATE_FIELDS = 7
 CHECK, DELETE, INSERT = range(3)
 MIX = np.uint64(0x9E3779B97F4A7C15)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypeGuard
+from typing import TypeGuard, TypeVar
 
 import numpy as np
 
@@ -35,6 +35,10 @@ NO_VALUE = 0  # no value has this id
 Terms = tuple[Variable | int, ...]
 Names = tuple[Variable, ...]
 
+K = TypeVar("K")
+A = TypeVar("A")
+B = TypeVar("B")
+
 
 class Preparation:
     """Prepares plans over one dictionary."""
@@ -42,7 +46,7 @@ class Preparation:
     def __init__(self, dictionary: Dictionary) -> None:
         self.dictionary = dictionary
         self._kept: dict[int, tuple[Plan, KeysOf]] = {}
-        self._bags: dict[int, tuple[Plan, Bag]] = {}
+        self._bags: dict[int, tuple[ir.Project, Bag]] = {}
         self._bag_groups: dict[tuple[int, ...], tuple[Sequence[ir.Counted], Bags]] = {}
         self._groups: dict[tuple[int, ...], tuple[Sequence[Inputs], Group]] = {}
         self._strata: dict[int, tuple[SmallPlans, SmallStratum]] = {}
@@ -65,48 +69,39 @@ class Preparation:
                 return self._keep(plan)
 
     def _keep(self, plan: Plan) -> KeysOf:
-        kept = self._kept.get(id(plan))
-        if kept is not None:
-            return kept[1]
-        if len(self._kept) >= MOST_KEPT:
-            self._kept.clear()
+        return self._once(self._kept, id(plan), plan, self._projected)
+
+    def _once(self, kept: dict[K, tuple[A, B]], key: K, of: A, make: Callable[[A], B]) -> B:
+        """What is made of something, made once. What is kept holds on to that, so that its id stays its own; it is not
+        kept if it has a constant without an id."""
+        known = kept.get(key)
+        if known is not None:
+            return known[1]
+        if len(kept) >= MOST_KEPT:
+            kept.clear()
         before, self._unknown = self._unknown, False
-        keys = self._projected(plan)
+        made = make(of)
         if not self._unknown:
-            self._kept[id(plan)] = plan, keys  # with the plan itself, so that no other one gets its identity
+            kept[key] = of, made
         self._unknown |= before
-        return keys
+        return made
 
     def _bag(self, plan: ir.Project) -> Bag:
         """The rows of a projected body with how many times each comes; all columns of the body make a row."""
-        kept = self._bags.get(id(plan))
-        if kept is not None:
-            return kept[1]
-        if len(self._bags) >= MOST_KEPT:
-            self._bags.clear()
-        before, self._unknown = self._unknown, False
+        return self._once(self._bags, id(plan), plan, self._made_bag)
+
+    def _made_bag(self, plan: ir.Project) -> Bag:
         ids = self._interned([t for _, t in plan.columns])
         small = nested_loops(plan.input, ids, self._ids)
         alone = Together([(0, replace(small, is_leaf=False))]) if small else None
-        bag = partial(_times, self.pipeline(plan.input, frozenset(columns(plan.input))), ids, alone)
-        if not self._unknown:
-            self._bags[id(plan)] = plan, bag
-        self._unknown |= before
-        return bag
+        return partial(_times, self.pipeline(plan.input, frozenset(columns(plan.input))), ids, alone)
 
     def stratum(self, plans: SmallPlans) -> SmallStratum:
         """The rules of a stratum, seen from facts."""
-        kept = self._strata.get(id(plans))
-        if kept is not None:
-            return kept[1]
-        if len(self._strata) >= MOST_KEPT:
-            self._strata.clear()
-        before, self._unknown = self._unknown, False
-        stratum = SmallStratum(plans, self._ids, self._interned)
-        if not self._unknown:
-            self._strata[id(plans)] = plans, stratum
-        self._unknown |= before
-        return stratum
+        return self._once(self._strata, id(plans), plans, self._made_stratum)
+
+    def _made_stratum(self, plans: SmallPlans) -> SmallStratum:
+        return SmallStratum(plans, self._ids, self._interned)
 
     def _interned(self, terms: Sequence[Term]) -> Terms:
         """Constants by their ids, which they get if they have none."""
@@ -121,17 +116,7 @@ class Preparation:
             return None
         inputs: Sequence[Inputs] = unions  # type: ignore[assignment]
         key = tuple(id(plan) for union in inputs for plan in (*union[0], union[1]))
-        kept = self._groups.get(key)
-        if kept is not None:
-            return kept[1]
-        if len(self._groups) >= MOST_KEPT:
-            self._groups.clear()
-        before, self._unknown = self._unknown, False
-        group = self._group(inputs)
-        if not self._unknown:
-            self._groups[key] = inputs, group
-        self._unknown |= before
-        return group
+        return self._once(self._groups, key, inputs, self._group)
 
     def _group(self, inputs: Sequence[Inputs]) -> Group:
         small: list[tuple[int, NestedLoops]] = []
@@ -147,23 +132,16 @@ class Preparation:
     def bags(self, plans: Sequence[ir.Counted]) -> Bags:
         """Plans that count, as a group."""
         key = tuple(id(input) for plan in plans for input in (*plan.inputs, None))
-        kept = self._bag_groups.get(key)
-        if kept is not None:
-            return kept[1]
-        if len(self._bag_groups) >= MOST_KEPT:
-            self._bag_groups.clear()
-        before, self._unknown = self._unknown, False
+        return self._once(self._bag_groups, key, plans, self._made_bags)
+
+    def _made_bags(self, plans: Sequence[ir.Counted]) -> Bags:
         small: list[tuple[int, NestedLoops]] = []
         others: list[list[Bag]] = []
         for number, plan in enumerate(plans):
             found = [self._small(input) for input in plan.inputs]
             small += [(number, replace(loops, is_leaf=False)) for loops in found if loops is not None]
             others.append([self._bag(input) for input, loops in zip(plan.inputs, found, strict=True) if loops is None])
-        group = Bags(Together(small) if small else None, others, [len(columns(plan)) - 1 for plan in plans])
-        if not self._unknown:
-            self._bag_groups[key] = plans, group
-        self._unknown |= before
-        return group
+        return Bags(Together(small) if small else None, others, [len(columns(plan)) - 1 for plan in plans])
 
     def _small(self, plan: Plan) -> NestedLoops | None:
         if not isinstance(plan, ir.Project):
