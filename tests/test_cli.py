@@ -111,6 +111,29 @@ def test_interrupt_leaves_nothing(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["numbers.dl"]
 
 
+def test_an_interrupt_inside_of_a_destructor_is_not_lost(tmp_path: Path) -> None:
+    code = """
+import signal, sys
+from deltalog import cli, cli_run
+
+class HalfMade:
+    def __del__(self):
+        signal.raise_signal(signal.SIGINT)
+
+def interrupted(options, run=cli_run.run_program):
+    HalfMade()
+    return run(options)
+
+sys.argv = ["deltalog", "run", "--quiet", "numbers.dl"]
+cli_run.run_program = interrupted
+sys.exit(cli.main())
+"""
+    (tmp_path / "numbers.dl").write_text(NUMBERS)
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, timeout=60)
+    assert run.returncode == 130
+    assert run.stderr == "interrupted; nothing was written\n"
+
+
 @pytest.mark.usefixtures("paths")
 def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
     rules = "".join(f"p{i}(X) :- q{i}(X).\n" for i in range(3000))

@@ -17,13 +17,14 @@ from typing import TYPE_CHECKING, Any
 
 from deltalog import __version__
 from deltalog.errors import DeltalogError, ProgramError, UsageError
+from deltalog.interrupts import INTERRUPTED, end_process, raise_interrupts
 
 if TYPE_CHECKING:
     from deltalog.kb import KnowledgeBase
     from deltalog.query.answer import Answers
     from deltalog.query.sparql.solutions import Solutions
 
-ERROR, USAGE, INTERRUPTED = 1, 2, 130
+ERROR, USAGE = 1, 2
 DEBUG = "DELTALOG_DEBUG"
 
 OVERVIEW = """\
@@ -45,8 +46,14 @@ EXIT_CODES = "Exit codes: 0 done; 1 an error in the input; 2 wrong usage; 3 a li
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The entry point; the exit code."""
-    words = list(sys.argv[1:] if arguments is None else arguments)
+    """The entry point; the exit code. Without arguments, those of the process, which is ours then."""
+    if arguments is not None:
+        return _answer(list(arguments))
+    raise_interrupts()
+    return end_process(_answer(sys.argv[1:]))
+
+
+def _answer(words: list[str]) -> int:
     if not words or words[0] in ("-h", "--help", "help"):
         print(OVERVIEW, end="", file=sys.stdout if words else sys.stderr)
         return 0 if words else USAGE

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from deltalog.errors import LimitReached, UsageError
+from deltalog.interrupts import check_interrupts
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 
@@ -80,7 +81,8 @@ class Limits:
             self.timeout, self.deadline = before
 
     def check(self) -> None:
-        """Time and memory; cheap enough for inner loops."""
+        """Time, memory and interrupts; cheap enough for inner loops."""
+        check_interrupts()
         if self.deadline is not None and time.monotonic() > self.deadline:
             raise LimitReached(f"the time limit of {self.timeout:g} s was reached")
         if self.memory is not None and resident_memory() > self.memory:
