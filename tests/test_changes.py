@@ -197,3 +197,60 @@ def test_facts_that_are_not_there_are_not_removed_from_a_recursion(monkeypatch: 
     change = kb.update(remove={"p": [(2, 2.5), (2, 2)]})
     assert list(change.removed["p"]) == [(2, 2.5)]
     assert list(kb.facts("p")) == [(2, 1)]
+
+
+LEAVES = """
+low(X) :- end(X), X < 3.
+high(X) :- end(X), NOT low(X).
+both(X, Y) :- high(X), high(Y).
+up(X, Y) :- edge(X, Y), NOT both(X, Y).
+up(X, Z) :- up(X, Y), up(Y, Z), X < Z.
+"""
+
+
+@pytest.mark.parametrize(
+    "gone", [["both", "up"], ["up"], ["both", "up", "high"], ["low", "high", "both", "up"], ["both"]]
+)
+def test_leaves_that_go_are_as_if_they_had_never_been(kb: KnowledgeBase, gone: list[str]) -> None:
+    """One, several at once, a chain of them, a recursive one, and one that is none: others read it."""
+    before, kept = everything(kb), kb.rules
+    kb.add_rules(LEAVES)
+    kb.update(add={"both": [(8, 8), (1, 1)], "high": [(70,)]})
+    whole, rules = everything(kb), kb.rules
+    ids = [name for name, rule in kb.rule_ids.items() if rule.heads[0].name in gone]
+    change = kb.remove_rules(ids)
+    fresh = KnowledgeBase("\n".join(str(rule) for rule in rules if rule.heads[0].name not in gone), engine="naive")
+    for pred, table in kb._explicit.items():
+        fresh.add(str(pred), list(kb._view(pred, table)))
+    left = everything(fresh)
+    assert {name: rows for name, rows in everything(kb).items() if rows} == {
+        n: rows for n, rows in left.items() if rows
+    }
+    assert {n: set(change.removed[n]) for n in whole} == {n: whole[n] - left.get(n, set()) for n in whole}
+    assert (kb.report.facts_total, kb.rules) == (sum(map(len, left.values())), fresh.rules)
+    kb.update(add={"edge": [(8, 9)]}, remove={"edge": [(0, 1)]})
+    fresh.update(add={"edge": [(8, 9)]}, remove={"edge": [(0, 1)]})
+    assert all(rows == everything(fresh).get(name, set()) for name, rows in everything(kb).items())
+    kb.add_rules([str(rule) for rule in rules if rule.heads[0].name in gone])
+    kb.update(add={"edge": [(0, 1)]}, remove={"edge": [(8, 9)]})
+    assert everything(kb) == whole
+    kb.update(remove={"both": [(8, 8), (1, 1)], "high": [(70,)]})
+    kb.remove_rules(LEAVES)
+    assert {name: rows for name, rows in everything(kb).items() if rows} == before
+    assert kb.rules == kept
+    check_counts(kb)
+
+
+def test_a_leaf_goes_without_reading_or_making_a_table(kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch) -> None:
+    kb.update(add={"end": [(50,)]})
+    was = everything(kb)["end"]
+    for name in ("run", "run_all", "minus", "merge", "encode_all"):
+        monkeypatch.setattr(LocalBackend, name, partialmethod(_must_not))
+    change = kb.remove_rules("r4")
+    monkeypatch.undo()
+    assert (set(kb.facts("end")), set(change.removed["end"])) == ({(50,)}, was - {(50,)})
+    assert (change.report.visited, change.report.skipped, change.report.directly_affected) == (0, 2, ())
+
+
+def _must_not(*_: Any) -> None:
+    raise AssertionError("a leaf goes without reasoning")

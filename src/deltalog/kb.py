@@ -112,7 +112,8 @@ class KnowledgeBase:
         self._backend = _backend(engine, threads, master)
         self._backend.check = self._limits.check
         self._numbers: dict[Rule, int] = {}
-        self._set_rules(rule for rule in rules if not rule.is_fact)
+        self._ids = self._numbered(rule for rule in rules if not rule.is_fact)
+        self._rules = tuple(self._ids.values())
         self._explicit: dict[Pred, Table] = {}
         self._program: Program | None = None
         self._state: Materialisation[Table] | None = None
@@ -165,10 +166,10 @@ class KnowledgeBase:
             rows.setdefault(head.pred, []).append(tuple(t.value for t in head.terms if isinstance(t, Constant)))
         return {pred: self._backend.encode(values, pred.name)[1] for pred, values in rows.items()}
 
-    def _set_rules(self, rules: Iterable[Rule]) -> None:
-        self._rules = tuple(dict.fromkeys(rules))
-        for rule in self._rules:
-            self._numbers.setdefault(rule, len(self._numbers) + 1)
+    def _numbered(self, rules: Iterable[Rule]) -> dict[str, Rule]:
+        """Rules by their ids, each once; new ones get the next."""
+        numbers = self._numbers
+        return {f"r{numbers.setdefault(rule, len(numbers) + 1)}": rule for rule in dict.fromkeys(rules)}
 
     # The fixpoint.
 
@@ -264,52 +265,63 @@ class KnowledgeBase:
 
         A fact that is in both is added. Removing a fact that was not given does nothing: if it is derived, it stays.
         """
-        return self._change(self._rules, self._encode(add or {}), self._encode(remove or {}))
+        return self._change(self._ids, self._encode(add or {}), self._encode(remove or {}))
 
     def add_rules(self, rules: Rules) -> Change:
         """Adds rules (and facts) and what follows."""
         document = read_documents(_sources(rules))
         given = document.rules
-        all_rules = tuple(dict.fromkeys((*self._rules, *(rule for rule in given if not rule.is_fact))))
-        change = self._change(all_rules, self._encode_facts(given), {})
+        ids = self._numbered((*self._rules, *(rule for rule in given if not rule.is_fact)))
+        change = self._change(ids if len(ids) > len(self._ids) else self._ids, self._encode_facts(given), {})
         self.prefixes = {**self.prefixes, **document.prefixes}
         return change
 
     def remove_rules(self, rules: Rules) -> Change:
         """Removes rules (and facts): by their text, or by their ids (see `rule_ids`)."""
-        ids = self.rule_ids
-        sources = _sources(rules)
-        named = [ids[source.strip()] for source in sources if isinstance(source, str) and source.strip() in ids]
-        given = read_rules([s for s in sources if not (isinstance(s, str) and s.strip() in ids)])
-        gone = {rule for rule in (*named, *given) if not rule.is_fact}
-        for rule in gone - set(self._rules):
-            raise UsageError(f"there is no such rule to remove: {rule}")
-        return self._change(tuple(r for r in self._rules if r not in gone), {}, self._encode_facts(given))
+        left, texts = dict(self._ids), []
+        for source in _sources(rules):
+            if isinstance(source, str) and source.strip() in self._ids:
+                left.pop(source.strip(), None)
+            else:
+                texts.append(source)
+        given = read_rules(texts) if texts else []
+        for rule in given:
+            name = f"r{self._numbers.get(rule)}"
+            if not rule.is_fact and name not in self._ids:
+                raise UsageError(f"there is no such rule to remove: {rule}")
+            left.pop(name, None)
+        return self._change(left if len(left) < len(self._ids) else self._ids, {}, self._encode_facts(given))
 
     @property
     def rule_ids(self) -> dict[str, Rule]:
         """The rules by their ids: r1, r2, ... in the order in which they were first given; an id never changes."""
-        return {f"r{self._numbers[rule]}": rule for rule in self._rules}
+        return dict(self._ids)
 
-    def _change(self, rules: tuple[Rule, ...], add: dict[Pred, Table], remove: dict[Pred, Table]) -> Change:
-        """The one way in which facts and rules change: all of it, or nothing."""
-        from deltalog.engine.materialisation import ChangedFacts, updated
+    def _change(self, ids: dict[str, Rule], add: dict[Pred, Table], remove: dict[Pred, Table]) -> Change:
+        """The one way in which facts and rules (by their ids) change: all of it, or nothing."""
+        from deltalog.engine.materialisation import ChangedFacts, updated, without_leaves
 
-        old = self._materialised()
+        old, rules = self._materialised(), tuple(ids.values())
+        if ids is not self._ids and not add and not remove and self.engine != "naive":
+            cut = without_leaves(old, rules)
+            if cut is not None:
+                return self._become(ids, *cut)
         facts = ChangedFacts.of(self._explicit, add, remove, self._backend)
         program = old.program
         depends_on_data = program.bridges or program.recognised
-        if rules is not self._rules or (depends_on_data and not facts.explicit.keys() <= program.data):
+        if ids is not self._ids or (depends_on_data and not facts.explicit.keys() <= program.data):
             program = changed(program, rules, facts.explicit, self._schemes)
         self._limits.start()
-        state, update = updated(old, program, facts, self._evaluator(Report(engine=self.engine)))
-        change = self._described(update)
-        self._state, self._explicit = state, facts.explicit
-        if program is not old.program:
-            self._program = program
-        if rules is not self._rules:
-            self._mentioned |= program.preds
-            self._set_rules(rules)
+        return self._become(ids, *updated(old, program, facts, self._evaluator(Report(engine=self.engine))))
+
+    def _become(self, ids: dict[str, Rule], state: Materialisation[Table], update: Update[Table]) -> Change:
+        """A new state takes the place of the old one, at once: nothing interrupts assignments."""
+        change, rules = self._described(update), tuple(ids.values())
+        mentioned = self._mentioned | state.program.preds if len(ids) > len(self._ids) else self._mentioned
+        if self._state is not None and state.program is not self._state.program:
+            self._program = state.program
+        self._state, self._explicit, self._mentioned = state, state.explicit, mentioned
+        self._ids, self._rules = ids, rules if ids is not self._ids else self._rules
         return change
 
     def _described(self, update: Update[Table]) -> Change:

@@ -12,7 +12,7 @@ is one pass without any recursion, from the leaves to the root; the old ones are
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from deltalog.engine.passes import in_passes
@@ -85,6 +85,16 @@ class Trees:
         rules = {rule for node in program.hyper_nodes for rule in node.rules}
         choices = {rule: choice for rule, choice in self.choices.items() if rule in rules}
         return Trees(self.way, choices, chosen_for={r: n for r, n in self.chosen_for.items() if r in rules})
+
+    def without(self, rules: Iterable[Rule]) -> Trees | None:
+        """The same without some rules; None if one of them is evaluated by a tree, which other rules may share."""
+        choices, chosen_for = dict(self.choices), dict(self.chosen_for)
+        for rule in rules:
+            choice = choices.pop(rule, None)
+            if choice is not None and choice.by_tree:
+                return None
+            chosen_for.pop(rule, None)
+        return Trees(self.way, choices, chosen_for=chosen_for)
 
     def copied(self) -> Trees:
         return Trees(self.way, dict(self.choices), chosen_for=dict(self.chosen_for))

@@ -18,7 +18,7 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Generic, TypeVar
 
@@ -80,13 +80,17 @@ class UpdateReport:
     inserted: int = 0
     visited: int = 0
     recomputed: int = 0
-    skipped: int = 0
     seconds: float = 0.0
     notes: list[str] = field(default_factory=list)
     hyper_nodes: tuple[HyperNode, ...] = field(default=(), repr=False)  # of the program after the update
     directly_affected: tuple[HyperNode, ...] = field(default=(), repr=False)
     visited_preds: set[Pred] = field(default_factory=set, repr=False)
     recomputed_preds: set[Pred] = field(default_factory=set, repr=False)
+
+    @property
+    def skipped(self) -> int:
+        found = strata([rule for node in self.hyper_nodes for rule in node.rules])
+        return sum(stratum.preds.isdisjoint(self.visited_preds) for stratum in found)
 
     @property
     def visited_hyper_nodes(self) -> list[HyperNode]:
@@ -137,7 +141,7 @@ class Update(Generic[T]):
         """The same, when somebody asks; whether there is a change must be known now, and sizes mostly say so."""
         old, new = self.old.get(pred), self.new.get(pred)
         if old is not new:
-            self.unsettled[pred] = find or partial(self._compared, pred)
+            self.unsettled[pred] = find or partial(self.compared, pred)
             if self.backend.size(old) == self.backend.size(new):
                 self.ask([pred])
 
@@ -147,7 +151,7 @@ class Update(Generic[T]):
             self.settle(pred, *self.unsettled[pred]())
             del self.unsettled[pred]
 
-    def _compared(self, pred: Pred) -> tuple[T, T]:
+    def compared(self, pred: Pred) -> tuple[T, T]:
         """What a predicate has lost and won, by comparison."""
         old, new, backend = self.old.get(pred), self.new.get(pred), self.backend
         removed = backend.minus(old, new)
@@ -364,6 +368,17 @@ class Maintenance(Generic[T]):
         self._strata += [self._tasks(stratum, made.get(stratum)) for stratum in strata(rules)]
         self._derived = {pred for tasks in self._strata for pred in tasks.stratum.preds}
 
+    def without(self, old: Program, program: Program, gone: Collection[Pred]) -> Maintenance[T]:
+        """The same for a program without leaves, which derived what is gone."""
+        new: Maintenance[T] = Maintenance.__new__(Maintenance)
+        new.program = program
+        if self.program is not old:  # it has the rules of trees
+            nodes = tuple(node for node in self.program.hyper_nodes if node.heads.isdisjoint(gone))
+            new.program = replace(self.program, rules=program.rules, hyper_nodes=nodes)
+        new._strata = [tasks for tasks in self._strata if tasks.stratum.preds.isdisjoint(gone)]
+        new._derived = self._derived.difference(gone)
+        return new
+
     def _tasks(self, stratum: Stratum, known: StratumTasks | None) -> StratumTasks:
         structures = self.program.structures
         if known is not None and known.structures == structures_of(stratum, structures):
@@ -383,12 +398,11 @@ class Maintenance(Generic[T]):
         """Takes the new state to the materialisation of the new facts and rules."""
         started = time.perf_counter()
         update.report.hyper_nodes = self.program.hyper_nodes
-        for preds in update.counts.keys() - self._made_of:
+        for preds in update.counts.keys() - self._made_of if update.counts else ():
             del update.counts[preds]
         self._settle_without_rules(update, self._derived)
         for tasks in self._strata:
             if not update.touches(tasks.stratum):
-                update.report.skipped += 1
                 continue
             update.report.visited += 1
             update.report.visited_preds |= tasks.stratum.preds

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Generic, TypeVar
 
 from deltalog.backends.base import Backend
@@ -20,10 +20,10 @@ from deltalog.engine.report import Observer
 from deltalog.engine.seminaive import Relations, SemiNaive
 from deltalog.engine.triples import distribute
 from deltalog.plan.ir import Part
-from deltalog.program import Program
+from deltalog.program import Program, leaves
 from deltalog.program.dependency import graph, hyper_nodes
 from deltalog.program.impact import directly_affected
-from deltalog.syntax.ast import Pred
+from deltalog.syntax.ast import Pred, Rule
 
 T = TypeVar("T")
 MANY, LARGE, FEW = 1000, 0.2, 50  # fewer changes than MANY are no large part, or than FEW of which it is that LARGE
@@ -69,7 +69,7 @@ class Materialisation(Generic[T]):
     """`relations` are what the rules work on; `facts` is what a user sees."""
 
     program: Program
-    explicit: Mapping[Pred, T]
+    explicit: dict[Pred, T]
     relations: Relations[T]
     trees: Trees
     counts: Mapping[frozenset[Pred], Counts[T]] = field(default_factory=dict)  # of rule instances, by stratum
@@ -89,7 +89,7 @@ def start(explicit: Mapping[Pred, T], backend: Backend[T]) -> Relations[T]:
     return Relations(backend, {(pred, Part.ALL): table for pred, table in explicit.items()})
 
 
-def materialise(program: Program, explicit: Mapping[Pred, T], evaluator: Evaluator[T]) -> Materialisation[T]:
+def materialise(program: Program, explicit: dict[Pred, T], evaluator: Evaluator[T]) -> Materialisation[T]:
     """From nothing."""
     relations = start(program.placed(explicit), evaluator.backend)
     evaluator.run(program, relations)
@@ -126,6 +126,39 @@ def updated(
     new.maintenance.run(update)
     _exchange_trees(new, update)
     return new, update
+
+
+def without_leaves(old: Materialisation[T], rules: tuple[Rule, ...]) -> tuple[Materialisation[T], Update[T]] | None:
+    """From an old one of which only these rules stay, if what goes are leaves: nothing else changes, nothing is derived
+    or compared. None if there is more to it."""
+    started = time.perf_counter()
+    cut = leaves.without_leaves(old.program, rules)
+    trees = old.trees.without([rule for node in cut[1] for rule in node.rules]) if cut is not None else None
+    if cut is None or trees is None:
+        return None
+    program, gone = cut[0], [pred for node in cut[1] for pred in node.heads]
+    relations = Relations(old.relations.backend, dict(old.relations.parts))
+    update = Update(old.relations, relations, old.explicit, {}, {})
+    for pred in gone:
+        _leave_explicit(pred, update)
+    counts = {preds: count for preds, count in old.counts.items() if preds.isdisjoint(gone)} if old.counts else {}
+    new = Materialisation(program, old.explicit, relations, trees, counts)
+    known: Maintenance[T] | None = old.__dict__.get("maintenance")
+    if known is not None:  # and if not, it is made when it is needed
+        new.__dict__["maintenance"] = known.without(old.program, program, gone)
+    update.report.hyper_nodes = program.hyper_nodes
+    update.report.seconds = time.perf_counter() - started
+    return new, update
+
+
+def _leave_explicit(pred: Pred, update: Update[T]) -> None:
+    """What was derived of a predicate goes; which facts these are is found when somebody asks."""
+    old, explicit = update.new.parts.pop((pred, Part.ALL), None), update.explicit.get(pred)
+    if explicit is not None:
+        update.new.set(pred, explicit)
+        update.unsettled[pred] = partial(update.compared, pred)
+    elif old is not None and update.backend.size(old):
+        update.removed[pred] = old
 
 
 def reshaped(old: Program, new: Program) -> frozenset[Pred]:

@@ -46,11 +46,11 @@ class Structure:
     guarded: bool = False
     swapped: tuple[bool, ...] = ()
     listed: bool = False  # whether the result may be a table where that is small
+    rule: Rule = field(init=False, compare=False, repr=False)  # the one that is left; only its dependencies matter
 
-    @property
-    def rule(self) -> Rule:
-        """The one rule that is left; only its dependencies matter."""
-        return Rule((atom(self.pred, X, Y),), tuple(atom(pred, X, Y) for pred in self.inputs))
+    def __post_init__(self) -> None:
+        rule = Rule((atom(self.pred, X, Y),), tuple(atom(pred, X, Y) for pred in self.inputs))
+        object.__setattr__(self, "rule", rule)
 
     def __str__(self) -> str:
         flags = self.swapped or (False,) * len(self.inputs)

@@ -42,6 +42,8 @@ class Program:
     structures: Mapping[Pred, Structure] = field(default_factory=dict)  # relations that rules of their own imply
     stored: Mapping[Pred, Pred] = field(default_factory=dict)  # where the explicit facts of a predicate go
     recognised: tuple[str, ...] = ()
+    # Where each rule is evaluated; one that is part of a structure, or has an aggregate taken out of it, has no place.
+    home: Mapping[Rule, HyperNode] = field(default_factory=dict, repr=False, compare=False)
     warned_of: tuple[Rule, ...] = field(default=(), repr=False, compare=False)  # all rules, for warnings
 
     @cached_property
@@ -88,10 +90,17 @@ def analyse(
     written = set(distinct)
     added = tuple(rule for rule in bridges(everything, data) if rule not in written)
     _refuse_if_wrong(unsafe_variables, graph([*distinct, *added]))
-    found = recognise([*separate(map(directed_rule, distinct)), *added], data, schemes)
-    nodes = hyper_nodes(graph(found.rules))
-    notes = tuple(found.notes)
-    return Program(distinct, added, facts, nodes, data, found.structures, found.stored, notes, everything)
+    directed = {rule: directed_rule(rule) for rule in distinct}
+    found = recognise([*separate(directed.values()), *added], data, schemes)
+    nodes, notes = hyper_nodes(graph(found.rules)), tuple(found.notes)
+    home = _home(directed, nodes)
+    return Program(distinct, added, facts, nodes, data, found.structures, found.stored, notes, home, everything)
+
+
+def _home(directed: Mapping[Rule, Rule], nodes: Iterable[HyperNode]) -> dict[Rule, HyperNode]:
+    """The hyper-node of each rule that is evaluated as it is directed."""
+    by_rule = {rule: node for node in nodes for rule in node.rules}
+    return {rule: by_rule[evaluated] for rule, evaluated in directed.items() if evaluated in by_rule}
 
 
 def rewritten(rules: Sequence[Rule]) -> Program:
