@@ -49,10 +49,10 @@ import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeGuard
 
 from deltalog import xpath
-from deltalog.syntax.ast import Call, Constant, Expression, Variable
+from deltalog.syntax.ast import Call, Constant, Expression, Variable, variables
 from deltalog.terms import BlankNode, Kind, Literal, Value, datatype, key, kind, lexical, number
 from deltalog.xpath import ExpressionFails as ExpressionFails  # a row for which an expression fails is dropped
 
@@ -295,6 +295,24 @@ def skolem_part(value: Value) -> bytes:
 
 def skolem_of(parts: bytes) -> BlankNode:
     return BlankNode("sk" + hashlib.blake2b(parts, digest_size=16).hexdigest())
+
+
+SkolemForm = tuple[Constant | int, ...]  # a SKOLEM whose variables are numbers: the same for those that name the same
+
+
+def is_plain_skolem(expression: Expression) -> TypeGuard[Call]:
+    """Whether an expression is a SKOLEM of variables (at least one) and constants."""
+    return (
+        isinstance(expression, Call)
+        and expression.function == "skolem"
+        and all(isinstance(argument, Variable | Constant) for argument in expression.arguments)
+        and any(isinstance(argument, Variable) for argument in expression.arguments)
+    )
+
+
+def skolem_form(call: Call) -> SkolemForm:
+    numbers = {v: i for i, v in enumerate(dict.fromkeys(variables(call)))}
+    return tuple(a if isinstance(a, Constant) else numbers[a] for a in call.arguments)  # type: ignore[index]
 
 
 _LAZY: dict[str, Callable[[Sequence[Expression], Mapping[Variable, Value]], Value]] = {

@@ -17,7 +17,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 from deltalog.plan.changes import SmallPlans
 from deltalog.plan.ir import Part, Plan
 from deltalog.program.patterns import Structure
-from deltalog.syntax.ast import Pred, Rule
+from deltalog.syntax.ast import Call, Pred, Rule
 from deltalog.terms import Value
 
 T = TypeVar("T")
@@ -160,6 +160,11 @@ class Backend(Protocol[T]):
 
     def uncounted(self, counts: T) -> T:
         """Rows without their last column, by which no two of them differ alone."""
+        ...
+
+    def made_of(self, call: Call, table: T, column: int) -> T | None:
+        """By which values of its distinct variables a SKOLEM gives what is in a column, and what it gives then; None if
+        that is not known of all of it."""
         ...
 
     def pin(self, table: T) -> T:

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from deltalog.engine.dred import DRed
+from deltalog.engine.dred import DRed, is_known
 from deltalog.engine.maintenance import Facts, StratumTasks, Update, difference, state, total, visible
 from deltalog.engine.seminaive import Relations, include
 from deltalog.plan.changes import candidates
@@ -72,13 +72,15 @@ class BackwardForward(DRed[T]):
         if not facts:
             return {}
         questions = {candidates(pred): table for pred, table in facts.items()}
-        relations = state(self.update.new, questions, questions)
+        rules = [rule for rule in self.tasks.recursive if rule.head in facts]
+        known = self.made_of(rules, facts)
+        relations = state(self.update.new, questions, questions | known)
         for pred in self.preds:
             table = self.update.old.get(pred)
             gone = self.removed.get(pred)
             relations.set(pred, table if gone is None else self.backend.minus(table, gone))
-        tasks = [task for rule in self.tasks.recursive if rule.head in facts for task in rule.supports]
-        return self.derive(tasks, relations)
+        found = (rule.supports_made if is_known(rule, known) else rule.supports for rule in rules)
+        return self.derive([task for tasks in found for task in tasks], relations)
 
     def _prove(self, facts: Facts[T]) -> None:
         """Facts are proved, and with them everything checked that follows from what is proved."""

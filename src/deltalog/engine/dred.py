@@ -201,12 +201,27 @@ class DRed(Generic[T]):
 
     def derivable(self, facts: Facts[T], rules: list[RuleTasks], relations: Relations[T]) -> Facts[T]:
         """Those of the facts that the rules derive in one step from a state."""
-        many = {pred for pred, table in facts.items() if self.update.multiway and self.backend.size(table) >= MANY}
-        checks = [rule.check_many if rule.head in many else rule.check for rule in rules if rule.head in facts]
-        if not checks:
+        rules = [rule for rule in rules if rule.head in facts]
+        if not rules:
             return {}
+        known = self.made_of(rules, facts)
+        checks = [self._check_of(rule, facts[rule.head], known) for rule in rules]
         questions = {candidates(pred): table for pred, table in facts.items()}
-        return self.derive(checks, state(relations, questions, questions))
+        return self.derive(checks, state(relations, questions, questions | known))
+
+    def _check_of(self, rule: RuleTasks, facts: T, known: Facts[T]) -> Task:
+        if is_known(rule, known):
+            return rule.check_made
+        many = self.update.multiway and self.backend.size(facts) >= MANY
+        return rule.check_many if many else rule.check
+
+    def made_of(self, rules: list[RuleTasks], facts: Facts[T]) -> Facts[T]:
+        """What the values of facts in question were made of, where rules make them and that is known."""
+        found: dict[Pred, T | None] = {}
+        for head, made in [(rule.head, made) for rule in rules for made in rule.made]:
+            if made.atom.pred not in found:
+                found[made.atom.pred] = self.backend.made_of(made.call, facts[head], made.column)
+        return {pred: table for pred, table in found.items() if table is not None}
 
     # Rederive and insert.
 
@@ -260,3 +275,8 @@ class DRed(Generic[T]):
         added = difference(self.added, self.removed, self.backend)
         self.update.removed.update(removed)
         self.update.added.update(added)
+
+
+def is_known(rule: RuleTasks, known: Facts[T]) -> bool:
+    """Whether all that a rule makes is among what is known."""
+    return bool(rule.made) and all(made.atom.pred in known for made in rule.made)

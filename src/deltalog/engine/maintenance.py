@@ -27,6 +27,7 @@ from deltalog.engine.counts import Counts
 from deltalog.engine.seminaive import GROWTH, Relations, SemiNaive, Task, tasks_by_delta
 from deltalog.plan.changes import (
     Affected,
+    Made,
     Role,
     SeenFrom,
     SmallPlans,
@@ -36,6 +37,7 @@ from deltalog.plan.changes import (
     is_aggregate,
     least_read,
     losing,
+    made,
     seen_from,
     supports,
     touched,
@@ -229,6 +231,16 @@ class RuleTasks:
         return Task(checked(self.rule), multiway=True)
 
     @cached_property
+    def made(self) -> tuple[Made, ...]:
+        """Where values of its head come from."""
+        return tuple(made(self.rule))
+
+    @cached_property
+    def check_made(self) -> Task:
+        """The check where it is known what these were made of."""
+        return Task(checked(self.rule, self.made))
+
+    @cached_property
     def affected(self) -> list[tuple[Affected, Task]]:
         """What a change gives; for an aggregate, the groups that it touches."""
         found = affected(self._grouped[0] if self._grouped else self.rule)
@@ -238,6 +250,10 @@ class RuleTasks:
     def supports(self) -> list[Task]:
         """The body atoms of its own stratum in instances that derive facts in question."""
         return [Task(variant) for variant in supports(self.rule, self.preds)]
+
+    @cached_property
+    def supports_made(self) -> list[Task]:
+        return [Task(variant) for variant in supports(self.rule, self.preds, self.made)]
 
     @cached_property
     def restricted(self) -> Task | None:

@@ -4,6 +4,9 @@
                  else the state; for a negated atom, the change is joined to the body, and the negation stays
     checked      the rule with one more atom in its body that holds facts in question: it derives those of them that
                  it can (the backward evaluation of DRed, a set at a time)
+    made         the SKOLEMs that give values of a rule's head. Where it is known what these values were made of, the
+                 rule is checked with an atom of that in place of the BIND: it begins with the facts in question and
+                 what they were made of, and not with all that could be made
     supports     the rule with such an atom, and with a body atom for a head: what instances that derive facts in
                  question stand on
     touched, losing, winning   the same as `affected`, for counting: each instance is a row of one variant only, because
@@ -19,14 +22,15 @@ fact is its DELTA, and the other literals are looked up one after the other.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import IntEnum
 
+from deltalog.expressions import is_plain_skolem, skolem_form
 from deltalog.plan.ir import Part
 from deltalog.plan.rules import ONLY, Variant, variants
 from deltalog.plan.statistics import Estimate, Statistics
-from deltalog.syntax.ast import Aggregate, Atom, Literal, Negation, Pred, Rule, Term, Variable, variables
+from deltalog.syntax.ast import Aggregate, Atom, Bind, Call, Literal, Negation, Pred, Rule, Term, Variable, variables
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,18 +72,39 @@ def candidates(pred: Pred) -> Pred:
     return Pred(f"#candidates {pred.name}", pred.arity)
 
 
-def checked(rule: Rule) -> Variant:
-    """The rule, for the facts in question only; they are read as DELTA, and inside of aggregates as ALL."""
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A SKOLEM that gives a column of a head, and the atom that holds its variables and what it gives."""
+
+    bind: Bind
+    call: Call
+    column: int
+    atom: Atom
+
+
+def made(rule: Rule) -> Iterator[Made]:
+    head = rule.heads[0]
+    for bind in rule.body:
+        if isinstance(bind, Bind) and bind.variable in head.terms and is_plain_skolem(call := bind.expression):
+            column = head.terms.index(bind.variable)
+            name = f"#made {head.pred.name} {column} {skolem_form(call)}"
+            yield Made(bind, call, column, Atom(name, (*dict.fromkeys(variables(call)), bind.variable)))
+
+
+def checked(rule: Rule, known: Iterable[Made] = ()) -> Variant:
+    """The rule, for the facts in question only; they are read as DELTA, and inside of aggregates as ALL. Of some of its
+    values it is `known` what they were made of."""
     head = rule.heads[0]
     name = candidates(head.pred).name
-    body = tuple(_within(literal, head, name) for literal in rule.body)
+    atoms: dict[Literal, Literal] = {made.bind: made.atom for made in known}
+    body = tuple(_within(atoms.get(literal, literal), head, name) for literal in rule.body)
     return Variant(replace(rule, body=(*body, Atom(name, head.terms))), ((len(body), Part.DELTA),))
 
 
-def supports(rule: Rule, preds: Collection[Pred]) -> Iterator[Variant]:
+def supports(rule: Rule, preds: Collection[Pred], known: Iterable[Made] = ()) -> Iterator[Variant]:
     """For each body atom of these predicates: the rule that finds the facts it stands for in instances that derive the
     facts in question."""
-    question = checked(rule)
+    question = checked(rule, known)
     for literal in rule.body:
         if isinstance(literal, Atom) and literal.pred in preds:
             yield replace(question, rule=replace(question.rule, heads=(literal,)))

@@ -23,7 +23,7 @@ from deltalog.dictionary import Dictionary
 from deltalog.plan.changes import SmallPlans
 from deltalog.plan.ir import Counted, Plan, columns
 from deltalog.program.patterns import Structure
-from deltalog.syntax.ast import Pred, Rule
+from deltalog.syntax.ast import Call, Pred, Rule
 from deltalog.terms import Value
 
 
@@ -132,6 +132,10 @@ class LocalBackend:
 
     def uncounted(self, counts: Table) -> Table:
         return uncounted(counts)
+
+    def made_of(self, call: Call, table: Table, column: int) -> Table | None:
+        found = self.vectors.made_of(call, table.columns()[column])
+        return None if found is None else self.load(found, len(found))
 
     def pin(self, table: Table) -> Table:
         return table

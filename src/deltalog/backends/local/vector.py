@@ -10,15 +10,17 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeGuard
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deltalog import expressions
 from deltalog.backends.local.probe import Rows
+from deltalog.backends.local.skolems import Named, Skolems
 from deltalog.backends.local.table import Ids, pack
 from deltalog.dictionary import Dictionary, distinct_ids
+from deltalog.expressions import is_plain_skolem, skolem_form
 from deltalog.kernels.blake2b import NAME, skolem_names
 from deltalog.syntax.ast import Call, Constant, Expression, Variable, variables
 from deltalog.terms import Kind, Value
@@ -57,6 +59,7 @@ class Vectors:
     lock: threading.Lock
     failures: int = 0
     pieces: dict[int, bytes] = field(default_factory=dict)  # of names that SKOLEM makes, by id
+    skolems: Skolems = field(default_factory=Skolems)
 
     def holds(self, condition: Expression, rows: Rows) -> Mask:
         """The rows for which a condition is true."""
@@ -77,7 +80,7 @@ class Vectors:
         with self.lock:
             if isinstance(expression, Constant):
                 return np.full(rows.size, self.dictionary.intern(expression.value), np.uint32), None
-            if _is_plain_skolem(expression):
+            if is_plain_skolem(expression):
                 return self._skolems(expression, rows), None
             try:
                 return self._interned(np.broadcast_to(self._fast(expression, rows), rows.size)), None
@@ -104,7 +107,7 @@ class Vectors:
                 return np.array([value], np.float64)
             case Variable():
                 return self._numbers(rows.columns[expression])
-            case Call("sameterm", (Variable() as left, right)) if _is_plain_skolem(right):
+            case Call("sameterm", (Variable() as left, right)) if is_plain_skolem(right):
                 return np.equal(rows.columns[left], self._skolems(right, rows, only_known=True))
             case Call("sameterm", (left, right)):
                 sides = [self._column(side, rows) for side in (left, right)]
@@ -169,7 +172,17 @@ class Vectors:
         skolem_names(*_joined(pieces), numbers, found)
         ends = NAME * np.arange(1, len(first) + 1)
         look_up = self.dictionary.find_texts if only_known else self.dictionary.intern_texts
-        return look_up(found.reshape(-1), ends - NAME, ends, Kind.BLANK)[inverse]
+        ids = look_up(found.reshape(-1), ends - NAME, ends, Kind.BLANK)
+        if not only_known:
+            self.skolems.remember(Named(skolem_form(call), tuple(chosen.columns[v] for v in names), ids))
+        return ids[inverse]
+
+    def made_of(self, call: Call, names: Ids) -> list[Ids] | None:
+        """The arguments by which a SKOLEM gives names, and these; None if they are not known. What is no blank node is
+        not the name of anything."""
+        blank = names[self.dictionary.kinds[names] == Kind.BLANK]
+        with self.lock:
+            return self.skolems.made_of(skolem_form(call), blank, len(self.dictionary))
 
     def _skolem_pieces(self, call: Call, rows: Rows) -> tuple[list[bytes], NDArray[np.int64]]:
         """What the values of the arguments add, each once, and the numbers of these for each row."""
@@ -221,15 +234,6 @@ def _joined(pieces: Sequence[bytes]) -> tuple[NDArray[np.uint8], NDArray[np.int6
     """Pieces one after the other, and their boundaries."""
     bounds = np.cumsum([0, *map(len, pieces)], dtype=np.int64)
     return np.frombuffer(b"".join(pieces), np.uint8), bounds
-
-
-def _is_plain_skolem(expression: Expression) -> TypeGuard[Call]:
-    return (
-        isinstance(expression, Call)
-        and expression.function == "skolem"
-        and all(isinstance(argument, Variable | Constant) for argument in expression.arguments)
-        and any(isinstance(argument, Variable) for argument in expression.arguments)
-    )
 
 
 def _distinct(columns: list[Ids], size: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

@@ -50,7 +50,7 @@ from deltalog.plan import ir
 from deltalog.plan.changes import SmallPlans
 from deltalog.plan.ir import Part, Plan, columns
 from deltalog.program.patterns import Structure
-from deltalog.syntax.ast import Pred, Rule
+from deltalog.syntax.ast import Call, Pred, Rule
 from deltalog.terms import Value
 
 PARTITIONS_PER_CORE = 2
@@ -268,6 +268,9 @@ class SparkBackend:
         return new, lambda: (self.minus(old, new), self.minus(new, old))
 
     def maintained(self, plans: SmallPlans, change: StratumChange[SparkTable]) -> StratumResult[SparkTable] | None:
+        return None
+
+    def made_of(self, call: Call, table: SparkTable, column: int) -> SparkTable | None:
         return None
 
     def merge(self, old: SparkTable, new: SparkTable) -> SparkTable:
