@@ -12,6 +12,7 @@ from test_cases import CASES, expected, line
 
 from deltalog import KnowledgeBase, NotStratified, UnsafeRule, UsageError
 from deltalog.backends.local import LocalBackend
+from deltalog.change import Change
 
 PROGRAM = """
 path(X, Y) :- edge(X, Y).
@@ -254,3 +255,47 @@ def test_a_leaf_goes_without_reading_or_making_a_table(kb: KnowledgeBase, monkey
 
 def _must_not(*_: Any) -> None:
     raise AssertionError("a leaf goes without reasoning")
+
+
+def noted(change: Change) -> set[str]:
+    """What a change says of how it came to the facts of each predicate."""
+    return set(change.report.notes)
+
+
+def test_what_nothing_derives_any_more_is_not_searched() -> None:
+    """A recursion without a first fact, and a join with nothing, however many facts they had."""
+    kb = KnowledgeBase("a(X) :- b(X). b(X) :- a(X). a(X) :- c(X). j(X, Y) :- a(X), d(Y). k(X) :- j(X, _), NOT e(X).")
+    kb.add("c", [(i,) for i in range(40)])
+    kb.add("d", [(i,) for i in range(50)])
+    kb.add("k", [(-1,)])
+    before = everything(kb)
+    change = kb.remove_rules("a(X) :- c(X).")
+    barren = "nothing derives it any more, computed anew"
+    assert noted(change) == {f"a, b: {barren}", f"j: {barren}", f"k: {barren}"}
+    assert change.report.overdeleted == 0
+    assert {name: len(rows) for name, rows in change.removed.items()} == {"a": 40, "b": 40, "j": 2000, "k": 40}
+    assert set(kb.facts("k")) == {(-1,)}
+    kb.add_rules("a(X) :- c(X).")
+    assert everything(kb) == before
+    kb.update(add={"b": [(3,)]})
+    change = kb.remove_rules("a(X) :- c(X).")
+    assert f"a, b: {barren}" not in noted(change)
+    assert set(kb.facts("a")) == {(3,)}
+
+
+def test_rules_that_give_less_than_half_are_all_that_is_left() -> None:
+    kb = KnowledgeBase("s(X, Y) :- p(X, Z), p(Y, Z). s(X, Y) :- p(X, A), s(A, B), p(Y, B).")
+    kb.add("p", [(i, (i - 1) // 8) for i in range(1, 300)])
+    change = kb.remove_rules("r2")
+    assert noted(change) == {"s: the rules that are left give less than half of it, computed anew"}
+    assert kb.count("s") == sum(n * n for n in [8] * 37 + [3])
+
+
+def test_a_change_with_more_consequences_than_there_are_facts() -> None:
+    kb = KnowledgeBase("j(X, Y) :- p(X, Z), q(Z, Y), X < 100.")
+    kb.add("p", [(i, z) for i in range(40) for z in range(30)])
+    kb.add("q", [(z, i) for z in range(30) for i in range(40)])
+    change = kb.update(remove={"p": [(i, 7) for i in range(40)] + [(i, 8) for i in range(40)]})
+    assert noted(change) == {"j: what changes has many consequences, computed anew"}
+    assert not change.removed["j"]
+    assert kb.count("j") == 1600

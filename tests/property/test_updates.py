@@ -41,6 +41,7 @@ WAYS = {
         **BY_SETS,
         **{(module, "FEW"): 0 for module in (dred, maintenance)},
         **{(module, "MOST_REMOVED"): 0.05 for module in (dred, maintenance)},
+        (maintenance, "SOME"): 1,
     },
     "spreading": {
         **BY_SETS,

@@ -65,6 +65,7 @@ ATTEMPTS = {
 # A stratum is computed anew when it would lose more of its facts than this, or more of what it reads has changed: to
 # delete a fact costs several times what deriving it does.
 MOST_REMOVED = 0.1
+SOME = 100  # facts that change are worth less than a computation anew, unless these are the better part of all
 # A recursive stratum is computed anew when a change gives more than one in so many of its instances at once: to follow
 # one costs some 25 times what deriving it does, and more come with it. That is estimated when of what the stratum reads
 # more than one fact in NOTICED has changed.
@@ -509,37 +510,79 @@ def better_anew(tasks: StratumTasks, update: Update[T]) -> str | None:
         return "kept in another way than before"
     if not tasks.backbones.isdisjoint(update.removed):
         return STANDS
+    if is_barren(tasks, update):
+        return "nothing derives it any more"
     reads = stratum.reads - stratum.preds
-    lost = sum(map(update.least_change, reads))
+    lost, read = sum(map(update.least_change, reads)), sum(size(update.old.get(pred)) for pred in reads)
     one_by_one = any(rule.restricted for rule in tasks.rules)  # groups are computed before and after
-    most = max(FEW, MOST_REMOVED * sum(size(update.old.get(pred)) for pred in reads))
-    if (update.removed or update.unsettled or one_by_one) and lost > most:
+    if (update.removed or update.unsettled or one_by_one) and lost > min(
+        max(FEW, MOST_REMOVED * read), max(SOME, read / 2)
+    ):
         return "most of what it reads has changed"
-    gone = [Task(Variant(rule)) for rule in update.removed_rules if rule.heads[0].pred in stratum.preds]
-    if gone and sum(size(update.old.get(pred)) for pred in stratum.preds) > FEW:
-        whole = sum(_cost(rule.whole, update.old) for rule in tasks.rules)
-        if sum(_cost(task, update.old) for task in gone) > whole:
-            return "a removed rule has more instances than are left"
+    return _gone_with_rules(tasks, update)
+
+
+def _gone_with_rules(tasks: StratumTasks, update: Update[T]) -> str | None:
+    """Why a stratum of which rules have been removed is better computed anew."""
+    preds = tasks.stratum.preds
+    gone = [Task(Variant(rule)) for rule in update.removed_rules if rule.heads[0].pred in preds]
+    facts = sum(update.backend.size(update.old.get(pred)) for pred in preds)
+    if not gone or facts <= FEW:
+        return None
+    whole = sum(_cost(rule.whole, update.old) for rule in tasks.rules)
+    if not tasks.recursive and whole < facts / 2:
+        return "the rules that are left give less than half of it"
+    if sum(_cost(task, update.old) for task in gone) > whole:
+        return "a removed rule has more instances than are left"
     return None
 
 
+def is_barren(tasks: StratumTasks, update: Update[T]) -> bool:
+    """Whether no rule of a stratum derives anything any more, as each reads a relation that is empty, or needs a first
+    fact that nothing gives. Then there is nothing to compute."""
+    preds, size = tasks.stratum.preds, update.backend.size
+    if tasks.structures or not (_is_emptied(tasks.stratum.reads, update) or update.changes_rules(tasks.stratum)):
+        return False
+    if tasks.recursive and any(pred in update.explicit for pred in preds):
+        return False
+    return all(
+        any(pred not in preds and not size(update.new.get(pred)) for pred, _ in rule.whole.reads)
+        for rule in tasks.nonrecursive
+    )
+
+
+def _is_emptied(preds: Iterable[Pred], update: Update[T]) -> bool:
+    """Whether one of some predicates has lost all of its facts."""
+    lost = (pred for pred in preds if pred in update.removed or pred in update.unsettled)
+    return any(not update.backend.size(update.new.get(pred)) for pred in lost)
+
+
 def spreads(tasks: StratumTasks, update: Update[T]) -> bool:
-    """Whether a change of what a recursive stratum reads has so many consequences there, in the first step alone, that
-    everything is sooner derived than these are followed."""
-    stratum = tasks.stratum
-    if not stratum.recursive or tasks.structures or update.strategy != "auto" or update.changes_rules(stratum):
+    """Whether a change of what a stratum reads has so many consequences there, in the first step alone, that everything
+    is sooner derived than these are followed. In a recursion more of them come; elsewhere that is so where facts go and
+    there are more consequences than facts."""
+    stratum, size = tasks.stratum, update.backend.size
+    if tasks.structures or update.strategy != "auto" or update.changes_rules(stratum):
         return False
     reads = stratum.reads - stratum.preds
-    if NOTICED * sum(map(update.least_change, reads)) < sum(
-        update.backend.size(update.old.get(pred)) for pred in reads
-    ):
+    changed = sum(map(update.least_change, reads))
+    if NOTICED * changed < sum(size(update.old.get(pred)) for pred in reads):
         return False
+    if stratum.recursive:
+        found = _consequences(tasks.recursive, update)
+        return found > FEW and SPREADING * found > sum(_cost(rule.whole, update.old) for rule in tasks.rules)
+    facts = sum(size(update.old.get(pred)) for pred in stratum.preds)
+    return facts > FEW and not reads.isdisjoint(update.removed) and _consequences(tasks.rules, update) > facts
+
+
+def _consequences(rules: Iterable[RuleTasks], update: Update[T]) -> float:
+    """About how many instances of rules a change gives at once."""
     found = 0.0
     for changes in (update.removed, update.added):
         relations = state(update.old, changes)
-        due = [task for rule in tasks.recursive for change, task in rule.affected if change.pred in changes]
+        due = [task for rule in rules for change, task in rule.affected if change.pred in changes]
         found += sum(_cost(task, relations) for task in due)
-    return found > FEW and SPREADING * found > sum(_cost(rule.whole, update.old) for rule in tasks.rules)
+    return found
 
 
 def _cost(task: Task, relations: Relations[T]) -> float:

@@ -1,7 +1,8 @@
 """Aggregates over sorted groups.
 
 The input is a table of distinct bindings with the ON columns first, so a group is a range of it. Counts, and sums,
-averages, least and greatest of integers are computed by numpy per range; everything else by `expressions.aggregate`.
+averages, least and greatest of integers, and medians of numbers of one kind are computed by numpy per range; everything
+else by `expressions.aggregate`.
 """
 
 from __future__ import annotations
@@ -48,7 +49,10 @@ def aggregate(
         column, starts, ends = _distinct_in_groups(column, starts, ends)
         if call.function == "count":
             return dictionary.intern_integers(ends - starts), None
-    fast = _integers(_SPARQL.get(call.function, call.function), column, starts, ends, dictionary)
+    if call.function == "med":
+        fast = _medians(column, starts, ends, dictionary)
+    else:
+        fast = _integers(_SPARQL.get(call.function, call.function), column, starts, ends, dictionary)
     return (fast, None) if fast is not None else _reference(call, column, starts, ends, dictionary)
 
 
@@ -80,6 +84,29 @@ def _integers(function: str, column: Ids, starts: Bounds, ends: Bounds, dictiona
     if function == "avg":
         return dictionary.intern_doubles(np.add.reduceat(values, starts) / (ends - starts))
     return None
+
+
+def _medians(column: Ids, starts: Bounds, ends: Bounds, dictionary: Dictionary) -> Ids | None:
+    """The middle of each group, or the mean of the two that are there: of integers, or of finite floats, only."""
+    kinds = dictionary.kinds[column]
+    if not len(column) or (starts == ends).any() or not (kinds == kinds[0]).all():
+        return None
+    if kinds[0] not in (Kind.INTEGER, Kind.DOUBLE):
+        return None
+    values = (dictionary.integers if kinds[0] == Kind.INTEGER else dictionary.doubles)[column]
+    sizes = ends - starts
+    values = values[np.lexsort((values, np.repeat(np.arange(len(starts)), sizes)))]
+    below, above = values[starts + (sizes - 1) // 2], values[starts + sizes // 2]
+    with np.errstate(over="ignore", invalid="ignore"):
+        means = (below.astype(np.float64) + above.astype(np.float64)) / 2
+    if not np.isfinite(means).all() or not np.isfinite(values).all():
+        return None
+    if kinds[0] == Kind.DOUBLE:
+        return dictionary.intern_doubles(means + 0.0)  # the mean of one with itself is itself
+    found, odd = np.empty(len(starts), np.uint32), sizes % 2 == 1
+    found[odd] = dictionary.intern_integers(below[odd])
+    found[~odd] = dictionary.intern_doubles(means[~odd])
+    return found
 
 
 def _reference(
