@@ -42,10 +42,11 @@ from benchmarks import datasets
 from benchmarks.datasets import NoData
 from benchmarks.registry import BENCHMARKS, PROGRAMS
 from benchmarks.states import small
+from deltalog.backends.base import SmallResult
+from deltalog.backends.local.backend import LocalBackend
 from deltalog.backends.local.table import Table
 from deltalog.engine.counts import Counts
 from deltalog.engine.dred import DRed
-from deltalog.engine.maintenance import Maintenance
 from deltalog.kb import KnowledgeBase
 from deltalog.syntax.ast import Pred
 
@@ -315,12 +316,12 @@ def counts() -> Iterator[dict[str, Any]]:
 @contextmanager
 def set_at_a_time() -> Iterator[None]:
     """No change goes fact by fact, however small it is."""
-    fact_by_fact = Maintenance._maintain_small
-    Maintenance._maintain_small = lambda *_: False  # type: ignore[assignment, method-assign]
+    fact_by_fact = LocalBackend.maintained
+    LocalBackend.maintained = lambda *_: SmallResult()  # type: ignore[assignment, method-assign]
     try:
         yield
     finally:
-        Maintenance._maintain_small = fact_by_fact  # type: ignore[method-assign]
+        LocalBackend.maintained = fact_by_fact  # type: ignore[method-assign]
 
 
 def compared(what: str, dred: KnowledgeBase, counting: KnowledgeBase, samples: list[Rows]) -> dict[str, Any]:

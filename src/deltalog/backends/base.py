@@ -10,7 +10,7 @@ DELTA and ALL of a relation are simply three handles.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
@@ -38,29 +38,32 @@ class Twin(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class StratumChange(Generic[T]):
-    """A change as a stratum sees it: relations before it and after it (its own are still the old ones), explicit facts
-    after it, the net changes of what the stratum reads, and those of its own explicit facts."""
+class SmallChange(Generic[T]):
+    """A change as some strata see it: relations before it, explicit facts after it, the net changes of relations that
+    are settled, and those of explicit facts."""
 
     before: Tables[T]
-    after: Tables[T]
     explicit: Mapping[Pred, T]
     removed: Mapping[Pred, T]
     added: Mapping[Pred, T]
     less: Mapping[Pred, T]
     more: Mapping[Pred, T]
-    bounded: bool  # give up where far more would be deleted than is in question
+    # For each stratum: whether to give up where far more would be deleted than is in question; and where more of what
+    # it reads has changed than this, and some of that is gone.
+    bounded: Sequence[bool]
+    most: Sequence[float]
 
 
 @dataclass(frozen=True, slots=True)
-class StratumResult(Generic[T]):
-    """What a change does to a stratum: the relations that changed, and how; and how many facts of each were
-    overdeleted, rederived and inserted."""
+class SmallResult(Generic[T]):
+    """What a change does to strata: how many of them were done, which relations changed, and how; and how many facts of
+    each were overdeleted, rederived and inserted."""
 
-    tables: dict[Pred, T]
-    removed: dict[Pred, T]
-    added: dict[Pred, T]
-    counts: dict[Pred, tuple[int, int, int]]
+    done: int = 0
+    tables: dict[Pred, T] = field(default_factory=dict)
+    removed: dict[Pred, T] = field(default_factory=dict)
+    added: dict[Pred, T] = field(default_factory=dict)
+    counts: dict[Pred, tuple[int, int, int]] = field(default_factory=dict)
 
 
 class Backend(Protocol[T]):
@@ -139,8 +142,8 @@ class Backend(Protocol[T]):
         """The same after a change of the inputs; and what finds all that it has lost and won by that."""
         ...
 
-    def maintained(self, plans: SmallPlans, change: StratumChange[T]) -> StratumResult[T] | None:
-        """A small change of a stratum by delete and rederive, where that can be done at once; None otherwise."""
+    def maintained(self, strata: Sequence[SmallPlans], change: SmallChange[T]) -> SmallResult[T]:
+        """A small change of strata, one after the other, by delete and rederive, as far as that can be done at once."""
         ...
 
     def merge(self, old: T, new: T) -> T:

@@ -17,12 +17,12 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Generic, TypeVar
 
-from deltalog.backends.base import Backend, StratumChange, StratumResult
+from deltalog.backends.base import Backend, SmallChange, SmallResult
 from deltalog.engine.counts import Counts
 from deltalog.engine.seminaive import GROWTH, Relations, SemiNaive, Task, tasks_by_delta
 from deltalog.plan.changes import (
@@ -35,6 +35,7 @@ from deltalog.plan.changes import (
     checked,
     grouped,
     is_aggregate,
+    is_simple,
     least_read,
     losing,
     made,
@@ -186,13 +187,15 @@ class Update(Generic[T]):
             or not self.reshaped.isdisjoint(stratum.preds)
         )
 
-    def seen_by(self, bounded: bool) -> StratumChange[T]:
-        """The change so far, as the next stratum sees it."""
-        old, new, removed, added = self.old.parts, self.new.parts, self.removed, self.added
-        return StratumChange(old, new, self.explicit, removed, added, self.removed_facts, self.added_facts, bounded)
+    def seen_by(self, strata: Sequence[StratumTasks]) -> SmallChange[T]:
+        """The change so far, as strata that come next see it."""
+        bounded = [bool(tasks.stratum.recursive) and self.strategy == "auto" for tasks in strata]
+        most = [most_changed(tasks, self) for tasks in strata]
+        before, removed, added = self.old.parts, self.removed, self.added
+        return SmallChange(before, self.explicit, removed, added, self.removed_facts, self.added_facts, bounded, most)
 
-    def take(self, result: StratumResult[T]) -> None:
-        """Notes what became of a stratum."""
+    def take(self, result: SmallResult[T]) -> None:
+        """Notes what became of strata."""
         for pred, table in result.tables.items():
             self.new.set(pred, table)
         self.removed.update(result.removed)
@@ -297,7 +300,7 @@ class StratumTasks:
     nonrecursive: list[RuleTasks]
     recursive: list[RuleTasks]
     structures: list[Structure]  # relations of the stratum that are made of others, and not by rules
-    _small: tuple[SmallPlans | None, float] = (None, -1.0)  # and for how many facts
+    _small: tuple[SmallPlans, float] | None = None  # and for how many facts
 
     @classmethod
     def of(cls, stratum: Stratum, structures: Mapping[Pred, Structure]) -> StratumTasks:
@@ -310,6 +313,11 @@ class StratumTasks:
             [RuleTasks(rule, stratum.preds) for rule in ordinary(stratum.recursive)],
             structures_of(stratum, structures),
         )
+
+    @cached_property
+    def names(self) -> str:
+        """As a user sees them."""
+        return ", ".join(sorted(pred.name for pred in self.stratum.preds if not pred.hidden)) or "nodes"
 
     @cached_property
     def backbones(self) -> frozenset[Pred]:
@@ -333,22 +341,32 @@ class StratumTasks:
             found[pred].append(task)
         return found
 
-    def small(self, relations: Relations[T]) -> SmallPlans | None:
-        """The rules, seen from facts, if all of them can be; kept until there are many more facts."""
-        facts = sum(relations.size(pred) for pred in self.stratum.reads)
-        if facts > GROWTH * self._small[1]:
+    @cached_property
+    def others(self) -> frozenset[Pred]:
+        """What the rules read of other strata."""
+        return self.stratum.reads - self.stratum.preds
+
+    def read(self, relations: Relations[T]) -> float:
+        """How many facts there are of that."""
+        return sum([relations.size(pred) for pred in self.others])
+
+    @cached_property
+    def is_simple(self) -> bool:
+        """Whether all rules can be seen from facts."""
+        return not self.structures and all(is_simple(rule) for rule in self.stratum.rules)
+
+    def small(self, relations: Relations[T]) -> SmallPlans:
+        """The rules, seen from facts; kept until there are many more facts."""
+        facts = self.read(relations)
+        if self._small is None or facts > GROWTH * self._small[1]:
             self._small = small_plans(self, relations), max(facts, 1.0)
         return self._small[0]
 
 
-def small_plans(tasks: StratumTasks, statistics: Statistics) -> SmallPlans | None:
-    """The rules of a stratum, each seen from facts of its body and of its head; None if one cannot be."""
-    if tasks.structures or any(pred.arity > 2 for pred in tasks.stratum.reads | tasks.stratum.preds):
-        return None
-    rules: list[SeenFrom | None] = []
+def small_plans(tasks: StratumTasks, statistics: Statistics) -> SmallPlans:
+    """The rules of a stratum, each seen from facts of its body and of its head."""
+    rules: list[SeenFrom] = []
     for rule in tasks.rules:
-        if rule.restricted is not None:
-            return None
         role = Role.RECHECK if rule in tasks.recursive else Role.CHECK
         rules.append(seen_from(role, rule.check.variant, statistics))
         for change, task in rule.affected:
@@ -356,11 +374,20 @@ def small_plans(tasks: StratumTasks, statistics: Statistics) -> SmallPlans | Non
                 rules.append(seen_from(Role.AFFECTED, task.variant, statistics, change.negated))
     loops = [task for due in tasks.loops.values() for task in due]
     rules += [seen_from(Role.LOOP, task.variant, statistics) for task in loops]
-    found = [rule for rule in rules if rule is not None]
-    if len(found) < len(rules):
-        return None
-    found.sort(key=lambda rule: -least_read(rule, statistics))  # those that hold most often first
-    return SmallPlans(tuple(sorted(tasks.stratum.preds)), tuple(found))
+    rules.sort(key=lambda rule: -least_read(rule, statistics))  # those that hold most often first
+    return SmallPlans(tuple(sorted(tasks.stratum.preds)), tuple(rules))
+
+
+def simple_first(strata: Sequence[StratumTasks]) -> list[StratumTasks]:
+    """Strata that can be maintained fact by fact before the others, as far as these do not read them."""
+    simple, others, late = [], [], set[Pred]()
+    for tasks in strata:
+        if tasks.is_simple and tasks.stratum.reads.isdisjoint(late):
+            simple.append(tasks)
+        else:
+            others.append(tasks)
+            late |= tasks.stratum.preds
+    return simple + others
 
 
 def structures_of(stratum: Stratum, structures: Mapping[Pred, Structure]) -> list[Structure]:
@@ -383,6 +410,7 @@ class Maintenance(Generic[T]):
         rules = [rule for node in nodes for rule in node.rules]
         made = {tasks.stratum: tasks for tasks in known}
         self._strata += [self._tasks(stratum, made.get(stratum)) for stratum in strata(rules)]
+        self._strata = simple_first(self._strata)
         self._derived = {pred for tasks in self._strata for pred in tasks.stratum.preds}
 
     def without(self, old: Program, program: Program, gone: Collection[Pred]) -> Maintenance[T]:
@@ -418,13 +446,17 @@ class Maintenance(Generic[T]):
         for preds in update.counts.keys() - self._made_of if update.counts else ():
             del update.counts[preds]
         self._settle_without_rules(update, self._derived)
-        for tasks in self._strata:
-            if not update.touches(tasks.stratum):
-                continue
+        at = self._maintain_small(0, update)
+        while at < len(self._strata):
+            self._maintain_touched(self._strata[at], update)
+            at = self._maintain_small(at + 1, update)
+        update.report.seconds = time.perf_counter() - started
+
+    def _maintain_touched(self, tasks: StratumTasks, update: Update[T]) -> None:
+        if update.touches(tasks.stratum):
             update.report.visited += 1
             update.report.visited_preds |= tasks.stratum.preds
             self._maintain(tasks, update)
-        update.report.seconds = time.perf_counter() - started
 
     def _maintain(self, tasks: StratumTasks, update: Update[T]) -> None:
         """One stratum, by the strategy that was chosen; computed anew if that gives up."""
@@ -432,7 +464,6 @@ class Maintenance(Generic[T]):
         from deltalog.engine.counting import with_counts
         from deltalog.engine.dred import DRed
 
-        names = ", ".join(sorted(pred.name for pred in tasks.stratum.preds if not pred.hidden)) or "nodes"
         if len(tasks.stratum.preds) == len(tasks.structures) == 1 and update.reshaped.isdisjoint(tasks.stratum.preds):
             update.ask(tasks.stratum.reads)
             maintain_structure(tasks.structures[0], update)
@@ -441,17 +472,15 @@ class Maintenance(Generic[T]):
         if not why and not tasks.stratum.reads.isdisjoint(update.unsettled):
             update.ask(tasks.stratum.reads)
             why = better_anew(tasks, update)
+            if not why and is_small(tasks, update) and by_facts([tasks], update):
+                return
         if why:
             recompute(self.program, tasks, update)
-            update.report.notes.append(f"{names}: {why}, computed anew")
-            return
-        if self._maintain_small(tasks, update):
-            if tasks.stratum.recursive:
-                update.report.notes.append(f"{names}: {DRed.name}")
+            update.report.notes.append(f"{tasks.names}: {why}, computed anew")
             return
         if spreads(tasks, update):
             recompute(self.program, tasks, update)
-            update.report.notes.append(f"{names}: what changes has many consequences, computed anew")
+            update.report.notes.append(f"{tasks.names}: what changes has many consequences, computed anew")
             return
         attempts = ATTEMPTS[update.strategy] if tasks.stratum.recursive else ((False, False),)
         counted = with_counts(tasks, update) if update.strategy == "counting" else None
@@ -460,32 +489,40 @@ class Maintenance(Generic[T]):
             strategy = chosen(self.program, tasks, update, bounded)
             if strategy.maintain():
                 if tasks.stratum.recursive:
-                    update.report.notes.append(f"{names}: {strategy.name}")
+                    update.report.notes.append(f"{tasks.names}: {strategy.name}")
                 return
             if strategy.hopeless:
                 break
-            update.report.notes.append(f"{names}: {strategy.name} would {strategy.cost} too much")
+            update.report.notes.append(f"{tasks.names}: {strategy.name} would {strategy.cost} too much")
         recompute(self.program, tasks, update)
         why = STANDS if tasks.structures else "most facts would go"
-        update.report.notes.append(f"{names}: {why}, computed anew")
+        update.report.notes.append(f"{tasks.names}: {why}, computed anew")
 
-    def _maintain_small(self, tasks: StratumTasks, update: Update[T]) -> bool:
-        """A small change by delete and rederive, at once; False (and nothing done) if it is none, or of rules."""
-        stratum = tasks.stratum
-        if (
-            update.backend.batches
-            or update.strategy == "counting"
-            or (stratum.recursive and update.strategy == "bf")
-            or update.changes_rules(stratum)
-            or (plans := tasks.small(update.old)) is None
-        ):
-            return False
-        bounded = bool(stratum.recursive) and update.strategy == "auto"
-        result = update.backend.maintained(plans, update.seen_by(bounded))
-        if result is None:
-            return False
-        update.take(result)
-        return True
+    def _maintain_small(self, first: int, update: Update[T]) -> int:
+        """Small changes, fact by fact, of as many strata as can be; the place of the next."""
+        end = first
+        while end < len(self._strata) and is_small(self._strata[end], update):
+            end += 1
+        touched = self._touched(first, end, update)
+        strata = [self._strata[i] for i in touched]
+        done = by_facts(strata, update) if strata else 0
+        after = touched[done] if done < len(touched) else end
+        visited = [tasks for tasks in strata[:done] if update.touches(tasks.stratum)]
+        update.report.visited += len(visited)
+        update.report.visited_preds.update(*(tasks.stratum.preds for tasks in visited))
+        return after
+
+    def _touched(self, first: int, end: int, update: Update[T]) -> list[int]:
+        """The strata that a change may touch, directly or not."""
+        changed = update.added.keys() | update.removed.keys()
+        given = update.added_facts.keys() | update.removed_facts.keys()
+        found = []
+        for i in range(first, end):
+            stratum = self._strata[i].stratum
+            if not (stratum.reads.isdisjoint(changed) and stratum.preds.isdisjoint(given)):
+                found.append(i)
+                changed |= stratum.preds
+        return found
 
     def _settle_without_rules(self, update: Update[T], derived: set[Pred]) -> None:
         """Predicates that no rule derives (any more): what is explicit is all there is."""
@@ -503,6 +540,29 @@ class Maintenance(Generic[T]):
             update.settle(pred, backend.minus(update.old.get(pred), table), backend.minus(table, update.old.get(pred)))
 
 
+def is_small(tasks: StratumTasks, update: Update[T]) -> bool:
+    """Whether a stratum can be maintained fact by fact, if little has changed."""
+    return (
+        tasks.is_simple
+        and not update.backend.batches
+        and update.strategy != "counting"
+        and not (tasks.stratum.recursive and update.strategy == "bf")
+        and tasks.stratum.reads.isdisjoint(update.unsettled)
+        and not update.changes_rules(tasks.stratum)
+    )
+
+
+def by_facts(strata: Sequence[StratumTasks], update: Update[T]) -> int:
+    """Delete and rederive, fact by fact, in strata one after the other, as long as there is little to do; how many of
+    them are done."""
+    result = update.backend.maintained([tasks.small(update.old) for tasks in strata], update.seen_by(strata))
+    update.take(result)
+    for tasks in strata[: result.done]:
+        if tasks.stratum.recursive and update.touches(tasks.stratum):
+            update.report.notes.append(f"{tasks.names}: delete and rederive")
+    return result.done
+
+
 def better_anew(tasks: StratumTasks, update: Update[T]) -> str | None:
     """Why a stratum is better computed anew than maintained; None if it is not, or if that must be seen."""
     size, stratum = update.backend.size, tasks.stratum
@@ -512,14 +572,17 @@ def better_anew(tasks: StratumTasks, update: Update[T]) -> str | None:
         return STANDS
     if is_barren(tasks, update):
         return "nothing derives it any more"
-    reads = stratum.reads - stratum.preds
-    lost, read = sum(map(update.least_change, reads)), sum(size(update.old.get(pred)) for pred in reads)
+    lost = sum(map(update.least_change, tasks.others))
     one_by_one = any(rule.restricted for rule in tasks.rules)  # groups are computed before and after
-    if (update.removed or update.unsettled or one_by_one) and lost > min(
-        max(FEW, MOST_REMOVED * read), max(SOME, read / 2)
-    ):
+    if (update.removed or update.unsettled or one_by_one) and lost > most_changed(tasks, update):
         return "most of what it reads has changed"
     return _gone_with_rules(tasks, update)
+
+
+def most_changed(tasks: StratumTasks, update: Update[T]) -> float:
+    """How much of what a stratum reads may change, and it is still maintained."""
+    read = tasks.read(update.old)
+    return min(max(FEW, MOST_REMOVED * read), max(SOME, read / 2))
 
 
 def _gone_with_rules(tasks: StratumTasks, update: Update[T]) -> str | None:
@@ -564,15 +627,13 @@ def spreads(tasks: StratumTasks, update: Update[T]) -> bool:
     stratum, size = tasks.stratum, update.backend.size
     if tasks.structures or update.strategy != "auto" or update.changes_rules(stratum):
         return False
-    reads = stratum.reads - stratum.preds
-    changed = sum(map(update.least_change, reads))
-    if NOTICED * changed < sum(size(update.old.get(pred)) for pred in reads):
+    if NOTICED * sum(map(update.least_change, tasks.others)) < tasks.read(update.old):
         return False
     if stratum.recursive:
         found = _consequences(tasks.recursive, update)
         return found > FEW and SPREADING * found > sum(_cost(rule.whole, update.old) for rule in tasks.rules)
     facts = sum(size(update.old.get(pred)) for pred in stratum.preds)
-    return facts > FEW and not reads.isdisjoint(update.removed) and _consequences(tasks.rules, update) > facts
+    return facts > FEW and not tasks.others.isdisjoint(update.removed) and _consequences(tasks.rules, update) > facts
 
 
 def _consequences(rules: Iterable[RuleTasks], update: Update[T]) -> float:

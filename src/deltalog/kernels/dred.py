@@ -1,18 +1,17 @@
-"""Delete and rederive, fact by fact: a small change of one stratum in one call (paper 003, Algorithm 3).
+"""Delete and rederive, fact by fact: a small change of some strata in one call (paper 003, Algorithm 3).
 
 `engine.dred` goes set by set, which is right for much, and for everything that a rule can say. A small change has sets
 of a handful of facts, and what it costs is the calls. Here a fact is taken, the rules are seen from it (the fact for
-one atom, look-ups for the others), and what they give is put into a queue, until that is empty.
+one atom, look-ups for the others), and what they give is put into a queue, until that is empty; stratum after stratum.
 
 A **plan** is a rule seen from a fact: a line of `plans`. The fact goes to the registers PUT_FIRST and PUT_SECOND, or
 must be equal to the registers TEST_FIRST and TEST_SECOND (-1: neither). Then follow its steps, the lines LINES to END
-of `code`, as in `kernels.nested`, but each reads a relation BEFORE the change or AFTER it. Of the stratum's own
-relations (OWN, not -1) there is only the table from before; what they are after it is that without what was removed,
-and with what was added.
+of `code`, as in `kernels.nested`. There is only the table of a relation from before the change; what it is after it is
+that without what was removed, and with what was added.
 
 The **facts** that a change is about are lines of a table, found by hashes: of their keys, and for those that were added
 also of their first and of their second id and of their relation. An index there is one more than the line's number, and
-0 is none.
+0 is none. First come those of relations that are settled, and then those of each rules.
 """
 
 from __future__ import annotations
@@ -26,28 +25,40 @@ from deltalog.kernels.intern import get
 from deltalog.kernels.nested import ABSENT, JOIN, MASK, RUN, is_dead, search
 from deltalog.kernels.rows import HALF
 
-# Of a step.
-KIND, FIRST, SECOND, HIGH, LOW, EQUAL, BEFORE, AFTER, OWN, SWAPPED = range(10)
-# Of a plan. LOST and WON: where the facts are that a rule is seen from, if they are of relations before the stratum.
-LINES, END, TEST_FIRST, TEST_SECOND, PUT_FIRST, PUT_SECOND, HEAD, HEAD_FIRST, HEAD_SECOND, LOST, WON = range(11)
-# Of a relation of the stratum: where it is, its explicit facts after the change, and those removed and added.
-TABLE, EXPLICIT, LESS, MORE = range(4)
+# Of a step; OWN is the number of its relation.
+KIND, FIRST, SECOND, HIGH, LOW, EQUAL, PLACE, OWN, SWAPPED = range(9)
+# Of a plan. NEGATED: the fact is one of a negated atom.
+LINES, END, TEST_FIRST, TEST_SECOND, PUT_FIRST, PUT_SECOND, HEAD, HEAD_FIRST, HEAD_SECOND, NEGATED = range(10)
+# Of a relation: where it is, its explicit facts after the change, and its stratum (-1: it is settled).
+TABLE, EXPLICIT, STRATUM = range(3)
 # Of a fact.
 PRED, KEY, FLAGS, NEXT = range(4)  # from NEXT on: the next fact in each of four chains
 FACT_FIELDS = NEXT + 4
 BY_KEY, BY_FIRST, BY_SECOND, BY_PRED = range(4)
 SEEN, REMOVED, BACK, ADDED = 1, 2, 4, 8
-# Of the state: how many facts there are, how many of them in the queue, matches looked at, and that may be looked at,
-# whether it became too much; how many facts may be overdeleted at least, and for each that is lost at first.
-COUNT, QUEUED, LOOKED, MOST, TOO_MUCH, LEAST, BOUND = range(7)
+# Of the state: how many facts there are, and of them before this stratum; how many of them are in the queue, matches
+# looked at, and whether it became too much.
+COUNT, START, QUEUED, LOOKED, TOO_MUCH = range(5)
+STATE_FIELDS = 5
+# Of a stratum: how many facts that it reads, or has as explicit ones, may have changed, that have been tried in vain;
+# how many if some are removed; how many facts may be overdeleted at least, and for each that is lost at first.
+ALLOWED, MOST, LEAST, BOUND = range(4)
 CHECK, DELETE, INSERT = range(3)
+LOOP, CHECKS, RECHECKS = range(3)
+# The explicit changes: of relations that are settled, and of those of the strata.
+GONE, CAME, LESS, MORE = range(4)
 MIX = np.uint64(0x9E3779B97F4A7C15)
+RETRY = 32  # after about half as many, a change of the size that was too much is tried again
+MATCHES = 1 << 13  # in a stratum: more are sooner found by sets
 
 
-# `bounds` says where plans begin: those seen from facts of relations before the stratum, and then, for each relation of
-# the stratum, the recursive ones seen from its facts, the nonrecursive ones that give its facts, the recursive ones.
-Stratum = namedtuple("Stratum", "plans bounds code registers places own")
-Change = namedtuple("Change", "facts buckets queue levels state")
+# `affected` says, for a stratum and a relation, from where to where the plans go that are seen from a change of it;
+# `inner` the same of a relation of a stratum: recursive ones seen from its facts, nonrecursive ones that give its
+# facts, recursive ones that do. `own` are the relations.
+Rules = namedtuple("Rules", "plans affected inner code registers places own")
+# `given` are the numbers of relations and the keys of explicit changes, in four parts that end at `ends`; `touched`
+# says whether something was removed from a relation, or added.
+Change = namedtuple("Change", "given ends facts buckets queue levels touched state")
 
 
 def inner(function):
@@ -92,6 +103,7 @@ def _note(change, pred, key):
 def _link(change, i):
     """An added fact is found by its ids and by its relation."""
     pred, key = change.facts[i, PRED], np.uint64(change.facts[i, KEY])
+    change.touched[pred] |= ADDED
     for chain, value in ((BY_FIRST, np.int64(key >> HALF)), (BY_SECOND, np.int64(key & MASK)), (BY_PRED, 0)):
         bucket = _bucket(chain, pred, value, change.buckets)
         change.facts[i, NEXT + chain] = change.buckets[chain, bucket]
@@ -114,12 +126,12 @@ def _delete(change, pred, key):
 
 
 @inner
-def _insert(stratum, change, pred, key):
+def _insert(rules, change, pred, key):
     """A fact holds: it goes to the queue if that is news."""
     facts, state = change.facts, change.state
     i = _find(change, pred, np.int64(key))
     if i < 0:
-        if _holds(stratum.places, stratum.own[pred, TABLE], key):
+        if _holds(rules.places, rules.own[pred, TABLE], key):
             return
         i = _note(change, pred, np.int64(key))
         if i < 0:
@@ -171,12 +183,12 @@ def _in_range(code, line, bound, key):
 
 
 @inner
-def _next_stored(stratum, change, line, bound, after, run, at):
+def _next_stored(rules, change, line, bound, after, run, at):
     """The next match from a position of a run on: its run, the position after it, and the key; the run after the last
     one if there is none."""
-    code, places = stratum.code, stratum.places
-    place = code[line, AFTER] if after else code[line, BEFORE]
-    own = code[line, OWN] if after else -1
+    code, places = rules.code, rules.places
+    place, own = code[line, PLACE], code[line, OWN]
+    loses = after and change.touched[own] & REMOVED
     while run < places[place]:
         address, length = places[place + 2 + RUN * run], places[place + 3 + RUN * run]
         if at < 0:
@@ -190,7 +202,7 @@ def _next_stored(stratum, change, line, bound, after, run, at):
                 continue
             if places[place + 1] and is_dead(places, place, key):
                 continue
-            if own < 0 or not _is_removed(change, own, _turned(key, code[line, SWAPPED])):
+            if not loses or not _is_removed(change, own, _turned(key, code[line, SWAPPED])):
                 return run, at, key
         run += 1
         at = -1
@@ -198,9 +210,9 @@ def _next_stored(stratum, change, line, bound, after, run, at):
 
 
 @inner
-def _next_added(stratum, change, line, bound, at):
+def _next_added(rules, change, line, bound, at):
     """The next match among the added facts: the index after it (0: the end), and the key; -1 if there is none."""
-    code, facts = stratum.code, change.facts
+    code, facts = rules.code, change.facts
     own, swapped = code[line, OWN], code[line, SWAPPED]
     chain = BY_PRED
     if code[line, FIRST] >= 0:
@@ -219,17 +231,17 @@ def _next_added(stratum, change, line, bound, at):
 
 
 @inner
-def _next(stratum, change, line, after, run, at):
+def _next(rules, change, line, after, run, at):
     """The next match of a step: a run, a position, the key; run -1 when there is none."""
-    code = stratum.code
-    bound = _bound(code, line, stratum.registers)
-    runs = stratum.places[code[line, AFTER] if after else code[line, BEFORE]]
+    code = rules.code
+    bound = _bound(code, line, rules.registers)
+    runs = rules.places[code[line, PLACE]]
     if run < runs:
-        run, at, key = _next_stored(stratum, change, line, bound, after, run, at)
+        run, at, key = _next_stored(rules, change, line, bound, after, run, at)
         if run < runs:
             return run, at, key
-    if after and code[line, OWN] >= 0 and at != 0:
-        at, key = _next_added(stratum, change, line, bound, at)
+    if after and at != 0 and change.touched[code[line, OWN]] & ADDED:
+        at, key = _next_added(rules, change, line, bound, at)
         if at >= 0:
             return runs, at, key
     return -1, -1, np.uint64(0)
@@ -264,12 +276,12 @@ def _head(plans, plan, registers):
 
 
 @inner
-def _advance(stratum, change, line, after, level):
+def _advance(rules, change, line, after, level):
     """One step of the search at a level; the level where it goes on."""
-    code, levels, registers = stratum.code, change.levels, stratum.registers
+    code, levels, registers = rules.code, change.levels, rules.registers
     if levels[level, 0] < 0:  # done: the level above goes on
         return level - 1
-    run, at, key = _next(stratum, change, line, after, levels[level, 0], levels[level, 1])
+    run, at, key = _next(rules, change, line, after, levels[level, 0], levels[level, 1])
     if code[line, KIND] != JOIN:
         levels[level, 0] = -1
         return level + 1 if (run >= 0) == (code[line, KIND] != ABSENT) else level - 1
@@ -284,10 +296,10 @@ def _advance(stratum, change, line, after, level):
 
 
 @inner
-def _solve(stratum, change, plan, key, phase, after):
+def _solve(rules, change, plan, key, phase, after):
     """A rule seen from a fact: whether it gives anything (CHECK), or all that it gives, to be deleted or inserted."""
-    plans, levels, state = stratum.plans, change.levels, change.state
-    if not _seen_from(plans, plan, stratum.registers, key):
+    plans, levels, state = rules.plans, change.levels, change.state
+    if not _seen_from(plans, plan, rules.registers, key):
         return False
     first = plans[plan, LINES]
     depth = plans[plan, END] - first
@@ -296,121 +308,200 @@ def _solve(stratum, change, plan, key, phase, after):
     while level >= 0 and not state[TOO_MUCH]:
         if level < depth:
             state[LOOKED] += 1
-            state[TOO_MUCH] |= state[LOOKED] > state[MOST]
-            before, level = level, _advance(stratum, change, first + level, after, level)
+            state[TOO_MUCH] |= state[LOOKED] > MATCHES
+            before, level = level, _advance(rules, change, first + level, after, level)
             if before < level < depth:
                 levels[level, 0], levels[level, 1] = 0, -1
             continue
         if phase == CHECK:
             return True
         if phase == DELETE:
-            _delete(change, plans[plan, HEAD], _head(plans, plan, stratum.registers))
+            _delete(change, plans[plan, HEAD], _head(plans, plan, rules.registers))
         else:
-            _insert(stratum, change, plans[plan, HEAD], _head(plans, plan, stratum.registers))
+            _insert(rules, change, plans[plan, HEAD], _head(plans, plan, rules.registers))
         level -= 1
     return False
 
 
 @inner
-def _solve_all(stratum, change, group, key, phase, after):
-    """All plans of a group, seen from a fact; for CHECK, whether one of them gives anything."""
-    for plan in range(stratum.bounds[group], stratum.bounds[group + 1]):
-        if _solve(stratum, change, plan, key, phase, after):
+def _solve_all(rules, change, which, pred, key, phase, after):
+    """All plans of a relation for something, seen from a fact; for CHECK, whether one of them gives anything."""
+    for plan in range(rules.inner[which, pred, 0], rules.inner[which, pred, 1]):
+        if _solve(rules, change, plan, key, phase, after):
             return True
     return False
 
 
 @inner
-def _solve_changes(stratum, change, phase, after):
+def _solve_changes(rules, change, stratum, phase, after):
     """The plans seen from what relations before the stratum have lost, or won."""
-    places = stratum.places
-    for plan in range(stratum.bounds[0], stratum.bounds[1]):
-        place = stratum.plans[plan, WON] if after else stratum.plans[plan, LOST]
-        for run in range(places[place]):
-            for at in range(places[place + 3 + RUN * run]):
-                key = np.uint64(get(places[place + 2 + RUN * run], at))
-                if places[place + 1] == 0 or not is_dead(places, place, key):
-                    _solve(stratum, change, plan, key, phase, after)
+    facts = change.facts
+    for i in range(change.state[START]):
+        pred, net = facts[i, PRED], facts[i, FLAGS] & (REMOVED | ADDED)
+        if net != REMOVED and net != ADDED:
+            continue
+        for plan in range(rules.affected[stratum, pred, 0], rules.affected[stratum, pred, 1]):
+            if (net == ADDED) == (after != (rules.plans[plan, NEGATED] != 0)):
+                _solve(rules, change, plan, np.uint64(facts[i, KEY]), phase, after)
 
 
 @inner
-def _explicit_changes(stratum, change, field, phase):
-    """Explicit facts that were removed, or added."""
-    places = stratum.places
-    for pred in range(len(stratum.own)):
-        place = stratum.own[pred, field]
-        for run in range(places[place]):
-            for at in range(places[place + 3 + RUN * run]):
-                key = np.uint64(get(places[place + 2 + RUN * run], at))
-                if places[place + 1] and is_dead(places, place, key):
-                    continue
-                if phase == DELETE:
-                    _delete(change, pred, key)
-                else:
-                    _insert(stratum, change, pred, key)
+def _explicit_changes(rules, change, stratum, part, phase):
+    """Explicit facts of a stratum that were removed, or added."""
+    for i in range(change.ends[part], change.ends[part + 1]):
+        pred, key = change.given[i, 0], np.uint64(change.given[i, 1])
+        if rules.own[pred, STRATUM] != stratum:
+            continue
+        if phase == DELETE:
+            _delete(change, pred, key)
+        else:
+            _insert(rules, change, pred, key)
 
 
 # Algorithm 3.
 
 
 @inner
-def _is_protected(stratum, change, pred, key):
+def _is_protected(rules, change, pred, key):
     """Whether a fact holds without the recursive rules."""
-    explicit = _holds(stratum.places, stratum.own[pred, EXPLICIT], key)
-    return explicit or _solve_all(stratum, change, 1 + len(stratum.own) + pred, key, CHECK, True)
+    explicit = _holds(rules.places, rules.own[pred, EXPLICIT], key)
+    return explicit or _solve_all(rules, change, CHECKS, pred, key, CHECK, True)
 
 
 @inner
-def _overdelete(stratum, change):
+def _overdelete(rules, change, stratum, limits):
     facts, state = change.facts, change.state
-    _explicit_changes(stratum, change, LESS, DELETE)
-    _solve_changes(stratum, change, DELETE, False)
-    first, removed, most = state[COUNT], 0, state[LEAST]
-    i = 0
+    _explicit_changes(rules, change, stratum, LESS, DELETE)
+    _solve_changes(rules, change, stratum, DELETE, False)
+    first, removed, most = state[COUNT], 0, limits[stratum, LEAST]
+    i = state[START]
     while i < state[COUNT] and not state[TOO_MUCH]:
         pred, key = facts[i, PRED], np.uint64(facts[i, KEY])
-        if not _is_protected(stratum, change, pred, key):
+        if not _is_protected(rules, change, pred, key):
             facts[i, FLAGS] |= REMOVED
+            change.touched[pred] |= REMOVED
             removed += 1
-            _solve_all(stratum, change, 1 + pred, key, DELETE, False)
+            _solve_all(rules, change, LOOP, pred, key, DELETE, False)
         i += 1
         if i == first:
-            most = max(most, state[BOUND] * removed)
+            most = max(most, limits[stratum, BOUND] * removed)
         state[TOO_MUCH] |= i > first and removed > most
 
 
 @inner
-def _rederive(stratum, change):
+def _rederive(rules, change):
     facts = change.facts
-    for i in range(change.state[COUNT]):
+    for i in range(change.state[START], change.state[COUNT]):
         if facts[i, FLAGS] & REMOVED:
-            pred = facts[i, PRED]
-            if _solve_all(stratum, change, 1 + 2 * len(stratum.own) + pred, np.uint64(facts[i, KEY]), CHECK, True):
+            if _solve_all(rules, change, RECHECKS, facts[i, PRED], np.uint64(facts[i, KEY]), CHECK, True):
                 facts[i, FLAGS] |= BACK
 
 
 @inner
-def _insert_all(stratum, change):
+def _insert_all(rules, change, stratum):
     facts, state = change.facts, change.state
-    for i in range(state[COUNT]):
+    for i in range(state[START], state[COUNT]):
         if facts[i, FLAGS] & BACK:
-            _insert(stratum, change, facts[i, PRED], np.uint64(facts[i, KEY]))
-    _explicit_changes(stratum, change, MORE, INSERT)
-    _solve_changes(stratum, change, INSERT, True)
+            _insert(rules, change, facts[i, PRED], np.uint64(facts[i, KEY]))
+    _explicit_changes(rules, change, stratum, MORE, INSERT)
+    _solve_changes(rules, change, stratum, INSERT, True)
     i = 0
     while i < state[QUEUED] and not state[TOO_MUCH]:
         fact = change.queue[i]
-        _solve_all(stratum, change, 1 + facts[fact, PRED], np.uint64(facts[fact, KEY]), INSERT, True)
+        _solve_all(rules, change, LOOP, facts[fact, PRED], np.uint64(facts[fact, KEY]), INSERT, True)
         i += 1
 
 
-@njit(nogil=True, cache=True)
-def delete_and_rederive(plans, bounds, code, registers, places, own, facts, buckets, queue, levels, state):
-    """What a change does to a stratum: `facts`, with flags that say what became of each; False if it is too much."""
-    stratum = Stratum(plans, bounds, code, registers, places, own)
-    change = Change(facts, buckets, queue, levels, state)
-    _overdelete(stratum, change)
+# Strata.
+
+
+@inner
+def _note_given(change):
+    """The changes of relations that are settled."""
+    for part, flag in ((GONE, REMOVED), (CAME, ADDED)):
+        for at in range(change.ends[part], change.ends[part + 1]):
+            i = _note(change, change.given[at, 0], change.given[at, 1])
+            change.facts[i, FLAGS] = flag
+            change.touched[change.given[at, 0]] |= flag
+            if flag == ADDED:
+                _link(change, i)
+
+
+@inner
+def _is_small(rules, change, stratum, limits):
+    """Whether a stratum sees few changes."""
+    facts, changed, removed = change.facts, 0, 0
+    for i in range(change.state[START]):
+        pred, net = facts[i, PRED], facts[i, FLAGS] & (REMOVED | ADDED)
+        removed |= net == REMOVED
+        if net == REMOVED or net == ADDED:
+            changed += rules.affected[stratum, pred, 1] > rules.affected[stratum, pred, 0]
+    if removed and changed > limits[stratum, MOST]:
+        return False
+    for i in range(change.ends[LESS], change.ends[MORE + 1]):
+        changed += rules.own[change.given[i, 0], STRATUM] == stratum
+    if changed > limits[stratum, ALLOWED]:
+        limits[stratum, ALLOWED] += 1 + changed // RETRY
+        return False
+    change.state[LOOKED] = changed
+    return True
+
+
+@inner
+def _maintain(rules, change, stratum, limits):
+    """One stratum; False, and nothing done, if that is too much."""
+    state = change.state
+    state[START], state[QUEUED] = state[COUNT], 0
+    if not _is_small(rules, change, stratum, limits):
+        return False
+    changed, state[LOOKED] = state[LOOKED], 0
+    _overdelete(rules, change, stratum, limits)
     if not state[TOO_MUCH]:
-        _rederive(stratum, change)
-        _insert_all(stratum, change)
-    return state[TOO_MUCH] == 0
+        _rederive(rules, change)
+        _insert_all(rules, change, stratum)
+    if state[TOO_MUCH]:
+        state[COUNT] = state[START]
+        limits[stratum, ALLOWED] = changed // 2
+        return False
+    return True
+
+
+@njit(nogil=True, cache=True)
+def delete_and_rederive(
+    plans, affected, inner, code, registers, places, own, given, ends, facts, buckets, queue, levels, limits, state
+):
+    """What a change does to strata: `facts`, with flags that say what became of each. How many strata were done: after
+    those comes one where it is too much."""
+    rules = Rules(plans, affected, inner, code, registers, places, own)
+    change = Change(given, ends, facts, buckets, queue, levels, np.zeros(len(own), np.int64), state)
+    _note_given(change)
+    for stratum in range(len(limits)):
+        if not _maintain(rules, change, stratum, limits):
+            return stratum
+    return len(limits)
+
+
+@njit(nogil=True, cache=True)
+def net_changes(facts, first, preds):
+    """What became of the facts from a line on, by relation: the keys that went and came, sorted, where those of each
+    relation end (`preds` times two), and how many facts were overdeleted, rederived and inserted."""
+    ends, counts = np.zeros(2 * preds + 1, np.int64), np.zeros((preds, 3), np.int64)
+    for i in range(first, len(facts)):
+        pred, flags = facts[i, PRED], facts[i, FLAGS]
+        counts[pred, 0] += flags & REMOVED != 0
+        counts[pred, 1] += flags & BACK != 0
+        counts[pred, 2] += flags & ADDED != 0
+        if (flags & REMOVED != 0) != (flags & ADDED != 0):
+            ends[2 * pred + (flags & ADDED != 0) + 1] += 1
+    ends = np.cumsum(ends)
+    keys, at = np.empty(ends[-1], np.uint64), ends[:-1].copy()
+    for i in range(first, len(facts)):
+        flags = facts[i, FLAGS]
+        if (flags & REMOVED != 0) != (flags & ADDED != 0):
+            part = 2 * facts[i, PRED] + (flags & ADDED != 0)
+            keys[at[part]] = np.uint64(facts[i, KEY])
+            at[part] += 1
+    for part in range(2 * preds):
+        if ends[part + 1] - ends[part] > 1:
+            keys[ends[part] : ends[part + 1]].sort()
+    return keys, ends, counts

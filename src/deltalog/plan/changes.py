@@ -222,16 +222,20 @@ class SmallPlans:
     rules: tuple[SeenFrom, ...]
 
 
-def seen_from(role: Role, variant: Variant, statistics: Statistics, negated: bool = False) -> SeenFrom | None:
-    """A variant that reads a DELTA, for one fact of it at a time; None if there is more in its body than atoms."""
+def is_simple(rule: Rule) -> bool:
+    """Whether a rule can be seen from facts: there are only atoms of up to two terms in its body, and negated ones."""
+    atoms = [literal.atom if isinstance(literal, Negation) else literal for literal in (*rule.heads, *rule.body)]
+    return all(isinstance(atom, Atom) and len(atom.terms) <= 2 for atom in atoms)
+
+
+def seen_from(role: Role, variant: Variant, statistics: Statistics, negated: bool = False) -> SeenFrom:
+    """A variant of a simple rule that reads a DELTA, for one fact of it at a time."""
     body = variant.rule.body
     place = next(i for i, part in variant.parts if part is Part.DELTA)
     fact = body[place]
     assert isinstance(fact, Atom)
     atoms = [literal for i, literal in enumerate(body) if i != place and isinstance(literal, Atom)]
     negations = [literal for literal in body if isinstance(literal, Negation)]
-    if len(atoms) + len(negations) + 1 < len(body):
-        return None
     steps = _with_negations(fact, _in_order(fact, atoms, statistics), negations)
     return SeenFrom(role, variant.rule.heads[0], fact, steps, negated)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from deltalog.backends.base import StratumChange, StratumResult, Tables, Twin
+from deltalog.backends.base import SmallChange, SmallResult, Tables, Twin
 from deltalog.backends.local.counts import recounted, uncounted, with_counts
 from deltalog.backends.local.evaluate import Evaluation
 from deltalog.backends.local.prepare import Preparation
@@ -115,8 +115,8 @@ class LocalBackend:
     ) -> tuple[Table, Callable[[], tuple[Table, Table]]]:
         return remade(structure, old, inputs, removed, added)
 
-    def maintained(self, plans: SmallPlans, change: StratumChange[Table]) -> StratumResult[Table] | None:
-        return self._preparation.stratum(plans).maintained(change)
+    def maintained(self, strata: Sequence[SmallPlans], change: SmallChange[Table]) -> SmallResult[Table]:
+        return self._preparation.strata(strata).maintained(change)
 
     def merge(self, old: Table, new: Table) -> Table:
         return old.merge(new)

@@ -1,19 +1,22 @@
-"""Small changes of a stratum in one call of a kernel: see `kernels.dred`.
+"""Small changes of strata in one call of a kernel: see `kernels.dred`.
 
 It takes rules of atoms and negated atoms over stored relations of up to two columns, and gives up when there is much to
 do: the ways for large data, and for all other rules, are better at that.
+
+The rules of a stratum become code once (`SmallStratum`). Code of strata that a change may touch one after the other is
+linked (`Linked`): they get common numbers for relations, places and registers. That is kept for the next change of the
+same relations.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from deltalog.backends.base import StratumChange, StratumResult
-from deltalog.backends.local.implicit import Implicit
+from deltalog.backends.base import SmallChange, SmallResult, Tables
 from deltalog.backends.local.probe import Probe
 from deltalog.backends.local.table import Keys, Order, Table, empty
 from deltalog.kernels import dred as kernel
@@ -22,60 +25,40 @@ from deltalog.plan.changes import Role, SeenFrom, SmallPlans
 from deltalog.plan.ir import Part
 from deltalog.syntax.ast import Atom, Negation, Pred, Term, Variable, variables
 
-FEW = 1 << 12  # facts of a change
-ROOM = 1 << 14  # facts that are looked at
+FEW = 1 << 12  # facts of a change that a stratum sees
+ROOM = 1 << 16  # facts that are looked at
 LEAST_ROOM = 11  # bits of a number
-MOST = 1 << 13  # matches: more are sooner found by sets
 LEAST, BOUND = 1000, 16  # when bounded: so many facts are overdeleted in all, or for each that is lost at first
 ANY = 1 << 62
-RETRY = 32  # after about half as many, a change of the size that was too much is tried again
-MOST_KEPT = 1 << 10
+MOST_KEPT = 1 << 6
 
 Ids = Callable[[Sequence[Term]], tuple[Variable | int, ...]]
 Words = NDArray[np.int64]
-BEFORE, AFTER, EXPLICIT, REMOVED, ADDED, LESS, MORE = range(7)  # the fields of a StratumChange
-Source = tuple[int, Pred, Order]
+ROLE, FACT = kernel.NEGATED + 1, kernel.NEGATED + 2  # more fields of a plan
+IN_PLANS = [kernel.TEST_FIRST, kernel.TEST_SECOND, kernel.PUT_FIRST, kernel.PUT_SECOND]  # where registers are
+IN_PLANS += [kernel.HEAD_FIRST, kernel.HEAD_SECOND]
+IN_CODE = [kernel.FIRST, kernel.SECOND, kernel.HIGH, kernel.LOW]
 
 
 class SmallStratum:
-    """The rules of a stratum as the kernel takes them; `sources` are the tables that they read."""
+    """The rules of a stratum as code; predicates, places and registers have numbers of their own."""
 
-    def __init__(self, plans: SmallPlans, ids: Ids, interned: Ids) -> None:
-        """`ids` are those of constants in bodies, `interned` those of constants in heads."""
-        self.preds, self._ids, self._interned = plans.preds, ids, interned
-        self._numbers = {pred: i for i, pred in enumerate(plans.preds)}
-        self._sources: dict[Source, int] = {}
+    def __init__(self, plans: SmallPlans, ids: Ids) -> None:
+        self.heads, self._ids = plans.preds, ids
+        self.preds = {pred: i for i, pred in enumerate(plans.preds)}
+        self.sources: dict[tuple[Pred, Order], int] = {}
+        self.allowed = FEW  # facts of a change: fewer after one that was too much, until that is forgotten
         self._registers: list[int] = []
         self._code: list[list[int]] = []
-        own = [[self._source(kind, pred) for kind in (BEFORE, EXPLICIT, LESS, MORE)] for pred in plans.preds]
-        ordered = list(self._groups(plans))
-        groups = [[self._plan(rule) for rule in group] for group in ordered]
-        self._rules = [rule for group in ordered for rule in group]
-        self._own = np.array(own, np.int64)
-        self._bounds = np.cumsum([0, *map(len, groups)], dtype=np.int64)
-        self._plans = np.array([plan for group in groups for plan in group], np.int64).reshape(-1, 11)
-        self._lines = np.array(self._code, np.int64).reshape(-1, 10)
-        self._constants = np.array(self._registers, np.int64)
-        self._listed = list(self._sources)
-        self._changes = {(kind, pred): i for i, (kind, pred, _) in enumerate(self._listed) if kind >= REMOVED}
-        self._allowed = FEW  # facts of a change: fewer after one that was too much, until that is forgotten
-        self._kept: dict[tuple[int, ...], list[int]] = {}
-        self._depth = int((self._plans[:, kernel.END] - self._plans[:, kernel.LINES]).max(initial=0)) + 1
+        plan = [self._plan(rule) for rule in plans.rules]
+        plan.sort(key=lambda line: (line[ROLE], line[kernel.HEAD] if line[ROLE] >= Role.CHECK else line[FACT]))
+        self.plans = np.array(plan, np.int64).reshape(-1, FACT + 1)
+        self.code = np.array(self._code, np.int64).reshape(-1, kernel.SWAPPED + 1)
+        self.registers = np.array(self._registers, np.int64)
+        self.depth = int((self.plans[:, kernel.END] - self.plans[:, kernel.LINES]).max(initial=0)) + 1
 
-    @staticmethod
-    def _groups(plans: SmallPlans) -> Iterable[list[SeenFrom]]:
-        """As the kernel finds them: those affected, and then by predicate loops, checks, and rechecks."""
-        yield [rule for rule in plans.rules if rule.role is Role.AFFECTED]
-        for role in (Role.LOOP, Role.CHECK, Role.RECHECK):
-            for pred in plans.preds:
-                mine = [rule for rule in plans.rules if rule.role is role]
-                yield [rule for rule in mine if (rule.fact if role is Role.LOOP else rule.head).pred == pred]
-
-    # Rules to code.
-
-    def _source(self, kind: int, pred: Pred, order: Order | None = None) -> int:
-        order = tuple(range(pred.arity)) if order is None else order
-        return self._sources.setdefault((kind, pred, order), len(self._sources))
+    def _number(self, pred: Pred) -> int:
+        return self.preds.setdefault(pred, len(self.preds))
 
     def _plan(self, rule: SeenFrom) -> list[int]:
         names: dict[Variable | int, int] = {}
@@ -92,10 +75,10 @@ class SmallStratum:
         for i, step in enumerate(rule.steps):
             needed = {v for later in (rule.head, *rule.steps[i + 1 :]) for v in variables(later)}
             bound = self._step(step, bound, needed, register)
-        head = [register(term) for term in self._interned(rule.head.terms)] + [-1] * (2 - len(rule.head.terms))
-        lost, won = (ADDED, REMOVED) if rule.negated else (REMOVED, ADDED)
-        changes = [self._source(kind, rule.fact.pred) for kind in (lost, won)] if rule.role is Role.AFFECTED else [0, 0]
-        return [first, len(self._code), *leaf, self._numbers[rule.head.pred], *head, *changes]
+        head = [register(term) for term in self._ids(rule.head.terms)] + [-1] * (2 - len(rule.head.terms))
+        fact = self._number(rule.fact.pred) if rule.role <= Role.LOOP else -1
+        number = self._number(rule.head.pred)
+        return [first, len(self._code), *leaf, number, *head, int(rule.negated), rule.role, fact]
 
     def _step(
         self,
@@ -112,110 +95,10 @@ class SmallStratum:
         kind = nested.JOIN if joins else nested.EXISTS if isinstance(step, Atom) else nested.ABSENT
         keys = [register(key) for key in probe.keys] + [-1] * (2 - len(probe.keys))
         goes = [register(new[i]) if i in new and joins else -1 for i in range(2)]
-        places = [self._source(state, atom.pred, probe.order) for state in (BEFORE, AFTER)]
-        own = self._numbers.get(atom.pred, -1)
+        place = self.sources.setdefault((atom.pred, probe.order), len(self.sources))
         swapped = probe.order == (1, 0)
-        self._code.append([kind, *keys, *goes, int(bool(probe.equal)), *places, own, int(swapped)])
+        self._code.append([kind, *keys, *goes, int(bool(probe.equal)), place, self._number(atom.pred), int(swapped)])
         return bound | set(new.values()) if joins else bound
-
-    # A change.
-
-    def maintained(self, change: StratumChange[Table]) -> StratumResult[Table] | None:
-        """What becomes of the stratum; None if that is better found in another way."""
-        due, changed = [], 0
-        for kind, facts in ((REMOVED, change.removed), (ADDED, change.added), (LESS, change.less), (MORE, change.more)):
-            for pred, table in facts.items():
-                source = self._changes.get((kind, pred))
-                if source is not None:
-                    due.append(source)
-                    changed += table.size
-        if changed > min(FEW, self._allowed):
-            self._allowed += 1 + changed // RETRY
-            return None
-        places = self._places(tuple(due), change)
-        if places is None:
-            return None
-        room = min(ROOM, 1 << max(LEAST_ROOM, (8 * changed).bit_length()))
-        found = self._run(*places, room, change.bounded)
-        if found is None:
-            self._allowed = changed // 2
-            return None
-        return self._result(found, change.before)
-
-    def _places(self, due: tuple[int, ...], change: StratumChange[Table]) -> tuple[Words, Words] | None:
-        """Where tables are, and for each source where it is there; those that nobody will read are empty."""
-        fields = (change.before, change.after, change.explicit, change.removed, change.added, change.less, change.more)
-        words, offsets = [0, 0], [0] * len(self._sources)
-        for number in self._needed(due):
-            kind, pred, order = self._listed[number]
-            table = _table(fields[kind], kind, pred)
-            if isinstance(table, Implicit) or not table.is_sorted_by(order):
-                return None
-            offsets[number] = len(words)
-            words += table.places(order)
-        return np.array(words, np.int64), np.array(offsets, np.int64)
-
-    def _needed(self, due: tuple[int, ...]) -> list[int]:
-        """The sources that may be read when these have changed."""
-        kept = self._kept.get(due)
-        if kept is None:
-            if len(self._kept) >= MOST_KEPT:
-                self._kept.clear()
-            kept = self._kept[due] = sorted(self._reached(due))
-        return kept
-
-    def _reached(self, due: tuple[int, ...]) -> set[int]:
-        rules = list(zip(self._rules, self._plans.tolist(), strict=True))
-        affected = [plan for rule, plan in rules if rule.role is Role.AFFECTED and not set(due).isdisjoint(plan[-2:])]
-        preds = {plan[kernel.HEAD] for plan in affected}
-        preds |= {self._numbers[pred] for kind, pred, _ in (self._listed[i] for i in due) if kind >= LESS}
-        loops = [(self._numbers[rule.fact.pred], plan) for rule, plan in rules if rule.role is Role.LOOP]
-        while more := {plan[kernel.HEAD] for pred, plan in loops if pred in preds} - preds:
-            preds |= more
-        plans = affected + [plan for pred, plan in loops if pred in preds]
-        checks = [plan for rule, plan in rules if rule.role in (Role.CHECK, Role.RECHECK)]
-        plans += [plan for plan in checks if plan[kernel.HEAD] in preds]
-        lines = (self._lines[plan[kernel.LINES] : plan[kernel.END]] for plan in plans)
-        read = {source for code in lines for source in code[:, kernel.BEFORE : kernel.AFTER + 1].ravel().tolist()}
-        return {*due, *read, *(source for pred in preds for source in self._own[pred, :2].tolist())}
-
-    def _run(self, words: Words, offsets: Words, room: int, bounded: bool) -> Words | None:
-        """The facts that the change is about; None if they are too many."""
-        code, plans = self._lines.copy(), self._plans.copy()
-        code[:, kernel.BEFORE : kernel.AFTER + 1] = offsets[code[:, kernel.BEFORE : kernel.AFTER + 1]]
-        plans[:, kernel.LOST : kernel.WON + 1] = offsets[plans[:, kernel.LOST : kernel.WON + 1]]
-        state = np.array([0, 0, 0, MOST, 0, LEAST if bounded else ANY, BOUND if bounded else 0], np.int64)
-        facts, buckets = np.empty((room, kernel.FACT_FIELDS), np.int64), np.zeros((4, 2 * room), np.int32)
-        queue, levels = np.empty(room, np.int64), np.empty((self._depth, 2), np.int64)
-        registers, own = self._constants.copy(), offsets[self._own]
-        done = kernel.delete_and_rederive(
-            plans, self._bounds, code, registers, words, own, facts, buckets, queue, levels, state
-        )
-        return facts[: state[kernel.COUNT]] if done else None
-
-    def _result(self, facts: Words, before: Mapping[tuple[Pred, Part], Table]) -> StratumResult[Table]:
-        result: StratumResult[Table] = StratumResult({}, {}, {}, {})
-        flags, keys = facts[:, kernel.FLAGS], facts[:, kernel.KEY].view(np.uint64)
-        numbers = facts[:, kernel.PRED]
-        touched = np.flatnonzero(np.bincount(numbers, flags > kernel.SEEN)) if len(facts) else ()
-        for number in touched:
-            pred, here = self.preds[number], numbers == number
-            self._settle(pred, flags[here], keys[here], _table(before, BEFORE, pred), result)
-        return result
-
-    def _settle(self, pred: Pred, flags: Words, keys: Keys, table: Table, result: StratumResult[Table]) -> None:
-        gone, came = flags & kernel.REMOVED != 0, flags & kernel.ADDED != 0
-        back = np.count_nonzero(flags & kernel.BACK)
-        result.counts[pred] = int(np.count_nonzero(gone)), int(back), int(np.count_nonzero(came))
-        removed, added = np.sort(keys[gone & ~came]), np.sort(keys[came & ~gone])
-        if len(removed):
-            result.removed[pred] = Table.of(removed, pred.arity)
-            table = table.less(result.removed[pred])
-        if len(added):
-            result.added[pred] = Table.of(added, pred.arity)
-            table = table.merge(result.added[pred])
-        if len(removed) or len(added):
-            result.tables[pred] = table
 
 
 def _leaf(terms: Sequence[Variable | int], register: Callable[[Variable | int], int]) -> list[int]:
@@ -227,6 +110,208 @@ def _leaf(terms: Sequence[Variable | int], register: Callable[[Variable | int], 
     return [*tests, *puts]
 
 
-def _table(tables: Mapping[Any, Table], kind: int, pred: Pred) -> Table:
-    found = tables.get((pred, Part.ALL) if kind <= AFTER else pred)
-    return empty(pred.arity) if found is None else found
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A table that is read, and the first stratum that does."""
+
+    is_explicit: bool
+    pred: Pred
+    order: Order
+    reader: int
+
+
+class Linked:
+    """The code of strata that come one after the other, for changes of some relations before them."""
+
+    def __init__(self, strata: Sequence[SmallStratum], due: frozenset[Pred]) -> None:
+        self.preds: dict[Pred, int] = {}
+        self._sources: dict[tuple[bool, Pred, Order], Source] = {}
+        for stratum, part in enumerate(strata):
+            for pred in (*part.heads, *part.preds):
+                self.preds.setdefault(pred, len(self.preds))
+            for pred, order in part.sources:
+                self._source(False, pred, order, stratum)
+            for pred in part.heads:
+                self._source(False, pred, None, stratum)
+                self._source(True, pred, None, stratum)
+        self.sources = list(self._sources.values())
+        self.due = due.union(*(part.heads for part in strata))
+        self.own = self._relations(strata)
+        self.depth = max(part.depth for part in strata)
+        self.registers = np.concatenate([part.registers for part in strata])
+        self.code = np.concatenate(list(self._placed(strata)))
+        self.plans = np.concatenate(list(self._renumbered(strata)))
+        self.affected, self.inner = self._ranges(strata)
+
+    def _source(self, is_explicit: bool, pred: Pred, order: Order | None, reader: int) -> None:
+        order = tuple(range(pred.arity)) if order is None else order
+        self._sources.setdefault((is_explicit, pred, order), Source(is_explicit, pred, order, reader))
+
+    def _relations(self, strata: Sequence[SmallStratum]) -> Words:
+        own = np.full((len(self.preds), kernel.STRATUM + 1), -1, np.int64)
+        places = {source: i for i, source in enumerate(self._sources)}
+        for stratum, part in enumerate(strata):
+            for pred in part.heads:
+                order = tuple(range(pred.arity))
+                own[self.preds[pred]] = places[False, pred, order], places[True, pred, order], stratum
+        return own
+
+    def _numbers(self, part: SmallStratum) -> Words:
+        """The common numbers of a stratum's predicates."""
+        return np.array([self.preds[pred] for pred in part.preds] + [-1], np.int64)
+
+    def _placed(self, strata: Iterable[SmallStratum]) -> Iterable[Words]:
+        places, registers = {source: i for i, source in enumerate(self._sources)}, 0
+        for part in strata:
+            code = part.code.copy()
+            here = np.array([places[(False, *source)] for source in part.sources], np.int64)
+            code[:, kernel.PLACE] = here[code[:, kernel.PLACE]] if len(code) else 0
+            code[:, kernel.OWN] = self._numbers(part)[code[:, kernel.OWN]]
+            code[:, IN_CODE] = _moved(code[:, IN_CODE], registers)
+            registers += len(part.registers)
+            yield code
+
+    def _renumbered(self, strata: Iterable[SmallStratum]) -> Iterable[Words]:
+        lines, registers = 0, 0
+        for part in strata:
+            plans, numbers = part.plans.copy(), self._numbers(part)
+            plans[:, kernel.LINES : kernel.END + 1] += lines
+            plans[:, kernel.HEAD], plans[:, FACT] = numbers[plans[:, kernel.HEAD]], numbers[plans[:, FACT]]
+            plans[:, IN_PLANS] = _moved(plans[:, IN_PLANS], registers)
+            lines, registers = lines + len(part.code), registers + len(part.registers)
+            yield plans
+
+    def _ranges(self, strata: Sequence[SmallStratum]) -> tuple[Words, Words]:
+        """From where to where plans go that are for one thing: they come one after the other."""
+        affected = np.zeros((len(strata), len(self.preds), 2), np.int64)
+        inner = np.zeros((kernel.RECHECKS + 1, len(self.preds), 2), np.int64)
+        due = {self.preds[pred] for pred in self.due if pred in self.preds}
+        at = 0
+        for stratum, part in enumerate(strata):
+            for plan in self.plans[at : at + len(part.plans)].tolist():
+                role, pred = plan[ROLE], plan[kernel.HEAD] if plan[ROLE] >= Role.CHECK else plan[FACT]
+                found = affected[stratum, pred] if role == Role.AFFECTED else inner[role - Role.LOOP, pred]
+                if role != Role.AFFECTED or pred in due:
+                    found[:] = found[0] if found[1] else at, at + 1
+                at += 1
+        return affected, inner
+
+
+def _moved(registers: Words, by: int) -> Words:
+    return np.where(registers >= 0, registers + by, registers)
+
+
+class SmallStrata:
+    """Strata that come one after the other."""
+
+    def __init__(self, strata: Sequence[SmallStratum]) -> None:
+        self._strata = strata
+        self._heads = {pred for part in strata for pred in part.heads}
+        self._given = {pred for part in strata for pred in part.preds} - self._heads
+        self._kept: dict[frozenset[Pred], Linked] = {}
+
+    def maintained(self, change: SmallChange[Table]) -> SmallResult[Table]:
+        """What becomes of the strata, up to one that is better maintained in another way."""
+        changed = (change.removed, change.added, change.less, change.more)
+        size = sum([table.size for facts in changed for table in facts.values()])
+        if size > 2 * FEW:
+            return SmallResult()
+        linked = self._linked(frozenset(pred for facts in changed[:2] for pred in facts if pred in self._given))
+        words, offsets, done = _places(linked, change.before, change.explicit, len(self._strata))
+        if not done:
+            return SmallResult()
+        given, ends = self._lines(linked, changed)
+        facts, done = self._run(linked, words, offsets, given, ends, self._limits(change, done))
+        return _result(linked, facts, int(ends[kernel.LESS]), change.before, done)
+
+    def _linked(self, due: frozenset[Pred]) -> Linked:
+        linked = self._kept.get(due)
+        if linked is None:
+            if len(self._kept) >= MOST_KEPT:
+                self._kept.clear()
+            linked = self._kept[due] = Linked(self._strata, due)
+        return linked
+
+    def _lines(self, linked: Linked, changed: Sequence[Mapping[Pred, Table]]) -> tuple[Words, Words]:
+        """The explicit changes, in four parts, and where these begin and end."""
+        numbers: list[int] = []
+        keys: list[Keys] = []
+        ends = [0]
+        for facts, known in zip(changed, (self._given, self._given, self._heads, self._heads), strict=True):
+            for pred, table in facts.items():
+                if pred in known:
+                    numbers.append(linked.preds[pred])
+                    keys.append(table.keys())
+            ends.append(len(keys))
+        sizes = [len(part) for part in keys]
+        given = np.empty((sum(sizes), 2), np.int64)
+        if keys:
+            given[:, 0] = np.repeat(np.array(numbers), sizes)
+            given[:, 1] = np.concatenate(keys).view(np.int64)
+        return given, np.array([0, *np.cumsum(sizes)], np.int64)[ends]
+
+    def _limits(self, change: SmallChange[Table], strata: int) -> Words:
+        limits = zip(self._strata[:strata], change.most, change.bounded, strict=False)
+        return np.array([[s.allowed, int(m), LEAST if b else ANY, BOUND if b else 0] for s, m, b in limits], np.int64)
+
+    def _run(
+        self, linked: Linked, words: Words, offsets: Words, given: Words, ends: Words, limits: Words
+    ) -> tuple[Words, int]:
+        """The facts that the change is about, and how many strata were done."""
+        room = min(ROOM, 1 << max(LEAST_ROOM, (8 * len(given)).bit_length()))
+        code, own = linked.code.copy(), linked.own.copy()
+        code[:, kernel.PLACE] = offsets[code[:, kernel.PLACE]]
+        own[:, : kernel.STRATUM] = offsets[own[:, : kernel.STRATUM]]
+        facts, buckets = np.empty((room, kernel.FACT_FIELDS), np.int64), np.zeros((4, 2 * room), np.int32)
+        queue, levels = np.empty(room, np.int64), np.empty((linked.depth, 2), np.int64)
+        state, rules = np.zeros(kernel.STATE_FIELDS, np.int64), (linked.plans, linked.affected, linked.inner)
+        done = kernel.delete_and_rederive(
+            *rules, code, linked.registers.copy(), words, own, given, ends, facts, buckets, queue, levels, limits, state
+        )
+        for stratum, allowed in zip(self._strata, limits[:, kernel.ALLOWED].tolist(), strict=False):
+            stratum.allowed = allowed
+        return facts[: state[kernel.COUNT]], done
+
+
+def _places(
+    linked: Linked, before: Tables[Table], explicit: Mapping[Pred, Table], strata: int
+) -> tuple[Words, Words, int]:
+    """Where tables are, and for each source where it is there; and how many strata have all that they read."""
+    words, offsets = [0, 0], []
+    for source in linked.sources:
+        if source.reader < strata:
+            found = explicit.get(source.pred) if source.is_explicit else before.get((source.pred, Part.ALL))
+            places = [0, 0] if found is None else found.places_soon(source.order)
+            if places is None:
+                strata = source.reader
+            else:
+                offsets.append(len(words))
+                words += places
+                continue
+        offsets.append(0)
+    return np.array(words, np.int64), np.array(offsets, np.int64), strata
+
+
+def _result(linked: Linked, facts: Words, first: int, before: Tables[Table], done: int) -> SmallResult[Table]:
+    result: SmallResult[Table] = SmallResult(done)
+    keys, ends, counts = kernel.net_changes(facts, first, len(linked.preds))
+    ends, counts = ends.tolist(), counts.tolist()
+    for pred, number in linked.preds.items():
+        overdeleted, _, inserted = counts[number]
+        if overdeleted or inserted:
+            result.counts[pred] = tuple(counts[number])
+            low, middle, high = ends[2 * number : 2 * number + 3]
+            _settle(pred, keys[low:middle], keys[middle:high], before, result)
+    return result
+
+
+def _settle(pred: Pred, removed: Keys, added: Keys, before: Tables[Table], result: SmallResult[Table]) -> None:
+    table = before.get((pred, Part.ALL), empty(pred.arity))
+    if len(removed):
+        result.removed[pred] = Table.of(removed, pred.arity)
+        table = table.less(result.removed[pred])
+    if len(added):
+        result.added[pred] = Table.of(added, pred.arity)
+        table = table.merge(result.added[pred])
+    if len(removed) or len(added):
+        result.tables[pred] = table

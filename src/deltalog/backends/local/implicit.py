@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from deltalog.backends.local.table import Ids, Keys, Run, Table, pack, sort_distinct, unpack
+from deltalog.backends.local.table import Ids, Keys, Order, Run, Table, pack, sort_distinct, unpack
 from deltalog.kernels import rows as kernel
 from deltalog.syntax.ast import Variable
 
@@ -41,6 +41,9 @@ class Implicit(Table):
     def __init__(self) -> None:
         self.arity = 2
         self.dead = None
+
+    def places_soon(self, order: Order) -> list[int] | None:
+        return None
 
     # What a structure says.
 

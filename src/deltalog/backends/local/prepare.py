@@ -16,7 +16,7 @@ import numpy as np
 
 from deltalog.backends.local.aggregate import aggregate, group_starts
 from deltalog.backends.local.counts import Times, times, total, with_column
-from deltalog.backends.local.dred import SmallStratum
+from deltalog.backends.local.dred import SmallStrata, SmallStratum
 from deltalog.backends.local.evaluate import Evaluation, Key, KeysOf, Pipeline, Step, sorted_union
 from deltalog.backends.local.implicit import Implicit
 from deltalog.backends.local.multiway import multiway_join
@@ -50,6 +50,7 @@ class Preparation:
         self._bag_groups: dict[tuple[int, ...], tuple[Sequence[ir.Counted], Bags]] = {}
         self._groups: dict[tuple[int, ...], tuple[Sequence[Inputs], Group]] = {}
         self._strata: dict[int, tuple[SmallPlans, SmallStratum]] = {}
+        self._strata_together: dict[tuple[int, ...], tuple[Sequence[SmallPlans], SmallStrata]] = {}
         self._unknown = False  # a constant has no id yet: it may have one the next time
 
     def keys(self, plan: Plan) -> KeysOf:
@@ -96,12 +97,15 @@ class Preparation:
         alone = Together([(0, replace(small, is_leaf=False))]) if small else None
         return partial(_times, self.pipeline(plan.input, frozenset(columns(plan.input))), ids, alone)
 
-    def stratum(self, plans: SmallPlans) -> SmallStratum:
-        """The rules of a stratum, seen from facts."""
-        return self._once(self._strata, id(plans), plans, self._made_stratum)
+    def strata(self, plans: Sequence[SmallPlans]) -> SmallStrata:
+        """Strata that come one after the other, seen from facts."""
+        return self._once(self._strata_together, tuple(map(id, plans)), plans, self._made_strata)
+
+    def _made_strata(self, plans: Sequence[SmallPlans]) -> SmallStrata:
+        return SmallStrata([self._once(self._strata, id(one), one, self._made_stratum) for one in plans])
 
     def _made_stratum(self, plans: SmallPlans) -> SmallStratum:
-        return SmallStratum(plans, self._ids, self._interned)
+        return SmallStratum(plans, self._interned)
 
     def _interned(self, terms: Sequence[Term]) -> Terms:
         """Constants by their ids, which they get if they have none."""

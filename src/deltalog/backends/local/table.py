@@ -210,6 +210,10 @@ class Table:
         return cls(arity, (Run(keys, arity),)) if len(keys) else empty(arity)
 
     @cached_property
+    def _places(self) -> dict[Order, list[int]]:
+        return {}
+
+    @cached_property
     def compact(self) -> Table:
         """The same rows, none of them dead."""
         return Table(self.arity, [run.without(self.dead) for run in self.runs]) if self.dead else self
@@ -229,18 +233,20 @@ class Table:
 
     def places(self, order: Order) -> list[int]:
         """Where the keys are, in an order: as `kernels.nested` reads it."""
-        kept: dict[Order, list[int]] = self.__dict__.setdefault("places of", {})
-        found = kept.get(order)
+        found = self._places.get(order)
         if found is None:
             dead = self.dead.runs if self.dead else ()
-            found = kept[order] = [len(self.runs), len(dead)]
+            found = self._places[order] = [len(self.runs), len(dead)]
             for run in (*self.runs, *dead):
                 found += run.place(order)
         return found
 
-    def is_sorted_by(self, order: Order) -> bool:
-        """Whether the rows are there in an order, or soon made so."""
-        return all(run.has_order(order) or len(run) < LARGE for run in self.runs)
+    def places_soon(self, order: Order) -> list[int] | None:
+        """The same, if the rows are there in that order, or soon made so."""
+        found = self._places.get(order)
+        if found is None and all(run.has_order(order) or len(run) < LARGE for run in self.runs):
+            found = self.places(order)
+        return found
 
     def merge(self, new: Table) -> Table:
         """The union with a disjoint table."""

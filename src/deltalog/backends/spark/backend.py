@@ -20,7 +20,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from deltalog.backends.base import StratumChange, StratumResult, Tables, Twin
+from deltalog.backends.base import SmallChange, SmallResult, Tables, Twin
 from deltalog.backends.spark.arrow import words
 from deltalog.backends.spark.blocks import BLOCKS, Deal, cells, dealing, spread, unpacked
 from deltalog.backends.spark.conditions import TOO_LARGE
@@ -267,8 +267,8 @@ class SparkBackend:
         new = self.structure(structure, inputs)
         return new, lambda: (self.minus(old, new), self.minus(new, old))
 
-    def maintained(self, plans: SmallPlans, change: StratumChange[SparkTable]) -> StratumResult[SparkTable] | None:
-        return None
+    def maintained(self, strata: Sequence[SmallPlans], change: SmallChange[SparkTable]) -> SmallResult[SparkTable]:
+        return SmallResult()
 
     def made_of(self, call: Call, table: SparkTable, column: int) -> SparkTable | None:
         return None
