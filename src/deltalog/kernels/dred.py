@@ -37,19 +37,19 @@ FACT_FIELDS = NEXT + 4
 BY_KEY, BY_FIRST, BY_SECOND, BY_PRED = range(4)
 SEEN, REMOVED, BACK, ADDED = 1, 2, 4, 8
 # Of the state: how many facts there are, and of them before this stratum; how many of them are in the queue, matches
-# looked at, and whether it became too much.
-COUNT, START, QUEUED, LOOKED, TOO_MUCH = range(5)
+# that may still be looked at, and whether it became too much.
+COUNT, START, QUEUED, LEFT, TOO_MUCH = range(5)
 STATE_FIELDS = 5
 # Of a stratum: how many facts that it reads, or has as explicit ones, may have changed, that have been tried in vain;
-# how many if some are removed; how many facts may be overdeleted at least, and for each that is lost at first.
-ALLOWED, MOST, LEAST, BOUND = range(4)
+# how many if some are removed; how many matches may be looked at; how many facts may be overdeleted at least, and for
+# each that is lost at first.
+ALLOWED, MOST, MATCHES, LEAST, BOUND = range(5)
 CHECK, DELETE, INSERT = range(3)
 LOOP, CHECKS, RECHECKS = range(3)
 # The explicit changes: of relations that are settled, and of those of the strata.
 GONE, CAME, LESS, MORE = range(4)
 MIX = np.uint64(0x9E3779B97F4A7C15)
 RETRY = 32  # after about half as many, a change of the size that was too much is tried again
-MATCHES = 1 << 13  # in a stratum: more are sooner found by sets
 
 
 # `affected` says, for a stratum and a relation, from where to where the plans go that are seen from a change of it;
@@ -307,8 +307,8 @@ def _solve(rules, change, plan, key, phase, after):
     levels[0, 0], levels[0, 1] = 0, -1
     while level >= 0 and not state[TOO_MUCH]:
         if level < depth:
-            state[LOOKED] += 1
-            state[TOO_MUCH] |= state[LOOKED] > MATCHES
+            state[LEFT] -= 1
+            state[TOO_MUCH] |= state[LEFT] < 0
             before, level = level, _advance(rules, change, first + level, after, level)
             if before < level < depth:
                 levels[level, 0], levels[level, 1] = 0, -1
@@ -421,6 +421,8 @@ def _note_given(change):
     for part, flag in ((GONE, REMOVED), (CAME, ADDED)):
         for at in range(change.ends[part], change.ends[part + 1]):
             i = _note(change, change.given[at, 0], change.given[at, 1])
+            if i < 0:
+                return
             change.facts[i, FLAGS] = flag
             change.touched[change.given[at, 0]] |= flag
             if flag == ADDED:
@@ -428,8 +430,8 @@ def _note_given(change):
 
 
 @inner
-def _is_small(rules, change, stratum, limits):
-    """Whether a stratum sees few changes."""
+def _seen(rules, change, stratum, limits):
+    """How many changes a stratum sees; -1 if these are too many."""
     facts, changed, removed = change.facts, 0, 0
     for i in range(change.state[START]):
         pred, net = facts[i, PRED], facts[i, FLAGS] & (REMOVED | ADDED)
@@ -437,24 +439,23 @@ def _is_small(rules, change, stratum, limits):
         if net == REMOVED or net == ADDED:
             changed += rules.affected[stratum, pred, 1] > rules.affected[stratum, pred, 0]
     if removed and changed > limits[stratum, MOST]:
-        return False
+        return -1
     for i in range(change.ends[LESS], change.ends[MORE + 1]):
         changed += rules.own[change.given[i, 0], STRATUM] == stratum
     if changed > limits[stratum, ALLOWED]:
         limits[stratum, ALLOWED] += 1 + changed // RETRY
-        return False
-    change.state[LOOKED] = changed
-    return True
+        return -1
+    return changed
 
 
 @inner
 def _maintain(rules, change, stratum, limits):
     """One stratum; False, and nothing done, if that is too much."""
     state = change.state
-    state[START], state[QUEUED] = state[COUNT], 0
-    if not _is_small(rules, change, stratum, limits):
+    state[START], state[QUEUED], state[LEFT] = state[COUNT], 0, limits[stratum, MATCHES]
+    changed = _seen(rules, change, stratum, limits)
+    if changed < 0:
         return False
-    changed, state[LOOKED] = state[LOOKED], 0
     _overdelete(rules, change, stratum, limits)
     if not state[TOO_MUCH]:
         _rederive(rules, change)

@@ -28,6 +28,7 @@ from deltalog.syntax.ast import Atom, Negation, Pred, Term, Variable, variables
 FEW = 1 << 12  # facts of a change that a stratum sees
 ROOM = 1 << 16  # facts that are looked at
 LEAST_ROOM = 11  # bits of a number
+MOST = 1 << 13  # matches in a stratum: more are sooner found by sets
 LEAST, BOUND = 1000, 16  # when bounded: so many facts are overdeleted in all, or for each that is lost at first
 ANY = 1 << 62
 MOST_KEPT = 1 << 6
@@ -252,7 +253,10 @@ class SmallStrata:
 
     def _limits(self, change: SmallChange[Table], strata: int) -> Words:
         limits = zip(self._strata[:strata], change.most, change.bounded, strict=False)
-        return np.array([[s.allowed, int(m), LEAST if b else ANY, BOUND if b else 0] for s, m, b in limits], np.int64)
+        bounds = {True: (LEAST, BOUND), False: (ANY, 0)}
+        return np.array(
+            [(min(FEW, s.allowed), int(most), MOST, *bounds[bounded]) for s, most, bounded in limits], np.int64
+        )
 
     def _run(
         self, linked: Linked, words: Words, offsets: Words, given: Words, ends: Words, limits: Words
