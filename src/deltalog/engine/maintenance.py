@@ -565,8 +565,7 @@ def by_facts(strata: Sequence[StratumTasks], update: Update[T]) -> int:
 
 def better_anew(tasks: StratumTasks, update: Update[T]) -> str | None:
     """Why a stratum is better computed anew than maintained; None if it is not, or if that must be seen."""
-    size, stratum = update.backend.size, tasks.stratum
-    if not update.reshaped.isdisjoint(stratum.preds):
+    if not update.reshaped.isdisjoint(tasks.stratum.preds):
         return "kept in another way than before"
     if not tasks.backbones.isdisjoint(update.removed):
         return STANDS
