@@ -95,7 +95,8 @@ def test_run_as_a_process(tmp_path: Path) -> None:
     assert lines(tmp_path / "out" / "path.csv") == ["a,b", "a,c", "a,d", "b,c", "b,d", "c,d"]
 
 
-def test_interrupt_leaves_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_interrupt_leaves_nothing(number: signal.Signals, code: int, tmp_path: Path) -> None:
     (tmp_path / "numbers.dl").write_text(NUMBERS)
     command = [sys.executable, "-m", "deltalog", "run", "numbers.dl", "--out", "out"]
     running = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
@@ -103,9 +104,9 @@ def test_interrupt_leaves_nothing(tmp_path: Path) -> None:
     for line in running.stderr:  # until it reasons
         if "round" in line:
             break
-    running.send_signal(signal.SIGINT)
+    running.send_signal(number)
     _, err = running.communicate(timeout=60)
-    assert running.returncode == 130
+    assert running.returncode == code
     assert "interrupted; nothing was written" in err
     assert "Traceback" not in err
     assert [path.name for path in tmp_path.iterdir()] == ["numbers.dl"]
@@ -132,6 +133,26 @@ sys.exit(cli.main())
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, timeout=60)
     assert run.returncode == 130
     assert run.stderr == "interrupted; nothing was written\n"
+
+
+def test_what_fails_after_an_interrupt_fails_because_of_it(tmp_path: Path) -> None:
+    """A JVM that heard the signal, too, is gone, say, and a library that caught the interrupt complains of that."""
+    code = """
+import signal, sys
+from deltalog import cli, cli_run
+
+def interrupted(options):
+    try:
+        signal.raise_signal(signal.SIGTERM)
+    except KeyboardInterrupt:
+        raise ConnectionError("nobody there")
+
+sys.argv = ["deltalog", "run", "--quiet", "numbers.dl"]
+cli_run.run_program = interrupted
+sys.exit(cli.main())
+"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, timeout=60)
+    assert (run.returncode, run.stderr) == (143, "interrupted; nothing was written\n")
 
 
 @pytest.mark.usefixtures("paths")

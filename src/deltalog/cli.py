@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from deltalog import __version__
 from deltalog.errors import DeltalogError, ProgramError, UsageError
-from deltalog.interrupts import INTERRUPTED, end_process, raise_interrupts
+from deltalog.interrupts import end_process, interrupted, raise_interrupts, was_interrupted
 
 if TYPE_CHECKING:
     from deltalog.kb import KnowledgeBase
@@ -91,7 +91,9 @@ def _run_parser() -> ArgumentParser:
         "--engine",
         choices=engines,
         default="auto",
-        help="where to reason; auto is local while the data fit in memory, and spark beyond (see --master)",
+        help="where to reason; auto is local while the data should fit in memory, and spark beyond. Spark also reads "
+        "and writes if a master is named (by --master, spark-submit, PYSPARK_SUBMIT_ARGS, spark-defaults.conf or "
+        "MASTER), if the input is above 8 GB, and with spark; otherwise, and with local, no JVM is started",
     )
     add(
         "--master",
@@ -365,7 +367,7 @@ def _count(text: str) -> int:
 def _guarded(command: Callable[[], int]) -> int:
     """Runs a command; whatever it raises becomes one readable message and an exit code."""
     try:
-        code = command()
+        code = _uninterrupted(command)
         sys.stdout.flush()
         return code
     except ProgramError as error:
@@ -374,7 +376,7 @@ def _guarded(command: Callable[[], int]) -> int:
         print(f"error: {error}", file=sys.stderr)
     except KeyboardInterrupt:
         print("interrupted; nothing was written", file=sys.stderr)
-        return INTERRUPTED
+        return interrupted()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except MemoryError:
@@ -385,3 +387,12 @@ def _guarded(command: Callable[[], int]) -> int:
         what = f"{type(error).__name__}: {error}"
         print(f"error: this should not have happened ({what}); {DEBUG}=1 shows where it did", file=sys.stderr)
     return ERROR
+
+
+def _uninterrupted(command: Callable[[], int]) -> int:
+    try:
+        return command()
+    except Exception:
+        if was_interrupted():
+            raise KeyboardInterrupt from None
+        raise

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -107,8 +106,11 @@ def by_phase(work: Sequence[dict[str, int]]) -> dict[str, dict[str, int]]:
     return {phase: {what: new[what] - old[what] for what in new} for phase, (old, new) in phases}
 
 
-SUBMITTED = "PYSPARK_GATEWAY_PORT"  # is there for programs that spark-submit has started
 SPARK_FROM = 8 * 2**30  # bytes of input from which on Spark reads and writes
+NO_SPARK = (
+    f"Spark was not started: the input is below {SPARK_FROM >> 30} GB and no master is named; "
+    "--master 'local[*]' has Spark read and write, --engine spark reason as well"
+)
 EXPANSION = {".gz": 60, ".bz2": 80, ".zst": 60, "": 6}  # bytes in memory for a byte of a file, with what is derived
 
 
@@ -116,15 +118,25 @@ def chosen_engine(options: RunOptions) -> tuple[str, str]:
     """The engine, and why. Small data on one machine need no Spark; with a master, or for much data, it reads and
     writes, and the driver reasons as long as that should fit the memory."""
     if options.engine != "auto":
-        return options.engine, "as asked"
+        unused = options.master and options.engine != "spark"
+        return options.engine, "as asked" + ("; --master is for Spark, and was not used" if unused else "")
     memory = options.memory or available_memory()
     files = [file for path in options.data for file in ([path] if path.is_file() else path.rglob("*"))]
     need = sum(map(_in_memory, files))
     if memory and need > memory:
         return "spark", f"about {need / 1e9:.2f} GB are needed, more than the {memory / 1e9:.2f} GB that are there"
-    reason = f"about {need / 1e9:.2f} GB are needed, and {memory / 1e9:.2f} GB are there"
-    large = need > SPARK_FROM * EXPANSION[""]
-    return ("auto" if options.master or large or SUBMITTED in os.environ else "local"), reason
+    fits = f"about {need / 1e9:.2f} GB are needed, and {memory / 1e9:.2f} GB are there"
+    wanted = _spark_wanted(options, need)
+    return ("auto", f"{wanted}; {fits}") if wanted else ("local", f"{fits}; {NO_SPARK}")
+
+
+def _spark_wanted(options: RunOptions, need: int) -> str | None:
+    """Why Spark shall read and write, if it shall."""
+    from deltalog.backends.spark.outside import wanted
+
+    if options.master:
+        return f"the master is {options.master}"
+    return wanted() or (f"the input is above {SPARK_FROM >> 30} GB" if need > SPARK_FROM * EXPANSION[""] else None)
 
 
 def _in_memory(file: Path) -> int:
@@ -186,6 +198,7 @@ def summary(report: Report) -> str:
         f"{report.facts_total:,} facts, of which {report.facts_derived:,} derived in {len(report.rounds)} rounds; "
         f"{seconds}; {report.peak_memory_bytes / 1e6:,.0f} MB at the most"
     )
+    lines.append(who_did_it(report))
     trees = sum(rule.way == "hypertree" for rule in report.cyclic_rules)
     if trees:
         count = len(report.cyclic_rules)
@@ -193,6 +206,17 @@ def summary(report: Report) -> str:
     if report.failed_expressions:
         lines.append(f"{report.failed_expressions:,} rule instances did not apply because an expression failed")
     return "\n".join(lines)
+
+
+def who_did_it(report: Report) -> str:
+    """What read, reasoned and wrote, and why."""
+    if report.pipeline != "spark":
+        return f"read, reasoned and written in this process ({report.engine_reason})"
+    who = "read, reasoned and written by Spark"
+    if report.engine != "spark":
+        who = "read and written by Spark, reasoned in its driver"
+    jobs, shuffles = (sum(phase[what] for phase in report.spark.values()) for what in ("jobs", "shuffles"))
+    return f"{who} in {jobs:,} jobs with {shuffles:,} shuffles ({report.engine_reason})"
 
 
 @dataclass(slots=True)

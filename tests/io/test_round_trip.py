@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 
 import numpy as np
@@ -17,7 +20,7 @@ from deltalog.dictionary import Dictionary
 from deltalog.errors import DataError, UsageError
 from deltalog.io.cells import parse_cell, print_cell
 from deltalog.io.read import read
-from deltalog.io.write import safe_names, write
+from deltalog.io.write import safe_names, whole, write
 from deltalog.syntax.ast import TRIPLE, Pred
 from deltalog.terms import IRI, RDF_TYPE, BlankNode, key, literal
 
@@ -144,6 +147,49 @@ def test_a_folder_with_something_in_it_is_left_alone(tmp_path: Path) -> None:
     write(tmp_path / "empty", facts, dictionary, "csv")
     assert (tmp_path / "empty" / "p.csv").read_text() == "1\n"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["empty", "full"]
+
+
+def test_an_interrupt_while_files_move_leaves_none_of_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    moved: list[str] = []
+
+    def replace(old: Path, new: Path, really: Callable[[Path, Path], None] = os.replace) -> None:
+        if new.suffix == ".csv" and moved:
+            raise KeyboardInterrupt
+        really(old, new)
+        moved.append(new.name)
+
+    monkeypatch.setattr(os, "replace", replace)
+    dictionary = Dictionary()
+    with pytest.raises(KeyboardInterrupt):
+        write(tmp_path, encoded({Pred("p", 1): [(1,)], Pred("q", 1): [(1,)]}, dictionary), dictionary, "csv")
+    assert moved[0] == "p.csv"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_who_still_writes_after_an_interrupt_writes_nowhere(tmp_path: Path) -> None:
+    """As executors do."""
+    stop = Event()
+
+    def go_on(folder: Path) -> None:
+        with suppress(FileNotFoundError):
+            for i in range(1_000_000):
+                if stop.is_set():
+                    return
+                (folder / str(i)).write_text("x")
+
+    def fill(folder: Path) -> None:
+        writer.append(Thread(target=go_on, args=(folder,)))
+        writer[0].start()
+        while len(list(folder.iterdir())) < 50:
+            pass
+        raise KeyboardInterrupt
+
+    writer: list[Thread] = []
+    with pytest.raises(KeyboardInterrupt):
+        whole(tmp_path / "out", fill)
+    writer[0].join(5)
+    stop.set()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_many_rows(tmp_path: Path) -> None:

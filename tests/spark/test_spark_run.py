@@ -77,6 +77,24 @@ def test_beyond_the_drivers_budget_executors_reason(folder: Path, capsys: pytest
 def test_small_data_start_no_spark(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     report = run(folder, capsys)
     assert (report["pipeline"], report["engine"], report["spark"]) == ("local", "local", {})
+    assert "Spark was not started" in report["engine_reason"]
+
+
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ((), "read, reasoned and written in this process (about 0.00 GB are needed"),
+        (("--engine", "local"), "read, reasoned and written in this process (as asked)"),
+        (("--master", "local[2]"), "read and written by Spark, reasoned in its driver in "),
+        (("--engine", "spark"), "read, reasoned and written by Spark in "),
+    ],
+)
+def test_the_last_line_says_who_did_it(
+    options: tuple[str, ...], said: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", str(folder / "rules.dl"), "--data", str(folder / "data"), *options]) == 0
+    assert capsys.readouterr().err.splitlines()[-1].startswith(said)
 
 
 @pytest.mark.usefixtures("spark")

@@ -191,19 +191,30 @@ def test_archives_that_nobody_uses_go(cache: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not os.environ.get("DELTALOG_SLOW"), reason="starts a JVM of its own; set DELTALOG_SLOW")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL, signal.SIGTERM])
-def test_no_process_is_left_when_a_run_is_killed(number: signal.Signals, tmp_path: Path) -> None:
+@pytest.mark.parametrize("everybody", [False, True])
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGKILL, -9), (signal.SIGTERM, 143)])
+def test_nothing_is_left_when_a_run_is_killed(
+    number: signal.Signals, code: int, everybody: bool, tmp_path: Path
+) -> None:
+    """No process, no half-written folder, no temporary file, no complaint."""
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
     (tmp_path / "rules.dl").write_text("path(X, Y) :- edge(X, Y).  path(X, Z) :- path(X, Y), edge(Y, Z).")
     (tmp_path / "edge.csv").write_text("".join(f"a_long_name_{i},a_long_name_{i * 7 % 99991}\n" for i in range(50_000)))
     words = ["run", str(tmp_path / "rules.dl"), "--data", str(tmp_path / "edge.csv"), "--out", str(tmp_path / "out")]
     command = [sys.executable, "-m", "deltalog", *words, "--engine", "spark", "--master", "local[2]"]
-    environment = os.environ | {"SPARK_CONF_DIR": str(tmp_path)}
+    environment = os.environ | {"SPARK_CONF_DIR": str(tmp_path), "TMPDIR": str(temporary)}
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True, env=environment)
     assert process.stderr is not None
     assert any(line.startswith("read ") for line in process.stderr)
     started = family(process.pid)
     assert len(started) >= 5  # JVM, stand-in, zygote, daemon and a worker at least
-    process.send_signal(number)
-    process.wait(60)
+    (os.killpg if everybody else os.kill)(process.pid, number)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == code
     assert gone(started, 60)
-    assert not (tmp_path / "out").exists()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["edge.csv", "rules.dl", "temporary"]
+    if number != signal.SIGKILL:
+        assert "interrupted; nothing was written" in said
+        assert "Exception" not in said and "Traceback" not in said
+        assert list(temporary.iterdir()) == []

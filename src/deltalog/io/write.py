@@ -16,7 +16,8 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from deltalog.dictionary import Dictionary
@@ -61,7 +62,7 @@ def whole(out: Path, fill: Callable[[Path], None]) -> None:
             fill(partial)
             _reveal(partial, out)
         finally:
-            shutil.rmtree(partial, ignore_errors=True)
+            _drop(partial)
     except OSError as problem:
         raise DataError(f"{out}: cannot be written ({problem.strerror or problem})") from None
 
@@ -69,11 +70,30 @@ def whole(out: Path, fill: Callable[[Path], None]) -> None:
 def _reveal(partial: Path, out: Path) -> None:
     """Give a whole folder its name. If that is there already (it may be a mounted volume), the files move into it."""
     if out.is_dir():
-        for file in sorted(partial.iterdir()):
-            os.replace(file, out / file.name)
+        _move_into(out, sorted(partial.iterdir()))
     else:
         partial.chmod(0o777 & ~_umask())
         os.replace(partial, out)
+
+
+def _move_into(out: Path, files: Sequence[Path]) -> None:
+    """All of them or none."""
+    try:
+        for file in files:
+            os.replace(file, out / file.name)
+    except BaseException:
+        for file in files:
+            (out / file.name).unlink(missing_ok=True)
+        raise
+
+
+def _drop(partial: Path) -> None:
+    """Takes away a folder in which executors may still be writing: under its name they find nothing any more."""
+    gone = partial.with_suffix(".gone")
+    with suppress(OSError):
+        os.replace(partial, gone)
+    for _ in range(3):  # a file that was about to be made may still come
+        shutil.rmtree(gone, ignore_errors=True)
 
 
 def _umask() -> int:

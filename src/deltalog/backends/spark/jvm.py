@@ -7,6 +7,7 @@ JVM as to one that was there before. The JVM ends when its standard input does, 
 
 from __future__ import annotations
 
+import atexit
 import os
 import shlex
 import shutil
@@ -16,21 +17,13 @@ import tempfile
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from deltalog.backends.spark.outside import ARGUMENTS, PORT, spark_home
 from deltalog.errors import EngineError
 
-PORT, SECRET = "PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"
-
-
-def spark_home() -> Path | None:
-    """Where Spark is: SPARK_HOME, or in the package pyspark, which is not imported for that."""
-    if home := os.environ.get("SPARK_HOME"):
-        return Path(home)
-    found = find_spec("pyspark")
-    return Path(found.origin).parent if found is not None and found.origin else None
+SECRET = "PYSPARK_GATEWAY_SECRET"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +32,13 @@ class Launch:
 
     process: subprocess.Popen[bytes]
     folder: str
+
+    def abandon(self) -> None:
+        """At the end of this process: a JVM that nobody has connected to goes at once."""
+        if Path(self.folder).exists():
+            self.process.kill()
+            self.process.wait()
+            shutil.rmtree(self.folder, ignore_errors=True)
 
     def connect(self) -> Any:
         """pyspark's gateway to the JVM, once that is up."""
@@ -74,13 +74,15 @@ def launch(settings: Mapping[str, str]) -> Launch | None:
     command = [str(home / "bin" / "spark-submit")]
     for name, value in settings.items():
         command += ["--conf", f"{name}={value}"]
-    command += shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", "pyspark-shell"))
+    command += shlex.split(os.environ.get(ARGUMENTS, "pyspark-shell"))
     folder = tempfile.mkdtemp()
     more = {"SPARK_CONNECT_MODE": "0", "_PYSPARK_DRIVER_CONN_INFO_PATH": f"{folder}/address"}
     process = subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=2, env=os.environ | more, preexec_fn=_leave_interrupts_to_python
     )
-    return Launch(process, folder)
+    launched = Launch(process, folder)
+    atexit.register(launched.abandon)
+    return launched
 
 
 def _leave_interrupts_to_python() -> None:

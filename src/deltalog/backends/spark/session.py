@@ -12,22 +12,25 @@ Python, while the driver goes on.
 
 from __future__ import annotations
 
+import atexit
 import os
-import re
 import shutil
 import sys
 import warnings
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Thread
 from typing import Any
 
-from deltalog.backends.spark import archive
-from deltalog.backends.spark.jvm import PORT, launch, spark_home
+from deltalog.backends.spark import archive, outside
+from deltalog.backends.spark.jvm import launch
+from deltalog.backends.spark.outside import PORT, spark_home
 from deltalog.backends.spark.zygote import Egg
 from deltalog.errors import EngineError
+from deltalog.interrupts import hear_again
 
 NO_JAVA = (
     "the Spark engine needs Java 17 or newer and there is none here: install a JDK (such as openjdk-17-jre-headless) "
@@ -66,6 +69,8 @@ def _new(master: str | None) -> Any:
     except Exception as problem:
         raise EngineError(f"Spark did not start{f' on {master}' if master else ''}: {_first_line(problem)}") from None
     spark.sparkContext.setLogLevel("ERROR")
+    if _own_process:
+        atexit.register(_say_no_more, spark)
     if local and not egg:
         Thread(target=_start_python, args=(spark,), daemon=True).start()
     return spark
@@ -86,7 +91,15 @@ def _started(settings: Mapping[str, str], egg: Egg | None) -> Any:
     builder = SparkSession.builder
     for name, value in settings.items():
         builder = builder.config(name, value)
-    return builder.getOrCreate()
+    spark = builder.getOrCreate()
+    hear_again()
+    return spark
+
+
+def _say_no_more(spark: Any) -> None:
+    """This process ends, and its JVM with it: tasks that have not ended by then are no news."""
+    with suppress(Exception):
+        spark.sparkContext.setLogLevel("OFF")
 
 
 def _has_jvm() -> bool:
@@ -145,26 +158,19 @@ def _settings(master: str | None) -> dict[str, str]:
 
 
 def _given() -> dict[str, str]:
-    """What spark-submit was told; or, as long as there is no JVM to ask, what spark-defaults.conf says."""
+    """What spark-submit was told; or, as long as there is no JVM to ask, what it would be told."""
     if _has_jvm():
         from pyspark import SparkConf, SparkContext
 
         SparkContext._ensure_initialized()
         return dict(SparkConf().getAll())
-    folder = os.environ.get("SPARK_CONF_DIR") or (spark_home() or Path()) / "conf"
-    file = Path(folder) / "spark-defaults.conf"
-    lines = file.read_text().splitlines() if file.is_file() else []
-    return dict(re.split(r"[=:\s]\s*", line, maxsplit=1) for line in map(str.strip, lines) if _is_setting(line))
+    return outside.settings()
 
 
 def _archive() -> str:
     """Options for an archive of classes, if there is a JVM to be started."""
     home = spark_home()
     return "" if home is None or _has_jvm() else archive.options(home, _driver_memory())
-
-
-def _is_setting(line: str) -> bool:
-    return bool(re.match(r"spark\.[^=:\s]+[=:\s]", line))
 
 
 def cores(master: str) -> int:

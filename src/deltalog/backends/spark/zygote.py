@@ -16,6 +16,7 @@ and where deltalog is a guest in somebody else's process, which is not ours to f
 
 from __future__ import annotations
 
+import atexit
 import gc
 import json
 import os
@@ -49,10 +50,11 @@ class Egg:
     @classmethod
     def laid(cls) -> Egg:
         folder = tempfile.mkdtemp(prefix="deltalog-")
-        listener = socket.socket(socket.AF_UNIX)
-        listener.bind(f"{folder}/zygote")
-        listener.listen(BACKLOG)
-        return cls(folder, listener)
+        egg = cls(folder, socket.socket(socket.AF_UNIX))
+        atexit.register(egg.drop)
+        egg.listener.bind(f"{folder}/zygote")
+        egg.listener.listen(BACKLOG)
+        return egg
 
     @property
     def settings(self) -> dict[str, str]:
@@ -73,7 +75,7 @@ class Egg:
             os._exit(0)
 
     def drop(self) -> None:
-        """There will be none."""
+        """At the end of this process, or if there will be none."""
         self.listener.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 

@@ -1,0 +1,101 @@
+"""Who names a Spark master wants Spark, wherever the master is named. No JVM is started here."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from deltalog.backends.spark import outside
+from deltalog.cli_run import RunOptions, chosen_engine
+
+PLAIN = RunOptions(
+    programs=[],
+    data=[],
+    out=None,
+    format="csv",
+    only=[],
+    derived=False,
+    engine="auto",
+    master=None,
+    schemes="auto",
+    memory=8 * 2**30,
+    timeout=None,
+    max_facts=None,
+    cyclic="combined",
+    json=False,
+    quiet=True,
+)
+
+
+@pytest.fixture(autouse=True)
+def nothing_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    for name in (outside.PORT, outside.ARGUMENTS, outside.MASTER):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    return tmp_path
+
+
+def test_nobody_wants_spark() -> None:
+    engine, why = chosen_engine(PLAIN)
+    assert engine == "local"
+    assert "no master is named" in why
+    assert "--master 'local[*]' has Spark read and write" in why
+
+
+def test_the_option() -> None:
+    engine, why = chosen_engine(replace(PLAIN, master="local[3]"))
+    assert engine == "auto"
+    assert why.startswith("the master is local[3]")
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "why"),
+    [
+        ("MASTER", "spark://a:7077", "MASTER has the master spark://a:7077"),
+        (
+            "PYSPARK_SUBMIT_ARGS",
+            "--conf spark.a=b --master 'local[3]' pyspark-shell",
+            "PYSPARK_SUBMIT_ARGS has the master local[3]",
+        ),
+        ("PYSPARK_SUBMIT_ARGS", "-c spark.master=yarn pyspark-shell", "PYSPARK_SUBMIT_ARGS has the master yarn"),
+        ("PYSPARK_GATEWAY_PORT", "4711", "spark-submit started this"),
+    ],
+)
+def test_the_environment(variable: str, value: str, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(variable, value)
+    engine, found = chosen_engine(PLAIN)
+    assert engine == "auto"
+    assert found.startswith(f"{why}; about 0.00 GB are needed")
+
+
+@pytest.mark.parametrize("line", ["spark.master spark://a:7077", "  spark.master=spark://a:7077  "])
+def test_the_file(line: str, nothing_said: Path) -> None:
+    (nothing_said / "spark-defaults.conf").write_text(f"# a comment\n\nspark.driver.memory 2g\n{line}\n")
+    engine, why = chosen_engine(PLAIN)
+    assert engine == "auto"
+    assert why.startswith("spark-defaults.conf has the master spark://a:7077")
+
+
+def test_a_file_without_a_master_is_no_wish(nothing_said: Path) -> None:
+    (nothing_said / "spark-defaults.conf").write_text("spark.deltalog.driverBudget 0\n")
+    assert chosen_engine(PLAIN)[0] == "local"
+
+
+def test_who_goes_first(nothing_said: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in spark-submit: arguments, then the file, then the variable."""
+    monkeypatch.setenv("MASTER", "local[1]")
+    assert outside.settings() == {"spark.master": "local[1]"}
+    (nothing_said / "spark-defaults.conf").write_text("spark.master local[2]\nspark.a 2\n")
+    assert outside.settings() == {"spark.master": "local[2]", "spark.a": "2"}
+    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", "--master local[3] --name x --conf spark.a=3 pyspark-shell")
+    assert outside.settings() == {"spark.master": "local[3]", "spark.a": "3"}
+
+
+def test_an_engine_that_is_asked_for_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MASTER", "local[1]")
+    assert chosen_engine(replace(PLAIN, engine="local")) == ("local", "as asked")
+    assert chosen_engine(replace(PLAIN, engine="spark")) == ("spark", "as asked")
+    unused = chosen_engine(replace(PLAIN, engine="local", master="local[2]"))
+    assert unused == ("local", "as asked; --master is for Spark, and was not used")
