@@ -13,11 +13,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import inf
 
 from deltalog.plan import ir
 from deltalog.plan.ir import Part, Plan
 from deltalog.plan.multiway import FAR_ABOVE, bound, joined_at_once, most_rows, variable_order
-from deltalog.plan.statistics import Estimate, Remembered, Statistics
+from deltalog.plan.statistics import Estimate, Matches, Remembered, Statistics
 from deltalog.syntax.ast import (
     Aggregate,
     AggregateCall,
@@ -103,8 +104,18 @@ class _Planner:
     joined: frozenset[Variable] = field(init=False)
     aggregates: dict[int, Body] = field(init=False)
     late: frozenset[int] = field(init=False)  # BINDs that only the head reads: after all joins there are fewest rows
+    mentioned: list[frozenset[Variable]] = field(init=False)  # the variables of each literal
+    relations: frozenset[int] = field(init=False)  # atoms and aggregates; the others are conditions
+    matches: dict[int, Matches] = field(init=False)  # of each atom
 
     def __post_init__(self) -> None:
+        self.mentioned = [frozenset(variables(literal)) for literal in self.body]
+        self.relations = frozenset(i for i, literal in enumerate(self.body) if isinstance(literal, Atom | Aggregate))
+        self.matches = {
+            i: Matches.of(literal, self.parts.get(i, Part.ALL), self.statistics)
+            for i, literal in enumerate(self.body)
+            if isinstance(literal, Atom)
+        }
         # Variables that something other than a negation binds; the others of a negation are existential in it.
         self.joined = frozenset(
             v for literal in self.body if not isinstance(literal, Negation) for v in variables(literal)
@@ -122,12 +133,22 @@ class _Planner:
         start = self._settle(Order(ir.Unit(), tuple(range(len(self.body))), frozenset(), Estimate()))
         delta = [i for i in start.waiting if self.parts.get(i) is Part.DELTA]
         firsts = delta if delta and not any(map(self._is_computed, delta)) else [*delta, *self._firsts(start)]
-        orders = [self._greedy(self._place(start, first)) for first in firsts] or [start]
+        orders = self._orders(start, firsts) or [start]
         best = self._safest(orders) if self.multiway else min(orders, key=lambda order: order.cost)
         core = self._core(start)
         if core and self._is_dangerous(best, core):
-            best = self._greedy(self._at_once(start, core))
+            best = self._greedy(self._at_once(start, core)) or best
         return Body(best.plan, best.notes, best.estimate, best.cost)
+
+    def _orders(self, start: Order, firsts: Iterable[int]) -> list[Order]:
+        """The greedy orders, without those that cost more than is of interest."""
+        found, most = list[Order](), inf
+        for first in firsts:
+            order = self._greedy(self._place(start, first), most)
+            if order is not None:
+                found.append(order)
+                most = min(most, (LIKE if self.multiway else 1.0) * order.cost)
+        return found
 
     def _safest(self, orders: Sequence[Order]) -> Order:
         """The cheapest order; or one of like cost that cannot have nearly as many rows."""
@@ -161,8 +182,8 @@ class _Planner:
         scans = tuple(ir.Scan(self.body[i], self.parts.get(i, Part.ALL)) for i in core)  # type: ignore[arg-type]
         waiting = tuple(i for i in order.waiting if i not in core)
         estimate, notes = order.estimate, []
-        for scan in scans:
-            estimate = estimate.joined(scan.atom, scan.part, self.statistics)
+        for i, scan in zip(core, scans, strict=True):
+            estimate = estimate.joined(self.matches[i])
             notes.append(StepNote("multiway", scan.atom, scan.part, (), estimate.rows))
         atoms, parts = [scan.atom for scan in scans], [scan.part for scan in scans]
         unread = frozenset(v for atom in atoms for v in variables(atom)) - self._needed(waiting)
@@ -178,25 +199,33 @@ class _Planner:
     def _firsts(self, start: Order) -> list[int]:
         """The atoms to try as the first one: all, or in a large body the few smallest."""
         relations = self._relations(start)
-        return sorted(relations, key=lambda i: self._grown(start, i).rows)[: 6 if len(relations) <= 6 else 3]
+        return sorted(relations, key=lambda i: self._rows(start, i))[: 6 if len(relations) <= 6 else 3]
 
     def _relations(self, order: Order) -> list[int]:
-        return [i for i in order.waiting if isinstance(self.body[i], Atom | Aggregate)]
+        return [i for i in order.waiting if i in self.relations]
 
-    def _greedy(self, order: Order) -> Order:
+    def _greedy(self, order: Order, most: float = inf) -> Order | None:
+        """All that is waiting, always what gives the fewest rows next; None if that costs more than the most."""
         while relations := self._relations(order):
+            if order.cost > most:
+                return None
             connected = [i for i in relations if self._connected(order, i)] or relations
-            order = self._place(order, min(connected, key=lambda i: self._grown(order, i).rows))
+            order = self._place(order, min(connected, key=lambda i: self._rows(order, i)))
         return order
 
     def _connected(self, order: Order, i: int) -> bool:
-        mine = frozenset(variables(self.body[i]))
-        return not mine or bool(mine & order.bound)
+        mine = self.mentioned[i]
+        return not mine or not mine.isdisjoint(order.bound)
+
+    def _rows(self, order: Order, i: int) -> float:
+        """About how many rows there are after joining literal i."""
+        atom = self.matches.get(i)
+        return self._grown(order, i).rows if atom is None else order.estimate.joined_rows(atom)
 
     def _grown(self, order: Order, i: int) -> Estimate:
         literal = self.body[i]
         if isinstance(literal, Atom):
-            return order.estimate.joined(literal, self.parts.get(i, Part.ALL), self.statistics)
+            return order.estimate.joined(self.matches[i])
         rows = max(1.0, self.aggregates[i].estimate.rows)
         shared = [v for v in variables(literal) if v in order.bound]
         grown = order.estimate.rows * (1.0 if shared else rows)
@@ -205,7 +234,7 @@ class _Planner:
     def _place(self, order: Order, i: int) -> Order:
         """Joins literal i, then whatever has become possible."""
         literal, waiting = self.body[i], tuple(j for j in order.waiting if j != i)
-        new = frozenset(variables(literal)) - order.bound
+        new = self.mentioned[i] - order.bound
         needed = self._needed(waiting)
         estimate = self._grown(order, i)
         part = self.parts.get(i, Part.ALL)
@@ -244,12 +273,12 @@ class _Planner:
 
     def _needed(self, waiting: Iterable[int]) -> frozenset[Variable]:
         """The variables that are read after this: by the head, or by what is still to be placed."""
-        return self.live.union(*(variables(self.body[i]) for i in waiting))
+        return self.live.union(*(self.mentioned[i] for i in waiting))
 
     def _settle(self, order: Order) -> Order:
         """Places every condition, BIND and negation whose variables are bound, until none is left."""
         while True:
-            ready = next((i for i in order.waiting if self._ready(i, order)), None)
+            ready = next((i for i in order.waiting if i not in self.relations and self._ready(i, order)), None)
             if ready is None:
                 return order
             order = self._settled(order, ready)

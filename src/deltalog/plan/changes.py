@@ -29,7 +29,7 @@ from enum import IntEnum
 from deltalog.expressions import is_plain_skolem, skolem_form
 from deltalog.plan.ir import Part
 from deltalog.plan.rules import ONLY, Variant, variants
-from deltalog.plan.statistics import Estimate, Statistics
+from deltalog.plan.statistics import Estimate, Matches, Statistics
 from deltalog.syntax.ast import Aggregate, Atom, Bind, Call, Literal, Negation, Pred, Rule, Term, Variable, variables
 
 
@@ -250,9 +250,10 @@ def _in_order(fact: Atom, atoms: list[Atom], statistics: Statistics) -> list[Ato
     if len(atoms) < 2:
         return atoms
     estimate, order = Estimate(1.0, dict.fromkeys(variables(fact), 1.0)), []
+    found = [Matches.of(atom, Part.ALL, statistics) for atom in atoms]
     while atoms:
-        grown = [(estimate.joined(atom, Part.ALL, statistics), i) for i, atom in enumerate(atoms)]
-        estimate, i = min(grown, key=lambda choice: choice[0].rows)
+        i = min(range(len(atoms)), key=lambda i: estimate.joined_rows(found[i]))
+        estimate = estimate.joined(found.pop(i))
         order.append(atoms.pop(i))
     return order
 

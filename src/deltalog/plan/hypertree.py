@@ -27,12 +27,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from math import inf
 from typing import NamedTuple
 
 from deltalog.plan.gyo import is_acyclic
 from deltalog.plan.ir import Part
-from deltalog.plan.statistics import Statistics
+from deltalog.plan.statistics import Matches, Statistics
 from deltalog.syntax.ast import Atom, Variable, variables
 
 FAR_CHEAPER = 4.0  # a wider tree costs at most one in so many
@@ -108,14 +109,15 @@ class Estimator:
 
     def size(self, atoms: Collection[int], chi: Iterable[int]) -> Size:
         """Atom after atom, always the one that leaves the fewest rows."""
-        joined, rows, left = 0.0, 1.0, set(atoms)
-        values: Distinct = {}
+        rows, first = min((self.atoms[i][0], i) for i in atoms)
+        joined, left, values = rows, [i for i in atoms if i != first], dict(self.atoms[first][1])
         while left:
-            rows, best = min((rows * self._growth(i, values), i) for i in left)
+            rows, best = min([(rows * self._growth(i, values), i) for i in left])
             joined += rows
             left.remove(best)
             for variable, count in self.atoms[best][1].items():
-                values[variable] = min(count, values.get(variable, count))
+                if count < values.setdefault(variable, count):
+                    values[variable] = count
         most = 1.0
         for variable in chi:
             most *= values[variable]
@@ -136,18 +138,8 @@ def _name(variable: Variable) -> str:
 
 def _estimate(atom: Atom, numbers: Mapping[Variable, int], statistics: Statistics) -> tuple[float, Distinct]:
     """The number of facts that match an atom, and of distinct values of its variables."""
-    rows = statistics.size(atom.pred, Part.ALL)
-    values: Distinct = {}
-    for column, term in enumerate(atom.terms):
-        count = max(1.0, statistics.distinct(atom.pred, Part.ALL, column))
-        if not isinstance(term, Variable):
-            rows /= count
-        elif (number := numbers[term]) in values:
-            rows /= max(count, values[number])
-            values[number] = min(count, values[number])
-        else:
-            values[number] = count
-    return rows, {number: max(1.0, min(count, rows)) for number, count in values.items()}
+    found = Matches.of(atom, Part.ALL, statistics)
+    return found.rows, {numbers[v]: max(1.0, min(count, found.rows)) for v, count in found.values}
 
 
 # The search. Sets of atoms and of variables are the bits of a number.
@@ -243,10 +235,12 @@ class Search:
         """The node with this λ and the best subtrees, unless it costs as much as the bound."""
         # χ(p) := var(λ(p)) ∩ (connector ∪ var(component))
         chi = self._union(lam) & (problem.connector | self._union(problem.component))
+        size = self._size(lam, chi)
+        if size.joined + 2 * size.rows >= bound:
+            return None
         if (problem.component, chi) not in self.parts:
             self.parts[problem.component, chi] = list(self._split(problem.component, chi))
         children = self.parts[problem.component, chi]
-        size = self._size(lam, chi)
         cost = size.joined + 2 * size.rows * (len(children) + 1)
         for child in children:
             if cost >= bound:
@@ -303,11 +297,9 @@ class Search:
         return Node(self._named(solution.chi), tuple(_bits(solution.lam)), solution.rows, children)
 
 
-def _bits(number: int) -> Iterator[int]:
-    while number:
-        lowest = number & -number
-        yield lowest.bit_length() - 1
-        number ^= lowest
+@lru_cache(1 << 14)
+def _bits(number: int) -> tuple[int, ...]:
+    return tuple(i for i in range(number.bit_length()) if number >> i & 1)
 
 
 def decompose(atoms: Sequence[Atom], statistics: Statistics) -> Decomposition:

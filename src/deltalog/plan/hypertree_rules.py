@@ -99,6 +99,7 @@ class _Rewriting:
     spanning: list[Literal] = field(init=False)  # conditions that no node has all variables of
     read_at: dict[int, frozenset[Variable]] = field(init=False)  # what is read outside of each node
     made: dict[str, Rule] = field(default_factory=dict)
+    nodes: dict[int, Atom] = field(default_factory=dict)  # the atom of each node
 
     def __post_init__(self) -> None:
         self.atoms = atoms_of(self.rule)
@@ -192,6 +193,11 @@ class _Rewriting:
 
     def node(self, node: Node) -> Atom:
         """The atom of a node: its own relation, or the one atom that it is."""
+        if id(node) not in self.nodes:
+            self.nodes[id(node)] = self._node(node)
+        return self.nodes[id(node)]
+
+    def _node(self, node: Node) -> Atom:
         joined = joined_in(node, self.atoms)
         conditions = self.inside[id(node)]
         if len(joined) == 1 and not conditions and node.chi == set(variables(joined[0])):

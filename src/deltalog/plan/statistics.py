@@ -81,28 +81,53 @@ class Remembered:
 
 
 @dataclass(frozen=True, slots=True)
+class Matches:
+    """About how many facts match an atom, and how many distinct values each of its variables then has."""
+
+    rows: float
+    values: tuple[tuple[Variable, float], ...]
+
+    @classmethod
+    def of(cls, atom: Atom, part: Part, statistics: Statistics) -> Matches:
+        """Constants and variables that come again select: one in as many as there are values."""
+        pred, values = atom.pred, dict[Variable, float]()
+        rows = statistics.size(pred, part)
+        for column, term in enumerate(atom.terms):
+            count = max(1.0, statistics.distinct(pred, part, column))
+            if not isinstance(term, Variable):
+                rows /= count
+            elif term in values:
+                rows /= max(count, values[term])
+                values[term] = min(count, values[term])
+            else:
+                values[term] = count
+        return cls(rows, tuple(values.items()))
+
+
+@dataclass(frozen=True, slots=True)
 class Estimate:
     """About how many rows an intermediate result has, and how many distinct values each of its columns."""
 
     rows: float = 1.0
     distinct: Mapping[Variable, float] = field(default_factory=dict)
 
-    def joined(self, atom: Atom, part: Part, statistics: Statistics) -> Estimate:
+    def joined_rows(self, atom: Matches) -> float:
         """After a join with an atom: each shared column keeps one in max(distinct left, distinct right) pairs."""
-        rows = self.rows * statistics.size(atom.pred, part)
-        distinct = dict(self.distinct)
-        seen: set[Variable] = set()
-        for column, term in enumerate(atom.terms):
-            values = max(1.0, statistics.distinct(atom.pred, part, column))
-            if not isinstance(term, Variable):
-                rows /= values
-            elif term in self.distinct or term in seen:
-                rows /= max(values, distinct[term])
-                distinct[term] = min(values, distinct[term])
-            else:
-                distinct[term] = values
-                seen.add(term)
-        return Estimate(rows, {v: min(d, max(rows, 1.0)) for v, d in distinct.items()})
+        rows, distinct = self.rows * atom.rows, self.distinct
+        for variable, count in atom.values:
+            present = distinct.get(variable)
+            if present is not None:
+                rows /= present if present > count else count
+        return rows
+
+    def joined(self, atom: Matches) -> Estimate:
+        rows, distinct = self.joined_rows(atom), dict(self.distinct)
+        for variable, count in atom.values:
+            present = distinct.get(variable)
+            if present is None or count < present:
+                distinct[variable] = count
+        most = max(rows, 1.0)
+        return Estimate(rows, {v: count if count < most else most for v, count in distinct.items()})
 
     def halved(self) -> Estimate:
         """After a condition, of which nothing better is known."""
