@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -41,7 +40,7 @@ class LocalBackend:
         self.check: Callable[[], None] = lambda: None
         self._pool = ThreadPoolExecutor(self.threads)
         self._scratch = Scratch()
-        self.vectors = Vectors(self.dictionary, threading.Lock())
+        self.vectors = Vectors(self.dictionary)
         self._preparation = Preparation(self.dictionary)
 
     @property

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -56,7 +57,7 @@ class Vectors:
     """Evaluates expressions over rows, for one dictionary; counts the rows on which an expression failed."""
 
     dictionary: Dictionary
-    lock: threading.Lock
+    lock: AbstractContextManager[object] = field(default_factory=threading.RLock)
     failures: int = 0
     pieces: dict[int, bytes] = field(default_factory=dict)  # of names that SKOLEM makes, by id
     skolems: Skolems = field(default_factory=Skolems)
@@ -77,11 +78,11 @@ class Vectors:
         """The ids of an expression's values, and the rows on which it has one (None: on all)."""
         if isinstance(expression, Variable):
             return rows.columns[expression], None
+        if is_plain_skolem(expression):
+            return self._skolems(expression, rows), None
         with self.lock:
             if isinstance(expression, Constant):
                 return np.full(rows.size, self.dictionary.intern(expression.value), np.uint32), None
-            if is_plain_skolem(expression):
-                return self._skolems(expression, rows), None
             try:
                 return self._interned(np.broadcast_to(self._fast(expression, rows), rows.size)), None
             except NoFastPath:
@@ -163,18 +164,21 @@ class Vectors:
     # SKOLEM: what an argument adds to the name is computed once per value of the argument.
 
     def _skolems(self, call: Call, rows: Rows, only_known: bool = False) -> Ids:
-        """The ids of the names; if only known ones are wanted, 0, which is no id, for one that has none."""
+        """The ids of the names; if only known ones are wanted, 0, which is no id, for one that has none. The names
+        themselves are computed by several threads at a time."""
         names = tuple(dict.fromkeys(variables(call)))
         first, inverse = _distinct([rows.columns[v] for v in names], rows.size)
         chosen = Rows({v: rows.columns[v][first] for v in names}, len(first))
-        pieces, numbers = self._skolem_pieces(call, chosen)
+        with self.lock:
+            pieces, numbers = self._skolem_pieces(call, chosen)
         found = np.empty((len(first), NAME), np.uint8)
         skolem_names(*_joined(pieces), numbers, found)
         ends = NAME * np.arange(1, len(first) + 1)
-        look_up = self.dictionary.find_texts if only_known else self.dictionary.intern_texts
-        ids = look_up(found.reshape(-1), ends - NAME, ends, Kind.BLANK)
-        if not only_known:
-            self.skolems.remember(Named(skolem_form(call), tuple(chosen.columns[v] for v in names), ids))
+        with self.lock:
+            look_up = self.dictionary.find_texts if only_known else self.dictionary.intern_texts
+            ids = look_up(found.reshape(-1), ends - NAME, ends, Kind.BLANK)
+            if not only_known:
+                self.skolems.remember(Named(skolem_form(call), tuple(chosen.columns[v] for v in names), ids))
         return ids[inverse]
 
     def made_of(self, call: Call, names: Ids) -> list[Ids] | None:
