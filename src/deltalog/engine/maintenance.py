@@ -66,7 +66,9 @@ ATTEMPTS = {
 # A stratum is computed anew when it would lose more of its facts than this, or more of what it reads has changed: to
 # delete a fact costs several times what deriving it does.
 MOST_REMOVED = 0.1
-SOME = 100  # facts that change are worth less than a computation anew, unless these are the better part of all
+# A change of more facts than these is one that a stratum is computed anew for, if they are the better part of all that
+# it reads, or if some go and a structure in a recursion may stand on them: hardly all of them are derived otherwise.
+SOME = 64
 # A recursive stratum is computed anew when a change gives more than one in so many of its instances at once: to follow
 # one costs some 25 times what deriving it does, and more come with it. That is estimated when of what the stratum reads
 # more than one fact in NOTICED has changed.
@@ -571,11 +573,17 @@ def better_anew(tasks: StratumTasks, update: Update[T]) -> str | None:
         return STANDS
     if is_barren(tasks, update):
         return "nothing derives it any more"
+    if tasks.structures and _removed_of(tasks.others, update) > SOME:
+        return STANDS
     lost = sum(map(update.least_change, tasks.others))
     one_by_one = any(rule.restricted for rule in tasks.rules)  # groups are computed before and after
     if (update.removed or update.unsettled or one_by_one) and lost > most_changed(tasks, update):
         return "most of what it reads has changed"
     return _gone_with_rules(tasks, update)
+
+
+def _removed_of(preds: Iterable[Pred], update: Update[T]) -> int:
+    return sum(update.backend.size(update.removed[pred]) for pred in preds if pred in update.removed)
 
 
 def most_changed(tasks: StratumTasks, update: Update[T]) -> float:

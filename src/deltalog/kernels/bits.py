@@ -26,6 +26,16 @@ def trailing_zeros(typing_context, word):  # type: ignore[no-untyped-def]
     return types.uint64(types.uint64), generate
 
 
+@intrinsic
+def ones(typing_context, word):  # type: ignore[no-untyped-def]
+    """How many bits of a word are set."""
+
+    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        return builder.ctpop(arguments[0])
+
+    return types.uint64(types.uint64), generate
+
+
 @njit(nogil=True, cache=True)
 def clear_known(x, known, known_offsets, bits):
     """Clears the bits of the ids z for which (x, z) is in one of the runs."""

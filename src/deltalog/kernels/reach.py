@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from deltalog.kernels.bits import trailing_zeros
+from deltalog.kernels.bits import ones, trailing_zeros
 
 LOW = np.uint64(0xFFFFFFFF)
 HALF = np.uint64(32)
@@ -27,10 +27,7 @@ FULL = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 @njit(nogil=True, cache=True)
 def popcount(word):
-    word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
-    word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
-    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
+    return np.int64(ones(word))
 
 
 @njit(nogil=True, cache=True)
@@ -59,8 +56,9 @@ def include(bits, begin, length, data):
     """Adds a set to bits; gives the first and last word that it touches."""
     if length < 0:
         first = np.int64(data[begin])
-        for w in range(-length - 1):
-            bits[first + w] |= data[begin + 1 + w]
+        source, target = data[begin + 1 : begin - length], bits[first : first - length - 1]
+        for w in range(len(source)):  # without signs to look at, several words are one instruction
+            target[w] |= source[w]
         return first, first - length - 2
     for i in range(begin, begin + length):
         fill(bits, np.int64(data[i] >> HALF), np.int64(data[i] & LOW))
@@ -70,10 +68,10 @@ def include(bits, begin, length, data):
 @njit(nogil=True, cache=True)
 def runs_of(bits, first, last):
     """How many intervals the bits are."""
-    runs, carry = 0, ZERO
-    for w in range(first, last + 1):
-        runs += popcount(bits[w] & ~((bits[w] << ONE) | carry))
-        carry = bits[w] >> np.uint64(63)
+    runs, carry, part = 0, ZERO, bits[first : last + 1]
+    for w in range(len(part)):
+        runs += popcount(part[w] & ~((part[w] << ONE) | carry))
+        carry = part[w] >> np.uint64(63)
     return runs
 
 
@@ -198,19 +196,34 @@ def same(data, a, b, n):
 def cardinalities(cs, start, length, data, offsets):
     """How many members the sets cs have, where number d stands for offsets[d + 1] - offsets[d] members."""
     out = np.empty(len(cs), np.int64)
+    single = singles(offsets) if len(cs) >= len(offsets) >> 6 else np.zeros(0, np.bool_)
     for i in range(len(cs)):
         n, begin, total = length[cs[i]], start[cs[i]], 0
         if n >= 0:
             for j in range(begin, begin + n):
                 total += offsets[np.int64(data[j] & LOW) + 1] - offsets[np.int64(data[j] >> HALF)]
         else:
+            first = np.int64(data[begin])
             for w in range(-n - 1):
-                word, base = data[begin + 1 + w], 64 * (np.int64(data[begin]) + w)
+                word, base = data[begin + 1 + w], 64 * (first + w)
+                if first + w < len(single) and single[first + w]:
+                    total += popcount(word)
+                    continue
                 while word:
                     d = base + lowest(word)
                     total += offsets[d + 1] - offsets[d]
                     word &= word - ONE
         out[i] = total
+    return out
+
+
+@njit(nogil=True, cache=True)
+def singles(offsets):
+    """For each word of bits, whether all 64 numbers have one member."""
+    out = np.ones((len(offsets) - 1) >> 6, np.bool_)
+    for d in range(len(out) << 6):
+        if offsets[d + 1] - offsets[d] != 1:
+            out[d >> 6] = False
     return out
 
 

@@ -27,6 +27,8 @@ from deltalog.kernels import graphs, reach
 
 Numbers = NDArray[np.int64]
 LISTED = 1 << 26  # larger differences are not written out
+FEW = 16  # times fewer things are looked up one by one, not found among all
+ROOM = 1 << 23  # words that are set aside for sets in the beginning, at most
 WASTE = 3  # times what the sets need, before they are written without gaps
 NONE: Numbers = np.empty(0, np.int64)
 
@@ -51,7 +53,10 @@ class Sets:
 
     @classmethod
     def none(cls, count: int) -> Sets:
-        return cls(np.zeros(count, np.int64), np.zeros(count, np.int64), Buffer(np.empty(1024, np.uint64), 0), 0)
+        """With room for the largest sets that there can be, twice, and not too much: memory that nobody has written to
+        is not taken."""
+        room = min(max(1024, 2 * count * ((count >> 6) + 2)), ROOM)
+        return cls(np.zeros(count, np.int64), np.zeros(count, np.int64), Buffer(np.empty(room, np.uint64), 0), 0)
 
     @property
     def arrays(self) -> tuple[Numbers, Numbers, NDArray[np.uint64]]:
@@ -75,14 +80,14 @@ class Sets:
 
     def _compact(self) -> Sets:
         needed = int(np.abs(self.length).sum())
-        if self.used + 1024 < WASTE * needed + 4096 and len(self.buffer.words) <= WASTE * (self.used + 1024):
+        if self.used + 1024 < WASTE * needed + 4096:
             return self
         start, words = reach.compacted(*self.arrays)
         return Sets(start, self.length, Buffer(words, len(words)), len(words))
 
     @property
     def nbytes(self) -> int:
-        return self.start.nbytes + self.length.nbytes + self.buffer.words.nbytes
+        return self.start.nbytes + self.length.nbytes + self.buffer.words[: self.buffer.used].nbytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +145,7 @@ class Graph:
     symmetric: bool
     backward: Sets | None = None
     changed: Ids = field(default_factory=lambda: np.empty(0, np.uint32))  # sources whose sets the last update changed
+    descending: bool = True  # whether edges lead to components of smaller numbers only, as post-order has it
 
     @classmethod
     def of(cls, edges: Table, symmetric: bool) -> Graph:
@@ -152,7 +158,7 @@ class Graph:
         number[vertices] = label
         components = Components(number, *graphs.grouped(label, vertices, count))
         everything = np.ones(count, np.bool_)
-        due = ordered(number[sources], number[targets], np.arange(count), everything, count, True)
+        due = ordered(number[sources], number[targets], np.arange(count), everything, True)
         forward, _ = Sets.none(count).written(due, count)
         return cls(edges, components, forward, symmetric)
 
@@ -162,7 +168,8 @@ class Graph:
         if self.backward is None:
             count, columns = self.components.count, self.edges.columns()
             sources, targets = (self.components.find(column) for column in columns)
-            due = ordered(targets, sources, np.arange(count), np.ones(count, np.bool_), count, False)
+            everything = np.ones(count, np.bool_)
+            due = ordered(targets, sources, np.arange(count), everything, False, self.descending)
             sets, _ = Sets.none(count).written(due, count)
             object.__setattr__(self, "backward", sets)
         assert self.backward is not None
@@ -173,17 +180,18 @@ class Graph:
     def without(self, removed: Table, edges: Table) -> Graph:
         """After the removal of edges; `edges` is what is left."""
         sources, targets = (self.components.find(column) for column in removed.columns())
-        inside = np.unique(sources[(sources == targets) & (self.components.sizes(sources) > 1)])
-        return self._changed(edges, np.unique(sources), np.unique(targets), inside)
+        inside = sources[(sources == targets) & (self.components.sizes(sources) > 1)]
+        return self._changed(edges, *(united(self.components.count, each) for each in (sources, targets, inside)))
 
     def with_(self, added: Table, edges: Table) -> Graph:
         """After the addition of edges; `edges` is all of them."""
-        grown = replace(self, components=self._with_vertices(added))
-        sources, targets = (np.unique(grown.components.find(column)) for column in added.columns())
-        inside = sources if self.symmetric else grown._between(targets, sources)
-        if self.symmetric:
-            inside = np.union1d(sources, targets)
-        return grown._changed(edges, sources, targets, inside)
+        components = self._with_vertices(added)
+        sources, targets = (components.find(column) for column in added.columns())
+        descending = self.descending and bool((sources >= targets).all())
+        grown = replace(self, components=components, descending=descending)
+        sources, targets = (united(components.count, each) for each in (sources, targets))
+        both = united(components.count, sources, targets)
+        return grown._changed(edges, sources, targets, both if self.symmetric else grown._between(targets, sources))
 
     def _with_vertices(self, added: Table) -> Components:
         """The components, with one for each vertex that is new."""
@@ -214,29 +222,36 @@ class Graph:
         if self.symmetric:
             return components
         if self.backward is None:
-            return np.union1d(components, reach.meeting(old, *self.forward.arrays, len(self.forward.start)))
+            found = reach.meeting(old, *self.forward.arrays, len(self.forward.start))
+            return united(self.components.count, components, found)
         return self._with_sets(components, self.backward)
+
+    def _above(self, seeds: Numbers) -> Numbers:
+        """The same, or all components where to find out takes as long as to look at them all."""
+        is_many = FEW * len(seeds) > self.components.count
+        return np.arange(self.components.count) if is_many else self._ancestors(seeds)
 
     def _with_sets(self, components: Numbers, sets: Sets) -> Numbers:
         bits = np.zeros((self.components.count >> 6) + 1, np.uint64)
         reach.gather(components[components < len(sets.start)], *sets.arrays, bits)
-        return np.union1d(components, reach.numbers(bits))
+        return united(self.components.count, components, reach.numbers(bits))
 
     def _changed(self, edges: Table, sources: Numbers, targets: Numbers, inside: Numbers) -> Graph:
         """With other edges: `sources` and `targets` are the components of those that came or went, `inside` the
         components that may have to be divided anew."""
         components, new, dead = self._divided(edges, inside)
-        seeds = np.union1d(sources, inside)
-        above = alive(self._ancestors(seeds), dead, new)
-        seeds = alive(seeds, dead, new)
-        graph = replace(self, edges=edges, components=components)
-        forward, fresh = self.forward.written(graph._due(above, seeds, True), components.count, dead)
+        count = components.count
+        seeds = united(count, sources, inside)
+        above = alive(self._above(seeds), dead, new, count)
+        seeds = alive(seeds, dead, new, count)
+        graph = replace(self, edges=edges, components=components, descending=self.descending and not len(new))
+        forward, fresh = self.forward.written(graph._due(above, seeds, True), count, dead)
         backward = self.backward
         if backward is not None:
-            ends = np.union1d(targets, inside)
-            below = alive(self._with_sets(ends, self.forward), dead, new)
-            due = graph._due(below, alive(ends, dead, new), False)
-            backward, _ = backward.written(due, components.count, dead)
+            ends = united(count, targets, inside)
+            below = alive(self._with_sets(ends, self.forward), dead, new, count)
+            due = graph._due(below, alive(ends, dead, new, count), False)
+            backward, _ = backward.written(due, count, dead)
         changed = components.ids(np.flatnonzero(fresh))
         return replace(graph, forward=forward, backward=backward, changed=changed)
 
@@ -269,12 +284,23 @@ class Graph:
 
     def _due(self, components: Numbers, must: Numbers, forward: bool) -> Due:
         """Components in the order in which their sets can be written."""
-        ids = self.components.ids(components)
-        left, right = look_up(self.edges, ids, forward)
-        sources, targets = self.components.find(ids)[left], self.components.find(right)
+        sources, targets = self._edges_of(components, forward)
         needed = np.zeros(self.components.count, np.bool_)
         needed[must] = True
-        return ordered(sources, targets, components, needed, self.components.count, forward)
+        return ordered(sources, targets, components, needed, forward, self.descending)
+
+    def _edges_of(self, components: Numbers, forward: bool) -> tuple[Numbers, Numbers]:
+        """The edges from some components (or to them), as components."""
+        ids = self.components.ids(components)
+        if FEW * len(ids) < self.edges.size:
+            left, right = look_up(self.edges, ids, forward)
+            return self.components.find(ids)[left], self.components.find(right)
+        ends = [self.components.find(column) for column in self.edges.columns()]
+        sources, targets = ends if forward else ends[::-1]
+        chosen = np.zeros(self.components.count, np.bool_)
+        chosen[components] = True
+        among = chosen[sources]
+        return sources[among], targets[among]
 
     @property
     def nbytes(self) -> int:
@@ -300,26 +326,64 @@ def divided(sources: Numbers, targets: Numbers, count: int, symmetric: bool) -> 
 
 
 def ordered(
-    sources: Numbers, targets: Numbers, components: Numbers, must: NDArray[np.bool_], count: int, forward: bool
+    sources: Numbers,
+    targets: Numbers,
+    components: Numbers,
+    must: NDArray[np.bool_],
+    forward: bool,
+    descending: bool = True,
 ) -> Due:
     """The edges of some components by source, and the components so that targets come before sources."""
+    count = len(must)
+    if descending:  # smaller numbers first, or, against the direction of the edges, larger ones
+        order = np.sort(components) if forward else np.sort(components)[::-1]
+        turn = np.arange(count)[::-1] if forward else np.arange(count)
+    else:
+        order = components[np.argsort(_ranks(sources, targets, components, count))]
+        turn = _turns(order, count, forward)
+    place = np.full(count, -1, np.int64)
+    place[order] = np.arange(len(order))
+    # The successors of each, in the order of their sources; who may reach most first.
+    _, by_turn = graphs.grouped(turn[targets], np.arange(len(targets)), count)
+    offsets, by_source = graphs.grouped(place[sources[by_turn]], by_turn, len(order))
+    return Due(order, must[order], offsets, targets[by_source])
+
+
+def _ranks(sources: Numbers, targets: Numbers, components: Numbers, count: int) -> Numbers:
+    """The place of each of some components in an order in which targets come before sources."""
     place = np.full(count, -1, np.int64)
     place[components] = np.arange(len(components))
-    pairs = sort_distinct(pack([place[sources].astype(np.uint32), targets.astype(np.uint32)], len(sources)))
-    first, second = (column.astype(np.int64) for column in unpack(pairs, 2))
-    inner = (place[second] >= 0) & (components[first] != second)
-    offsets = graphs.offsets_of(first[inner], len(components))
-    label, _ = graphs.strong_components(offsets, place[second[inner]])
-    order = np.argsort(label)
-    rank = np.full(count, -1, np.int64)
-    rank[components] = label
-    # The successors of each, in the order of their sources; who may reach most first.
-    by = np.lexsort((-second if forward else second, -rank[second], label[first]))
-    return Due(components[order], must[components[order]], graphs.offsets_of(label[first][by], len(order)), second[by])
+    inner = (place[targets] >= 0) & (sources != targets)
+    rank: Numbers
+    rank, _ = graphs.strong_components(*graphs.grouped(place[sources[inner]], place[targets[inner]], len(components)))
+    return rank
 
 
-def alive(components: Numbers, dead: Numbers, new: Numbers) -> Numbers:
-    return np.union1d(np.setdiff1d(components, dead), new)
+def _turns(order: Numbers, count: int, forward: bool) -> Numbers:
+    """When each component is looked at: those that come late in an order first, as they reach most, then the others."""
+    others = np.ones(count, np.bool_)
+    others[order] = False
+    rest = np.flatnonzero(others)
+    turn = np.empty(count, np.int64)
+    turn[np.concatenate([order[::-1], rest[::-1] if forward else rest])] = np.arange(count)
+    return turn
+
+
+def united(count: int, *parts: Numbers) -> Numbers:
+    """The numbers below `count` that are in one of several arrays, ascending."""
+    present = np.zeros(count, np.bool_)
+    for part in parts:
+        present[part] = True
+    return np.flatnonzero(present)
+
+
+def alive(components: Numbers, dead: Numbers, new: Numbers, count: int) -> Numbers:
+    """Components without those that are no more, and with those that are new."""
+    present = np.zeros(count, np.bool_)
+    present[components] = True
+    present[dead] = False
+    present[new] = True
+    return np.flatnonzero(present)
 
 
 class Reachability(Implicit):
