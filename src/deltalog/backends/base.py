@@ -38,6 +38,15 @@ class Twin(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class Exchange(Generic[T]):
+    """Tables after a change, and what they have really lost and won."""
+
+    tables: dict[Pred, T]
+    removed: dict[Pred, T]
+    added: dict[Pred, T]
+
+
+@dataclass(frozen=True, slots=True)
 class SmallChange(Generic[T]):
     """A change as some strata see it: relations before it, explicit facts after it, the net changes of relations that
     are settled, and those of explicit facts."""
@@ -144,6 +153,12 @@ class Backend(Protocol[T]):
 
     def maintained(self, strata: Sequence[SmallPlans], change: SmallChange[T]) -> SmallResult[T]:
         """A small change of strata, one after the other, by delete and rederive, as far as that can be done at once."""
+        ...
+
+    def exchanged(
+        self, tables: Mapping[Pred, T], removed: Mapping[Pred, T], added: Mapping[Pred, T]
+    ) -> Exchange[T] | None:
+        """Tables without some rows, and then with others, where that can be done at once; None otherwise."""
         ...
 
     def merge(self, old: T, new: T) -> T:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Generic, TypeVar
 
-from deltalog.backends.base import Backend
+from deltalog.backends.base import Backend, Exchange
 from deltalog.engine.counts import Counts
 from deltalog.engine.hypertree import Trees
 from deltalog.engine.maintenance import Maintenance, Update, difference, total
@@ -228,21 +228,28 @@ class ChangedFacts(Generic[T]):
         cls, explicit: Mapping[Pred, T], add: Mapping[Pred, T], remove: Mapping[Pred, T], backend: Backend[T]
     ) -> ChangedFacts[T]:
         """A fact that is added and removed is added; one that is not there is not removed."""
-        added = difference(add, explicit, backend)
-        after, removed = dict(explicit), {}
-        for pred, table in difference(remove, add, backend).items():
-            present = explicit.get(pred, backend.empty(pred.arity))
-            left = backend.minus(present, table)
-            gone = backend.size(present) - backend.size(left)
-            if gone:
-                # E- := (E- ∩ E) \ E+
-                all_there = gone == backend.size(table)
-                after[pred], removed[pred] = (
-                    left,
-                    table if all_there else backend.minus(table, backend.minus(table, present)),
-                )
-        for pred, table in added.items():
-            after[pred] = backend.merge(after[pred], table) if pred in after else table
-        changed = total(added, backend) + total(removed, backend)
+        found = backend.exchanged(explicit, remove, add) or exchanged(explicit, remove, add, backend)
+        changed = total(found.added, backend) + total(found.removed, backend)
         share = changed / max(1, total(explicit, backend))
-        return cls(after, added, removed, share if changed > (FEW if share > LARGE else MANY) else 0.0)
+        share = share if changed > (FEW if share > LARGE else MANY) else 0.0
+        return cls(found.tables, found.added, found.removed, share)
+
+
+def exchanged(
+    tables: Mapping[Pred, T], remove: Mapping[Pred, T], add: Mapping[Pred, T], backend: Backend[T]
+) -> Exchange[T]:
+    """Tables without some rows, and then with others; and what that changes."""
+    added = difference(add, tables, backend)
+    after, removed = dict(tables), {}
+    for pred, table in difference(remove, add, backend).items():
+        present = tables.get(pred, backend.empty(pred.arity))
+        left = backend.minus(present, table)
+        gone = backend.size(present) - backend.size(left)
+        if gone:
+            # E- := (E- ∩ E) \ E+
+            all_there = gone == backend.size(table)
+            after[pred] = left
+            removed[pred] = table if all_there else backend.minus(table, backend.minus(table, present))
+    for pred, table in added.items():
+        after[pred] = backend.merge(after[pred], table) if pred in after else table
+    return Exchange(after, removed, added)

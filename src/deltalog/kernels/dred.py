@@ -68,7 +68,8 @@ def inner(function):
 @inner
 def _bucket(chain, pred, value, buckets):
     h = (np.uint64(value) ^ np.uint64(chain + 4 * pred + 1) * MIX) * MIX
-    return np.int64(h >> np.uint64(20)) & np.int64(buckets.shape[1] - 1)
+    h = (h ^ (h >> HALF)) * MIX  # keys of one column are 0 in their lower half
+    return np.int64(h >> HALF) & np.int64(buckets.shape[1] - 1)
 
 
 # The facts that the change is about.

@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from deltalog.backends.base import SmallChange, SmallResult, Tables, Twin
+from deltalog.backends.base import Exchange, SmallChange, SmallResult, Tables, Twin
 from deltalog.backends.local.counts import recounted, uncounted, with_counts
 from deltalog.backends.local.evaluate import Evaluation
+from deltalog.backends.local.few import FEW, exchanged, load_all
 from deltalog.backends.local.prepare import Preparation
 from deltalog.backends.local.scratch import Scratch
 from deltalog.backends.local.structures import made, remade
@@ -60,8 +61,11 @@ class LocalBackend:
         from deltalog.io.frames import columns_of_all
 
         given = {predicate: _listed(data) for predicate, data in facts.items()}
-        found = zip(given.items(), columns_of_all(list(given.values()), self.dictionary), strict=True)
-        return {predicate: self._encoded(columns, data) for (predicate, data), columns in found}
+        found = columns_of_all(list(given.values()), self.dictionary)
+        if found and all(1 <= len(columns) <= 2 for columns in found) and sum(len(c[0]) for c in found) <= FEW:
+            return {p: (table.arity, table) for p, table in zip(given, load_all(found), strict=True)}
+        each = zip(given.items(), found, strict=True)
+        return {predicate: self._encoded(columns, data) for (predicate, data), columns in each}
 
     def _encoded(self, columns: Sequence[Any], data: Any) -> tuple[int, Table]:
         none = len(columns[0]) == 0 if columns else data == []
@@ -116,6 +120,11 @@ class LocalBackend:
 
     def maintained(self, strata: Sequence[SmallPlans], change: SmallChange[Table]) -> SmallResult[Table]:
         return self._preparation.strata(strata).maintained(change)
+
+    def exchanged(
+        self, tables: Mapping[Pred, Table], removed: Mapping[Pred, Table], added: Mapping[Pred, Table]
+    ) -> Exchange[Table] | None:
+        return exchanged(tables, removed, added)
 
     def merge(self, old: Table, new: Table) -> Table:
         return old.merge(new)

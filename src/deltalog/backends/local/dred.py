@@ -4,12 +4,13 @@ It takes rules of atoms and negated atoms over stored relations of up to two col
 do: the ways for large data, and for all other rules, are better at that.
 
 The rules of a stratum become code once (`SmallStratum`). Code of strata that a change may touch one after the other is
-linked (`Linked`): they get common numbers for relations, places and registers. That is kept for the next change of the
-same relations.
+linked (`SmallStrata`): they get common numbers for relations, places and registers. That is kept for the next change of
+the same strata.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -31,7 +32,6 @@ LEAST_ROOM = 11  # bits of a number
 MOST = 1 << 13  # matches in a stratum: more are sooner found by sets
 LEAST, BOUND = 1000, 16  # when bounded: so many facts are overdeleted in all, or for each that is lost at first
 ANY = 1 << 62
-MOST_KEPT = 1 << 6
 
 Ids = Callable[[Sequence[Term]], tuple[Variable | int, ...]]
 Words = NDArray[np.int64]
@@ -121,83 +121,6 @@ class Source:
     reader: int
 
 
-class Linked:
-    """The code of strata that come one after the other, for changes of some relations before them."""
-
-    def __init__(self, strata: Sequence[SmallStratum], due: frozenset[Pred]) -> None:
-        self.preds: dict[Pred, int] = {}
-        self._sources: dict[tuple[bool, Pred, Order], Source] = {}
-        for stratum, part in enumerate(strata):
-            for pred in (*part.heads, *part.preds):
-                self.preds.setdefault(pred, len(self.preds))
-            for pred, order in part.sources:
-                self._source(False, pred, order, stratum)
-            for pred in part.heads:
-                self._source(False, pred, None, stratum)
-                self._source(True, pred, None, stratum)
-        self.sources = list(self._sources.values())
-        self.due = due.union(*(part.heads for part in strata))
-        self.own = self._relations(strata)
-        self.depth = max(part.depth for part in strata)
-        self.registers = np.concatenate([part.registers for part in strata])
-        self.code = np.concatenate(list(self._placed(strata)))
-        self.plans = np.concatenate(list(self._renumbered(strata)))
-        self.affected, self.inner = self._ranges(strata)
-
-    def _source(self, is_explicit: bool, pred: Pred, order: Order | None, reader: int) -> None:
-        order = tuple(range(pred.arity)) if order is None else order
-        self._sources.setdefault((is_explicit, pred, order), Source(is_explicit, pred, order, reader))
-
-    def _relations(self, strata: Sequence[SmallStratum]) -> Words:
-        own = np.full((len(self.preds), kernel.STRATUM + 1), -1, np.int64)
-        places = {source: i for i, source in enumerate(self._sources)}
-        for stratum, part in enumerate(strata):
-            for pred in part.heads:
-                order = tuple(range(pred.arity))
-                own[self.preds[pred]] = places[False, pred, order], places[True, pred, order], stratum
-        return own
-
-    def _numbers(self, part: SmallStratum) -> Words:
-        """The common numbers of a stratum's predicates."""
-        return np.array([self.preds[pred] for pred in part.preds] + [-1], np.int64)
-
-    def _placed(self, strata: Iterable[SmallStratum]) -> Iterable[Words]:
-        places, registers = {source: i for i, source in enumerate(self._sources)}, 0
-        for part in strata:
-            code = part.code.copy()
-            here = np.array([places[(False, *source)] for source in part.sources], np.int64)
-            code[:, kernel.PLACE] = here[code[:, kernel.PLACE]] if len(code) else 0
-            code[:, kernel.OWN] = self._numbers(part)[code[:, kernel.OWN]]
-            code[:, IN_CODE] = _moved(code[:, IN_CODE], registers)
-            registers += len(part.registers)
-            yield code
-
-    def _renumbered(self, strata: Iterable[SmallStratum]) -> Iterable[Words]:
-        lines, registers = 0, 0
-        for part in strata:
-            plans, numbers = part.plans.copy(), self._numbers(part)
-            plans[:, kernel.LINES : kernel.END + 1] += lines
-            plans[:, kernel.HEAD], plans[:, FACT] = numbers[plans[:, kernel.HEAD]], numbers[plans[:, FACT]]
-            plans[:, IN_PLANS] = _moved(plans[:, IN_PLANS], registers)
-            lines, registers = lines + len(part.code), registers + len(part.registers)
-            yield plans
-
-    def _ranges(self, strata: Sequence[SmallStratum]) -> tuple[Words, Words]:
-        """From where to where plans go that are for one thing: they come one after the other."""
-        affected = np.zeros((len(strata), len(self.preds), 2), np.int64)
-        inner = np.zeros((kernel.RECHECKS + 1, len(self.preds), 2), np.int64)
-        due = {self.preds[pred] for pred in self.due if pred in self.preds}
-        at = 0
-        for stratum, part in enumerate(strata):
-            for plan in self.plans[at : at + len(part.plans)].tolist():
-                role, pred = plan[ROLE], plan[kernel.HEAD] if plan[ROLE] >= Role.CHECK else plan[FACT]
-                found = affected[stratum, pred] if role == Role.AFFECTED else inner[role - Role.LOOP, pred]
-                if role != Role.AFFECTED or pred in due:
-                    found[:] = found[0] if found[1] else at, at + 1
-                at += 1
-        return affected, inner
-
-
 def _moved(registers: Words, by: int) -> Words:
     return np.where(registers >= 0, registers + by, registers)
 
@@ -209,7 +132,92 @@ class SmallStrata:
         self._strata = strata
         self._heads = {pred for part in strata for pred in part.heads}
         self._given = {pred for part in strata for pred in part.preds} - self._heads
-        self._kept: dict[frozenset[Pred], Linked] = {}
+        self.preds: dict[Pred, int] = {}
+        for part in strata:
+            for pred in (*part.heads, *part.preds):
+                self.preds.setdefault(pred, len(self.preds))
+        self._places: dict[tuple[bool, Pred, Order], int] = {}
+        self._link()
+
+    # Linking.
+
+    def _link(self) -> None:
+        self._sources = list(self._found_sources())
+        self._own = self._relations()
+        self._depth = max(part.depth for part in self._strata)
+        self._registers = np.concatenate([part.registers for part in self._strata])
+        self._code = np.concatenate(list(self._placed()))
+        self._plans = np.concatenate(list(self._renumbered()))
+        self._affected, self._inner = self._ranges()
+        self._always, self._read_from = self._reads()
+
+    def _found_sources(self) -> Iterable[Source]:
+        """The tables that are read, as they come."""
+        for stratum, part in enumerate(self._strata):
+            canonical = [(pred, tuple(range(pred.arity))) for pred in part.heads]
+            wanted = [(False, *source) for source in (*part.sources, *canonical)]
+            for source in (*wanted, *((True, *source) for source in canonical)):
+                if source not in self._places:
+                    self._places[source] = len(self._places)
+                    yield Source(*source, stratum)
+
+    def _relations(self) -> Words:
+        own = np.full((len(self.preds), kernel.STRATUM + 1), -1, np.int64)
+        for stratum, part in enumerate(self._strata):
+            for pred in part.heads:
+                order = tuple(range(pred.arity))
+                places = self._places[False, pred, order], self._places[True, pred, order]
+                own[self.preds[pred]] = *places, stratum
+        return own
+
+    def _numbers(self, part: SmallStratum) -> Words:
+        """The common numbers of a stratum's predicates."""
+        return np.array([self.preds[pred] for pred in part.preds] + [-1], np.int64)
+
+    def _placed(self) -> Iterable[Words]:
+        registers = 0
+        for part in self._strata:
+            code = part.code.copy()
+            here = np.array([self._places[(False, *source)] for source in part.sources], np.int64)
+            code[:, kernel.PLACE] = here[code[:, kernel.PLACE]] if len(code) else 0
+            code[:, kernel.OWN] = self._numbers(part)[code[:, kernel.OWN]]
+            code[:, IN_CODE] = _moved(code[:, IN_CODE], registers)
+            registers += len(part.registers)
+            yield code
+
+    def _renumbered(self) -> Iterable[Words]:
+        lines, registers = 0, 0
+        for part in self._strata:
+            plans, numbers = part.plans.copy(), self._numbers(part)
+            plans[:, kernel.LINES : kernel.END + 1] += lines
+            plans[:, kernel.HEAD], plans[:, FACT] = numbers[plans[:, kernel.HEAD]], numbers[plans[:, FACT]]
+            plans[:, IN_PLANS] = _moved(plans[:, IN_PLANS], registers)
+            lines, registers = lines + len(part.code), registers + len(part.registers)
+            yield plans
+
+    def _ranges(self) -> tuple[Words, Words]:
+        """From where to where plans go that are for one thing: they come one after the other."""
+        affected = np.zeros((len(self._strata), len(self.preds), 2), np.int64)
+        inner = np.zeros((kernel.RECHECKS + 1, len(self.preds), 2), np.int64)
+        strata = np.repeat(np.arange(len(self._strata)), [len(part.plans) for part in self._strata])
+        for at, (stratum, plan) in enumerate(zip(strata.tolist(), self._plans.tolist(), strict=True)):
+            role, pred = plan[ROLE], plan[kernel.HEAD] if plan[ROLE] >= Role.CHECK else plan[FACT]
+            found = affected[stratum, pred] if role == Role.AFFECTED else inner[role - Role.LOOP, pred]
+            found[:] = found[0] if found[1] else at, at + 1
+        return affected, inner
+
+    def _reads(self) -> tuple[set[int], dict[Pred, set[int]]]:
+        """The sources that are read whatever changes, and those that are read when a settled relation does."""
+        always = {i for i, source in enumerate(self._sources) if source.pred in self._heads}
+        read_from: dict[Pred, set[int]] = defaultdict(set)
+        names = list(self.preds)
+        for plan in self._plans.tolist():
+            read = self._code[plan[kernel.LINES] : plan[kernel.END], kernel.PLACE].tolist()
+            settled = plan[ROLE] == Role.AFFECTED and names[plan[FACT]] in self._given
+            (read_from[names[plan[FACT]]] if settled else always).update(read)
+        return always, read_from
+
+    # A change.
 
     def maintained(self, change: SmallChange[Table]) -> SmallResult[Table]:
         """What becomes of the strata, up to one that is better maintained in another way."""
@@ -217,23 +225,34 @@ class SmallStrata:
         size = sum([table.size for facts in changed for table in facts.values()])
         if size > 2 * FEW:
             return SmallResult()
-        linked = self._linked(frozenset(pred for facts in changed[:2] for pred in facts if pred in self._given))
-        words, offsets, done = _places(linked, change.before, change.explicit, len(self._strata))
-        if not done:
+        words, offsets, strata = self._where(change)
+        if not strata:
             return SmallResult()
-        given, ends = self._lines(linked, changed)
-        facts, done = self._run(linked, words, offsets, given, ends, self._limits(change, done))
-        return _result(linked, facts, int(ends[kernel.LESS]), change.before, done)
+        given, ends = self._lines(changed)
+        facts, done = self._run(words, offsets, given, ends, self._limits(change, strata))
+        return self._result(facts, int(ends[kernel.LESS]), change.before, done)
 
-    def _linked(self, due: frozenset[Pred]) -> Linked:
-        linked = self._kept.get(due)
-        if linked is None:
-            if len(self._kept) >= MOST_KEPT:
-                self._kept.clear()
-            linked = self._kept[due] = Linked(self._strata, due)
-        return linked
+    def _where(self, change: SmallChange[Table]) -> tuple[Words, Words, int]:
+        """Where tables are, and for each source where it is there (those that nobody will read are empty); and how many
+        strata have all that they read."""
+        due = [
+            self._read_from[pred] for facts in (change.removed, change.added) for pred in facts if pred in self._given
+        ]
+        words, offsets, strata = [0, 0], [0] * len(self._sources), len(self._strata)
+        for i in sorted(self._always.union(*due)):
+            source = self._sources[i]
+            if source.reader < strata:
+                explicit, before = change.explicit, change.before
+                found = explicit.get(source.pred) if source.is_explicit else before.get((source.pred, Part.ALL))
+                places = [0, 0] if found is None else found.places_soon(source.order)
+                if places is None:
+                    strata = source.reader
+                else:
+                    offsets[i] = len(words)
+                    words += places
+        return np.array(words, np.int64), np.array(offsets, np.int64), strata
 
-    def _lines(self, linked: Linked, changed: Sequence[Mapping[Pred, Table]]) -> tuple[Words, Words]:
+    def _lines(self, changed: Sequence[Mapping[Pred, Table]]) -> tuple[Words, Words]:
         """The explicit changes, in four parts, and where these begin and end."""
         numbers: list[int] = []
         keys: list[Keys] = []
@@ -241,7 +260,7 @@ class SmallStrata:
         for facts, known in zip(changed, (self._given, self._given, self._heads, self._heads), strict=True):
             for pred, table in facts.items():
                 if pred in known:
-                    numbers.append(linked.preds[pred])
+                    numbers.append(self.preds[pred])
                     keys.append(table.keys())
             ends.append(len(keys))
         sizes = [len(part) for part in keys]
@@ -258,55 +277,33 @@ class SmallStrata:
             [(min(FEW, s.allowed), int(most), MOST, *bounds[bounded]) for s, most, bounded in limits], np.int64
         )
 
-    def _run(
-        self, linked: Linked, words: Words, offsets: Words, given: Words, ends: Words, limits: Words
-    ) -> tuple[Words, int]:
+    def _run(self, words: Words, offsets: Words, given: Words, ends: Words, limits: Words) -> tuple[Words, int]:
         """The facts that the change is about, and how many strata were done."""
         room = min(ROOM, 1 << max(LEAST_ROOM, (8 * len(given)).bit_length()))
-        code, own = linked.code.copy(), linked.own.copy()
+        code, own = self._code.copy(), self._own.copy()
         code[:, kernel.PLACE] = offsets[code[:, kernel.PLACE]]
         own[:, : kernel.STRATUM] = offsets[own[:, : kernel.STRATUM]]
         facts, buckets = np.empty((room, kernel.FACT_FIELDS), np.int64), np.zeros((4, 2 * room), np.int32)
-        queue, levels = np.empty(room, np.int64), np.empty((linked.depth, 2), np.int64)
-        state, rules = np.zeros(kernel.STATE_FIELDS, np.int64), (linked.plans, linked.affected, linked.inner)
+        queue, levels = np.empty(room, np.int64), np.empty((self._depth, 2), np.int64)
+        state, rules = np.zeros(kernel.STATE_FIELDS, np.int64), (self._plans, self._affected, self._inner)
         done = kernel.delete_and_rederive(
-            *rules, code, linked.registers.copy(), words, own, given, ends, facts, buckets, queue, levels, limits, state
+            *rules, code, self._registers.copy(), words, own, given, ends, facts, buckets, queue, levels, limits, state
         )
         for stratum, allowed in zip(self._strata, limits[:, kernel.ALLOWED].tolist(), strict=False):
             stratum.allowed = allowed
         return facts[: state[kernel.COUNT]], done
 
-
-def _places(
-    linked: Linked, before: Tables[Table], explicit: Mapping[Pred, Table], strata: int
-) -> tuple[Words, Words, int]:
-    """Where tables are, and for each source where it is there; and how many strata have all that they read."""
-    words, offsets = [0, 0], []
-    for source in linked.sources:
-        if source.reader < strata:
-            found = explicit.get(source.pred) if source.is_explicit else before.get((source.pred, Part.ALL))
-            places = [0, 0] if found is None else found.places_soon(source.order)
-            if places is None:
-                strata = source.reader
-            else:
-                offsets.append(len(words))
-                words += places
-                continue
-        offsets.append(0)
-    return np.array(words, np.int64), np.array(offsets, np.int64), strata
-
-
-def _result(linked: Linked, facts: Words, first: int, before: Tables[Table], done: int) -> SmallResult[Table]:
-    result: SmallResult[Table] = SmallResult(done)
-    keys, ends, counts = kernel.net_changes(facts, first, len(linked.preds))
-    ends, counts = ends.tolist(), counts.tolist()
-    for pred, number in linked.preds.items():
-        overdeleted, _, inserted = counts[number]
-        if overdeleted or inserted:
-            result.counts[pred] = tuple(counts[number])
-            low, middle, high = ends[2 * number : 2 * number + 3]
-            _settle(pred, keys[low:middle], keys[middle:high], before, result)
-    return result
+    def _result(self, facts: Words, first: int, before: Tables[Table], done: int) -> SmallResult[Table]:
+        result: SmallResult[Table] = SmallResult(done)
+        keys, ends, counts = kernel.net_changes(facts, first, len(self.preds))
+        ends, counts = ends.tolist(), counts.tolist()
+        for pred, number in self.preds.items():
+            overdeleted, _, inserted = counts[number]
+            if overdeleted or inserted:
+                result.counts[pred] = tuple(counts[number])
+                low, middle, high = ends[2 * number : 2 * number + 3]
+                _settle(pred, keys[low:middle], keys[middle:high], before, result)
+        return result
 
 
 def _settle(pred: Pred, removed: Keys, added: Keys, before: Tables[Table], result: SmallResult[Table]) -> None:

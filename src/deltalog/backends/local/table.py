@@ -219,7 +219,7 @@ class Table:
         return Table(self.arity, [run.without(self.dead) for run in self.runs]) if self.dead else self
 
     @property
-    def _best(self) -> Table:
+    def best(self) -> Table:
         """The compact form where it is there already."""
         found: Table = self.__dict__.get("compact", self)
         return found
@@ -250,15 +250,21 @@ class Table:
 
     def merge(self, new: Table) -> Table:
         """The union with a disjoint table."""
-        base, runs = self._best, list(self._best.runs)
+        base, runs = self.best, list(self.best.runs)
         dead = base.dead
         for run in new.compact.runs:
             if dead:
                 run, dead = _revived(run, dead)
-            runs.append(run)
-            while len(runs) > 1 and (2 * len(runs[-1]) > len(runs[-2]) or len(runs) > RUNS):
-                last = runs.pop()
-                runs[-1] = runs[-1].merged(last) if len(runs[-1]) >= len(last) else last.merged(runs[-1])
+            _push(runs, run)
+        return Table(self.arity, runs, dead)
+
+    def plus(self, new: Keys, again: Keys) -> Table:
+        """With rows that were not there, and with others that were dead."""
+        runs, dead = list(self.runs), self.dead
+        if len(new):
+            _push(runs, Run(new, self.arity))
+        if dead and len(again):
+            dead = Table.of(kernel.difference(dead.keys(), again), self.arity)
         return Table(self.arity, runs, dead)
 
     def minus(self, gone: Table) -> Table:
@@ -267,7 +273,7 @@ class Table:
             return self
         if self.size < 2 * gone.size or (self.size < FEW and not self.dead):
             return Table.of(gone.without(self.keys()), self.arity)
-        base = self._best
+        base = self.best
         if base.dead is None and MOST_DEAD * gone.size > self.size:
             return Table(self.arity, [run.without(gone) for run in base.runs])
         removed = gone.keys()
@@ -277,7 +283,7 @@ class Table:
     def less(self, gone: Table) -> Table:
         """The rows that are not in `gone`, all of which is in the table."""
         few = self.size < 2 * gone.size or (self.size < FEW and not self.dead)
-        base = self._best
+        base = self.best
         if few or (base.dead is None and MOST_DEAD * gone.size > self.size):
             return self.minus(gone)
         return base._buried(gone.keys())
@@ -333,6 +339,14 @@ class Table:
 @cache
 def empty(arity: int) -> Table:
     return Table(arity)
+
+
+def _push(runs: list[Run], run: Run) -> None:
+    """Adds a run, merging those that are no longer half as long as the one before."""
+    runs.append(run)
+    while len(runs) > 1 and (2 * len(runs[-1]) > len(runs[-2]) or len(runs) > RUNS):
+        last = runs.pop()
+        runs[-1] = runs[-1].merged(last) if len(runs[-1]) >= len(last) else last.merged(runs[-1])
 
 
 def _revived(run: Run, dead: Table) -> tuple[Run, Table]:

@@ -20,7 +20,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from deltalog.backends.base import SmallChange, SmallResult, Tables, Twin
+from deltalog.backends.base import Exchange, SmallChange, SmallResult, Tables, Twin
 from deltalog.backends.spark.arrow import words
 from deltalog.backends.spark.blocks import BLOCKS, Deal, cells, dealing, spread, unpacked
 from deltalog.backends.spark.conditions import TOO_LARGE
@@ -271,6 +271,11 @@ class SparkBackend:
         return SmallResult()
 
     def made_of(self, call: Call, table: SparkTable, column: int) -> SparkTable | None:
+        return None
+
+    def exchanged(
+        self, tables: Mapping[Pred, SparkTable], removed: Mapping[Pred, SparkTable], added: Mapping[Pred, SparkTable]
+    ) -> Exchange[SparkTable] | None:
         return None
 
     def merge(self, old: SparkTable, new: SparkTable) -> SparkTable:
