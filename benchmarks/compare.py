@@ -17,6 +17,8 @@ from deltalog.errors import UsageError
 
 TENTH, QUARTER = 0.10, 0.25
 LEAST = 0.002
+KEY = ("benchmark", "size", "task", "way")
+MACHINE = ("cores", "processor", "memory_bytes", "system")
 Results = dict[str, Any]
 
 
@@ -30,7 +32,13 @@ def read(path: Path) -> Results:
         raise UsageError(f"{path} is not a JSON file of results") from None
     if not isinstance(found, dict) or not isinstance(found.get("results"), list):
         raise UsageError(f"{path} has no results; it should be what `deltalog bench --json` wrote")
+    if not all(_is_result(result) for result in found["results"]):
+        raise UsageError(f"{path} has results in another form than `deltalog bench --json` writes")
     return found
+
+
+def _is_result(result: Any) -> bool:
+    return isinstance(result, dict) and {*KEY, "status", "runs"} <= result.keys() and result["task"] in TASKS
 
 
 def compare(old: Results, new: Results) -> list[str]:
@@ -38,6 +46,24 @@ def compare(old: Results, new: Results) -> list[str]:
     before = {key(result): result for result in old["results"]}
     lines = (_slower(before[key(result)], result) for result in new["results"] if key(result) in before)
     return [line for line in lines if line]
+
+
+def conclusion(old: Results, new: Results) -> str:
+    """What can be said of the comparison as a whole: of how much, and of what it is not worth."""
+    before = {key(result) for result in old["results"] if result["status"] == "ok"}
+    both = [result for result in new["results"] if key(result) in before]
+    if not both:
+        return "nothing to compare: the old results have none of these benchmarks, sizes, tasks and ways"
+    slower = len(compare(old, new))
+    found = f"{slower:,} of {len(both):,} measurements" if slower else f"nothing of {len(both):,} measurements"
+    return f"{found} got slower beyond the noise{_elsewhere(old, new)}"
+
+
+def _elsewhere(old: Results, new: Results) -> str:
+    machines = [{name: results.get("machine", {}).get(name) for name in MACHINE} for results in (old, new)]
+    if machines[0] == machines[1]:
+        return ""
+    return "; but the old results are of another machine, so times say little"
 
 
 def seconds(result: dict[str, Any]) -> list[float]:
@@ -48,7 +74,7 @@ def seconds(result: dict[str, Any]) -> list[float]:
 
 def key(result: dict[str, Any]) -> tuple[str, ...]:
     """What a result is of."""
-    return tuple(result[part] for part in ("benchmark", "size", "task", "way"))
+    return tuple(result[part] for part in KEY)
 
 
 def _slower(old: dict[str, Any], new: dict[str, Any]) -> str | None:

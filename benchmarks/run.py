@@ -327,9 +327,12 @@ def _skipped(entry: Entry, why: str) -> Iterator[Result]:
 
 def bench(options: Namespace) -> int:
     """The exit code: 1 when an answer was wrong, a way failed, or something got slower than in --compare."""
-    from benchmarks.compare import compare, read
+    from benchmarks.compare import compare, conclusion, read
     from benchmarks.report import markdown, write
 
+    if options.list:
+        print(listed())
+        return 0
     old = read(options.compare) if options.compare else None
     report = results_of(options)
     print(markdown(report))
@@ -338,9 +341,16 @@ def bench(options: Namespace) -> int:
     slower = compare(old, report) if old is not None else []
     for line in slower:
         print(f"slower: {line}")
-    if old is not None and not slower:
-        print("nothing got slower beyond the noise")
+    if old is not None:
+        print(conclusion(old, report))
     return int(bool(slower) or any(r["status"] in ("wrong", "failed") for r in report["results"]))
+
+
+def listed() -> str:
+    """All that can be asked for, for people to read."""
+    width = max(map(len, BENCHMARKS))
+    lines = [f"{name:{width}}  {found.what}; sizes: {', '.join(found.sizes)}" for name, found in BENCHMARKS.items()]
+    return "\n".join([*lines, "", f"tasks: {', '.join(TASKS)}", f"ways: {', '.join(ways())}"])
 
 
 def main(words: Sequence[str] | None = None) -> int:

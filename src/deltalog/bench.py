@@ -20,6 +20,7 @@ Measure deltalog, and peers that are installed, on the benchmarks of this checko
   deltalog bench --full --json new.json           all of them at full size, in about an hour at most
   deltalog bench lubm_l --sizes 1,5,10            one of them, at sizes of its own
   deltalog bench --compare old.json               says what got slower beyond the noise
+  deltalog bench --list                           which benchmarks, sizes, tasks and ways there are
 """
 USAGE = 2
 EPILOG = "Exit codes: 0 done; 1 a wrong answer, a way that failed, or slower than --compare; 2 wrong usage."
@@ -35,6 +36,9 @@ def parser() -> ArgumentParser:
     )
     add = made.add_argument
     add("names", metavar="NAME", nargs="*", help="benchmarks (default: the small set, or all with --full)")
+    add(
+        "--list", action="store_true", help="say which benchmarks, sizes, tasks and ways there are, and measure nothing"
+    )
     add("--full", action="store_true", help="all benchmarks and tasks, at full size")
     add(
         "--sizes",

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from deltalog.engine.report import Report, Round
+from deltalog.errors import DataError
 from deltalog.kb import KnowledgeBase
 from deltalog.limits import available_memory
 
@@ -74,6 +75,8 @@ def _loaded(options: RunOptions, progress: Progress) -> KnowledgeBase:
     if engine in ("spark", "auto"):
         from deltalog.backends.spark.session import own_process
 
+        if missing := [path for path in options.data if not path.exists()]:  # before a JVM takes its seconds
+            raise DataError(f"{missing[0]}: there is no such file or folder")
         progress.say(f"starting Spark ({reason})")
         own_process()
     kb = KnowledgeBase(

@@ -154,7 +154,7 @@ def test_an_answer_that_does_not_come_any_more_is_slower() -> None:
     assert line.endswith("was right, now timeout: more than 3 s")
 
 
-@pytest.mark.parametrize("text", [None, "no JSON", "[]", '{"a": 1}'])
+@pytest.mark.parametrize("text", [None, "no JSON", "[]", '{"a": 1}', '{"results": [{}]}', '{"results": [1]}'])
 def test_what_is_no_file_of_results_is_said(text: str | None, tmp_path: Path) -> None:
     path = tmp_path / "old.json"
     if text is not None:
@@ -172,7 +172,22 @@ def test_compare_makes_the_exit_code(
         monkeypatch.setattr(run, "results_of", lambda _, s=seconds: report(one("deltalog", s, s + 0.01)))
         assert run.main(["--compare", str(old)]) == code
     out = capsys.readouterr().out
-    assert "nothing got slower" in out and "slower: tc_plus full materialise deltalog: 3.000 s" in out
+    assert "nothing of 1 measurements got slower" in out and "slower: tc_plus full materialise deltalog: 3.000 s" in out
+
+
+def test_what_cannot_be_compared_is_said() -> None:
+    old, new = report(one("deltalog", 1.0, 1.1)), report(one("deltalog", 1.0, 1.1, task="small_deletion"))
+    assert compare.conclusion(old, new).startswith("nothing to compare")
+    assert compare.conclusion(old, old) == "nothing of 1 measurements got slower beyond the noise"
+    elsewhere = report(one("deltalog", 9.0, 9.1))
+    elsewhere["machine"] |= {"processor": "another"}
+    assert compare.conclusion(old, elsewhere).startswith("1 of 1 measurements got slower beyond the noise; but the old")
+
+
+def test_everything_that_can_be_asked_for_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run.main(["--list"]) == 0
+    out = capsys.readouterr().out
+    assert all(word in out for word in ("lubm_l ", "sizes: small, ", "rule_deletion", "ways: deltalog, ", "nemo"))
 
 
 def test_the_papers_figures_are_of_benchmarks_that_there_are() -> None:

@@ -83,6 +83,11 @@ def test_a_file_without_a_master_is_no_wish(nothing_said: Path) -> None:
     assert chosen_engine(PLAIN)[0] == "local"
 
 
+def test_a_variable_of_somebody_else_is_no_wish(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MASTER", "10.0.0.7")
+    assert chosen_engine(PLAIN)[0] == "local"
+
+
 def test_who_goes_first(nothing_said: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As in spark-submit: arguments, then the file, then the variable."""
     monkeypatch.setenv("MASTER", "local[1]")

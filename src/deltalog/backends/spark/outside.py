@@ -1,7 +1,8 @@
 """What Spark is told from outside of a program, as spark-submit reads it; nothing is started or imported for that.
 
 In this order: the arguments in PYSPARK_SUBMIT_ARGS, spark-defaults.conf (in SPARK_CONF_DIR, or in Spark's own folder),
-and for the master also the variable MASTER. Who names a master there wants Spark, and so does who calls spark-submit.
+and for the master also the variable MASTER, if it has one in it: others use that name, too. Who names a master there
+wants Spark, and so does who calls spark-submit.
 """
 
 from __future__ import annotations
@@ -40,8 +41,8 @@ def wanted() -> str | None:
 
 
 def _of_environment() -> dict[str, str]:
-    master = os.environ.get(MASTER)
-    return {"spark.master": master} if master else {}
+    master = os.environ.get(MASTER, "")
+    return {"spark.master": master} if re.match(r"local\b|yarn$|\w+://", master) else {}
 
 
 def _of_file() -> dict[str, str]:
