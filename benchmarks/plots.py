@@ -12,7 +12,22 @@ from itertools import pairwise
 from math import ceil, floor, log10
 from xml.sax.saxutils import escape
 
-COLOURS = ("#1f6fb4", "#9ecae1", "#e6842a", "#4d9e4a", "#c44e52", "#8a63b0", "#8c6d5a", "#d67bb5", "#777777", "#b5a72c")
+COLOURS = (
+    "#1f6fb4",
+    "#9ecae1",
+    "#e6842a",
+    "#4d9e4a",
+    "#c44e52",
+    "#8a63b0",
+    "#8c6d5a",
+    "#d67bb5",
+    "#777777",
+    "#b5a72c",
+    "#17a2a2",
+    "#5b4b8a",
+    "#a0522d",
+    "#7fbf7b",
+)
 WIDTH, LEFT, RIGHT = 900, 210, 90
 BAR, GAP, TOP, BOTTOM = 13, 10, 40, 26
 ROW, LETTER = 18, 6.6  # of the legend: the height of a row, the width of a letter
@@ -60,6 +75,7 @@ class Panel:
     bars: Sequence[Bar]
 
 
+BOLD, MARGIN = 7.2, 20  # the width of a bold letter on average; what is free between panels
 HEAD, COLUMN, NAMES, VALUES = 20, WIDTH // 2, 86, 130  # of a panel: its title, the width, the bars' names and values
 
 
@@ -76,7 +92,7 @@ def panels(title: str, note: str, drawn: Sequence[Panel], order: Sequence[str]) 
 
 
 def _panel(panel: Panel, x: float, y: float, axis: tuple[int, int], order: Sequence[str]) -> Iterable[str]:
-    yield f'<text x="{x:.0f}" y="{y + 12:.1f}" class="head">{escape(panel.title)}</text>'
+    yield f'<text x="{x:.0f}" y="{y + 12:.1f}" class="head"{_squeezed(panel.title)}>{escape(panel.title)}</text>'
     start, room = x + NAMES, COLUMN - NAMES - VALUES
     for number, bar in enumerate(panel.bars):
         top = y + HEAD + number * (BAR + 2)
@@ -87,6 +103,12 @@ def _panel(panel: Panel, x: float, y: float, axis: tuple[int, int], order: Seque
         yield f'<text x="{start - 6:.0f}" text-anchor="end" {base}>{escape(bar.series)}</text>'
         yield f'<rect x="{start:.0f}" y="{top:.1f}" width="{width:.1f}" height="{BAR}" fill="{colour}"/>'
         yield f'<text x="{start + width + 5:.1f}" {base}>{escape(bar.label)}</text>'
+
+
+def _squeezed(title: str) -> str:
+    """Letters as narrow as it takes for a title to end before the next panel begins."""
+    width = COLUMN - MARGIN
+    return f' textLength="{width}" lengthAdjust="spacingAndGlyphs"' if len(title) * BOLD > width else ""
 
 
 def lines(title: str, x_unit: str, y_unit: str, series: Mapping[str, Sequence[tuple[float, float]]]) -> str:

@@ -12,6 +12,7 @@ import pytest
 from benchmarks import compare, run
 from benchmarks.page import html, plots
 from benchmarks.papers import figures
+from benchmarks.plots import COLUMN, MARGIN, Bar, Panel, panels
 from benchmarks.registry import BENCHMARKS
 from benchmarks.report import main, markdown, merged, spread, where, write
 from benchmarks.tasks import TASKS
@@ -122,6 +123,13 @@ def test_a_report_of_nothing_renders() -> None:
     nothing = report(one("late", status="timeout", why="more than 3 s", counts={}))
     minidom.parseString(html(nothing, plots(nothing)))
     minidom.parseString(html(report(), plots(report())))
+
+
+def test_a_long_title_ends_before_the_next_panel() -> None:
+    drawn = [Panel("short", [Bar("deltalog", 1.0, "1 s")]), Panel("a title " * 9, [Bar("deltalog", 1.0, "1 s")])]
+    texts = minidom.parseString(panels("all", "", drawn, ["deltalog"])).getElementsByTagName("text")
+    heads = [text for text in texts if text.getAttribute("class") == "head"]
+    assert [text.getAttribute("textLength") for text in heads] == ["", str(COLUMN - MARGIN)]
 
 
 def test_a_planted_slowdown_is_found() -> None:
