@@ -235,9 +235,8 @@ class SmallStrata:
     def _where(self, change: SmallChange[Table]) -> tuple[Words, Words, int]:
         """Where tables are, and for each source where it is there (those that nobody will read are empty); and how many
         strata have all that they read."""
-        due = [
-            self._read_from[pred] for facts in (change.removed, change.added) for pred in facts if pred in self._given
-        ]
+        changed = {*change.removed, *change.added} & self._given
+        due = [self._read_from[pred] for pred in changed]
         words, offsets, strata = [0, 0], [0] * len(self._sources), len(self._strata)
         for i in sorted(self._always.union(*due)):
             source = self._sources[i]
@@ -302,7 +301,7 @@ class SmallStrata:
             if overdeleted or inserted:
                 result.counts[pred] = tuple(counts[number])
                 low, middle, high = ends[2 * number : 2 * number + 3]
-                _settle(pred, keys[low:middle], keys[middle:high], before, result)
+                _settle(pred, keys[low:middle].copy(), keys[middle:high].copy(), before, result)
         return result
 
 
