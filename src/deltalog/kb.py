@@ -290,7 +290,9 @@ class KnowledgeBase:
             if not rule.is_fact and name not in self._ids:
                 raise UsageError(f"there is no such rule to remove: {rule}")
             left.pop(name, None)
-        return self._change(left if len(left) < len(self._ids) else self._ids, {}, self._encode_facts(given))
+        return self._change(
+            left if len(left) < len(self._ids) else self._ids, {}, self._encode_facts(given) if given else {}
+        )
 
     @property
     def rule_ids(self) -> dict[str, Rule]:
@@ -299,13 +301,13 @@ class KnowledgeBase:
 
     def _change(self, ids: dict[str, Rule], add: dict[Pred, Table], remove: dict[Pred, Table]) -> Change:
         """The one way in which facts and rules (by their ids) change: all of it, or nothing."""
-        from deltalog.engine.materialisation import ChangedFacts, updated, without_leaves
-
         old, rules = self._materialised(), tuple(ids.values())
         if ids is not self._ids and not add and not remove and self.engine != "naive":
-            cut = without_leaves(old, rules)
+            cut = old.without_leaves(rules)
             if cut is not None:
                 return self._become(ids, *cut)
+        from deltalog.engine.materialisation import ChangedFacts, updated
+
         facts = ChangedFacts.of(self._explicit, add, remove, self._backend)
         program = old.program
         depends_on_data = program.bridges or program.recognised

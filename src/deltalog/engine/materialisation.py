@@ -20,9 +20,10 @@ from deltalog.engine.report import Observer
 from deltalog.engine.seminaive import Relations, SemiNaive
 from deltalog.engine.triples import distribute
 from deltalog.plan.ir import Part
-from deltalog.program import Program, leaves
+from deltalog.program import Program
 from deltalog.program.dependency import graph, hyper_nodes
 from deltalog.program.impact import directly_affected
+from deltalog.program.leaves import without_leaves
 from deltalog.syntax.ast import Pred, Rule
 
 T = TypeVar("T")
@@ -83,6 +84,28 @@ class Materialisation(Generic[T]):
     def maintenance(self) -> Maintenance[T]:
         return Maintenance(self.trees.program(self.program, self.relations))
 
+    def without_leaves(self, rules: tuple[Rule, ...]) -> tuple[Materialisation[T], Update[T]] | None:
+        """The same with only these of the rules, if what goes are leaves: nothing else changes, nothing is derived or
+        compared. None if there is more to it."""
+        started = time.perf_counter()
+        cut = without_leaves(self.program, rules)
+        trees = self.trees.without([rule for node in cut[1] for rule in node.rules]) if cut is not None else None
+        if cut is None or trees is None:
+            return None
+        program, gone = cut[0], [pred for node in cut[1] for pred in node.heads]
+        relations = Relations(self.relations.backend, dict(self.relations.parts))
+        update = Update(self.relations, relations, self.explicit, {}, {})
+        for pred in gone:
+            _leave_explicit(pred, update)
+        counts = {preds: each for preds, each in self.counts.items() if preds.isdisjoint(gone)} if self.counts else {}
+        new = Materialisation(program, self.explicit, relations, trees, counts)
+        known: Maintenance[T] | None = self.__dict__.get("maintenance")
+        if known is not None:  # and if not, it is made when it is needed
+            new.__dict__["maintenance"] = known.without(self.program, program, gone)
+        update.report.hyper_nodes = program.hyper_nodes
+        update.report.seconds = time.perf_counter() - started
+        return new, update
+
 
 def start(explicit: Mapping[Pred, T], backend: Backend[T]) -> Relations[T]:
     """The relations before any rule has been applied."""
@@ -125,29 +148,6 @@ def updated(
         update.report.directly_affected = directly_affected(old.program, program)
     new.maintenance.run(update)
     _exchange_trees(new, update)
-    return new, update
-
-
-def without_leaves(old: Materialisation[T], rules: tuple[Rule, ...]) -> tuple[Materialisation[T], Update[T]] | None:
-    """From an old one of which only these rules stay, if what goes are leaves: nothing else changes, nothing is derived
-    or compared. None if there is more to it."""
-    started = time.perf_counter()
-    cut = leaves.without_leaves(old.program, rules)
-    trees = old.trees.without([rule for node in cut[1] for rule in node.rules]) if cut is not None else None
-    if cut is None or trees is None:
-        return None
-    program, gone = cut[0], [pred for node in cut[1] for pred in node.heads]
-    relations = Relations(old.relations.backend, dict(old.relations.parts))
-    update = Update(old.relations, relations, old.explicit, {}, {})
-    for pred in gone:
-        _leave_explicit(pred, update)
-    counts = {preds: count for preds, count in old.counts.items() if preds.isdisjoint(gone)} if old.counts else {}
-    new = Materialisation(program, old.explicit, relations, trees, counts)
-    known: Maintenance[T] | None = old.__dict__.get("maintenance")
-    if known is not None:  # and if not, it is made when it is needed
-        new.__dict__["maintenance"] = known.without(old.program, program, gone)
-    update.report.hyper_nodes = program.hyper_nodes
-    update.report.seconds = time.perf_counter() - started
     return new, update
 
 
