@@ -262,9 +262,10 @@ class Graph:
             return old, NONE, NONE
         vertices = np.sort(old.ids(inside))
         left, right = look_up(edges, vertices, True)
-        target = np.searchsorted(vertices, right)
-        target[target == len(vertices)] = 0
-        within = vertices[target] == right
+        place = np.full(len(old.of), -1, np.int64)
+        place[vertices] = np.arange(len(vertices))
+        target = place[right]
+        within = target >= 0
         label, count = divided(left[within], target[within], len(vertices), self.symmetric)
         before = old.of[vertices]
         # A component that is as before keeps its number: all of its vertices have one old component, of the same size.
@@ -272,7 +273,7 @@ class Graph:
         first = np.full(count, -1, np.int64)
         first[label] = before
         mixed = np.zeros(count, np.bool_)
-        np.logical_or.at(mixed, label, first[label] != before)
+        mixed[label[first[label] != before]] = True
         kept = ~mixed & (old.sizes(first) == sizes)
         number = np.where(kept, first, old.count + np.cumsum(~kept) - 1)
         of = old.of.copy()
