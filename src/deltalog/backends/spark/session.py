@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import re
 import shutil
 import sys
 import warnings
@@ -70,7 +71,7 @@ def _new(master: str | None) -> Any:
         raise EngineError(f"Spark did not start{f' on {master}' if master else ''}: {_first_line(problem)}") from None
     spark.sparkContext.setLogLevel("ERROR")
     if _own_process:
-        atexit.register(_say_no_more, spark)
+        atexit.register(_end, spark)
     if local and not egg:
         Thread(target=_start_python, args=(spark,), daemon=True).start()
     return spark
@@ -96,10 +97,13 @@ def _started(settings: Mapping[str, str], egg: Egg | None) -> Any:
     return spark
 
 
-def _say_no_more(spark: Any) -> None:
-    """This process ends, and its JVM with it: tasks that have not ended by then are no news."""
+def _end(spark: Any) -> None:
+    """This process ends, and its JVM with it: tasks that have not ended by then are no news. A cluster is told, lest it
+    put new executors in the place of those that go; what is all in one JVM need not wait for that."""
     with suppress(Exception):
         spark.sparkContext.setLogLevel("OFF")
+        if not re.match(r"local(\[|$)", spark.sparkContext.master):
+            spark.stop()
 
 
 def _has_jvm() -> bool:
