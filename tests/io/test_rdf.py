@@ -13,7 +13,7 @@ from deltalog.dictionary import Dictionary
 from deltalog.errors import DataError
 from deltalog.io.read import read
 from deltalog.syntax.ast import Pred
-from deltalog.terms import IRI, XSD, literal
+from deltalog.terms import IRI, XSD, BlankNode, literal
 
 TURTLE = """@prefix : <http://e/> .
 :a :p :b, "text", "chat"@fr, 5, 1.5, 1e3, true ; a :C .
@@ -95,3 +95,14 @@ def test_mutated_files_are_read_or_refused(tmp_path_factory: pytest.TempPathFact
         parsed(tmp_path_factory.mktemp("rdf"), bytes(text), seed[1])
     except DataError as problem:
         assert seed[1] in str(problem)
+
+
+def test_labels_of_blank_nodes_are_the_same_in_all_files(tmp_path: Path) -> None:
+    """But nodes without a label are all different."""
+    (tmp_path / "a.ttl").write_text("@prefix : <http://e/> . _:x :p :a . :s :q [] .")
+    (tmp_path / "b.ttl").write_text("@prefix : <http://e/> . _:x :p :b . :s :q [] .")
+    (tmp_path / "c.nt").write_text("_:x <http://e/p> <http://e/c> .")
+    dictionary = Dictionary()
+    facts = {pred.name: list(map(dictionary.decode, columns)) for pred, columns in read(tmp_path, dictionary).items()}
+    assert set(facts["http://e/p"][0]) == {BlankNode("x")} and len(facts["http://e/p"][1]) == 3
+    assert len(set(facts["http://e/q"][1])) == 2

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from deltalog.backends.spark import archive
+from deltalog.backends.spark import archive, session
 from deltalog.backends.spark.zygote import ADDRESS
 
 CLOSED = 1  # how pyspark's daemon ends when its input does
@@ -185,6 +185,24 @@ def test_archives_that_nobody_uses_go(cache: Path, tmp_path: Path) -> None:
     os.utime(old, (0, 0))
     archive.options(tmp_path, "1g")
     assert not old.exists() and recent.exists()
+
+
+# The end.
+
+
+@pytest.mark.parametrize(
+    ("master", "told"), [("local[2]", 0), ("local", 0), ("local-cluster[2,1,1024]", 1), ("yarn", 1)]
+)
+def test_a_cluster_is_told_when_a_run_ends(master: str, told: int) -> None:
+    """Otherwise it starts new executors in the place of those that went; a JVM alone has nobody to tell."""
+    from unittest.mock import Mock
+
+    spark = Mock()
+    spark.sparkContext.master = master
+    session._end(spark)
+    assert spark.stop.call_count == told
+    spark.sparkContext.setLogLevel.side_effect = ConnectionError  # the JVM is gone already
+    session._end(spark)
 
 
 # A whole run.
