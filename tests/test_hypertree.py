@@ -255,6 +255,42 @@ def test_joins_that_are_safe_have_no_tree() -> None:
     assert "at most" in hubs.materialise().cyclic_rules[0].why
 
 
+def skewed_graph(nodes: int, edges: int) -> list[tuple[int, int]]:
+    random = Random(5)
+    return sorted({(int(nodes * random.random() ** 1.5), int(nodes * random.random() ** 1.5)) for _ in range(edges)})
+
+
+@pytest.mark.parametrize("way", ["hypertree", "combined"])
+def test_long_cycles(way: str) -> None:
+    """Neither joins nor nodes of two edges far apart could do it: an atom of λ may stand for one of its variables."""
+    edges = skewed_graph(60, 400)
+    names = [f"X{i}" for i in range(14)]
+    kb = KnowledgeBase(
+        f"h(X0, X7) :- {', '.join(f'e({x}, {y})' for x, y in zip(names, [*names[1:], names[0]], strict=True))}.",
+        cyclic=way,
+        timeout=60,
+    )
+    kb.add("e", edges)
+    steps = {(x, x) for x in range(60)}
+    for _ in range(7):
+        steps = {(x, z) for x, y in steps for other, z in edges if y == other}
+    kb.materialise()
+    assert set(kb.facts("h")) == {(x, y) for x, y in steps if (y, x) in steps}
+    (choice,) = kb._state.trees.choices.values()
+    assert choice.decomposition is not None
+    assert all(node.rows <= 60 * len(edges) for node in choice.decomposition.root)
+
+
+def test_petals_have_a_tree_however_few_rows_are_estimated() -> None:
+    """Ten ways of two steps between X and Y: to the textbook estimate each makes them fewer, but they are the same."""
+    edges = skewed_graph(100, 900)
+    petals = ", ".join(f"e(X, Z{i}), e(Z{i}, Y)" for i in range(10))
+    kb = KnowledgeBase(f"h(X, Y) :- {petals}.")
+    kb.add("e", edges)
+    assert [rule.way for rule in kb.materialise().cyclic_rules] == ["hypertree"]
+    assert set(kb.facts("h")) == {(x, y) for x, z in edges for other, y in edges if z == other}
+
+
 def test_functional_leaves_are_in_their_nodes() -> None:
     edges = (("a", "xy"), ("b", "yz"), ("c", "zw"), ("d", "wx"), ("l", "yv"))
     atoms = [Atom(name, tuple(map(Variable, ends))) for name, ends in edges]

@@ -25,10 +25,10 @@ where that is estimated to be far cheaper, and says both widths.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from math import inf
+from math import inf, prod
 from typing import NamedTuple
 
 from deltalog.plan.gyo import is_acyclic
@@ -36,7 +36,7 @@ from deltalog.plan.ir import Part
 from deltalog.plan.statistics import Matches, Statistics
 from deltalog.syntax.ast import Atom, Variable, variables
 
-FAR_CHEAPER = 4.0  # a wider tree costs at most one in so many
+FAR_CHEAPER = 2.0  # a wider tree costs at most one in so many
 BUDGET = 8000  # atoms in choices of λ that are compared; after so many, the first choice that works is taken
 
 
@@ -107,15 +107,14 @@ class Estimator:
         least = [min(d[i] for _, d in self.atoms if i in d) for i in range(len(self.variables))]
         return dict(zip(self.variables, least, strict=True))
 
-    def size(self, atoms: Collection[int], chi: Iterable[int]) -> Size:
+    def size(self, atoms: Collection[int], chi: Collection[int]) -> Size:
         """Atom after atom, always the one that leaves the fewest rows."""
-        rows, first = min((self.atoms[i][0], i) for i in atoms)
-        joined, left, values = rows, [i for i in atoms if i != first], dict(self.atoms[first][1])
+        left = {i: self._within(i, atoms, chi) for i in atoms}
+        joined, rows, values = 0.0, 1.0, Distinct()
         while left:
-            rows, best = min([(rows * self._growth(i, values), i) for i in left])
+            rows, best = min([(rows * _growth(facts, values), i) for i, facts in left.items()])
             joined += rows
-            left.remove(best)
-            for variable, count in self.atoms[best][1].items():
+            for variable, count in left.pop(best)[1].items():
                 if count < values.setdefault(variable, count):
                     values[variable] = count
         most = 1.0
@@ -123,13 +122,25 @@ class Estimator:
             most *= values[variable]
         return Size(joined, min(rows, most))
 
-    def _growth(self, i: int, values: Distinct) -> float:
-        growth, distinct = self.atoms[i]
-        for variable, count in distinct.items():
-            present = values.get(variable)
-            if present is not None:
-                growth /= max(count, present)
-        return growth
+    def _within(self, i: int, atoms: Collection[int], chi: Collection[int]) -> tuple[float, Distinct]:
+        """An atom without the variables that the node does not have, unless it shares them with another atom: in λ it
+        may stand only for some of its variables."""
+        rows, distinct = self.atoms[i]
+        outside = [v for v in distinct if v not in chi]
+        alone = [v for v in outside if not any(v in self.atoms[j][1] for j in atoms if j != i)]
+        if not alone:
+            return self.atoms[i]
+        kept = {v: count for v, count in distinct.items() if v not in alone}
+        return min(rows, prod(kept.values())), kept
+
+
+def _growth(facts: tuple[float, Distinct], values: Distinct) -> float:
+    growth, distinct = facts
+    for variable, count in distinct.items():
+        present = values.get(variable)
+        if present is not None:
+            growth /= max(count, present)
+    return growth
 
 
 def _name(variable: Variable) -> str:

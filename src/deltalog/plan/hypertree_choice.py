@@ -6,7 +6,8 @@
                 joins of the whole body, or these are safe
 
 The textbook estimate takes every value for equally frequent, so it is too low for skewed data, and the more so the more
-joins there are. A tree's joins are the shorter ones, so it is given a margin. Joins are safe when they have not many
+joins there are. A tree's joins are the shorter ones, so it is given a margin; and a greater one where, if each look-up
+meets the most frequent value, the tree has far fewer rows than the joins. Joins are safe when they have not many
 more rows than the tree costs even where each look-up meets the most frequent value (`most_rows`), nor are estimated to.
 Then there is nothing to win by a tree, and its relations would be one more thing to keep and to change.
 
@@ -15,19 +16,21 @@ The choice is made from the statistics at hand, when a hyper-node's turn comes: 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from deltalog.plan.body import joined_steps
 from deltalog.plan.gyo import is_acyclic
-from deltalog.plan.hypertree import Decomposition, Estimator, decompose, with_functional_leaves
+from deltalog.plan.hypertree import Decomposition, Estimator, decompose, joined_in, with_functional_leaves
 from deltalog.plan.hypertree_rules import atoms_of, rewritten, why_not
-from deltalog.plan.multiway import most_rows
+from deltalog.plan.multiway import most_joined, most_rows
 from deltalog.plan.rules import Variant, plan_variant
 from deltalog.plan.statistics import Remembered, Statistics
-from deltalog.syntax.ast import Rule, variables
+from deltalog.syntax.ast import Atom, Rule, variables
 
 WAYS = ("combined", "standard", "hypertree")
 MARGIN = 4.0  # how much more than the joins a tree may be estimated to cost
+GREATER, FAR_FEWER = 64.0, 1000.0  # the same where it has at the very most one row for so many of the joins
 SAFE = 8.0  # how much more than the tree joins may cost at the very most (half of it by estimate) where they are safe
 
 
@@ -67,7 +70,7 @@ def choose(rule: Rule, statistics: Statistics, way: str, recursive: bool = True)
         return Choice(rule, (rule,), "its tree is one node", not acyclic, decomposition, standard)
     costs = f"{decomposition.cost:,.0f} by the tree, {standard:,.0f} by joins, {most:,.0f} at most"
     safe = max(2 * standard, most) <= SAFE * decomposition.cost
-    if way == "combined" and (safe or decomposition.cost >= MARGIN * standard):
+    if way == "combined" and (safe or decomposition.cost >= _margin(decomposition, atoms, most, statistics) * standard):
         return Choice(rule, (rule,), f"estimated {costs}", True, decomposition, standard)
     why = f"estimated {costs}" if way == "combined" else "as asked"
     rules = (
@@ -76,6 +79,11 @@ def choose(rule: Rule, statistics: Statistics, way: str, recursive: bool = True)
         else rewritten(rule, decomposition.root)
     )
     return Choice(rule, rules, why, not acyclic, decomposition, standard, recursive)
+
+
+def _margin(tree: Decomposition, atoms: Sequence[Atom], most: float, statistics: Statistics) -> float:
+    by_tree = sum(most_joined(joined_in(node, atoms), statistics) for node in tree.root)
+    return GREATER if FAR_FEWER * by_tree <= most else MARGIN
 
 
 def _by_tree(rule: Rule, decomposition: Decomposition, statistics: Statistics, recursive: bool) -> tuple[Rule, ...]:

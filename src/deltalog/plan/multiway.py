@@ -18,7 +18,7 @@ joins may go wrong; otherwise they are better: they have less to do for a row.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from math import prod, sqrt
 
 from deltalog.plan.gyo import cyclic_part
@@ -68,6 +68,26 @@ def most_rows(steps: Iterable[tuple[Atom, Part, tuple[int, ...]]], statistics: S
             rows *= min(statistics.heaviest(atom.pred, part, column) for column in known)
         most = max(most, rows)
     return most
+
+
+def most_joined(atoms: Iterable[Atom], statistics: Statistics) -> float:
+    """The same for atoms in an order in which each has as few as possible."""
+    left, known, rows, most = list(atoms), set[Variable](), 1.0, 1.0
+    while left:
+        factor, i = min((_most_each(atom, known, statistics), i) for i, atom in enumerate(left))
+        known |= set(variables(left.pop(i)))
+        rows *= factor
+        most = max(most, rows)
+    return most
+
+
+def _most_each(atom: Atom, known: Collection[Variable], statistics: Statistics) -> float:
+    """At most how many facts match an atom for values of known variables."""
+    columns = [i for i, t in enumerate(atom.terms) if not isinstance(t, Variable) or t in known]
+    if len(columns) == len(atom.terms):
+        return 1.0
+    heaviest = (statistics.heaviest(atom.pred, Part.ALL, column) for column in columns)
+    return min(heaviest, default=statistics.size(atom.pred, Part.ALL))
 
 
 def bound(atoms: Sequence[Atom], parts: Sequence[Part], statistics: Statistics) -> float:
