@@ -19,8 +19,9 @@ parent appear in that sum apart from each other, so that the best subtree does n
 
 An atom whose variables are all in χ(p) is joined in p even if it is not in λ(p): it can only make p smaller. So a node
 whose atoms of λ share no variable need not be a cross product: half of a cycle of six is the first and the third atom,
-with the second between them. Longer cycles have no such tree of least width; `decompose` takes one of width one more
-where that is estimated to be far cheaper, and says both widths.
+with the second between them. In longer cycles an atom of λ stands for one of its variables only, which goes all the way
+round, and is counted so; or `decompose` takes a tree of width one more where that is estimated to be far cheaper, and
+says both widths.
 """
 
 from __future__ import annotations
