@@ -83,6 +83,8 @@ def test_refused_rules_change_nothing(kb: KnowledgeBase) -> None:
     with pytest.raises(UsageError, match="no such rule"):
         kb.remove_rules("q(X) :- edge(X, X).")
     assert (everything(kb), kb.rules) == (before, rules)
+    kb.add_rules("q(X) :- edge(X, X).")
+    assert list(kb.rule_ids) == [f"r{i}" for i in range(1, len(rules) + 2)]
 
 
 def test_updates_before_the_first_materialisation() -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from deltalog.facts import Facts
 
 if TYPE_CHECKING:
-    from deltalog.engine.maintenance import UpdateReport
+    from deltalog.engine.update import UpdateReport
 
 
 class Difference(Mapping[str, Facts[Any]]):

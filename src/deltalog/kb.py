@@ -34,8 +34,8 @@ from deltalog.terms import Value
 
 if TYPE_CHECKING:
     from deltalog.backends.base import Backend
-    from deltalog.engine.maintenance import Update
     from deltalog.engine.materialisation import Evaluator, Materialisation
+    from deltalog.engine.update import Update
     from deltalog.plan.statistics import Statistics
     from deltalog.query.answer import Answers, Derived, Questions
     from deltalog.query.choice import Choice
@@ -114,6 +114,7 @@ class KnowledgeBase:
         self._numbers: dict[Rule, int] = {}
         self._ids = self._numbered(rule for rule in rules if not rule.is_fact)
         self._rules = tuple(self._ids.values())
+        self._note_numbers(self._ids)
         self._explicit: dict[Pred, Table] = {}
         self._program: Program | None = None
         self._state: Materialisation[Table] | None = None
@@ -167,9 +168,18 @@ class KnowledgeBase:
         return {pred: self._backend.encode(values, pred.name)[1] for pred, values in rows.items()}
 
     def _numbered(self, rules: Iterable[Rule]) -> dict[str, Rule]:
-        """Rules by their ids, each once; new ones get the next."""
-        numbers = self._numbers
-        return {f"r{numbers.setdefault(rule, len(numbers) + 1)}": rule for rule in dict.fromkeys(rules)}
+        """Rules by their ids, each once; new ones would get the next."""
+        ids, last = {}, len(self._numbers)
+        for rule in dict.fromkeys(rules):
+            number = self._numbers.get(rule)
+            if number is None:
+                number = last = last + 1
+            ids[f"r{number}"] = rule
+        return ids
+
+    def _note_numbers(self, ids: Mapping[str, Rule]) -> None:
+        """Nobody else gets these ids."""
+        self._numbers.update((rule, int(name[1:])) for name, rule in ids.items())
 
     # The fixpoint.
 
@@ -319,7 +329,10 @@ class KnowledgeBase:
     def _become(self, ids: dict[str, Rule], state: Materialisation[Table], update: Update[Table]) -> Change:
         """A new state takes the place of the old one, at once: nothing interrupts assignments."""
         change, rules = self._described(update), tuple(ids.values())
-        mentioned = self._mentioned | state.program.preds if len(ids) > len(self._ids) else self._mentioned
+        mentioned = self._mentioned
+        if len(ids) > len(self._ids):
+            mentioned = mentioned | state.program.preds
+            self._note_numbers(ids)
         if self._state is not None and state.program is not self._state.program:
             self._program = state.program
         self._state, self._explicit, self._mentioned = state, state.explicit, mentioned

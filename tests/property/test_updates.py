@@ -21,7 +21,7 @@ from deltalog import KnowledgeBase, ProgramError
 from deltalog.backends.local import dred as small
 from deltalog.backends.local import table as tables
 from deltalog.change import Difference
-from deltalog.engine import dred, maintenance, materialisation
+from deltalog.engine import anew, dred, materialisation
 
 KINDS = {
     "joins": Features(INTEGERS, functions=False, aggregates=False),
@@ -39,13 +39,13 @@ WAYS = {
     "auto": {**BY_SETS, (dred, "LEAST"): 4, (dred, "BOUND"): 2},
     "recompute": {
         **BY_SETS,
-        **{(module, "FEW"): 0 for module in (dred, maintenance)},
-        **{(module, "MOST_REMOVED"): 0.05 for module in (dred, maintenance)},
-        (maintenance, "SOME"): 1,
+        **{(module, "FEW"): 0 for module in (dred, anew)},
+        **{(module, "MOST_REMOVED"): 0.05 for module in (dred, anew)},
+        (anew, "SOME"): 1,
     },
     "spreading": {
         **BY_SETS,
-        **{(maintenance, name): value for name, value in (("FEW", 0), ("SPREADING", 1e9), ("NOTICED", 1e9))},
+        **{(anew, name): value for name, value in (("FEW", 0), ("SPREADING", 1e9), ("NOTICED", 1e9))},
     },
     "fact by fact": {(tables, "FENCED"): 0, (tables, "FEW"): 0, (tables, "MOST_DEAD"): 0},
     "fact by fact, at most a few": {(small, "LEAST"): 2, (small, "BOUND"): 1, (small, "ROOM"): 16, (small, "MOST"): 64},

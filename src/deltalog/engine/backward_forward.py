@@ -19,8 +19,9 @@ from __future__ import annotations
 from typing import TypeVar
 
 from deltalog.engine.dred import DRed, is_known
-from deltalog.engine.maintenance import Facts, StratumTasks, Update, difference, state, total, visible
 from deltalog.engine.seminaive import Relations, include
+from deltalog.engine.tasks import StratumTasks
+from deltalog.engine.update import Facts, Update, difference, state, total, visible
 from deltalog.plan.changes import candidates
 from deltalog.plan.ir import Part
 from deltalog.program import Program

@@ -26,8 +26,9 @@ from typing import TypeVar
 
 from deltalog.engine.counts import Counts, Ledger
 from deltalog.engine.dred import DRed
-from deltalog.engine.maintenance import Facts, RuleTasks, StratumTasks, Update, difference, state, visible
 from deltalog.engine.seminaive import Relations, SemiNaive, Task, include
+from deltalog.engine.tasks import RuleTasks, StratumTasks
+from deltalog.engine.update import Facts, Update, difference, state, visible
 from deltalog.plan.changes import change, gone
 from deltalog.plan.rules import Variant, counts
 from deltalog.program import Program

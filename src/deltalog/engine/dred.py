@@ -21,19 +21,10 @@ from __future__ import annotations
 
 from typing import Generic, TypeVar
 
-from deltalog.engine.maintenance import (
-    FEW,
-    MOST_REMOVED,
-    Facts,
-    RuleTasks,
-    StratumTasks,
-    Update,
-    difference,
-    state,
-    total,
-    visible,
-)
+from deltalog.engine.anew import FEW, MOST_REMOVED
 from deltalog.engine.seminaive import Relations, SemiNaive, Task, include
+from deltalog.engine.tasks import RuleTasks, StratumTasks
+from deltalog.engine.update import Facts, Update, difference, state, total, visible
 from deltalog.plan.changes import GROUPS, candidates
 from deltalog.plan.ir import Part
 from deltalog.plan.rules import Variant, all_facts

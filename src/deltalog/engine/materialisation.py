@@ -15,10 +15,11 @@ from typing import Generic, TypeVar
 from deltalog.backends.base import Backend, Exchange
 from deltalog.engine.counts import Counts
 from deltalog.engine.hypertree import Trees
-from deltalog.engine.maintenance import Maintenance, Update, difference, total
+from deltalog.engine.maintenance import Maintenance
 from deltalog.engine.report import Observer
 from deltalog.engine.seminaive import Relations, SemiNaive
 from deltalog.engine.triples import distribute
+from deltalog.engine.update import Update, difference, total
 from deltalog.plan.ir import Part
 from deltalog.program import Program
 from deltalog.program.dependency import graph, hyper_nodes
