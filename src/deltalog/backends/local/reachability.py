@@ -15,7 +15,7 @@ are written, and those of their ancestors for as long as something changes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -28,6 +28,7 @@ from deltalog.kernels import graphs, reach
 Numbers = NDArray[np.int64]
 LISTED = 1 << 26  # larger differences are not written out
 FEW = 16  # times fewer things are looked up one by one, not found among all
+STEPS = 4  # that are gone up one by one
 ROOM = 1 << 23  # words that are set aside for sets in the beginning, at most
 WASTE = 3  # times what the sets need, before they are written without gaps
 NONE: Numbers = np.empty(0, np.int64)
@@ -190,8 +191,10 @@ class Graph:
         descending = self.descending and bool((sources >= targets).all())
         grown = replace(self, components=components, descending=descending)
         sources, targets = (united(components.count, each) for each in (sources, targets))
-        both = united(components.count, sources, targets)
-        return grown._changed(edges, sources, targets, both if self.symmetric else grown._between(targets, sources))
+        inside = NONE if descending else grown._between(targets, sources)  # no way leads up again
+        if self.symmetric:
+            inside = united(components.count, sources, targets)
+        return grown._changed(edges, sources, targets, inside)
 
     def _with_vertices(self, added: Table) -> Components:
         """The components, with one for each vertex that is new."""
@@ -221,10 +224,26 @@ class Graph:
         old = components[components < len(self.forward.start)]
         if self.symmetric:
             return components
-        if self.backward is None:
+        if self.backward is not None:
+            return self._with_sets(components, self.backward)
+        found = self._walked_up(old)
+        if found is None:
             found = reach.meeting(old, *self.forward.arrays, len(self.forward.start))
-            return united(self.components.count, components, found)
-        return self._with_sets(components, self.backward)
+        return united(self.components.count, components, found)
+
+    def _walked_up(self, components: Numbers) -> Numbers | None:
+        """The same by edges, where these are few and lead up a few steps only; None otherwise."""
+        seen = front = components
+        for _ in range(STEPS):
+            ids = self.components.ids(front)
+            if FEW * len(ids) > self.edges.size:
+                return None
+            _, above = look_up(self.edges, ids, False)
+            front = np.setdiff1d(self.components.find(above), seen)
+            if not len(front):
+                return seen
+            seen = np.union1d(seen, front)
+        return None
 
     def _above(self, seeds: Numbers) -> Numbers:
         """The same, or all components where to find out takes as long as to look at them all."""
@@ -309,8 +328,10 @@ class Graph:
         return self.components.nbytes + self.forward.nbytes + other
 
 
-def distinct(columns: Iterable[Ids], ids: int) -> Ids:
+def distinct(columns: Sequence[Ids], ids: int) -> Ids:
     """The ids that occur in columns, ascending."""
+    if FEW * sum(map(len, columns)) < ids:
+        return np.unique(np.concatenate(columns))
     present = np.zeros(ids, np.bool_)
     for column in columns:
         present[column] = True
