@@ -420,9 +420,11 @@ def zodiac() -> Iterator[dict[str, Any]]:
 
 def as_markdown(rows: Sequence[dict[str, Any]]) -> str:
     """The best of each, and how many times longer the other ways take."""
-    lines = ["| change | facts | ms | again, ms | times | over, ms | times |", "| --- " + "| ---: " * 6 + "|"]
+    ways = [way for way in ("again", "over", "tables") if any(way in row for row in rows)]
+    head = ["change", "facts", "ms", *(title for way in ways for title in (f"{way}, ms", "times"))]
+    lines = [f"| {' | '.join(head)} |", "| --- " + "| ---: " * (len(head) - 1) + "|"]
     for row in rows:
-        best, others = min(row["change"]), [row.get(way) for way in ("again", "over")]
+        best, others = min(row["change"]), [row.get(way) for way in ways]
         cells = [f"{1e3 * min(way):.2f} | {min(way) / best:.1f}" if way else " | " for way in others]
         lines.append(f"| {row['what']} | {row['facts']:,} | {1e3 * best:.2f} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"

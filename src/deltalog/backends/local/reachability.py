@@ -28,7 +28,7 @@ from deltalog.kernels import graphs, reach
 Numbers = NDArray[np.int64]
 LISTED = 1 << 26  # larger differences are not written out
 FEW = 16  # times fewer things are looked up one by one, not found among all
-STEPS = 4  # that are gone up one by one
+STEPS, WALKED = 4, 1 << 8  # up to so many steps are gone up one by one, from so many vertices
 ROOM = 1 << 23  # words that are set aside for sets in the beginning, at most
 WASTE = 3  # times what the sets need, before they are written without gaps
 NONE: Numbers = np.empty(0, np.int64)
@@ -236,7 +236,7 @@ class Graph:
         seen = front = components
         for _ in range(STEPS):
             ids = self.components.ids(front)
-            if FEW * len(ids) > self.edges.size:
+            if len(ids) > WALKED:
                 return None
             _, above = look_up(self.edges, ids, False)
             front = np.setdiff1d(self.components.find(above), seen)
