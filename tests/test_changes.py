@@ -302,3 +302,14 @@ def test_a_change_with_more_consequences_than_there_are_facts() -> None:
     assert noted(change) == {"j: what changes has many consequences, computed anew"}
     assert not change.removed["j"]
     assert kb.count("j") == 1600
+
+
+def test_rows_that_were_dead_come_back_while_others_go() -> None:
+    kb = KnowledgeBase("q(Y, X) :- p(X, Y).")
+    kb.add("p", [(i, i + 1) for i in range(4000)])
+    kb.materialise()
+    kb.update(remove={"p": [(i, i + 1) for i in range(300)]})  # they stay in their run, as dead rows
+    change = kb.update(add={"p": [(7, 8)]}, remove={"p": [(i, i + 1) for i in range(300, 800)]})  # it is written anew
+    assert set(change.added["p"]) == {(7, 8)}
+    assert set(kb.facts("p")) == {(7, 8)} | {(i, i + 1) for i in range(800, 4000)}
+    assert set(kb.facts("q")) == {(y, x) for x, y in kb.facts("p")}

@@ -28,7 +28,7 @@ def load_all(several: Sequence[Sequence[Ids]]) -> list[Table]:
     ends = _ends(sizes)
     keys, counts = kernel.pack_parts(high, low, ends)
     parts = zip(several, ends.tolist(), counts.tolist(), strict=False)
-    return [Table.of(keys[start : start + count], len(columns)) for columns, start, count in parts]
+    return [Table.of(keys[start : start + count].copy(), len(columns)) for columns, start, count in parts]
 
 
 def exchanged(
@@ -86,4 +86,7 @@ def _add(pred: Pred, rows: Table, found: NDArray[np.uint64], counts: list[int], 
         return
     before = result.tables.get(pred, empty(pred.arity))
     result.added[pred] = rows if new + again == rows.size else Table.of(np.sort(found[: new + again]), pred.arity)
-    result.tables[pred] = before.best.plus(found[:new].copy(), found[new : new + again])
+    if pred in result.removed:  # it is another table by now, and may have other dead rows
+        result.tables[pred] = before.merge(result.added[pred])
+    else:
+        result.tables[pred] = before.best.plus(found[:new].copy(), found[new : new + again])
