@@ -29,7 +29,13 @@ KINDS = {
     "mixed": Features(MIXED),
 }
 STEPS = 4
-STRATEGIES = {"recompute": "dred", "spreading": "auto", "fact by fact": "auto", "fact by fact, at most a few": "auto"}
+STRATEGIES = {
+    "recompute": "dred",
+    "spreading": "auto",
+    "fact by fact": "auto",
+    "fact by fact, at most a few": "auto",
+    "dead rows, and none": "auto",
+}
 # By sets, which is what large changes and rules with more than atoms take; fact by fact; begun so, and given up.
 BY_SETS = {(small, "FEW"): -1}
 WAYS = {
@@ -48,6 +54,7 @@ WAYS = {
         **{(anew, name): value for name, value in (("FEW", 0), ("SPREADING", 1e9), ("NOTICED", 1e9))},
     },
     "fact by fact": {(tables, "FENCED"): 0, (tables, "FEW"): 0, (tables, "MOST_DEAD"): 0},
+    "dead rows, and none": {(tables, "FENCED"): 0, (tables, "FEW"): 0, (tables, "MOST_DEAD"): 3},
     "fact by fact, at most a few": {(small, "LEAST"): 2, (small, "BOUND"): 1, (small, "ROOM"): 16, (small, "MOST"): 64},
 }
 
