@@ -83,6 +83,29 @@ def lubm_department(folder: Path) -> None:
     (folder / "department.nt").write_text("".join(sorted(lubm.department())))
 
 
+def lubm_with_ontology(universities: int, folder: Path) -> None:
+    """A department (0), or LUBM(n), and its ontology."""
+    lubm(universities, folder) if universities else lubm_department(folder)
+    ontology(folder)
+
+
+def ontology(folder: Path) -> None:
+    """The ontology of LUBM as triples, its blank nodes as IRIs: a change of facts can name them."""
+    import pyoxigraph
+
+    def named(node: pyoxigraph.NamedNode | pyoxigraph.BlankNode | pyoxigraph.Literal) -> object:
+        return pyoxigraph.NamedNode(names[node]) if node in names else node
+
+    triples = [
+        quad.triple
+        for quad in pyoxigraph.parse(path=published("lubm/univ-bench.owl"), format=pyoxigraph.RdfFormat.RDF_XML)
+    ]
+    blank = dict.fromkeys(n for t in triples for n in (t.subject, t.object) if isinstance(n, pyoxigraph.BlankNode))
+    names = {node: f"http://example.org/restriction/{i}" for i, node in enumerate(blank)}
+    with (folder / "univ-bench.nt").open("w") as out:
+        out.writelines(f"{named(t.subject)} {t.predicate} {named(t.object)} .\n" for t in triples)
+
+
 def motivating(n: int, k: int, folder: Path) -> None:
     from benchmarks.generators.motivating import motivating
 

@@ -85,6 +85,14 @@ def _lubm_sizes(known: Mapping[int, int]) -> dict[str, Size]:
     return sizes | {"small": sizes["1"], "full": sizes["10"]}
 
 
+def _ontology_sizes() -> dict[str, Size]:
+    return {
+        "ontology": Size(datasets.ontology),
+        "small": Size(partial(datasets.lubm_with_ontology, 0)),
+        "full": Size(partial(datasets.lubm_with_ontology, 1)),
+    }
+
+
 def _wind_sizes() -> dict[str, Size]:
     return {
         "small": Size(partial(datasets.wind_relations, 200)),
@@ -342,6 +350,29 @@ PAPER_004 = (
     ),
 )
 
+WILDCARDS = (
+    Benchmark(
+        "owl2rl",
+        "the rules of OWL 2 RL over LUBM and its ontology: variables for predicates and classes",
+        "owl/owl2rl.dl",
+        _ontology_sizes(),
+        rule=-1,
+        goal="<http://www.w3.org/2002/07/owl#Class>(?x)",
+        ways=(),  # the peers' adapters have predicates by name
+        settings=TREES,
+        timeout=120,
+    ),
+    Benchmark(
+        "rdfs",
+        "the rules of RDFS over LUBM and its ontology",
+        "owl/rdfs.dl",
+        _ontology_sizes(),
+        goal=f"<{UNIVERSITY}Course>(?x)",
+        ways=(),
+        settings=TREES,
+    ),
+)
+
 PUBLISHED = (
     Benchmark(
         "wordnet",
@@ -369,4 +400,6 @@ PUBLISHED = (
     ),
 )
 
-BENCHMARKS: dict[str, Benchmark] = {b.name: b for b in (*GRAPHS, *PAPER_000, *PAPER_002, *PAPER_004, *PUBLISHED)}
+BENCHMARKS: dict[str, Benchmark] = {
+    b.name: b for b in (*GRAPHS, *PAPER_000, *PAPER_002, *PAPER_004, *WILDCARDS, *PUBLISHED)
+}

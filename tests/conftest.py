@@ -6,12 +6,16 @@ import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from deltalog.syntax.ast import Pred
 from deltalog.terms import Value, key
+
+if TYPE_CHECKING:
+    from deltalog import KnowledgeBase
 
 ENGINES = ("naive", "local")
 
@@ -33,18 +37,38 @@ def engine(request: pytest.FixtureRequest) -> str:
 
 
 def materialise(
-    engine: str, program: str | Path, facts: Mapping[str, Iterable[Sequence[Value]]], data: Iterable[Path] = ()
+    engine: str,
+    program: str | Path,
+    facts: Mapping[str, Iterable[Sequence[Value]]],
+    data: Iterable[Path] = (),
+    parallel: bool = False,
 ) -> dict[str, list[tuple[Value, ...]]]:
-    """All facts of a program with its data, by predicate, from an engine of that name."""
+    """All facts of a program with its data, by predicate, from an engine of that name; `parallel`: everything that the
+    local engine can deal out to threads is dealt out."""
     from deltalog import KnowledgeBase
 
-    kb = KnowledgeBase(program, engine=engine)
+    kb = KnowledgeBase(program, engine=engine, threads=3 if parallel else None)
+    if parallel:
+        in_parallel(kb)
     for predicate, rows in facts.items():
         kb.add(predicate, rows)
     for path in data:
         kb.load(path)
     kb.materialise()
     return {predicate: [tuple(row) for row in kb.facts(predicate)] for predicate in kb.predicates}
+
+
+def in_parallel(kb: KnowledgeBase, rows: int = 2) -> KnowledgeBase:
+    """A knowledge base on the local engine that deals out so few rows to its threads."""
+    backend: Any = kb._backend
+    backend.workers.parallel_rows = rows
+    return kb
+
+
+def name_of(pred: Pred) -> str:
+    """What facts of a predicate are given under, in a knowledge base that may not know it: an IRI by itself, as a
+    number at its end would be part of it."""
+    return pred.name if ":" in pred.name else str(pred)
 
 
 def as_sets(facts: Mapping[str, Iterable[Sequence[Value]]]) -> Materialisation:

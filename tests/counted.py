@@ -11,6 +11,7 @@ from deltalog.engine.counting import counted
 from deltalog.engine.counts import Counts
 from deltalog.engine.naive import Facts, bindings
 from deltalog.facts import rows
+from deltalog.limits import Limits
 from deltalog.plan.ir import Part
 from deltalog.plan.rules import counts as counts_of
 from deltalog.syntax.ast import Constant, Pred, Rule
@@ -54,7 +55,7 @@ def check_counts(kb: KnowledgeBase) -> int:
     if kb._state is None or not kb._state.counts:
         return 0
     backend, relations = kb._backend, kb._state.relations
-    known, checked = Facts(), 0
+    known, checked = Facts(Limits()), 0
     for (pred, part), table in relations.parts.items():
         for row in rows(table, pred.arity, backend) if part is Part.ALL else ():
             known.add(pred, tuple(map(Constant, row)))

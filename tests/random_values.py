@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta, timezone
 
 from hypothesis import strategies as st
 
-from deltalog.terms import IRI, XSD, BlankNode, literal
+from deltalog.errors import DataError
+from deltalog.io.triples import print_term
+from deltalog.terms import IRI, XSD, BlankNode, Value, literal
 
 texts = st.one_of(
     st.sampled_from(["", "12", "-3", "007", "1.5", "-0", "1e5", "true", "<a>", "_:b", '"x"@en', '"x"^^<y>', "\ufeffa"]),
@@ -40,3 +43,11 @@ literals = st.one_of(
     st.decimals(allow_nan=False, allow_infinity=False).map(lambda d: literal(format(d, "f"), XSD + "decimal")),
 )
 values = st.one_of(plain, literals, iris, blanks)
+
+
+def are_terms(row: Iterable[Value]) -> bool:
+    """Whether values can be written as N-Triples."""
+    try:
+        return bool(list(map(print_term, row)))
+    except DataError:
+        return False

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import name_of
 from counted import check_counts, count_all
 from test_cases import CASES, expected, line
 
@@ -168,7 +169,7 @@ def test_steps_of_a_case(steps: Path, way: str) -> None:
         assert wanted and shown(kb, wanted) == wanted, step.name
         late = KnowledgeBase("\n".join(map(str, kb.rules)))
         for pred, table in kb._explicit.items():
-            late.add(str(pred), list(kb._view(pred, table)))
+            late.add(name_of(pred), list(kb._view(pred, table)))
         assert shown(late, wanted) == wanted, f"{step.name}: late, or from the beginning, is the same"
 
 
@@ -225,7 +226,7 @@ def test_leaves_that_go_are_as_if_they_had_never_been(kb: KnowledgeBase, gone: l
     change = kb.remove_rules(ids)
     fresh = KnowledgeBase("\n".join(str(rule) for rule in rules if rule.heads[0].name not in gone), engine="naive")
     for pred, table in kb._explicit.items():
-        fresh.add(str(pred), list(kb._view(pred, table)))
+        fresh.add(name_of(pred), list(kb._view(pred, table)))
     left = everything(fresh)
     assert {name: rows for name, rows in everything(kb).items() if rows} == {
         n: rows for n, rows in left.items() if rows
@@ -313,3 +314,26 @@ def test_rows_that_were_dead_come_back_while_others_go() -> None:
     assert set(change.added["p"]) == {(7, 8)}
     assert set(kb.facts("p")) == {(7, 8)} | {(i, i + 1) for i in range(800, 4000)}
     assert set(kb.facts("q")) == {(y, x) for x, y in kb.facts("p")}
+
+
+def test_what_a_removed_rule_derived_is_reported_where_everything_is_computed_anew() -> None:
+    kb = KnowledgeBase("q(X) :- e(X).")
+    kb.add("e", [(i,) for i in range(100)])
+    kb.materialise()
+    change = kb.remove_rules(["q(X) :- e(X).", *(f"e({i})." for i in range(60))])
+    assert {name: len(facts) for name, facts in change.removed.items()} == {"e": 60, "q": 100}
+    assert not change.added and kb.count("q") == 0
+
+
+def test_counts_of_rules_of_a_tree_go_with_it() -> None:
+    kb = KnowledgeBase(
+        "p1(X, Y) :- b(Y, X).  p0(Z, N) :- AGGREGATE(b(Y, Z) ON Z BIND AVG(Z) AS N).",
+        maintenance="counting",
+        schemes="standard",
+        cyclic="hypertree",
+    )
+    kb.materialise()
+    kb.add_rules("p0(X, W) :- p1(W, X), p1(X, Y), p0(Y, Z), b(Z, W).")
+    change = kb.update(add={"b": [(2, 1), (1, 1)], "p0": [(1, 1)]})
+    assert change.added["p0"]
+    check_counts(kb)

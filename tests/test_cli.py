@@ -195,8 +195,9 @@ def test_help(deltalog: Run) -> None:
         (["run", "p.dl", "--format", "xml"], "invalid choice: 'xml'"),
         (["run", "p.dl", "--engine", "quantum"], "invalid choice: 'quantum'"),
         (["run", "p.dl", "--memory", "lots"], "'lots' is not an amount of memory"),
-        (["run", "p.dl", "--timeout", "-1"], "'-1' is not a number of seconds"),
-        (["run", "p.dl", "--timeout", "nan"], "'nan' is not a number of seconds"),
+        (["run", "p.dl", "--timeout", "-1"], "-1.0 is not a number of seconds"),
+        (["run", "p.dl", "--timeout", "nan"], "nan is not a number of seconds"),
+        (["run", "p.dl", "--timeout", "soon"], "'soon' is not a number of seconds"),
         (["run", "p.dl", "--max-facts", "few"], "'few' is not a number of facts"),
         (["run", "p.dl", "--store", "s"], "--store is not part of this version yet"),
         (["run", "p.dl", "--no-such-option"], "unrecognized arguments: --no-such-option"),
@@ -267,6 +268,17 @@ def test_empty_program_and_empty_data(deltalog: Run, tmp_path: Path) -> None:
     assert (report["facts_total"], report["complete"]) == (0, True)
     assert deltalog("check", "empty.dl")[:2] == (0, "0 rules and 0 facts in 0 hyper-nodes: no errors, 0 warnings\n")
     assert deltalog("plan", "empty.dl", "--svg", "empty.svg")[0] == 0
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+@pytest.mark.parametrize("rows", [1, 50_000])
+def test_standard_output_that_cannot_be_written(tmp_path: Path, rows: int) -> None:
+    (tmp_path / "p.dl").write_text("")
+    (tmp_path / "p.csv").write_text("".join(f"{i}\n" for i in range(rows)))
+    command = [sys.executable, "-m", "deltalog", "query", "p.dl", "p(X)", "--data", "p.csv"]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (1, "error: standard output cannot be written (No space left on device)\n")
 
 
 def test_an_unforeseen_error_is_one_line(deltalog: Run, paths: None, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -393,6 +405,14 @@ def test_max_facts(deltalog: Run, tmp_path: Path, engine: str) -> None:
     if engine == "local":
         assert report["facts_total"] >= 100
         assert len(lines(tmp_path / "out" / "n.csv")) == report["facts_total"]
+
+
+@pytest.mark.parametrize("method", ["auto", "magic", "qsqr", "materialised"])
+def test_a_goal_obeys_limits(deltalog: Run, tmp_path: Path, method: str) -> None:
+    (tmp_path / "numbers.dl").write_text(NUMBERS)
+    code, out, err = deltalog("query", "numbers.dl", "n(?x)", "--max-facts", "100", "--method", method)
+    assert (code, out) == (3, "")
+    assert err.startswith("error: query stopped: the limit of 100 facts was reached; the knowledge base is as it was.")
 
 
 def test_timeout(deltalog: Run, tmp_path: Path) -> None:

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from benchmarks.generators.motivating import motivating as generated
 from deltalog import KnowledgeBase, UsageError
 from deltalog.backends.local.probe import Probe
-from deltalog.engine import materialisation
+from deltalog.engine import materialisation, rejoin
+from deltalog.plan import hypertree_choice
 from deltalog.plan.gyo import is_acyclic
 from deltalog.plan.hypertree import Node, decompose, with_functional_leaves
 from deltalog.plan.ir import Part
@@ -215,6 +216,7 @@ def test_conditions_find_their_place(way: str) -> None:
 
 def test_another_tree_when_the_data_has_become_another(monkeypatch: pytest.MonkeyPatch) -> None:
     """With few facts one node is best; with many, two. What was made for the few is exchanged, both ways."""
+    monkeypatch.setattr(hypertree_choice, "FEW_ROWS", 0.0)
     monkeypatch.setattr(materialisation, "MOST_CHANGED", 1e9)
     grid = [(i, i * 200 + j, j) for i in range(3) for j in range(200)]
     many = {
@@ -226,24 +228,25 @@ def test_another_tree_when_the_data_has_become_another(monkeypatch: pytest.Monke
     for name in many:
         kb.add(name, many[name][:2])
     kb.materialise()
-    assert not kb._state.trees.hidden
+    assert not kb._state.trees.relations
     change = kb.update(many)
     assert "pc: the data has become another; evaluated another way, nodes rebuilt" in change.report.notes
     assert {len(rows) for rows in instantiations(kb)} == {600}
-    assert {pred for pred, _ in kb._state.relations.parts if pred.hidden} == set(kb._state.trees.hidden)
+    assert {pred for pred, _ in kb._state.relations.parts if pred.hidden} == set(kb._state.trees.relations)
     change = kb.update(remove={"cw": many["cw"][:10]})
     assert len(change.removed["pc"]) == 10
     assert not any("rebuilt" in note for note in change.report.notes)
     kb.update(remove={name: rows[10:] for name, rows in many.items()})
-    assert {pred for pred, _ in kb._state.relations.parts if pred.hidden} == set(kb._state.trees.hidden)
+    assert {pred for pred, _ in kb._state.relations.parts if pred.hidden} == set(kb._state.trees.relations)
     fresh = KnowledgeBase(RULE, engine="naive")
     for pred, table in kb._explicit.items():
         fresh.add(pred.name, list(kb._view(pred, table)))
     assert set(kb.facts("pc")) == set(fresh.facts("pc"))
 
 
-def test_joins_that_are_safe_have_no_tree() -> None:
+def test_joins_that_are_safe_have_no_tree(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where each value is met once, joins have few rows, whatever they meet; where there are hubs they may explode."""
+    monkeypatch.setattr(hypertree_choice, "FEW_ROWS", 0.0)
     safe, hubs = KnowledgeBase(RULE), KnowledgeBase(RULE)
     safe.add("cw", [(f"a{i}", f"b{i}") for i in range(1000)])
     safe.add("ca", [(f"a{i}", f"c{i}") for i in range(1000)])
@@ -253,6 +256,49 @@ def test_joins_that_are_safe_have_no_tree() -> None:
     assert [choice.way for choice in safe.materialise().cyclic_rules] == ["standard"]
     assert [choice.way for choice in hubs.materialise().cyclic_rules] == ["hypertree"]
     assert "at most" in hubs.materialise().cyclic_rules[0].why
+
+
+def test_a_rule_that_reads_an_empty_relation_is_not_decomposed() -> None:
+    """Its nodes over the other relations would be computed in vain."""
+    kb, facts = KnowledgeBase(RULE), generated(20, 60)
+    for predicate in ("cw", "ca"):
+        kb.add(predicate, facts[predicate])
+    kb.materialise()
+    assert kb._state is not None and not kb._state.trees.relations
+    (choice,) = kb._state.trees.choices.values()
+    assert choice.waiting and choice.why.endswith("has no facts")
+    kb.update(add={"pc": facts["pc"]})  # from now on a tree pays
+    assert not next(iter(kb._state.trees.choices.values())).waiting
+
+
+def test_a_tree_is_chosen_when_a_relation_gets_facts_in_the_recursion() -> None:
+    """The relation pc is derived in the same recursion: by its sizes there is a tree, once it has facts."""
+    kb, naive = (
+        KnowledgeBase(f"{RULE} pc(X, Y) :- start(X, Y). start(X, Y) :- pc(X, Y), cw(X, X).", engine=engine)
+        for engine in ("local", "naive")
+    )
+    for predicate, facts in generated(20, 60).items():
+        for one in (kb, naive):
+            one.add(predicate if predicate != "pc" else "start", facts)
+    assert [rule.way for rule in kb.materialise().cyclic_rules] == ["hypertree"]
+    assert set(kb.facts("pc")) == set(naive.facts("pc"))
+    assert kb._state is not None
+    hidden = {pred for pred, _ in kb._state.relations.parts if pred.hidden}
+    assert hidden == set(kb._state.trees.relations)
+
+
+@pytest.mark.parametrize("cyclic", ["combined", "standard"])
+def test_joins_far_from_their_estimate_are_planned_again(cyclic: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rejoin, "ENOUGH", 20_000.0)
+    monkeypatch.setattr(rejoin, "FAR_OFF", 1.0)
+    kb = KnowledgeBase("h(?x, ?y, ?z) :- a(?x, ?y), b(?y, ?z) .", cyclic=cyclic)
+    hub = [(i, 0) for i in range(300)] + [(i, i) for i in range(1000, 3000)]
+    kb.add("a", hub)
+    kb.add("b", [(y, x) for x, y in hub])
+    given_up: list[object] = []
+    is_dangerous = rejoin._is_dangerous
+    monkeypatch.setattr(rejoin, "_is_dangerous", lambda *task: given_up.append(task) or is_dangerous(*task))
+    assert kb.count("h") == 300 * 300 + 2000 and given_up
 
 
 def skewed_graph(nodes: int, edges: int) -> list[tuple[int, int]]:
@@ -307,3 +353,18 @@ def test_functional_leaves_are_in_their_nodes() -> None:
     assert taken == Node(root.chi | leaf.chi, (0, 1, 4), 100.0, (below,))
     assert not broken(taken, atoms)
     assert with_functional_leaves(root, atoms, Unknown()) == root
+
+
+@pytest.mark.parametrize("schemes", ["auto", "scheme", "module", "standard"])
+def test_the_backbone_of_a_closure_is_no_node_of_a_tree(schemes: str) -> None:
+    program = """
+    p(X, Y) :- g(X, Y).
+    r(X, Z) :- r(X, Y), r(Y, Z).
+    r(X, Y) :- p(X, Y).
+    r(Z, Z) :- g(X, Y), g(Y, Z).
+    """
+    kb = KnowledgeBase(program, cyclic="hypertree", schemes=schemes)
+    kb.add("g", [(3, 0), (0, 5)])
+    assert sorted(kb.facts("r")) == [(0, 5), (3, 0), (3, 5), (5, 5)]
+    kb.update(add={"g": [(5, 6)]}, remove={"g": [(3, 0)]})
+    assert sorted(kb.facts("r")) == [(0, 5), (0, 6), (5, 6), (6, 6)]

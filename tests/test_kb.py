@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -142,9 +143,15 @@ def test_no_facts_and_no_rules(engine: str) -> None:
     [
         (lambda kb: kb.add("edge", [("x", "y"), ("z",)]), UsageError, "row 2: expected 2 values"),
         (lambda kb: kb.add("edge", [("x", object())]), UsageError, "is not a value of deltalog"),
-        (lambda kb: kb.add("edge", [("x", None)]), UsageError, "NoneType is not a value"),
+        (lambda kb: kb.add("edge", [("x", None)]), UsageError, "there is no value"),
         (lambda kb: kb.add("edge", ["xy"]), UsageError, "a row of one value is written"),
         (lambda kb: kb.add("edge", 5), UsageError, "expected rows"),
+        (lambda kb: kb.add("edge", pandas.Series([1])), UsageError, "a Series is a single column"),
+        (lambda kb: kb.add("<http://e/p>", [(1,)]), UsageError, "write the IRI without <>, 'http://e/p'"),
+        (lambda kb: kb.update(add={"<http://e/p>": [(1,)]}), UsageError, "write the IRI without <>, 'http://e/p'"),
+        (lambda kb: kb.add(5, [(1,)]), UsageError, "expected the name of a predicate"),
+        (lambda kb: kb.remove_rules("r99"), UsageError, "there is no rule r99; kb.rule_ids lists them"),
+        (lambda kb: setattr(kb.limits, "timeout", "5"), UsageError, "'5' is not a number of seconds"),
         (lambda kb: kb.load("good.csv", "no_such_file.csv"), DataError, "no_such_file.csv: there is no such file"),
         (lambda kb: kb.load("good.csv", "bad.nt"), DataError, "bad.nt:1"),
         (lambda kb: kb.add_rules("p(X) :- q(Y)."), UnsafeRule, "the head needs a value for X"),
@@ -182,6 +189,15 @@ def test_a_failing_call_changes_nothing(
         (lambda: KnowledgeBase(Path("no_such_file.dl")), UsageError),
         (lambda: KnowledgeBase(engine="quantum"), UsageError),
         (lambda: KnowledgeBase(memory="much"), UsageError),
+        *[
+            (lambda options=options: KnowledgeBase(**options), UsageError)
+            for options in (
+                *[{"timeout": value} for value in ("5", -1, math.nan, True)],
+                *[{"max_facts": value} for value in ("5", -1, 1.5, True)],
+                *[{"memory": value} for value in (-1, 1.5, "-1")],
+                *[{"threads": value} for value in ("2", -1, 0)],
+            )
+        ],
     ],
 )
 def test_wrong_from_the_start(make: Callable[[], KnowledgeBase], error: type[Exception]) -> None:
@@ -335,7 +351,7 @@ def test_classes_that_only_rules_with_variables_derive(engine: str) -> None:
 
 def test_limit_reached(engine: str) -> None:
     kb = KnowledgeBase(NUMBERS, engine=engine, max_facts=50)
-    with pytest.raises(LimitReached, match="the limit of 50 facts was reached, and the answer is not complete"):
+    with pytest.raises(LimitReached, match=r"^materialise stopped: the limit of 50 facts was reached; .* `max_facts`"):
         kb.materialise()
     with pytest.raises(LimitReached):
         kb.facts("n")

@@ -17,10 +17,10 @@ PACKAGE = ROOT / "src" / "deltalog"
 # From the bottom up. A module imports from its own layer and from the ones above it in this list; where a line has
 # several names, they do not import each other.
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("errors", "interrupts", "kernels"),
+    ("errors", "interrupts", "cached", "locks", "kernels", "moments"),
     ("terms", "limits"),
     ("syntax", "xpath"),
-    ("expressions", "dictionary"),
+    ("expressions", "dictionary", "naming"),
     ("program",),
     ("plan", "io"),
     ("backends.base",),
@@ -121,3 +121,11 @@ def test_the_architecture_page_names_what_exists() -> None:
     assert not missing
     unmentioned = [name for names in LAYERS[:-1] for name in names if f"deltalog/{name.replace('.', '/')}" not in text]
     assert not [name for name in unmentioned if path_of(name).exists()]
+
+
+@pytest.mark.parametrize("module", modules())
+def test_threads_and_cached_values_have_one_owner(module: str) -> None:
+    """`functools.cached_property` of Python 3.11 holds a lock that forks inherit; pools can wait for themselves."""
+    text = path_of(module).read_text()
+    assert "functools import cached_property" not in text, "import it from deltalog.cached"
+    assert "ThreadPoolExecutor(" not in text or module in ("backends.local.workers", "io.ntriples")

@@ -106,5 +106,5 @@ def test_text_and_datatype() -> None:
 
 
 def test_what_is_no_value() -> None:
-    with pytest.raises(TypeError, match="NoneType is not a value of deltalog"):
+    with pytest.raises(TypeError, match="there is no value"):
         kind(None)

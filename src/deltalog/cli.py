@@ -8,15 +8,16 @@ at once. (The standard library's argparse: typer loads pydantic nowadays, and ta
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from deltalog import __version__
-from deltalog.errors import DeltalogError, ProgramError, UsageError
+from deltalog.errors import DeltalogError, LimitReached, ProgramError, UsageError
 from deltalog.interrupts import end_process, interrupted, raise_interrupts, was_interrupted
 
 if TYPE_CHECKING:
@@ -24,8 +25,10 @@ if TYPE_CHECKING:
     from deltalog.query.answer import Answers
     from deltalog.query.sparql.solutions import Solutions
 
-ERROR, USAGE = 1, 2
+T = TypeVar("T")
+ERROR, USAGE, LIMIT_HIT = 1, 2, 3
 DEBUG = "DELTALOG_DEBUG"
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # without a file's name: of standard output
 
 OVERVIEW = """\
 usage: deltalog COMMAND ...
@@ -138,6 +141,7 @@ def _run(options: Namespace) -> int:
         RunOptions(
             programs=options.programs,
             data=options.data,
+            reading=reading_of(options),
             out=options.out,
             format=options.format,
             only=options.only,
@@ -196,7 +200,7 @@ def _plan(options: Namespace) -> int:
 
     kb = KnowledgeBase(options.programs, cyclic=options.cyclic, schemes=options.schemes)
     if options.data:
-        kb.load(*options.data)
+        kb.load(*options.data, **reading_of(options))
     print(kb.plan() if options.goal is None else kb.plan_goal(options.goal), flush=True)
     if options.svg is not None:
         _write(options.svg, kb.draw())
@@ -215,6 +219,8 @@ def _query_parser() -> ArgumentParser:
     parser.add_argument("--method", choices=("auto", "materialised", "magic", "qsqr"), default="auto", help=methods)
     parser.add_argument("--format", choices=("csv", "tsv"), default="csv", help="the form of the rows (default: csv)")
     parser.add_argument("--timeout", metavar="S", type=_seconds, help="give up after so many seconds")
+    parser.add_argument("--max-facts", metavar="N", type=_count, help="give up when more facts are derived than this")
+    parser.add_argument("--memory", metavar="SIZE", type=_memory, help="give up when the process holds more than this")
     parser.add_argument("--why", action="store_true", help="say on standard error which method ran, why, and how long")
     parser.add_argument("--selector", metavar="FILE", type=Path, help="the model that chooses, instead of the default")
     learn = (
@@ -227,9 +233,9 @@ def _query_parser() -> ArgumentParser:
 def _query(options: Namespace) -> int:
     from deltalog.kb import KnowledgeBase
 
-    kb = KnowledgeBase(options.program, timeout=options.timeout)
+    kb = KnowledgeBase(options.program, timeout=options.timeout, max_facts=options.max_facts, memory=options.memory)
     if options.data:
-        kb.load(*options.data)
+        kb.load(*options.data, **reading_of(options))
     from deltalog.query.sparql.parse import is_sparql
 
     if options.selector is not None:
@@ -277,7 +283,7 @@ def _selector(options: Namespace) -> int:
 
     kb = KnowledgeBase(options.programs)
     if options.data:
-        kb.load(*options.data)
+        kb.load(*options.data, **reading_of(options))
     if options.action == "evaluate":
         return evaluate(kb, options)
     options.out = options.out or Path("selector.json")
@@ -338,30 +344,54 @@ def _add_data(parser: ArgumentParser) -> None:
         "the name of a table's file is the predicate; may be repeated",
     )
 
+    add = parser.add_argument
+    base = "the IRI that relative IRIs in Turtle and RDF/XML are relative to (default: that of the file, file:///...)"
+    add("--base", metavar="IRI", type=_base, help=base)
+    shared = "a blank-node label is one node in all RDF files, not one in each: for the parts of one document"
+    add("--shared-blank-nodes", action="store_true", help=shared)
+    strict = "refuse relative IRIs, bare numbers and booleans in N-Triples and N-Quads, as the standard does"
+    add("--strict", action="store_true", help=strict)
+
+
+def reading_of(options: Namespace) -> dict[str, Any]:
+    """The options of `KnowledgeBase.load`."""
+    return {name: getattr(options, name) for name in ("base", "shared_blank_nodes", "strict")}
+
+
+def _base(text: str) -> str:
+    from deltalog.io.documents import Reading
+
+    return _checked(lambda text: Reading(text).base or text, text)
+
 
 def _memory(text: str) -> int:
-    from deltalog.limits import parse_memory
+    from deltalog.limits import memory_bytes
 
-    try:
-        return parse_memory(text)
-    except UsageError as error:
-        raise ArgumentTypeError(str(error)) from None
+    return _checked(memory_bytes, text)
 
 
 def _seconds(text: str) -> float:
+    from deltalog.limits import seconds
+
     try:
-        seconds = float(text)
+        return _checked(seconds, float(text))
     except ValueError:
-        seconds = -1.0
-    if not 0 <= seconds < float("inf"):
-        raise ArgumentTypeError(f"{text!r} is not a number of seconds; write it like 60 or 0.5")
-    return seconds
+        return _checked(seconds, text)
 
 
 def _count(text: str) -> int:
-    if not text.isascii() or not text.replace("_", "").isdigit():
-        raise ArgumentTypeError(f"{text!r} is not a number of facts; write it like 1000000")
-    return int(text.replace("_", ""))
+    from deltalog.limits import count
+
+    is_number = text.isascii() and text.replace("_", "").isdigit()
+    return _checked(count, int(text.replace("_", "")) if is_number else text)
+
+
+def _checked(check: Callable[[Any], T], value: Any) -> T:
+    """The value of an option, if it passes the check."""
+    try:
+        return check(value)
+    except UsageError as error:
+        raise ArgumentTypeError(str(error)) from None
 
 
 def _guarded(command: Callable[[], int]) -> int:
@@ -372,21 +402,33 @@ def _guarded(command: Callable[[], int]) -> int:
         return code
     except ProgramError as error:
         print(error, file=sys.stderr)
+    except LimitReached as error:
+        print(f"error: {error}", file=sys.stderr)
+        return LIMIT_HIT
     except DeltalogError as error:
         print(f"error: {error}", file=sys.stderr)
     except KeyboardInterrupt:
         print("interrupted; nothing was written", file=sys.stderr)
         return interrupted()
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
     except MemoryError:
         print("error: there is not enough memory; --memory stops earlier, with the facts so far", file=sys.stderr)
     except Exception as error:
+        if isinstance(error, OSError) and error.errno in NO_ROOM and error.filename is None:
+            _drop_output()
+            print(f"error: standard output cannot be written ({error.strerror or error})", file=sys.stderr)
+            return ERROR
         if os.environ.get(DEBUG):
             raise
         what = f"{type(error).__name__}: {error}"
         print(f"error: this should not have happened ({what}); {DEBUG}=1 shows where it did", file=sys.stderr)
     return ERROR
+
+
+def _drop_output() -> None:
+    """What is left in the buffer of standard output goes nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _uninterrupted(command: Callable[[], int]) -> int:

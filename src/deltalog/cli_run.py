@@ -41,6 +41,7 @@ class RunOptions:
     cyclic: str
     json: bool
     quiet: bool
+    reading: dict[str, Any] = field(default_factory=dict)  # options of `KnowledgeBase.load`
 
 
 def run_program(options: RunOptions) -> int:
@@ -92,7 +93,7 @@ def _loaded(options: RunOptions, progress: Progress) -> KnowledgeBase:
     )
     if options.data:
         progress.say(f"reading {', '.join(str(path) for path in options.data)}")
-        kb.load(*options.data)
+        kb.load(*options.data, **options.reading)
         progress.say(f"read {kb.explicit_facts:,} facts in {kb.report.seconds['load']:.2f} s")
     if kb.names_are_known:
         for name in options.only:
@@ -175,7 +176,7 @@ def as_json(report: Report) -> dict[str, Any]:
         "facts_total": report.facts_total,
         "facts_derived": report.facts_derived,
         "per_predicate": report.per_predicate,
-        "rounds": len(report.rounds),
+        "rounds": report.round_count,
         "seconds": {phase: round(seconds, 6) for phase, seconds in report.seconds.items()},
         "peak_memory_bytes": report.peak_memory_bytes,
         "engine": report.engine,
@@ -198,7 +199,7 @@ def summary(report: Report) -> str:
         lines.append(f"... and {len(counts) - ROWS_SHOWN} more predicates")
     seconds = ", ".join(f"{phase} {taken:.2f} s" for phase, taken in report.seconds.items())
     lines.append(
-        f"{report.facts_total:,} facts, of which {report.facts_derived:,} derived in {len(report.rounds)} rounds; "
+        f"{report.facts_total:,} facts, of which {report.facts_derived:,} derived in {report.round_count} rounds; "
         f"{seconds}; {report.peak_memory_bytes / 1e6:,.0f} MB at the most"
     )
     lines.append(who_did_it(report))

@@ -17,7 +17,9 @@ Values go in and out in bulk: `encode` and `decode` for Python's values, `intern
 is 0.0, an IRI never equals a string.
 
 Ids are never taken back, and the views `kinds`, `integers` and `doubles` are valid until the next value comes in.
-Interning is for one thread at a time; reading is for all.
+Several threads may use a dictionary: what goes through its hash table or its heap, by addresses, holds its `lock`.
+A fork waits for that lock (`deltalog.locks`). Whoever calls a kernel with `reserve` or `room` holds it, too, unless
+nobody else has the dictionary.
 """
 
 from __future__ import annotations
@@ -33,7 +35,8 @@ from numpy.typing import NDArray
 
 from deltalog.errors import DataError, LimitReached
 from deltalog.kernels import intern
-from deltalog.terms import IRI, BlankNode, Kind, Literal, Value, kind, literal, number
+from deltalog.locks import awaited_lock
+from deltalog.terms import IRI, TOO_FINE, BlankNode, Kind, Literal, Value, kind, literal, number
 
 Ids = NDArray[np.uint32]
 Bytes = NDArray[np.uint8]
@@ -43,12 +46,14 @@ MOST_IDS = 2**32 - 1
 _NUMBERED = (Kind.BIG_INTEGER, Kind.NUMBER)  # texts that have a number
 BATCH = 1 << 17  # how many values are interned between two looks at the room that is left
 TEXT_TYPES = {str: Kind.STRING, IRI: Kind.IRI, BlankNode: Kind.BLANK}
+FINER_THAN_MICROSECONDS = ("ns", "ps", "fs", "as")  # units of numpy
 
 
 class Dictionary:
     """Values <-> ids. See the top of the module for the layout."""
 
     def __init__(self) -> None:
+        self.lock = awaited_lock()
         self._kinds = np.zeros(1024, np.uint8)
         self._integers = np.zeros(1024, np.int64)
         self._doubles = np.full(1024, np.nan)
@@ -88,21 +93,26 @@ class Dictionary:
 
     def find(self, value: Value) -> int | None:
         """The id of a value; None if it has none."""
-        value = _plain(value)
+        value = plain(value)
         what = kind(value)
         if what is Kind.INTEGER:
-            id = intern.find_word(int(value), int(what), intern.INTEGERS, self._room)  # type: ignore[arg-type]
-        elif what is Kind.DOUBLE:
+            return self._find_word(int(value), what, intern.INTEGERS)  # type: ignore[arg-type]
+        if what is Kind.DOUBLE:
             bits = _canonical(np.array([value], np.float64)).view(np.int64)[0]
-            id = intern.find_word(int(bits), int(what), intern.DOUBLES, self._room)
-        else:
-            id = intern.find_text(np.frombuffer(_payload(value), np.uint8), int(what), self._room)
-        return int(id) or None
+            return self._find_word(int(bits), what, intern.DOUBLES)
+        text = np.frombuffer(_payload(value), np.uint8)
+        with self.lock:
+            return int(intern.find_text(text, int(what), self._room)) or None
+
+    def _find_word(self, word: int, what: Kind, words: int) -> int | None:
+        with self.lock:
+            return int(intern.find_word(word, int(what), words, self._room)) or None
 
     def find_texts(self, data: Bytes, starts: Offsets, ends: Offsets, what: Kind) -> Ids:
         """The ids of data[starts[i]:ends[i]], heap bytes of a kind; 0 for what has none."""
         out = np.empty(len(starts), np.uint32)
-        intern.find_texts(_read_only(data), starts, ends, int(what), out, self._room)
+        with self.lock:
+            intern.find_texts(_read_only(data), starts, ends, int(what), out, self._room)
         return out
 
     def decode(self, ids: Any) -> list[Value]:
@@ -116,12 +126,24 @@ class Dictionary:
             values[here] = self._decode_kind(Kind(int(what)), distinct[here])
         return values[places].tolist()  # type: ignore[no-any-return]
 
+    def value(self, id: int) -> Value:
+        """The value of one id."""
+        match what := Kind(int(self._kinds[id])):
+            case Kind.INTEGER:
+                return int(self._integers[id])
+            case Kind.DOUBLE:
+                return float(self._doubles[id])
+        with self.lock:
+            text = self._heap[self._offsets[id] : self._offsets[id + 1]].tobytes()
+        return _FROM_TEXT[what](text.decode("utf-8", "surrogatepass"))
+
     def texts(self, ids: Any) -> tuple[Bytes, Offsets]:
         """The heap bytes of ids, one after the other, and their n + 1 boundaries."""
         ids = np.ascontiguousarray(ids, np.uint32)
         bounds = np.zeros(len(ids) + 1, np.int64)
-        buffer = np.empty(int((self._offsets[1:][ids] - self._offsets[ids]).sum()), np.uint8)
-        intern.gather_texts(ids, bounds[1:], buffer, self._room)
+        with self.lock:
+            buffer = np.empty(int((self._offsets[1:][ids] - self._offsets[ids]).sum()), np.uint8)
+            intern.gather_texts(ids, bounds[1:], buffer, self._room)
         return buffer, bounds
 
     def strings(self, ids: Any) -> list[str]:
@@ -138,6 +160,13 @@ class Dictionary:
             case _:
                 values = list(map(_FROM_TEXT[what], self.strings(ids)))
         return _objects(values)
+
+    def kinds_of(self, columns: Iterable[Ids]) -> frozenset[Kind]:
+        """The kinds of the values of some columns of ids."""
+        found = np.zeros(len(Kind) + 1, np.bool_)
+        for ids in columns:
+            found[self._kinds[ids]] = True
+        return frozenset(map(Kind, np.flatnonzero(found).tolist()))
 
     # Interning.
 
@@ -195,51 +224,77 @@ class Dictionary:
         for i in range(0, len(starts), BATCH):
             part = slice(i, i + BATCH)
             begin, end = starts[part], ends[part]
-            self.reserve(len(begin), int((end - begin).sum()))
-            first = self._count
-            intern.intern_texts(data, begin, end, kinds[part], out[part], self._room)
-            self._no_numbers(first)
+            with self.lock:
+                self.reserve(len(begin), int((end - begin).sum()))
+                first = self._count
+                try:
+                    intern.intern_texts(data, begin, end, kinds[part], out[part], self._room)
+                finally:  # an interrupt comes when the kernel is done
+                    self._no_numbers(first)
         return out
 
-    def merge(self, other: Dictionary, raw: Mapping[int, Callable[[str], Value]] | None = None) -> Ids:
-        """The ids here of another dictionary's values, by their id there.
+    def merge(
+        self, other: Dictionary, raw: Mapping[int, Callable[[str], Value]] | None = None, blank_prefix: str = ""
+    ) -> Ids:
+        """The ids here of another dictionary's values, by their id there. Nothing is added to that meanwhile.
 
-        `raw` says how to make values of texts whose kind is not one of terms.Kind, but a reader's own.
+        `raw` says how to make values of texts whose kind is not one of terms.Kind, but a reader's own. Labels of blank
+        nodes get the prefix.
         """
         kinds, out = other.kinds, np.zeros(len(other), np.uint32)
         whole, real = np.flatnonzero(kinds == Kind.INTEGER), np.flatnonzero(kinds == Kind.DOUBLE)
         out[whole] = self.intern_integers(other.integers[whole])
         out[real] = self.intern_doubles(other.doubles[real])
-        special = np.isin(kinds, [0, Kind.INTEGER, Kind.DOUBLE, *_NUMBERED, *(raw or ())])
+        renamed = [Kind.BLANK] if blank_prefix else []
+        special = np.isin(kinds, [0, Kind.INTEGER, Kind.DOUBLE, *_NUMBERED, *renamed, *(raw or ())])
         self._merge_texts(other, np.flatnonzero(~special), out)
         numbers = np.flatnonzero(np.isin(kinds, _NUMBERED))
         out[numbers] = self.encode(other.decode(numbers))
         for code, value_of in (raw or {}).items():
             here = np.flatnonzero(kinds == code)
             out[here] = self.encode([value_of(text) for text in other.strings(here)])
+        if blank_prefix:
+            blank = np.flatnonzero(kinds == Kind.BLANK)
+            out[blank] = self._intern_prefixed(blank_prefix.encode(), *other.texts(blank), Kind.BLANK)
         return out
+
+    def _intern_prefixed(self, prefix: bytes, data: Bytes, bounds: Offsets, what: Kind) -> Ids:
+        """The ids of texts with something before each."""
+        longer = bounds + len(prefix) * np.arange(len(bounds))
+        texts = np.empty(int(longer[-1]), np.uint8)
+        intern.put_before(np.frombuffer(prefix, np.uint8), data, bounds, texts)
+        return self.intern_texts(texts, longer[:-1], longer[1:], what)
 
     def _merge_texts(self, other: Dictionary, texts: NDArray[np.intp], out: Ids) -> None:
         for i in range(0, len(texts), BATCH):
             part = texts[i : i + BATCH]
-            self.reserve(len(part), int((other._offsets[part + 1] - other._offsets[part]).sum()))
-            first = self._count
-            intern.intern_hashed(other._room, part, out, self._room)
-            self._no_numbers(first)
+            with self.lock:
+                self.reserve(len(part), int((other._offsets[part + 1] - other._offsets[part]).sum()))
+                first = self._count
+                try:
+                    intern.intern_hashed(other._room, part, out, self._room)
+                finally:
+                    self._no_numbers(first)
 
     def _intern_words(self, values: NDArray[np.int64], what: Kind) -> Ids:
         out = np.empty(len(values), np.uint32)
         for i in range(0, len(values), BATCH):
             part = slice(i, i + BATCH)
-            self.reserve(len(values[part]), 0)
-            words = intern.INTEGERS if what is Kind.INTEGER else intern.DOUBLES
-            first = self._count
-            intern.intern_words(values[part], int(what), words, out[part], self._room)
+            with self.lock:
+                self._intern_part(values[part], what, out[part])
+        return out
+
+    def _intern_part(self, values: NDArray[np.int64], what: Kind, out: Ids) -> None:
+        self.reserve(len(values), 0)
+        words = intern.INTEGERS if what is Kind.INTEGER else intern.DOUBLES
+        first = self._count
+        try:
+            intern.intern_words(values, int(what), words, out, self._room)
+        finally:
             if what is Kind.INTEGER:
                 self._doubles[first : self._count] = self._integers[first : self._count]
             else:
                 self._integers[first : self._count] = 0
-        return out
 
     def _encode_type(self, type_: type, values: Sequence[Any]) -> Ids:
         if type_ in TEXT_TYPES:
@@ -255,16 +310,19 @@ class Dictionary:
 
     def _encode_slowly(self, values: Iterable[Any]) -> Ids:
         """One value at a time: literals, dates, booleans, big integers, subclasses and numpy's scalars."""
-        values = [_plain(value) for value in values]
+        values = [plain(value) for value in values]
         kinds = np.array([kind(value) for value in values], np.uint8)
         ids = np.empty(len(values), np.uint32)
         whole, real = kinds == Kind.INTEGER, kinds == Kind.DOUBLE
         ids[whole] = self.intern_integers(np.array(list(compress(values, whole)), np.int64))
         ids[real] = self.intern_doubles(np.array(list(compress(values, real)), np.float64))
         text = ~(whole | real)
-        ids[text] = self.intern_texts(*_concatenated(list(map(_payload, compress(values, text)))), kinds[text])
+        payloads = _concatenated(list(map(_payload, compress(values, text))))
         inexact = (kinds == Kind.NUMBER) | (kinds == Kind.BIG_INTEGER)
-        self._doubles[ids[inexact]] = [_double(value) for value in compress(values, inexact)]
+        doubles = [_double(value) for value in compress(values, inexact)]
+        with self.lock:  # nobody finds a number without its double
+            ids[text] = self.intern_texts(*payloads, kinds[text])
+            self._doubles[ids[inexact]] = doubles
         return ids
 
     # Room, also for kernels that add values by themselves.
@@ -275,17 +333,27 @@ class Dictionary:
         if need > MOST_IDS:
             raise LimitReached("more than 4,294,967,294 distinct values: the local engine's ids have 32 bits")
         room = int(self._offsets[self._count]) + text
-        if need > len(self._kinds) or room > len(self._heap):
-            if need > len(self._kinds):
-                self._grow(max(need, 2 * len(self._kinds)))
-            if room > len(self._heap):
-                self._heap = _grown(self._heap, max(room, 2 * len(self._heap)))
-            self._furnish()
+        if need >= len(self._offsets) or room > len(self._heap):
+            try:
+                if need >= len(self._offsets):
+                    self._grow(max(need, 2 * len(self._kinds)))
+                if room > len(self._heap):
+                    self._heap = _grown(self._heap, max(room, 2 * len(self._heap)))
+            finally:
+                self._furnish()
         if 2 * need > len(self._table):
-            self._table = np.zeros(1 << (2 * need - 1).bit_length(), np.uint64)
-            self._furnish()
-            intern.rehash(self._room)
+            self._rehash(1 << (2 * need - 1).bit_length())
         return self._room
+
+    def _rehash(self, size: int) -> None:
+        """A larger hash table takes the place of the present one when it is filled."""
+        table, room = np.zeros(size, np.uint64), self._room.copy()
+        room[intern.TABLE], room[intern.MASK] = table.__array_interface__["data"][0], size - 1
+        intern.rehash(room)
+        try:
+            self._table = table
+        finally:
+            self._furnish()
 
     @property
     def room(self) -> NDArray[np.int64]:
@@ -322,6 +390,7 @@ class Dictionary:
         self._doubles[first : self._count] = np.nan
 
     def _grow(self, size: int) -> None:
+        """The offsets last: they say how much room there is."""
         for name in ("_kinds", "_integers", "_doubles", "_hashes"):
             setattr(self, name, _grown(getattr(self, name), size))
         self._offsets = _grown(self._offsets, size + 1)
@@ -381,13 +450,30 @@ def _objects(values: Sequence[Any]) -> NDArray[np.object_]:
     return array
 
 
-def _plain(value: Any) -> Any:
-    """Python's own value for numpy's scalars, and for literals that have one."""
+def plain(value: Any) -> Any:
+    """Python's own value for numpy's scalars, and for literals that have one; TypeError for a time without one."""
+    if isinstance(value, np.datetime64):
+        return _moment(value)
     if isinstance(value, np.generic):
-        return value.item()
+        return value if isinstance(value, np.timedelta64) else value.item()
     if isinstance(value, Literal) and not value.language:
         return literal(value.text, value.datatype)
     return value
+
+
+def _moment(value: np.datetime64) -> date | None:
+    """A date or a datetime; None for NaT. `item` gives an integer where Python has neither."""
+    if np.isnat(value):
+        return None
+    if np.datetime_data(value.dtype)[0] in FINER_THAN_MICROSECONDS:
+        rounded = value.astype("M8[us]")
+        if rounded != value:
+            raise TypeError(TOO_FINE)
+        value = rounded
+    found = value.item()
+    if not isinstance(found, date):
+        raise TypeError(f"{value!r} is not a value of deltalog: dates have years from 1 to 9999")
+    return found
 
 
 def _double(value: Value) -> float:

@@ -7,7 +7,7 @@
     │   └── NotStratified     a cycle through negation or aggregation
     ├── DataError             a file, a row or a value that cannot be read or written
     ├── UsageError            a call that makes no sense (unknown predicate, wrong option)
-    ├── LimitReached          time, facts or memory ran out; what there is is incomplete
+    ├── LimitReached          time, facts or memory ran out; the call has changed nothing
     └── EngineError           an engine cannot run here (no Java, a missing package)
 
 The command line shows the message and nothing else, so a message says what, where and what to do.
@@ -78,7 +78,11 @@ class UsageError(DeltalogError):
 
 
 class LimitReached(DeltalogError):
-    """A limit (time, facts, memory) stopped the evaluation; what has been derived so far is incomplete."""
+    """A limit (time, facts, memory) stopped a call, which has changed nothing; `reason` says which limit."""
+
+    def __init__(self, message: str, reason: str | None = None) -> None:
+        super().__init__(message)
+        self.reason = reason or message
 
 
 class EngineError(DeltalogError):

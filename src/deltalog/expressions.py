@@ -49,6 +49,7 @@ import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime
 from fractions import Fraction
+from functools import partial
 from typing import Any, TypeGuard
 
 from deltalog import xpath
@@ -71,7 +72,11 @@ def evaluate(expression: Expression, binding: Mapping[Variable, Value]) -> Value
         case Call(function, arguments):
             if function in _LAZY:
                 return _LAZY[function](arguments, binding)
-            return _FUNCTIONS[function](*[evaluate(argument, binding) for argument in arguments])
+            values = [evaluate(argument, binding) for argument in arguments]
+            try:
+                return _FUNCTIONS[function](*values)
+            except (ArithmeticError, ValueError) as error:  # of Python's own functions
+                raise ExpressionFails(str(error)) from None
 
 
 def holds(condition: Expression, binding: Mapping[Variable, Value]) -> bool:
@@ -382,13 +387,24 @@ def order(value: Value) -> tuple[tuple[int, Any], tuple[Any, ...]]:
     return ((this, text(value)), ())
 
 
-def _minimum(values: Sequence[Value]) -> Value:
-    return min(values, key=order)
+Order = Callable[[Value], tuple[tuple[int, Any], tuple[Any, ...]]]
 
 
-def _maximum(values: Sequence[Value]) -> Value:
-    top = max(order(value)[0] for value in values)
-    return min((value for value in values if order(value)[0] == top), key=order)
+def sparql_order(value: Value) -> tuple[tuple[int, Any], tuple[Any, ...]]:
+    """The order of MIN, MAX and ORDER BY in SPARQL: all dates together, and all times, as `<` has them."""
+    at = xpath.moment_of(value)
+    if at is None:
+        return order(value)
+    return ((Kind.DATE if at.is_date else Kind.DATETIME, at.timeline), (at.zone is not None, lexical(value)))
+
+
+def _minimum(values: Sequence[Value], by: Order = order) -> Value:
+    return min(values, key=by)
+
+
+def _maximum(values: Sequence[Value], by: Order = order) -> Value:
+    top = max(by(value)[0] for value in values)
+    return min((value for value in values if by(value)[0] == top), key=by)
 
 
 def _float_sum(numbers: Sequence[Number]) -> float:
@@ -424,7 +440,7 @@ def _median(values: Sequence[Value]) -> Number:
 
 def _any(values: Sequence[Value]) -> Value:
     bound = [value for value in values if not xpath.is_unbound(value)]
-    return _minimum(bound) if bound else xpath.UNBOUND
+    return _minimum(bound, sparql_order) if bound else xpath.UNBOUND
 
 
 _AGGREGATES: dict[str, Callable[[Sequence[Value]], Value]] = {
@@ -435,8 +451,8 @@ _AGGREGATES: dict[str, Callable[[Sequence[Value]], Value]] = {
     "avg": _average,
     "med": _median,
     **{xpath.PREFIX + name: function for name, function in xpath.AGGREGATES.items()},
-    xpath.PREFIX + "min": xpath.or_unbound(_minimum),
-    xpath.PREFIX + "max": xpath.or_unbound(_maximum),
+    xpath.PREFIX + "min": xpath.or_unbound(partial(_minimum, by=sparql_order)),
+    xpath.PREFIX + "max": xpath.or_unbound(partial(_maximum, by=sparql_order)),
     xpath.PREFIX + "sample": _any,
 }
 _OF_SOMETHING = ("min", "max", "avg", "med")  # that have no value for nothing

@@ -13,11 +13,14 @@ from __future__ import annotations
 
 import math
 from datetime import date, datetime
+from decimal import Decimal
 from enum import IntEnum
 from typing import Any
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+NO_VALUE = "there is no value (null); a fact has a value for each argument"
+TOO_FINE = "times are kept to the microsecond, and some of these have nanoseconds"
 
 
 class IRI(str):
@@ -104,6 +107,8 @@ class Kind(IntEnum):
     TYPED = 12  # a Literal of any other datatype
 
 
+MOST_BITS_OF_STR = 13_000  # of an integer; Python's `str` takes 4,300 digits, which are 14,284 bits
+
 # The numeric datatypes that stay Literals.
 NUMERIC = frozenset(
     XSD + name
@@ -131,6 +136,7 @@ def kind(value: Any) -> Kind:
         case float():
             return Kind.DOUBLE
         case datetime():
+            _check_moment(value)
             return Kind.DATETIME
         case date():
             return Kind.DATE
@@ -141,7 +147,16 @@ def kind(value: Any) -> Kind:
         case Literal():
             return Kind.TYPED
         case _:
-            raise TypeError(f"{type(value).__name__} is not a value of deltalog: {value!r:.80}")
+            null = value is None or type(value).__name__ == "NAType"  # pandas.NA
+            raise TypeError(NO_VALUE if null else f"{type(value).__name__} is not a value of deltalog: {value!r:.80}")
+
+
+def _check_moment(value: datetime) -> None:
+    """Refuses what pandas adds to datetime: NaT, which is not equal to itself, and nanoseconds."""
+    if value != value:
+        raise TypeError(NO_VALUE)
+    if getattr(value, "nanosecond", 0):
+        raise TypeError(TOO_FINE)
 
 
 def key(value: Value) -> tuple[type, object]:
@@ -160,7 +175,7 @@ def number(value: Value) -> int | float | None:
     if isinstance(value, int | float):
         return value
     if isinstance(value, Literal) and value.datatype in NUMERIC:
-        return (_double if value.datatype in (XSD + "decimal", XSD + "float") else _integer)(value.text)
+        return {XSD + "decimal": _decimal, XSD + "float": _double}.get(value.datatype, _integer)(value.text)
     return None
 
 
@@ -195,6 +210,11 @@ def _double(text: str) -> float | None:
         return float(text)
     except ValueError:
         return None
+
+
+def _decimal(text: str) -> float | None:
+    """Digits with or without a point, and neither an exponent nor infinity."""
+    return _double(text) if text.strip(" \t\r\n+-.0123456789") == "" else None
 
 
 def _boolean(text: str) -> bool | None:
@@ -241,6 +261,8 @@ def lexical(value: Value) -> str:
             return value.isoformat()
         case Literal():
             return value.text
+        case int() if value.bit_length() > MOST_BITS_OF_STR:
+            return format(Decimal(value), "f")
         case _:
             return str(value)
 

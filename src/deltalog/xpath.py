@@ -7,8 +7,10 @@ every engine evaluates them as it evaluates all others.
 
 An error is `ExpressionFails`. UNBOUND stands in a row for a variable without a value; it never reaches a user.
 
-Numbers are integers, decimals, floats and doubles; an operation has the type of the widest of its operands. Equality of
-literals is decided where both datatypes are known, and is an error otherwise, unless they are one term.
+Numbers are integers, decimals, floats (of 32 bits) and doubles; an operation or a comparison has the type of the widest
+of its operands. Dates and times are those of `deltalog.moments`. Equality of literals is decided where both datatypes
+are known or one of them has a language, and is an error otherwise, unless they are one term; a literal that is not
+valid for its datatype is one of an unknown datatype.
 """
 
 from __future__ import annotations
@@ -16,12 +18,14 @@ from __future__ import annotations
 import math
 import operator
 import re
+import struct
 from collections.abc import Callable, Sequence
 from datetime import date, datetime
-from decimal import Context, Decimal, DecimalException
+from decimal import Context, Decimal
 from enum import IntEnum
 from typing import Any
 
+from deltalog.moments import Moment, moment
 from deltalog.terms import IRI, NUMERIC, XSD, BlankNode, Literal, Value, datatype, key, lexical, literal, number
 
 PREFIX = "sparql:"
@@ -61,8 +65,22 @@ def ranked(value: Value) -> Ranked | None:
     if not isinstance(value, Literal):
         return (Rank.INTEGER if isinstance(n, int) else Rank.DOUBLE, n)
     if value.datatype == XSD + "decimal":
-        return (Rank.DECIMAL, Decimal(value.text.strip())) if math.isfinite(n) else None
-    return (Rank.FLOAT if value.datatype == XSD + "float" else Rank.INTEGER, n)
+        return (Rank.DECIMAL, Decimal(value.text.strip()))
+    return (Rank.FLOAT, _single(n)) if value.datatype == XSD + "float" else (Rank.INTEGER, n)
+
+
+def _single(n: float) -> float:
+    """The nearest float of 32 bits."""
+    try:
+        return float(struct.unpack("f", struct.pack("f", n))[0])
+    except OverflowError:
+        return math.copysign(math.inf, n)
+
+
+def _single_text(n: float) -> str:
+    """The shortest text of a float of 32 bits."""
+    texts = (lexical(float(f"{n:.{digits}g}")) for digits in range(1, 10))
+    return next((text for text in texts if math.isfinite(n) and _single(float(text)) == n), lexical(n))
 
 
 def numeric(value: Value) -> Ranked:
@@ -75,7 +93,16 @@ def numeric(value: Value) -> Ranked:
 def _as(rank: Rank, n: Number) -> Any:
     if rank is Rank.INTEGER:
         return n
-    return Decimal(n) if rank is Rank.DECIMAL else float(n)
+    if rank is Rank.DECIMAL:
+        return Decimal(n)
+    return _single(_float(n)) if rank is Rank.FLOAT else _float(n)
+
+
+def _float(n: Number) -> float:
+    try:
+        return float(n)
+    except OverflowError:
+        return math.inf if n > 0 else -math.inf
 
 
 def _value(rank: Rank, n: Number) -> Value:
@@ -87,7 +114,7 @@ def _value(rank: Rank, n: Number) -> Value:
             text = format(Decimal(n).normalize(DIGITS), "f")
             return Literal(text if text != "-0" else "0", XSD + "decimal")
         case Rank.FLOAT:
-            return Literal(lexical(float(n)), XSD + "float")
+            return Literal(_single_text(_single(float(n)) + 0.0), XSD + "float")
         case _:
             return float(n) + 0.0
 
@@ -117,11 +144,14 @@ def _divide(a: Decimal | float, b: Decimal | float) -> Number:
 def _unary(compute: Callable[[Any], Number]) -> Callable[[Value], Value]:
     def function(value: Value) -> Value:
         rank, n = numeric(value)
-        if isinstance(n, float) and not math.isfinite(n):
-            return _value(rank, abs(n) if compute is abs else n)
         return _value(rank, compute(n))
 
     return function
+
+
+def _to_whole(compute: Callable[[Any], Number]) -> Callable[[Value], Value]:
+    """A function to whole numbers; NaN and the infinities stay as they are."""
+    return _unary(lambda n: n if isinstance(n, float) and not math.isfinite(n) else compute(n))
 
 
 def _half_up(n: Number) -> int:
@@ -134,37 +164,39 @@ def _half_up(n: Number) -> int:
 # Comparisons
 
 
-def _kind_of(value: Value) -> tuple[str, Any]:
-    """A class of literals that compare with each other, and the thing to compare; fails for unknown datatypes."""
+def _known(value: Value) -> tuple[str, Any] | None:
+    """A class of literals that compare with each other, and the thing to compare; None if there is none."""
     n = ranked(value)
     if n is not None:
-        return ("number", n[1])
-    if isinstance(value, Literal):
-        if value.language is not None:
-            return ("language " + value.language, value.text)
-        value = _time(value)
-    match value:
-        case IRI() | BlankNode():
-            return ("resource", value)
-        case bool() | str():
-            return (type(value).__name__, value)
-        case datetime():
-            return ("datetime" if value.utcoffset() is None else "instant", value)
-        case date():
-            return ("date", value)
-    raise ExpressionFails(f"{value!r} has no order")
+        return ("number", n)
+    at = moment_of(value)
+    if at is not None:
+        return ("date" if at.is_date else "time", at)
+    if isinstance(value, Literal) and value.language is not None:
+        return ("language " + value.language, value.text)
+    if isinstance(value, bool) or (isinstance(value, str) and not isinstance(value, IRI | BlankNode)):
+        return (type(value).__name__, value)
+    return None
 
 
-def _time(value: Literal) -> Value:
-    """A date or time in a form that is not its shortest."""
-    try:
-        if value.datatype == XSD + "dateTime":
-            return datetime.fromisoformat(value.text)
-        if value.datatype == XSD + "date":
-            return date.fromisoformat(value.text)
-    except ValueError:
-        pass
-    return value
+def moment_of(value: Value) -> Moment | None:
+    """The moment of a date or a time, in whatever form it was written."""
+    if isinstance(value, Literal) and value.datatype in (XSD + "date", XSD + "dateTime"):
+        return moment(value.text, value.datatype == XSD + "date")
+    return moment(lexical(value), not isinstance(value, datetime)) if isinstance(value, date) else None
+
+
+def _sides(class_: str, a: Any, b: Any) -> tuple[Any, Any]:
+    """Two things of one class as Python compares them: numbers of the wider type, moments by their difference."""
+    if class_ == "number":
+        rank = max(a[0], b[0])
+        return _as(rank, a[1]), _as(rank, b[1])
+    if class_ in ("date", "time"):
+        difference = a.compare(b)
+        if difference is None:
+            raise ExpressionFails("one has a time zone, the other none, and they are less than 14 hours apart")
+        return difference, 0
+    return a, b
 
 
 def equal(left: Value, right: Value) -> bool:
@@ -174,31 +206,24 @@ def equal(left: Value, right: Value) -> bool:
         return n is None or not _nan(n[1])
     if isinstance(left, IRI | BlankNode) or isinstance(right, IRI | BlankNode):
         return False
-    (left_class, a), (right_class, b) = _kind_of(left), _kind_of(right)
-    if {left_class, right_class} == {"datetime", "instant"}:
-        raise ExpressionFails("a time with a zone and one without do not compare")
-    return left_class == right_class and bool(_exactly(a, b, operator.eq))
+    if _language(left) is not None or _language(right) is not None:
+        return False
+    a, b = _known(left), _known(right)
+    if a is None or b is None:
+        raise ExpressionFails(f"{left!r} and {right!r} may be equal or not")
+    return a[0] == b[0] and operator.eq(*_sides(a[0], a[1], b[1]))
 
 
 def _nan(n: Number) -> bool:
     return isinstance(n, float) and math.isnan(n)
 
 
-def _exactly(a: Any, b: Any, compare: Callable[[Any, Any], bool]) -> bool:
-    """Compares numbers of different types by value; a decimal and a float as floats, as XPath does."""
-    if isinstance(a, Decimal) and isinstance(b, float):
-        a = float(a)
-    elif isinstance(b, Decimal) and isinstance(a, float):
-        b = float(b)
-    return compare(a, b)
-
-
 def _ordered(compare: Callable[[Any, Any], bool]) -> Callable[[Value, Value], bool]:
     def comparison(left: Value, right: Value) -> bool:
-        (left_class, a), (right_class, b) = _kind_of(left), _kind_of(right)
-        if left_class != right_class or left_class == "resource":
+        a, b = _known(left), _known(right)
+        if a is None or b is None or a[0] != b[0]:
             raise ExpressionFails(f"{left!r} and {right!r} do not compare")
-        return _exactly(a, b, compare)
+        return compare(*_sides(a[0], a[1], b[1]))
 
     return comparison
 
@@ -349,8 +374,61 @@ def _datatype(value: Value) -> IRI:
     return IRI(found)
 
 
-def _iri(value: Value) -> IRI:
-    return value if isinstance(value, IRI) else IRI(_simple(value))
+_NOT_IN_IRI = re.compile(r"[<>\"{}|^`\\\x00-\x20]")
+_REFERENCE = re.compile(r"(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?://([^/?#]*))?([^?#]*)(\?[^#]*)?(#.*)?", re.DOTALL)
+
+
+def _iri(value: Value, *base: str) -> IRI:
+    if isinstance(value, IRI):
+        return value
+    text = resolved(base[0], _simple(value)) if base else _simple(value)
+    if _NOT_IN_IRI.search(text):
+        raise ExpressionFails(f"{text!r} is no IRI")
+    return IRI(text)
+
+
+def resolved(base: str, reference: str) -> str:
+    """A reference by a base IRI, as RFC 3986 says (section 5.2)."""
+    scheme, authority, path, query, fragment = _parts(reference)
+    if scheme is not None:
+        return _recomposed(scheme, authority, _without_dots(path), query, fragment)
+    base_scheme, base_authority, base_path, base_query, _ = _parts(base)
+    if authority is not None:
+        return _recomposed(base_scheme, authority, _without_dots(path), query, fragment)
+    if not path:
+        return _recomposed(base_scheme, base_authority, base_path, query or base_query, fragment)
+    if not path.startswith("/"):
+        whole = "/" if base_authority is not None and not base_path else base_path[: base_path.rfind("/") + 1]
+        path = whole + path
+    return _recomposed(base_scheme, base_authority, _without_dots(path), query, fragment)
+
+
+def _parts(iri: str) -> tuple[str | None, str | None, str, str | None, str | None]:
+    match = _REFERENCE.fullmatch(iri)
+    assert match is not None
+    return match[1], match[2], match[3], match[4], match[5]
+
+
+def _without_dots(path: str) -> str:
+    """A path without its `.` and `..`."""
+    if not path.startswith("/"):
+        return path
+    result: list[str] = []
+    steps = path.split("/")[1:]
+    for step in steps:
+        if step == "..":
+            result = result[:-1]
+        elif step != ".":
+            result.append(step)
+    if steps[-1] in (".", ".."):
+        result.append("")
+    return "/" + "/".join(result)
+
+
+def _recomposed(scheme: str | None, authority: str | None, path: str, query: str | None, fragment: str | None) -> str:
+    start = "" if scheme is None else scheme + ":"
+    middle = "" if authority is None else "//" + authority
+    return f"{start}{middle}{path}{query or ''}{fragment or ''}"
 
 
 def _is_numeric(value: Value) -> bool:
@@ -375,14 +453,32 @@ def _to_integer(value: Value) -> int:
 def _to_decimal(value: Value) -> Value:
     if isinstance(value, bool):
         return _value(Rank.DECIMAL, int(value))
-    n = ranked(value)
-    try:
-        found = Decimal(_simple(value).strip()) if n is None else Decimal(repr(n[1]) if n[0] >= Rank.FLOAT else n[1])
-    except DecimalException:
-        raise ExpressionFails(f"{value!r} is no decimal") from None
-    if not found.is_finite():
+    n = ranked(value) or ranked(Literal(_simple(value), XSD + "decimal"))
+    if n is None or (isinstance(n[1], float) and not math.isfinite(n[1])):
         raise ExpressionFails(f"{value!r} is no decimal")
-    return _value(Rank.DECIMAL, found)
+    return _value(Rank.DECIMAL, Decimal(n[1]))
+
+
+def _to_string(value: Value) -> str:
+    """The canonical text of a number, a date or a time, and the text of all others."""
+    n, at = ranked(value), moment_of(value)
+    if n is not None:
+        return lexical(_value(*n)) if n[0] < Rank.FLOAT else _canonical(*n)
+    return _str(value) if at is None else str(at)
+
+
+def _canonical(rank: Rank, n: Number) -> str:
+    """A float or a double: with an exponent if it is very small or very large."""
+    assert isinstance(n, float)
+    if not math.isfinite(n) or n == 0:
+        return lexical(n) if n else "0"
+    shortest = Decimal(_single_text(n) if rank is Rank.FLOAT else repr(n)).normalize()
+    if 1e-6 <= abs(n) < 1e6:
+        return format(shortest, "f")
+    sign, digits, exponent = shortest.as_tuple()
+    assert isinstance(exponent, int)
+    first, rest = digits[0], "".join(map(str, digits[1:])) or "0"
+    return f"{'-' if sign else ''}{first}.{rest}E{exponent + len(digits) - 1}"
 
 
 def _to_float(rank: Rank, name: str) -> Callable[[Value], Value]:
@@ -392,7 +488,7 @@ def _to_float(rank: Rank, name: str) -> Callable[[Value], Value]:
             n = ranked(literal(_simple(value), XSD + name))
         if n is None:
             raise ExpressionFails(f"{value!r} is no {name}")
-        return _value(rank, float(n[1]))
+        return _value(rank, _float(n[1]))
 
     return cast
 
@@ -406,26 +502,33 @@ def _to_boolean(value: Value) -> bool:
     return found
 
 
-def _to_time(name: str, type_: type) -> Callable[[Value], Value]:
+def _to_moment(name: str) -> Callable[[Value], Value]:
+    is_date = name == "date"
+
     def cast(value: Value) -> Value:
-        if isinstance(value, datetime) and type_ is date:
-            return value.date()
-        found = value if isinstance(value, date) else _time(Literal(_simple(value), XSD + name))
-        if type(found) is not type_:
+        at = moment_of(value) or moment(_simple(value), is_date)
+        if at is None:
             raise ExpressionFails(f"{value!r} is no {name}")
-        return found
+        return literal(str(at.as_date() if is_date else at.as_time()), XSD + name)
 
     return cast
 
 
-def _part_of_time(name: str) -> Callable[[Value], int]:
+def _part_of(what: Callable[[Moment], int], of_dates: bool) -> Callable[[Value], int]:
     def part(value: Value) -> int:
-        found = _time(value) if isinstance(value, Literal) else value
-        if not isinstance(found, date) or not hasattr(found, name):
-            raise ExpressionFails(f"{value!r} has no {name}")
-        return int(getattr(found, name))
+        at = moment_of(value)
+        if at is None or (at.is_date and not of_dates):
+            raise ExpressionFails(f"{value!r} has no such part")
+        return what(at)
 
     return part
+
+
+def _with_language(value: Value, tag: Value) -> Literal:
+    language = _simple(tag)
+    if not re.fullmatch(r"[a-zA-Z]+(?:-[a-zA-Z0-9]+)*", language):
+        raise ExpressionFails(f"{language!r} is no language")
+    return Literal(_simple(value), language=language)
 
 
 FUNCTIONS: dict[str, Callable[..., Value]] = {
@@ -443,9 +546,9 @@ FUNCTIONS: dict[str, Callable[..., Value]] = {
     "positive": _unary(operator.pos),
     "boolean": effective_boolean_value,
     "abs": _unary(abs),
-    "round": _unary(_half_up),
-    "ceil": _unary(math.ceil),
-    "floor": _unary(math.floor),
+    "round": _to_whole(_half_up),
+    "ceil": _to_whole(math.ceil),
+    "floor": _to_whole(math.floor),
     "str": _str,
     "lang": _lang,
     "datatype": _datatype,
@@ -469,21 +572,21 @@ FUNCTIONS: dict[str, Callable[..., Value]] = {
     "regex": _regex,
     "replace": _replace,
     "langmatches": _lang_matches,
-    "strlang": lambda value, tag: Literal(_simple(value), language=_simple(tag)),
+    "strlang": _with_language,
     "strdt": lambda value, type_: literal(_simple(value), str(_iri(type_))),
-    "year": _part_of_time("year"),
-    "month": _part_of_time("month"),
-    "day": _part_of_time("day"),
-    "hours": _part_of_time("hour"),
-    "minutes": _part_of_time("minute"),
-    XSD + "string": _str,
+    "year": _part_of(lambda at: at.date[0], of_dates=True),
+    "month": _part_of(lambda at: at.date[1], of_dates=True),
+    "day": _part_of(lambda at: at.date[2], of_dates=True),
+    "hours": _part_of(lambda at: at.hour, of_dates=False),
+    "minutes": _part_of(lambda at: at.minute, of_dates=False),
+    XSD + "string": _to_string,
     XSD + "integer": _to_integer,
     XSD + "decimal": _to_decimal,
     XSD + "double": _to_float(Rank.DOUBLE, "double"),
     XSD + "float": _to_float(Rank.FLOAT, "float"),
     XSD + "boolean": _to_boolean,
-    XSD + "date": _to_time("date", date),
-    XSD + "dateTime": _to_time("dateTime", datetime),
+    XSD + "date": _to_moment("date"),
+    XSD + "dateTime": _to_moment("dateTime"),
 }
 
 # Functions that give true or false, or fail.

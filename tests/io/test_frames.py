@@ -18,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_values import blanks, iris, texts, values
 
+from deltalog import KnowledgeBase
 from deltalog.dictionary import Dictionary
 from deltalog.errors import DataError, UsageError
 from deltalog.io.frames import KIND, columns_of, to_arrow, to_pandas, to_polars
@@ -138,7 +139,7 @@ def test_mixed_pandas_columns() -> None:
         ([("a", "b"), ("a",)], r"row 2: expected 2 values, as in the first row, and not 1"),
         (["ab", "cd"], r"row 1: expected a tuple of values, and not 'ab'; .* \('ab',\)"),
         ([("a",), 5], r"row 2: expected a tuple"),
-        ([("a", 1), ("b", None)], r"row 2: NoneType is not a value"),
+        ([("a", 1), ("b", None)], r"row 2: there is no value"),
         ([("a", 1), ("b", object())], r"row 2: object is not a value"),
         ("abc", "expected rows"),
         (5, "expected rows"),
@@ -148,11 +149,64 @@ def test_mixed_pandas_columns() -> None:
         (pa.table({"x": pa.array([1], pa.duration("s"))}), "column 'x': .*timedelta is not a value"),
         (pa.table({"x": pa.array([1], pa.timestamp("ns"))}), "column 'x': .*microsecond"),
         (np.array([1, 2]), "two dimensions"),
+        (np.array([[object()]]), "row 1: object is not a value"),
+        (np.array([[5]], "m8[ns]"), "row 1: timedelta64 is not a value"),
+        ([("a", np.timedelta64(5, "ns"))], "row 1: timedelta64 is not a value"),
+        ([("a", np.datetime64(1, "ns"))], "row 1: times are kept to the microsecond"),
+        ([("a", np.datetime64(10**15, "s"))], "row 1: .* years from 1 to 9999"),
+        ([("a", pd.Timestamp(1))], "row 1: times are kept to the microsecond"),
+        *[([("a",), (null,)], "row 2: there is no value") for null in (None, pd.NaT, pd.NA, np.datetime64("NaT"))],
+        (pd.DataFrame({"x": [1, "a", pd.NaT]}), "column 'x': row 3: there is no value"),
+        (pd.DataFrame({"x": [1, "a", pd.Timestamp(1)]}), "column 'x': row 3: times are kept to the microsecond"),
+        (pd.DataFrame({"x": [1, "a", pd.Timedelta(1)]}), "column 'x': row 3: Timedelta is not a value"),
+        (pd.Series([1]), "a Series is a single column"),
+        (pl.Series([1]), "a Series is a single column"),
+        (pa.chunked_array([[1]]), "a ChunkedArray is a single column"),
+        (pl.DataFrame({"x": pl.Series([2**100], dtype=pl.Int128)}), "Arrow cannot read this DataFrame"),
+        (pa.table({"x": pa.array([10**15], pa.timestamp("s"))}), "column 'x': dates have years from 1 to 9999"),
+        (pa.table({"x": pa.array([2**30], pa.date32())}), "column 'x': dates have years from 1 to 9999"),
+        (pa.table({"x": pa.array([1], pa.timestamp("s", "No/Such"))}), "column 'x': .*No/Such. cannot be read"),
+        (
+            pa.table({"x": pa.DictionaryArray.from_arrays(pa.array([0, 1]), pa.array(["a", None]))}),
+            "column 'x': row 2: there is no value",
+        ),
     ],
 )
 def test_what_is_no_table_of_facts(rows: Any, words: str) -> None:
     with pytest.raises(UsageError, match=words):
         columns_of(rows, Dictionary())
+
+
+def test_times_of_numpy() -> None:
+    dictionary = Dictionary()
+    times = [np.datetime64("2020-01-01T00:00:00.000001", "ns"), np.datetime64("2020-01-02"), pd.Timestamp("2020-01-03")]
+    expected = [datetime(2020, 1, 1, 0, 0, 0, 1), date(2020, 1, 2), datetime(2020, 1, 3)]
+    assert decoded(columns_of([(time,) for time in times], dictionary), dictionary) == [list(map(key, expected))]
+    array = np.array([["2020-01-01T00:00:00.000001"]], "M8[ns]")
+    assert decoded(columns_of(array, dictionary), dictionary) == [[key(expected[0])]]
+    mixed = pd.DataFrame({"x": pd.Series([np.int64(1), "a", times[0]], dtype=object)})
+    assert decoded(columns_of(mixed, dictionary), dictionary) == [list(map(key, [1, "a", expected[0]]))]
+
+
+@pytest.mark.parametrize(
+    ("data", "facts"),
+    [
+        (pd.DataFrame(), []),
+        (pd.DataFrame(index=[1, 2]), [()]),
+        (pd.DataFrame({"x": []}), []),
+        (pl.DataFrame(), []),
+        (pa.table({}), []),
+        (np.empty((0, 2)), []),
+        (np.empty((2, 0)), [()]),
+        ([()], [()]),
+        (iter([]), []),
+        (np.array([[1, 2]]), [(1, 2)]),
+    ],
+)
+def test_tables_without_rows_or_columns(data: Any, facts: list) -> None:
+    kb = KnowledgeBase()
+    kb.add("p", data)
+    assert [row for name in kb.predicates for row in kb.facts(name)] == facts
 
 
 def test_spark_frames_come_through_arrow() -> None:

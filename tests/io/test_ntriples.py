@@ -10,11 +10,12 @@ import pyoxigraph
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from random_values import blanks, iris, values
+from random_values import are_terms, blanks, iris, values
 
 from deltalog.dictionary import Dictionary
 from deltalog.errors import DataError
 from deltalog.io import ntriples
+from deltalog.io.documents import Reading
 from deltalog.io.read import read
 from deltalog.io.triples import print_term
 from deltalog.syntax.ast import Pred
@@ -23,9 +24,12 @@ from deltalog.terms import IRI, RDF_TYPE, XSD, BlankNode, key, literal
 Facts = set[tuple[Pred, tuple[Any, ...]]]
 
 
-def facts_of(path: Path) -> Facts:
+SHARED = Reading(shared_blank_nodes=True)
+
+
+def facts_of(path: Path, reading: Reading = SHARED) -> Facts:
     dictionary = Dictionary()
-    facts = read(path, dictionary)
+    facts = read(path, dictionary, reading)
     return {
         (pred, tuple(map(key, row)))
         for pred, columns in facts.items()
@@ -37,15 +41,15 @@ def fact(name: str, *row: Any) -> tuple[Pred, tuple[Any, ...]]:
     return Pred(name, len(row)), tuple(map(key, row))
 
 
-def parsed(tmp_path: Path, text: str | bytes, name: str = "a.nt") -> Facts:
+def parsed(tmp_path: Path, text: str | bytes, name: str = "a.nt", reading: Reading = SHARED) -> Facts:
     path = tmp_path / name
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return facts_of(path)
+    return facts_of(path, reading)
 
 
-def error(tmp_path: Path, text: str | bytes) -> str:
+def error(tmp_path: Path, text: str | bytes, name: str = "a.nt", reading: Reading = SHARED) -> str:
     with pytest.raises(DataError) as caught:
-        parsed(tmp_path, text)
+        parsed(tmp_path, text, name, reading)
     return str(caught.value).removeprefix(str(tmp_path) + "/")
 
 
@@ -127,6 +131,28 @@ def test_quads_lose_their_graph(tmp_path: Path) -> None:
         ("<s> <p> .", "3:9", "expected an object"),
         ("<s> <p> <a b> .", "3:11", "expected the > that ends the IRI"),
         ("<s", "3:3", "expected the > that ends the IRI"),
+        *[(f"<s> <p> <http://e/a{c}b> .", "3:20", "expected an IRI without spaces") for c in "{}|^`"],
+        *[
+            (f"<s> <p> <http://e/\\u{c}b> .", "3:10", "expected an IRI")
+            for c in ("0020", "003C", "003E", "007B", "0000")
+        ],
+        ("<s> <p> <http://e/\\U00000020> .", "3:10", "expected an IRI without spaces"),
+        *[
+            (f"<s> <p> <http://e/{c}> .", "3:19", "expected \\uXXXX")
+            for c in ("\\n", "\\/", "\\u00ZZ", "\\uD800", "\\U00110000")
+        ],
+        ("<s> <a|b> <o> .", "3:7", "expected an IRI without spaces"),
+        ("<a|b> <p> <o> .", "3:3", "expected an IRI without spaces"),
+        ("<s> <p> <o> <g|h> .", "3:14", "expected an IRI without spaces"),
+        ('<s> <p> "a"^^<http://e/{t}> .', "3:15", "expected an IRI without spaces"),
+        ('<s> <p> "a"^^<http://www.w3.org/2001/XMLSchema#a|b> .', "3:15", "expected an IRI without spaces"),
+        ('<s> <p> "a"^^<http://e/\\t> .', "3:24", "expected \\uXXXX"),
+        ("_:a:b <p> <o> .", "3:4", "expected a character that can stand in the label"),
+        ("<s> <p> <o> _:a:b .", "3:16", "expected a character that can stand in the label"),
+        ("_:a← <p> <o> .", "3:4", "expected a character that can stand in the label"),
+        ("_:·a <p> <o> .", "3:3", "expected a character that can stand in the label"),
+        ("_::a <p> <o> .", "3:1", "expected a blank node"),
+        ("_:-a <p> <o> .", "3:1", "expected a blank node"),
         ("<s> <p> _: .", "3:9", "expected a blank node"),
         ("_", "3:1", "expected a blank node"),
         ('<s> <p> "open .', "3:16", 'expected the " that ends the literal'),
@@ -135,7 +161,12 @@ def test_quads_lose_their_graph(tmp_path: Path) -> None:
         ('<s> <p> "é\\u12" .', "3:11", "expected an escape that exists"),
         ('<s> <p> "\\uD800" .', "3:10", "expected an escape that exists"),
         ('<s> <p> "\\UFFFFFFFF" .', "3:10", "expected an escape that exists"),
-        ('<s> <p> "a"@ .', "3:13", "expected a language"),
+        *[
+            (f'<s> <p> "a"@{tag} .', "3:13", "expected a language")
+            for tag in ("", "1", "en-", "-en", "en--us", "e1", "é")
+        ],
+        *[(f'<s> <p> "a"@{tag} .', "3:13", "expected a language") for tag in ("abcdefghi", "en-abcdefghi")],
+        ('<s> <p> "a"@en_us .', "3:15", "expected a blank node"),
         ('<s> <p> "a"^<t> .', "3:12", "expected a datatype"),
         ('<s> <p> "a"^^xsd:int .', "3:12", "expected a datatype"),
         ("<s> <p> <o>", "3:12", "expected the . that ends the statement"),
@@ -151,8 +182,52 @@ def test_errors_have_the_place_and_the_line(tmp_path: Path, line: str, place: st
     assert caret == " " * (int(place.split(":")[1]) + 1) + "^"
 
 
+def test_control_characters_in_iris(tmp_path: Path) -> None:
+    for c in "\x01\x1f\x7f\x80\x9f":
+        assert error(tmp_path, f"<s> <p> <http://e/{c}> .").startswith("a.nt:1:19: expected")
+    assert parsed(tmp_path, "<s> <p> <http://e/\xa0> .") == {fact("p", IRI("s"), IRI("http://e/\xa0"))}
+
+
+def test_a_name_that_was_refused_is_refused_wherever_it_stands(tmp_path: Path) -> None:
+    """Names are checked when they are new; NUL in a text must not be taken for NUL in a datatype."""
+    text = '<s> <p> "b\\u0000c"^^<t> .\n<s> <p> "c"^^<t\\u0000b> .'
+    assert error(tmp_path, text).startswith("a.nt:2:15: expected an IRI")
+
+
+def test_what_the_standard_refuses_is_refused_strictly(tmp_path: Path) -> None:
+    s, p, o = "<http://e/s>", "<http://e/p>", "<http://e/o>"
+    strict = Reading(strict=True)
+    for line, place in {
+        f"<s> {p} {o} .": 2,
+        f"{s} <p> {o} .": 15,
+        f"{s} {p} <o> .": 28,
+        f"{s} {p} <> .": 28,
+        f"{s} {p} <//e/o> .": 28,
+        f"{s} {p} <1a:b> .": 28,
+        f"{s} {p} <a\\u0062> .": 28,
+        f'{s} {p} "a"^^<t> .': 33,
+        f"{s} {p} {o} <g> .": 41,
+    }.items():
+        assert error(tmp_path, line, "a.nq", strict).startswith(f"a.nq:1:{place}: expected an absolute IRI")
+        assert len(parsed(tmp_path, line)) == 1
+    for value in ("1", "1.0", "1.0e0", "true", "false"):
+        message = error(tmp_path, f"{s} {p} {value} .", reading=strict)
+        assert message.startswith("a.nt:1:27: expected an object") and "number" not in message
+    for line in (f"{s} {p} {o} .", f"{s} {p} <a:b> .", f'{s} {p} "1"^^<x+y.z-1:> <urn:g> .', f'_:x {p} "é"@en-GB-1 .'):
+        assert len(parsed(tmp_path, line, "a.nq", strict)) == 1
+
+
+def test_byte_order_marks(tmp_path: Path) -> None:
+    assert parsed(tmp_path, "\ufeff<a> <p> <b> .\n") == {fact("p", IRI("a"), IRI("b"))}
+    assert parsed(tmp_path, "\ufeff") == set()
+    assert error(tmp_path, "\ufeff<a> <p> oops .\n").startswith("a.nt:1:9:")
+    assert error(tmp_path, "<a> <p> <b> .\n\ufeff<a> <p> <b> .\n").startswith("a.nt:2:1:")
+
+
 def test_not_utf8(tmp_path: Path) -> None:
     assert error(tmp_path, b'<a> <b> <c> .\n<a> <b> "\xff" .\n').startswith("a.nt:2:10: expected UTF-8")
+    assert error(tmp_path, b"<a> <b> <c> .\n_:a\xff <b> <c> .\n").startswith("a.nt:2:4: expected UTF-8")
+    assert error(tmp_path, b"<a> <b> <c> .\n<a\xc2> <b> <c> .\n").startswith("a.nt:2:3: expected UTF-8")
 
 
 def test_the_line_of_an_error_in_a_later_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -211,7 +286,9 @@ def _value(term: Any) -> Any:
 
 
 absolute = st.sampled_from(["http://e.org/a", "http://e.org/b", "http://e.org/é", "urn:x:1", str(RDF_TYPE)]).map(IRI)
-triples = st.lists(st.tuples(st.one_of(absolute, blanks), absolute, st.one_of(absolute, values)), max_size=10)
+triples = st.lists(
+    st.tuples(st.one_of(absolute, blanks), absolute, st.one_of(absolute, values)).filter(are_terms), max_size=10
+)
 
 
 @settings(max_examples=150, deadline=None)
@@ -254,5 +331,14 @@ def test_mutated_bytes_are_read_or_refused(tmp_path_factory: pytest.TempPathFact
 
 @settings(max_examples=100, deadline=None)
 @given(iris)
-def test_any_iri_comes_back(tmp_path_factory: pytest.TempPathFactory, iri: IRI) -> None:
-    assert parsed(tmp_path_factory.mktemp("nt"), f"{print_term(iri)} <p> 1 .") == {fact("p", iri, 1)}
+def test_an_iri_comes_back_or_cannot_be_written(tmp_path_factory: pytest.TempPathFactory, iri: IRI) -> None:
+    try:
+        term = print_term(iri)
+    except DataError:
+        assert error(tmp_path_factory.mktemp("nt"), f"<{escaped(iri)}> <p> 1 .").startswith("a.nt:1:")
+    else:
+        assert parsed(tmp_path_factory.mktemp("nt"), f"{term} <p> 1 .") == {fact("p", iri, 1)}
+
+
+def escaped(text: str) -> str:
+    return "".join(f"\\U{ord(c):08X}" for c in text)

@@ -13,7 +13,7 @@ from deltalog.dictionary import Dictionary
 from deltalog.errors import DataError
 from deltalog.io.read import read
 from deltalog.syntax.ast import Pred
-from deltalog.terms import IRI, XSD, BlankNode, literal
+from deltalog.terms import IRI, XSD, literal
 
 TURTLE = """@prefix : <http://e/> .
 :a :p :b, "text", "chat"@fr, 5, 1.5, 1e3, true ; a :C .
@@ -63,6 +63,25 @@ def test_rdf_xml(tmp_path: Path, name: str) -> None:
     }
 
 
+def test_an_empty_language_ends_the_outer_one(tmp_path: Path) -> None:
+    text = XML.replace("xmlns:e", 'xml:lang="fr" xmlns:e').replace(
+        '<e:p xml:lang="fr">chat</e:p>',
+        """<e:p e:x='xml:lang=""' xml:lang = ''/><e:q xml:lang="">chat</e:q>
+        <e:r>chat</e:r><e:s xml:lang="x-none-0">chat</e:s>
+        <e:t rdf:parseType="Literal"><b xml:lang="">chat</b></e:t>""",
+    )
+    facts = parsed(tmp_path, text, "a.rdf")
+    assert [row[1] for row in facts[Pred("http://e/x", 2)]] == ['xml:lang=""']
+    assert [row[1] for row in facts[Pred("http://e/q", 2)]] == ["chat"]
+    assert [row[1] for row in facts[Pred("http://e/r", 2)]] == [literal("chat", language="fr")]
+    assert [row[1] for row in facts[Pred("http://e/s", 2)]] == [literal("chat", language="x-none-0")]
+    assert '<b xml:lang="" ' in facts[Pred("http://e/t", 2)][0][1].text
+    whole = parsed(tmp_path, text.replace('xml:lang="fr"', 'xml:lang=""'), "a.rdf")
+    assert [row[1] for row in whole[Pred("http://e/r", 2)]] == ["chat"]
+    message = error(tmp_path, text.replace("</e:C>", "<e:p></e:C>"), "a.rdf")
+    assert message.startswith("a.rdf:5:") and "x-none-1" not in message
+
+
 def test_errors_have_the_line(tmp_path: Path) -> None:
     message = error(tmp_path, TURTLE + ":a :b oops", "a.ttl")
     assert message.startswith("a.ttl:3:") and "\n  :a :b oops" in message
@@ -95,14 +114,3 @@ def test_mutated_files_are_read_or_refused(tmp_path_factory: pytest.TempPathFact
         parsed(tmp_path_factory.mktemp("rdf"), bytes(text), seed[1])
     except DataError as problem:
         assert seed[1] in str(problem)
-
-
-def test_labels_of_blank_nodes_are_the_same_in_all_files(tmp_path: Path) -> None:
-    """But nodes without a label are all different."""
-    (tmp_path / "a.ttl").write_text("@prefix : <http://e/> . _:x :p :a . :s :q [] .")
-    (tmp_path / "b.ttl").write_text("@prefix : <http://e/> . _:x :p :b . :s :q [] .")
-    (tmp_path / "c.nt").write_text("_:x <http://e/p> <http://e/c> .")
-    dictionary = Dictionary()
-    facts = {pred.name: list(map(dictionary.decode, columns)) for pred, columns in read(tmp_path, dictionary).items()}
-    assert set(facts["http://e/p"][0]) == {BlankNode("x")} and len(facts["http://e/p"][1]) == 3
-    assert len(set(facts["http://e/q"][1])) == 2

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from random_values import blanks, iris, odd_blanks, texts, values
+from random_values import are_terms, blanks, iris, odd_blanks, texts, values
 
 from deltalog.dictionary import Dictionary
 from deltalog.errors import DataError, UsageError
@@ -68,10 +68,10 @@ def test_tables(facts: dict[Pred, Rows], format: str) -> None:
 @settings(max_examples=80, deadline=None)
 @given(st.data())
 def test_triples(data: st.DataObject) -> None:
-    subjects = st.one_of(iris, blanks)
+    subjects = st.one_of(iris, blanks).filter(lambda subject: are_terms([subject]))
     facts: dict[Pred, Rows] = {}
-    for pred, rows in data.draw(relations(values, (1, 2))).items():
-        if pred.name != RDF_TYPE:
+    for pred, rows in data.draw(relations(values.filter(lambda value: are_terms([value])), (1, 2))).items():
+        if pred.name != RDF_TYPE and are_terms([IRI(pred.name)]):
             facts[pred] = [(data.draw(subjects), *row[1:]) for row in rows]
     there_and_back(facts, "nt")
 
@@ -128,6 +128,11 @@ def test_only_whole_results(tmp_path: Path) -> None:
         write(tmp_path / "out", facts, dictionary, "nt")
     with pytest.raises(DataError, match=r"fine/2 .* subject 'x' is not an IRI"):
         write(tmp_path / "out", encoded({fine: [("x", 1)]}, dictionary), dictionary, "nt")
+    for value in (IRI("a b"), IRI("\x80"), BlankNode("a:b"), BlankNode("←"), literal("x", language="1")):
+        with pytest.raises(DataError, match="cannot be written as N-Triples"):
+            write(tmp_path / "out", encoded({fine: [(IRI("a"), value)]}, dictionary), dictionary, "nt")
+    with pytest.raises(DataError, match="'a b' cannot be written as N-Triples"):
+        write(tmp_path / "out", encoded({Pred("a b", 1): [(IRI("a"),)]}, dictionary), dictionary, "nt")
     with pytest.raises(DataError, match="surrogate"):
         write(tmp_path / "out", encoded({fine: [("\ud800", 1)]}, dictionary), dictionary, "csv")
     assert list(tmp_path.iterdir()) == []

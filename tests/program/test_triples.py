@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from deltalog.engine.naive import materialise
+from deltalog.limits import FactCount, Limits
 from deltalog.program import Program, analyse
 from deltalog.program.triples import TRIPLES, TYPES
 from deltalog.syntax.ast import Constant, Pred
@@ -25,7 +26,7 @@ def facts(text: str) -> dict[str, set[tuple[str, ...]]]:
     for fact in analysed.facts:
         row = tuple(term.value for term in fact.terms if isinstance(term, Constant))
         stated.setdefault(fact.pred, []).append(row)
-    result = materialise(analysed, stated)  # type: ignore[arg-type]
+    result = materialise(analysed, stated, FactCount(Limits()))  # type: ignore[arg-type]
 
     def short(text: object) -> str:
         return str(text).removeprefix("http://e/")

@@ -11,14 +11,14 @@ from random import Random
 from types import ModuleType
 
 import pytest
-from conftest import as_sets
+from conftest import as_sets, in_parallel
 from counted import check_counts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deltalog import KnowledgeBase
-from deltalog.backends.local import evaluate, table
-from deltalog.engine import dred, materialisation
+from deltalog.backends.local import table
+from deltalog.engine import dred, hypertree, materialisation, rejoin, revision
 from deltalog.plan import body, hypertree_choice, multiway
 
 WAYS = ("standard", "hypertree", "combined")
@@ -87,7 +87,10 @@ def agrees(random: Random, maintenance: str) -> None:
     if random.random() < 0.5:
         explicit["c"] = list(dict(explicit["c"]).items())  # functional, for a while
     kbs = [KnowledgeBase("\n".join(rules), cyclic=way, maintenance=maintenance) for way in WAYS]
+    parallel = random.random() < 0.5
     for kb in kbs:
+        if parallel:
+            in_parallel(kb)
         for predicate, rows in explicit.items():
             kb.add(predicate, rows)
     log: list[object] = [rules, explicit]
@@ -114,11 +117,26 @@ def agrees(random: Random, maintenance: str) -> None:
 EASILY = {  # everything that only large data, or trees that pay, would take
     (multiway, "WORTH"): 0,
     (body, "FAR_ABOVE"): 0,
+    (hypertree_choice, "FEW_ROWS"): 0,
     (hypertree_choice, "MARGIN"): 1e9,
     (hypertree_choice, "SAFE"): 0,
-    (evaluate, "PARALLEL"): 2,
     (table, "MOST_DEAD"): 0,
     (dred, "MANY"): 1,
+}
+
+
+WRONG = {  # every choice is made again at every chance, and every round given up
+    (rejoin, "ENOUGH"): 0.0,
+    (rejoin, "FAR_OFF"): 0.0,
+    (revision, "GROWN"): 0.0,
+    (hypertree, "MUCH"): 1.0,
+    (hypertree, "FAR_BETTER"): 0.0,
+}
+UNSURE = {
+    (hypertree_choice, "FEW_ROWS"): 4.0,
+    (hypertree_choice, "MARGIN"): 1.0,
+    (hypertree_choice, "GREATER"): 1.0,
+    (hypertree_choice, "SAFE"): 0.5,
 }
 
 
@@ -131,8 +149,11 @@ EASILY = {  # everything that only large data, or trees that pay, would take
         ("auto", {}),
         ("auto", EASILY),
         ("dred", EASILY | {(table, "FEW"): 0}),
+        ("auto", WRONG | UNSURE),
+        ("dred", WRONG | UNSURE | {(rejoin, "ENOUGH"): 10_000.0}),
+        ("auto", EASILY | WRONG),
     ],
-    ids=["dred", "bf", "counting", "auto", "easily", "easily, dead rows"],
+    ids=["dred", "bf", "counting", "auto", "easily", "easily, dead rows", "wrong", "wrong, later", "easily, wrong"],
 )
 def test_three_ways_and_naive_agree(
     maintenance: str, thresholds: dict[tuple[ModuleType, str], float], monkeypatch: pytest.MonkeyPatch

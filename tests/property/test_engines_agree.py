@@ -19,10 +19,10 @@ KINDS = {
 }
 
 
-def agrees(engine: str, example: Example) -> None:
+def agrees(engine: str, example: Example, parallel: bool = False) -> None:
     facts = {pred.name: rows for pred, rows in example.facts.items() if rows}
     expected = as_sets(materialise("naive", example.program, facts))
-    assert as_sets(materialise(engine, example.program, facts)) == expected
+    assert as_sets(materialise(engine, example.program, facts, parallel=parallel)) == expected
 
 
 @pytest.mark.parametrize("engine", OTHERS)

@@ -6,18 +6,20 @@ Programs are some of the rules below, in any mix, over random graphs; some rules
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from random import Random
 
 import numpy as np
 import pytest
 from test_updates import everything, from_nothing, shown, without
 
-from deltalog import KnowledgeBase, ProgramError
+from deltalog import KnowledgeBase, Literal, ProgramError
 from deltalog.backends.local import structures
 from deltalog.backends.local.implicit import Implicit, Inverse, Plain, Union
 from deltalog.backends.local.reachability import Graph, Reachability
 from deltalog.backends.local.table import Table, pack
 from deltalog.engine import materialisation
+from deltalog.terms import Value
 
 RULES = """
 r(X, Z) :- r(X, Y), r(Y, Z).
@@ -57,7 +59,18 @@ k(X, Z) :- r(X, Y), s(Y, Z).
 l(X) :- r(X, X).
 m(X) :- t(1, X), u(X, 2).
 """.strip().splitlines()
+GUARDED = [
+    *(rule for rule in RULES if not rule.startswith(("r(X, Z) :- r(X, Y), r(Y, Z)", "t(X, Z)"))),
+    "t(X, Z) :- t(X, Y), g(Y, Z), X != Z.",
+    "t(X, Z) :- g(X, Y), t(Y, Z), Z != X.",
+    "s(X, Y) :- s(Y, X), X != Y.",
+    "i(X, Z) :- i(X, Y), i(Y, Z), X != Z.",
+    "g(X, N) :- f(X), AGGREGATE(e(X, Y) ON X BIND MAX(Y) AS N).",
+    "g(X, N) :- h(X, Y), N = min(Y, 2).",
+]
 STEPS = 5
+XSD = "http://www.w3.org/2001/XMLSchema#"
+MIXED: list[Value] = [1, 1.0, 2.5, Literal("1", XSD + "int"), 2, 2.0, "1", Literal("2.50", XSD + "decimal"), 3, 4.0]
 
 
 def graph(random: Random, vertices: int) -> set[tuple[int, int]]:
@@ -87,7 +100,11 @@ def facts(random: Random, vertices: int) -> dict[str, list[tuple[int, ...]]]:
     return {predicate: rows for predicate, rows in found.items() if rows}
 
 
-def change(random: Random, kb: KnowledgeBase, rules: list[str], late: list[str], vertices: int) -> object:
+def valued(rows: Iterable[tuple[int, ...]], values: Sequence[Value]) -> list[tuple[Value, ...]]:
+    return [tuple(values[i] for i in row) for row in rows]
+
+
+def change(random: Random, kb: KnowledgeBase, rules: list[str], late: list[str], values: Sequence[Value]) -> object:
     choice = random.random()
     if choice < 0.12 and rules:
         rule = rules.pop(random.randrange(len(rules)))
@@ -98,15 +115,16 @@ def change(random: Random, kb: KnowledgeBase, rules: list[str], late: list[str],
         done = kb.add_rules(rule)
         rules.append(rule)
         return done
-    sides: list[dict[str, list[tuple[int, ...]]]] = [{}, {}]
+    sides: list[dict[str, list[tuple[Value, ...]]]] = [{}, {}]
+    vertices = len(values)
     for side in sides:
         for predicate in random.sample("eeeghrstui", random.randint(0, 2)):
             rows = [(random.randrange(vertices), random.randrange(vertices)) for _ in range(random.choice([1, 1, 3]))]
             known = random.random() < 0.7 and predicate == "e" and "e" in kb.predicates
             present = list(kb.facts("e")) if known else []
-            side[predicate] = random.sample(present, 1) if present else rows
+            side[predicate] = random.sample(present, 1) if present else valued(rows, values)
         if random.random() < 0.2:
-            side["f"] = [(random.randrange(vertices),)]
+            side["f"] = [(random.choice(values),)]
     return kb.update(add=sides[0], remove=sides[1])
 
 
@@ -134,10 +152,12 @@ def in_order(relation: object) -> None:
         assert real <= members <= real | isolated
 
 
-def agrees(seed: int, way: str) -> None:
+def agrees(seed: int, way: str, mixed: bool = False) -> None:
     random = Random(seed)
     vertices = random.choice([3, 5, 9])
-    rules = random.sample(RULES, random.randint(3, 14))
+    values = MIXED[: vertices + 1] if mixed else range(vertices + 1)
+    chosen = GUARDED if mixed else RULES
+    rules = random.sample(chosen, random.randint(3, 14))
     late = [rule for rule in rules if random.random() < 0.2]
     rules = [rule for rule in rules if rule not in late]
     try:
@@ -145,12 +165,12 @@ def agrees(seed: int, way: str) -> None:
     except ProgramError:
         return
     for predicate, rows in facts(random, vertices).items():
-        kb.add(predicate, rows)
+        kb.add(predicate, valued(rows, values))
     before = everything(kb)
     assert before == from_nothing(kb, rules), rules
     for _ in range(STEPS):
         try:
-            done = change(random, kb, rules, late, vertices + 1)
+            done = change(random, kb, rules, late, values)
         except ProgramError:
             assert everything(kb) == before, rules
             return
@@ -170,6 +190,14 @@ def test_schemes_agree_with_naive(way: str, batch: int, monkeypatch: pytest.Monk
     monkeypatch.setattr(structures, "SMALL", 12)
     for seed in range(batch * 40, batch * 40 + 40):
         agrees(seed, way)
+
+
+@pytest.mark.parametrize("way", ["auto", "scheme", "module"])
+def test_guards_over_numbers_of_several_types(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(materialisation, "MOST_CHANGED", 10)
+    monkeypatch.setattr(structures, "SMALL", 12)
+    for seed in range(40):
+        agrees(seed, way, mixed=True)
 
 
 def table(pairs: set[tuple[int, int]]) -> Table:

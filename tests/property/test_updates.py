@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from random import Random
 
 import pytest
-from conftest import as_sets
+from conftest import as_sets, in_parallel, name_of
 from counted import check_counts, count_all
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -67,7 +67,7 @@ def from_nothing(kb: KnowledgeBase, rules: list[str]) -> dict[str, set[tuple[obj
     """The same explicit facts and rules, by the naive engine."""
     fresh = KnowledgeBase("\n".join(rules), engine="naive")
     for pred, table in kb._explicit.items():
-        fresh.add(str(pred), list(kb._view(pred, table)))
+        fresh.add(name_of(pred), list(kb._view(pred, table)))
     return everything(fresh)
 
 
@@ -95,6 +95,8 @@ class Story:
         self.facts = {pred.name: [tuple(row) for row in rows] for pred, rows in self.example.facts.items() if rows}
         self.log: list[object] = []
         self.kb = KnowledgeBase("\n".join(self.rules), maintenance=self.maintenance)
+        if self.random.random() < 0.3:
+            in_parallel(self.kb)
         for predicate, rows in self.facts.items():
             self.kb.add(predicate, rows)
 

@@ -11,28 +11,40 @@ import pyoxigraph as ox
 
 from deltalog import KnowledgeBase
 from deltalog.query.sparql.solutions import Solutions
-from deltalog.terms import IRI, RDF_TYPE, BlankNode, Value, datatype, key, literal, number
+from deltalog.terms import IRI, RDF_TYPE, XSD, BlankNode, Value, datatype, key, literal, number
 
 PREFIX = "PREFIX : <http://e/> "
+XSD_PREFIX = f"PREFIX xsd: <{XSD}> "
+
+# Rules, and updates that add what follows from them: :t is p/q*, and :E has what is of :C and not of :D.
+RULES = """
+:t[?x, ?y] :- :p[?x, ?y] .
+:t[?x, ?z] :- :t[?x, ?y], :q[?y, ?z] .
+:E[?x] :- :C[?x], NOT :D[?x] .
+"""
+UPDATES = ("INSERT { ?x :t ?y } WHERE { ?x :p/:q* ?y }", "INSERT { ?x a :E } WHERE { ?x a :C MINUS { ?x a :D } }")
 
 
 class Twins:
-    """A graph, given as the triples of an INSERT DATA, in both."""
+    """A graph, given as the triples of an INSERT DATA, in both; with `rules`, also what follows from RULES."""
 
-    def __init__(self, triples: str, engine: str = "local", program: str = "") -> None:
+    def __init__(self, triples: str, engine: str = "local", rules: bool = False) -> None:
         self.store = ox.Store()
-        self.store.update(f"{PREFIX} INSERT DATA {{ {triples} }}")
-        self.kb = KnowledgeBase(program, engine=engine)
+        self.store.update(f"{PREFIX} {XSD_PREFIX} INSERT DATA {{ {triples} }}")
+        self.kb = KnowledgeBase(PREFIX + RULES if rules else "", engine=engine)
         facts: dict[str, list[tuple[Value, ...]]] = {}
         for quad in self.store:
             name, row = fact(quad)
             facts.setdefault(name, []).append(row)
         for name, rows in facts.items():
             self.kb.add(name, rows)
+        for update in UPDATES if rules else ():
+            self.store.update(f"{PREFIX} {update}")
 
     def check(self, query: str, method: str = "auto") -> None:
         """The two agree: on the truth of an ASK, and on the bag of solutions of a SELECT."""
-        expected, got = self.store.query(PREFIX + query), self.kb.sparql(PREFIX + query, method)
+        expected = self.store.query(PREFIX + XSD_PREFIX + query)
+        got = self.kb.sparql(PREFIX + query, method)
         if isinstance(expected, ox.QueryBoolean):
             assert got is bool(expected), query
             return
@@ -77,6 +89,34 @@ def mark(term: Any) -> object:
 
 NODES = (":a", ":b", ":c", ":d")
 LITERALS = ("1", "2", "2.5", '"x"', '"y"@en', "true")
+# Values of all datatypes that compare, and of some that do not. Of the same kind, moments with a zone and those without
+# are more than 14 hours apart: of others Oxigraph says that they are not equal, and the standard that nobody knows.
+TYPED = (
+    *("1", "2", "2.5", "-1.0", "2e0", "0.1e0", "0.1", '"0.1"^^xsd:float', '"2"^^xsd:int', '"1E0"^^xsd:decimal'),
+    *('"x"', '"x"@en', '"y"@en', '"x"^^:t', '"y"^^:t', '"x"^^xsd:integer', '"2"', "true", "false"),
+    *(
+        '"2006-08-23"^^xsd:date',
+        '"2006-08-25Z"^^xsd:date',
+        '"2006-08-25+00:00"^^xsd:date',
+        '"2006-08-26+09:00"^^xsd:date',
+    ),
+    *('"2006-08-23T09:00:00"^^xsd:dateTime', '"2006-08-25T24:00:00Z"^^xsd:dateTime', '"2006-02-30"^^xsd:date'),
+    *('"2006-08-26T00:00:00.0Z"^^xsd:dateTime', '"2006-08-26T05:30:00+05:30"^^xsd:dateTime'),
+    *('"2006-08-26T00:00:00.25-14:00"^^xsd:dateTime', '"12006-01-01T00:00:00Z"^^xsd:dateTime'),
+)
+NOT_ORDERED = (
+    *("true", "false", '"x"^^:t', '"y"^^:t', '"x"^^xsd:integer', '"1E0"^^xsd:decimal', '"2006-02-30"^^xsd:date'),
+)
+CASTS = (
+    "xsd:string",
+    "xsd:integer",
+    "xsd:decimal",
+    "xsd:double",
+    "xsd:float",
+    "xsd:boolean",
+    "xsd:date",
+    "xsd:dateTime",
+)
 VARIABLES = ("?x", "?y", "?z")
 PATHS = (":p", ":p", ":q", ":q", "^:p", ":p/:q", ":p+", ":q*", ":p?", "(:p/^:q)*", ":p|:q", "!:p")
 CONDITIONS = (
@@ -86,18 +126,39 @@ CONDITIONS = (
 )
 
 
-def random_graph(random: Random) -> str:
+def random_graph(random: Random, literals: tuple[str, ...] = LITERALS) -> str:
     edges = [f"{random.choice(NODES)} {random.choice((':p', ':q'))} {random.choice(NODES)}" for _ in range(7)]
-    values = [f"{random.choice(NODES)} :v {random.choice(LITERALS)}" for _ in range(5)]
+    values = [f"{random.choice(NODES)} :v {random.choice(literals)}" for _ in range(5)]
     classes = [f"{random.choice(NODES)} a {random.choice((':C', ':D'))}" for _ in range(3)]
     return " . ".join([*edges, *values, *classes])
 
 
-class RandomQuery:
-    """A random query, grown from its patterns. Oxigraph takes `p|p` for a set, so with `|` queries are DISTINCT."""
+def random_values(random: Random) -> tuple[str, str]:
+    """A graph of typed values, and a query that compares each with each, or casts them. Oxigraph orders no booleans,
+    and orders literals of any datatype with themselves."""
+    operator = random.choice(("=", "!=", "<", "<=", ">", ">=", "cast"))
+    ordered = operator not in ("=", "!=", "cast")
+    values = random.sample(
+        [value for value in TYPED if not ordered or (value not in NOT_ORDERED and "@" not in value)], 8
+    )
+    graph = " . ".join(f":n{i} :v {value}" for i, value in enumerate(values))
+    if operator == "cast":
+        return graph, f"SELECT ?x ({random.choice(CASTS)}(?w) AS ?r) {{ ?x :v ?w }}"
+    return graph, f"SELECT ?x ?y (?w {operator} ?u AS ?r) {{ ?x :v ?w . ?y :v ?u }}"
 
-    def __init__(self, random: Random) -> None:
-        self.random, self.fresh, self.as_set = random, 0, False
+
+class RandomQuery:
+    """A random query, grown from its patterns. Oxigraph takes `p|p` for a set, and at times `!p`, so with these
+    queries are DISTINCT. In an EXISTS, Oxigraph takes all variables of the outside for shared by the sides of a MINUS,
+    so the sides share a variable of their own there.
+
+    A typed one also compares and casts values of all datatypes; one about rules also asks for what they derive.
+    """
+
+    def __init__(self, random: Random, typed: bool = False, rules: bool = False) -> None:
+        self.random, self.fresh, self.as_set, self.typed, self.in_exists = random, 0, False, typed, False
+        self.paths = (*PATHS, *((":t", ":t", "^:t", ":t/:q", ":t*") if rules else ()))
+        self.classes = (":C", ":D", "?z", *((":E", ":E") if rules else ()))
 
     def text(self) -> str:
         pattern = self.group(2)
@@ -108,6 +169,14 @@ class RandomQuery:
             return self.aggregate(pattern)
         chosen = self.random.choice(("*", "?x", "?x ?y", "?y ?z ?w"))
         return f"SELECT {self.distinct()}{chosen} {pattern}"
+
+    def about_exists(self) -> str:
+        """Solutions for which a random group has one, or has none. Without paths of length zero: Oxigraph has none for
+        a value of the outside that is no node."""
+        self.paths = tuple(path for path in self.paths if "*" not in path and "?" not in path)
+        before = f"{self.triples()} {self.random.choice(('', self.optional(0), self.values()))}"
+        self.in_exists = True
+        return f"SELECT DISTINCT * {{ {before} FILTER {self.random.choice(('', 'NOT '))}EXISTS {self.group(2)} }}"
 
     def distinct(self) -> str:
         return "DISTINCT " if self.as_set or self.random.random() < 0.2 else ""
@@ -140,13 +209,25 @@ class RandomQuery:
         return f"{self.group(depth)} UNION {self.group(depth)}"
 
     def minus(self, depth: int) -> str:
-        return f"MINUS {self.group(depth)}"
+        if not self.in_exists:
+            return f"MINUS {self.group(depth)}"
+        self.fresh += 1
+        own = f"?i{self.fresh}"
+        sides = [f"{self.node()} {self.random.choice((':p', ':q'))} {own} ." for _ in range(2)]
+        return f"{sides[0]} MINUS {{ {sides[1]} {self.group(depth)} }}"
 
     def nested(self, depth: int) -> str:
         return self.group(depth)
 
     def exists(self, depth: int) -> str:
-        return f"FILTER {self.random.choice(('', 'NOT '))}EXISTS {{ {self.triples()} }}"
+        """Half of them with other patterns than triples inside, or as the value of an expression."""
+        before, self.in_exists = self.in_exists, True
+        group = self.group(depth + 1) if self.random.random() < 0.5 else f"{{ {self.triples()} }}"
+        self.in_exists = before
+        exists = f"{self.random.choice(('', 'NOT '))}EXISTS {group}"
+        if self.random.random() < 0.2:
+            return f"FILTER({exists} || {self.condition(0)})"
+        return f"FILTER {exists}"
 
     def subselect(self, depth: int) -> str:
         return f"{{ SELECT {self.distinct()}{self.random.choice(('?x', '?x ?y'))} {self.group(depth)} }}"
@@ -158,9 +239,9 @@ class RandomQuery:
         subject, object = self.node(), self.node()
         kind = self.random.random()
         if kind < 0.2:
-            return f"{subject} :v ?w ."
+            return f"{subject} :v {self.random.choice(('?w', '?u')) if self.typed else '?w'} ."
         if kind < 0.3:
-            return f"{subject} a {self.random.choice((':C', ':D', '?z'))} ."
+            return f"{subject} a {self.random.choice(self.classes)} ."
         if kind < 0.4:
             return f"{subject} {self.random.choice(('?z', '?y'))} {object} ."
         return f"{subject} {self.path()} {object} ."
@@ -169,8 +250,8 @@ class RandomQuery:
         return self.random.choice(NODES) if self.random.random() < 0.15 else self.random.choice(VARIABLES)
 
     def path(self) -> str:
-        path = self.random.choice(PATHS)
-        self.as_set |= "|" in path
+        path = self.random.choice(self.paths)
+        self.as_set |= "|" in path or "!" in path
         return path
 
     def filter(self) -> str:
@@ -180,10 +261,22 @@ class RandomQuery:
         if depth and self.random.random() < 0.4:
             both = self.random.choice((" && ", " || "))
             return both.join(f"({self.condition(depth - 1)})" for _ in range(2))
-        return self.random.choice(CONDITIONS)
+        return self.comparison() if self.typed else self.random.choice(CONDITIONS)
+
+    def comparison(self) -> str:
+        """A value with a constant in either order, or with another value for equality; Oxigraph orders no booleans."""
+        constant = self.random.choice([value for value in TYPED if value not in ("true", "false")])
+        known = constant not in NOT_ORDERED
+        operator = self.random.choice(("=", "!=", *(("<", "<=", ">", ">=") if known and "@" not in constant else ())))
+        sides = ["?w", constant if operator not in ("=", "!=") or self.random.random() < 0.7 else "?u"]
+        self.random.shuffle(sides)
+        negation = self.random.choice(("", "", "!"))
+        return f"{negation}({sides[0]} {operator} {sides[1]})"
 
     def bind(self) -> str:
         self.fresh += 1
+        if self.typed and self.random.random() < 0.7:
+            return f"BIND({self.random.choice(CASTS)}(?w) AS ?b{self.fresh})"
         expression = self.random.choice(("?w + 1", "?x", "STR(?y)", "?w / 2", "1", "?w > 1", "COALESCE(?z, ?x)"))
         return f"BIND({expression} AS ?b{self.fresh})"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from math import inf
 from pathlib import Path
 from random import Random
 
@@ -13,11 +14,11 @@ import pytest
 from deltalog import KnowledgeBase, UsageError
 from deltalog.backends.local.lookup import Lookup
 from deltalog.errors import DataError
+from deltalog.plan.watch import GivenUp
 from deltalog.query import choice, estimate
 from deltalog.query.estimate import Features
 from deltalog.query.goal import as_goal
 from deltalog.query.learning import CLASSIFIERS, Evaluation, cross_validated, judged, train
-from deltalog.query.qsqr import GivenUp
 from deltalog.query.selector import Model, load
 from deltalog.query.training import Example, goals, multigraph, read_examples, write_examples
 from deltalog.syntax.parser import parse_goal
@@ -204,7 +205,8 @@ def test_answers_come_as_frames() -> None:
 
 
 def test_many_goals_of_a_kind_materialise(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(choice, "AT_LEAST", 0.0)
+    monkeypatch.setattr(choice, "AT_LEAST", 0)
+    monkeypatch.setattr(choice, "MAGIC", inf)
     kb = chain(60)
     methods = [kb.query(f"path({i}, ?x)").method for i in range(30)]
     assert "materialised" not in methods[: choice.MANY] and methods[-1] == "materialised"
@@ -224,6 +226,28 @@ def test_a_materialisation_that_takes_too_long_is_given_up(monkeypatch: pytest.M
     kb = chain(60)
     assert kb.query("path(?x, ?y)").method in ("magic", "qsqr")
     assert kb._state is None and kb._questions().history.tried
+
+
+def test_magic_sets_is_given_up_where_deriving_everything_should_be_less_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    kb = chain(60)
+    kb.selector = Model("tree", "tree", {"tree": 1}, None, "", 0, 0.0)  # always magic sets
+    history = kb._questions().history
+    assert kb.query("path(5, ?x)").method == "magic"
+    monkeypatch.setattr(choice, "AT_LEAST", 7)
+    history.rules, history.facts = 0, 1  # deriving everything should be next to nothing
+    answers = kb.query("path(6, ?x)")
+    assert answers.method == "materialised" and "magic sets was given up at 10 rows" in answers.reason
+    assert len(answers) == 54 and kb._state is not None
+
+
+def test_what_is_given_up_both_ways_is_answered_by_magic_sets(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(choice, "PATIENCE", 0.0)
+    monkeypatch.setattr(choice, "MAGIC", 0.0)
+    kb = chain(60)
+    answers = kb.query("path(5, ?x)")
+    assert answers.method == "magic" and len(answers) == 55
+    assert kb._state is None and kb._questions().history.tried
+    assert len(kb.solve("SELECT ?x { 5 <path> ?x }")) == 55 and kb._state is None
 
 
 def test_labels_from_use(tmp_path: Path) -> None:
@@ -248,12 +272,13 @@ def test_goals_for_training_and_for_tests() -> None:
     assert {depth for _, depth in tested} > {1, 2}
 
 
-def test_a_materialisation_that_was_stopped_serves_what_it_has() -> None:
+def test_a_materialisation_that_was_stopped_serves_what_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(choice, "MAGIC", inf)  # never instead of magic sets
     program = "low(X) :- edge(X, _). n(0). n(Y) :- n(X), BIND(X + 1 AS Y), Y < 900. high(X) :- n(X), low(X)."
     kb = chain(10, program)
-    kb._limits.max_facts = 300
+    kb.limits.max_facts = 300
     assert not kb.materialise(partial=True).complete
-    kb._limits.max_facts = None
+    kb.limits.max_facts = None
     whole = chain(10, program)
     for goal in ("low(?x)", "high(?x)", "n(500)", "high(7)"):
         answers = kb.query(goal)
@@ -263,7 +288,8 @@ def test_a_materialisation_that_was_stopped_serves_what_it_has() -> None:
     assert not kb.query("n(?x)", "materialised").complete
 
 
-def test_qsqr_that_is_given_up_leaves_the_goal_to_magic_sets() -> None:
+def test_qsqr_that_is_given_up_leaves_the_goal_to_magic_sets(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(choice, "MAGIC", inf)
     kb = chain(200)
     for rows, method in ((5.0, "magic"), (20.0, "qsqr")):
         kb.selector = Model("tree", "tree", {"tree": 0}, rows, "", 0, 0.0)
@@ -278,9 +304,9 @@ def test_the_work_of_qsqr_is_counted_and_bounded() -> None:
     work = kb.query("path(250, ?x)", "qsqr").work
     assert work is not None and 50 < work < 10_000
     goal, questions = as_goal(parse_goal("path(250, ?x)")), kb._questions()
-    assert len(questions.by_qsqr(goal, lambda _: None, patience=work)[0]) == 50
+    assert len(questions.by_qsqr(goal, patience=work)[0]) == 50
     with pytest.raises(GivenUp):
-        questions.by_qsqr(goal, lambda _: None, patience=work - 1)
+        questions.by_qsqr(goal, patience=work - 1)
 
 
 def test_patience_is_learnt_from_what_it_costs() -> None:
@@ -322,4 +348,4 @@ def test_reading_a_whole_table_is_given_up_before_it_is_read(monkeypatch: pytest
     kb = chain(50_000)
     assert len(kb.query("edge(?x, ?y)", "qsqr")) == 50_000
     monkeypatch.setattr(Lookup, "__call__", lambda *_: pytest.fail("it was read"))
-    assert kb._questions().at_once(as_goal(parse_goal("edge(?x, ?y)")), lambda _: None) is None
+    assert kb._questions().at_once(as_goal(parse_goal("edge(?x, ?y)"))) is None

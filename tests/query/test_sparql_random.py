@@ -1,13 +1,14 @@
-"""Random queries over random graphs have the solutions that Oxigraph finds, as bags."""
+"""Random queries over random graphs have the solutions that Oxigraph finds, as bags, by every method."""
 
 from __future__ import annotations
 
 from random import Random
 
 import pytest
-from sparql_oracle import RandomQuery, Twins, random_graph
+from sparql_oracle import TYPED, RandomQuery, Twins, random_graph, random_values
 
 CASES, AT_ONCE = 400, 20
+METHODS = ("magic", "qsqr", "materialised")
 
 
 @pytest.mark.parametrize("start", range(0, CASES, AT_ONCE))
@@ -16,11 +17,52 @@ def test_random_queries(start: int) -> None:
         random = Random(seed)
         twins = Twins(random_graph(random))
         query = RandomQuery(random).text()
-        for method in ("magic", "qsqr", "materialised"):
+        for method in METHODS:
             twins.check(query, method)
+
+
+@pytest.mark.parametrize("start", range(0, CASES // 4, AT_ONCE))
+def test_random_queries_over_values_of_all_datatypes(start: int) -> None:
+    for seed in range(start, start + AT_ONCE):
+        random = Random(seed)
+        twins = Twins(random_graph(random, TYPED))
+        query = RandomQuery(random, typed=True).text()
+        for method in METHODS:
+            twins.check(query, method)
+
+
+@pytest.mark.parametrize("engine", ["naive", "local"])
+def test_random_values_compare_and_cast_as_oxigraph_says(engine: str) -> None:
+    for seed in range(40):
+        random = Random(seed)
+        graph, query = random_values(random)
+        Twins(graph, engine).check(query, random.choice(METHODS) if engine == "local" else "auto")
+
+
+@pytest.mark.parametrize("start", range(0, CASES // 4, AT_ONCE))
+def test_random_queries_over_what_rules_derive(start: int) -> None:
+    """In any order of the methods, and before and after a materialisation."""
+    for seed in range(start, start + AT_ONCE):
+        random = Random(seed)
+        typed = random.random() < 0.5
+        twins = Twins(random_graph(random, TYPED) if typed else random_graph(random), rules=True)
+        query = RandomQuery(random, typed, rules=True).text()
+        for method in random.sample(METHODS, 3):
+            twins.check(query, method)
+        twins.check(query)
+
+
+@pytest.mark.parametrize("start", range(0, CASES // 2, AT_ONCE))
+def test_random_groups_of_exists(start: int) -> None:
+    for seed in range(start, start + AT_ONCE):
+        random = Random(seed)
+        twins = Twins(random_graph(random), engine="naive" if seed % 4 == 0 else "local")
+        twins.check(RandomQuery(random).about_exists(), "auto" if seed % 4 == 0 else random.choice(METHODS))
 
 
 def test_random_queries_naively() -> None:
     for seed in range(CASES, CASES + 40):
         random = Random(seed)
-        Twins(random_graph(random), engine="naive").check(RandomQuery(random).text())
+        typed = seed % 2 == 0
+        twins = Twins(random_graph(random, TYPED) if typed else random_graph(random), engine="naive")
+        twins.check(RandomQuery(random, typed).text())

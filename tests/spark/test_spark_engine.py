@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,7 @@ from deltalog.backends.spark import SparkBackend, ids
 from deltalog.dictionary import Dictionary
 from deltalog.errors import EngineError, LimitReached
 from deltalog.kernels.digest import hash_bytes
+from deltalog.limits import Limits
 from deltalog.terms import IRI, BlankNode
 
 pytestmark = pytest.mark.usefixtures("spark")
@@ -42,7 +45,7 @@ def test_ids_depend_on_kind_and_text_alone() -> None:
 
 
 def test_two_values_with_one_id_are_an_error(monkeypatch: pytest.MonkeyPatch, spark: Any) -> None:
-    backend = SparkBackend(spark)
+    backend = SparkBackend(Limits(), spark)
     pairs = spark.createDataFrame([(7, bytearray(b"\x0aa")), (7, bytearray(b"\x0ab"))], "id long, term binary")
     backend.dictionary.add(pairs)
     with pytest.raises(EngineError, match=r"spark\.deltalog\.salt"):
@@ -76,6 +79,43 @@ def test_limits() -> None:
     kb = KnowledgeBase("n(0). n(Y) :- n(X), BIND(X + 1 AS Y).", engine="spark", max_facts=50)
     with pytest.raises(LimitReached):
         kb.materialise()
+
+
+ENDLESS = "n(X) :- s(X). n(Y) :- n(X), BIND(X + 1 AS Y). m(X) :- q(X), NOT n(X)."
+
+
+def ticking() -> Callable[[], float]:
+    """A clock on which every reading takes a second."""
+    numbers = count()
+    return lambda: float(next(numbers))
+
+
+@pytest.mark.parametrize("engine", ["spark", "auto"])
+def test_changes_and_goals_without_end(engine: str) -> None:
+    kb = KnowledgeBase(ENDLESS, engine=engine)
+    kb.update(add={"q": [(0,), (7,)]})
+    for option, most in (("max_facts", 30), ("timeout", 30.0), ("memory", 1)):
+        kb.limits.clock = ticking()
+        setattr(kb.limits, option, most)
+        for change in (lambda: kb.update(add={"s": [(5,)]}), lambda: kb.add_rules("s(X) :- q(X).")):
+            with pytest.raises(LimitReached, match=f"`{option}`"):
+                change()
+        setattr(kb.limits, option, None)
+        assert sorted(kb.facts("m")) == [(0,), (7,)] and not kb.count("n") and len(kb.rules) == 3
+    kb.update(remove={"q": [(7,)]})
+    assert list(kb.facts("m")) == [(0,)]
+    endless = KnowledgeBase(ENDLESS + "s(0).", engine=engine, max_facts=30)
+    with pytest.raises(LimitReached, match=r"^query stopped: the limit of 30 facts was reached"):
+        endless.query("n(?x)", "magic")
+
+
+@pytest.mark.parametrize("body", ["r(X, Y), e(Y, Z)", "r(X, Y), e(Y, W), BIND(W + 1 AS Z), FILTER(Z < 3)"])
+def test_the_driver_obeys_the_same_limits(body: str) -> None:
+    """By ids, and by values."""
+    kb = KnowledgeBase(f"r(X, Y) :- e(X, Y). r(X, Z) :- {body}.", engine="spark")
+    kb.add("e", [(1, 2), (2, 3)])
+    twin = kb._backend.twin(kb.rules, kb._explicit)
+    assert twin is not None and twin.backend.limits is kb.limits
 
 
 def test_without_java() -> None:

@@ -11,14 +11,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
+from deltalog.io.documents import Reading
+from deltalog.limits import Limits
 from deltalog.plan.changes import SmallPlans
-from deltalog.plan.ir import Part, Plan
+from deltalog.plan.ir import Part, Plan, Project
+from deltalog.plan.watch import Meter
 from deltalog.program.patterns import Structure
 from deltalog.syntax.ast import Call, Pred, Rule
-from deltalog.terms import Value
+from deltalog.terms import Kind, Value
 
 T = TypeVar("T")
 Tables = Mapping[tuple[Pred, Part], T]
@@ -75,23 +79,66 @@ class SmallResult(Generic[T]):
     counts: dict[Pred, tuple[int, int, int]] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class SmallRules:
+    """Variants of recursive rules, for rounds over few facts: the predicate whose DELTA each reads, the predicate of
+    its head, and its plan (None: it has to be evaluated by sets). `due`: how many rules read a predicate's DELTA.
+    `counted`: the predicates whose facts are counted."""
+
+    preds: tuple[Pred, ...]
+    counted: frozenset[Pred]
+    variants: tuple[tuple[Pred, Pred, Project | None], ...]
+    due: Mapping[Pred, int]
+
+
+class RoundsEnd(Enum):
+    """Why a run of rounds ends."""
+
+    DONE = "nothing more follows"
+    PAUSED = "it can go on, once limits have been checked"
+    FULL = "there is no room for more facts"
+    LARGE = "the next round is one over many facts"
+    TOO_MUCH = "the next round has much to do, or something that only sets do"
+
+
+class RoundRecord(NamedTuple):
+    """How many facts that are counted a round has found, and how many rules were due in it."""
+
+    new: int
+    rules: int
+
+
+class Rounds(Protocol[T]):
+    """A run of semi-naive rounds over few facts."""
+
+    def advance(self) -> tuple[RoundsEnd, list[RoundRecord]]:
+        """Some more rounds, of bounded work in all."""
+        ...
+
+    def found(self, rounds: int) -> tuple[dict[Pred, T], dict[Pred, T]]:
+        """The facts before the last of so many rounds, those from the start included; and what that one found."""
+        ...
+
+
 class Backend(Protocol[T]):
     """An engine: T is its own handle of a set of rows of ids."""
 
     name: str
     batches: bool  # whether plans that do not depend on each other are wanted in one `run_all`, however many
     multiway: bool  # whether it can join several relations at once (`plan.ir.MultiJoin`)
+    few_facts: int  # rounds over at most so many new facts are asked for by `rounds`; 0: never
     reasoned_by: tuple[str, str]  # the engine that the last evaluation was left to, and why (or nothing)
-    check: Callable[[], None]  # is called now and then during long work; raises when a limit is hit
+    limits: Limits  # are checked now and then during long work
+    failures: int  # how many rows have been dropped so far because an expression failed
 
     @property
-    def failures(self) -> int:
-        """How many rows have been dropped so far because an expression failed."""
+    def meter(self) -> Meter:
+        """Counts the work of this thread's plans, where the backend knows it."""
         ...
 
     # Facts in and out.
 
-    def read(self, paths: Sequence[Path]) -> dict[Pred, T]:
+    def read(self, paths: Sequence[Path], reading: Reading) -> dict[Pred, T]:
         """The facts of files and folders."""
         ...
 
@@ -117,6 +164,10 @@ class Backend(Protocol[T]):
 
     def contains(self, table: T, row: Sequence[Value]) -> bool: ...
 
+    def number_kinds(self, tables: Sequence[T]) -> frozenset[Kind]:
+        """The kinds of numbers in some tables; there may be fewer."""
+        ...
+
     # Sets of rows of ids.
 
     def load(self, columns: Sequence[Any], arity: int) -> T:
@@ -131,6 +182,11 @@ class Backend(Protocol[T]):
 
     def run_all(self, plans: Mapping[Pred, Plan], tables: Tables[T]) -> dict[Pred, T]:
         """The distinct rows of several plans, computed now; a backend may compute them together."""
+        ...
+
+    def rounds(self, rules: SmallRules, tables: Tables[T], new: Mapping[Pred, T], room: int) -> Rounds[T] | None:
+        """The start of a run of rounds from new facts, which the tables do not have, with room for so many; None where
+        evaluation by sets is better. Asked only for at most `few_facts` new facts."""
         ...
 
     def twin(self, rules: Sequence[Rule], tables: Mapping[Pred, T], everything: bool = False) -> Twin | None:

@@ -49,7 +49,7 @@ class BackwardForward(DRed[T]):
             lost = difference(difference(self.checked, self.proved, self.backend), self.removed, self.backend)
             include(self.removed, lost, self.backend)
             questions += total(lost, self.backend)
-            delta = difference(self.consequences(lost, self.update.old), self.checked, self.backend)
+            delta = difference(self.lost_consequences(lost), self.checked, self.backend)
         self.update.report.overdeleted += visible(self.removed, self.backend)
         return True
 
@@ -75,7 +75,7 @@ class BackwardForward(DRed[T]):
         questions = {candidates(pred): table for pred, table in facts.items()}
         rules = [rule for rule in self.tasks.recursive if rule.head in facts]
         known = self.made_of(rules, facts)
-        relations = state(self.update.new, questions, questions | known)
+        relations = state(self.update.new, questions, known)
         for pred in self.preds:
             table = self.update.old.get(pred)
             gone = self.removed.get(pred)

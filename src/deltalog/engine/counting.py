@@ -124,7 +124,7 @@ class Counting(DRed[T]):
         """Facts that are not explicit, and that no instance of a nonrecursive rule derives."""
         return self.nonrecursive.without_count(difference(facts, self.update.explicit, self.backend))
 
-    def consequences(self, delta: Facts[T], relations: Relations[T]) -> Facts[T]:
+    def lost_consequences(self, delta: Facts[T]) -> Facts[T]:
         """Line 28: instances of recursive rules that lose something in this round, and nothing before."""
         due = [
             task
@@ -137,7 +137,7 @@ class Counting(DRed[T]):
         changes |= {gone(pred): table for pred, table in self.removed.items()}
         changes |= {gone(pred, before=True): table for pred, table in self.gone_before.items()}
         self.gone_before = dict(self.removed)
-        lost = self.count(due, state(relations, delta, changes))
+        lost = self.count(due, state(self.update.old, delta, changes))
         self.recursive.lost.append(lost)
         return self.facts(lost)
 
@@ -170,7 +170,7 @@ class Counting(DRed[T]):
         include(seeds, self.winning(self.recursive, self.tasks.recursive), backend)
         seeds = difference(seeds, {pred: update.new.get(pred) for pred in seeds}, backend)
         before = self._visible()
-        evaluation = SemiNaive(self.program, update.new)
+        evaluation = update.evaluation(self.program)
         evaluation.propagate(self.preds, self.tasks.winning, seeds, self.added, self._follows)
         update.report.inserted += self._visible() - before
         self.recursive.settle()

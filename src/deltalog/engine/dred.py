@@ -19,8 +19,10 @@ happen (much is overdeleted, and most of that could be derived again), and leave
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Generic, TypeVar
 
+from deltalog.cached import cached_property
 from deltalog.engine.anew import FEW, MOST_REMOVED
 from deltalog.engine.seminaive import Relations, SemiNaive, Task, include
 from deltalog.engine.tasks import RuleTasks, StratumTasks
@@ -115,7 +117,7 @@ class DRed(Generic[T]):
             if so_far > most or (size > last > 0 and so_far > GROWING * most and not self.bounded):
                 return False
             last = size
-            seeds = difference(self.consequences(delta, self.update.old), seen, self.backend)
+            seeds = difference(self.lost_consequences(delta), seen, self.backend)
             delta = self.unprotected(seeds)
         self.update.report.overdeleted += visible(self.removed, self.backend)
         return True
@@ -176,9 +178,24 @@ class DRed(Generic[T]):
                 include(found, self.derive(due, state(relations, changes)), self.backend)
         return found
 
+    def lost_consequences(self, delta: Facts[T]) -> Facts[T]:
+        """What had an instance over the delta in the old state, by the recursive rules that were there: a new rule had
+        no instances, and following it would delete facts that were never derived."""
+        return self._follow(self._old_loops, delta, self.update.old)
+
     def consequences(self, delta: Facts[T], relations: Relations[T]) -> Facts[T]:
         """What has an instance over the delta by the recursive rules, in a state."""
-        due = [task for pred in delta for task in self.tasks.loops.get(pred, ())]
+        return self._follow(self.tasks.loops, delta, relations)
+
+    @cached_property
+    def _old_loops(self) -> Mapping[Pred, list[Task]]:
+        loops, is_new = self.tasks.loops, self.update.is_new
+        if not self.update.added_rules:
+            return loops
+        return {pred: [task for task in due if not is_new(task.variant.rule)] for pred, due in loops.items()}
+
+    def _follow(self, loops: Mapping[Pred, list[Task]], delta: Facts[T], relations: Relations[T]) -> Facts[T]:
+        due = [task for pred in delta for task in loops.get(pred, ())]
         if not due:
             return {}
         relations = state(relations, delta)
@@ -198,7 +215,8 @@ class DRed(Generic[T]):
         known = self.made_of(rules, facts)
         checks = [self._check_of(rule, facts[rule.head], known) for rule in rules]
         questions = {candidates(pred): table for pred, table in facts.items()}
-        return self.derive(checks, state(relations, questions, questions | known))
+        keys = self.derive([rule.keys for rule in rules if rule.keys is not None], state(relations, {}, questions))
+        return self.derive(checks, state(relations, questions, known | keys))
 
     def _check_of(self, rule: RuleTasks, facts: T, known: Facts[T]) -> Task:
         if is_known(rule, known):
@@ -231,7 +249,7 @@ class DRed(Generic[T]):
         new_rules = [rule.whole for rule in self.tasks.rules if update.is_new(rule.rule)]
         include(seeds, self.derive(new_rules, update.new), backend)
         seeds = difference(seeds, {pred: update.new.get(pred) for pred in seeds}, backend)
-        evaluation = SemiNaive(self.program, update.new)
+        evaluation = update.evaluation(self.program)
         seeds |= self.grow(evaluation)
         before = self._visible()
         self.much = total(seeds, backend) > self.most_of_all

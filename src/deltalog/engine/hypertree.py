@@ -5,9 +5,11 @@ is evaluated, and these are rules like any others from then on, in every engine.
 (`Trees`), kept with the materialisation; the programs of them; and other trees for them when the data has become
 another.
 
-Trees are reconsidered after a change of facts, for rules that read relations that have grown or shrunk much since their
-trees were chosen. If another tree is far better by now, its relations are made from the materialisation as it is, which
-is one pass without any recursion, from the leaves to the root; the old ones are dropped.
+Trees are reconsidered for rules that read relations that have grown or shrunk much since their trees were chosen, or
+that had no facts: between the rounds of a recursion, where the hyper-node is then evaluated again from the facts that
+it has (`engine.revision`), and after a change of facts. If another tree is far better by now, its relations are made
+from the materialisation as it is, which is one pass without any recursion, from the leaves to the root; the old ones
+are dropped.
 """
 
 from __future__ import annotations
@@ -19,9 +21,9 @@ from deltalog.engine.passes import in_passes
 from deltalog.engine.report import CyclicRule
 from deltalog.plan.hypertree import cost_of
 from deltalog.plan.hypertree_choice import Choice, choose
-from deltalog.plan.hypertree_rules import atoms_of
+from deltalog.plan.hypertree_rules import TreeRelation, atoms_of
 from deltalog.plan.ir import Part
-from deltalog.plan.statistics import Partial, Statistics
+from deltalog.plan.statistics import Statistics
 from deltalog.program import HyperNode, Program
 from deltalog.program.dependency import graph, hyper_nodes
 from deltalog.syntax.ast import Pred, Rule
@@ -45,7 +47,7 @@ class Trees:
         if rules == hyper_node.rules:
             yield hyper_node
             return
-        self.made |= {rule.heads[0].pred for rule in rules if rule.heads[0].pred.hidden}
+        self.made |= {rule.heads[0].pred for rule in rules if _is_of_tree(rule)}
         for _, part in in_passes(hyper_nodes(graph(rules)), batches):
             yield part
 
@@ -77,7 +79,7 @@ class Trees:
             if rule not in self.choices:
                 self.choices[rule] = Choice(rule, (rule,), "not met")
         for rule, choice in self.choices.items():
-            if choice.decomposition is not None:
+            if choice.is_open:
                 self.chosen_for.setdefault(rule, _facts(rule, statistics))
 
     def kept(self, program: Program) -> Trees:
@@ -100,31 +102,50 @@ class Trees:
         return Trees(self.way, dict(self.choices), chosen_for=dict(self.chosen_for))
 
     @property
-    def hidden(self) -> dict[Pred, Rule]:
+    def relations(self) -> dict[Pred, Rule]:
         """The relations of all trees, with their rules."""
         rules = (rule for choice in self.choices.values() for rule in choice.rules)
-        return {rule.heads[0].pred: rule for rule in rules if rule.heads[0].pred.hidden and len(rule.heads) == 1}
+        return {rule.heads[0].pred: rule for rule in rules if _is_of_tree(rule)}
 
-    def reconsider(self, statistics: Statistics) -> list[Rule]:
-        """Takes another choice for each rule for which that is far better by now; these rules."""
-        found = []
-        for rule, before in self.chosen_for.items():
-            now = _facts(rule, statistics)
-            if before / MUCH < now < before * MUCH:
-                continue
-            self.chosen_for[rule] = now
-            choice = choose(rule, Partial(statistics), self.way, self.choices[rule].recursive)
-            if choice.rules != self.choices[rule].rules and self._is_far_better(choice, statistics):
-                self.choices[rule] = choice
-                found.append(rule)
-        return found
+    def reconsider(self, statistics: Statistics, rules: Iterable[Rule] | None = None) -> list[Rule]:
+        """Takes another choice for each of the rules (all, if none are given) for which that is far better by now;
+        these rules."""
+        return [
+            rule
+            for rule in (list(self.chosen_for) if rules is None else rules)
+            if rule in self.chosen_for and self._is_due(rule, statistics) and self.choose_again(rule, statistics)
+        ]
+
+    def _is_due(self, rule: Rule, statistics: Statistics) -> bool:
+        if self.choices[rule].waiting:
+            return all(statistics.size(atom.pred, Part.ALL) for atom in atoms_of(rule))
+        now, before = _facts(rule, statistics), self.chosen_for[rule]
+        return not before / MUCH < now < before * MUCH
+
+    def choose_again(self, rule: Rule, statistics: Statistics) -> bool:
+        """Whether a rule is evaluated another way from now on."""
+        old, self.chosen_for[rule] = self.choices[rule], _facts(rule, statistics)
+        choice = choose(rule, statistics, self.way, old.recursive)
+        if choice.rules == old.rules:
+            self.choices[rule] = choice
+            return False
+        if self._is_far_better(choice, statistics):
+            self.choices[rule] = choice
+            return True
+        return False
+
+    def waiting_for(self, rules: Iterable[Rule], statistics: Statistics) -> set[Pred]:
+        """The relations without facts that keep rules from being chosen for."""
+        waiting = (rule for rule in rules if rule in self.choices and self.choices[rule].waiting)
+        preds = {atom.pred for rule in waiting for atom in atoms_of(rule)}
+        return {pred for pred in preds if not statistics.size(pred, Part.ALL)}
 
     def _is_far_better(self, choice: Choice, statistics: Statistics) -> bool:
         """Between a tree and joins the choice itself has a margin; between two trees, a far lower cost decides."""
         old = self.choices[choice.rule]
         if not (choice.by_tree and old.by_tree and choice.decomposition and old.decomposition):
             return True
-        now = cost_of(old.decomposition.root, atoms_of(choice.rule), Partial(statistics))
+        now = cost_of(old.decomposition.root, atoms_of(choice.rule), statistics)
         return choice.decomposition.cost * FAR_BETTER <= now
 
     def _rules(self, hyper_node: HyperNode, statistics: Statistics) -> tuple[Rule, ...]:
@@ -135,8 +156,15 @@ class Trees:
 
     def _choice(self, rule: Rule, statistics: Statistics, recursive: bool) -> Choice:
         if rule not in self.choices:
-            self.choices[rule] = choose(rule, Partial(statistics), self.way, recursive)
+            choice = self.choices[rule] = choose(rule, statistics, self.way, recursive)
+            if choice.is_open:
+                self.chosen_for[rule] = _facts(rule, statistics)
         return self.choices[rule]
+
+
+def _is_of_tree(rule: Rule) -> bool:
+    """Whether a rule derives a node or a message of a tree, and not what the tree is for."""
+    return isinstance(rule.heads[0].name, TreeRelation)
 
 
 def _facts(rule: Rule, statistics: Statistics) -> float:

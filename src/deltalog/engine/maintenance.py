@@ -18,15 +18,15 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from functools import cached_property
 from typing import Generic, TypeVar
 
 from deltalog.backends.base import SmallChange
+from deltalog.cached import cached_property
 from deltalog.engine.anew import STANDS, better_anew, most_changed, spreads
 from deltalog.engine.backward_forward import BackwardForward
 from deltalog.engine.counting import with_counts
 from deltalog.engine.dred import DRed
-from deltalog.engine.seminaive import SemiNaive, Task
+from deltalog.engine.seminaive import Task
 from deltalog.engine.tasks import StratumTasks, simple_first, structures_of
 from deltalog.engine.update import Update
 from deltalog.plan.rules import Variant
@@ -97,6 +97,8 @@ class Maintenance(Generic[T]):
         update.report.hyper_nodes = self.program.hyper_nodes
         for preds in update.counts.keys() - self._made_of if update.counts else ():
             del update.counts[preds]
+        if update.backend.limits.max_facts is not None:
+            update.waiting = set(self._derived)
         self._settle_without_rules(update, self._derived)
         at = self._maintain_small(0, update)
         while at < len(self._strata):
@@ -105,6 +107,7 @@ class Maintenance(Generic[T]):
         update.report.seconds = time.perf_counter() - started
 
     def _maintain_touched(self, tasks: StratumTasks, update: Update[T]) -> None:
+        update.waiting -= tasks.stratum.preds
         if update.touches(tasks.stratum):
             update.report.visited += 1
             update.report.visited_preds |= tasks.stratum.preds
@@ -155,6 +158,8 @@ class Maintenance(Generic[T]):
         strata = [self._strata[i] for i in touched]
         done = by_facts(strata, update) if strata else 0
         after = touched[done] if done < len(touched) else end
+        if update.waiting:
+            update.waiting.difference_update(*(tasks.stratum.preds for tasks in self._strata[first:after]))
         visited = [tasks for tasks in strata[:done] if update.touches(tasks.stratum)]
         update.report.visited += len(visited)
         update.report.visited_preds.update(*(tasks.stratum.preds for tasks in visited))
@@ -233,7 +238,7 @@ def recompute(program: Program, tasks: StratumTasks, update: Update[T]) -> None:
     update.counts.pop(preds, None)
     for pred in preds:
         update.new.set(pred, update.explicit.get(pred, backend.empty(pred.arity)))
-    evaluation = SemiNaive(program, update.new)
+    evaluation = update.evaluation(program)
     whole = [rule.whole for rule in tasks.rules] + [Task(Variant(structure.rule)) for structure in tasks.structures]
     evaluation.propagate(preds, tasks.loops, evaluation.derive(whole))
     for pred in preds:

@@ -7,19 +7,22 @@ there is one, stays as it was: all state is in immutable tables.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Generic, TypeVar
 
 from deltalog.backends.base import Backend, Exchange
+from deltalog.cached import cached_property
+from deltalog.engine.census import Census
 from deltalog.engine.counts import Counts
 from deltalog.engine.hypertree import Trees
 from deltalog.engine.maintenance import Maintenance
 from deltalog.engine.report import Observer
 from deltalog.engine.seminaive import Relations, SemiNaive
-from deltalog.engine.triples import distribute
+from deltalog.engine.triples import shown
 from deltalog.engine.update import Update, difference, total
+from deltalog.limits import FactCount
 from deltalog.plan.ir import Part
 from deltalog.program import Program
 from deltalog.program.dependency import graph, hyper_nodes
@@ -34,34 +37,37 @@ MOST_CHANGED = 0.05  # when more of the explicit facts change than this, everyth
 
 @dataclass
 class Evaluator(Generic[T]):
-    """How fixpoints are computed: on what, by which engine, within which limits, watched by whom."""
+    """How fixpoints are computed: on what (which has the limits), by which engine, watched by whom."""
 
     backend: Backend[T]
     naive: bool = False
     maintenance: str = "auto"
     observe: Observer = field(default=lambda _: None)
-    check: Callable[[int], None] = field(default=lambda _: None)
     trees: Trees = field(default_factory=Trees)
 
-    def run(self, program: Program, relations: Relations[T]) -> float:
-        """Takes relations to the fixpoint; the seconds that planning took."""
+    def run(
+        self, program: Program, relations: Relations[T], goal: bool = False, facts: FactCount | None = None
+    ) -> float:
+        """Takes relations to the fixpoint; the seconds that planning took. `facts` counts towards the limit of facts;
+        for a goal, what is derived does."""
+        facts = facts or FactCount(self.backend.limits)
         if self.naive:
-            self._run_naively(program, relations)
+            self._run_naively(program, relations, goal, facts)
             return 0.0
         self.trees.leave_structures(program)
-        evaluation = SemiNaive(program, relations, self.observe, self.check, self.trees)
+        evaluation = SemiNaive(program, relations, self.observe, self.trees, goal, facts)
         try:
             evaluation.run()
         finally:
             self.trees.settle(program, relations)
         return evaluation.planning
 
-    def _run_naively(self, program: Program, relations: Relations[T]) -> None:
+    def _run_naively(self, program: Program, relations: Relations[T], goal: bool, facts: FactCount) -> None:
         from deltalog.engine.naive import materialise
         from deltalog.facts import rows
 
         explicit = {pred: rows(table, pred.arity, self.backend) for (pred, _), table in relations.parts.items()}
-        for pred, found in materialise(program, explicit, self.check).items():
+        for pred, found in materialise(program, explicit, facts, goal).items():
             values = [tuple(constant.value for constant in row) for row in found]
             relations.set(pred, self.backend.encode(values, pred.name)[1])
 
@@ -78,8 +84,12 @@ class Materialisation(Generic[T]):
 
     @cached_property
     def facts(self) -> Relations[T]:
-        """The relations, with triples under their own predicates."""
-        return distribute(self.relations)
+        """What users see: no hidden relations, and triples under their own predicates."""
+        return shown(self.relations, self.program.homes)
+
+    def count(self) -> int:
+        """How many facts users see."""
+        return Census(self.relations.backend, self.program.homes).count(self.relations.whole())
 
     @cached_property
     def maintenance(self) -> Maintenance[T]:
@@ -113,10 +123,12 @@ def start(explicit: Mapping[Pred, T], backend: Backend[T]) -> Relations[T]:
     return Relations(backend, {(pred, Part.ALL): table for pred, table in explicit.items()})
 
 
-def materialise(program: Program, explicit: dict[Pred, T], evaluator: Evaluator[T]) -> Materialisation[T]:
+def materialise(
+    program: Program, explicit: dict[Pred, T], evaluator: Evaluator[T], facts: FactCount | None = None
+) -> Materialisation[T]:
     """From nothing."""
     relations = start(program.placed(explicit), evaluator.backend)
-    evaluator.run(program, relations)
+    evaluator.run(program, relations, facts=facts)
     return Materialisation(program, explicit, relations, evaluator.trees)
 
 
@@ -134,9 +146,12 @@ def updated(
         multiway=old.trees.way != "standard",
         reshaped=reshaped(old.program, program),
         counts=dict(old.counts),
+        facts_before=old.count,
     )
     if evaluator.naive or facts.share > MOST_CHANGED:
-        return _anew(program, facts, evaluator, update), update
+        new = _anew(program, facts, evaluator, update)
+        _compare(update, new.relations, old.program.derived | program.derived)
+        return _checked(new, update)
     same_rules = program is old.program
     trees = old.trees.copied() if same_rules else old.trees.kept(program)
     new = Materialisation(program, facts.explicit, update.new, trees, update.counts)
@@ -149,6 +164,15 @@ def updated(
         update.report.directly_affected = directly_affected(old.program, program)
     new.maintenance.run(update)
     _exchange_trees(new, update)
+    return _checked(new, update)
+
+
+def _checked(new: Materialisation[T], update: Update[T]) -> tuple[Materialisation[T], Update[T]]:
+    """The result of an update, unless there are too many facts in it, and more than there were."""
+    limits = update.backend.limits
+    limits.check()
+    if limits.max_facts is not None:
+        FactCount(limits, before=update.facts_before).add(new.count())
     return new, update
 
 
@@ -177,25 +201,30 @@ def _exchange_trees(new: Materialisation[T], update: Update[T]) -> None:
     trees.settle(new.program, relations)
     if not trees.chosen_for:
         return
-    before = trees.hidden
+    before = trees.relations
     changed = trees.reconsider(relations)
     if not changed:
         return
-    after = trees.hidden
-    for pred in before.keys() - after.keys():
+    after = trees.relations
+    dropped = before.keys() - after.keys()
+    for pred in dropped:
         relations.parts.pop((pred, Part.ALL), None)
+    rewritten = dropped | {head.pred for rule in changed for head in rule.heads}  # derived by other rules from now on
+    for preds in [preds for preds in update.counts if not preds.isdisjoint(rewritten)]:
+        del update.counts[preds]
     rules = tuple(rule for pred, rule in after.items() if pred not in before)
-    SemiNaive(replace(new.program, hyper_nodes=hyper_nodes(graph(rules))), relations).run()
+    facts = FactCount(update.backend.limits, before=update.facts_before)
+    SemiNaive(replace(new.program, hyper_nodes=hyper_nodes(graph(rules))), relations, facts=facts).run()
     new.__dict__.pop("maintenance", None)
     heads = sorted({head.name for rule in changed for head in rule.heads})
     update.report.notes.append(f"{', '.join(heads)}: the data has become another; evaluated another way, nodes rebuilt")
 
 
 def _anew(program: Program, facts: ChangedFacts[T], evaluator: Evaluator[T], update: Update[T]) -> Materialisation[T]:
-    """Everything from scratch, and the difference afterwards: for changes of a large part of the facts."""
+    """Everything from scratch: for changes of a large part of the facts."""
     started = time.perf_counter()
-    new = materialise(program, facts.explicit, evaluator)
-    _compare(update, new)
+    counted = FactCount(evaluator.backend.limits, before=update.facts_before)
+    new = materialise(program, facts.explicit, evaluator, counted)
     update.report.notes.append("a large part of the explicit facts changes: everything computed anew")
     update.report.recomputed = len(program.hyper_nodes)
     update.report.hyper_nodes, preds = program.hyper_nodes, set(program.derived)
@@ -204,11 +233,13 @@ def _anew(program: Program, facts: ChangedFacts[T], evaluator: Evaluator[T], upd
     return new
 
 
-def _compare(update: Update[T], new: Materialisation[T]) -> None:
-    """Notes what is different."""
-    update.new, none = new.relations, update.backend.empty
-    for pred in {pred for relations in (update.old, update.new) for pred, part in relations.parts if part is Part.ALL}:
-        if pred in new.program.derived:
+def _compare(update: Update[T], new: Relations[T], derived: Collection[Pred]) -> None:
+    """Notes the difference. Predicates that neither the old nor the new program derives, or stores elsewhere, differ in
+    their explicit facts alone."""
+    update.new, none = new, update.backend.empty
+    derived = update.reshaped.union(derived)
+    for pred in {pred for relations in (update.old, new) for pred, part in relations.parts if part is Part.ALL}:
+        if pred in derived:
             update.settle_late(pred)
         else:
             given = (facts.get(pred, none(pred.arity)) for facts in (update.removed_facts, update.added_facts))

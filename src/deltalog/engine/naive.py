@@ -11,11 +11,14 @@ Rows are tuples of `Constant`, whose equality keeps 1, 1.0, True, "1" and <1> ap
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from deltalog.expressions import ExpressionFails, aggregate, evaluate
+from deltalog.limits import FactCount, Limits
 from deltalog.program import Program
 from deltalog.syntax.ast import (
+    TRIPLES,
+    TYPES,
     Aggregate,
     AggregateCall,
     Atom,
@@ -31,7 +34,7 @@ from deltalog.syntax.ast import (
     Variable,
     variables,
 )
-from deltalog.terms import Value
+from deltalog.terms import IRI, Value
 
 Row = tuple[Constant, ...]
 Binding = dict[Variable, Constant]
@@ -40,7 +43,8 @@ Binding = dict[Variable, Constant]
 class Facts:
     """The known facts: the rows of each predicate, and the rows that have a given value in a given column."""
 
-    def __init__(self) -> None:
+    def __init__(self, limits: Limits) -> None:
+        self._check = limits.checker()
         self.rows: defaultdict[Pred, set[Row]] = defaultdict(set)
         self._having: defaultdict[tuple[Pred, int, Constant], list[Row]] = defaultdict(list)
 
@@ -55,6 +59,7 @@ class Facts:
 
     def matching(self, atom: Atom, binding: Binding) -> Iterator[Binding]:
         """The ways to extend a binding so that the atom is a known fact."""
+        self._check()
         known = [(i, value_of(t, binding)) for i, t in enumerate(atom.terms)]
         lists = [self._having.get((atom.pred, i, value), []) for i, value in known if value is not None]
         for row in min(lists, key=len, default=list(self.rows.get(atom.pred, ()))):
@@ -80,29 +85,52 @@ def unify(terms: Sequence[Term], row: Row, binding: Binding) -> Binding | None:
 def materialise(
     program: Program,
     facts: Mapping[Pred, Iterable[Sequence[Value]]],
-    check: Callable[[int], None] = lambda facts: None,
+    counted: FactCount,
+    goal: bool = False,
 ) -> dict[Pred, set[Row]]:
-    """Everything that follows from the facts and the program, the facts included; `check` may end it by raising."""
-    known = Facts()
+    """Everything that follows from the facts and the program, the facts included. Towards the limit of facts counts
+    what a user sees; for a goal, everything that is derived."""
+    known = Facts(counted.limits)
     apply([Rule((fact,)) for fact in program.facts], known)
     for pred, rows in facts.items():
         for row in rows:
             known.add(pred, tuple(map(Constant, row)))
+    limited = counted.limits.max_facts is not None
+    if limited and not goal:
+        counted.reach(visible(known.rows))
     for hyper_node in program.hyper_nodes:
-        while apply(hyper_node.rules, known):
-            check(sum(map(len, known.rows.values())))
+        while new := apply(hyper_node.rules, known):
+            if limited:
+                counted.reach(counted.total + new if goal else visible(known.rows))
     return {pred: rows for pred, rows in known.rows.items() if rows}
 
 
-def apply(rules: Iterable[Rule], known: Facts) -> bool:
-    """Adds what the rules derive in one step; whether anything was new."""
+def visible(facts: Mapping[Pred, set[Row]]) -> int:
+    """How many facts a user sees: a triple is a fact of its predicate, or of its class."""
+    seen: set[tuple[Pred, Row]] = set()
+    for pred, row in ((pred, row) for pred, rows in facts.items() if not pred.hidden for row in rows):
+        if pred == TRIPLES and is_name(row[1].value):
+            pred, row = Pred(str(row[1].value), 2), (row[0], row[2])
+        if pred == TYPES and is_name(row[1].value):
+            pred, row = Pred(str(row[1].value), 1), (row[0],)
+        seen.add((pred, row))
+    return len(seen)
+
+
+def is_name(value: Value) -> bool:
+    """Whether a value is the name of a class or a property."""
+    return isinstance(value, IRI) and ":" in value
+
+
+def apply(rules: Iterable[Rule], known: Facts) -> int:
+    """Adds what the rules derive in one step; how many facts were new."""
     derived = [
         (head.pred, tuple(term if isinstance(term, Constant) else binding[term] for term in head.terms))
         for rule in rules
         for binding in bindings(rule.body, known)
         for head in rule.heads
     ]
-    return any([known.add(pred, row) for pred, row in derived])
+    return sum([known.add(pred, row) for pred, row in derived])
 
 
 def bindings(body: Sequence[Literal], known: Facts) -> list[Binding]:

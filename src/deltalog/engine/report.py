@@ -29,6 +29,9 @@ class CyclicRule:
     why: str
 
 
+ROUNDS_KEPT = 1 << 14  # records: a few megabytes; a counter may have millions of rounds
+
+
 @dataclass(slots=True)
 class Report:
     """Everything that `--json` prints, and the rounds behind it."""
@@ -40,13 +43,20 @@ class Report:
     facts_in: int = 0
     facts_total: int = 0
     per_predicate: dict[str, int] = field(default_factory=dict)
-    rounds: list[Round] = field(default_factory=list)
+    rounds: list[Round] = field(default_factory=list)  # the last ones, at least `ROUNDS_KEPT` if there were so many
+    round_count: int = 0
     seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(("load", "plan", "evaluate", "write"), 0.0))
     failed_expressions: int = 0
     cyclic_rules: list[CyclicRule] = field(default_factory=list)
     peak_memory_bytes: int = 0
     complete: bool = True
     why_incomplete: str | None = None
+
+    def add_round(self, round_: Round) -> None:
+        self.round_count += 1
+        self.rounds.append(round_)
+        if len(self.rounds) > 2 * ROUNDS_KEPT:
+            del self.rounds[:ROUNDS_KEPT]
 
     @property
     def facts_derived(self) -> int:

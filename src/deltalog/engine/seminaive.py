@@ -12,19 +12,26 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Generic, TypeVar
 
 from deltalog.backends.base import Backend
+from deltalog.cached import cached_property
+from deltalog.engine.census import Census
 from deltalog.engine.hypertree import Trees
 from deltalog.engine.passes import in_passes
+from deltalog.engine.rejoin import Skewed, allowed, watched
 from deltalog.engine.report import Observer, Round
+from deltalog.engine.revision import ChoiceChanged, Revision
+from deltalog.engine.small_rounds import SmallRounds
+from deltalog.limits import FactCount
 from deltalog.plan import ir
 from deltalog.plan.body import Body
 from deltalog.plan.ir import Part, Plan
 from deltalog.plan.rules import COUNT, Variant, counts, new_facts, plan_variant, project, shared_body, variants
+from deltalog.plan.watch import PLAN_ROWS, RUN_ROWS
 from deltalog.program import HyperNode, Program
 from deltalog.syntax.ast import Atom, Pred, Rule, variables
 
@@ -61,9 +68,9 @@ class Relations(Generic[T]):
         table = self.parts.get((pred, part))
         return 0.0 if table is None else self.backend.heaviest(table, column)
 
-    def total(self) -> int:
-        """How many facts there are, without those of relations that we made for ourselves."""
-        return int(sum(self.size(pred) for pred, part in self.parts if part is Part.ALL and not pred.hidden))
+    def whole(self) -> Iterator[tuple[Pred, T]]:
+        """The tables of all predicates, without their parts."""
+        return ((pred, table) for (pred, part), table in self.parts.items() if part is Part.ALL)
 
 
 @dataclass(slots=True)
@@ -71,13 +78,15 @@ class Task:
     """A rule variant with its plan, and how many facts there were to read when the plan was made.
 
     `reads` are what its atoms read: where one is empty, nothing is derived. `facts` are the plans of its heads.
-    `multiway`: its plan may have multiway joins, whatever the rest of the evaluation has.
+    `multiway`: its plan may have multiway joins, whatever the rest of the evaluation has. `skewed`: it is planned for
+    the most frequent values.
     """
 
     variant: Variant
     body: Body | None = None
     made_for: float = 0.0
     multiway: bool = False
+    skewed: bool = False
     owner: Pred = field(init=False)  # the predicate of its (first) head
     reads: tuple[tuple[Pred, Part], ...] = field(init=False)
     facts: tuple[tuple[Pred, ir.Project], ...] = field(init=False, default=())
@@ -89,8 +98,9 @@ class Task:
         self.reads = tuple((atom.pred, chosen.get(i, Part.ALL)) for i, atom in atoms)
 
     def plan(self, body: Body, made_for: float) -> None:
-        self.body, self.made_for = body, made_for
+        # The plans of the heads first: who is interrupted in between has a task without a body, or two equal plans.
         self.facts = tuple((head.pred, project(head, body.plan)) for head in self.variant.rule.heads)
+        self.body, self.made_for = body, made_for
 
 
 Tasks = tuple[list[Task], dict[Pred, list[Task]]]  # of a hyper-node: for its first round, and by what is new
@@ -98,29 +108,57 @@ Tasks = tuple[list[Task], dict[Pred, list[Task]]]  # of a hyper-node: for its fi
 
 @dataclass
 class SemiNaive(Generic[T]):
-    """An evaluation of a program over relations. `check` is told the number of facts, and raises at a limit."""
+    """An evaluation of a program over relations, within the limits of their backend.
+
+    `facts` counts what users see of the relations. For a goal nothing counts that was there before, and everything that
+    is derived does, hidden relations included.
+    """
 
     program: Program
     relations: Relations[T]
     observe: Observer = field(default=lambda _: None)
-    check: Callable[[int], None] = field(default=lambda _: None)
     trees: Trees = field(default_factory=Trees)
+    goal: bool = False
+    facts: FactCount = None  # type: ignore[assignment]  # of the limits, unless it is given
     planning: float = 0.0
-    total: int = 0
     number: int = 0
     tasks: dict[tuple[int, int], Tasks] = field(
         default_factory=dict
     )  # with their plans, from an earlier evaluation of the program
     pending: dict[Pred, T] = field(default_factory=dict)  # structures that have grown, by what is new in this round
+    revision: Revision[T] | None = None  # the choices of the hyper-node that is evaluated, where there are any
+
+    def __post_init__(self) -> None:
+        if self.facts is None:
+            self.facts = FactCount(self.relations.backend.limits)
+
+    @cached_property
+    def census(self) -> Census[T]:
+        return Census(self.relations.backend, self.program.homes, everything=self.goal)
 
     def run(self) -> None:
-        self.total = self.relations.total()
+        self.facts.total = 0 if self.goal else self.census.count(self.relations.whole())
+        self.facts.add(0)
         if self._evaluated_elsewhere(list(enumerate(self.program.hyper_nodes)), everything=True):
             return
         for number, hyper_node in in_passes(self.program.hyper_nodes, self.relations.backend.batches):
+            revision = Revision(self.trees, hyper_node, self.relations)
+            while not self._is_evaluated(number, hyper_node, revision):
+                self.pending.clear()
+                revision.begin_again(self.program.structures)
+                self.tasks = {key: tasks for key, tasks in self.tasks.items() if key[0] != number}
+                self.facts.total = self.census.count(self.relations.whole())
+
+    def _is_evaluated(self, number: int, hyper_node: HyperNode, revision: Revision[T]) -> bool:
+        """Whether a hyper-node is evaluated, or is to be evaluated again by other choices."""
+        try:
             for place, part in enumerate(self._by_trees(hyper_node)):
+                self.revision = revision.begun()
                 if not (part.recursive and self._evaluated_elsewhere([(number, part)])):
                     self._evaluate(number, part, place)
+            return True
+        except ChoiceChanged:
+            return False
 
     def _by_trees(self, hyper_node: HyperNode) -> list[HyperNode]:
         """The hyper-node, or what it becomes when rules of it are evaluated by decompositions."""
@@ -138,23 +176,20 @@ class SemiNaive(Generic[T]):
             return False
         relations = Relations(twin.backend, dict(twin.tables))
         before = {pred: relations.get(pred) for pred in heads}
-        others = self.total - relations.total()
 
-        def observe(round_: Round) -> None:
-            self.observe(replace(round_, total=round_.total + others))
+        def new() -> dict[Pred, T]:
+            found = {pred: twin.backend.minus(relations.get(pred), table) for pred, table in before.items()}
+            return {pred: twin.back(table) for pred, table in found.items() if twin.backend.size(table)}
 
-        evaluation = SemiNaive(self.program, relations, observe, lambda facts: self.check(facts + others))
-        evaluation.total = relations.total()
+        evaluation = SemiNaive(self.program, relations, self.observe, goal=self.goal, facts=self.facts)
         try:
             rules = iter(twin.rules)
             for number, node in nodes:
                 evaluation._evaluate(number, replace(node, rules=tuple(islice(rules, len(node.rules)))))
         finally:  # at a limit, too: what there is is right
-            for pred, table in before.items():
-                new = twin.backend.minus(relations.get(pred), table)
-                if twin.backend.size(new):
-                    self.relations.add(pred, twin.back(new))
-            self.total, self.planning = evaluation.total + others, self.planning + evaluation.planning
+            for pred, table in new().items():
+                self.relations.add(pred, table)
+            self.planning += evaluation.planning
         return True
 
     def _evaluate(self, number: int, hyper_node: HyperNode, place: int = 0) -> None:
@@ -184,34 +219,54 @@ class SemiNaive(Generic[T]):
         derive: Callable[[list[Task]], dict[Pred, T]] | None = None,
     ) -> None:
         """Adds facts that are not known, and all that follows by the tasks, round by round; also to `added`."""
-        turn, derive = 1, derive or self.derive
-        while new:
-            self._step(preds, new)
-            if added is not None:  # they share nothing with what is new
-                for pred, table in new.items():
-                    added[pred] = self.relations.backend.merge(added[pred], table) if pred in added else table
-            turn += 1
-            started = time.perf_counter()
-            due = [task for pred in new for task in tasks.get(pred, ())]
-            new = derive(due)
-            self._observe(turn, new, started, len(due))
-        for pred in preds:
-            self.relations.parts.pop((pred, Part.OLD), None)
-            self.relations.parts.pop((pred, Part.DELTA), None)
+        turn, by_sets = 1, derive or self.derive
+        small = SmallRounds(self, preds, tasks, added) if derive is None else None
+        try:
+            while new:
+                if small is not None:
+                    new, turn = small.advance(new, turn)
+                    if not new:
+                        break
+                self._step(preds, new)
+                if added is not None:  # they share nothing with what is new
+                    for pred, table in new.items():
+                        added[pred] = self.relations.backend.merge(added[pred], table) if pred in added else table
+                if self.revision is not None:
+                    self.revision.due(self.facts.total)
+                turn += 1
+                started = time.perf_counter()
+                due = [task for pred in new for task in tasks.get(pred, ())]
+                new = by_sets(due)
+                self._observe(turn, new, started, len(due))
+        finally:  # at a limit, too: what there is may be kept
+            for pred in preds:
+                self.relations.parts.pop((pred, Part.OLD), None)
+                self.relations.parts.pop((pred, Part.DELTA), None)
 
     def _observe(self, turn: int, new: Mapping[Pred, T], started: float, rules: int) -> None:
-        found = sum(self.relations.backend.size(table) for pred, table in new.items() if not pred.hidden)
-        self.total += found
-        seconds = time.perf_counter() - started
-        self.observe(Round(self.number, len(self.program.hyper_nodes), turn, found, self.total, seconds, rules))
-        self.check(self.total)
+        self.observe_round(turn, self.census.count(new.items()), time.perf_counter() - started, rules)
+
+    def observe_round(self, turn: int, found: int, seconds: float, rules: int) -> None:
+        """A round has found so many facts, which are not counted yet."""
+        total = self.facts.total + found
+        self.observe(Round(self.number, len(self.program.hyper_nodes), turn, found, total, seconds, rules))
 
     def derive(
         self, due: Iterable[Task], wanted: Callable[[Pred, tuple[Plan, ...]], Plan] = new_facts
     ) -> dict[Pred, T]:
         """The facts that the variants derive (and that are not known, unless more is wanted), none empty."""
-        inputs: dict[Pred, list[Plan]] = defaultdict(list)
         shared: list[Pred] = []
+        try:
+            return watched(self, list(due), lambda tasks: self._derive(tasks, wanted, shared))
+        finally:
+            for pred in shared:
+                self.relations.backend.drop(self.relations.parts.pop((pred, Part.ALL)))
+
+    def _derive(
+        self, due: Iterable[Task], wanted: Callable[[Pred, tuple[Plan, ...]], Plan], shared: list[Pred]
+    ) -> dict[Pred, T]:
+        """The same; with temporary relations, `shared` by several heads."""
+        inputs: dict[Pred, list[Plan]] = defaultdict(list)
         structured: dict[Pred, T] = {}
         for task in due:
             if (owner := task.owner) in self.program.structures:
@@ -220,7 +275,9 @@ class SemiNaive(Generic[T]):
                 continue
             if not self._can_match(task):
                 continue
-            body = self._plan(task)
+            self.relations.backend.meter.spend(RUN_ROWS)
+            body = self.plan(task)
+            self.relations.backend.meter.allow(allowed(body))
             rule, facts = task.variant.rule, task.facts
             if len(rule.heads) > 1:
                 scan = self._share(rule, body.plan, len(shared))
@@ -232,8 +289,6 @@ class SemiNaive(Generic[T]):
             return {}
         backend, parts = self.relations.backend, self.relations.parts
         new = backend.run_all({pred: wanted(pred, tuple(plans)) for pred, plans in inputs.items()}, parts)
-        for pred in shared:
-            backend.drop(parts.pop((pred, Part.ALL)))
         return {pred: table for pred, table in (new | structured).items() if backend.size(table)}
 
     def count(self, due: Iterable[Task]) -> dict[Pred, T]:
@@ -241,7 +296,7 @@ class SemiNaive(Generic[T]):
         inputs: dict[Pred, list[ir.Project]] = defaultdict(list)
         for task in due:
             if self._can_match(task):
-                self._plan(task)
+                self.plan(task)
                 for pred, plan in task.facts:
                     inputs[counts(pred)].append(plan)
         plans = {pred: ir.Counted(tuple(found), COUNT) for pred, found in inputs.items()}
@@ -284,19 +339,23 @@ class SemiNaive(Generic[T]):
         self._add(new)
 
     def _add(self, new: Mapping[Pred, T]) -> None:
+        """Adds facts that are not known, unless these are too many."""
+        self.facts.add(self.census.count(new.items()))
         for pred, table in new.items():
             if pred in self.pending:
                 self.relations.set(pred, self.pending.pop(pred))
             else:
                 self.relations.add(pred, table)
 
-    def _plan(self, task: Task) -> Body:
+    def plan(self, task: Task) -> Body:
         """The variant's plan, made anew when what it reads has grown much since it was made."""
         reads = sum(self.relations.size(pred) for pred, _ in task.reads)
         if task.body is None or reads > GROWTH * task.made_for:
+            self.relations.backend.meter.spend(PLAN_ROWS)
             started = time.perf_counter()
             multiway = self.relations.backend.multiway and (task.multiway or self.trees.way != "standard")
-            task.plan(plan_variant(task.variant, self.relations, multiway), reads)
+            statistics = Skewed(self.relations) if task.skewed else self.relations
+            task.plan(plan_variant(task.variant, statistics, multiway), reads)
             self.planning += time.perf_counter() - started
         assert task.body is not None
         return task.body

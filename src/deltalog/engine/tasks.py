@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TypeVar
 
+from deltalog.cached import cached_property
 from deltalog.engine.seminaive import GROWTH, Relations, Task, tasks_by_delta
 from deltalog.plan.changes import (
     Affected,
@@ -17,6 +17,7 @@ from deltalog.plan.changes import (
     SmallPlans,
     affected,
     checked,
+    group_keys,
     grouped,
     is_aggregate,
     is_simple,
@@ -60,6 +61,12 @@ class RuleTasks:
     def check_many(self) -> Task:
         """The same for many facts: with a fact in question, a body of two atoms may be a triangle."""
         return Task(checked(self.rule), multiway=True)
+
+    @cached_property
+    def keys(self) -> Task | None:
+        """For an aggregate: the groups of the facts in question, which the check reads."""
+        rule = group_keys(self.rule) if is_aggregate(self.rule) else None
+        return Task(Variant(rule)) if rule is not None else None
 
     @cached_property
     def made(self) -> tuple[Made, ...]:
@@ -157,7 +164,7 @@ class StratumTasks:
 
     @cached_property
     def loops(self) -> dict[Pred, list[Task]]:
-        """The variants of the recursive rules, by what they read the change of."""
+        """The variants of the recursive rules, by the predicate whose DELTA they read."""
         return tasks_by_delta(self.stratum.recursive, self.stratum.preds)
 
     @cached_property

@@ -8,10 +8,13 @@ from functools import partial
 from typing import Generic, TypeVar
 
 from deltalog.backends.base import Backend, SmallResult
+from deltalog.engine.census import Census
 from deltalog.engine.counts import Counts
-from deltalog.engine.seminaive import Relations
+from deltalog.engine.seminaive import Relations, SemiNaive
+from deltalog.engine.triples import WILDCARDS, distributed, net_change
+from deltalog.limits import FactCount
 from deltalog.plan.ir import Part
-from deltalog.program import HyperNode
+from deltalog.program import HyperNode, Program
 from deltalog.program.strata import Stratum, strata
 from deltalog.syntax.ast import Pred, Rule
 
@@ -72,7 +75,9 @@ class Update(Generic[T]):
     removed: Facts[T] = field(default_factory=dict)  # D \ A
     # Different than before; nobody has asked yet in what. How to find out.
     unsettled: dict[Pred, Callable[[], tuple[T, T]]] = field(default_factory=dict)
+    facts_before: Callable[[], int] = field(default=lambda: 0)  # how many facts users saw before the change
     counts: dict[frozenset[Pred], Counts[T]] = field(default_factory=dict)  # of strata that are maintained with counts
+    waiting: set[Pred] = field(default_factory=set)  # derived predicates of strata that have not been visited yet
     report: UpdateReport = field(default_factory=UpdateReport)
 
     @property
@@ -99,6 +104,17 @@ class Update(Generic[T]):
         for pred in list(self.unsettled if preds is None else self.unsettled.keys() & preds):
             self.settle(pred, *self.unsettled[pred]())
             del self.unsettled[pred]
+
+    def differences(self) -> tuple[Callable[[], Facts[T]], Callable[[], Facts[T]]]:
+        """What users see added and removed, to be found when somebody asks. Nothing of the state before is held on to,
+        unless it is needed for that."""
+        if self.unsettled or any(state.size(pred) for state in (self.old, self.new) for pred in WILDCARDS):
+            return partial(self._net, self.added, self.old), partial(self._net, self.removed, self.new)
+        return partial(distributed, self.added, self.backend), partial(distributed, self.removed, self.backend)
+
+    def _net(self, facts: Facts[T], other: Relations[T]) -> Facts[T]:
+        self.ask()
+        return net_change(facts, other)
 
     def compared(self, pred: Pred) -> tuple[T, T]:
         """What a predicate has lost and won, by comparison."""
@@ -146,6 +162,17 @@ class Update(Generic[T]):
 
     def is_new(self, rule: Rule) -> bool:
         return bool(self.added_rules) and rule in self.added_rules
+
+    # Limits.
+
+    def evaluation(self, program: Program) -> SemiNaive[T]:
+        """An evaluation that adds facts to the new state. What counts is what will be there in the end for certain: of
+        strata that have not been visited yet, nothing."""
+        limits, certain = self.backend.limits, 0
+        if limits.max_facts is not None:
+            visited = ((pred, table) for pred, table in self.new.whole() if pred not in self.waiting)
+            certain = Census(self.backend, program.homes).count(visited)
+        return SemiNaive(program, self.new, facts=FactCount(limits, certain, self.facts_before))
 
 
 def state(relations: Relations[T], deltas: Mapping[Pred, T], extra: Mapping[Pred, T] | None = None) -> Relations[T]:

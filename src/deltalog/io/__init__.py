@@ -5,6 +5,8 @@
     read        files and folders to facts
     ntriples    N-Triples and N-Quads, in parallel
     rdf         Turtle and RDF/XML
+    rdfxml      attributes of RDF/XML
+    documents   what blank nodes and relative IRIs of RDF files are
     cells       what a cell of a table means
     tables      CSV and TSV
     frames      rows, Arrow, pandas, polars, Spark; Parquet

@@ -66,7 +66,9 @@ def print_all(ids: Column, dictionary: Dictionary, forms: Forms) -> Texts:
     for kind, wrapping in forms.wrappings.items():
         taken = left & (dictionary.kinds[ids] == kind)
         here = np.flatnonzero(taken)
-        here = here[kernels.as_they_are(ids[here], wrapping.refused(), bool(wrapping.before), dictionary.room)]
+        with dictionary.lock:
+            plain = kernels.as_they_are(ids[here], wrapping.refused(), bool(wrapping.before), dictionary.room)
+        here = here[plain]
         left[here] = False
         data, bounds = _wrapped(ids[here], wrapping, dictionary)
         datas.append(data)

@@ -12,19 +12,20 @@ pandas, polars, DuckDB and others. Spark's DataFrames come through `toArrow`. Ev
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Sized
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from deltalog.dictionary import Dictionary, distinct_ids
+from deltalog.dictionary import Dictionary, distinct_ids, plain
 from deltalog.errors import DataError, UsageError
 from deltalog.io.cells import parse_cell, print_cell
 from deltalog.io.facts import Column, Columns
 from deltalog.io.files import name_of, read_all
-from deltalog.terms import XSD, Kind, kind, literal
+from deltalog.terms import NO_VALUE, TOO_FINE, XSD, Kind, kind, literal
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -37,12 +38,23 @@ _TEXT_KINDS = {b"iri": Kind.IRI, b"blank": Kind.BLANK, b"string": Kind.STRING}
 # Into the dictionary.
 
 
+def listed(data: Any) -> Any:
+    """Rows as a list, whatever they come from; anything else as it is."""
+    is_table = isinstance(data, np.ndarray | str | bytes) or hasattr(data, "__arrow_c_stream__")
+    return list(data) if isinstance(data, Iterable) and not is_table else data
+
+
+def has_rows(columns: Sequence[Column], data: Any) -> bool:
+    """Whether there are rows in data, of which these are the columns. Rows may have no columns."""
+    return len(columns[0]) > 0 if columns else isinstance(data, Sized) and len(data) > 0
+
+
 def columns_of(data: Any, dictionary: Dictionary) -> list[Column]:
     """The columns of ids of rows, of an Arrow table or of a data frame. Rows without any row have no columns."""
     if hasattr(data, "toArrow"):
         data = _from_spark(data)
     if isinstance(data, np.ndarray):
-        return [dictionary.encode(data[:, i].tolist()) for i in range(_width(data))]
+        return _from_values([_array_values(data[:, i]) for i in range(_width(data))], dictionary)
     if hasattr(data, "__arrow_c_stream__"):
         return _from_arrow(_as_arrow(data), dictionary)
     return _from_rows(data, dictionary)
@@ -79,6 +91,11 @@ def _width(array: np.ndarray[Any, Any]) -> int:
     return int(array.shape[1])
 
 
+def _array_values(column: np.ndarray[Any, Any]) -> list[Any]:
+    """The values of a column of an array; as numpy's own where `tolist` makes integers of nanoseconds."""
+    return list(column) if column.dtype.kind in "mM" else column.tolist()
+
+
 def _from_rows(rows: Iterable[Sequence[Any]], dictionary: Dictionary) -> list[Column]:
     if isinstance(rows, str | bytes) or not isinstance(rows, Iterable):
         raise UsageError(f"expected rows, such as [('a', 'b'), ('b', 'c')], and not {rows!r:.80}")
@@ -86,7 +103,10 @@ def _from_rows(rows: Iterable[Sequence[Any]], dictionary: Dictionary) -> list[Co
     if not rows:
         return []
     _check_rows(rows)
-    columns = list(zip(*rows, strict=True))
+    return _from_values(list(zip(*rows, strict=True)), dictionary)
+
+
+def _from_values(columns: Sequence[Sequence[Any]], dictionary: Dictionary) -> list[Column]:
     try:
         return [dictionary.encode(column) for column in columns]
     except TypeError:
@@ -111,7 +131,7 @@ def _bad_value(tables: Sequence[Sequence[Sequence[Any]]]) -> UsageError:
     for number, row in (numbered for columns in tables for numbered in enumerate(zip(*columns, strict=True), 1)):
         for value in row:
             try:
-                kind(value.item() if isinstance(value, np.generic) else value)
+                kind(plain(value))
             except TypeError as problem:
                 return UsageError(f"row {number}: {problem}")
     return UsageError("a value is of a type that deltalog does not have")
@@ -121,14 +141,36 @@ def _as_arrow(data: Any) -> pa.Table:
     import pyarrow as pa
 
     if not type(data).__module__.startswith("pandas"):
-        return pa.table(data)
+        try:
+            return pa.table(data)
+        except (pa.ArrowException, TypeError, ValueError) as problem:
+            raise _no_table(data, str(problem)) from None
+    if not hasattr(data, "columns"):
+        raise _no_table(data, "it has no columns")
     noted = data.attrs.get(KIND.decode(), {})
     arrays, fields = [], []
     for i, name in enumerate(map(str, data.columns)):
-        array, what = _pandas_column(data.iloc[:, i], noted.get(name))
+        with _named(name):
+            array, what = _pandas_column(data.iloc[:, i], noted.get(name))
         arrays.append(array)
         fields.append(pa.field(name, array.type, metadata={KIND: what} if what else None))
     return pa.table(arrays, schema=pa.schema(fields))
+
+
+def _no_table(data: Any, problem: str) -> UsageError:
+    name = type(data).__name__
+    if name in ("Series", "ChunkedArray"):
+        return UsageError(f"expected rows or a table, and a {name} is a single column; put it into a DataFrame first")
+    return UsageError(f"Arrow cannot read this {name} ({problem}); convert its columns to other types first")
+
+
+@contextmanager
+def _named(column: str) -> Iterator[None]:
+    """Errors inside say which column they are about."""
+    try:
+        yield
+    except UsageError as problem:
+        raise UsageError(f"column {column!r}: {problem}") from None
 
 
 def _pandas_column(series: Any, what: str | None) -> tuple[Any, str | None]:
@@ -140,33 +182,32 @@ def _pandas_column(series: Any, what: str | None) -> tuple[Any, str | None]:
             return pa.array(series.to_numpy(), from_pandas=False), what
         return pa.array(series, from_pandas=True), what
     except (pa.ArrowInvalid, pa.ArrowTypeError):
-        return pa.array([_cell_or_none(value) for value in series.tolist()], pa.string()), "cell"
+        return pa.array(_cells(series.tolist()), pa.string()), "cell"
 
 
-def _cell_or_none(value: Any) -> str | None:
-    """A cell; None for what is no value, which is an error later, when the row is known."""
-    try:
-        kind(value)
-    except TypeError:
-        return None
-    return print_cell(value)
+def _cells(values: Iterable[Any]) -> Iterator[str]:
+    for number, value in enumerate(values, 1):
+        try:
+            value = plain(value)
+            kind(value)
+        except TypeError as problem:
+            raise UsageError(f"row {number}: {problem}") from None
+        yield print_cell(value)
 
 
 def _from_arrow(table: pa.Table, dictionary: Dictionary) -> list[Column]:
     columns = []
     for i, field in enumerate(table.schema):
         what = (field.metadata or {}).get(KIND, b"string")
-        try:
+        with _named(field.name):
             columns.append(_from_column(table.column(i), what, dictionary))
-        except UsageError as problem:
-            raise UsageError(f"column {field.name!r}: {problem}") from None
     return columns
 
 
 def _from_column(column: pa.ChunkedArray, what: bytes, dictionary: Dictionary) -> Column:
     if column.null_count:
         number = int(np.flatnonzero(column.is_null().to_numpy())[0]) + 1
-        raise UsageError(f"row {number}: there is no value (null); a fact has a value for each argument")
+        raise UsageError(f"row {number}: {NO_VALUE}")
     parts = [_from_array(chunk, what, dictionary) for chunk in column.chunks]
     return np.concatenate([np.empty(0, np.uint32), *parts])
 
@@ -176,6 +217,8 @@ def _from_array(array: Any, what: bytes, dictionary: Dictionary) -> Column:
 
     type_ = array.type
     if pa.types.is_dictionary(type_):
+        if array.dictionary.null_count:
+            return _from_column(pa.chunked_array([array.dictionary_decode()]), what, dictionary)
         return _taken(_from_array(array.dictionary, what, dictionary), array.indices)
     if pa.types.is_integer(type_) and type_ != pa.uint64():
         return dictionary.intern_integers(array.to_numpy(zero_copy_only=False).astype(np.int64))
@@ -211,7 +254,7 @@ def _from_distinct(array: Any, dictionary: Dictionary) -> Column:
     if not (pa.types.is_primitive(type_) or pa.types.is_decimal(type_)):
         raise UsageError(f"values of the type {type_} are not values of deltalog")
     encoded = array.dictionary_encode()
-    values = encoded.dictionary.to_pylist()
+    values = _python_values(encoded.dictionary)
     if pa.types.is_decimal(type_):
         values = [literal(format(value, "f"), XSD + "decimal") for value in values]
     try:
@@ -219,6 +262,18 @@ def _from_distinct(array: Any, dictionary: Dictionary) -> Column:
     except TypeError as problem:
         raise UsageError(str(problem)) from None
     return _taken(ids, encoded.indices)
+
+
+def _python_values(array: Any) -> list[Any]:
+    import pyarrow as pa
+
+    try:
+        values: list[Any] = array.to_pylist()
+    except OverflowError:
+        raise UsageError("dates have years from 1 to 9999, and some of these have others") from None
+    except (pa.ArrowException, ValueError) as problem:
+        raise UsageError(f"values of the type {array.type} cannot be read ({problem})") from None
+    return values
 
 
 def _taken(ids: Column, places: Any) -> Column:
@@ -232,7 +287,7 @@ def _cast(array: Any, type_: Any) -> Any:
     try:
         return array.cast(type_)
     except pa.ArrowInvalid:
-        raise UsageError("times are kept to the microsecond, and some of these have nanoseconds") from None
+        raise UsageError(TOO_FINE) from None
 
 
 # Out of the dictionary.

@@ -6,9 +6,10 @@ At the end the workers' dictionaries are merged into the caller's, ids are trans
 each predicate. Nothing reaches the caller's dictionary before the whole file has been read without an error, and the
 same file always gives the same ids.
 
-More than the standard asks is accepted: relative IRIs, and objects that are bare numbers or true and false
-(`<road1> <volume> 25 .`). The graph of an N-Quads line is ignored: all quads go into one set of facts. Blank nodes keep
-their labels, so the same label in two files is the same node.
+More than the standard asks is accepted unless the reader is strict: relative IRIs, objects that are bare numbers or
+true and false (`<road1> <volume> 25 .`), and graphs in `.nt` as in `.nq`. The graph of a line is ignored: all quads go
+into one set of facts. What blank nodes are called is said in `deltalog.io.documents`; they get those names when
+dictionaries are merged, each distinct label once.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -23,9 +25,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deltalog.dictionary import Dictionary
+from deltalog.io.documents import DEFAULT, MARK, Reading
 from deltalog.io.facts import Column, Facts
-from deltalog.io.files import opened
-from deltalog.io.text import NEWLINE, PADDING, RETURN, Block, excerpt_error, fill, last_line_end, survey
+from deltalog.io.files import name_of, opened
+from deltalog.io.text import (
+    BYTE_ORDER_MARK,
+    NEWLINE,
+    PADDING,
+    RETURN,
+    Block,
+    excerpt_error,
+    fill,
+    last_line_end,
+    survey,
+)
 from deltalog.kernels import ntriples as kernels
 from deltalog.syntax.ast import Pred
 from deltalog.terms import RDF_TYPE, XSD, Value, lexical, literal
@@ -39,36 +52,69 @@ EXPECTED = {
     kernels.PREDICATE: "expected a predicate: an IRI in <>",
     kernels.OBJECT: "expected an object: an IRI in <>, a blank node like _:b1, a literal in double quotes, or a number",
     kernels.IN_IRI: "expected the > that ends the IRI (spaces, quotes and < cannot stand in one)",
+    kernels.IRI_CHARACTER: 'expected an IRI without spaces, control characters and <>"{}|^`\\, not even as escapes',
+    kernels.IRI_ESCAPE: "expected \\uXXXX or \\UXXXXXXXX, the only escapes in an IRI",
+    kernels.ABSOLUTE: "expected an absolute IRI, such as <http://example.org/a>",
     kernels.LABEL: "expected a blank node like _:b1",
+    kernels.LABEL_CHARACTER: "expected a character that can stand in the label of a blank node: letters, digits, _ - .",
     kernels.QUOTE: 'expected the " that ends the literal (a line break in it is written \\n)',
     kernels.ESCAPE: "expected an escape that exists: \\t \\b \\n \\r \\f \\\" \\' \\\\ \\uXXXX or \\UXXXXXXXX",
-    kernels.LANGUAGE_TAG: "expected a language after @, like en or de-at",
+    kernels.LANGUAGE_TAG: "expected a language after @, like en or de-at (at most 8 letters or digits between hyphens)",
     kernels.DATATYPE: "expected a datatype after ^^: an IRI in <>",
     kernels.DOT: "expected the . that ends the statement",
     kernels.END_OF_LINE: "expected the end of the line after the .",
 }
 
 
-def read_ntriples(path: Path, dictionary: Dictionary) -> Facts:
+STRICTLY = "expected an object: an IRI in <>, a blank node like _:b1, or a literal in double quotes"
+
+
+def read_ntriples(path: Path, dictionary: Dictionary, reading: Reading = DEFAULT) -> Facts:
     """The facts of an N-Triples or N-Quads file."""
     with opened(path) as stream:
-        return read_stream(stream, path, dictionary)
+        return read_stream(stream, path, dictionary, by_mark(path, reading))
 
 
-def read_stream(stream: BinaryIO, path: Path, dictionary: Dictionary) -> Facts:
-    """The facts of the lines of a stream; errors call it by the path."""
-    workers = _parse_all(_blocks(stream), path)
-    return grouped(_merged(workers, dictionary), dictionary)
+def read_stream(
+    stream: BinaryIO, path: Path, dictionary: Dictionary, reading: Reading = DEFAULT, from_start: bool = True
+) -> Facts:
+    """The facts of the lines of a file that a stream has, from its start or from some line on."""
+    workers = _parse_all(_blocks(stream, from_start), path, _strictness(path, reading))
+    return grouped(_merged(workers, dictionary, reading.label_prefix(path)), dictionary)
 
 
-def _blocks(stream: BinaryIO) -> Iterator[Block]:
+def _strictness(path: Path, reading: Reading) -> int:
+    if not reading.strict:
+        return kernels.LENIENT
+    quads = path.name.lower().removesuffix(name_of(path).compression).endswith(".nq")
+    return kernels.STRICT_QUADS if quads else kernels.STRICT_TRIPLES
+
+
+def by_mark(path: Path, reading: Reading) -> Reading:
+    """How a file is read: with shared labels, too, if deltalog wrote it."""
+    return replace(reading, shared_blank_nodes=True) if is_marked(path) else reading
+
+
+def is_marked(path: Path) -> bool:
+    """Whether a file begins with the line that says that its labels are global names."""
+    if not path.is_file():
+        return False
+    with opened(path) as stream:
+        return stream.read(len(MARK)) == MARK
+
+
+def _blocks(stream: BinaryIO, from_start: bool) -> Iterator[Block]:
     """Cut a stream into blocks at line ends."""
-    size, carry = BLOCK, np.empty(0, np.uint8)
+    size, carry, first = BLOCK, np.empty(0, np.uint8), from_start
     while True:
         data = np.empty(size + PADDING, np.uint8)
         data[: len(carry)] = carry
         filled = fill(stream, data, len(carry), size)
-        if filled < size:
+        final = filled < size
+        if first and data[:3].tobytes() == BYTE_ORDER_MARK and filled >= 3:
+            data, filled = data[3:], filled - 3
+        first = False
+        if final:
             if filled > 0:
                 data[filled : filled + PADDING] = 0
                 data[filled] = NEWLINE
@@ -85,7 +131,8 @@ def _blocks(stream: BinaryIO) -> Iterator[Block]:
 class Worker:
     """One thread's dictionary, and the rows (of its ids) of each block it has parsed."""
 
-    def __init__(self) -> None:
+    def __init__(self, strict: int) -> None:
+        self.strict = strict
         self.terms = Dictionary()
         self.rows: list[NDArray[np.uint32]] = []
 
@@ -96,12 +143,13 @@ class Worker:
         rows = np.empty((3, most), np.uint32)
         room = self.terms.reserve(3 * most, block.end + PADDING)
         first = len(self.terms)
-        n, error, at = kernels.parse(block.data, block.end, room, _XSD, rows)
+        n, error, at = kernels.parse(block.data, block.end, room, _XSD, self.strict, rows)
         self.terms.settle(first)
-        if bad is not None and (error == kernels.FINE or bad < at):
+        if bad is not None and (error == kernels.FINE or bad <= at):
             return Result(lines, "expected UTF-8 text", block, bad)
         if error != kernels.FINE:
-            return Result(lines, EXPECTED[error], block, int(at))
+            problem = STRICTLY if self.strict and error == kernels.OBJECT else EXPECTED[error]
+            return Result(lines, problem, block, int(at))
         self.rows.append(rows[:, :n])
         return Result(lines)
 
@@ -118,10 +166,10 @@ class Result(NamedTuple):
 _XSD = np.frombuffer(XSD.encode(), np.uint8)
 
 
-def _parse_all(blocks: Iterator[Block], path: Path) -> list[Worker]:
+def _parse_all(blocks: Iterator[Block], path: Path, strict: int) -> list[Worker]:
     """Parse every block, each worker every n-th; the first error in the order of the file is raised."""
     cores = min(MOST_WORKERS, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
-    workers = [Worker() for _ in range(cores)]
+    workers = [Worker(strict) for _ in range(cores)]
     threads = [ThreadPoolExecutor(1) for _ in workers]
     try:
         pending: list[Future[Result]] = []
@@ -145,11 +193,11 @@ def _checked(result: Result, line: int, path: Path) -> int:
     raise excerpt_error(path, line, result.block, result.at, result.problem)
 
 
-def _merged(workers: list[Worker], dictionary: Dictionary) -> NDArray[np.uint32]:
+def _merged(workers: list[Worker], dictionary: Dictionary, blank_prefix: str) -> NDArray[np.uint32]:
     """All rows in the caller's ids."""
     rows: list[list[NDArray[np.uint32]]] = []
     for worker in workers:
-        ids = dictionary.merge(worker.terms, _RAW)
+        ids = dictionary.merge(worker.terms, _RAW, blank_prefix)
         rows.append([ids[block] for block in worker.rows])
     ordered = [rows[i % len(rows)][i // len(rows)] for i in range(sum(map(len, rows)))]
     return np.concatenate([np.empty((3, 0), np.uint32), *ordered], axis=1)

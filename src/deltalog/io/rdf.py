@@ -6,59 +6,110 @@ RDF/XML that declares a document type or entities is refused: a few hundred byte
 
 from __future__ import annotations
 
+import io
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from deltalog.cached import cached_property
 from deltalog.dictionary import Dictionary
 from deltalog.errors import DataError
+from deltalog.io.documents import DEFAULT, Reading, document_name
 from deltalog.io.facts import Facts
 from deltalog.io.files import read_all
 from deltalog.io.ntriples import grouped
+from deltalog.io.rdfxml import prepared
+from deltalog.io.text import BYTE_ORDER_MARK, place_error
 from deltalog.terms import IRI, BlankNode, Value, literal
 
 BATCH = 100_000
 
 
-def read_rdf(path: Path, dictionary: Dictionary, format: str) -> Facts:
+def read_rdf(path: Path, dictionary: Dictionary, format: str, reading: Reading = DEFAULT) -> Facts:
     """The facts of a Turtle or RDF/XML file."""
-    data = read_all(path)
+    data = read_all(path).removeprefix(BYTE_ORDER_MARK)
+    text, no_language, base = data, None, reading.base_of(path)
     if format == "xml":
         _refuse_entities(data, path)
-    terms = Dictionary()
+        text, no_language = prepared(data, path)
+    terms, blank_nodes = Dictionary(), BlankNodes(data, format, path, reading)
     try:
-        batches = list(_batches(data, format, terms))
+        batches = list(_batches(_parsed(text, format, base), terms, blank_nodes, no_language))
     except SyntaxError as problem:
-        raise _readable(problem, data, path) from None
+        raise _readable(problem, data, path, lambda: _last_line_read(text, format, base)) from None
     ids = dictionary.merge(terms)
     return grouped(ids[np.concatenate([np.empty((3, 0), np.uint32), *batches], axis=1)], dictionary)
 
 
-def _batches(data: bytes, format: str, terms: Dictionary) -> Iterator[Any]:
+def _batches(
+    triples: Iterator[Any], terms: Dictionary, blank_nodes: BlankNodes, no_language: str | None
+) -> Iterator[Any]:
     """The triples as three columns of ids, some at a time."""
+    while batch := list(islice(triples, BATCH)):
+        columns = ([t.subject for t in batch], [t.predicate for t in batch], [t.object for t in batch])
+        ids = [terms.encode([_value(term, blank_nodes, no_language) for term in column]) for column in columns]
+        yield np.array(ids, np.uint32)
+
+
+def _parsed(source: Any, format: str, base: str) -> Iterator[Any]:
     import pyoxigraph
 
     syntax = {"turtle": pyoxigraph.RdfFormat.TURTLE, "xml": pyoxigraph.RdfFormat.RDF_XML}[format]
-    triples = pyoxigraph.parse(data, format=syntax, lenient=True)
-    while batch := list(islice(triples, BATCH)):
-        columns = ([t.subject for t in batch], [t.predicate for t in batch], [t.object for t in batch])
-        yield np.array([terms.encode([_value(term) for term in column]) for column in columns], np.uint32)
+    return pyoxigraph.parse(source, format=syntax, base_iri=base)
 
 
-def _value(term: Any) -> Value:
+class BlankNodes:
+    """The names of a document's blank nodes (see `deltalog.io.documents`).
+
+    pyoxigraph gives a node without a label a random one: hexadecimal digits that do not occur as a label in the text.
+    """
+
+    def __init__(self, data: bytes, format: str, path: Path, reading: Reading) -> None:
+        self._data, self._written = data, _LABELS[format]
+        self._prefix, self._document = reading.label_prefix(path), document_name(path)
+        self._numbers: dict[str, int] = {}
+
+    @cached_property
+    def _labels(self) -> set[str]:
+        """All that could be labels in the text."""
+        found: list[str] = self._written.findall(self._data.decode("utf-8", "replace"))
+        return {label.rstrip(".") for label in found}
+
+    def __getitem__(self, label: str) -> BlankNode:
+        if not _RANDOM.fullmatch(label) or label in self._labels:
+            return BlankNode(self._prefix + label)
+        return BlankNode(f"{self._document}-{self._numbers.setdefault(label, len(self._numbers))}")
+
+
+_RANDOM = re.compile(r"[0-9a-f]{8,32}")
+_LABELS = {
+    "turtle": re.compile(r"_:([^\s<>\"'(){}\[\],;#/\\|^`@:]+)"),
+    "xml": re.compile(r"nodeID\s*=\s*[\"']([^\"']*)[\"']"),
+}
+
+
+def _value(term: Any, blank_nodes: BlankNodes, no_language: str | None) -> Value:
     match type(term).__name__:
         case "NamedNode":
             return IRI(term.value)
         case "BlankNode":
-            return BlankNode(term.value)
-        case "Literal":
-            return literal(term.value, term.datatype.value, term.language)
+            return blank_nodes[term.value]
         case _:
-            raise SyntaxError(f"a {type(term).__name__.lower()} cannot be an argument of a fact")
+            _refuse_beyond_rdf_1_1(term)
+            if no_language is not None and term.language == no_language:
+                return literal(term.value)
+            return literal(term.value, term.datatype.value, term.language)
+
+
+def _refuse_beyond_rdf_1_1(term: Any) -> None:
+    if type(term).__name__ == "Triple":
+        raise SyntaxError("a triple cannot be an argument of a fact")
+    if getattr(term, "direction", None) is not None:
+        raise SyntaxError("a literal with a base direction (--ltr, --rtl) cannot be an argument of a fact")
 
 
 def _refuse_entities(data: bytes, path: Path) -> None:
@@ -73,13 +124,39 @@ def _refuse_entities(data: bytes, path: Path) -> None:
         )
 
 
-def _readable(problem: SyntaxError, data: bytes, path: Path) -> DataError:
+def _readable(problem: SyntaxError, data: bytes, path: Path, last_line: Callable[[], int]) -> DataError:
     """pyoxigraph's message with the file, the line and the line's text."""
-    message = str(problem.msg or problem)
-    place = f"{path}"
-    if not problem.lineno:
-        return DataError(f"{place}: {message}")
-    lines = data.split(b"\n", problem.lineno)
-    text = lines[problem.lineno - 1] if len(lines) >= problem.lineno else b""
-    shown = text[:200].decode("utf-8", "replace").rstrip("\r")
-    return DataError(f"{place}:{problem.lineno}:{problem.offset or 1}: {message}\n  {shown}")
+    message = _PLACE.sub("", str(problem.msg or problem))
+    return place_error(path, data, problem.lineno or last_line(), problem.offset, message)
+
+
+_PLACE = re.compile(r"^Parser error (?:at|between) line \d+ [a-z0-9 ]+: ")
+
+
+def _last_line_read(data: bytes, format: str, base: str) -> int:
+    """The number of the line in which a document that is wrong stops being parsed: it is parsed again, line by line."""
+    lines = _Lines(data)
+    try:
+        for triple in _parsed(lines, format, base):
+            _refuse_beyond_rdf_1_1(triple.object)
+    except SyntaxError:
+        pass
+    return max(1, lines.number)
+
+
+class _Lines(io.RawIOBase):
+    """A document that is read a line at a time."""
+
+    def __init__(self, data: bytes) -> None:
+        self._lines, self._rest, self.number = iter(data.splitlines(keepends=True)), b"", 0
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        if not self._rest:
+            self._rest = next(self._lines, b"")
+            self.number += bool(self._rest)
+        size = size if size >= 0 else len(self._rest)
+        part, self._rest = self._rest[:size], self._rest[size:]
+        return part

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from deltalog.dictionary import Dictionary
 from deltalog.errors import DataError
+from deltalog.io.documents import DEFAULT, Reading
 from deltalog.io.facts import Facts, together
 from deltalog.io.files import COMPRESSIONS, FORMATS, name_of
 from deltalog.syntax.ast import Pred
@@ -22,26 +23,30 @@ from deltalog.syntax.ast import Pred
 NAMES = "predicates.tsv"
 
 
-def read(paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]], dictionary: Dictionary) -> Facts:
+def read(
+    paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    dictionary: Dictionary,
+    reading: Reading = DEFAULT,
+) -> Facts:
     """The facts of files and folders, with their values in the dictionary; DataError for what cannot be read."""
     if isinstance(paths, str | os.PathLike):
         paths = [paths]
     files = [file for path in paths for file in files_of(Path(path))]
-    return together([read_file(file, dictionary) for file in files])
+    return together([read_file(file, dictionary, reading) for file in files])
 
 
-def read_file(path: Path, dictionary: Dictionary) -> Facts:
+def read_file(path: Path, dictionary: Dictionary, reading: Reading = DEFAULT) -> Facts:
     """The facts of one file."""
     stem, format, _ = name_of(path)
     match format:
         case "ntriples":
             from deltalog.io.ntriples import read_ntriples
 
-            return read_ntriples(path, dictionary)
+            return read_ntriples(path, dictionary, reading)
         case "turtle" | "xml":
             from deltalog.io.rdf import read_rdf
 
-            return read_rdf(path, dictionary, format)
+            return read_rdf(path, dictionary, format, reading)
         case "csv" | "tsv":
             from deltalog.io.tables import read_table
 

@@ -19,7 +19,7 @@ from deltalog.io.cells import parse_number, parse_plain, parse_quoted, print_cel
 from deltalog.io.facts import Column, Columns
 from deltalog.io.files import opened
 from deltalog.io.forms import IRI_ESCAPED, Forms, Wrapping, print_all
-from deltalog.io.text import NEWLINE, PADDING, Block, excerpt_error, fill, last_line_end, survey
+from deltalog.io.text import BYTE_ORDER_MARK, NEWLINE, PADDING, Block, excerpt_error, fill, last_line_end, survey
 from deltalog.kernels import cells as kernels
 from deltalog.kernels.ntriples import RAW_BARE
 from deltalog.terms import Kind
@@ -39,7 +39,6 @@ _RAW = {
     int(kernels.RAW_QUOTED): parse_quoted,
     int(kernels.RAW_PLAIN): parse_plain,
 }
-_BYTE_ORDER_MARK = np.frombuffer(b"\xef\xbb\xbf", np.uint8)
 
 
 def read_table(path: Path, dictionary: Dictionary, format: str) -> list[Column] | None:
@@ -75,7 +74,7 @@ class _Table:
             data[: len(carry)] = carry
             filled = fill(stream, data, len(carry), size)
             final = filled < size
-            if first and filled >= 3 and (data[:3] == _BYTE_ORDER_MARK).all():
+            if first and filled >= 3 and data[:3].tobytes() == BYTE_ORDER_MARK:
                 data, filled = data[3:], filled - 3
             first = False
             used = self._parse(data, filled, final)

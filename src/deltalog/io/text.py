@@ -13,6 +13,7 @@ from deltalog.kernels import ntriples as kernels
 
 PADDING = 16  # bytes after the end of a block that a kernel may look at
 NEWLINE, RETURN = 10, 13
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class Block(NamedTuple):
@@ -75,6 +76,16 @@ def excerpt_error(path: Path, lines: int, block: Block, at: int, problem: str) -
     text = bytes(data[begin : max(begin, at) + 400]).split(b"\n", 1)[0].rstrip(b"\r")
     shown, caret = _around(text, at - begin)
     column = len(text[: at - begin].decode("utf-8", "replace")) + 1
+    return DataError(f"{path}:{line}:{column}: {problem}\n  {shown}\n  {' ' * caret}^")
+
+
+def place_error(path: Path, data: bytes, line: int, column: int | None, problem: str) -> DataError:
+    """The same for a line and a column of a whole file (without a column, the first that is not blank)."""
+    lines = data.split(b"\n", line)
+    text = lines[line - 1].rstrip(b"\r") if len(lines) >= line else b""
+    characters = text.decode("utf-8", "replace")
+    column = column or len(characters) - len(characters.lstrip()) + 1
+    shown, caret = _around(text, len(characters[: column - 1].encode()))
     return DataError(f"{path}:{line}:{column}: {problem}\n  {shown}\n  {' ' * caret}^")
 
 

@@ -1,7 +1,10 @@
 """Facts as N-Triples: p(x, y) is `x <p> y .`, and C(x) is `x rdf:type <C> .`
 
 Every value has a term: Python's own are literals of the XML Schema datatype that `deltalog.terms` names. Only an IRI or
-a blank node can be a subject.
+a blank node can be a subject. A name that no N-Triples reader would take (an IRI with a space, say) is an error.
+
+If there are blank nodes, the file begins with the comment `deltalog.io.documents.MARK`, and is read back with the same
+labels.
 """
 
 from __future__ import annotations
@@ -16,15 +19,22 @@ import numpy as np
 from deltalog.dictionary import Dictionary
 from deltalog.errors import DataError
 from deltalog.io.cells import language_of, print_integer
+from deltalog.io.documents import MARK
 from deltalog.io.facts import Column, Columns
 from deltalog.io.forms import IRI_ESCAPED, Forms, Wrapping
 from deltalog.io.tables import write_rows
 from deltalog.syntax.ast import TRIPLE, Pred
 from deltalog.terms import IRI, RDF_TYPE, BlankNode, Kind, Literal, Value, datatype, lexical
 
-_NOT_IN_IRI = re.compile(r"[\x00-\x20<>\"{}|^`\\]")
+_NOT_IN_IRI = re.compile(r"[\x00-\x20\x7f-\x9f<>\"{}|^`\\]")
 _NOT_IN_STRING = re.compile(r"[\"\\\x00-\x1f\x7f]")
-_LABEL = re.compile(r"(?:\w|[^\x00-\x7f])(?:(?:\w|[^\x00-\x7f]|[.:-])*(?:\w|[^\x00-\x7f]|[:-]))?", re.ASCII)
+_FIRST = (
+    r"A-Za-z0-9_\xc0-\xd6\xd8-\xf6\xf8-\u02ff\u0370-\u037d\u037f-\u1fff\u200c\u200d\u2070-\u218f\u2c00-\u2fef"
+    r"\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff"
+)
+_LATER = _FIRST + r"\xb7\u0300-\u036f\u203f\u2040-"
+_LABEL = re.compile(rf"[{_FIRST}](?:[.{_LATER}]*[{_LATER}])?")
+_LANGUAGE = re.compile(r"[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*")
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"', "\\": "\\\\"}
 
 
@@ -37,8 +47,14 @@ def write_triples(path: Path, facts: Mapping[Pred, Columns], dictionary: Diction
                 "Choose another format, or leave it out"
             )
     with open(path, "wb") as stream:
+        if any(_has_blank(column, dictionary) for columns in facts.values() for column in columns):
+            stream.write(MARK)
         for pred, columns in facts.items():
             _write_predicate(stream, pred, columns, dictionary)
+
+
+def _has_blank(column: Column, dictionary: Dictionary) -> bool:
+    return bool((dictionary.kinds[column] == Kind.BLANK).any())
 
 
 def _write_predicate(stream: BinaryIO, pred: Pred, columns: Columns, dictionary: Dictionary) -> None:
@@ -71,19 +87,19 @@ def print_term(value: Value) -> str:
     """The N-Triples term of a value."""
     match value:
         case IRI():
-            return f"<{_NOT_IN_IRI.sub(_code, str.__str__(value))}>"
+            return f"<{_iri(str.__str__(value))}>"
         case BlankNode():
             if not _LABEL.fullmatch(value):
-                raise DataError(f"{value!r} cannot be written: the label of a blank node is letters and digits")
+                raise DataError(f"{value!r} cannot be written as N-Triples: the label has other signs than _ - .")
             return f"_:{value}"
         case Literal(language=str()):
-            return f'"{_string(value.text)}"@{language_of(value)}'
+            return f'"{_string(value.text)}"@{_language(value)}'
         case str():
             return f'"{_string(value)}"'
         case int() if not isinstance(value, bool):
             return f'"{print_integer(value)}"^^<{datatype(value)}>'
         case _:
-            return f'"{_string(lexical(value))}"^^<{_NOT_IN_IRI.sub(_code, datatype(value) or "")}>'
+            return f'"{_string(lexical(value))}"^^<{_iri(datatype(value) or "")}>'
 
 
 _ASCII_CONTROLS = "".join(map(chr, (*range(0x20), 0x7F)))
@@ -91,9 +107,21 @@ TERMS = Forms(
     print_term,
     {
         Kind.STRING: Wrapping('"', '"', _ASCII_CONTROLS + '"\\'),
-        Kind.IRI: Wrapping("<", ">", IRI_ESCAPED),
+        Kind.IRI: Wrapping("<", ">", IRI_ESCAPED + "\x7f\x80"),
     },
 )
+
+
+def _iri(text: str) -> str:
+    if found := _NOT_IN_IRI.search(text):
+        raise DataError(f"the IRI {text!r} cannot be written as N-Triples: {found[0]!r} cannot stand in one")
+    return text
+
+
+def _language(value: Literal) -> str:
+    if not _LANGUAGE.fullmatch(language_of(value)):
+        raise DataError(f"{value!r} cannot be written as N-Triples: its language is not of the form en or en-us")
+    return language_of(value)
 
 
 def _string(text: str) -> str:

@@ -377,3 +377,16 @@ def gather_texts(ids: Any, ends: Any, out: Any, room: Any) -> None:
             store8(to + end + j, load8(heap + start + j))
         end += length
         ends[i] = end
+
+
+@kernel
+def put_before(prefix: Any, data: Any, bounds: Any, out: Any) -> None:
+    """Copy the texts between the boundaries with a prefix before each."""
+    to = 0
+    for i in range(len(bounds) - 1):
+        for k in range(len(prefix)):
+            out[to + k] = prefix[k]
+        to += len(prefix)
+        for k in range(bounds[i], bounds[i + 1]):
+            out[to] = data[k]
+            to += 1

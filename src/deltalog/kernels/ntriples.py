@@ -11,6 +11,8 @@ heap, where the text has to be if it is new.
 Terms that only Python can make a value of are kept as texts of two kinds of their own, once for each distinct term:
 RAW_TYPED (`datatype NUL text`, an XML Schema datatype) and RAW_BARE (a number, or true or false, without quotes).
 
+Names are checked when they are new to the room (see `deltalog.kernels.names`).
+
 `group` then brings the triples of each predicate together, and those of each class.
 """
 
@@ -37,6 +39,7 @@ from deltalog.kernels.intern import (
     same_text,
     store8,
 )
+from deltalog.kernels.names import has_scheme, iri_fault, label_fault, language_end
 from deltalog.kernels.scan import (
     AT,
     BACKSLASH,
@@ -74,13 +77,16 @@ BLANK, INTEGER, STRING, LANGUAGE, TYPED = map(np.int64, (1, 4, 10, 11, 12))
 RAW_TYPED, RAW_BARE = map(np.int64, (100, 101))
 
 # Fields of the state of a parser: the rooms' addresses, what has just been read, and the subject before.
-ROOM, XSD, ID, ERROR, PLACE, BEFORE, BEFORE_LENGTH, BEFORE_ID = range(8)
-STATE = 8
+# STRICT: what is wrong beyond errors of syntax: nothing, relative IRIs and bare values, or graphs as well.
+ROOM, XSD, ID, ERROR, PLACE, BEFORE, BEFORE_LENGTH, BEFORE_ID, STRICT = range(9)
+STATE = 9
+LENIENT, STRICT_QUADS, STRICT_TRIPLES = range(3)
 
 # What was expected where a line is wrong.
 FINE, SUBJECT, PREDICATE, OBJECT, IN_IRI, LABEL, QUOTE, ESCAPE, LANGUAGE_TAG, DATATYPE, DOT, END_OF_LINE = map(
     np.int64, range(12)
 )
+IRI_CHARACTER, IRI_ESCAPE, ABSOLUTE, LABEL_CHARACTER = map(np.int64, range(12, 16))
 
 INTEGER_NAME = np.uint64(int.from_bytes(b"integer>", "little"))
 STRING_NAME = np.uint64(int.from_bytes(b"string>\0", "little"))
@@ -99,8 +105,11 @@ def fail(error: Any, place: Any, state: Any) -> Any:
 
 
 @inner
-def unescape(at: Any, end: Any, to: Any, state: Any) -> Any:
-    """Copy a text with its escapes undone; gives the address after the copy, 0 for a bad escape."""
+def unescape(at: Any, end: Any, to: Any, letters: Any, state: Any) -> Any:
+    """Copy a text with its escapes undone; gives the address after the copy, 0 for a bad escape.
+
+    \\t and its like (`letters`) are escapes in literals, but not in IRIs.
+    """
     while at < end:
         byte = load8(at)
         if byte != BACKSLASH:
@@ -110,9 +119,9 @@ def unescape(at: Any, end: Any, to: Any, state: Any) -> Any:
             continue
         byte = load8(at + 1)
         digits = 4 if byte == 117 else (8 if byte == 85 else 0)
-        code = hexadecimal(at + 2, digits) if digits else escaped_letter(byte)
+        code = hexadecimal(at + 2, digits) if digits else (escaped_letter(byte) if letters else 0)
         if code < 0 or (code == 0 and digits == 0):
-            return fail(ESCAPE, at, state)
+            return fail(ESCAPE if letters else IRI_ESCAPE, at, state)
         to = put_character(code, to)
         at += 2 + digits
     return to
@@ -132,13 +141,30 @@ def keep(at: Any, end: Any, kind: Any, state: Any) -> Any:
 
 
 @inner
-def keep_unescaped(at: Any, end: Any, kind: Any, state: Any) -> Any:
-    """The term just read has this text, with escapes. Gives 0 for a bad one."""
+def next_id(state: Any) -> Any:
+    """The id of the next new term."""
+    return get(get(state, ROOM), COUNT)
+
+
+@inner
+def proper_iri(at: Any, end: Any, start: Any, state: Any) -> Any:
+    """Whether a text is an IRI; if not, that has been said of the place in it, or of `start` if that is not 0."""
+    fault = iri_fault(at, end)
+    if fault != end:
+        fail(IRI_CHARACTER, start if start else fault, state)
+        return False
+    if get(state, STRICT) and not has_scheme(at, end):
+        fail(ABSOLUTE, start if start else at, state)
+        return False
+    return True
+
+
+@inner
+def escaped_iri(at: Any, end: Any, state: Any) -> Any:
+    """The address after an IRI with its escapes undone, which lies at the end of the heap; 0 if it is wrong."""
     target = heap_end(state)
-    after = unescape(at, end, target, state)
-    if after:
-        keep(target, after, kind, state)
-    return after
+    after = unescape(at, end, target, False, state)
+    return after if after and proper_iri(target, after, at, state) else np.int64(0)
 
 
 @inner
@@ -146,22 +172,47 @@ def iri(at: Any, state: Any) -> Any:
     """The IRI after a <."""
     end, h = scan_iri(at)
     if load8(end) == MORE:
-        put(state, ID, put_hashed(at, end - at, IRI, h, get(state, ROOM)))
-        return end + 1
+        new = next_id(state)
+        id = put_hashed(at, end - at, IRI, h, get(state, ROOM))
+        put(state, ID, id)
+        return end + 1 if id != new or proper_iri(at, end, np.int64(0), state) else np.int64(0)
     end = iri_end(end)
     if load8(end) != MORE:
         return fail(IN_IRI, end, state)
-    return end + 1 if keep_unescaped(at, end, IRI, state) else np.int64(0)
+    target = heap_end(state)
+    after = escaped_iri(at, end, state)
+    if after == 0:
+        return after
+    keep(target, after, IRI, state)
+    return end + 1
+
+
+@inner
+def label(at: Any, state: Any) -> Any:
+    """The end of the label of the blank node _:label; 0 if there is none."""
+    if load8(at + 1) != COLON or not is_word(load8(at + 2)):
+        return fail(LABEL, at, state)
+    return label_end(at + 2)
+
+
+@inner
+def proper_label(at: Any, end: Any, state: Any) -> Any:
+    """Whether a text may be the label of a blank node; if not, that has been said."""
+    fault = label_fault(at, end)
+    if fault != end:
+        fail(LABEL_CHARACTER, fault, state)
+    return fault == end
 
 
 @inner
 def blank(at: Any, state: Any) -> Any:
     """The blank node _:label."""
-    if load8(at + 1) != COLON or not is_word(load8(at + 2)):
-        return fail(LABEL, at, state)
-    end = label_end(at + 2)
+    end = label(at, state)
+    if end == 0:
+        return end
+    new = next_id(state)
     keep(at + 2, end, BLANK, state)
-    return end
+    return end if get(state, ID) != new or proper_label(at + 2, end, state) else np.int64(0)
 
 
 @inner
@@ -191,7 +242,7 @@ def bare(at: Any, state: Any) -> Any:
         end = at + 4
     elif load64(at) & FIVE_BYTES == FALSE:
         end = at + 5
-    if end == at or is_word(load8(end)):
+    if end == at or is_word(load8(end)) or get(state, STRICT):
         return fail(OBJECT, at, state)
     if not keep_integer(at, end, state):
         keep(at, end, RAW_BARE, state)
@@ -202,16 +253,15 @@ def bare(at: Any, state: Any) -> Any:
 def with_language(start: Any, quote: Any, state: Any) -> Any:
     """The literal from `start` to `quote` whose language comes after the @ behind the quote."""
     tag = quote + 2
-    end = tag
-    target = heap_end(state)
-    while is_letter(load8(end)) or is_digit(load8(end)) or load8(end) == MINUS:
-        byte = load8(end)
-        store8(target + (end - tag), byte | 32 if is_letter(byte) else byte)
-        end += 1
+    end = language_end(tag)
     if end == tag:
         return fail(LANGUAGE_TAG, tag, state)
+    target = heap_end(state)
+    for i in range(end - tag):
+        byte = load8(tag + i)
+        store8(target + i, byte | 32 if is_letter(byte) else byte)
     store8(target + (end - tag), 0)
-    after = unescape(start, quote, target + (end - tag) + 1, state)
+    after = unescape(start, quote, target + (end - tag) + 1, True, state)
     if after == 0:
         return after
     keep(target, after, LANGUAGE, state)
@@ -222,24 +272,30 @@ def with_language(start: Any, quote: Any, state: Any) -> Any:
 def with_datatype(start: Any, quote: Any, kind: Any, end: Any, state: Any) -> Any:
     """The literal from `start` to `quote` whose datatype is between `quote` + 4 and `end`."""
     target = heap_end(state)
-    after = unescape(quote + 4, end, target, state)
+    middle = unescape(quote + 4, end, target, False, state)
+    if middle == 0:
+        return middle
+    store8(middle, 0)
+    after = unescape(start, quote, middle + 1, True, state)
     if after == 0:
         return after
-    store8(after, 0)
-    after = unescape(start, quote, after + 1, state)
-    if after == 0:
-        return after
+    new = next_id(state)
     keep(target, after, kind, state)
-    return end + 1
+    seen = get(state, ID) != new and middle - target == end - (quote + 4)  # and has no escape, which could be a NUL
+    return end + 1 if seen or proper_iri(target, middle, quote + 4, state) else np.int64(0)
 
 
 @inner
 def string(start: Any, quote: Any, escaped: Any, state: Any) -> Any:
     """The string from `start` to `quote`. Gives 0 for a bad escape."""
-    if escaped:
-        return keep_unescaped(start, quote, STRING, state)
-    keep(start, quote, STRING, state)
-    return quote
+    if not escaped:
+        keep(start, quote, STRING, state)
+        return quote
+    target = heap_end(state)
+    after = unescape(start, quote, target, True, state)
+    if after:
+        keep(target, after, STRING, state)
+    return after
 
 
 @inner
@@ -310,11 +366,16 @@ def object(at: Any, state: Any) -> Any:
 @inner
 def skip_graph(at: Any, state: Any) -> Any:
     """The graph of an N-Quads line is read and left out."""
+    if get(state, STRICT) == STRICT_TRIPLES:
+        return at
     if load8(at) == LESS:
         end = iri_end(at + 1)
-        return end + 1 if load8(end) == MORE else fail(IN_IRI, end, state)
+        if load8(end) != MORE:
+            return fail(IN_IRI, end, state)
+        return end + 1 if escaped_iri(at + 1, end, state) else np.int64(0)
     if load8(at) == UNDERSCORE:
-        return label_end(at + 2) if load8(at + 1) == COLON and is_word(load8(at + 2)) else fail(LABEL, at, state)
+        end = label(at, state)
+        return end if end and proper_label(at + 2, end, state) else np.int64(0)
     return at
 
 
@@ -355,12 +416,13 @@ def statement(at: Any, state: Any, rows: Any, n: Any) -> Any:
 
 
 @kernel
-def parse(data: Any, end: int, room: Any, xsd: Any, rows: Any) -> Any:
+def parse(data: Any, end: int, room: Any, xsd: Any, strict: int, rows: Any) -> Any:
     """Parse data[:end] into the three columns of `rows`. Gives the number of rows, and an error and its place."""
     state_array = np.zeros(STATE, np.int64)
     base, state = np.int64(data.ctypes.data), np.int64(state_array.ctypes.data)
     put(state, ROOM, np.int64(room.ctypes.data))
     put(state, XSD, np.int64(xsd.ctypes.data))
+    put(state, STRICT, np.int64(strict))
     at, stop, n = base, base + end, np.int64(0)
     while at < stop:
         at = skip_blanks(at)

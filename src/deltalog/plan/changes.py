@@ -13,8 +13,10 @@
                  literals before the one that changes must be unchanged
     grouped      for a rule that is one aggregate: the rules that find the groups a change touches, and the rule
                  restricted to some groups
+    group_keys   for a rule that is one aggregate: the rule that finds the groups of the facts in question
 
-An aggregate is checked, too, only in the groups of the facts in question.
+An aggregate is checked only in the groups of the facts in question. These are a relation of group keys, each once, so
+that the restriction is a semi-join: it leaves out bindings of the aggregate's body, and cannot repeat one.
 
 Of a rule with atoms and negated atoms alone, such a variant can be evaluated for one fact at a time (`seen_from`): the
 fact is its DELTA, and the other literals are looked up one after the other.
@@ -30,7 +32,21 @@ from deltalog.expressions import is_plain_skolem, skolem_form
 from deltalog.plan.ir import Part
 from deltalog.plan.rules import ONLY, Variant, variants
 from deltalog.plan.statistics import Estimate, Matches, Statistics
-from deltalog.syntax.ast import Aggregate, Atom, Bind, Call, Literal, Negation, Pred, Rule, Term, Variable, variables
+from deltalog.syntax.ast import (
+    Aggregate,
+    Atom,
+    Bind,
+    Call,
+    HiddenName,
+    Literal,
+    Negation,
+    Pred,
+    Rule,
+    Term,
+    Variable,
+    variables,
+)
+from deltalog.syntax.printer import print_literal
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +85,7 @@ def _renamed(term: Term, prefix: str) -> Term:
 
 def candidates(pred: Pred) -> Pred:
     """The name under which facts in question are read."""
-    return Pred(f"#candidates {pred.name}", pred.arity)
+    return Pred(HiddenName(f"#candidates {pred.name}"), pred.arity)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,18 +103,20 @@ def made(rule: Rule) -> Iterator[Made]:
     for bind in rule.body:
         if isinstance(bind, Bind) and bind.variable in head.terms and is_plain_skolem(call := bind.expression):
             column = head.terms.index(bind.variable)
-            name = f"#made {head.pred.name} {column} {skolem_form(call)}"
+            name = HiddenName(f"#made {head.pred.name} {column} {skolem_form(call)}")
             yield Made(bind, call, column, Atom(name, (*dict.fromkeys(variables(call)), bind.variable)))
 
 
 def checked(rule: Rule, known: Iterable[Made] = ()) -> Variant:
-    """The rule, for the facts in question only; they are read as DELTA, and inside of aggregates as ALL. Of some of its
-    values it is `known` what they were made of."""
+    """The rule, for the facts in question only, which are read as DELTA; an aggregate, over their groups only. Of some
+    of its values it is `known` what they were made of."""
     head = rule.heads[0]
-    name = candidates(head.pred).name
     atoms: dict[Literal, Literal] = {made.bind: made.atom for made in known}
-    body = tuple(_within(atoms.get(literal, literal), head, name) for literal in rule.body)
-    return Variant(replace(rule, body=(*body, Atom(name, head.terms))), ((len(body), Part.DELTA),))
+    literals = _in_groups(rule).body if is_aggregate(rule) else rule.body
+    body = tuple(atoms.get(literal, literal) for literal in literals)
+    return Variant(
+        replace(rule, body=(*body, Atom(candidates(head.pred).name, head.terms))), ((len(body), Part.DELTA),)
+    )
 
 
 def supports(rule: Rule, preds: Collection[Pred], known: Iterable[Made] = ()) -> Iterator[Variant]:
@@ -110,13 +128,35 @@ def supports(rule: Rule, preds: Collection[Pred], known: Iterable[Made] = ()) ->
             yield replace(question, rule=replace(question.rule, heads=(literal,)))
 
 
-def _within(literal: Literal, head: Atom, name: str) -> Literal:
+def group_keys(rule: Rule) -> Rule | None:
+    """For h(g, r) <- AGGREGATE(b ON g ...): the rule #keys(g) <- #candidates h(g, r). Group variables that are not in
+    the head are left out; None if that leaves none."""
+    head = rule.heads[0]
+    keys = tuple(v for v in _aggregate_of(rule).on if v in head.terms)
+    if not keys:
+        return None
+    # The name says all of the rule, as several aggregates are checked at once.
+    name = HiddenName(f"#keys {' '.join(v.name for v in keys)} of {print_literal(head)}")
+    return Rule((Atom(name, keys),), (Atom(candidates(head.pred).name, head.terms),))
+
+
+def _in_groups(rule: Rule) -> Rule:
     """An aggregate over the groups of the facts in question only."""
-    if not isinstance(literal, Aggregate) or not any(v in head.terms for v in literal.on):
-        return literal
-    on = set(literal.on)
-    terms = tuple(t if not isinstance(t, Variable) or t in on else _renamed(t, "#other ") for t in head.terms)
-    return replace(literal, body=(*literal.body, Atom(name, terms)))
+    keys = group_keys(rule)
+    return rule if keys is None else _restricted(rule, keys.heads[0])
+
+
+def _restricted(rule: Rule, groups: Atom) -> Rule:
+    """An aggregate over some groups; all variables of `groups` must be group variables."""
+    literal = _aggregate_of(rule)
+    assert set(groups.terms) <= set(literal.on)
+    return replace(rule, body=(replace(literal, body=(*literal.body, groups)),))
+
+
+def _aggregate_of(rule: Rule) -> Aggregate:
+    (literal,) = rule.body
+    assert isinstance(literal, Aggregate)
+    return literal
 
 
 # For counting. A literal is unchanged when its atom is not in the change, which has a name of its own.
@@ -124,12 +164,12 @@ def _within(literal: Literal, head: Atom, name: str) -> Literal:
 
 def change(pred: Pred, negated: bool = False) -> Pred:
     """The name under which the change of a predicate is read that touches its atoms (Δp), or its negated ones (Δn)."""
-    return Pred(f"#change {'not ' if negated else ''}{pred.name}", pred.arity)
+    return Pred(HiddenName(f"#change {'not ' if negated else ''}{pred.name}"), pred.arity)
 
 
 def gone(pred: Pred, before: bool = False) -> Pred:
     """The name under which is read what a predicate of the stratum has lost up to now, or before the last round."""
-    return Pred(f"#gone {'before ' if before else ''}{pred.name}", pred.arity)
+    return Pred(HiddenName(f"#gone {'before ' if before else ''}{pred.name}"), pred.arity)
 
 
 def touched(rule: Rule, preds: Collection[Pred]) -> Iterator[Affected]:
@@ -174,7 +214,7 @@ def winning(rule: Rule, preds: Collection[Pred]) -> Iterator[Variant]:
     return (replace(variant, instances=True) for variant in variants(rule, preds))
 
 
-GROUPS = "#groups"
+GROUPS = HiddenName("#groups")
 
 
 def is_aggregate(rule: Rule) -> bool:
@@ -183,12 +223,9 @@ def is_aggregate(rule: Rule) -> bool:
 
 def grouped(rule: Rule) -> tuple[Rule, Rule]:
     """For h <- AGGREGATE(b ON g ...): the rule #groups(g) <- b, and the rule h over the groups of #groups only."""
-    literal = rule.body[0]
-    assert isinstance(literal, Aggregate)
+    literal = _aggregate_of(rule)
     groups = Atom(GROUPS, literal.on)
-    if not literal.on:
-        return Rule((groups,), literal.body), rule
-    return Rule((groups,), literal.body), replace(rule, body=(replace(literal, body=(*literal.body, groups)),))
+    return Rule((groups,), literal.body), _restricted(rule, groups) if literal.on else rule
 
 
 class Role(IntEnum):

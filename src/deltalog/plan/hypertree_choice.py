@@ -11,7 +11,10 @@ meets the most frequent value, the tree has far fewer rows than the joins. Joins
 more rows than the tree costs even where each look-up meets the most frequent value (`most_rows`), nor are estimated to.
 Then there is nothing to win by a tree, and its relations would be one more thing to keep and to change.
 
-The choice is made from the statistics at hand, when a hyper-node's turn comes: all that is before it is known then.
+The choice is made from the sizes of the tables, when a hyper-node's turn comes: all that is before it is known then. A
+rule that reads an empty relation derives nothing, and costs nothing: it is not decomposed (a node over the relations
+that have facts would be computed in vain) but left as it is, `waiting` for that relation. When the relation gets its
+first facts, or what a cyclic rule reads has grown much, the choice is made again (`engine.hypertree`).
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ from deltalog.plan.body import joined_steps
 from deltalog.plan.gyo import is_acyclic
 from deltalog.plan.hypertree import Decomposition, Estimator, decompose, joined_in, with_functional_leaves
 from deltalog.plan.hypertree_rules import atoms_of, rewritten, why_not
+from deltalog.plan.ir import Part
 from deltalog.plan.multiway import most_joined, most_rows
 from deltalog.plan.rules import Variant, plan_variant
 from deltalog.plan.statistics import Remembered, Statistics
@@ -31,6 +35,9 @@ from deltalog.syntax.ast import Atom, Rule, variables
 WAYS = ("combined", "standard", "hypertree")
 MARGIN = 4.0  # how much more than the joins a tree may be estimated to cost
 GREATER, FAR_FEWER = 64.0, 1000.0  # the same where it has at the very most one row for so many of the joins
+# Joins of fewer rows by estimate, and at the very most, take less than finding a tree does (some 5 ms for six atoms),
+# and less than keeping it when facts change.
+FEW_ROWS, FEW_ROWS_AT_MOST = 20_000.0, 2_000_000.0
 SAFE = 8.0  # how much more than the tree joins may cost at the very most (half of it by estimate) where they are safe
 
 
@@ -45,6 +52,13 @@ class Choice:
     decomposition: Decomposition | None = None
     standard_cost: float = 0.0
     recursive: bool = True
+    waiting: bool = False  # for facts of a relation that it reads
+    small: bool = False  # there is too little to read for a tree
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it may be another when the data is."""
+        return self.waiting or self.small or self.decomposition is not None
 
     @property
     def by_tree(self) -> bool:
@@ -62,10 +76,16 @@ def choose(rule: Rule, statistics: Statistics, way: str, recursive: bool = True)
     acyclic = is_acyclic([frozenset(variables(atom)) for atom in atoms])
     if acyclic and way == "combined":
         return Choice(rule, (rule,), "acyclic")
+    empty = next((atom.name for atom in atoms if not statistics.size(atom.pred, Part.ALL)), None)
+    if empty is not None:
+        return Choice(rule, (rule,), f"{empty} has no facts", not acyclic, waiting=True)
     statistics = Remembered.of(statistics)
-    decomposition = decompose(atoms, statistics)
     joins = plan_variant(Variant(rule), statistics)
     standard, most = joins.cost, most_rows(joined_steps(joins.notes), statistics)
+    if way == "combined" and standard < FEW_ROWS and most < FEW_ROWS_AT_MOST:
+        why = f"estimated {standard:,.0f} by joins, {most:,.0f} at most: less than finding a tree takes"
+        return Choice(rule, (rule,), why, True, standard_cost=standard, small=True)
+    decomposition = decompose(atoms, statistics)
     if not decomposition.root.children:
         return Choice(rule, (rule,), "its tree is one node", not acyclic, decomposition, standard)
     costs = f"{decomposition.cost:,.0f} by the tree, {standard:,.0f} by joins, {most:,.0f} at most"

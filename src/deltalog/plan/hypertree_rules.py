@@ -47,6 +47,7 @@ from deltalog.syntax.ast import (
     Call,
     Expression,
     Filter,
+    HiddenName,
     Literal,
     Negation,
     Rule,
@@ -55,6 +56,12 @@ from deltalog.syntax.ast import (
 )
 
 NODE, MESSAGE = "#node ", "#message "
+
+
+class TreeRelation(HiddenName):
+    """The name of a relation of a tree: a node, or a message."""
+
+    __slots__ = ()
 
 
 def atoms_of(rule: Rule) -> list[Atom]:
@@ -98,7 +105,7 @@ class _Rewriting:
     inside: dict[int, list[Literal]] = field(init=False)  # the conditions of each node
     spanning: list[Literal] = field(init=False)  # conditions that no node has all variables of
     read_at: dict[int, frozenset[Variable]] = field(init=False)  # what is read outside of each node
-    made: dict[str, Rule] = field(default_factory=dict)
+    made: dict[TreeRelation, Rule] = field(default_factory=dict)
     nodes: dict[int, Atom] = field(default_factory=dict)  # the atom of each node
 
     def __post_init__(self) -> None:
@@ -223,7 +230,7 @@ class _Rewriting:
         """The atom of a relation with these columns that a body gives, and its rule."""
         terms = tuple(sorted(columns, key=lambda v: (v not in first, self.places[v])))
         rule = _canonical(terms, body)
-        name = kind + sha1(str(rule).encode(), usedforsecurity=False).hexdigest()[:10]
+        name = TreeRelation(kind + sha1(str(rule).encode(), usedforsecurity=False).hexdigest()[:10])
         self.made[name] = replace(rule, heads=(replace(rule.heads[0], name=name),))
         return Atom(name, terms)
 

@@ -13,7 +13,7 @@ from deltalog.plan import ir
 from deltalog.plan.body import Body, plan_body
 from deltalog.plan.ir import Part, Plan, fact_columns
 from deltalog.plan.statistics import Statistics
-from deltalog.syntax.ast import Atom, Negation, Pred, Rule, Variable, variables
+from deltalog.syntax.ast import Atom, HiddenName, Negation, Pred, Rule, Variable, variables
 
 ONLY = "#only "  # before the names of variables that are existential in a negated atom
 
@@ -83,7 +83,7 @@ COUNT = Variable("#count")
 
 def counts(pred: Pred) -> Pred:
     """The relation of facts with how many instances derive them."""
-    return Pred(f"#counts {pred.name}", pred.arity + 1)
+    return Pred(HiddenName(f"#counts {pred.name}"), pred.arity + 1)
 
 
 SHARED = "#body"
@@ -91,4 +91,4 @@ SHARED = "#body"
 
 def shared_body(number: int, live: Mapping[Variable, None]) -> Atom:
     """The atom of a temporary relation that holds the bindings of a body with several heads."""
-    return Atom(f"{SHARED}{number}", tuple(live))
+    return Atom(HiddenName(f"{SHARED}{number}"), tuple(live))

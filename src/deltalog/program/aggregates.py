@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from deltalog.syntax.ast import Aggregate, Atom, Literal, Rule
+from deltalog.syntax.ast import Aggregate, Atom, HiddenName, Literal, Rule
 
 PREFIX = "#aggregate "
 
@@ -39,6 +39,6 @@ def _atom(literal: Literal, found: dict[Aggregate, Rule]) -> Literal:
         from deltalog.syntax.printer import print_literal
 
         terms = tuple(dict.fromkeys((*literal.on, *(call.variable for call in literal.calls))))
-        head = Atom(PREFIX + print_literal(literal), terms, literal.span)
+        head = Atom(HiddenName(PREFIX + print_literal(literal)), terms, literal.span)
         found[literal] = Rule((head,), (literal,), literal.span)
     return found[literal].heads[0]

@@ -16,6 +16,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from deltalog.program.dependency import HyperNode, hyper_node_of
+from deltalog.program.numbers import Numbers, no_numbers
 from deltalog.program.patterns import copied
 from deltalog.program.program import Program, analyse
 from deltalog.program.safety import directed_rule, unsafe
@@ -24,18 +25,26 @@ from deltalog.syntax.ast import TRIPLES, TYPES, Aggregate, Pred, Rule
 INTERNAL = frozenset((TRIPLES, TYPES))
 
 
-def changed(old: Program, rules: tuple[Rule, ...], data: Collection[Pred], schemes: str) -> Program:
-    """The Program of other rules than those of an old one, over data of some predicates."""
+def changed(
+    old: Program,
+    rules: tuple[Rule, ...],
+    data: Collection[Pred],
+    schemes: str,
+    numbers: Numbers = no_numbers,
+    same_scope: bool = True,
+) -> Program:
+    """The Program of other rules than those of an old one, over data of some predicates; `same_scope` says that the
+    scope of the old one has their numbers. (Values of leaves are in no scope, as nothing reads them.)"""
     data = frozenset(data)
-    leaves = _with_leaves(old, rules, schemes) if data <= old.data else None
-    return analyse(rules, data, schemes, checked=old.rules) if leaves is None else leaves
+    leaves = _with_leaves(old, rules, schemes) if same_scope and data <= old.data else None
+    return analyse(rules, data, schemes, old.rules, numbers) if leaves is None else leaves
 
 
 def without_leaves(old: Program, rules: tuple[Rule, ...]) -> tuple[Program, tuple[HyperNode, ...]] | None:
     """The old program with only these of its rules, and the hyper-nodes that are gone; None if these are no leaves."""
     left = set(map(id, rules))
     gone = [rule for rule in old.rules if id(rule) not in left]
-    if old.bridges or len(gone) + len(rules) != len(old.rules):
+    if old.has_wildcards or len(gone) + len(rules) != len(old.rules):
         return None
     home = dict(old.home)
     leaves = {id(node): node for rule in gone if (node := home.pop(rule, None)) is not None}
@@ -45,7 +54,7 @@ def without_leaves(old: Program, rules: tuple[Rule, ...]) -> tuple[Program, tupl
         return None  # of some hyper-node something is left, or a rule is not evaluated as it is written
     if not all([_is_leaf(node, rest, old) for node in nodes]):
         return None
-    kept = old.structures, old.stored, old.recognised
+    kept = old.structures, old.stored, old.recognised, old.scope
     return Program(rules, (), old.facts, rest, old.data, *kept, home, rules), nodes
 
 
@@ -70,7 +79,7 @@ def _with_leaves(old: Program, rules: tuple[Rule, ...], schemes: str) -> Program
     if not all(_is_plain(rule, old, schemes) for rule in new):
         return None
     added = [hyper_node_of((directed_rule(rule),), False, 0) for rule in new]
-    if old.bridges or not _are_leaves(gone, added, nodes) or _derive(gone, old.structures):
+    if old.has_wildcards or not _are_leaves(gone, added, nodes) or _derive(gone, old.structures):
         return None
     home = {rule: node for rule, node in old.home.items() if rule in after}
     for rule, node in zip(new, added, strict=True):

@@ -7,7 +7,8 @@ Recognition is by meaning: variables may have any names, atoms any order, and ot
     inverse      R(x, y) <- S(y, x) and S(x, y) <- R(y, x) where one of the two is a closure (paper 002, 5.4.6)
     union        U(x, y) <- A(x, y), U(x, y) <- B(x, y), ...
 
-A transitive rule may have the guard x != z (the rule sets of paper 004): then it derives no R(x, x).
+A transitive rule may have the guard x != z (the rule sets of paper 004): then it derives no R(x, x). Structures compare
+ids, and the guard compares values, so it is recognised only where equal values have the same id (`program.numbers`).
 
 What is recognised is taken out of the rules. Everything else that derives R, and its explicit facts, go to the
 backbone of R instead, a relation of our own (X_R in paper 003), and one rule is left for R, which says what R is made
@@ -23,10 +24,12 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
-from deltalog.syntax.ast import TRIPLES, TYPES, Atom, Call, Filter, Pred, Rule, Variable
+from deltalog.program.numbers import Numbers, Scope, no_numbers, scope
+from deltalog.syntax.ast import TRIPLES, TYPES, Atom, Call, Filter, HiddenName, Pred, Rule, Variable
 
 WAYS = ("auto", "standard", "module", "scheme")
 X, Y, Z = Variable("x"), Variable("y"), Variable("z")
+BY_VALUE = "as numbers of different types can be equal in value, and its guard compares values"
 
 
 class Form(Enum):
@@ -67,13 +70,15 @@ class Recognition:
     structures: dict[Pred, Structure] = field(default_factory=dict)
     stored: dict[Pred, Pred] = field(default_factory=dict)  # where the explicit facts of a predicate go
     notes: list[str] = field(default_factory=list)
+    scope: Scope = field(default_factory=Scope)  # of the guards; empty if there is none
 
 
-def recognise(rules: Iterable[Rule], data: Collection[Pred], way: str) -> Recognition:
+def recognise(rules: Iterable[Rule], data: Collection[Pred], way: str, numbers: Numbers = no_numbers) -> Recognition:
     """Takes the rules that structures imply out of some rules, over explicit facts of some predicates."""
     found = Recognition(list(rules))
     if way == "standard":
         return found
+    found.scope = scope({rule.heads[0].pred for rule in found.rules if _has_guard(rule)}, found.rules, numbers)
     for pass_ in (_inverses, _closures, _linear, _unions):
         pass_(found, data, way)
     if way == "module":
@@ -95,7 +100,7 @@ def atom(pred: Pred, *terms: Variable) -> Atom:
 
 
 def backbone(pred: Pred) -> Pred:
-    return Pred(f"#backbone {pred.name}", pred.arity)
+    return Pred(HiddenName(f"#backbone {pred.name}"), pred.arity)
 
 
 def _split(rule: Rule) -> tuple[Atom, list[Atom], bool] | None:
@@ -156,10 +161,18 @@ def copied(rule: Rule) -> tuple[Pred, bool] | None:
     return (body.pred, True) if body.terms == head.terms[::-1] else None
 
 
-def symmetric(rule: Rule) -> bool:
-    """r(x, y) <- r(y, x); a guard changes nothing."""
+def symmetric(rule: Rule) -> bool | None:
+    """Whether r(x, y) <- r(y, x) is guarded, which changes nothing where ids decide; None if a rule is another."""
     parts = _split(rule)
-    return parts is not None and copied(replace(rule, body=tuple(parts[1]))) == (rule.heads[0].pred, True)
+    if parts is None or copied(replace(rule, body=tuple(parts[1]))) != (rule.heads[0].pred, True):
+        return None
+    return parts[2]
+
+
+def _has_guard(rule: Rule) -> bool:
+    """Whether a rule looks like part of a structure, and has a guard."""
+    step = linear(rule)
+    return bool(transitive(rule) or symmetric(rule) or (step and step[1]))
 
 
 # The passes.
@@ -170,13 +183,19 @@ def _closures(found: Recognition, data: Collection[Pred], way: str) -> None:
         guards = [guard for rule in own if (guard := transitive(rule)) is not None]
         if not guards or pred in (TRIPLES, TYPES):
             continue
-        is_symmetric = any(map(symmetric, own))
+        if all(guards) and not found.scope.distinct:
+            found.notes.append(f"{pred.name}: not a closure, {BY_VALUE}")
+            continue
+        mirrors = [guard for rule in own if (guard := symmetric(rule)) is not None]
+        is_symmetric = bool(mirrors) and (found.scope.distinct or not all(mirrors))
         form = Form.COMPONENTS if is_symmetric else Form.CLOSURE
         copies = {source[0] for rule in own if (source := copied(rule)) and not source[1]}
         implied = [
             rule
             for rule in own
-            if transitive(rule) is not None or symmetric(rule) or _extends(rule, copies, all(guards))
+            if transitive(rule) is not None
+            or (is_symmetric and symmetric(rule) is not None)
+            or _extends(rule, copies, all(guards))
         ]
         _take(found, pred, Structure(pred, form, (backbone(pred),), all(guards)), implied, way)
         found.notes.append(f"{pred.name}: {_described(form, all(guards))}")
@@ -193,13 +212,12 @@ def _linear(found: Recognition, data: Collection[Pred], way: str) -> None:
         steps = [step for rule in own if (step := linear(rule))]
         if not steps or pred in found.structures:
             continue
-        why = _not_linear(pred, own, steps, data)
+        guarded = all(guard for _, guard in steps)
+        why = _not_linear(pred, own, steps, data) or (BY_VALUE if guarded and not found.scope.distinct else "")
         if why:
             found.notes.append(f"{pred.name}: not a closure, {why}")
             continue
-        structure = Structure(
-            pred, Form.CLOSURE, (steps[0][0],), all(guard for _, guard in steps), listed=way == "auto"
-        )
+        structure = Structure(pred, Form.CLOSURE, (steps[0][0],), guarded, listed=way == "auto")
         found.structures[pred] = structure
         found.rules = [rule for rule in found.rules if not _derives(rule, pred)]
         found.notes.append(f"{pred.name}: {_described(Form.CLOSURE, structure.guarded)}, by its linear form")
@@ -221,7 +239,8 @@ def _not_linear(pred: Pred, own: Sequence[Rule], steps: Sequence[tuple[Pred, boo
 def _inverses(found: Recognition, data: Collection[Pred], way: str) -> None:
     """Of a pair of inverse relations one is kept; what derives the other derives the first, with columns exchanged."""
     copies = {(rule.heads[0].pred, *copy) for rule in found.rules if (copy := copied(rule))}
-    closed = [rule.heads[0].pred for rule in found.rules if transitive(rule) is not None]
+    recognised = (False, True) if found.scope.distinct else (False,)
+    closed = [rule.heads[0].pred for rule in found.rules if transitive(rule) in recognised]
     gone: set[Pred] = set()
     for pred in (pred for pred in dict.fromkeys(closed) if pred not in (TRIPLES, TYPES)):
         others = [b for a, b, swapped in copies if a == pred and swapped and b != pred and (b, pred, True) in copies]
@@ -238,7 +257,7 @@ def _inverses(found: Recognition, data: Collection[Pred], way: str) -> None:
 
 
 def _given(pred: Pred) -> Pred:
-    return Pred(f"#given {pred.name}", pred.arity)
+    return Pred(HiddenName(f"#given {pred.name}"), pred.arity)
 
 
 def _turn(found: Recognition, gone: Pred, kept: Pred) -> None:
@@ -251,7 +270,7 @@ def _turned(rule: Rule, gone: Pred, kept: Pred) -> Rule | None:
     copy = copied(rule)
     if copy in ((gone, True), (kept, True)) and {rule.heads[0].pred, copy[0]} == {gone, kept}:  # type: ignore[index]
         return None
-    if _derives(rule, gone) and (transitive(rule) is not None or symmetric(rule)):
+    if _derives(rule, gone) and (transitive(rule) is not None or symmetric(rule) is not None):
         body = tuple(Atom(kept.name, b.terms) if isinstance(b, Atom) else b for b in rule.body)
         return Rule((Atom(kept.name, rule.heads[0].terms),), body)
     heads = tuple(Atom(kept.name, h.terms[::-1], h.span) if h.pred == gone else h for h in rule.heads)
@@ -261,7 +280,7 @@ def _turned(rule: Rule, gone: Pred, kept: Pred) -> Rule | None:
 def _unions(found: Recognition, data: Collection[Pred], way: str) -> None:
     for pred, own in _by_head(found.rules).items():
         copies = {rule: copy for rule in own if (copy := copied(rule)) and copy[0] != pred}
-        if pred in found.structures or pred.name.startswith("#") or pred in (TRIPLES, TYPES):
+        if pred in found.structures or pred.hidden or pred in (TRIPLES, TYPES):
             continue
         virtual = any(source in found.structures for source, _ in copies.values())
         if not virtual and (way != "scheme" or len(copies) < 2):

@@ -10,17 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TypeVar
 
+from deltalog.cached import cached_property
 from deltalog.errors import Diagnostic, NotStratified, UnsafeRule
 from deltalog.program.aggregates import separate
 from deltalog.program.dependency import Graph, HyperNode, graph, hyper_nodes, not_stratified
 from deltalog.program.doubts import doubts
+from deltalog.program.numbers import Numbers, Scope, no_numbers
 from deltalog.program.patterns import Structure, recognise
 from deltalog.program.safety import directed_rule, unsafe
-from deltalog.program.triples import bridges
-from deltalog.syntax.ast import Atom, Pred, Rule
+from deltalog.program.triples import bridged, bridges
+from deltalog.syntax.ast import TRIPLES, TYPES, Atom, Pred, Rule
 
 T = TypeVar("T")
 
@@ -42,6 +43,7 @@ class Program:
     structures: Mapping[Pred, Structure] = field(default_factory=dict)  # relations that rules of their own imply
     stored: Mapping[Pred, Pred] = field(default_factory=dict)  # where the explicit facts of a predicate go
     recognised: tuple[str, ...] = ()
+    scope: Scope = field(default_factory=Scope)  # whose numbers decide which structures are recognised
     # Where each rule is evaluated; one that is part of a structure, or has an aggregate taken out of it, has no place.
     home: Mapping[Rule, HyperNode] = field(default_factory=dict, repr=False, compare=False)
     warned_of: tuple[Rule, ...] = field(default=(), repr=False, compare=False)  # all rules, for warnings
@@ -70,17 +72,36 @@ class Program:
     def _bridges(self) -> frozenset[Rule]:
         return frozenset(self.bridges)
 
+    @cached_property
+    def has_wildcards(self) -> bool:
+        """Whether a rule has a variable for a predicate or a class."""
+        return not self.preds.isdisjoint((TRIPLES, TYPES))
+
+    @property
+    def depends_on_data(self) -> bool:
+        """Whether facts of other predicates can change how the rules are evaluated: bridges, or what is recognised."""
+        return self.has_wildcards or bool(self.recognised)
+
+    @cached_property
+    def homes(self) -> frozenset[Pred]:
+        """The classes and properties whose facts are all under their own predicates, whatever rules derive them."""
+        return bridged(self.bridges)
+
     def is_bridge(self, rule: Rule) -> bool:
         return rule in self._bridges
 
 
 def analyse(
-    rules: Iterable[Rule], data: Iterable[Pred] = (), schemes: str = "standard", checked: Iterable[Rule] = ()
+    rules: Iterable[Rule],
+    data: Iterable[Pred] = (),
+    schemes: str = "standard",
+    checked: Iterable[Rule] = (),
+    numbers: Numbers = no_numbers,
 ) -> Program:
     """A Program of rules (and facts), over data of some predicates. UnsafeRule or NotStratified has all errors.
 
     `schemes` says what becomes of rules that a structure implies (`deltalog.program.patterns`); `checked` are rules of
-    another Program, which are safe.
+    another Program, which are safe; `numbers` tells the kinds of numbers in the explicit facts of some predicates.
     """
     everything = tuple(rules)
     data, safe = frozenset(data), frozenset(checked)
@@ -91,10 +112,10 @@ def analyse(
     added = tuple(rule for rule in bridges(everything, data) if rule not in written)
     _refuse_if_wrong(unsafe_variables, graph([*distinct, *added]))
     directed = {rule: directed_rule(rule) for rule in distinct}
-    found = recognise([*separate(directed.values()), *added], data, schemes)
-    nodes, notes = hyper_nodes(graph(found.rules)), tuple(found.notes)
-    home = _home(directed, nodes)
-    return Program(distinct, added, facts, nodes, data, found.structures, found.stored, notes, home, everything)
+    found = recognise([*separate(directed.values()), *added], data, schemes, numbers)
+    nodes = hyper_nodes(graph(found.rules))
+    kept, home = (found.structures, found.stored, tuple(found.notes), found.scope), _home(directed, nodes)
+    return Program(distinct, added, facts, nodes, data, *kept, home, everything)
 
 
 def _home(directed: Mapping[Rule, Rule], nodes: Iterable[HyperNode]) -> dict[Rule, HyperNode]:

@@ -53,9 +53,18 @@ def bridges(rules: Sequence[Rule], data: Iterable[Pred] = ()) -> tuple[Rule, ...
     return tuple(result)
 
 
+def bridged(bridges: Iterable[Rule]) -> frozenset[Pred]:
+    """The classes and properties with bridges: what TRIPLE and rdf:type hold of them are copies of their own facts."""
+    found: set[Pred] = set()
+    for rule in bridges:
+        pair = {rule.heads[0].pred, *(atom.pred for atom in positive(rule.body))}
+        found |= pair - {TRIPLES} if TRIPLES in pair else pair - {TYPES}
+    return frozenset(found)
+
+
 def is_rdf(pred: Pred) -> bool:
     """Whether a predicate is a class or a property of RDF: its name is an absolute IRI."""
-    return ":" in pred.name
+    return ":" in pred.name and not pred.hidden
 
 
 def _to_triples(classes: Sequence[str], by_type: bool) -> list[Rule]:

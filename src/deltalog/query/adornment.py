@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from deltalog.syntax.ast import Atom, Constant, Term, Variable
+from deltalog.syntax.ast import Atom, Constant, HiddenName, Term, Variable
 
 Adornment = tuple[bool, ...]  # for each argument, whether it is bound
 
 
-class AdornedName(str):
+class AdornedName(HiddenName):
     """The name of p^bf, or of mgc p^bf, whose facts are the questions asked of p^bf."""
 
     __slots__ = ("adornment", "base", "magic")
@@ -22,7 +22,8 @@ class AdornedName(str):
     magic: bool
 
     def __new__(cls, base: str, adornment: Adornment, magic: bool = False) -> AdornedName:
-        text = f"{'mgc ' if magic else ''}{base}^{''.join('b' if bound else 'f' for bound in adornment)}"
+        letters = "".join("b" if bound else "f" for bound in adornment)
+        text = f"{base}^{letters}{' mgc' if magic else ''}"  # read from its end: no two bases give one text
         name = super().__new__(cls, text)
         name.base, name.adornment, name.magic = base, adornment, magic
         return name

@@ -9,23 +9,26 @@ goal to the next: the rules by head, rewritings and adorned rules, look-ups.
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Collection, Mapping, Sequence
 from math import inf
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 
 from deltalog.backends.base import Backend
+from deltalog.cached import cached_property
 from deltalog.engine.materialisation import start
 from deltalog.engine.seminaive import Relations, SemiNaive, Tasks
+from deltalog.errors import NotStratified
 from deltalog.facts import Facts
 from deltalog.plan import ir
 from deltalog.plan.ir import fact_columns
 from deltalog.plan.statistics import Partial
+from deltalog.plan.watch import GivenUp
 from deltalog.program import Program, analyse, rewritten
+from deltalog.program.triples import is_rdf
 from deltalog.query.goal import Goal, as_goal, goal_rule
 from deltalog.query.magic import Rewriting, magic_sets
 from deltalog.query.rulebase import Rulebase, reads
-from deltalog.syntax.ast import TRIPLES, TYPES, Atom, Literal, Pred, Rule, Variable, variables
+from deltalog.syntax.ast import TRIPLES, TYPES, Atom, HiddenName, Literal, Pred, Rule, variables
 
 if TYPE_CHECKING:
     from deltalog.query.choice import Choice, History
@@ -33,7 +36,6 @@ if TYPE_CHECKING:
     from deltalog.query.qsqr import Stored
 
 T = TypeVar("T")
-Check = Callable[[int], None]
 
 
 def predicates(literals: Sequence[Literal]) -> set[Pred]:
@@ -46,7 +48,7 @@ def answer(goal: Sequence[Literal], facts: Relations[T]) -> Facts[T]:
     rule = goal_rule(goal)
     program = analyse([rule], {pred for pred, _ in facts.parts})  # an unsafe goal is refused like an unsafe rule
     relations = Relations(facts.backend, dict(facts.parts))
-    SemiNaive(program, relations).run()
+    SemiNaive(program, relations, goal=True).run()
     return Facts([v.name for v in variables(rule.heads[0])], relations.get(rule.heads[0].pred), facts.backend)
 
 
@@ -116,11 +118,30 @@ class Questions(Generic[T]):
 
     def rulebase(self, read: Collection[Pred] = ()) -> Rulebase:
         """The rules by head, with the bridges for a goal that reads some predicates."""
-        variable = frozenset((TRIPLES, TYPES)).intersection(read)
-        if variable not in self._rulebases:
-            rules = [*self.rules, *(_reader(pred) for pred in sorted(variable))]
-            self._rulebases[variable] = Rulebase.of(rules, self.present, self.settled)
-        return self._rulebases[variable]
+        bridged = frozenset(pred for pred in read if pred in (TRIPLES, TYPES) or self._has_only_wildcards(pred))
+        if bridged not in self._rulebases:
+            rules = [*self.rules, *(_reader(pred) for pred in sorted(bridged))]
+            self._rulebases[bridged] = Rulebase.of(rules, self.present, self.settled)
+        return self._rulebases[bridged]
+
+    def is_stratified(self, read: Collection[Pred] = ()) -> bool:
+        """Whether the bridges for a goal that reads some predicates close no cycle through a negation. A program that
+        has none can have one with them: they make every class, or property, part of one relation."""
+        try:
+            self.rulebase(read)
+        except NotStratified:
+            return False
+        return True
+
+    @cached_property
+    def _mentioned(self) -> frozenset[Pred]:
+        """The predicates that have facts or that a rule mentions by name."""
+        atoms = {pred for rule in self.rules for pred in (*(head.pred for head in rule.heads), *reads(rule.body))}
+        return self.present | atoms
+
+    def _has_only_wildcards(self, pred: Pred) -> bool:
+        """Whether only rules with a variable for a predicate or a class can derive facts of a predicate."""
+        return is_rdf(pred) and pred not in self._mentioned and not self._mentioned.isdisjoint((TRIPLES, TYPES))
 
     # What a goal will take.
 
@@ -147,35 +168,40 @@ class Questions(Generic[T]):
         """The magic program of a goal, made once for goals that differ in constants alone."""
         if goal.rule not in self._rewritings:
             deriving = ChainMap(dict(goal.rules), self.rulebase(goal.reads).deriving)
-            made = magic_sets(deriving, goal.head, goal.adornment, self.present, self.statistics)
+            spend = self.backend.meter.spend
+            made = magic_sets(deriving, goal.head, goal.adornment, self.present, self.statistics, spend)
             self._rewritings[goal.rule] = Rewritten(rewritten(made.rules), made, {})
         return self._rewritings[goal.rule]
 
-    def at_once(self, goal: Goal, check: Check) -> Derived[T] | None:
+    def at_once(self, goal: Goal) -> Derived[T] | None:
         """The answers of a goal that is less work than choosing how to answer it; None for others."""
         from deltalog.query.choice import AT_ONCE
-        from deltalog.query.qsqr import GivenUp
 
         try:
-            return self.derive(goal, AT_ONCE, check, again=False)
+            return self.derive(goal, AT_ONCE, again=False)
         except GivenUp:
             return None
 
-    def derive(self, goal: Goal, choice: Choice, check: Check, again: bool = True) -> Derived[T]:
+    def derive(self, goal: Goal, choice: Choice, again: bool = True) -> Derived[T]:
         """The answers of a goal by magic sets or QSQ-R, as chosen; where QSQ-R is given up, by magic sets, or GivenUp
-        is raised if not `again`."""
+        is raised if not `again`. It is raised where magic sets is more work than allowed, too. Where everything has
+        been derived instead, the answers are there: none here."""
+        if choice.method == "materialised":
+            return Derived(choice, self._none(goal))
         if self._needs_what_is_not(goal):
-            return Derived(choice, Facts(goal.names, self.backend.empty(len(goal.names)), self.backend), 0)
+            return Derived(choice, self._none(goal), 0)
         if choice.method == "qsqr":
-            from deltalog.query.qsqr import GivenUp
-
             try:
-                return Derived(choice, *self.by_qsqr(goal, check, choice.patience))
+                return Derived(choice, *self.by_qsqr(goal, choice.patience))
             except GivenUp:
                 if not again:
                     raise
                 choice = choice.given_up()
-        return Derived(choice, self.by_magic(goal, check))
+        with self.backend.meter.within(choice.allowed):
+            return Derived(choice, self.by_magic(goal))
+
+    def _none(self, goal: Goal) -> Facts[T]:
+        return Facts(goal.names, self.backend.empty(len(goal.names)), self.backend)
 
     def _needs_what_is_not(self, goal: Goal) -> bool:
         """Whether an atom has a constant that is in no fact and no rule, so that nothing matches it. Such a constant
@@ -190,11 +216,11 @@ class Questions(Generic[T]):
         ]
         return any(not rulebase.may_have(atom.pred, values[v]) for atom, v in atoms)
 
-    def by_magic(self, goal: Goal, check: Check) -> Facts[T]:
+    def by_magic(self, goal: Goal) -> Facts[T]:
         program, rewriting, tasks = self.rewriting(goal)
         relations = start(self.facts, self.backend)
         relations.set(rewriting.seed.pred, self._seed(goal))
-        SemiNaive(program, relations, check=check, tasks=tasks).run()
+        SemiNaive(program, relations, goal=True, tasks=tasks).run()
         return Facts(goal.names, self._without_constants(goal, rewriting.answers, relations), self.backend)
 
     def _seed(self, goal: Goal) -> T:
@@ -217,22 +243,26 @@ class Questions(Generic[T]):
         facts: Mapping[Pred, Any] = self.facts
         return Stored(facts, start(self.facts, self.backend))
 
-    def by_qsqr(self, goal: Goal, check: Check, patience: float = inf) -> tuple[Facts[T], int]:
+    def by_qsqr(self, goal: Goal, patience: float = inf) -> tuple[Facts[T], int]:
         """The answers, and the work that they were; GivenUp where that is more than the patience."""
         from deltalog.backends.local.lookup import rows_of
+        from deltalog.query.choice import QSQR_ROWS
         from deltalog.query.qsqr import Qsqr
 
         backend: Any = self.backend
         key = tuple(backend.dictionary.intern(value) for value in goal.constants)
-        evaluation = Qsqr(self.rulebase(goal.reads), self.stored, backend, goal.rules, check, patience)
-        rows = evaluation.ask(goal.head.pred, goal.adornment, key)
+        evaluation = Qsqr(self.rulebase(goal.reads), self.stored, backend, goal.rules, patience)
+        try:
+            rows = evaluation.ask(goal.head.pred, goal.adornment, key)
+        finally:
+            self.backend.meter.work += QSQR_ROWS * evaluation.work
         table: Any = rows_of(rows, len(goal.names))
         return Facts(goal.names, table, self.backend), evaluation.work
 
 
 def _reader(pred: Pred) -> Rule:
-    """A rule that reads all triples, or all types."""
-    return Rule((Atom(f"#reader of {pred}", ()),), (Atom(pred.name, tuple(map(Variable, "spo"[: pred.arity]))),))
+    """A rule that reads a whole predicate: TRIPLE, rdf:type, or one that the program does not mention."""
+    return Rule((Atom(HiddenName(f"#reader of {pred}"), ()),), (Atom(pred.name, fact_columns(pred.arity)),))
 
 
 def rewrite(

@@ -15,10 +15,22 @@ from deltalog.program.aggregates import separate
 from deltalog.program.safety import directed_rule, unsafe
 from deltalog.query.adornment import Adornment
 from deltalog.query.rulebase import bindings, by_head, reads
-from deltalog.syntax.ast import Aggregate, Atom, Constant, Literal, Negation, Pred, Rule, Term, Variable, variables
+from deltalog.syntax.ast import (
+    Aggregate,
+    Atom,
+    Constant,
+    HiddenName,
+    Literal,
+    Negation,
+    Pred,
+    Rule,
+    Term,
+    Variable,
+    variables,
+)
 from deltalog.terms import Value
 
-GOAL = "#goal"
+GOAL = HiddenName("#goal")
 
 
 @dataclass(frozen=True)

@@ -14,16 +14,17 @@ facts of a derived predicate are taken over by a rule, too: p^a(t) <- mgc p^a(bo
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from deltalog.plan.ir import fact_columns
 from deltalog.plan.names import shortened
 from deltalog.plan.statistics import Statistics
+from deltalog.plan.watch import PLAN_ROWS
 from deltalog.program.dependency import negative, positive
 from deltalog.query.adornment import AdornedName, Adornment, adorn, adorned, magic
 from deltalog.query.rulebase import ordered
-from deltalog.syntax.ast import Atom, Bind, Constant, Filter, Literal, Negation, Pred, Rule, variables
+from deltalog.syntax.ast import Atom, Bind, Constant, Filter, HiddenName, Literal, Negation, Pred, Rule, variables
 from deltalog.syntax.printer import print_predicate, print_rule
 from deltalog.terms import Value
 
@@ -43,9 +44,10 @@ def magic_sets(
     adornment: Adornment,
     explicit: Collection[Pred],
     statistics: Statistics,
+    spend: Callable[[float], None] = lambda _: None,
 ) -> Rewriting:
-    """The program for a goal over rules by head, of which one derives the goal's predicate."""
-    return _MagicSets(deriving, explicit, statistics).rewrite(goal, adornment)
+    """The program for a goal over rules by head, of which one derives the goal's predicate. `spend`: counts work."""
+    return _MagicSets(deriving, explicit, statistics, spend).rewrite(goal, adornment)
 
 
 @dataclass
@@ -53,6 +55,7 @@ class _MagicSets:
     deriving: Mapping[Pred, Sequence[Rule]]
     explicit: Collection[Pred]
     statistics: Statistics
+    spend: Callable[[float], None]
     made: dict[Rule, None] = field(default_factory=dict)  # P_M, in order
     asked: dict[tuple[Pred, Adornment], None] = field(default_factory=dict)  # A
     waiting: list[tuple[Pred, Adornment]] = field(default_factory=list)  # A without B
@@ -80,6 +83,7 @@ class _MagicSets:
 
     def _rewrite(self, rule: Rule, adornment: Adornment) -> None:
         """Algorithm 1, lines 8 to 15."""
+        self.spend(PLAN_ROWS)
         head = rule.heads[0]
         question = magic(head, adornment)
         bound = set(variables(question))
@@ -140,7 +144,7 @@ def _line(rule: Rule, prefixes: Mapping[str, str]) -> str:
     names = {atom.name for atom in (*rule.heads, *positive(rule.body)) if isinstance(atom.name, AdornedName)}
     text = print_rule(rule)
     for name in sorted(names, key=len, reverse=True):
-        base = name.base[1:] if name.base.startswith("#") else shortened(print_predicate(name.base), prefixes)
+        base = name.base[1:] if isinstance(name.base, HiddenName) else shortened(print_predicate(name.base), prefixes)
         plain = f"{'mgc_' if name.magic else ''}{base}^{''.join('b' if bound else 'f' for bound in name.adornment)}"
         text = text.replace(f"{print_predicate(name)}(", f"{plain}(")
     return shortened(text, prefixes).replace("?#", "?c")

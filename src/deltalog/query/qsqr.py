@@ -31,20 +31,19 @@ from deltalog.backends.local.aggregate import aggregate, group_starts
 from deltalog.backends.local.lookup import Lookup
 from deltalog.backends.local.probe import Rows
 from deltalog.backends.local.table import Ids, Table
+from deltalog.limits import FactCount
 from deltalog.plan.statistics import Partial, Statistics
+from deltalog.plan.watch import GivenUp
 from deltalog.query.adornment import Adornment
 from deltalog.query.rulebase import Rulebase
 from deltalog.query.steps import AdornedRule, Ask, Deny, Extend, Group, Places, Row, Where, adorned_rule
 from deltalog.syntax.ast import Pred, Rule, Variable
 
 CHUNK = 1 << 14  # rows that go through a step together
+RULE_ROWS = 100  # rows that take as long as preparing a rule, some 0.2 ms
 Question = tuple[Pred, Adornment]
 Work = Callable[[], None]
 Process = Callable[[list[Row]], list[Row]]
-
-
-class GivenUp(Exception):
-    """There was more work than patience."""
 
 
 class Stored:
@@ -73,15 +72,15 @@ class Qsqr:
         stored: Stored,
         backend: LocalBackend,
         extra: Mapping[Pred, tuple[Rule, ...]],
-        check: Callable[[int], None],
         patience: float = inf,
     ) -> None:
         self.rulebase, self.stored, self.backend, self.extra = rulebase, stored, backend, extra
-        self.work, self.patience = 0, patience
+        self.work, self.planned, self.patience = 0, 0, patience
         self.tables: dict[Question, Subqueries] = {}
         self.answers = 0
         self.subqueries = 0
-        self._check = check
+        self._check, self._check_at = backend.limits.checker(), 0
+        self._facts = FactCount(backend.limits)
         self._due: dict[int, deque[Work]] = {}
         self._levels: list[int] = []
 
@@ -94,18 +93,25 @@ class Qsqr:
             while due:
                 level = self._levels[0]
                 due.popleft()()
-                self._check(self.answers)
+                self._check()
                 if self._levels[0] != level:
                     break
             else:
                 del self._due[heappop(self._levels)]
         return table.answers[key]
 
-    def spend(self, rows: int) -> None:
-        """Counts rows as work; raises GivenUp when there is no patience left."""
-        self.work += rows
-        if self.work > self.patience:
+    def spend(self, rows: int, planned: int = 0) -> None:
+        """Counts rows as work, and rules that are prepared; raises GivenUp when there is no patience left."""
+        self.work, self.planned = self.work + rows, self.planned + planned
+        if self.work + RULE_ROWS * self.planned > self.patience:
             raise GivenUp
+        if self.work > self._check_at:
+            self._check()
+            self._check_at = self.work + CHUNK
+
+    def derived(self, facts: int) -> None:
+        """Counts subqueries and answers: both can go on for ever."""
+        self._facts.add(facts)
 
     def later(self, level: int, work: Work) -> None:
         """To be done when there is nothing left to do below a level."""
@@ -137,6 +143,7 @@ class Qsqr:
         name = (*question, rules if pred in self.extra else None)
         kept = self.rulebase.adorned
         if name not in kept:
+            self.spend(0, planned=len(rules))
             kept[name] = tuple(self._adorned(rule, adornment) for rule in rules)
         found: tuple[AdornedRule, ...] = kept[name]
         return found
@@ -210,6 +217,7 @@ class Subqueries:
             self._start(asked)
         found, self._found = self._found, []
         self.qsqr.answers += len(found)
+        self.qsqr.derived(len(found))
         self.qsqr.spend(len(found))
         for key, answer in found:
             self.answers[key].append(answer)
@@ -219,6 +227,7 @@ class Subqueries:
     def _start(self, asked: list[Row]) -> None:
         """New subqueries: of the stored facts, and of the rules."""
         self.qsqr.subqueries += len(asked)
+        self.qsqr.derived(len(asked))
         lookup = self.qsqr.stored.lookup(self.question)
         if lookup is not None:
             self.qsqr.spend(lookup.read(len(asked)))
@@ -250,7 +259,6 @@ class Working:
         """Rows through the steps from `at` on; what comes out are answers."""
         for i in range(at, len(self._processes)):
             if len(rows) > CHUNK:
-                self.qsqr.backend.check()
                 for start in range(0, len(rows), CHUNK):
                     self.push(i, rows[start : start + CHUNK])
                 return

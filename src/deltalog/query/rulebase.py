@@ -16,9 +16,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
+from deltalog.cached import cached_property
 from deltalog.plan.body import plan_body
 from deltalog.plan.ir import Part
 from deltalog.plan.statistics import Statistics
@@ -31,6 +31,7 @@ from deltalog.syntax.ast import (
     Bind,
     Constant,
     Filter,
+    HiddenName,
     Literal,
     Negation,
     Pred,
@@ -161,7 +162,7 @@ def bindings(aggregate: Aggregate) -> tuple[Rule, tuple[AggregateCall, ...]]:
     names = dict.fromkeys(
         (*aggregate.on, *(v for one in body if not isinstance(one, Negation) for v in variables(one)))
     )
-    return Rule((Atom(f"#bindings {print_literal(aggregate)}", tuple(names)),), body), tuple(calls)
+    return Rule((Atom(HiddenName(f"#bindings {print_literal(aggregate)}"), tuple(names)),), body), tuple(calls)
 
 
 def _with_bindings(deriving: dict[Pred, tuple[Rule, ...]], levels: dict[Pred, int]) -> dict[Pred, tuple[Rule, ...]]:

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import NamedTuple
 
+from deltalog.cached import cached_property
 from deltalog.terms import IRI, RDF_TYPE, Value, key
 
 LONG = 120  # the characters of a line that an excerpt shows on either side
@@ -71,6 +71,24 @@ class Span:
         return f"{self.source.name}:{self.line}:{self.column}"
 
 
+class HiddenName(str):
+    """The name of a relation that deltalog makes for itself: a backbone, a node of a hypertree, an adorned predicate.
+
+    It equals no plain string, whatever its text. So no name that a user writes or a file brings can mean such a
+    relation, and telling the two apart never depends on how a name is spelled.
+    """
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, HiddenName) and str.__eq__(self, other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = str.__hash__
+
+
 class Pred(NamedTuple):
     """A predicate: a name (bare, or a full IRI without brackets) and an arity."""
 
@@ -79,8 +97,8 @@ class Pred(NamedTuple):
 
     @property
     def hidden(self) -> bool:
-        """Relations that we make for ourselves have names that no user can write."""
-        return self.name.startswith("#")
+        """Whether it is a relation that deltalog made for itself."""
+        return isinstance(self.name, HiddenName)
 
     def __str__(self) -> str:
         return f"{self.name}/{self.arity}"

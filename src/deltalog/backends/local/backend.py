@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from deltalog.backends.base import Exchange, SmallChange, SmallResult, Tables, Twin
+from deltalog.backends.base import Exchange, SmallChange, SmallResult, SmallRules, Tables, Twin
 from deltalog.backends.local.counts import recounted, uncounted, with_counts
 from deltalog.backends.local.evaluate import Evaluation
 from deltalog.backends.local.few import FEW, exchanged, load_all
 from deltalog.backends.local.prepare import Preparation
+from deltalog.backends.local.rounds import FEW_FACTS, MOST_FACTS, Rounds
 from deltalog.backends.local.scratch import Scratch
 from deltalog.backends.local.structures import made, remade
 from deltalog.backends.local.table import Ids, Table, empty, pack, sort_distinct
 from deltalog.backends.local.vector import Vectors
+from deltalog.backends.local.workers import Workers
 from deltalog.dictionary import Dictionary
+from deltalog.io.documents import Reading
+from deltalog.limits import Limits
 from deltalog.plan.changes import SmallPlans
 from deltalog.plan.ir import Counted, Plan, columns
+from deltalog.plan.watch import Meter, Meters
+from deltalog.program.numbers import NUMERIC
 from deltalog.program.patterns import Structure
 from deltalog.syntax.ast import Call, Pred, Rule
-from deltalog.terms import Value
+from deltalog.terms import Kind, Value
 
 
 class LocalBackend:
@@ -33,13 +37,14 @@ class LocalBackend:
     name = "local"
     batches = False
     multiway = True
+    few_facts = FEW_FACTS
     reasoned_by = ("local", "")
 
-    def __init__(self, dictionary: Dictionary | None = None, threads: int | None = None) -> None:
+    def __init__(self, limits: Limits, dictionary: Dictionary | None = None, threads: int | None = None) -> None:
+        self.limits = limits
         self.dictionary = dictionary or Dictionary()
-        self.threads = threads or _cores()
-        self.check: Callable[[], None] = lambda: None
-        self._pool = ThreadPoolExecutor(self.threads)
+        self.workers = Workers(threads)
+        self._meters = Meters()
         self._scratch = Scratch()
         self.vectors = Vectors(self.dictionary)
         self._preparation = Preparation(self.dictionary)
@@ -49,18 +54,23 @@ class LocalBackend:
         """How many rows have been dropped so far because an expression failed."""
         return self.vectors.failures
 
-    def read(self, paths: Sequence[Path]) -> dict[Pred, Table]:
+    @failures.setter
+    def failures(self, failures: int) -> None:
+        self.vectors.failures = failures
+
+    def read(self, paths: Sequence[Path], reading: Reading) -> dict[Pred, Table]:
         from deltalog.io.read import read
 
-        return {pred: self.load(columns, pred.arity) for pred, columns in read(paths, self.dictionary).items()}
+        found = read(paths, self.dictionary, reading)
+        return {pred: self.load(columns, pred.arity) for pred, columns in found.items()}
 
     def encode(self, data: Any, predicate: str) -> tuple[int, Table]:
         return self.encode_all({predicate: data})[predicate]
 
     def encode_all(self, facts: Mapping[str, Any]) -> dict[str, tuple[int, Table]]:
-        from deltalog.io.frames import columns_of_all
+        from deltalog.io.frames import columns_of_all, listed
 
-        given = {predicate: _listed(data) for predicate, data in facts.items()}
+        given = {predicate: listed(data) for predicate, data in facts.items()}
         found = columns_of_all(list(given.values()), self.dictionary)
         if found and all(1 <= len(columns) <= 2 for columns in found) and sum(len(c[0]) for c in found) <= FEW:
             return {p: (table.arity, table) for p, table in zip(given, load_all(found), strict=True)}
@@ -68,8 +78,10 @@ class LocalBackend:
         return {predicate: self._encoded(columns, data) for (predicate, data), columns in each}
 
     def _encoded(self, columns: Sequence[Any], data: Any) -> tuple[int, Table]:
-        none = len(columns[0]) == 0 if columns else data == []
-        return len(columns), empty(len(columns)) if none else self.load(columns, len(columns))
+        from deltalog.io.frames import has_rows
+
+        arity = len(columns)
+        return arity, self.load(columns, arity) if has_rows(columns, data) else empty(arity)
 
     def write(self, folder: Path, facts: Mapping[Pred, Table], format: str) -> None:
         from deltalog.io.write import write
@@ -89,6 +101,7 @@ class LocalBackend:
         return Table.of(self._preparation.keys(plan)(self._evaluation(tables), None), len(columns(plan)))
 
     def run_all(self, plans: Mapping[Pred, Plan], tables: Tables[Table]) -> dict[Pred, Table]:
+        self.limits.check()
         counting = [plan for plan in plans.values() if isinstance(plan, Counted)]
         group = self._preparation.bags(counting) if counting else self._preparation.group(plans.values())
         found = group.keys(self._evaluation(tables)) if group else None
@@ -96,8 +109,21 @@ class LocalBackend:
             return {pred: self.run(plan, tables) for pred, plan in plans.items()}
         return {pred: Table.of(keys, pred.arity) for pred, keys in zip(plans, found, strict=True)}
 
+    @property
+    def meter(self) -> Meter:
+        return self._meters.here
+
     def _evaluation(self, tables: Tables[Table]) -> Evaluation:
-        return Evaluation(tables, self.dictionary, self.vectors, self._scratch, self._pool, self.threads, self.check)
+        check, meter = self.limits.checker(), self.meter
+        return Evaluation(tables, self.dictionary, self.vectors, self._scratch, self.workers, check, meter)
+
+    def rounds(self, rules: SmallRules, tables: Tables[Table], new: Mapping[Pred, Table], room: int) -> Rounds | None:
+        code = self._preparation.rounds(rules)
+        places = code.places(tables)
+        room = min(MOST_FACTS, room)
+        if places is None or 2 * sum(table.size for table in new.values()) > room:
+            return None
+        return Rounds(code, places, new, self.few_facts, room, self.vectors)
 
     def twin(self, rules: Sequence[Rule], tables: Mapping[Pred, Table], everything: bool = False) -> Twin | None:
         return None
@@ -106,6 +132,7 @@ class LocalBackend:
         return {}
 
     def structure(self, structure: Structure, inputs: Sequence[Table]) -> Table:
+        self.limits.check()
         return made(structure, inputs)
 
     def restructured(
@@ -116,9 +143,11 @@ class LocalBackend:
         removed: Sequence[Table],
         added: Sequence[Table],
     ) -> tuple[Table, Callable[[], tuple[Table, Table]]]:
+        self.limits.check()
         return remade(structure, old, inputs, removed, added)
 
     def maintained(self, strata: Sequence[SmallPlans], change: SmallChange[Table]) -> SmallResult[Table]:
+        self.limits.check()
         return self._preparation.strata(strata).maintained(change)
 
     def exchanged(
@@ -178,12 +207,5 @@ class LocalBackend:
         key = pack([np.array([i], np.uint32) for i in ids], 1)
         return bool(table.contains(key)[0])
 
-
-def _listed(data: Any) -> Any:
-    """Rows as a list, whatever they come from; anything else as it is."""
-    return list(data) if isinstance(data, Iterable) and not hasattr(data, "__arrow_c_stream__") else data
-
-
-def _cores() -> int:
-    """The cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    def number_kinds(self, tables: Sequence[Table]) -> frozenset[Kind]:
+        return NUMERIC & self.dictionary.kinds_of([ids for table in tables for ids in table.columns()])

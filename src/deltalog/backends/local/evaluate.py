@@ -11,7 +11,6 @@ How plans become pipelines is said in `prepare`; here is what needs tables.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TypeVar
@@ -23,14 +22,14 @@ from deltalog.backends.local.probe import ANY, Rows, concatenate
 from deltalog.backends.local.scratch import Scratch
 from deltalog.backends.local.table import Keys, Table, empty, no_keys, sort_distinct, union
 from deltalog.backends.local.vector import Vectors
+from deltalog.backends.local.workers import Once, Workers
 from deltalog.dictionary import Dictionary
 from deltalog.plan.ir import Part
+from deltalog.plan.watch import Meter
 from deltalog.syntax.ast import Pred, Variable
 
 MORSEL = 1 << 21  # rows in flight per thread
-PARALLEL = 1 << 15  # fewer rows are not worth a second thread
 
-A = TypeVar("A")
 R = TypeVar("R")
 Key = tuple[Pred, Part]
 
@@ -43,9 +42,10 @@ class Evaluation:
     dictionary: Dictionary
     vectors: Vectors
     scratch: Scratch
-    pool: ThreadPoolExecutor
-    threads: int
-    check: Callable[[], None] = field(default=lambda: None)  # raises when a limit is hit
+    workers: Workers
+    check: Callable[[], None]  # raises when a limit is hit, in any thread
+    meter: Meter  # is told the rows that go through steps; raises when they are too many
+    _made: dict[KeysOf, Once[Table]] = field(default_factory=dict)
 
     @property
     def ids(self) -> int:
@@ -61,14 +61,14 @@ class Evaluation:
     def run(self, pipeline: Pipeline, sink: Callable[[Rows], R]) -> list[R]:
         """What the sink makes of each morsel of the pipeline's rows."""
         leaf, steps = pipeline.leaf(self), pipeline.steps
-        if leaf.size < PARALLEL:
+        if leaf.size < self.workers.parallel_rows:
             return list(self._push(leaf, steps, 0, sink)) if leaf.size else []
 
         def part(bounds: tuple[int, int]) -> list[R]:
             return list(self._push(leaf.slice(*bounds), steps, 0, sink))
 
-        bounds = even_bounds(leaf.size, max(self.threads, -(-leaf.size // MORSEL)))
-        return [result for results in self.each(part, bounds) for result in results]
+        bounds = even_bounds(leaf.size, max(self.workers.threads, -(-leaf.size // MORSEL)))
+        return [result for results in self.workers.map(part, bounds) for result in results]
 
     def _push(self, rows: Rows, steps: Sequence[Step], at: int, sink: Callable[[Rows], R]) -> Iterator[R]:
         """Rows through the steps from `at` on; split where a join would give too many."""
@@ -76,10 +76,12 @@ class Evaluation:
         for i in range(at, len(steps)):
             found = steps[i](self, rows, MORSEL if rows.size > 1 else ANY)
             if isinstance(found, int):
+                self.meter.spend(found)  # before they are made: too many may not even fit
                 pieces = min(rows.size, -(-found // MORSEL) + 1)
                 for bounds in even_bounds(rows.size, pieces):
                     yield from self._push_on(rows.slice(*bounds), steps, i, sink)
                 return
+            self.meter.spend(found.size)
             if found.size == 0:
                 return
             rows = found
@@ -91,11 +93,9 @@ class Evaluation:
         if isinstance(found, Rows) and found.size:
             yield from self._push(found, steps, at + 1, sink)
 
-    def each(self, function: Callable[[A], R], arguments: Sequence[A]) -> list[R]:
-        """The function over the arguments, on both cores when there are several."""
-        if len(arguments) <= 1 or self.threads == 1:
-            return [function(a) for a in arguments]
-        return list(self.pool.map(function, arguments))
+    def made(self, keys: KeysOf, arity: int) -> Table:
+        """The rows of a plan that steps look up, evaluated once, whichever morsel needs them first."""
+        return self._made.setdefault(keys, Once()).get(lambda: Table.of(keys(self, None), arity))
 
 
 # What a step makes of rows; or only how many that would be, when it is more than the number given.

@@ -8,12 +8,12 @@ belongs; from this, everything else follows. Its rows are written out only where
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deltalog.backends.local.table import Ids, Keys, Order, Run, Table, pack, sort_distinct, unpack
+from deltalog.cached import cached_property
 from deltalog.kernels import rows as kernel
 from deltalog.syntax.ast import Variable
 

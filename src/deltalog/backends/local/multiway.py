@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from deltalog.backends.local.evaluate import PARALLEL, Evaluation, Key, even_bounds
+from deltalog.backends.local.evaluate import Evaluation, Key, even_bounds
 from deltalog.backends.local.implicit import Implicit
 from deltalog.backends.local.probe import Rows
 from deltalog.backends.local.table import Order
@@ -54,7 +54,7 @@ class MultiwayJoin:
             )
             return found
 
-        parts = evaluation.each(part, self._intervals(evaluation))
+        parts = evaluation.workers.map(part, self._intervals(evaluation))
         found = np.concatenate(parts) if len(parts) > 1 else parts[0]
         return Rows({v: np.ascontiguousarray(found[:, i]) for i, v in enumerate(self.names)}, len(found))
 
@@ -63,10 +63,11 @@ class MultiwayJoin:
         first = [evaluation.table(key) for key, _ in self.scans[: int(self.levels[1])]]
         places = [i for i in range(len(first)) if self.lines[i, kernel.KIND] != kernel.SECOND]
         largest = max(places, key=lambda i: first[i].size, default=None)
-        if largest is None or sum(evaluation.table(key).size for key, _ in self.scans) < PARALLEL:
+        rows = sum(evaluation.table(key).size for key, _ in self.scans)
+        if largest is None or rows < evaluation.workers.parallel_rows:
             return [(0, evaluation.ids)]
         keys = first[largest].runs[0].order(self.scans[largest][1])
-        pieces = even_bounds(len(keys), PIECES * evaluation.threads)
+        pieces = even_bounds(len(keys), PIECES * evaluation.workers.threads)
         cuts = sorted({int(keys[begin] >> np.uint64(32)) for begin, _ in pieces[1:]} - {0})
         return list(zip([0, *cuts], [*cuts, evaluation.ids], strict=True))
 

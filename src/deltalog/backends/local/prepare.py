@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypeGuard, TypeVar
+from typing import Any, TypeGuard, TypeVar
 
 import numpy as np
 
+from deltalog.backends.base import SmallRules
 from deltalog.backends.local.aggregate import aggregate, group_starts
 from deltalog.backends.local.counts import Times, times, total, with_column
 from deltalog.backends.local.dred import SmallStrata, SmallStratum
@@ -23,6 +24,7 @@ from deltalog.backends.local.multiway import multiway_join
 from deltalog.backends.local.nested import NestedLoops, Together, nested_loops, one_set
 from deltalog.backends.local.probe import Probe, Rows
 from deltalog.backends.local.product import Product
+from deltalog.backends.local.rounds import RoundsCode
 from deltalog.backends.local.table import Keys, Order, Table, empty, no_keys, pack, sort_distinct, unpack
 from deltalog.dictionary import Dictionary
 from deltalog.plan import ir
@@ -51,6 +53,7 @@ class Preparation:
         self._groups: dict[tuple[int, ...], tuple[Sequence[Inputs], Group]] = {}
         self._strata: dict[int, tuple[SmallPlans, SmallStratum]] = {}
         self._strata_together: dict[tuple[int, ...], tuple[Sequence[SmallPlans], SmallStrata]] = {}
+        self._rounds: dict[tuple[Any, ...], tuple[SmallRules, RoundsCode]] = {}
         self._unknown = False  # a constant has no id yet: it may have one the next time
 
     def keys(self, plan: Plan) -> KeysOf:
@@ -106,6 +109,11 @@ class Preparation:
 
     def _made_stratum(self, plans: SmallPlans) -> SmallStratum:
         return SmallStratum(plans, self._interned)
+
+    def rounds(self, rules: SmallRules) -> RoundsCode:
+        """Rule variants for rounds over few facts."""
+        key = (rules.preds, rules.counted, tuple((delta, id(plan)) for delta, _, plan in rules.variants))
+        return self._once(self._rounds, key, rules, lambda rules: RoundsCode(rules, self._interned))
 
     def _interned(self, terms: Sequence[Term]) -> Terms:
         """Constants by their ids, which they get if they have none."""
@@ -431,7 +439,7 @@ def _found(key: Key, evaluation: Evaluation) -> Table:
 
 
 def _made(keys: KeysOf, arity: int, evaluation: Evaluation) -> Table:
-    return Table.of(keys(evaluation, None), arity)
+    return evaluation.made(keys, arity)
 
 
 def _selected(source: Source, probe: Probe, needed: frozenset[Variable], evaluation: Evaluation) -> Rows:

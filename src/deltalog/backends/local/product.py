@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from deltalog.backends.local.evaluate import PARALLEL, Evaluation, Key, KeysOf, even_bounds, sorted_union
+from deltalog.backends.local.evaluate import Evaluation, Key, KeysOf, even_bounds, sorted_union
 from deltalog.backends.local.implicit import Implicit
 from deltalog.backends.local.matrix import Matrix, Runs
 from deltalog.backends.local.probe import Probe, Rows
@@ -90,7 +90,10 @@ class Product:
             return keys if self.forward else np.sort(kernel.swap(keys))
 
         work = _candidates(len(left), right, self.order[0], ids)
-        parts = evaluation.each(part, _group_bounds(left, evaluation.threads * 4 if work > 2 * PARALLEL else 1))
+        evaluation.meter.spend(work)
+        workers = evaluation.workers
+        pieces = workers.threads * 4 if work > 2 * workers.parallel_rows else 1
+        parts = workers.map(part, _group_bounds(left, pieces))
         if self.forward:
             return np.concatenate(parts) if len(parts) > 1 else parts[0]  # the parts have ascending x
         return sorted_union(parts, 2)

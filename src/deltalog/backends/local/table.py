@@ -8,16 +8,20 @@ relation cost nothing beyond their difference.
 
 Rows that are removed stay in their runs and are noted as `dead`, a small table; look-ups leave them out. When they
 become many, or when all rows are read anyway, the runs are written anew without them (`compact`).
+
+What is made when it is first needed may be made by two threads at a time. All get what was stored first: kernels are
+given the addresses of arrays, which live as long as the run.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache, cached_property, reduce
+from functools import cache, reduce
 
 import numpy as np
 from numpy.typing import NDArray
 
+from deltalog.cached import cached_property
 from deltalog.kernels import rows as kernel
 from deltalog.kernels.join import RUNS
 from deltalog.kernels.nested import STRIDE
@@ -122,9 +126,8 @@ class Run:
         """The rows with their columns in another order, sorted by it."""
         if order == self.canonical:
             return self.keys
-        if order not in self._orders:
-            self._orders[order] = self._reorder(order)
-        return self._orders[order]
+        found = self._orders.get(order)
+        return self._orders.setdefault(order, self._reorder(order)) if found is None else found
 
     def _reorder(self, order: Order) -> Keys:
         if self.arity == 2:
@@ -138,9 +141,10 @@ class Run:
 
     def offsets(self, order: Order, ids: int) -> Ids:
         """Where the rows of each first id begin, for direct access; for arity 1 and 2."""
-        if order not in self._offsets:
-            self._offsets[order] = kernel.lead_offsets(self.order(order), ids)
-        return self._offsets[order]
+        found = self._offsets.get(order)
+        if found is None:
+            found = self._offsets.setdefault(order, kernel.lead_offsets(self.order(order), ids))
+        return found
 
     def has_offsets(self, order: Order) -> bool:
         return order in self._offsets
@@ -151,8 +155,8 @@ class Run:
         if found is None:
             keys = self.order(order)
             fence = keys[:: 1 << STRIDE].copy() if len(keys) > FENCED else NO_KEYS
-            found = _address(keys), len(keys), _address(fence) if len(fence) else 0, fence
-            self._places[order] = found
+            made = _address(keys), len(keys), _address(fence) if len(fence) else 0, fence
+            found = self._places.setdefault(order, made)
         return found[:3]
 
     def distinct(self, column: int, ids: int) -> int:
@@ -176,14 +180,14 @@ class Run:
         """This run, in all of its orders, without the rows of a table."""
         left = Run(_deleted(self.keys, gone.keys()), self.arity)
         rows = unpack(gone.keys(), self.arity) if self._orders else []
-        for order, keys in self._orders.items():
+        for order, keys in self._orders.copy().items():
             left._orders[order] = _deleted(keys, sort_distinct(pack([rows[i] for i in order], gone.size)))
         return left
 
     def merged(self, other: Run) -> Run:
         """The union with a disjoint run, in every order that this one has already."""
         both = Run(union(self.keys, other.keys), self.arity)
-        for order, keys in self._orders.items():
+        for order, keys in self._orders.copy().items():
             both._orders[order] = union(keys, other.order(order))
         return both
 
@@ -236,9 +240,8 @@ class Table:
         found = self._places.get(order)
         if found is None:
             dead = self.dead.runs if self.dead else ()
-            found = self._places[order] = [len(self.runs), len(dead)]
-            for run in (*self.runs, *dead):
-                found += run.place(order)
+            places = (word for run in (*self.runs, *dead) for word in run.place(order))
+            found = self._places[order] = [len(self.runs), len(dead), *places]
         return found
 
     def places_soon(self, order: Order) -> list[int] | None:

@@ -7,9 +7,7 @@ combination of inputs. So there is one meaning, and a fast way to it for the col
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,8 +19,9 @@ from deltalog.backends.local.probe import Rows
 from deltalog.backends.local.skolems import Named, Skolems
 from deltalog.backends.local.table import Ids, pack
 from deltalog.dictionary import Dictionary, distinct_ids
-from deltalog.expressions import is_plain_skolem, skolem_form
+from deltalog.expressions import SkolemForm, is_plain_skolem, skolem_form
 from deltalog.kernels.blake2b import NAME, skolem_names
+from deltalog.locks import CallLock
 from deltalog.syntax.ast import Call, Constant, Expression, Variable, variables
 from deltalog.terms import Kind, Value
 from deltalog.xpath import PREFIX
@@ -30,7 +29,7 @@ from deltalog.xpath import PREFIX
 Mask = NDArray[np.bool_]
 Array = NDArray[Any]
 EXACT = 2**53  # integers below are exact as floats
-INT64 = 2.0**63 - 1024
+INT64 = 2.0**63 - 2.0**13  # results below surely fit: factors and product are rounded, by one part in 2**53 each
 MOST_PIECES = 1 << 17
 
 
@@ -57,7 +56,7 @@ class Vectors:
     """Evaluates expressions over rows, for one dictionary; counts the rows on which an expression failed."""
 
     dictionary: Dictionary
-    lock: AbstractContextManager[object] = field(default_factory=threading.RLock)
+    lock: CallLock = field(default_factory=CallLock)
     failures: int = 0
     pieces: dict[int, bytes] = field(default_factory=dict)  # of names that SKOLEM makes, by id
     skolems: Skolems = field(default_factory=Skolems)
@@ -212,6 +211,29 @@ class Vectors:
         if missing:
             self.pieces.update(zip(missing, map(expressions.skolem_part, self.dictionary.decode(missing)), strict=True))
         return [self.pieces[id] for id in asked]
+
+    # One binding at a time.
+
+    def value(self, expression: Expression, ids: Mapping[Variable, int], form: SkolemForm | None) -> int | None:
+        """The id of an expression's value; None if it fails. `form`: of a SKOLEM of variables and constants."""
+        try:
+            found = self.dictionary.encode([expressions.evaluate(expression, self._binding(ids))])
+        except expressions.ExpressionFails:
+            return None
+        if form is not None:
+            arguments = tuple(np.array([id], np.uint32) for id in ids.values())
+            self.skolems.remember(Named(form, arguments, found))
+        return int(found[0])
+
+    def truth(self, condition: Expression, ids: Mapping[Variable, int]) -> bool | None:
+        """Whether a condition holds; None if it fails."""
+        try:
+            return expressions.holds(condition, self._binding(ids))
+        except expressions.ExpressionFails:
+            return None
+
+    def _binding(self, ids: Mapping[Variable, int]) -> dict[Variable, Value]:
+        return {variable: self.dictionary.value(id) for variable, id in ids.items()}
 
     # The reference, once per distinct combination of the inputs.
 

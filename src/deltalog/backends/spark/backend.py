@@ -10,7 +10,7 @@ Rows that an evaluation keeps only until its end (bindings of aggregates, comput
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial, reduce
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from deltalog.backends.base import Exchange, SmallChange, SmallResult, Tables, Twin
+from deltalog.backends.base import Exchange, SmallChange, SmallResult, SmallRules, Tables, Twin
 from deltalog.backends.spark.arrow import words
 from deltalog.backends.spark.blocks import BLOCKS, Deal, cells, dealing, spread, unpacked
 from deltalog.backends.spark.conditions import TOO_LARGE
@@ -46,12 +46,16 @@ from deltalog.backends.spark.table import (
     width,
     without,
 )
+from deltalog.io.documents import Reading
+from deltalog.limits import Limits
 from deltalog.plan import ir
 from deltalog.plan.changes import SmallPlans
 from deltalog.plan.ir import Part, Plan, columns
+from deltalog.plan.watch import Meter, Meters
+from deltalog.program.numbers import NUMERIC
 from deltalog.program.patterns import Structure
 from deltalog.syntax.ast import Call, Pred, Rule
-from deltalog.terms import Value
+from deltalog.terms import Kind, Value
 
 PARTITIONS_PER_CORE = 2
 ROWS_OF_A_PLACE = 4_000_000
@@ -64,22 +68,25 @@ class SparkBackend:
     name = "spark"
     batches = True  # plans of one depth are wanted together
     multiway = False
+    few_facts = 0
 
     def __init__(
         self,
+        limits: Limits,
         spark: Any = None,
         master: str | None = None,
         driver_budget: int | None = None,
         driver_first: bool = False,
     ) -> None:
         """With `driver_first` the whole program is evaluated in the driver, if its facts fit the driver's budget."""
+        self.limits = limits
         self.spark = spark or session(master)
         self.driver_first = driver_first
         self.reasoned_by = ("spark", "")
         self.salt = int(self.spark.conf.get("spark.deltalog.salt", "0"))
         budget = self.spark.conf.get("spark.deltalog.driverBudget", str(DRIVER_BUDGET))
         self.driver_budget = int(budget) if driver_budget is None else driver_budget
-        self.check: Callable[[], None] = lambda: None
+        self._meters = Meters()
         self.dictionary = SparkDictionary(self.spark, self.salt)
         self.accumulator = self.spark.sparkContext.accumulator(0)
         self.near = Near(self)
@@ -91,22 +98,27 @@ class SparkBackend:
         """How many rows were dropped because an expression failed, where executors evaluated it."""
         return int(self.accumulator.value)
 
+    @failures.setter
+    def failures(self, failures: int) -> None:
+        self.accumulator.value = failures
+
     # Facts in and out.
 
-    def read(self, paths: Sequence[Path]) -> dict[Pred, SparkTable]:
+    def read(self, paths: Sequence[Path], reading: Reading) -> dict[Pred, SparkTable]:
         from deltalog.backends.spark.read import is_small, read
 
-        return self.near.read(paths) if self.driver_budget and is_small(paths) else read(paths, self)
+        near = self.driver_budget and is_small(paths)
+        return self.near.read(paths, reading) if near else read(paths, reading, self)
 
     def encode(self, data: Any, predicate: str) -> tuple[int, SparkTable]:
         from deltalog.backends.spark.read import encode_frame
-        from deltalog.io.frames import columns_of
+        from deltalog.io.frames import columns_of, has_rows, listed
 
         if isinstance(data, DataFrame):
             return encode_frame(data, self)
-        rows = list(data) if isinstance(data, Iterable) and not hasattr(data, "__arrow_c_stream__") else data
+        rows = listed(data)
         found = columns_of(rows, self.dictionary.near)
-        if len(found[0]) == 0 if found else rows == []:
+        if not has_rows(found, rows):
             return len(found), self.empty(len(found))
         ids = self.dictionary.ids()
         return len(found), self.load([ids[column] for column in found], len(found))
@@ -145,6 +157,12 @@ class SparkBackend:
             frame = frame.where(F.col(f"c{i}") == self.dictionary.id(value))
         return not frame.isEmpty()
 
+    def number_kinds(self, tables: Sequence[SparkTable]) -> frozenset[Kind]:
+        """Those of the whole dictionary, which knows only whether there are others than integers."""
+        if all(table.empty for table in tables):
+            return frozenset()
+        return frozenset((Kind.INTEGER,)) if self.dictionary.only_integers else NUMERIC
+
     # Sets of rows of ids.
 
     def load(self, columns: Sequence[Any], arity: int) -> SparkTable:
@@ -176,7 +194,7 @@ class SparkBackend:
 
     def run_all(self, plans: Mapping[Pred, Plan], tables: Tables[SparkTable]) -> dict[Pred, SparkTable]:
         """The distinct rows of several plans, computed together, with their sizes."""
-        self.check()
+        self.limits.check()
         found = self.near.run_all(plans, tables)
         if found is not None:
             return found
@@ -264,6 +282,7 @@ class SparkBackend:
         removed: Sequence[SparkTable],
         added: Sequence[SparkTable],
     ) -> tuple[SparkTable, Callable[[], tuple[SparkTable, SparkTable]]]:
+        self.limits.check()
         new = self.structure(structure, inputs)
         return new, lambda: (self.minus(old, new), self.minus(new, old))
 
@@ -325,6 +344,10 @@ class SparkBackend:
     def pin(self, table: SparkTable) -> SparkTable:
         return table
 
+    @property
+    def meter(self) -> Meter:
+        return self._meters.here
+
     def size(self, table: SparkTable) -> int:
         if table.size is None:
             table.pieces = (Piece(self.cut(table.frame())),)
@@ -370,6 +393,9 @@ class SparkBackend:
 
     def drop(self, table: SparkTable) -> None:
         table.pieces, table.near, table.size = (), None, 0
+
+    def rounds(self, rules: SmallRules, tables: Tables[Any], new: Mapping[Pred, Any], room: int) -> None:
+        return None
 
     def twin(self, rules: Sequence[Rule], tables: Mapping[Pred, SparkTable], everything: bool = False) -> Twin | None:
         if everything and not self.driver_first:

@@ -9,13 +9,13 @@ from deltalog.backends.spark.table import SparkTable
 from deltalog.plan import ir
 from deltalog.plan.ir import Part, Plan, fact_columns
 from deltalog.plan.rules import COUNT
-from deltalog.syntax.ast import AggregateCall, Atom, Call, Constant, Pred, Variable
+from deltalog.syntax.ast import AggregateCall, Atom, Call, Constant, HiddenName, Pred, Variable
 
 if TYPE_CHECKING:
     from deltalog.backends.spark.backend import SparkBackend
 
 SUM, PLACE, LESS = Variable("#sum"), Variable("#place"), Variable("#less")
-ROWS, COUNTS = "#rows", "#counts"
+ROWS, COUNTS = HiddenName("#rows"), HiddenName("#counts")
 
 
 def uncounted(table: SparkTable, backend: SparkBackend) -> SparkTable:
@@ -36,7 +36,10 @@ def recounted(
     """Only rows that this concerns are touched."""
     if not won and not lost:
         return old
-    rows, notes = fact_columns(old.arity - 1), {f"#note {i}": table for i, table in enumerate((*won, *lost))}
+    rows, notes = (
+        fact_columns(old.arity - 1),
+        {HiddenName(f"#note {i}"): table for i, table in enumerate((*won, *lost))},
+    )
     tables = {(Pred(name, old.arity), Part.ALL): table for name, table in notes.items()}
     scans = [_scan(name, rows) for name in notes]
     concerned = backend.run(ir.Distinct(ir.Union(tuple(_projected(scan, rows) for scan in scans))), tables)

@@ -21,6 +21,7 @@ from deltalog.backends.base import Tables, Twin
 from deltalog.backends.spark.ids import INLINE, Ids64
 from deltalog.backends.spark.table import NEAR, Grid, SparkTable
 from deltalog.dictionary import Dictionary
+from deltalog.io.documents import Reading
 from deltalog.plan import ir
 from deltalog.plan.ir import Part, Plan
 from deltalog.syntax.ast import Aggregate, Atom, Bind, Call, Constant, Expression, Filter, Literal, Negation, Pred, Rule
@@ -41,7 +42,7 @@ class Near:
     def __post_init__(self) -> None:
         from deltalog.backends.local import LocalBackend
 
-        self.local = LocalBackend(self.home.dictionary.near)
+        self.local = LocalBackend(self.home.limits, self.home.dictionary.near)
 
     def run_all(self, plans: Mapping[Pred, Plan], tables: Tables[SparkTable]) -> dict[Pred, SparkTable] | None:
         """The rows of plans if all they read is in the driver, else None."""
@@ -51,12 +52,11 @@ class Near:
         if sum(sizes) > min(NEAR, self.home.driver_budget):
             return None
         moved = {key: self.moved(table) for key, table in read.items()}
-        self.local.check = self.home.check
         return {pred: self.back(self.local.run(plan, moved)) for pred, plan in plans.items()}
 
-    def read(self, paths: Sequence[Path]) -> dict[Pred, SparkTable]:
+    def read(self, paths: Sequence[Path], reading: Reading) -> dict[Pred, SparkTable]:
         """The facts of small files, read in the driver."""
-        return {pred: self.back(table) for pred, table in self.local.read(paths).items()}
+        return {pred: self.back(table) for pred, table in self.local.read(paths, reading).items()}
 
     def moved(self, table: SparkTable) -> Any:
         """A table of the local engine with the same rows."""
@@ -112,7 +112,7 @@ def _opaque(rules: Sequence[Rule], tables: Mapping[Pred, SparkTable], home: Spar
     from deltalog.backends.local import LocalBackend
 
     dictionary = Dictionary()
-    local = LocalBackend(dictionary)
+    local = LocalBackend(home.limits, dictionary)
     rows = home.rows_of({pred: table for pred, table in tables.items() if not table.empty})
     moved = {
         (pred, Part.ALL): local.load([dictionary.intern_integers(ids) for ids in columns], pred.arity)

@@ -9,6 +9,7 @@ from typing import Any
 
 from deltalog.dictionary import Dictionary
 from deltalog.errors import DataError, UsageError
+from deltalog.io.documents import Reading
 from deltalog.io.facts import Column, Facts
 from deltalog.syntax.ast import Pred
 
@@ -52,14 +53,16 @@ def line_start(file: Any, place: int) -> int:
     return at
 
 
-def read_lines(name: str, path: Path, format: str, start: int, end: int, dictionary: Dictionary) -> Facts:
+def read_lines(
+    name: str, path: Path, format: str, start: int, end: int, dictionary: Dictionary, reading: Reading
+) -> Facts:
     """The facts of the lines that begin in a range; errors have the line's number in the whole file."""
     with Lines(path, start, end) as stream:
         try:
             if format == "ntriples":
-                from deltalog.io.ntriples import read_stream
+                from deltalog.io.ntriples import by_mark, read_stream
 
-                return read_stream(stream, path, dictionary)  # type: ignore[arg-type]
+                return read_stream(stream, path, dictionary, by_mark(path, reading), start == 0)  # type: ignore[arg-type]
             from deltalog.io.tables import read_stream as read_table
 
             columns = read_table(stream, path, dictionary, format)  # type: ignore[arg-type]

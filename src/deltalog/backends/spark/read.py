@@ -31,6 +31,7 @@ from deltalog.backends.spark.pinned import pinned
 from deltalog.backends.spark.table import TAG, SparkTable, column_names, cut, width
 from deltalog.dictionary import Dictionary
 from deltalog.errors import DataError, DeltalogError, EngineError, UsageError
+from deltalog.io.documents import Reading
 from deltalog.io.facts import Facts
 from deltalog.kernels.digest import hash_bytes
 from deltalog.syntax.ast import Pred
@@ -66,7 +67,7 @@ def is_small(paths: Sequence[Path]) -> bool:
     return sum(file.stat().st_size for path in paths for file in files_of(Path(path))) <= SMALL
 
 
-def read(paths: Sequence[Path], backend: SparkBackend) -> dict[Pred, SparkTable]:
+def read(paths: Sequence[Path], reading: Reading, backend: SparkBackend) -> dict[Pred, SparkTable]:
     """The facts of files and folders."""
     tasks = list(_tasks(paths, backend))
     if not tasks:
@@ -78,7 +79,7 @@ def read(paths: Sequence[Path], backend: SparkBackend) -> dict[Pred, SparkTable]
         for batch in batches:
             for group in batch.column(0).to_pylist():
                 for task in groups[group]:
-                    yield from _guarded(task.number, partial(parse, task), salt, places)
+                    yield from _guarded(task.number, partial(parse, task, reading), salt, places)
 
     partitions = backend.spark.range(0, len(groups), 1, len(groups))
     return collected(partitions.mapInArrow(each, SCHEMA), places, backend)
@@ -259,7 +260,7 @@ def _row(to: int, what: int, number: int, data: bytes) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, ["to", "what", "number", "data"])
 
 
-def parse(task: Task, dictionary: Dictionary) -> Facts:
+def parse(task: Task, reading: Reading, dictionary: Dictionary) -> Facts:
     """The facts of a task."""
     from deltalog.backends.spark.ranges import read_lines, read_row_groups
     from deltalog.io.read import read_file
@@ -268,8 +269,8 @@ def parse(task: Task, dictionary: Dictionary) -> Facts:
     if task.end and task.format == "parquet":
         columns = read_row_groups(path, task.start, task.end, dictionary)
     elif task.end:
-        return read_lines(task.name, path, task.format, task.start, task.end, dictionary)
+        return read_lines(task.name, path, task.format, task.start, task.end, dictionary, reading)
     else:
-        facts = read_file(path, dictionary)
+        facts = read_file(path, dictionary, reading)
         return {Pred(task.name, pred.arity): found for pred, found in facts.items()} if task.name else facts
     return {Pred(task.name, len(columns)): columns}

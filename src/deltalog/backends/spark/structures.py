@@ -18,7 +18,7 @@ from deltalog.plan import ir
 from deltalog.plan.ir import Part, Plan, fact_columns
 from deltalog.plan.rules import new_facts, project
 from deltalog.program.patterns import Form, Structure, X, Y, Z, atom
-from deltalog.syntax.ast import Atom, Call, Pred
+from deltalog.syntax.ast import Atom, Call, HiddenName, Pred
 
 if TYPE_CHECKING:
     from deltalog.backends.spark.backend import SparkBackend
@@ -28,7 +28,7 @@ def made(structure: Structure, inputs: Sequence[SparkTable], home: SparkBackend)
     """The relation that a structure makes of its inputs."""
     if structure.form in (Form.CLOSURE, Form.COMPONENTS):
         return _closed(structure, inputs[0], home)
-    names = [Pred(f"#input{i}", 2) for i in range(len(inputs))]
+    names = [Pred(HiddenName(f"#input{i}"), 2) for i in range(len(inputs))]
     flags = structure.swapped or (False,) * len(inputs)
     plan = ir.Distinct(ir.Union(tuple(_read(name, swap) for name, swap in zip(names, flags, strict=True))))
     return home.pin(home.run(plan, {(name, Part.ALL): table for name, table in zip(names, inputs, strict=True)}))
@@ -56,7 +56,7 @@ def _closed_in_driver(structure: Structure, edges: SparkTable, home: SparkBacken
     from deltalog.backends.local.reachability import Reachability
     from deltalog.backends.spark.expansion import expanded
 
-    local = LocalBackend(Dictionary())
+    local = LocalBackend(home.limits, Dictionary())
     table = local.load([local.dictionary.intern_integers(ids) for ids in home.rows(edges)], 2)
     closure = Reachability.closing(table, structure.form is Form.COMPONENTS, structure.guarded)
     if closure.size > NEAR:
@@ -67,7 +67,7 @@ def _closed_in_driver(structure: Structure, edges: SparkTable, home: SparkBacken
 
 def _closed_by_rounds(structure: Structure, edges: SparkTable, home: SparkBackend) -> SparkTable:
     """For graphs beyond the driver's budget: semi-naive evaluation of r(x, z) <- r(x, y), e(y, z)."""
-    pred, delta, edge = (Pred(f"#{name}", 2) for name in ("closed", "delta", "edge"))
+    pred, delta, edge = (Pred(HiddenName(f"#{name}"), 2) for name in ("closed", "delta", "edge"))
     body: Plan = ir.Join(ir.Scan(atom(delta, X, Y)), ir.Scan(atom(edge, Y, Z)))
     if structure.guarded:
         body = ir.Where(body, Call("!=", (X, Z)))

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import shutil
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -62,12 +62,19 @@ def _fill(folder: Path, facts: Mapping[Pred, SparkTable], backend: SparkBackend,
     names = safe_names(facts)
     parts = _written(parts_folder, facts, backend, format)
     if format == "nt":
-        _together([path for pred in facts for path in parts[pred]], folder / "facts.nt", backend)
+        _together(_marked_first(path for pred in facts for path in parts[pred]), folder / "facts.nt", backend)
     else:
         for pred in facts:
             _together(parts[pred], folder / f"{names[pred]}.{format}", backend)
         names_table(folder, names)
     shutil.rmtree(parts_folder)
+
+
+def _marked_first(parts: Iterable[Path]) -> list[Path]:
+    """A part of N-Triples whose blank nodes are global names first: then so are those of the whole file."""
+    from deltalog.io.ntriples import is_marked
+
+    return sorted(parts, key=lambda path: not is_marked(path))
 
 
 def _written(

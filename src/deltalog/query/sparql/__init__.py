@@ -1,11 +1,12 @@
 """SPARQL as rules.
 
-    parse         text -> rdflib's algebra            parse.py
-    expressions   rdflib's expressions -> ours        expressions.py
+    tokens        text -> tokens                      tokens.py
+    parse         tokens -> algebra (`tree`)          reader.py, read_expressions.py, read_patterns.py, parse.py
+    expressions   SPARQL's expressions -> ours        expressions.py
     patterns      graph patterns -> bodies and rules  patterns.py, paths.py
     query         a query -> rules and a goal         query.py
     answer        rules and a goal -> solutions       answer.py, solutions.py
 
-rdflib reads the text and knows SPARQL's grammar; nothing of its evaluation is used. What we do not support is refused
-by its name, before anything is evaluated.
+What the standard forbids is an error with its place. What we do not support is refused by its name, before anything is
+evaluated.
 """

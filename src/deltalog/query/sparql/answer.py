@@ -44,6 +44,10 @@ class Asked(Generic[T]):
     whole: bool = False
     kept: dict[int, tuple[Query, Questions[T]]] = field(default_factory=dict)  # by the id of the query
 
+    def is_stratified(self, query: Query) -> bool:
+        """Whether a query can be answered without a materialisation: see `Questions.is_stratified`."""
+        return self.questions(query).is_stratified(as_goal([query.goal]).reads)
+
     def choose(self, query: Query, model: Model, history: History) -> Choice:
         """How to answer a query over facts and rules that are not materialised."""
         goal = as_goal([query.goal])
@@ -53,16 +57,18 @@ class Asked(Generic[T]):
         if self.evaluator.naive or (self.whole and not query.narrow):
             return Solutions(query, self._evaluated(query), choice)
         way = replace(choice, method="magic") if self.whole else choice
-        found = self.questions(query).derive(as_goal([query.goal]), way, self.evaluator.check)
+        found = self.questions(query).derive(as_goal([query.goal]), way)
         return Solutions(query, found.facts, choice if self.whole else found.choice)
 
     def questions(self, query: Query) -> Questions[T]:
-        if id(query) not in self.kept:
-            if len(self.kept) >= MOST:
-                self.kept.clear()
-            made = Questions(needed(query.rules, self.rules), self._all_facts(query), self.evaluator.backend)
-            self.kept[id(query)] = query, made
-        return self.kept[id(query)][1]
+        kept = self.kept.get(id(query))
+        if kept is not None:
+            return kept[1]
+        if len(self.kept) >= MOST:
+            self.kept.clear()
+        made = Questions(needed(query.rules, self.rules), self._all_facts(query), self.evaluator.backend)
+        self.kept[id(query)] = query, made
+        return made
 
     def _all_facts(self, query: Query) -> dict[Pred, T]:
         """Facts, and those that the query brings with it: VALUES, and the solutions of its subqueries."""
@@ -74,7 +80,7 @@ class Asked(Generic[T]):
     def _evaluated(self, query: Query) -> Facts[T]:
         backend, rules, facts = self.evaluator.backend, needed(query.rules, self.rules), self._all_facts(query)
         relations = start(facts, backend)
-        self.evaluator.run(analyse(rules, facts), relations)
+        self.evaluator.run(analyse(rules, facts), relations, goal=True)
         return Facts([v.name for v in variables(query.goal)], relations.get(query.goal.pred), backend)
 
 

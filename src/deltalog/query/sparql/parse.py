@@ -1,38 +1,54 @@
-"""Text to algebra, by rdflib, and rdflib's terms to values.
+"""A query's text to its algebra, by recursive descent; `tokens` has the terminals, `tree` what comes out.
 
-Two things are mended on the way. rdflib forgets what `SELECT *` was, so the parse tree is asked. And it takes a blank
-node of a pattern for a term; it is a variable that nobody sees.
+What the standard forbids is refused here, with its place: a variable that is selected and neither grouped by nor
+aggregated, `SELECT *` with GROUP BY, one name for two results, rows of VALUES of the wrong length, and so on. Two
+queries share no state, so threads can parse at the same time.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, NoReturn
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import NoReturn, TypeVar
 
-from deltalog.errors import UsageError
-from deltalog.syntax.ast import Constant, Term, Variable
-from deltalog.terms import IRI, Value, literal
+from deltalog.query.sparql.read_patterns import PatternReader
+from deltalog.query.sparql.reader import refuse
+from deltalog.query.sparql.tokens import Token, tokenize
+from deltalog.query.sparql.tree import (
+    Aggregation,
+    Expr,
+    Extend,
+    GraphPattern,
+    Group,
+    Grouping,
+    Operation,
+    Select,
+    Values,
+    aggregations,
+    in_scope,
+    join,
+    replaced,
+)
+from deltalog.syntax.ast import Variable
+from deltalog.terms import RDF, XSD
 
-Node = Any  # rdflib's CompValue: a dictionary with a name, whose keys are attributes too
-
+T = TypeVar("T")
+MOST_SOLUTIONS = 2**62 - 1  # of a LIMIT and of an OFFSET, so that the sum of both is an index in Python (under 2**63)
 WELL_KNOWN = {
-    "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
+    "rdf": RDF,
     "rdfs": "http://www.w3.org/2000/01/rdf-schema#",
-    "xsd": "http://www.w3.org/2001/XMLSchema#",
+    "xsd": XSD,
     "owl": "http://www.w3.org/2002/07/owl#",
 }
-OTHER_FORMS = {"ConstructQuery": "CONSTRUCT", "DescribeQuery": "DESCRIBE"}
 
 
 @dataclass(frozen=True)
 class Parsed:
-    """A query's algebra; whether it is an ASK; and whether it selects `*`."""
+    """A query's algebra, and whether it is an ASK."""
 
-    algebra: Node
+    select: Select
     ask: bool
-    star: bool
 
 
 def is_sparql(text: str) -> bool:
@@ -43,99 +59,288 @@ def is_sparql(text: str) -> bool:
 
 def parse(text: str, prefixes: Mapping[str, str]) -> Parsed:
     """The algebra of a SELECT or an ASK. Prefixes of the text go before the ones given."""
-    from pyparsing import ParseException
-    from rdflib.plugins.sparql.algebra import translateQuery
-    from rdflib.plugins.sparql.parser import parseQuery
-
-    try:
-        tree = parseQuery(text)
-        _check(tree[1])
-        star = not tree[1].projection
-        query = translateQuery(tree, initNs={**WELL_KNOWN, **prefixes})
-    except ParseException as error:
-        raise _syntax_error(text, error) from None
-    except UsageError:
-        raise
-    except Exception as error:  # rdflib raises plain ones, such as for an unknown prefix
-        raise UsageError(f"the query cannot be read: {error}") from None
-    return Parsed(query.algebra.p, query.algebra.name == "AskQuery", star)
+    return _QueryReader(tokenize(text), {**WELL_KNOWN, **prefixes}).query()
 
 
-def _syntax_error(text: str, error: Any) -> UsageError:
-    line = text.splitlines()[error.lineno - 1] if text.strip() else ""
-    caret = " " * (error.column - 1) + "^"
-    return UsageError(
-        f"line {error.lineno}, column {error.column} of the query: this is not SPARQL\n  {line}\n  {caret}"
-    )
+@dataclass(frozen=True)
+class _Selected:
+    """One of what a SELECT selects: a variable, or the result of an expression under a name."""
+
+    token: Token
+    variable: Variable
+    expression: Expr | None = None
 
 
-def _check(query: Node) -> None:
-    """Refuses what rdflib's algebra would not show any more."""
-    if query.name in OTHER_FORMS:
-        refuse(OTHER_FORMS[query.name], "ask SELECT or ASK")
-    if query.datasetClause:
-        refuse("FROM", "there is one graph, of all facts; leave it out")
-    for node in nodes(query):
-        if node.name == "SubSelect" and not node.projection and node.valuesClause:
-            refuse("SELECT * with VALUES after it, inside of a query,", "name the variables")
+@dataclass(frozen=True)
+class _Key:
+    """One of what a GROUP BY groups by."""
+
+    token: Token
+    expression: Expr
+    variable: Variable
 
 
-def nodes(tree: Any) -> Iterator[Node]:
-    """Every node of a parse tree or an algebra."""
-    if hasattr(tree, "name") and hasattr(tree, "values"):
-        yield tree
-        tree = list(tree.values())
-    if not isinstance(tree, str) and hasattr(tree, "__iter__"):
-        for inner in tree:
-            yield from nodes(inner)
+@dataclass
+class _Clauses:
+    """What stands after the pattern of a query."""
+
+    keys: list[_Key] = field(default_factory=list)
+    having: list[Expr] = field(default_factory=list)
+    order: list[tuple[Expr, bool]] = field(default_factory=list)
+    limit: int | None = None
+    offset: int = 0
+    values: Values | None = None
+
+    def aggregate(self, selected: Iterable[_Selected]) -> bool:
+        """Whether solutions are grouped, by keys or all together."""
+        expressions = [s.expression for s in selected] + self.having + [expression for expression, _ in self.order]
+        return bool(self.keys) or any(any(aggregations(expression)) for expression in expressions)
 
 
-def refuse(what: str, instead: str) -> NoReturn:
-    raise UsageError(f"{what} in SPARQL is not supported; {instead}")
+class _Aggregates:
+    """The aggregates of a query, each a variable over the groups."""
+
+    def __init__(self) -> None:
+        self.calls: dict[Aggregation, Variable] = {}
+
+    def __call__(self, expression: Expr, known: Iterable[Variable]) -> Expr:
+        """An expression over groups: one of the values for a variable that is not the same in all of a group."""
+        names = frozenset(known)
+
+        def result(part: Expr) -> Expr | None:
+            if isinstance(part, Variable) and part not in names:
+                part = Aggregation("sample", part)
+            return self._result(part) if isinstance(part, Aggregation) else None
+
+        return replaced(expression, result)
+
+    def _result(self, call: Aggregation) -> Variable:
+        return self.calls.setdefault(call, Variable(f"#aggregate{len(self.calls)}"))
 
 
-# Terms
+class _QueryReader(PatternReader):
+    def query(self) -> Parsed:
+        self._prologue()
+        if self.sees("CONSTRUCT", "DESCRIBE"):
+            refuse(self.next.keyword, "ask SELECT or ASK")
+        if not self.sees("SELECT", "ASK"):
+            self.expected("SELECT or ASK")
+        parsed = Parsed(self.select(), ask=False) if self.sees("SELECT") else Parsed(self._ask(), ask=True)
+        if self.next.kind != "end":
+            self.expected("the end of the query")
+        return parsed
+
+    def _prologue(self) -> None:
+        while token := self.accept("BASE", "PREFIX"):
+            if token.keyword == "BASE":
+                self.base = self._iri_in_brackets()
+                continue
+            name = self.next
+            if name.kind != "name" or not name.text.endswith(":") or name.text.count(":") > 1:
+                self.expected("a prefix, such as `ex:`")
+            self.take()
+            self.prefixes[name.text[:-1]] = self._iri_in_brackets()
+
+    def _iri_in_brackets(self) -> str:
+        if self.next.kind != "iri":
+            self.expected("an IRI in `<` and `>`")
+        return str(self.iri())
+
+    def _ask(self) -> Select:
+        self.expect("ASK")
+        pattern = self._where()
+        clauses = self._clauses(pattern)
+        grouped, _ = self._grouped(pattern, [], clauses)
+        counted = clauses.offset > 0  # without an OFFSET the first solution decides
+        return Select(grouped, (), distinct=not counted, offset=clauses.offset, limit=clauses.limit)
+
+    def select(self) -> Select:
+        self.expect("SELECT")
+        modifier = self.accept("DISTINCT", "REDUCED")
+        star = self.accept("*")
+        selected = [] if star else self._projection()
+        pattern = self._where()
+        clauses = self._clauses(pattern)
+        if star and clauses.aggregate(()):
+            self.fail("`SELECT *` cannot be with groups; name the variables", star)
+        self._check_names(selected, _visible(pattern, selected, clauses))
+        grouped, order = self._grouped(pattern, selected, clauses)
+        return Select(
+            grouped,
+            None if star else tuple(s.variable for s in selected),
+            tuple(order),
+            modifier is not None and modifier.keyword == "DISTINCT",
+            clauses.offset,
+            clauses.limit,
+        )
+
+    def _projection(self) -> list[_Selected]:
+        found: list[_Selected] = []
+        while self.next.kind == "variable" or self.sees("("):
+            found.append(self._selected())
+        return found or self.expected("a variable, an expression in brackets or `*`")
+
+    def _selected(self) -> _Selected:
+        if self.next.kind == "variable":
+            return _Selected(self.next, self.variable())
+        self.expect("(")
+        expression = self.expression()
+        self.expect("AS")
+        token, variable = self.next, self.variable()
+        self.expect(")")
+        return _Selected(token, variable, expression)
+
+    def _check_names(self, selected: Iterable[_Selected], taken: frozenset[Variable]) -> None:
+        """The name of a result is a new one."""
+        for one in selected:
+            if one.expression is not None and one.variable in taken:
+                self._taken(one.token)
+            taken |= {one.variable}
+
+    def _taken(self, token: Token) -> NoReturn:
+        self.fail(f"{token.text} has values already; give the result of the expression another name", token)
+
+    def _where(self) -> Group:
+        if self.sees("FROM"):
+            refuse("FROM", "there is one graph, of all facts; leave it out")
+        self.accept("WHERE")
+        return self.group()
+
+    # What stands after the pattern.
+
+    def _clauses(self, pattern: GraphPattern) -> _Clauses:
+        clauses = _Clauses()
+        if self._by("GROUP"):
+            with self.without_aggregates("GROUP BY cannot have an aggregate"):
+                clauses.keys = self._keys(in_scope(pattern))
+        if self.accept("HAVING"):
+            clauses.having = self._several(self.constraint, self._sees_constraint)
+        if self._by("ORDER"):
+            clauses.order = self._several(self._order, self._sees_order)
+        self._limits(clauses)
+        if self.accept("VALUES"):
+            clauses.values = self.data_block()
+        return clauses
+
+    def _by(self, keyword: str) -> bool:
+        if not self.accept(keyword):
+            return False
+        self.expect("BY")
+        return True
+
+    def _several(self, read: Callable[[], T], more: Callable[[], bool]) -> list[T]:
+        found = [read()]
+        while more():
+            found.append(read())
+        return found
+
+    def _sees_constraint(self) -> bool:
+        words_after = ("ORDER", "LIMIT", "OFFSET", "VALUES", "HAVING")
+        return self.sees("(") or self.sees_iri() or (self.next.kind == "word" and not self.sees(*words_after))
+
+    def _sees_order(self) -> bool:
+        return self.next.kind == "variable" or self._sees_constraint()
+
+    def _keys(self, taken: frozenset[Variable]) -> list[_Key]:
+        keys: list[_Key] = []
+
+        def key() -> _Key:
+            return self._key(len(keys), taken.union(key.variable for key in keys))
+
+        keys.append(key())
+        while self._sees_order():
+            keys.append(key())
+        return keys
+
+    def _key(self, number: int, taken: frozenset[Variable]) -> _Key:
+        token = self.next
+        if token.kind == "variable":
+            variable = self.variable()
+            return _Key(token, variable, variable)
+        unnamed = Variable(f"#key{number}")
+        if not self.accept("("):
+            return _Key(token, self.constraint(), unnamed)
+        expression = self.expression()
+        variable = self.new_variable(taken) if self.sees("AS") else unnamed
+        self.expect(")")
+        return _Key(token, expression, variable)
+
+    def _order(self) -> tuple[Expr, bool]:
+        if direction := self.accept("ASC", "DESC"):
+            return self.bracketed(), direction.keyword == "DESC"
+        return (self.variable() if self.next.kind == "variable" else self.constraint()), False
+
+    def _limits(self, clauses: _Clauses) -> None:
+        """LIMIT and OFFSET, each once at most."""
+        seen: set[str] = set()
+        while self.sees("LIMIT", "OFFSET") and self.next.keyword not in seen:
+            keyword = self.take().keyword
+            seen.add(keyword)
+            if self.next.kind != "integer":
+                self.expected("a number")
+            number = _count(self.take().text)
+            if keyword == "LIMIT":
+                clauses.limit = number
+            else:
+                clauses.offset = number
+
+    # Groups and results, over the pattern.
+
+    def _grouped(
+        self, pattern: GraphPattern, selected: list[_Selected], clauses: _Clauses
+    ) -> tuple[GraphPattern, list[tuple[Expr, bool]]]:
+        """A pattern with groups, HAVING, VALUES and the results of a SELECT; and what to order by, over these."""
+        if not clauses.aggregate(selected):
+            return self._with_results(pattern, selected, clauses), clauses.order
+        aggregates, keys = _Aggregates(), {key.variable for key in clauses.keys}
+        over_groups = [self._over_groups(s, aggregates, keys | _names(selected[:i])) for i, s in enumerate(selected)]
+        clauses.having = [aggregates(condition, keys) for condition in clauses.having]
+        order = [(aggregates(e, keys | _names(selected)), falls) for e, falls in clauses.order]
+        given = tuple((key.expression, key.variable) for key in clauses.keys)
+        grouping = Grouping(pattern, given, tuple(aggregates.calls.items()))
+        return self._with_results(grouping, over_groups, clauses), order
+
+    def _with_results(self, pattern: GraphPattern, selected: Iterable[_Selected], clauses: _Clauses) -> GraphPattern:
+        if clauses.having:
+            pattern = Group(pattern, tuple(clauses.having))
+        if clauses.values is not None:
+            pattern = join(pattern, clauses.values)
+        for one in selected:
+            if one.expression is not None:
+                pattern = Extend(pattern, one.variable, one.expression)
+        return pattern
+
+    def _over_groups(self, selected: _Selected, aggregates: _Aggregates, known: set[Variable]) -> _Selected:
+        expression = selected.variable if selected.expression is None else selected.expression
+        for variable in _outside_of_aggregates(expression):
+            if variable not in known:
+                message = f"?{variable.name} is selected, and neither grouped by nor aggregated; add it to GROUP BY"
+                self.fail(message, selected.token)
+        if selected.expression is None:
+            return selected
+        return _Selected(selected.token, selected.variable, aggregates(selected.expression, known))
 
 
-def value(term: Any) -> Value:
-    """The value of an IRI or a literal."""
-    from rdflib.term import Literal, URIRef
-
-    if isinstance(term, URIRef):
-        return IRI(str(term))
-    assert isinstance(term, Literal), term
-    datatype = None if term.datatype is None else str(term.datatype)
-    return literal(str(term), datatype, term.language)
+def _count(digits: str) -> int:
+    """The number of a LIMIT or an OFFSET, or one that no sequence of solutions has."""
+    digits = digits.lstrip("0")
+    return MOST_SOLUTIONS if len(digits) > len(str(MOST_SOLUTIONS)) else min(int(digits or "0"), MOST_SOLUTIONS)
 
 
-def term(given: Any) -> Term:
-    """A term of a triple pattern; a blank node is a variable whose name no query can write."""
-    from rdflib.term import BNode
-    from rdflib.term import Variable as SparqlVariable
-
-    if isinstance(given, SparqlVariable):
-        return Variable(str(given))
-    if isinstance(given, BNode):
-        return Variable(f"#_:{given}")
-    return Constant(value(given))
+def _visible(pattern: GraphPattern, selected: Iterable[_Selected], clauses: _Clauses) -> frozenset[Variable]:
+    """The variables of the solutions that a SELECT chooses from: of groups, only their keys."""
+    if clauses.aggregate(selected):
+        return frozenset(key.variable for key in clauses.keys)
+    return in_scope(pattern)
 
 
-def variables_of(tree: Any) -> set[Variable]:
-    """The variables that an algebra or an expression mentions."""
-    return {Variable(str(leaf)) for leaf in _leaves(tree) if is_variable(leaf)}
+def _names(selected: Iterable[_Selected]) -> set[Variable]:
+    return {one.variable for one in selected if one.expression is not None}
 
 
-def _leaves(tree: Any) -> Iterator[Any]:
-    if hasattr(tree, "items"):
-        tree = [part for name, part in tree.items() if name != "_vars"]
-    if isinstance(tree, list | tuple):
-        for inner in tree:
-            yield from _leaves(inner)
-    else:
-        yield tree
-
-
-def is_variable(given: Any) -> bool:
-    from rdflib.term import Variable as SparqlVariable
-
-    return isinstance(given, SparqlVariable)
+def _outside_of_aggregates(expression: Expr) -> list[Variable]:
+    if isinstance(expression, Variable):
+        return [expression]
+    if isinstance(expression, Operation):
+        return [v for argument in expression.arguments for v in _outside_of_aggregates(argument)]
+    return []

@@ -16,16 +16,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from deltalog.query.sparql.parse import refuse, value
-from deltalog.syntax.ast import TRIPLE, Atom, Call, Constant, Filter, Literal, Term, Variable, triple
+from deltalog.query.sparql import tree
+from deltalog.query.sparql.tree import Alternative, Inverse, Negated, Path, Repeated
+from deltalog.syntax.ast import TRIPLE, Atom, Call, Constant, Filter, HiddenName, Literal, Term, Variable, triple
+from deltalog.terms import IRI
 
 if TYPE_CHECKING:
     from deltalog.query.sparql.patterns import Rules
 
 X, Y, Z = Variable("x"), Variable("y"), Variable("z")
-NODE = Atom("#node", (X,))
+NODE = Atom(HiddenName("#node"), (X,))
 
 
 @dataclass(frozen=True)
@@ -36,12 +38,6 @@ class Steps:
     hidden: tuple[Variable, ...] = ()
 
 
-def is_path(predicate: Any) -> bool:
-    from rdflib.paths import Path
-
-    return isinstance(predicate, Path)
-
-
 @dataclass(frozen=True)
 class Paths:
     """Translates paths. `plain`: the other triples of the pattern."""
@@ -49,24 +45,22 @@ class Paths:
     rules: Rules
     plain: Sequence[Atom] = ()
 
-    def between(self, path: Any, s: Term, o: Term) -> Steps:
-        from rdflib.paths import AlternativePath, InvPath, MulPath, NegatedPath, SequencePath
-
+    def between(self, path: Path, s: Term, o: Term) -> Steps:
         match path:
-            case InvPath():
-                return self.between(path.arg, o, s)
-            case SequencePath():
-                return self._sequence(path.args, s, o)
-            case AlternativePath():
-                return self._alternative([self.between(arg, s, o) for arg in path.args], s, o)
-            case MulPath():
+            case Inverse(inner):
+                return self.between(inner, o, s)
+            case tree.Sequence(parts):
+                return self._sequence(parts, s, o)
+            case Alternative(parts):
+                return self._alternative([self.between(part, s, o) for part in parts], s, o)
+            case Repeated():
                 return self._repeated(path, s, o)
-            case NegatedPath():
-                return self._negated(path.args, s, o)
+            case Negated():
+                return self._negated(path, s, o)
             case _:
-                return Steps((triple(s, Constant(value(path)), o),))
+                return Steps((triple(s, Constant(path), o),))
 
-    def _sequence(self, parts: Sequence[Any], s: Term, o: Term) -> Steps:
+    def _sequence(self, parts: Sequence[Path], s: Term, o: Term) -> Steps:
         middle = [self.rules.variable() for _ in parts[1:]]
         ends = [s, *middle, o]
         steps = [self.between(part, ends[i], ends[i + 1]) for i, part in enumerate(parts)]
@@ -82,37 +76,40 @@ class Paths:
             self.rules.add(Atom(name, (*ends, *chosen, Constant(number))), side.body)
         return Steps((Atom(name, (*ends, *hidden, which)),), (*hidden, which))
 
-    def _negated(self, predicates: Sequence[Any], s: Term, o: Term) -> Steps:
-        from rdflib.term import URIRef
+    def _negated(self, path: Negated, s: Term, o: Term) -> Steps:
+        """Forwards, backwards or both; `!()` is any predicate forwards."""
+        ways = [self._another(path.forwards, s, o)] if path.forwards or not path.backwards else []
+        ways += [self._another(path.backwards, o, s)] if path.backwards else []
+        return ways[0] if len(ways) == 1 else self._alternative(ways, s, o)
 
-        if not all(isinstance(p, URIRef) for p in predicates):
-            refuse("an inverse inside of !( )", "write it outside, as ^(!p)")
+    def _another(self, predicates: Sequence[IRI], s: Term, o: Term) -> Steps:
+        """A triple with a predicate other than these."""
         p = self.rules.variable()
-        others = [Filter(Call("!", (Call("sameterm", (p, Constant(value(iri)))),))) for iri in predicates]
+        others = [Filter(Call("!", (Call("sameterm", (p, Constant(iri))),))) for iri in predicates]
         return Steps((Atom(TRIPLE, (s, p, o)), *others), (p,))
 
-    def _repeated(self, path: Any, s: Term, o: Term) -> Steps:
+    def _repeated(self, path: Repeated, s: Term, o: Term) -> Steps:
         """p+, p* and p?: sets of pairs."""
-        if path.mod == "?":
+        if path.modifier == "?":
             some = self._edge(path.path)
         else:
             some = self._closure(path.path, backwards=isinstance(o, Constant) and isinstance(s, Variable))
-        if path.mod == "+":
+        if path.modifier == "+":
             return Steps((Atom(some.name, (s, o)),))
         return self._or_zero(some, path.path, s, o)
 
-    def _edge(self, path: Any) -> Atom:
+    def _edge(self, path: Path) -> Atom:
         """An atom over X and Y for one step of a path, as a set."""
-        steps = self.between(path, X, Y)
+        steps = Paths(self.rules).between(path, X, Y)  # X and Y are other variables than those of the pattern
         if len(steps.body) == 1 and isinstance(steps.body[0], Atom) and steps.body[0].terms == (X, Y):
             return steps.body[0]
         edge = Atom(self.rules.fresh(), (X, Y))
         self.rules.add(edge, steps.body)
         return edge
 
-    def _closure(self, path: Any, backwards: bool) -> Atom:
+    def _closure(self, path: Path, backwards: bool) -> Atom:
         """The closure of a path; for one that is asked from its end, the recursion is in the other atom."""
-        known = f"{path.n3() if is_path(path) else path} {backwards}"
+        known = (path, backwards)
         if known not in self.rules.closures:
             edge, name = self._edge(path), self.rules.fresh()
             self.rules.closures[known] = name
@@ -121,7 +118,7 @@ class Paths:
             self.rules.add(Atom(name, (X, Z)), [Atom(parts[0], (X, Y)), Atom(parts[1], (Y, Z))])
         return Atom(self.rules.closures[known], (X, Y))
 
-    def _or_zero(self, some: Atom, path: Any, s: Term, o: Term) -> Steps:
+    def _or_zero(self, some: Atom, path: Path, s: Term, o: Term) -> Steps:
         result = Atom(self.rules.fresh(), variables_of(s, o))
         self.rules.add(result, [Atom(some.name, (s, o))])
         if isinstance(s, Variable) and isinstance(o, Variable):
@@ -132,7 +129,7 @@ class Paths:
             self.rules.add(Atom(result.name, (o if isinstance(s, Variable) else s,)), ())
         return Steps((result,))
 
-    def _zero_of_nodes(self, result: Atom, path: Any, s: Variable, o: Variable) -> None:
+    def _zero_of_nodes(self, result: Atom, path: Path, s: Variable, o: Variable) -> None:
         for variable in (s, o):
             for atom in self.plain:
                 if variable in node_terms(atom):
@@ -148,8 +145,8 @@ class Paths:
 
     def _nodes(self) -> None:
         """#node(x): x is a subject or an object."""
-        if NODE.name not in self.rules.closures:
-            self.rules.closures[NODE.name] = NODE.name
+        if not self.rules.nodes:
+            self.rules.nodes = True
             self.rules.add(NODE, [Atom(TRIPLE, (X, Y, Z))])
             self.rules.add(NODE, [Atom(TRIPLE, (Z, Y, X))])
 

@@ -16,19 +16,47 @@ join, for the others one rule for each case (`_cases`):
     both the same       #3(x, v) <- #1(x, v), #2(x, v)
     left has none       #3(x, v) <- #1(x, UNBOUND), #2(x, v), v is bound
     right has none      #3(x, v) <- #1(x, v), #2(x, UNBOUND), v is bound
+
+EXISTS. A group is evaluated with the variables of the outside replaced by their values (section 18.6). A group of
+triples joins the outside, which is the same. In any other group the distinct bindings of the outside are a relation,
+`given`, that every part joins: the variables have values in OPTIONAL, MINUS, UNION, BIND and FILTER at any depth.
+A variable without a value in some solution of the outside is free in the group there, so there is one translation for
+each set of variables that have values. A subquery sees the variables that it selects.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import product
+from itertools import chain, combinations, product
 from typing import Any
 
-from deltalog.errors import UsageError
 from deltalog.query.sparql import paths
 from deltalog.query.sparql.expressions import NOTHING, Scope, is_bound, or_unbound
-from deltalog.query.sparql.parse import Node, is_variable, nodes, refuse, term, value, variables_of
+from deltalog.query.sparql.tree import (
+    BGP,
+    Aggregation,
+    Exists,
+    Expr,
+    Extend,
+    GraphPattern,
+    Group,
+    Grouping,
+    Join,
+    LeftJoin,
+    Minus,
+    Operation,
+    Path,
+    Repeated,
+    Select,
+    Union,
+    Values,
+    hidden,
+    in_scope,
+    parts,
+    replaced,
+    variables_of,
+)
 from deltalog.syntax.ast import (
     Aggregate,
     AggregateCall,
@@ -37,6 +65,7 @@ from deltalog.syntax.ast import (
     Constant,
     Expression,
     Filter,
+    HiddenName,
     Literal,
     Negation,
     Pred,
@@ -48,7 +77,7 @@ from deltalog.syntax.ast import (
 from deltalog.terms import Value
 from deltalog.xpath import PREFIX, UNBOUND
 
-UNIT = Atom("#unit", ())  # holds once
+UNIT = Atom(HiddenName("#unit"), ())  # holds once
 Row = tuple[Value, ...]
 
 
@@ -69,8 +98,9 @@ class Pattern:
     def columns(self) -> tuple[Variable, ...]:
         return (*_sorted(self.visible), *self.hidden)
 
-    def scope(self, outside: frozenset[Variable] = frozenset()) -> Scope:
-        return Scope(self.certain.union(self.hidden), self.maybe, outside)
+    @property
+    def scope(self) -> Scope:
+        return Scope(self.certain.union(self.hidden), self.maybe)
 
     def with_literals(self, *literals: Literal) -> Pattern:
         return replace(self, body=(*self.body, *literals))
@@ -92,13 +122,14 @@ class Rules:
 
     rules: list[Rule] = field(default_factory=list)
     tables: dict[Pred, list[Row]] = field(default_factory=dict)
-    closures: dict[str, str] = field(default_factory=dict)  # the predicate of a path's closure
+    closures: dict[tuple[Path, bool], str] = field(default_factory=dict)  # the predicate of a path's closure
+    nodes: bool = False  # whether there are rules for the nodes of the graph
     number: int = 0
 
-    def fresh(self) -> str:
+    def fresh(self) -> HiddenName:
         """A name for a predicate."""
         self.number += 1
-        return f"#{self.number}"
+        return HiddenName(f"#{self.number}")
 
     def variable(self) -> Variable:
         return Variable(f"#v{self.fresh()}")
@@ -111,50 +142,66 @@ class Rules:
 class Patterns:
     """Translates patterns. `subselect` does what a SELECT inside of a query adds to them (see `query`)."""
 
-    subselect: Callable[[Node, Patterns], Pattern]
+    subselect: Callable[[Select, Patterns], Pattern]
     rules: Rules = field(default_factory=Rules)
-    outside: frozenset[Variable] = frozenset()  # of the pattern around an EXISTS
-    unnamed: list[Variable] = field(default_factory=list)  # keys of a GROUP BY without a name
-    sampled: dict[Variable, Variable] = field(default_factory=dict)  # results of SAMPLE, and what of
+    given: Pattern = Pattern()  # the bindings of the pattern around an EXISTS, or nothing
 
-    def pattern(self, node: Node) -> Pattern:
-        translate = getattr(self, f"_{node.name}", None)
-        if translate is None:
-            refuse(_NAMES.get(node.name, node.name), "rewrite the query without it")
-        result: Pattern = translate(node)
-        return result
+    def pattern(self, node: GraphPattern) -> Pattern:
+        match node:
+            case BGP():
+                return self._triples(node)
+            case Join():
+                return self.join(self.pattern(node.left), self.pattern(node.right))
+            case Group():
+                return self._where(self.pattern(node.pattern), node.filters)
+            case Extend():
+                return self._extend(node)
+            case Union():
+                return self._union(node)
+            case LeftJoin():
+                return self._left_join(node)
+            case Minus():
+                return self._minus(node)
+            case Values():
+                rows = [[None if v is None else v.value for v in row] for row in node.rows]
+                return self.join(self.given, self.rows(node.variables, rows))
+            case Grouping():
+                return self._grouping(node)
+            case Select():
+                return self.subselect(node, self)
 
     # Bodies.
 
-    def _BGP(self, node: Node) -> Pattern:
+    def _triples(self, node: BGP) -> Pattern:
         """Triples, those with a path last: a path of length zero looks at the others for where it can be."""
         blank: dict[Variable, Variable] = {}
         given = [(self._end(s, blank), p, self._end(o, blank)) for s, p, o in node.triples]
-        plain = [triple(s, term(p), o) for s, p, o in given if not paths.is_path(p)]
-        body: list[Literal] = list(plain)
-        hidden: list[Variable] = []
+        plain = [triple(s, p, o) for s, p, o in given if isinstance(p, Variable | Constant)]
+        body: list[Literal] = [*self.given.body, *plain]
+        unseen: list[Variable] = []
         for s, p, o in given:
-            if paths.is_path(p):
-                steps = paths.Paths(self.rules, plain).between(p, s, o)
+            if not isinstance(p, Variable | Constant):
+                steps = paths.Paths(self.rules, [*self._given_ends(s, o), *plain]).between(p, s, o)
                 body += steps.body
-                hidden += steps.hidden
-        terms = [t for s, p, o in given for t in ((s, o) if paths.is_path(p) else (s, term(p), o))]
-        visible = frozenset(paths.variables_of(*terms)).difference(blank.values())
-        return Pattern(tuple(body), visible, hidden=(*hidden, *blank.values()))
+                unseen += steps.hidden
+        visible = {t for terms in given for t in terms if isinstance(t, Variable)}.difference(blank.values())
+        return Pattern(tuple(body), self.given.certain.union(visible), hidden=(*unseen, *blank.values()))
 
-    def _end(self, given: Any, blank: dict[Variable, Variable]) -> Term:
+    def _given_ends(self, *ends: Term) -> list[Atom]:
+        """For each end of a path that has a value outside, an atom with its values."""
+        own = [self.correlated(frozenset([v])).given for v in paths.variables_of(*ends) if v in self.given.certain]
+        return [_atom(given) for given in own]
+
+    def _end(self, end: Term, blank: dict[Variable, Variable]) -> Term:
         """A subject or object; a blank node is a variable of this pattern alone."""
-        end = term(given)
-        if isinstance(end, Variable) and end.name.startswith("#"):
+        if isinstance(end, Variable) and hidden(end):
             return blank.setdefault(end, self.rules.variable())
         return end
 
-    def _Join(self, node: Node) -> Pattern:
-        return self.join(self.pattern(node.p1), self.pattern(node.p2))
-
     def join(self, left: Pattern, right: Pattern) -> Pattern:
         certain, visible = left.certain | right.certain, left.visible | right.visible
-        joined = Pattern((*left.body, *right.body), certain, visible - certain, (*left.hidden, *right.hidden))
+        rest = [literal for literal in right.body if literal not in self.given.body]  # the left has these
+        joined = Pattern((*left.body, *rest), certain, visible - certain, (*left.hidden, *right.hidden))
         if not _unsure(left, right):
             return joined
         which = self.rules.variable()
@@ -163,44 +210,24 @@ class Patterns:
             self.rules.add(_substituted(result, {which: Constant(number)}), case.body)
         return replace(joined, body=(result,), hidden=(*joined.hidden, which))
 
-    def _Filter(self, node: Node) -> Pattern:
-        return self._where(self.pattern(node.p), node.expr)
-
-    def _where(self, pattern: Pattern, condition: Any) -> Pattern:
-        for conjunct in _conjuncts(condition):
+    def _where(self, pattern: Pattern, conditions: Sequence[Expr]) -> Pattern:
+        for conjunct in _conjuncts(conditions):
             pattern = self._filtered(pattern, conjunct)
         return pattern
 
-    def _filtered(self, pattern: Pattern, condition: Any) -> Pattern:
-        name = getattr(condition, "name", "")
-        if name in _EXISTS:
+    def _filtered(self, pattern: Pattern, condition: Expr) -> Pattern:
+        if isinstance(condition, Exists):
             pattern = self.named(pattern)
-            exists = self._existence(pattern, condition.graph)
-            return pattern.with_literals(exists if name == "Builtin_EXISTS" else Negation(exists))
-        pattern, condition = self._exists_decided(pattern, condition)
-        return pattern.with_literals(Filter(pattern.scope(self.outside).condition(condition)))
+            exists = self._existence(pattern, condition.group)
+            return pattern.with_literals(Negation(exists) if condition.negated else exists)
+        pattern, condition = self.decided(pattern, condition)
+        return pattern.with_literals(Filter(pattern.scope.condition(condition)))
 
-    def _Extend(self, node: Node) -> Pattern:
-        pattern, expression = self._exists_decided(self.pattern(node.p), node.expr)
-        variable = self._extended(pattern, node)
-        if variable is None:
-            return pattern
-        return self.extend(pattern, variable, pattern.scope(self.outside).expression(expression))
-
-    def _extended(self, pattern: Pattern, node: Node) -> Variable | None:
-        """The variable that gets a value; None for what a GROUP BY gave it already."""
-        if node.var is None:  # GROUP BY an expression without a name
-            self.unnamed.append(self.rules.variable())
-            return self.unnamed[-1]
-        variable = Variable(str(node.var))
-        selected = is_variable(node.expr) and self.sampled.get(Variable(str(node.expr))) == variable
-        if selected and variable in pattern.visible:
-            return None
-        if selected:
-            raise UsageError(f"?{variable.name} is selected, and neither grouped by nor aggregated; add it to GROUP BY")
-        if variable in pattern.visible:
-            raise UsageError(f"?{variable.name} has values already; give the result of the expression another name")
-        return variable
+    def _extend(self, node: Extend) -> Pattern:
+        inner = self.correlated(self.given.certain - {node.variable})
+        pattern, expression = inner.decided(inner.pattern(node.pattern), node.expression)
+        extended = self.extend(pattern, node.variable, pattern.scope.expression(expression))
+        return extended if inner is self else self.join(self.given, extended)
 
     def extend(self, pattern: Pattern, variable: Variable, expression: Expression) -> Pattern:
         """A pattern with one more variable, without a value where the expression fails."""
@@ -212,51 +239,58 @@ class Patterns:
 
     # Predicates.
 
-    def _Union(self, node: Node) -> Pattern:
-        sides = [self.pattern(node.p1), self.pattern(node.p2)]
-        certain, visible = sides[0].certain & sides[1].certain, sides[0].visible | sides[1].visible
-        which, hidden = self.rules.variable(), (*sides[0].hidden, *sides[1].hidden)
-        union = Pattern((), certain, visible - certain, (*hidden, which))
+    def _union(self, node: Union) -> Pattern:
+        sides = [self.pattern(side) for side in node.sides]
+        certain = sides[0].certain.intersection(*(side.certain for side in sides))
+        visible = sides[0].visible.union(*(side.visible for side in sides))
+        which = self.rules.variable()
+        unseen = [v for side in sides for v in side.hidden]
+        union = Pattern((), certain, visible - certain, (*unseen, which))
         head = self._head(union)
         for number, side in enumerate(sides):
             missing = {v: NOTHING for v in union.columns if v not in side.columns}
             self.rules.add(_substituted(head, {**missing, which: Constant(number)}), side.body)
         return replace(union, body=(head,))
 
-    def _LeftJoin(self, node: Node) -> Pattern:
+    def _left_join(self, node: LeftJoin) -> Pattern:
         """OPTIONAL: #left and its matches, and #left where there are none."""
-        left, right = self.named(self.pattern(node.p1)), self.pattern(node.p2)
+        left, right = self.named(self.pattern(node.left)), self.pattern(node.right.pattern)
         which = (self.rules.variable(),) if _unsure(left, right) else ()
         optional = Pattern(
             (), left.certain, (left.visible | right.visible) - left.certain, (*left.hidden, *right.hidden, *which)
         )
         head = self._head(optional)
-        matched = self._matched(left, right, node.expr, head, which)
+        matched = self._matched(left, right, node.right.filters, head, which)
         missing = {v: NOTHING for v in optional.columns if v not in left.columns}
         self.rules.add(_substituted(head, missing), (*left.body, Negation(matched)))
         return replace(optional, body=(head,))
 
     def _matched(
-        self, left: Pattern, right: Pattern, condition: Any, head: Atom | None = None, which: Sequence[Variable] = ()
+        self,
+        left: Pattern,
+        right: Pattern,
+        conditions: Sequence[Expr],
+        head: Atom | None = None,
+        which: Sequence[Variable] = (),
     ) -> Atom:
-        """An atom that holds for the solutions of the left that have a compatible one on the right, under a condition;
+        """An atom that holds for the solutions of the left that have a compatible one on the right, under conditions;
         rules for it, and for a head with the two joined."""
         certain, visible = left.certain | right.certain, left.visible | right.visible
         joined = Pattern((), certain, visible - certain, (*left.hidden, *right.hidden))
-        key = left.columns if _unsure(left, right) else _key(left, right, condition)
+        key = left.columns if _unsure(left, right) else _key(left, right, conditions)
         matched = Atom(self.rules.fresh(), key)
         for number, case in enumerate(self._cases(left, right)):
-            pattern = self._where(replace(joined, body=case.body), condition)
+            pattern = self._where(replace(joined, body=case.body), conditions)
             heads = [_substituted(matched, case.left)]
             if head is not None:
                 heads.append(_substituted(head, {v: Constant(number) for v in which}))
             self.rules.add(heads, pattern.body)
         return matched
 
-    def _Minus(self, node: Node) -> Pattern:
-        left, right = self.pattern(node.p1), self.pattern(node.p2)
-        shared = left.visible & right.visible
-        if not shared:
+    def _minus(self, node: Minus) -> Pattern:
+        left, right = self.pattern(node.left), self.pattern(node.right)
+        shared, free = left.visible & right.visible, self._free(node)
+        if shared.isdisjoint(free):
             return left
         if not _unsure(left, right):
             key = Atom(self.rules.fresh(), _sorted(shared))
@@ -264,7 +298,7 @@ class Patterns:
             return left.with_literals(Negation(key))
         left = self.named(left)
         gone = Atom(self.rules.fresh(), left.columns)
-        sure = left.certain & right.certain
+        sure = left.certain & right.certain & free
         for case in self._cases(left, right):
             # The two must agree on the value of one variable at least.
             agreed: list[list[Literal]] = [[]] if sure else [[Filter(is_bound(v))] for v in case.same]
@@ -272,50 +306,57 @@ class Patterns:
                 self.rules.add(_substituted(gone, case.left), (*case.body, *condition))
         return left.with_literals(Negation(gone))
 
+    def _free(self, node: Minus) -> frozenset[Variable]:
+        """The variables that both sides of a MINUS mention: one that only an outside gives to both does not count."""
+        return in_scope(node.left) & in_scope(node.right)
+
     # EXISTS.
 
-    def _existence(self, pattern: Pattern, graph: Node) -> Atom:
+    def _existence(self, pattern: Pattern, group: Group) -> Atom:
         """An atom that holds for the solutions of a pattern for which a graph pattern has a solution."""
-        inner = Patterns(self.subselect, self.rules, self.outside | pattern.visible)
-        condition = None
-        if graph.name == "Filter":
-            graph, condition = graph.p, graph.expr
-        return self._matched(pattern, inner.pattern(graph), condition)
+        if _joins(group.pattern):
+            return self._matched(pattern, Patterns(self.subselect, self.rules).pattern(group.pattern), group.filters)
+        outside = self.projected(pattern, _sorted(pattern.visible & variables_of([group])), distinct=True)
+        exists = Atom(self.rules.fresh(), outside.columns)
+        for unbound in _subsets(_sorted(outside.maybe)):
+            inner = Patterns(self.subselect, self.rules, self._bound(outside, unbound)).pattern(group)
+            self.rules.add(_substituted(exists, {v: NOTHING for v in unbound}), inner.body)
+        return exists
 
-    def _exists_decided(self, pattern: Pattern, expression: Any) -> tuple[Pattern, Any]:
+    def _bound(self, outside: Pattern, unbound: Collection[Variable]) -> Pattern:
+        """The solutions in which just these variables have no value, without these variables."""
+        atom = _substituted(_atom(outside), {v: NOTHING for v in unbound})
+        conditions = [Filter(is_bound(v)) for v in _sorted(outside.maybe.difference(unbound))]
+        given = Pattern((atom, *conditions), outside.visible.difference(unbound))
+        return self.projected(given, _sorted(given.certain), distinct=True)
+
+    def correlated(self, kept: frozenset[Variable]) -> Patterns:
+        """The same with only some of the variables of the outside."""
+        if self.given.certain <= kept:
+            return self
+        if kept.isdisjoint(self.given.certain):
+            return Patterns(self.subselect, self.rules)
+        return Patterns(self.subselect, self.rules, self.projected(self.given, _sorted(kept), distinct=True))
+
+    def decided(self, pattern: Pattern, expression: Expr) -> tuple[Pattern, Expr]:
         """A pattern in which each EXISTS of an expression is a variable, and the expression with these."""
-        found = [node for node in nodes(expression) if node.name in _EXISTS]
-        names: dict[int, Any] = {}
-        for node in found:
-            pattern, names[id(node)] = self._with_truth(pattern, node)
-        return pattern, _replaced(expression, names) if names else expression
+        truths: dict[Expr, Expr] = {}
+        for node in _existences(expression):
+            if node not in truths:
+                pattern, truths[node] = self._with_truth(pattern, node)
+        return pattern, replaced(expression, truths.get) if truths else expression
 
-    def _with_truth(self, pattern: Pattern, node: Node) -> tuple[Pattern, Any]:
+    def _with_truth(self, pattern: Pattern, node: Exists) -> tuple[Pattern, Variable]:
         """A pattern with one more variable, that is whether a graph pattern has a solution."""
-        from rdflib.term import Variable as SparqlVariable
-
         pattern = self.named(pattern)
-        exists, truth = self._existence(pattern, node.graph), self.rules.variable()
+        exists, truth = self._existence(pattern, node.group), self.rules.variable()
         decided = replace(pattern, hidden=(*pattern.hidden, truth))
         head = self._head(decided)
-        yes = node.name == "Builtin_EXISTS"
-        self.rules.add(_substituted(head, {truth: Constant(yes)}), (*pattern.body, exists))
-        self.rules.add(_substituted(head, {truth: Constant(not yes)}), (*pattern.body, Negation(exists)))
-        return replace(decided, body=(head,)), SparqlVariable(truth.name)
+        self.rules.add(_substituted(head, {truth: Constant(not node.negated)}), (*pattern.body, exists))
+        self.rules.add(_substituted(head, {truth: Constant(node.negated)}), (*pattern.body, Negation(exists)))
+        return replace(decided, body=(head,)), truth
 
     # Given rows, subqueries and groups.
-
-    def _ToMultiSet(self, node: Node) -> Pattern:
-        if isinstance(node.p, list):
-            return self.rows((), [])
-        if node.p.name == "values":
-            return self._values(node.p)
-        return self.subselect(node.p, self)
-
-    def _values(self, node: Node) -> Pattern:
-        names = list(dict.fromkeys(name for row in node.res for name in row))
-        rows = [[None if row[n] == "UNDEF" else value(row[n]) for n in names] for row in node.res]
-        return self.rows([Variable(str(name)) for name in names], rows)
 
     def rows(self, names: Sequence[Variable], rows: Sequence[Sequence[Value | None]]) -> Pattern:
         """Rows as a pattern; a number makes equal ones different."""
@@ -325,34 +366,22 @@ class Patterns:
         certain = frozenset(v for i, v in enumerate(names) if all(row[i] is not None for row in rows))
         return Pattern((atom,), certain, frozenset(names) - certain, (number,))
 
-    def _AggregateJoin(self, node: Node) -> Pattern:
+    def _grouping(self, node: Grouping) -> Pattern:
         """GROUP BY: the keys and the results, one row for each group."""
-        pattern = self.pattern(node.p.p)
-        on: list[Variable] = []
-        for given in node.p.expr or ():
-            pattern, key = self._group_key(pattern, given)
-            on += [key] if key not in on else []
+        inner = self.correlated(frozenset(key for expression, key in node.keys if expression == key))
+        pattern = inner.pattern(node.pattern)
+        for given, key in node.keys:
+            if key not in pattern.visible:
+                pattern, expression = inner.decided(pattern, given)
+                pattern = self.extend(pattern, key, pattern.scope.expression(expression))
+        on = tuple(dict.fromkeys(key for _, key in node.keys))
         keys = Pattern((), pattern.certain.intersection(on), pattern.maybe.intersection(on))
-        sampled = dict(pair for pair in map(_sampled, node.A) if pair is not None)
-        samples = {result: key for result, key in sampled.items() if key in on}
         calls = []
-        for given in node.A:
-            if Variable(str(given.res)) not in samples:
-                pattern, call = self._call(pattern, given)
-                calls.append(call)
-        grouped = self._grouped(pattern, keys, tuple(on), calls)
-        for result, key in samples.items():
-            grouped = _copied(grouped, result, key)
-        self.sampled |= sampled
-        return grouped
-
-    def _group_key(self, pattern: Pattern, given: Any) -> tuple[Pattern, Variable]:
-        if given is None:
-            return pattern, self.unnamed.pop(0)
-        key = Variable(str(given)) if is_variable(given) else self.rules.variable()
-        if key in pattern.visible:
-            return pattern, key
-        return self.extend(pattern, key, pattern.scope().expression(given)), key
+        for aggregation, result in node.calls:
+            pattern, call = self._call(pattern, aggregation, result)
+            calls.append(call)
+        grouped = self._grouped(pattern, keys, on, calls)
+        return grouped if inner is self else self.join(self.given, grouped)
 
     def _grouped(
         self, pattern: Pattern, keys: Pattern, on: tuple[Variable, ...], calls: list[AggregateCall]
@@ -365,25 +394,17 @@ class Patterns:
         self.rules.add(head, body)
         return replace(grouped, body=(head,))
 
-    def _call(self, pattern: Pattern, node: Node) -> tuple[Pattern, AggregateCall]:
+    def _call(self, pattern: Pattern, node: Aggregation, result: Variable) -> tuple[Pattern, AggregateCall]:
         """An aggregate over a variable of the pattern, which is added to it if need be."""
-        name, result, distinct = (
-            node.name.removeprefix("Aggregate_").lower(),
-            Variable(str(node.res)),
-            bool(node.distinct),
-        )
-        if name not in _AGGREGATES:
-            refuse(_NAMES.get(node.name, name.upper()), "aggregates are COUNT, SUM, MIN, MAX, AVG and SAMPLE")
-        if node.vars == "*":
-            if distinct:
-                refuse("COUNT(DISTINCT *)", "count over a subquery: { SELECT DISTINCT * { ... } }")
+        if node.argument is None:
             return pattern, AggregateCall("count", None, result)
-        expression = pattern.scope(self.outside).expression(node.vars)
+        pattern, given = self.decided(pattern, node.argument)
+        expression = pattern.scope.expression(given)
         argument = self.rules.variable()
         pattern = self.extend(pattern, argument, expression)
         pattern = replace(pattern, certain=pattern.certain - {argument}, maybe=pattern.maybe - {argument})
-        plain = name == "count" and (isinstance(expression, Constant) or expression in pattern.certain)
-        return pattern, AggregateCall("count" if plain else PREFIX + name, argument, result, distinct)
+        plain = node.function == "count" and (isinstance(expression, Constant) or expression in pattern.certain)
+        return pattern, AggregateCall("count" if plain else PREFIX + node.function, argument, result, node.distinct)
 
     # Predicates for patterns.
 
@@ -432,11 +453,6 @@ class Patterns:
             yield _Case((*atoms, *(Filter(is_bound(v)) for v in bound)), lacks_left, same)
 
 
-_EXISTS = ("Builtin_EXISTS", "Builtin_NOTEXISTS")
-_AGGREGATES = ("count", "sum", "min", "max", "avg", "sample")
-_NAMES = {"Graph": "GRAPH", "ServiceGraphPattern": "SERVICE", "Aggregate_GroupConcat": "GROUP_CONCAT"}
-
-
 def _sorted(variables: Any) -> tuple[Variable, ...]:
     return tuple(sorted(variables, key=lambda v: v.name))
 
@@ -452,43 +468,41 @@ def _ways(variable: Variable, left: Pattern, right: Pattern) -> list[str]:
     return ["same", *(name for name, side in sides if variable in side.maybe)]
 
 
-def _key(left: Pattern, right: Pattern, condition: Any) -> tuple[Variable, ...]:
+def _key(left: Pattern, right: Pattern, conditions: Sequence[Expr]) -> tuple[Variable, ...]:
     """The variables of the left that decide which solutions of the right match."""
-    return _sorted(left.visible & (right.visible | variables_of(condition)))
+    return _sorted(left.visible & (right.visible | variables_of(conditions)))
 
 
-def _conjuncts(expression: Any) -> list[Any]:
-    if expression is None or getattr(expression, "name", "") == "TrueFilter":
-        return []
-    if getattr(expression, "name", "") == "ConditionalAndExpression":
-        return [c for part in (expression.expr, *expression.other) for c in _conjuncts(part)]
-    return [expression]
+def _conjuncts(conditions: Sequence[Expr]) -> Iterator[Expr]:
+    for condition in conditions:
+        if isinstance(condition, Operation) and condition.name == "&&":
+            yield from _conjuncts(condition.arguments)
+        else:
+            yield condition
 
 
-def _replaced(tree: Any, by_identity: Mapping[int, Any]) -> Any:
-    """A copy of an expression with some of its nodes replaced."""
-    if id(tree) in by_identity:
-        return by_identity[id(tree)]
-    if hasattr(tree, "items"):
-        from rdflib.plugins.sparql.parserutils import CompValue
-
-        return CompValue(tree.name, **{name: _replaced(part, by_identity) for name, part in tree.items()})
-    return [_replaced(inner, by_identity) for inner in tree] if isinstance(tree, list) else tree
-
-
-def _sampled(call: Node) -> tuple[Variable, Variable] | None:
-    """The result of SAMPLE(?x), and ?x."""
-    if call.name != "Aggregate_Sample" or not is_variable(call.vars):
-        return None
-    return Variable(str(call.res)), Variable(str(call.vars))
+def _joins(pattern: GraphPattern) -> bool:
+    """Whether a pattern has only triples and rows to join, so that it can join an outside after its evaluation. A path
+    of length zero cannot: it starts at any value of the outside."""
+    match pattern:
+        case BGP():
+            return not any(isinstance(part, Repeated) and part.modifier != "+" for part in parts(pattern))
+        case Join(left, right):
+            return _joins(left) and _joins(right)
+    return isinstance(pattern, Values)
 
 
-def _copied(pattern: Pattern, copy: Variable, variable: Variable) -> Pattern:
-    """A pattern with one more variable, which has the value of another one, or none."""
-    copied = pattern.with_literals(Bind(variable, copy))
-    if variable in pattern.certain:
-        return replace(copied, certain=copied.certain | {copy})
-    return replace(copied, maybe=copied.maybe | {copy})
+def _subsets(variables: Sequence[Variable]) -> Iterator[tuple[Variable, ...]]:
+    return chain.from_iterable(combinations(variables, size) for size in range(len(variables) + 1))
+
+
+def _existences(expression: Expr) -> Iterator[Exists]:
+    """The outermost EXISTS of an expression."""
+    if isinstance(expression, Exists):
+        yield expression
+    elif isinstance(expression, Operation):
+        for argument in expression.arguments:
+            yield from _existences(argument)
 
 
 def _atom(pattern: Pattern) -> Atom:

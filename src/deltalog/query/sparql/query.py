@@ -11,12 +11,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
+from deltalog.errors import UsageError
 from deltalog.query.sparql.expressions import NOTHING, or_unbound
-from deltalog.query.sparql.parse import Node, Parsed, parse, variables_of
+from deltalog.query.sparql.parse import Parsed, parse
 from deltalog.query.sparql.patterns import Pattern, Patterns, Row, Rules
-from deltalog.syntax.ast import TRIPLES, TYPES, Atom, Bind, Constant, Pred, Rule, Variable
+from deltalog.query.sparql.reader import refuse
+from deltalog.query.sparql.tree import Expr, Select, in_scope
+from deltalog.syntax.ast import TRIPLES, TYPES, Atom, Bind, Constant, HiddenName, Pred, Rule, Variable
 
-SOLUTION = "#solution"
+SOLUTION = HiddenName("#solution")
 
 
 @dataclass(frozen=True)
@@ -66,32 +69,10 @@ def translate(text: str, prefixes: Mapping[str, str]) -> Query:
 
 @lru_cache(maxsize=128)
 def _translated(text: str, prefixes: tuple[tuple[str, str], ...]) -> Query:
-    parsed = parse(text, dict(prefixes))
-    return _query(parsed, text)
-
-
-@dataclass(frozen=True)
-class _Modifiers:
-    """What a SELECT says besides its pattern, taken from the outside of the algebra."""
-
-    pattern: Node
-    projection: Sequence[Variable]
-    order: Sequence[Node] = ()
-    distinct: bool = False
-    offset: int = 0
-    limit: int | None = None
-
-
-def _modifiers(node: Node) -> _Modifiers:
-    offset, limit, distinct, order = 0, None, False, ()
-    if node.name == "Slice":
-        offset, limit, node = int(node.start or 0), node.length, node.p
-    if node.name in ("Distinct", "Reduced"):
-        distinct, node = node.name == "Distinct", node.p
-    projection, node = [Variable(str(v)) for v in node.PV], node.p
-    if node.name == "OrderBy":
-        order, node = tuple(node.expr), node.p
-    return _Modifiers(node, projection, order, distinct, offset, None if limit is None else int(limit))
+    try:
+        return _query(parse(text, dict(prefixes)), text)
+    except RecursionError:
+        raise UsageError("the query is nested too deeply") from None
 
 
 @dataclass
@@ -100,14 +81,20 @@ class _Subqueries:
 
     found: list[tuple[Pred, Query]] = field(default_factory=list)
 
-    def __call__(self, node: Node, patterns: Patterns) -> Pattern:
-        modifiers = _modifiers(node)
-        if modifiers.limit is None and not modifiers.offset:
-            pattern = Patterns(self, patterns.rules).pattern(modifiers.pattern)
-            mentioned = variables_of(modifiers.pattern)  # rdflib makes them all part of a SELECT *, visible or not
-            pattern = _with_all(pattern, [v for v in modifiers.projection if v not in mentioned])
-            return patterns.projected(pattern, modifiers.projection, modifiers.distinct)
-        query = _select(modifiers, modifiers.projection)
+    def __call__(self, select: Select, patterns: Patterns) -> Pattern:
+        limited = select.limit is not None or select.offset
+        return patterns.join(patterns.given, (self._limited if limited else self._whole)(select, patterns))
+
+    def _whole(self, select: Select, patterns: Patterns) -> Pattern:
+        pattern = patterns.correlated(in_scope(select)).pattern(select.pattern)
+        projection = tuple(pattern.visible) if select.projection is None else select.projection
+        return patterns.projected(_with_all(pattern, projection), projection, select.distinct)
+
+    def _limited(self, select: Select, patterns: Patterns) -> Pattern:
+        """Asked once, and so the same for all solutions of a pattern around an EXISTS."""
+        for variable in sorted(in_scope(select) & patterns.given.certain, key=lambda v: v.name):
+            refuse(f"?{variable.name} of the outside of an EXISTS, in a subquery with LIMIT or OFFSET,", "rename it")
+        query = _select(select)
         pattern = patterns.rows([Variable(name) for name in query.columns], [])
         self.found.append((_pred(pattern), query))
         return replace(pattern, certain=frozenset(), maybe=pattern.visible)
@@ -120,25 +107,21 @@ def _pred(pattern: Pattern) -> Pred:
 
 
 def _query(parsed: Parsed, text: str) -> Query:
-    modifiers = _modifiers(parsed.algebra)
-    if parsed.ask:
-        return replace(_select(_Modifiers(modifiers.pattern, (), distinct=True), ()), ask=True)
-    if not parsed.star:
-        return _select(modifiers, modifiers.projection)
-    return _select(modifiers, None, text)
+    return replace(_select(parsed.select, text), ask=parsed.ask)
 
 
-def _select(modifiers: _Modifiers, projection: Sequence[Variable] | None, text: str = "") -> Query:
+def _select(select: Select, text: str = "") -> Query:
     """A query by its pattern and modifiers; without a projection, all variables in the order of the text."""
     subqueries, rules = _Subqueries(), Rules()
     patterns = Patterns(subqueries, rules)
-    pattern = patterns.pattern(modifiers.pattern)
+    pattern = patterns.pattern(select.pattern)
+    projection = select.projection
     if projection is None:
-        projection = sorted(pattern.visible, key=lambda v: _place(v, text))
+        projection = tuple(sorted(pattern.visible, key=lambda v: _place(v, text)))
     chosen = list(dict.fromkeys(projection))
     pattern = _with_all(pattern, chosen)
-    pattern, keys = _ordered(pattern, modifiers.order, rules)
-    apart = () if modifiers.distinct else [v for v in pattern.columns if v not in (*chosen, *keys)]
+    pattern, keys = _ordered(pattern, select.order, patterns)
+    apart = () if select.distinct else [v for v in pattern.columns if v not in (*chosen, *keys)]
     goal = Atom(SOLUTION, (*chosen, *keys, *apart))
     rules.add(goal, pattern.body)
     return Query(
@@ -147,10 +130,10 @@ def _select(modifiers: _Modifiers, projection: Sequence[Variable] | None, text: 
         goal,
         tuple(v.name for v in chosen),
         tuple(subqueries.found),
-        order=tuple(node.order == "DESC" for node in modifiers.order),
-        distinct=modifiers.distinct,
-        offset=modifiers.offset,
-        limit=modifiers.limit,
+        order=tuple(falls for _, falls in select.order),
+        distinct=select.distinct,
+        offset=select.offset,
+        limit=select.limit,
         certain=pattern.certain.issuperset(chosen),
     )
 
@@ -170,9 +153,15 @@ def _with_all(pattern: Pattern, wanted: Sequence[Variable]) -> Pattern:
     return replace(extended, maybe=pattern.maybe.union(missing))
 
 
-def _ordered(pattern: Pattern, order: Sequence[Node], rules: Rules) -> tuple[Pattern, list[Variable]]:
+def _ordered(
+    pattern: Pattern, order: Sequence[tuple[Expr, bool]], patterns: Patterns
+) -> tuple[Pattern, list[Variable]]:
     """A pattern with the values to order by."""
-    keys = [rules.variable() for _ in order]
-    scope = pattern.scope()
-    binds = [Bind(or_unbound(scope.expression(n.expr)), key) for n, key in zip(order, keys, strict=True)]
-    return replace(pattern.with_literals(*binds), hidden=(*pattern.hidden, *keys)), keys
+    keys: list[Variable] = []
+    for given, _ in order:
+        pattern, expression = patterns.decided(pattern, given)
+        key = patterns.rules.variable()
+        bound = pattern.with_literals(Bind(or_unbound(pattern.scope.expression(expression)), key))
+        pattern = replace(bound, hidden=(*bound.hidden, key))
+        keys.append(key)
+    return pattern, keys

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from deltalog.expressions import order
+from deltalog.cached import cached_property
+from deltalog.expressions import sparql_order
 from deltalog.terms import Value, key
 from deltalog.xpath import is_unbound
 
@@ -103,7 +103,7 @@ def _ordered(rows: Iterable[tuple[Value, ...]], first: int, falling: Sequence[bo
 
 def _rank(value: Value) -> tuple[bool, Any]:
     """What has no value comes first, then blank nodes, IRIs and literals."""
-    return (False, ()) if is_unbound(value) else (True, order(value))
+    return (False, ()) if is_unbound(value) else (True, sparql_order(value))
 
 
 def _distinct(rows: Iterable[Row]) -> Iterator[Row]:

@@ -1,0 +1,149 @@
+"""Rounds over few facts, inside of semi-naive evaluation.
+
+A round costs, set by set, about a millisecond, however little it derives; counters and long chains have thousands of
+rounds of one fact. A backend may evaluate a run of such rounds at once (`Backend.rounds`), fact by fact. Evaluation
+goes over to that when few facts are new, and back when many are, or when a round has more to do than sets would take
+for it, or something that only sets do (SKOLEM, texts, values for which an expression fails). Rounds, and the facts of
+each, are the same either way; so is the limit of facts: they are counted round by round, and what was found after the
+round that hits it is forgotten.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from deltalog.backends.base import Rounds, RoundsEnd, SmallRules
+from deltalog.plan import ir
+from deltalog.syntax.ast import Pred
+
+if TYPE_CHECKING:
+    from deltalog.engine.seminaive import SemiNaive, Task
+
+T = TypeVar("T")
+FIRST_ROOM_FACTS = 1 << 11  # so many facts take no time to make room for
+ROOM_PER_FACT = 8  # facts that may be found for each that is new, at first
+MORE_ROOM = 4  # times, when that is full
+VARIANTS_PER_ROUND = 16  # making code of so many takes about as long as a round by sets
+MOST_WAITING = 1 << 6  # rounds by sets, after a round was too much
+ENOUGH = 8  # rounds: a run of so many was worth its start
+
+
+class SmallRounds(Generic[T]):
+    """The rounds of one fixpoint, as far as they are small."""
+
+    def __init__(
+        self,
+        evaluation: SemiNaive[T],
+        preds: Iterable[Pred],
+        tasks: Mapping[Pred, Sequence[Task]],
+        added: dict[Pred, T] | None,
+    ) -> None:
+        self._evaluation, self._tasks, self._added = evaluation, tasks, added
+        self._backend, self._preds = evaluation.relations.backend, tuple(dict.fromkeys(preds))
+        self._own = frozenset(self._preds)
+        self._counted = evaluation.census.counted(self._preds)
+        self._seen: set[Pred] = set()  # predicates of which something was new: variants that read others wait
+        self._room = FIRST_ROOM_FACTS
+        self._failed, self._waiting = 0, 0  # runs in vain, and rounds to wait before the next one
+        self._patience = self._start_patience()
+
+    def advance(self, new: dict[Pred, T], turn: int) -> tuple[dict[Pred, T], int]:
+        """Round after round from new facts on, as long as they are small: what the last one found, and its number."""
+        while self._is_due(new):
+            rounds = self._started(new)
+            if rounds is None:
+                break
+            new, turn, end, done = self._run(rounds, new, turn)
+            if not self._goes_on(end, done, new):
+                break
+        return new, turn
+
+    def _is_due(self, new: Mapping[Pred, T]) -> bool:
+        few = self._backend.few_facts
+        if not new or not few or self._counted is None or self._evaluation.pending or self._size(new) > few:
+            return False
+        self._waiting, self._patience = max(0, self._waiting - 1), max(0, self._patience - 1)
+        return not self._waiting and not self._patience
+
+    def _size(self, facts: Mapping[Pred, T]) -> int:
+        return sum(map(self._backend.size, facts.values()))
+
+    def _start_patience(self) -> int:
+        """Small rounds until code is made: a round by sets takes about as long, and may be the last one."""
+        return 2 + sum(map(len, self._tasks.values())) // VARIANTS_PER_ROUND
+
+    # The rules.
+
+    def _started(self, new: dict[Pred, T]) -> Rounds[T] | None:
+        self._seen.update(new)
+        self._room = max(self._room, ROOM_PER_FACT * self._size(new))
+        variants = tuple(variant for pred in self._tasks for variant in self._variants(pred))
+        due = {pred: len(tasks) for pred, tasks in self._tasks.items()}
+        assert self._counted is not None
+        rules = SmallRules(self._preds, self._counted, variants, due)
+        return self._backend.rounds(rules, self._evaluation.relations.parts, new, self._room)
+
+    def _variants(self, pred: Pred) -> Iterator[tuple[Pred, Pred, ir.Project | None]]:
+        """The variants that read the DELTA of a predicate, as far as they can ever match."""
+        tasks = [task for task in self._tasks[pred] if self._is_structure(task) or self._can_match(task)]
+        if pred not in self._seen or any(map(self._is_structure, tasks)):
+            if tasks:
+                yield pred, pred, None
+            return
+        for task in tasks:
+            self._evaluation.plan(task)
+            for head, plan in task.facts:
+                yield pred, head, plan
+
+    def _is_structure(self, task: Task) -> bool:
+        """Whether what a task reads makes a structure, which grows by each of its inputs alone."""
+        return task.owner in self._evaluation.program.structures
+
+    def _can_match(self, task: Task) -> bool:
+        """False when an atom reads nothing, and nothing will come."""
+        relations = self._evaluation.relations
+        return all(pred in self._own or relations.size(pred, part) for pred, part in task.reads)
+
+    # A run.
+
+    def _run(self, rounds: Rounds[T], new: dict[Pred, T], turn: int) -> tuple[dict[Pred, T], int, RoundsEnd, int]:
+        """To its end: what is new then, the number of the last round, why it ends, and how many rounds it had."""
+        end, done, found = RoundsEnd.PAUSED, 0, self._evaluation.census.count(new.items())
+        try:
+            while end is RoundsEnd.PAUSED:
+                self._backend.limits.check()
+                started = time.perf_counter()
+                end, records = rounds.advance()
+                seconds = (time.perf_counter() - started) / max(1, len(records))
+                for record in records:
+                    self._evaluation.facts.add(found)  # of the round before, or the first
+                    done, found = done + 1, record.new
+                    self._evaluation.observe_round(turn + done, found, seconds, record.rules)
+        finally:  # at a limit, too: what there is is right
+            known, new = rounds.found(done)
+            self._take(known)
+        return new, turn + done, end, done
+
+    def _take(self, found: Mapping[Pred, T]) -> None:
+        """ALL := ALL + found"""
+        for pred, table in found.items():
+            self._evaluation.relations.add(pred, table)
+            if self._added is not None:
+                known = self._added.get(pred)
+                self._added[pred] = table if known is None else self._backend.merge(known, table)
+
+    def _goes_on(self, end: RoundsEnd, done: int, new: Mapping[Pred, T]) -> bool:
+        """Whether another run may follow at once."""
+        if end is RoundsEnd.FULL:
+            self._room *= MORE_ROOM
+            if done or self._room <= MORE_ROOM * self._backend.few_facts * ROOM_PER_FACT:
+                return True
+        if end is RoundsEnd.TOO_MUCH and not self._seen.issuperset(new):
+            self._patience = self._start_patience() - 1
+            return True
+        if end in (RoundsEnd.TOO_MUCH, RoundsEnd.FULL):
+            self._failed = self._failed + 1 if done < ENOUGH else 1
+            self._waiting = min(MOST_WAITING, 1 << self._failed)
+        return False

@@ -1,0 +1,67 @@
+"""RDF documents: what their blank nodes and their relative IRIs mean outside of the file.
+
+A file is a document, and its IRI is the `file:` URL of its absolute path. In RDF a blank-node label means something
+inside one document only, so the node `_:x` of a file is called `f<16 hexadecimal digits of the IRI's hash>_x` here, and
+the n-th node without a label (`[]` in Turtle) `f<...>-n`. The names depend on nothing but the path: every engine gives
+the same, and loading a file again adds no second copy of its nodes.
+
+Labels stay as they are where a reader is told that its files share them (they were cut from one document), and in
+N-Triples that deltalog wrote, which begin with the line MARK: those labels are the knowledge base's own names.
+
+Relative IRIs in Turtle and RDF/XML are resolved against the base that the reader was given, or else against the IRI of
+the document. N-Triples and N-Quads have none by the standard; there a relative IRI is read as the name that it is in a
+program, unless the reader is strict.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+
+from deltalog.errors import UsageError
+
+MARK = b"# deltalog: blank nodes by their global names\n"
+HASH_BYTES = 8  # two of a million files have the same hash with a probability of 3e-8
+_ABSOLUTE_IRI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20\x7f-\x9f<>\"{}|^`\\]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How RDF files are read.
+
+    base: the IRI against which relative IRIs are resolved, instead of the file's own.
+    shared_blank_nodes: whether a label means the same node in all files.
+    strict: whether N-Triples and N-Quads with relative IRIs, bare numbers or booleans are refused, and graphs in `.nt`.
+    """
+
+    base: str | None = None
+    shared_blank_nodes: bool = False
+    strict: bool = False
+
+    def __post_init__(self) -> None:
+        if self.base is not None and not _ABSOLUTE_IRI.fullmatch(self.base):
+            raise UsageError(f"the base {self.base!r} is not an absolute IRI, such as http://example.org/data")
+
+    def base_of(self, path: Path) -> str:
+        """The base IRI of a file."""
+        return document_iri(path) if self.base is None else self.base
+
+    def label_prefix(self, path: Path) -> str:
+        """What goes before the blank-node labels of a file."""
+        return "" if self.shared_blank_nodes else document_name(path) + "_"
+
+
+DEFAULT = Reading()
+
+
+def document_iri(path: Path) -> str:
+    """The IRI of a file."""
+    return Path(os.path.abspath(path)).as_uri()
+
+
+def document_name(path: Path) -> str:
+    """A name for a file that can stand at the beginning of a blank-node label."""
+    return "f" + blake2b(document_iri(path).encode(), digest_size=HASH_BYTES).hexdigest()

@@ -1,0 +1,29 @@
+"""Random histories on Spark: triples with variable predicates and classes, aggregates, closures, several arities."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+sys.path.append(str(Path(__file__).parents[1] / "property"))
+from histories import history, run
+
+
+def played(seed: int, steps: int) -> None:
+    story = history(seed)
+    run(replace(story, options={**story.options, "engine": "spark"}, steps=story.steps[:steps]))
+
+
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize("seed", range(16))
+def test_histories_on_spark_agree_with_naive(seed: int) -> None:
+    played(seed, 2)
+
+
+@pytest.mark.usefixtures("everything_far")
+@pytest.mark.parametrize("seed", [6, 17])  # programs with triples
+def test_histories_in_frames_agree_with_naive(seed: int) -> None:
+    played(seed, 1)
