@@ -45,9 +45,9 @@ from benchmarks.states import small
 from deltalog.backends.base import SmallResult
 from deltalog.backends.local.backend import LocalBackend
 from deltalog.backends.local.table import Table
-from deltalog.engine.counts import Counts
-from deltalog.engine.dred import DRed
 from deltalog.kb import KnowledgeBase
+from deltalog.maintenance.derivation_counts import Counts
+from deltalog.maintenance.dred import DRed
 from deltalog.syntax.ast import Pred
 
 Rows = dict[str, list[tuple[Any, ...]]]

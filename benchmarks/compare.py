@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.tasks import TASKS
-from deltalog.errors import UsageError
+from deltalog.model.errors import UsageError
 
 TENTH, QUARTER = 0.10, 0.25
 LEAST = 0.002

@@ -116,9 +116,9 @@ def hidden(kb: Any) -> dict[str, int]:
 
 
 def keep_all_instantiations() -> None:
-    from deltalog.plan import hypertree_choice
+    from deltalog.plan.hypertree import choose
 
-    hypertree_choice.rewritten = partial(_unreduced, hypertree_choice.rewritten)  # type: ignore[assignment]
+    choose.rewritten = partial(_unreduced, choose.rewritten)  # type: ignore[assignment]
 
 
 def _unreduced(rewritten: Callable[..., Any], rule: Any, root: Any, values: Any, reduced: bool) -> Any:

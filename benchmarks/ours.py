@@ -22,8 +22,8 @@ from benchmarks.peers.base import Measured, Outcome, enough, family_peak, packag
 from deltalog.syntax.ast import Rule
 
 if TYPE_CHECKING:
-    from deltalog.change import Change
     from deltalog.kb import KnowledgeBase
+    from deltalog.model.change import Change
 
 T = TypeVar("T")
 WARM_ROWS = 100
@@ -205,7 +205,7 @@ class SparkExecutors(Spark):
         from deltalog.kb import ENGINES
 
         if "spark" in ENGINES:
-            from deltalog.backends.spark.session import session
+            from deltalog.backends.spark.startup.session import session
 
             session(None).conf.set("spark.deltalog.driverBudget", "0")
         return super()._empty(program)

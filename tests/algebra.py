@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from deltalog import expressions
+from deltalog.expressions import scalar
+from deltalog.model.terms import Value, key
 from deltalog.plan import ir
 from deltalog.plan.ir import Plan
 from deltalog.syntax.ast import AggregateCall, Atom, Call, Constant, Pred, Variable
-from deltalog.terms import Value, key
 
 Row = dict[Variable, Value]
 Relations = Mapping[Pred, Sequence[tuple[Value, ...]]]
@@ -121,7 +121,7 @@ def _aggregated(plan: ir.Aggregate, relations: Relations) -> Iterator[Row]:
     for group in groups.values():
         try:
             calls = {call.variable: _aggregate(call, group) for call in plan.calls}
-        except expressions.ExpressionFails:
+        except scalar.ExpressionFails:
             continue
         yield {**{v: group[0][v] for v in plan.on}, **calls}
 
@@ -130,14 +130,14 @@ def _aggregate(call: AggregateCall, group: Sequence[Row]) -> Value:
     if call.argument is None:
         return len(group)
     assert isinstance(call.argument, Variable)
-    return expressions.aggregate(call.function, [row[call.argument] for row in group])
+    return scalar.aggregate(call.function, [row[call.argument] for row in group])
 
 
 def _value(expression: Call | Variable | Constant, row: Row) -> list[Value]:
     """The value of an expression, or none."""
     try:
-        return [expressions.evaluate(expression, row)]
-    except expressions.ExpressionFails:
+        return [scalar.evaluate(expression, row)]
+    except scalar.ExpressionFails:
         return []
 
 

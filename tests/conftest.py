@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from deltalog.model.terms import Value, key
 from deltalog.syntax.ast import Pred
-from deltalog.terms import Value, key
 
 if TYPE_CHECKING:
     from deltalog import KnowledgeBase
@@ -91,7 +91,7 @@ def spark() -> Iterator[Any]:
     """The session that every knowledge base of the tests uses; without Java these tests are skipped."""
     if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
         pytest.skip("there is no Java")
-    from deltalog.backends.spark.session import session
+    from deltalog.backends.spark.startup.session import session
 
     active = session("local[2]")
     yield active
@@ -109,7 +109,7 @@ def in_frames(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def everything_far(in_frames: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nor does a table stay in the driver."""
-    from deltalog.backends.spark import backend, near
+    from deltalog.backends.spark import backend, driver_engine
 
     monkeypatch.setattr(backend, "NEAR", 0)
-    monkeypatch.setattr(near, "NEAR", 0)
+    monkeypatch.setattr(driver_engine, "NEAR", 0)

@@ -7,13 +7,13 @@ from dataclasses import replace
 from typing import Any
 
 from deltalog import KnowledgeBase
-from deltalog.engine.counting import counted
-from deltalog.engine.counts import Counts
 from deltalog.engine.naive import Facts, bindings
-from deltalog.facts import rows
-from deltalog.limits import Limits
+from deltalog.maintenance.counting import counted
+from deltalog.maintenance.derivation_counts import Counts
+from deltalog.model.facts import rows
+from deltalog.model.limits import Limits
 from deltalog.plan.ir import Part
-from deltalog.plan.rules import counts as counts_of
+from deltalog.plan.variants import counts as counts_of
 from deltalog.syntax.ast import Constant, Pred, Rule
 
 Counted = dict[tuple[Pred, tuple[Any, ...]], int]

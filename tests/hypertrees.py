@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import combinations, permutations
 
-from deltalog.plan.hypertree import Node
+from deltalog.plan.hypertree.decompose import Node
 from deltalog.syntax.ast import Atom, Variable, variables
 
 Edge = frozenset[Variable]

@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta, timezone
 
 from hypothesis import strategies as st
 
-from deltalog.errors import DataError
 from deltalog.io.triples import print_term
-from deltalog.terms import IRI, XSD, BlankNode, Value, literal
+from deltalog.model.errors import DataError
+from deltalog.model.terms import IRI, XSD, BlankNode, Value, literal
 
 texts = st.one_of(
     st.sampled_from(["", "12", "-3", "007", "1.5", "-0", "1e5", "true", "<a>", "_:b", '"x"@en', '"x"^^<y>', "\ufeffa"]),

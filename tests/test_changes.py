@@ -13,7 +13,7 @@ from test_cases import CASES, expected, line
 
 from deltalog import KnowledgeBase, NotStratified, UnsafeRule, UsageError
 from deltalog.backends.local import LocalBackend
-from deltalog.change import Change
+from deltalog.model.change import Change
 
 PROGRAM = """
 path(X, Y) :- edge(X, Y).
@@ -191,7 +191,7 @@ def test_the_report_names_hyper_nodes() -> None:
 def test_facts_that_are_not_there_are_not_removed_from_a_recursion(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fact by fact, and with what is not there as dead rows of the table of what is."""
     from deltalog.backends.local import table as tables
-    from deltalog.engine import materialisation
+    from deltalog.maintenance import materialisation
 
     monkeypatch.setattr(materialisation, "MOST_CHANGED", 10)
     for name in ("FENCED", "FEW", "MOST_DEAD"):

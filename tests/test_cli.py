@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from deltalog import __version__
-from deltalog.cli import COMMANDS, main
+from deltalog.cli.main import COMMANDS, main
 
 PATHS = "path(X, Y) :- edge(X, Y).  path(X, Z) :- path(X, Y), edge(Y, Z).\n"
 NUMBERS = "n(0).  n(Y) :- n(X), BIND(X + 1 AS Y).\n"

@@ -104,7 +104,7 @@ def test_counts_are_made_when_something_has_been_lost() -> None:
 
 
 def test_counts_of_a_stratum_that_is_computed_anew_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    from deltalog.engine import dred
+    from deltalog.maintenance import dred
 
     kb = made("p(X, Y) :- a(X, Y). p(X, Z) :- p(X, Y), a(Y, Z).", a=[(i, i + 1) for i in range(20)])
     monkeypatch.setattr(dred, "FEW", 0)

@@ -1,4 +1,4 @@
-"""The meaning of expressions: `deltalog.expressions` is the reference that every engine follows."""
+"""The meaning of expressions: `deltalog.expressions.scalar` is the reference that every engine follows."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltalog.expressions import ExpressionFails, aggregate, evaluate, holds, order
+from deltalog.expressions.scalar import ExpressionFails, aggregate, evaluate, holds, order
+from deltalog.model.terms import IRI, XSD, BlankNode, Literal, Value, key
 from deltalog.syntax.ast import Call, Constant, Variable
-from deltalog.terms import IRI, XSD, BlankNode, Literal, Value, key
 
 FAILS = "fails"
 MOST, LEAST = 2**63 - 1, -(2**63)

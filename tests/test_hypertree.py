@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 
 from benchmarks.generators.motivating import motivating as generated
 from deltalog import KnowledgeBase, UsageError
-from deltalog.backends.local.probe import Probe
-from deltalog.engine import materialisation, rejoin
-from deltalog.plan import hypertree_choice
-from deltalog.plan.gyo import is_acyclic
-from deltalog.plan.hypertree import Node, decompose, with_functional_leaves
+from deltalog.backends.local.index_join import Probe
+from deltalog.engine import replan_joins
+from deltalog.maintenance import materialisation
+from deltalog.plan.hypertree import choose
+from deltalog.plan.hypertree.decompose import Node, decompose, with_functional_leaves
+from deltalog.plan.hypertree.gyo import is_acyclic
 from deltalog.plan.ir import Part
 from deltalog.plan.statistics import Unknown
 from deltalog.syntax.ast import Atom, Pred, Variable, variables
@@ -216,7 +217,7 @@ def test_conditions_find_their_place(way: str) -> None:
 
 def test_another_tree_when_the_data_has_become_another(monkeypatch: pytest.MonkeyPatch) -> None:
     """With few facts one node is best; with many, two. What was made for the few is exchanged, both ways."""
-    monkeypatch.setattr(hypertree_choice, "FEW_ROWS", 0.0)
+    monkeypatch.setattr(choose, "FEW_ROWS", 0.0)
     monkeypatch.setattr(materialisation, "MOST_CHANGED", 1e9)
     grid = [(i, i * 200 + j, j) for i in range(3) for j in range(200)]
     many = {
@@ -246,7 +247,7 @@ def test_another_tree_when_the_data_has_become_another(monkeypatch: pytest.Monke
 
 def test_joins_that_are_safe_have_no_tree(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where each value is met once, joins have few rows, whatever they meet; where there are hubs they may explode."""
-    monkeypatch.setattr(hypertree_choice, "FEW_ROWS", 0.0)
+    monkeypatch.setattr(choose, "FEW_ROWS", 0.0)
     safe, hubs = KnowledgeBase(RULE), KnowledgeBase(RULE)
     safe.add("cw", [(f"a{i}", f"b{i}") for i in range(1000)])
     safe.add("ca", [(f"a{i}", f"c{i}") for i in range(1000)])
@@ -289,15 +290,15 @@ def test_a_tree_is_chosen_when_a_relation_gets_facts_in_the_recursion() -> None:
 
 @pytest.mark.parametrize("cyclic", ["combined", "standard"])
 def test_joins_far_from_their_estimate_are_planned_again(cyclic: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rejoin, "ENOUGH", 20_000.0)
-    monkeypatch.setattr(rejoin, "FAR_OFF", 1.0)
+    monkeypatch.setattr(replan_joins, "ENOUGH", 20_000.0)
+    monkeypatch.setattr(replan_joins, "FAR_OFF", 1.0)
     kb = KnowledgeBase("h(?x, ?y, ?z) :- a(?x, ?y), b(?y, ?z) .", cyclic=cyclic)
     hub = [(i, 0) for i in range(300)] + [(i, i) for i in range(1000, 3000)]
     kb.add("a", hub)
     kb.add("b", [(y, x) for x, y in hub])
     given_up: list[object] = []
-    is_dangerous = rejoin._is_dangerous
-    monkeypatch.setattr(rejoin, "_is_dangerous", lambda *task: given_up.append(task) or is_dangerous(*task))
+    is_dangerous = replan_joins._is_dangerous
+    monkeypatch.setattr(replan_joins, "_is_dangerous", lambda *task: given_up.append(task) or is_dangerous(*task))
     assert kb.count("h") == 300 * 300 + 2000 and given_up
 
 

@@ -25,7 +25,7 @@ from deltalog import (
     UnsafeRule,
     UsageError,
 )
-from deltalog.terms import RDF_TYPE
+from deltalog.model.terms import RDF_TYPE
 
 PATHS = "path(X, Y) :- edge(X, Y).  path(X, Z) :- path(X, Y), edge(Y, Z)."
 EDGES = [("a", "b"), ("b", "c"), ("c", "d")]

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deltalog import KnowledgeBase
-from deltalog.expressions import skolem_of
+from deltalog.expressions.scalar import skolem_of
 from deltalog.kernels.blake2b import NAME, skolem_names
-from deltalog.kernels.nested import STRIDE, search
-from deltalog.kernels.rows import mark_members, mark_members_words, ranges_words
-from deltalog.terms import BlankNode
+from deltalog.kernels.nested_loop import STRIDE, search
+from deltalog.kernels.sorted_keys import mark_members, mark_members_words, ranges_words
+from deltalog.model.terms import BlankNode
 
 lines = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=40)
 

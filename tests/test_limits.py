@@ -12,7 +12,7 @@ import pytest
 from conftest import as_sets
 
 from deltalog import KnowledgeBase, LimitReached
-from deltalog.limits import MEMORY_INTERVAL_SECONDS, FactCount, Limits
+from deltalog.model.limits import MEMORY_INTERVAL_SECONDS, FactCount, Limits
 
 # Rules that go on for ever as soon as there is a fact s(0), and a goal that needs them. END(X) ends them at a number.
 ENDLESS = {

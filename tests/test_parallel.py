@@ -13,14 +13,14 @@ from algebra import LEAVES, OPERATORS, C, E, X, Y, distinct_rows, nested
 from watchdog import watched
 
 from deltalog import KnowledgeBase, LimitReached
-from deltalog.backends.local import LocalBackend, evaluate, matrix, product
-from deltalog.backends.local import nested as nested_loops
+from deltalog.backends.local import LocalBackend, bit_matrix, join_project, pipeline
+from deltalog.backends.local import nested_loop as nested_loops
 from deltalog.backends.local.table import Table
 from deltalog.backends.local.workers import Workers
-from deltalog.limits import Limits
+from deltalog.model.limits import Limits
+from deltalog.model.terms import Value, key
 from deltalog.plan.ir import Part, Plan, columns
-from deltalog.program.patterns import Form, Structure
-from deltalog.terms import Value, key
+from deltalog.program.recognise import Form, Structure
 
 # Batches inside of batches.
 
@@ -101,10 +101,10 @@ class Plans:
 
 def lower_thresholds(dense: bool) -> None:
     nested_loops.FEW = 0
-    product.SMALL, product.WORTH_OFFSETS = 0, 10**9
-    evaluate.MORSEL = 3
+    join_project.SMALL, join_project.WORTH_OFFSETS = 0, 10**9
+    pipeline.MORSEL = 3
     if dense:
-        matrix.FEWEST_PAIRS, matrix.LEAST_FILLED = 1, 0
+        bit_matrix.FEWEST_PAIRS, bit_matrix.LEAST_FILLED = 1, 0
 
 
 @pytest.mark.parametrize("dense", [False, True], ids=["sparse", "dense"])

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from deltalog import IRI, KnowledgeBase
-from deltalog.program.patterns import WAYS
-from deltalog.terms import Value, key
+from deltalog.model.terms import Value, key
+from deltalog.program.recognise import WAYS
 
 
 def recognised(program: str, way: str = "auto") -> list[str]:
@@ -95,7 +95,7 @@ def test_a_removed_rule_makes_a_table_again() -> None:
 
 def test_large_differences_are_not_listed(monkeypatch: pytest.MonkeyPatch) -> None:
     from deltalog.backends.local import reachability
-    from deltalog.backends.local.implicit import Gap
+    from deltalog.backends.local.virtual_relation import Gap
 
     monkeypatch.setattr(reachability, "LISTED", 3)
     kb = KnowledgeBase("r(X, Z) :- r(X, Y), r(Y, Z).", schemes="scheme")

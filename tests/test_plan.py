@@ -9,9 +9,9 @@ import pytest
 
 from deltalog import KnowledgeBase
 from deltalog.engine.seminaive import Relations
-from deltalog.plan.body import StepNote, plan_body
 from deltalog.plan.ir import Part
-from deltalog.plan.svg import draw
+from deltalog.plan.join_order import StepNote, plan_body
+from deltalog.plan.rule_graph_svg import draw
 from deltalog.program import analyse
 from deltalog.syntax.ast import Pred, variables
 from deltalog.syntax.parser import parse

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from deltalog.cli import main
+from deltalog.cli.main import main
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -13,10 +13,10 @@ from hypothesis import given
 from random_values import values
 
 from deltalog import BlankNode, KnowledgeBase
-from deltalog.backends.local import skolems, vector
-from deltalog.backends.local.skolems import Named, Skolems
-from deltalog.expressions import skolem, skolem_part
-from deltalog.terms import Value, key
+from deltalog.backends.local import column_expressions, skolem_cache
+from deltalog.backends.local.skolem_cache import Named, Skolems
+from deltalog.expressions.scalar import skolem, skolem_part
+from deltalog.model.terms import Value, key
 
 PROGRAM = """
     pair(?e), of(?e, ?x), of(?e, ?y) :- edge(?x, ?y), BIND(SKOLEM("pair", ?x, ?y) AS ?e).
@@ -56,7 +56,7 @@ def some(random: Random) -> dict[str, set[tuple[Any, ...]]]:
 @pytest.mark.parametrize("maintenance", ["dred", "bf", "auto"])
 @pytest.mark.parametrize("cyclic", ["standard", "hypertree"])
 def test_random_changes(remembered: int, maintenance: str, cyclic: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(skolems, "MOST", remembered)
+    monkeypatch.setattr(skolem_cache, "MOST", remembered)
     for seed in range(4):
         random = Random(seed)
         facts = some(random)
@@ -77,8 +77,10 @@ def test_a_small_deletion_makes_few_names(monkeypatch: pytest.MonkeyPatch) -> No
     kb.add("edge", [(i, j) for i in range(500) for j in range(2)])
     kb.materialise()
     made = []
-    compute = vector.skolem_names
-    monkeypatch.setattr(vector, "skolem_names", lambda *given: made.append(len(given[-1])) or compute(*given))
+    compute = column_expressions.skolem_names
+    monkeypatch.setattr(
+        column_expressions, "skolem_names", lambda *given: made.append(len(given[-1])) or compute(*given)
+    )
     change = kb.update(remove={"edge": [(7, 0), (8, 0), (8, 1)]})
     assert list(change.removed["made"]) == [(skolem("e", 8),)]
     assert sum(made) == 2
@@ -94,7 +96,7 @@ def test_a_name_from_elsewhere_is_looked_for_everywhere() -> None:
 
 
 def test_the_last_names_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(skolems, "MOST", 200)
+    monkeypatch.setattr(skolem_cache, "MOST", 200)
     memory = Skolems()
 
     def ids(*numbers: int) -> Any:

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from deltalog import IRI, KnowledgeBase, UsageError
-from deltalog.change import Difference
 from deltalog.engine.report import Round
+from deltalog.model.change import Difference
+from deltalog.model.terms import RDF_TYPE
 from deltalog.query.adornment import AdornedName
 from deltalog.syntax.ast import HiddenName, Pred
-from deltalog.terms import RDF_TYPE
 
 P = "PREFIX : <http://e/>\n"
 SUBCLASSES = "[?x, rdf:type, ?d] :- [?x, rdf:type, ?c], [?c, rdfs:subClassOf, ?d] .\n"

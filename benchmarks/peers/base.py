@@ -94,7 +94,7 @@ class Stopwatch:
 
 def family_peak() -> int:
     """The peak of this process and of those that it has started and that still live, such as Spark's JVM, together."""
-    from deltalog.limits import peak_memory
+    from deltalog.model.limits import peak_memory
 
     return peak_memory() + sum(_high_water(pid) for pid in _descendants(os.getpid()))
 

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import IO
 
 from benchmarks.peers.base import CannotExpress, Facts
+from deltalog.model.terms import IRI, RDF_TYPE, BlankNode, Value
 from deltalog.syntax.ast import (
     TRIPLE,
     Atom,
@@ -40,7 +41,6 @@ from deltalog.syntax.ast import (
     Term,
     Variable,
 )
-from deltalog.terms import IRI, RDF_TYPE, BlankNode, Value
 
 COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]*)\Z")

@@ -7,7 +7,7 @@ Importing this loads nothing heavy: engines, readers and the parser are loaded w
 
 from typing import TYPE_CHECKING, Any
 
-from deltalog.errors import (
+from deltalog.model.errors import (
     DataError,
     DeltalogError,
     EngineError,
@@ -18,7 +18,7 @@ from deltalog.errors import (
     UnsafeRule,
     UsageError,
 )
-from deltalog.terms import IRI, BlankNode, Literal
+from deltalog.model.terms import IRI, BlankNode, Literal
 
 if TYPE_CHECKING:
     from deltalog.kb import KnowledgeBase

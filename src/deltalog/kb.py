@@ -22,36 +22,36 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
-from deltalog.change import Change, Difference
+from deltalog.concurrency.locks import CallLock, exclusive
 from deltalog.engine.report import Report, Round
-from deltalog.errors import LimitReached, UsageError
-from deltalog.facts import Facts
 from deltalog.io.documents import Reading
-from deltalog.limits import Limits, count, memory_bytes, peak_memory
-from deltalog.locks import CallLock, exclusive
-from deltalog.naming import Names, split, unknown_predicate
-from deltalog.plan.watch import GivenUp
+from deltalog.model.change import Change, Difference
+from deltalog.model.errors import LimitReached, UsageError
+from deltalog.model.facts import Facts
+from deltalog.model.limits import Limits, count, memory_bytes, peak_memory
+from deltalog.model.naming import Names, split, unknown_predicate
+from deltalog.model.terms import Value
+from deltalog.plan.work_counter import GivenUp
 from deltalog.program import Program, analyse, changed, read_documents, read_rules
-from deltalog.program.patterns import WAYS
-from deltalog.program.triples import is_rdf
+from deltalog.program.recognise import WAYS
+from deltalog.program.triple_bridges import is_rdf
 from deltalog.syntax.ast import TRIPLES, TYPES, Constant, Literal, Pred, Rule
-from deltalog.terms import Value
 
 if TYPE_CHECKING:
     from deltalog.backends.base import Backend
-    from deltalog.engine.materialisation import Evaluator, Materialisation
-    from deltalog.engine.update import Update
+    from deltalog.maintenance.materialisation import Evaluator, Materialisation
+    from deltalog.maintenance.update_state import Update
     from deltalog.plan.statistics import Statistics
-    from deltalog.program.numbers import Numbers
-    from deltalog.query.answer import Answers, Derived, Questions
-    from deltalog.query.choice import Choice
+    from deltalog.program.value_kinds import Numbers
+    from deltalog.query.choose_method import Choice
     from deltalog.query.estimate import Features
     from deltalog.query.goal import Goal
+    from deltalog.query.goal_session import Answers, Derived, Questions
     from deltalog.query.selector import Model
     from deltalog.query.sparql.answer import Asked
     from deltalog.query.sparql.query import Query
     from deltalog.query.sparql.solutions import Solutions
-    from deltalog.query.training import Example
+    from deltalog.query.training_goals import Example
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -211,7 +211,7 @@ class KnowledgeBase:
 
     def _by_predicate(self, facts: dict[Pred, Table]) -> dict[Pred, Table]:
         """Facts in which triples, and types whose class is an IRI, are under their own predicates."""
-        from deltalog.engine.triples import distributed
+        from deltalog.engine.distribute_triples import distributed
 
         return distributed(facts, self._backend)
 
@@ -253,7 +253,7 @@ class KnowledgeBase:
 
     @limited
     def _materialise(self, partial: bool) -> None:
-        from deltalog.engine.materialisation import Materialisation, start
+        from deltalog.maintenance.materialisation import Materialisation, start
 
         report = Report(engine=self.engine, seconds={**self._report.seconds, "plan": 0.0, "evaluate": 0.0})
         started = time.perf_counter()
@@ -278,7 +278,7 @@ class KnowledgeBase:
 
     def _evaluator(self, report: Report) -> Evaluator[Table]:
         from deltalog.engine.hypertree import Trees
-        from deltalog.engine.materialisation import Evaluator
+        from deltalog.maintenance.materialisation import Evaluator
 
         def observe(round_: Round) -> None:
             report.add_round(round_)
@@ -309,14 +309,14 @@ class KnowledgeBase:
     @exclusive
     def draw(self) -> str:
         """The dependency graph of the rules, and the hypertree decompositions of those that have one, as SVG."""
-        from deltalog.plan.svg import draw
+        from deltalog.plan.rule_graph_svg import draw
 
         program = self.program
         return draw(program, self.prefixes, self._statistics(program), self._cyclic)
 
     def _statistics(self, program: Program) -> Statistics:
         """What is known of the data before anything is derived."""
-        from deltalog.engine.materialisation import start
+        from deltalog.maintenance.materialisation import start
         from deltalog.plan.statistics import Partial
 
         return Partial(start(program.placed(self._explicit), self._backend))
@@ -396,7 +396,7 @@ class KnowledgeBase:
             cut = old.without_leaves(rules)
             if cut is not None:
                 return self._become(ids, prefixes, *cut)
-        from deltalog.engine.materialisation import ChangedFacts, updated
+        from deltalog.maintenance.materialisation import ChangedFacts, updated
 
         facts = ChangedFacts.of(self._explicit, add, remove, self._backend)
         program = old.program
@@ -523,8 +523,8 @@ class KnowledgeBase:
         by magic sets (bottom-up, for goals that need much) or QSQ-R (top-down, for goals that need little); "auto"
         looks them up if everything is known, and chooses otherwise. The answers say which it was, and why.
         """
-        from deltalog.query.answer import Answers, Derived, answer
         from deltalog.query.goal import as_goal
+        from deltalog.query.goal_session import Answers, Derived, answer
         from deltalog.syntax.parser import parse_goal
 
         self._check_method(method)
@@ -546,14 +546,14 @@ class KnowledgeBase:
 
     def _stratified_choice(self, goal: Goal, choice: Choice | None) -> Choice | None:
         """The choice, unless only a materialisation can answer the goal."""
-        from deltalog.query.choice import UNSTRATIFIED
+        from deltalog.query.choose_method import UNSTRATIFIED
 
         return choice if self._questions().is_stratified(goal.reads) else UNSTRATIFIED
 
     def _derived_answers(self, goal: Goal, choice: Choice | None) -> Derived[Table]:
         """Answers by deriving what a goal needs, in the way chosen or that is chosen here; no facts where that is to
         derive everything, which has happened then."""
-        from deltalog.query.choice import choose, kind_of_goal
+        from deltalog.query.choose_method import choose, kind_of_goal
 
         started, questions = self._backend.meter.work, self._questions()
         history, asking = questions.history, kind_of_goal(goal)
@@ -568,7 +568,7 @@ class KnowledgeBase:
 
     def _settled_choice(self, method: str) -> Choice | None:
         """A choice for which nobody needs to look at the goal."""
-        from deltalog.query.choice import Choice
+        from deltalog.query.choose_method import Choice
 
         if method != "auto":
             return Choice(method, "as asked")
@@ -580,7 +580,7 @@ class KnowledgeBase:
 
     def _tried(self, choice: Choice) -> Choice:
         """A choice; if it is to derive everything, that is tried for as much work as it may be."""
-        from deltalog.query.choice import SLOWEST
+        from deltalog.query.choose_method import SLOWEST
 
         history = self._questions().history
         if choice.method != "materialised":
@@ -617,7 +617,7 @@ class KnowledgeBase:
     @exclusive
     def learn(self, goal: str, *, timeout: float = 10.0) -> Example:
         """Asks a goal by magic sets and by QSQ-R, and notes in `examples` which was faster, to train a selector."""
-        from deltalog.query.training import examples
+        from deltalog.query.training_goals import examples
 
         (example,) = examples(self, [goal], timeout)
         self.examples.append(example)
@@ -626,7 +626,7 @@ class KnowledgeBase:
     @exclusive
     def training_goals(self, most: int = 500, seed: int = 0) -> list[str]:
         """Goals to train a selector with, made from rules and facts (paper 001, Algorithm 3); kinds take turns."""
-        from deltalog.query.training import training_goals
+        from deltalog.query.training_goals import training_goals
 
         return training_goals(self._rules, self._explicit, self._backend, most, seed)
 
@@ -634,7 +634,7 @@ class KnowledgeBase:
     @limited
     def test_goals(self, most: int = 250, seed: int = 0, without: Iterable[str] = ()) -> list[tuple[str, int]]:
         """Other goals, made from facts that follow in one step, two steps and so on, with that number of steps."""
-        from deltalog.query.training import test_goals
+        from deltalog.query.training_goals import test_goals
 
         return test_goals(self._rules, self._explicit, self._backend, most, seed, without)
 
@@ -665,7 +665,7 @@ class KnowledgeBase:
             )
 
     def _check_predicates(self, literals: Sequence[Literal]) -> None:
-        from deltalog.query.answer import predicates
+        from deltalog.query.goal_session import predicates
 
         state = self._state.facts.parts if self._state is not None else {}
         for pred in predicates(literals) - {*INTERNAL, *self._mentioned, *self._explicit, *(p for p, _ in state)}:
@@ -674,7 +674,7 @@ class KnowledgeBase:
 
     def _questions(self) -> Questions[Table]:
         """What goals are asked of, kept from one to the next."""
-        from deltalog.query.answer import Questions
+        from deltalog.query.goal_session import Questions
 
         settled = self._settled()
         facts = {**self._explicit, **settled}
@@ -710,7 +710,7 @@ class KnowledgeBase:
     @limited
     def solve(self, query: str, method: str = "auto") -> Solutions:
         """As `sparql`, but an ASK, too, has solutions, which say how they came about: `method`, `reason`, `seconds`."""
-        from deltalog.query.choice import kind
+        from deltalog.query.choose_method import kind
         from deltalog.query.sparql.query import translate
 
         self._check_method(method)
@@ -726,7 +726,7 @@ class KnowledgeBase:
         return solutions
 
     def _sparql_choice(self, query: Query, method: str) -> Choice:
-        from deltalog.query.choice import UNSTRATIFIED, Choice
+        from deltalog.query.choose_method import UNSTRATIFIED, Choice
 
         choice = self._settled_choice(method)
         if choice is not None and choice.method == "materialised":
@@ -811,7 +811,7 @@ class KnowledgeBase:
 def _backend(engine: str, limits: Limits, threads: int | None, master: str | None) -> Backend[Table]:
     """The backend of an engine; the naive engine keeps its facts in the local one."""
     if engine in ("spark", "auto"):
-        from deltalog.backends.spark.session import session
+        from deltalog.backends.spark.startup.session import session
 
         spark = session(master)  # first: the engine is imported while the JVM comes up
         from deltalog.backends.spark.backend import SparkBackend

@@ -14,8 +14,8 @@ from benchmarks.measure import way
 from benchmarks.registry import BENCHMARKS, PROGRAMS, Benchmark, Size
 from benchmarks.run import Entry, Result
 from benchmarks.tasks import ALL, FACTS, TASKS
-from deltalog.bench import parser
-from deltalog.errors import EngineError
+from deltalog.cli.bench import parser
+from deltalog.model.errors import EngineError
 from deltalog.syntax.parser import parse
 
 needs_clingo = pytest.mark.skipif(way("clingo").version() is None, reason="clingo is not installed")
@@ -169,8 +169,8 @@ def test_wrong_usage_is_said(words: list[str], capsys: pytest.CaptureFixture[str
 def test_without_a_checkout_it_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from deltalog import bench as command
-    from deltalog.cli import main
+    from deltalog.cli import bench as command
+    from deltalog.cli.main import main
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(command, "__file__", str(tmp_path / "lib" / "deltalog" / "bench.py"))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from deltalog.errors import ProgramError
+from deltalog.model.errors import ProgramError
 from deltalog.program import analyse
 from deltalog.syntax.parser import parse
 

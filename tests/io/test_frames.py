@@ -19,12 +19,12 @@ from hypothesis import strategies as st
 from random_values import blanks, iris, texts, values
 
 from deltalog import KnowledgeBase
-from deltalog.dictionary import Dictionary
-from deltalog.errors import DataError, UsageError
 from deltalog.io.frames import KIND, columns_of, to_arrow, to_pandas, to_polars
 from deltalog.io.read import read
+from deltalog.model.dictionary import Dictionary
+from deltalog.model.errors import DataError, UsageError
+from deltalog.model.terms import IRI, XSD, BlankNode, key, literal
 from deltalog.syntax.ast import Pred
-from deltalog.terms import IRI, XSD, BlankNode, key, literal
 
 homogeneous = st.one_of(
     *[

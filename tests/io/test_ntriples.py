@@ -12,14 +12,14 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from random_values import are_terms, blanks, iris, values
 
-from deltalog.dictionary import Dictionary
-from deltalog.errors import DataError
 from deltalog.io import ntriples
 from deltalog.io.documents import Reading
 from deltalog.io.read import read
 from deltalog.io.triples import print_term
+from deltalog.model.dictionary import Dictionary
+from deltalog.model.errors import DataError
+from deltalog.model.terms import IRI, RDF_TYPE, XSD, BlankNode, key, literal
 from deltalog.syntax.ast import Pred
-from deltalog.terms import IRI, RDF_TYPE, XSD, BlankNode, key, literal
 
 Facts = set[tuple[Pred, tuple[Any, ...]]]
 

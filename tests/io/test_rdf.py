@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deltalog.dictionary import Dictionary
-from deltalog.errors import DataError
 from deltalog.io.read import read
+from deltalog.model.dictionary import Dictionary
+from deltalog.model.errors import DataError
+from deltalog.model.terms import IRI, XSD, literal
 from deltalog.syntax.ast import Pred
-from deltalog.terms import IRI, XSD, literal
 
 TURTLE = """@prefix : <http://e/> .
 :a :p :b, "text", "chat"@fr, 5, 1.5, 1e3, true ; a :C .

@@ -16,13 +16,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from random_values import are_terms, blanks, iris, odd_blanks, texts, values
 
-from deltalog.dictionary import Dictionary
-from deltalog.errors import DataError, UsageError
-from deltalog.io.cells import parse_cell, print_cell
+from deltalog.io.csv_cells import parse_cell, print_cell
 from deltalog.io.read import read
 from deltalog.io.write import safe_names, whole, write
+from deltalog.model.dictionary import Dictionary
+from deltalog.model.errors import DataError, UsageError
+from deltalog.model.terms import IRI, RDF_TYPE, BlankNode, key, literal
 from deltalog.syntax.ast import TRIPLE, Pred
-from deltalog.terms import IRI, RDF_TYPE, BlankNode, key, literal
 
 Rows = list[tuple[Any, ...]]
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltalog.errors import NotStratified, UnsafeRule
+from deltalog.model.errors import NotStratified, UnsafeRule
 from deltalog.program import Program, analyse
 from deltalog.program.dependency import components
 from deltalog.syntax.ast import Pred

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from test_cases import CASES
 
-from deltalog.errors import ProgramError
+from deltalog.model.errors import ProgramError
 from deltalog.program import Program, analyse, changed, read_rules
-from deltalog.program.leaves import changed_leaves, without_leaves
-from deltalog.program.patterns import WAYS
+from deltalog.program.incremental_analysis import changed_leaves, without_leaves
+from deltalog.program.recognise import WAYS
 from deltalog.syntax.ast import Rule
 
 PROGRAMS = sorted(CASES.glob("*/*.dl"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from deltalog.errors import UnsafeRule
+from deltalog.model.errors import UnsafeRule
 from deltalog.program import analyse
 from deltalog.program.safety import bound, directed
 from deltalog.syntax.ast import Aggregate, Bind, Filter, Variable

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from deltalog.engine.naive import materialise
-from deltalog.limits import FactCount, Limits
+from deltalog.model.limits import FactCount, Limits
+from deltalog.model.terms import IRI
 from deltalog.program import Program, analyse
-from deltalog.program.triples import TRIPLES, TYPES
+from deltalog.program.triple_bridges import TRIPLES, TYPES
 from deltalog.syntax.ast import Constant, Pred
 from deltalog.syntax.parser import parse
-from deltalog.terms import IRI
 
 PREFIX = "PREFIX : <http://e/>\n"
 

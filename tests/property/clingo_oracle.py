@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 import clingo
 from programs import Example
 
+from deltalog.model.terms import Value
 from deltalog.syntax.ast import (
     Atom,
     Bind,
@@ -27,7 +28,6 @@ from deltalog.syntax.ast import (
     Variable,
     variables,
 )
-from deltalog.terms import Value
 
 OPERATORS = {"%": "\\"}
 

@@ -34,11 +34,11 @@ from typing import Any, TypeVar
 
 from deltalog import IRI, KnowledgeBase, ProgramError
 from deltalog.engine import naive
-from deltalog.limits import FactCount, Limits
+from deltalog.model.limits import FactCount, Limits
+from deltalog.model.terms import key, lexical
 from deltalog.program import analyse
 from deltalog.syntax.ast import TRIPLES, TYPES, Constant, Pred, Rule
 from deltalog.syntax.parser import parse
-from deltalog.terms import key, lexical
 from tests.property.questions import METHODS, UNKNOWN, answers, is_query, random_query, right_answers
 
 T = TypeVar("T")
@@ -48,50 +48,50 @@ SCHEMES = ("auto", "standard", "scheme", "module")
 CYCLIC = ("combined", "standard", "hypertree")
 
 # Thresholds so low that small data cross them, by name: module, constant, value.
-LOCAL, ENGINE = "deltalog.backends.local.", "deltalog.engine."
-BY_SETS = ((LOCAL + "dred", "FEW", -1),)
-KEPT = ((ENGINE + "materialisation", "MOST_CHANGED", 10),)  # the change of a large part is maintained, too
+LOCAL, ENGINE, MAINTENANCE_ = "deltalog.backends.local.", "deltalog.engine.", "deltalog.maintenance."
+BY_SETS = ((LOCAL + "tuple_dred", "FEW", -1),)
+KEPT = ((MAINTENANCE_ + "materialisation", "MOST_CHANGED", 10),)  # the change of a large part is maintained, too
 TUNINGS: Mapping[str, tuple[tuple[str, str, float], ...]] = {
     "defaults": (),
     "by facts": KEPT,
     "by facts, few": (
         *KEPT,
-        *((LOCAL + "dred", name, value) for name, value in (("LEAST", 2), ("BOUND", 1), ("ROOM", 16), ("MOST", 64))),
+        *((LOCAL + "tuple_dred", name, value) for name, value in (("LEAST", 2), ("BOUND", 1), ("ROOM", 16), ("MOST", 64))),
     ),
     "by sets": (*KEPT, *BY_SETS),
-    "by sets, bounded": (*KEPT, *BY_SETS, (ENGINE + "dred", "LEAST", 4), (ENGINE + "dred", "BOUND", 2)),
-    "by columns": (*KEPT, *BY_SETS, (LOCAL + "nested", "FEW", 0), (ENGINE + "dred", "MANY", 1)),
+    "by sets, bounded": (*KEPT, *BY_SETS, (MAINTENANCE_ + "dred", "LEAST", 4), (MAINTENANCE_ + "dred", "BOUND", 2)),
+    "by columns": (*KEPT, *BY_SETS, (LOCAL + "nested_loop", "FEW", 0), (MAINTENANCE_ + "dred", "MANY", 1)),
     "recompute": (
         *KEPT,
         *BY_SETS,
-        *((ENGINE + module, "FEW", 0) for module in ("dred", "anew")),
-        *((ENGINE + module, "MOST_REMOVED", 0.05) for module in ("dred", "anew")),
-        (ENGINE + "anew", "SOME", 1),
+        *((MAINTENANCE_ + module, "FEW", 0) for module in ("dred", "policy")),
+        *((MAINTENANCE_ + module, "MOST_REMOVED", 0.05) for module in ("dred", "policy")),
+        (MAINTENANCE_ + "policy", "SOME", 1),
     ),
     "spreading": (
         *KEPT,
         *BY_SETS,
-        *((ENGINE + "anew", name, value) for name, value in (("FEW", 0), ("SPREADING", 1e9), ("NOTICED", 1e9))),
+        *((MAINTENANCE_ + "policy", name, value) for name, value in (("FEW", 0), ("SPREADING", 1e9), ("NOTICED", 1e9))),
     ),
     "wrong choices": (
         *KEPT,
-        *((ENGINE + "rejoin", name, 0.0) for name in ("ENOUGH", "FAR_OFF")),
-        (ENGINE + "revision", "GROWN", 0.0),
+        *((ENGINE + "replan_joins", name, 0.0) for name in ("ENOUGH", "FAR_OFF")),
+        (ENGINE + "replan_trees", "GROWN", 0.0),
         *((ENGINE + "hypertree", name, value) for name, value in (("MUCH", 1.0), ("FAR_BETTER", 0.0))),
-        *(("deltalog.plan.hypertree_choice", name, 1.0) for name in ("MARGIN", "GREATER", "SAFE", "FEW_ROWS")),
-        ("deltalog.query.choice", "MAGIC", 0.0),
+        *(("deltalog.plan.hypertree.choose", name, 1.0) for name in ("MARGIN", "GREATER", "SAFE", "FEW_ROWS")),
+        ("deltalog.query.choose_method", "MAGIC", 0.0),
     ),
     "wrong choices, twice": (
-        (ENGINE + "rejoin", "ENOUGH", 10_000.0),
-        (ENGINE + "rejoin", "FAR_OFF", 0.0),
-        *(("deltalog.query.choice", name, 0.01) for name in ("MAGIC", "PATIENCE")),
+        (ENGINE + "replan_joins", "ENOUGH", 10_000.0),
+        (ENGINE + "replan_joins", "FAR_OFF", 0.0),
+        *(("deltalog.query.choose_method", name, 0.01) for name in ("MAGIC", "PATIENCE")),
     ),
-    "everything": ((ENGINE + "materialisation", "FEW", 0), (ENGINE + "materialisation", "MANY", 0)),
+    "everything": ((MAINTENANCE_ + "materialisation", "FEW", 0), (MAINTENANCE_ + "materialisation", "MANY", 0)),
     "dead rows": (
         *KEPT,
         *((LOCAL + "table", name, value) for name, value in (("FENCED", 0), ("FEW", 0), ("MOST_DEAD", 3))),
     ),
-    "structures": (*KEPT, (LOCAL + "structures", "SMALL", 4), (LOCAL + "structures", "SPARSE", 0)),
+    "structures": (*KEPT, (LOCAL + "virtual_maintenance", "SMALL", 4), (LOCAL + "virtual_maintenance", "SPARSE", 0)),
 }
 
 

@@ -19,6 +19,8 @@ from typing import Any, Protocol, TypeVar
 from hypothesis import strategies as st
 from spelling import SPELLINGS, Spelling, spell_fact, spell_rule
 
+from deltalog.model.terms import IRI, XSD, Value
+from deltalog.model.terms import Literal as RDFLiteral
 from deltalog.syntax.ast import (
     Aggregate,
     AggregateCall,
@@ -36,8 +38,6 @@ from deltalog.syntax.ast import (
     Variable,
     variables,
 )
-from deltalog.terms import IRI, XSD, Value
-from deltalog.terms import Literal as RDFLiteral
 
 T = TypeVar("T")
 VARIABLES = tuple(map(Variable, "XYZW"))

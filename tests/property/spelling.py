@@ -6,6 +6,8 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from deltalog.model.terms import IRI, BlankNode, Value, lexical
+from deltalog.model.terms import Literal as RDFLiteral
 from deltalog.syntax.ast import (
     Aggregate,
     AggregateCall,
@@ -21,8 +23,6 @@ from deltalog.syntax.ast import (
     Term,
     Variable,
 )
-from deltalog.terms import IRI, BlankNode, Value, lexical
-from deltalog.terms import Literal as RDFLiteral
 
 INFIX = ("=", "!=", "<", "<=", ">", ">=", "+", "-", "*", "/", "%", "&&", "||")
 

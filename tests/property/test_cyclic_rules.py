@@ -18,8 +18,10 @@ from hypothesis import strategies as st
 
 from deltalog import KnowledgeBase
 from deltalog.backends.local import table
-from deltalog.engine import dred, hypertree, materialisation, rejoin, revision
-from deltalog.plan import body, hypertree_choice, multiway
+from deltalog.engine import hypertree, replan_joins, replan_trees
+from deltalog.maintenance import dred, materialisation
+from deltalog.plan import join_order, multiway
+from deltalog.plan.hypertree import choose
 
 WAYS = ("standard", "hypertree", "combined")
 PREDICATES = ("a", "b", "c", "p", "q")
@@ -116,27 +118,27 @@ def agrees(random: Random, maintenance: str) -> None:
 
 EASILY = {  # everything that only large data, or trees that pay, would take
     (multiway, "WORTH"): 0,
-    (body, "FAR_ABOVE"): 0,
-    (hypertree_choice, "FEW_ROWS"): 0,
-    (hypertree_choice, "MARGIN"): 1e9,
-    (hypertree_choice, "SAFE"): 0,
+    (join_order, "FAR_ABOVE"): 0,
+    (choose, "FEW_ROWS"): 0,
+    (choose, "MARGIN"): 1e9,
+    (choose, "SAFE"): 0,
     (table, "MOST_DEAD"): 0,
     (dred, "MANY"): 1,
 }
 
 
 WRONG = {  # every choice is made again at every chance, and every round given up
-    (rejoin, "ENOUGH"): 0.0,
-    (rejoin, "FAR_OFF"): 0.0,
-    (revision, "GROWN"): 0.0,
+    (replan_joins, "ENOUGH"): 0.0,
+    (replan_joins, "FAR_OFF"): 0.0,
+    (replan_trees, "GROWN"): 0.0,
     (hypertree, "MUCH"): 1.0,
     (hypertree, "FAR_BETTER"): 0.0,
 }
 UNSURE = {
-    (hypertree_choice, "FEW_ROWS"): 4.0,
-    (hypertree_choice, "MARGIN"): 1.0,
-    (hypertree_choice, "GREATER"): 1.0,
-    (hypertree_choice, "SAFE"): 0.5,
+    (choose, "FEW_ROWS"): 4.0,
+    (choose, "MARGIN"): 1.0,
+    (choose, "GREATER"): 1.0,
+    (choose, "SAFE"): 0.5,
 }
 
 
@@ -150,7 +152,7 @@ UNSURE = {
         ("auto", EASILY),
         ("dred", EASILY | {(table, "FEW"): 0}),
         ("auto", WRONG | UNSURE),
-        ("dred", WRONG | UNSURE | {(rejoin, "ENOUGH"): 10_000.0}),
+        ("dred", WRONG | UNSURE | {(replan_joins, "ENOUGH"): 10_000.0}),
         ("auto", EASILY | WRONG),
     ],
     ids=["dred", "bf", "counting", "auto", "easily", "easily, dead rows", "wrong", "wrong, later", "easily, wrong"],

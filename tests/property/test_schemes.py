@@ -14,12 +14,12 @@ import pytest
 from test_updates import everything, from_nothing, shown, without
 
 from deltalog import KnowledgeBase, Literal, ProgramError
-from deltalog.backends.local import structures
-from deltalog.backends.local.implicit import Implicit, Inverse, Plain, Union
+from deltalog.backends.local import virtual_maintenance
 from deltalog.backends.local.reachability import Graph, Reachability
 from deltalog.backends.local.table import Table, pack
-from deltalog.engine import materialisation
-from deltalog.terms import Value
+from deltalog.backends.local.virtual_relation import Implicit, Inverse, Plain, Union
+from deltalog.maintenance import materialisation
+from deltalog.model.terms import Value
 
 RULES = """
 r(X, Z) :- r(X, Y), r(Y, Z).
@@ -187,7 +187,7 @@ def agrees(seed: int, way: str, mixed: bool = False) -> None:
 @pytest.mark.parametrize("batch", range(5))
 def test_schemes_agree_with_naive(way: str, batch: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(materialisation, "MOST_CHANGED", 10)
-    monkeypatch.setattr(structures, "SMALL", 12)
+    monkeypatch.setattr(virtual_maintenance, "SMALL", 12)
     for seed in range(batch * 40, batch * 40 + 40):
         agrees(seed, way)
 
@@ -195,7 +195,7 @@ def test_schemes_agree_with_naive(way: str, batch: int, monkeypatch: pytest.Monk
 @pytest.mark.parametrize("way", ["auto", "scheme", "module"])
 def test_guards_over_numbers_of_several_types(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(materialisation, "MOST_CHANGED", 10)
-    monkeypatch.setattr(structures, "SMALL", 12)
+    monkeypatch.setattr(virtual_maintenance, "SMALL", 12)
     for seed in range(40):
         agrees(seed, way, mixed=True)
 

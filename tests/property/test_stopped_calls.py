@@ -21,8 +21,8 @@ from programs import INTEGERS, Example, Features, examples
 from spelling import spell_rule
 
 from deltalog import KnowledgeBase, LimitReached, ProgramError
-from deltalog.backends.local import dred as small
-from deltalog.engine import materialisation
+from deltalog.backends.local import tuple_dred as small
+from deltalog.maintenance import materialisation
 
 R = TypeVar("R")
 KINDS = {"joins": Features(INTEGERS, functions=False, aggregates=False), "integers": Features(INTEGERS)}

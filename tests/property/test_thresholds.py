@@ -7,27 +7,27 @@ from hypothesis import given, settings
 from programs import INTEGERS, MIXED, Example, Features, examples
 from test_engines_agree import agrees
 
-from deltalog.backends.local import evaluate, matrix, nested, probe, product, table
-from deltalog.plan import body
+from deltalog.backends.local import bit_matrix, index_join, join_project, nested_loop, pipeline, table
+from deltalog.plan import join_order
 
-COLUMNS = {(nested, "FEW"): 0}
+COLUMNS = {(nested_loop, "FEW"): 0}
 SPARSE = {
     **COLUMNS,
-    (product, "SMALL"): 0,
-    (product, "WORTH_OFFSETS"): 1e9,
-    (evaluate, "MORSEL"): 3,
+    (join_project, "SMALL"): 0,
+    (join_project, "WORTH_OFFSETS"): 1e9,
+    (pipeline, "MORSEL"): 3,
 }
-DEAD = {(table, "MOST_DEAD"): 0, (probe, "WORTH_COMPACTING"): 0}
+DEAD = {(table, "MOST_DEAD"): 0, (index_join, "WORTH_COMPACTING"): 0}
 WAYS = {
     "columns": COLUMNS,
     "parallel": COLUMNS,
-    "nested loops give up": {(nested, "ROOM"): 4, (nested, "MOST"): 16},
+    "nested loops give up": {(nested_loop, "ROOM"): 4, (nested_loop, "MOST"): 16},
     "sparse products": SPARSE,
-    "dense products": {**SPARSE, (matrix, "FEWEST_PAIRS"): 1, (matrix, "LEAST_FILLED"): 0},
-    "distinct in between": {**COLUMNS, (body, "WORTH_DISTINCT"): 0, (evaluate, "MORSEL"): 2},
+    "dense products": {**SPARSE, (bit_matrix, "FEWEST_PAIRS"): 1, (bit_matrix, "LEAST_FILLED"): 0},
+    "distinct in between": {**COLUMNS, (join_order, "WORTH_DISTINCT"): 0, (pipeline, "MORSEL"): 2},
     "dead rows stay": DEAD,
     "dead rows stay, columns": {**COLUMNS, **DEAD},
-    "large tables": {**COLUMNS, (probe, "FEW"): 0},
+    "large tables": {**COLUMNS, (index_join, "FEW"): 0},
 }
 
 

@@ -18,10 +18,10 @@ from programs import INTEGERS, MIXED, Example, Features, examples
 from spelling import spell_rule
 
 from deltalog import KnowledgeBase, ProgramError
-from deltalog.backends.local import dred as small
 from deltalog.backends.local import table as tables
-from deltalog.change import Difference
-from deltalog.engine import anew, dred, materialisation
+from deltalog.backends.local import tuple_dred as small
+from deltalog.maintenance import dred, materialisation, policy
+from deltalog.model.change import Difference
 
 KINDS = {
     "joins": Features(INTEGERS, functions=False, aggregates=False),
@@ -45,13 +45,13 @@ WAYS = {
     "auto": {**BY_SETS, (dred, "LEAST"): 4, (dred, "BOUND"): 2},
     "recompute": {
         **BY_SETS,
-        **{(module, "FEW"): 0 for module in (dred, anew)},
-        **{(module, "MOST_REMOVED"): 0.05 for module in (dred, anew)},
-        (anew, "SOME"): 1,
+        **{(module, "FEW"): 0 for module in (dred, policy)},
+        **{(module, "MOST_REMOVED"): 0.05 for module in (dred, policy)},
+        (policy, "SOME"): 1,
     },
     "spreading": {
         **BY_SETS,
-        **{(anew, name): value for name, value in (("FEW", 0), ("SPREADING", 1e9), ("NOTICED", 1e9))},
+        **{(policy, name): value for name, value in (("FEW", 0), ("SPREADING", 1e9), ("NOTICED", 1e9))},
     },
     "fact by fact": {(tables, "FENCED"): 0, (tables, "FEW"): 0, (tables, "MOST_DEAD"): 0},
     "dead rows, and none": {(tables, "FENCED"): 0, (tables, "FEW"): 0, (tables, "MOST_DEAD"): 3},

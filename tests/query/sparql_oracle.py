@@ -10,8 +10,8 @@ from typing import Any
 import pyoxigraph as ox
 
 from deltalog import KnowledgeBase
+from deltalog.model.terms import IRI, RDF_TYPE, XSD, BlankNode, Value, datatype, key, literal, number
 from deltalog.query.sparql.solutions import Solutions
-from deltalog.terms import IRI, RDF_TYPE, XSD, BlankNode, Value, datatype, key, literal, number
 
 PREFIX = "PREFIX : <http://e/> "
 XSD_PREFIX = f"PREFIX xsd: <{XSD}> "

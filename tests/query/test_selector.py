@@ -12,15 +12,15 @@ from random import Random
 import pytest
 
 from deltalog import KnowledgeBase, UsageError
-from deltalog.backends.local.lookup import Lookup
-from deltalog.errors import DataError
-from deltalog.plan.watch import GivenUp
-from deltalog.query import choice, estimate
+from deltalog.backends.local.point_lookup import Lookup
+from deltalog.model.errors import DataError
+from deltalog.plan.work_counter import GivenUp
+from deltalog.query import choose_method, estimate
 from deltalog.query.estimate import Features
+from deltalog.query.fit_model import CLASSIFIERS, Evaluation, cross_validated, judged, train
 from deltalog.query.goal import as_goal
-from deltalog.query.learning import CLASSIFIERS, Evaluation, cross_validated, judged, train
 from deltalog.query.selector import Model, load
-from deltalog.query.training import Example, goals, multigraph, read_examples, write_examples
+from deltalog.query.training_goals import Example, goals, multigraph, read_examples, write_examples
 from deltalog.syntax.parser import parse_goal
 from deltalog.syntax.printer import print_literal
 
@@ -100,7 +100,7 @@ def test_models_agree_with_scikit_learn() -> None:
 
     found = examples()
     x, y = [e.features.vector for e in found], [e.label == "magic" for e in found]
-    from deltalog.query.learning import _classified, _lesson
+    from deltalog.query.fit_model import _classified, _lesson
 
     lessons = [_lesson(e, e.seconds("qsqr")) for e in found]
     assert y == [lesson.magic for lesson in lessons]
@@ -205,24 +205,24 @@ def test_answers_come_as_frames() -> None:
 
 
 def test_many_goals_of_a_kind_materialise(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(choice, "AT_LEAST", 0)
-    monkeypatch.setattr(choice, "MAGIC", inf)
+    monkeypatch.setattr(choose_method, "AT_LEAST", 0)
+    monkeypatch.setattr(choose_method, "MAGIC", inf)
     kb = chain(60)
     methods = [kb.query(f"path({i}, ?x)").method for i in range(30)]
-    assert "materialised" not in methods[: choice.MANY] and methods[-1] == "materialised"
+    assert "materialised" not in methods[: choose_method.MANY] and methods[-1] == "materialised"
     assert kb._state is not None
 
 
 def test_a_goal_that_needs_everything_materialises(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(choice, "FEW_FACTS", 10)
+    monkeypatch.setattr(choose_method, "FEW_FACTS", 10)
     answers = chain(60).query("path(?x, ?y)")
     assert answers.method == "materialised" and "most of the facts" in answers.reason
     assert len(answers) == 60 * 61 // 2
 
 
 def test_a_materialisation_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(choice, "FEW_FACTS", 10)
-    monkeypatch.setattr(choice, "PATIENCE", 0.0)
+    monkeypatch.setattr(choose_method, "FEW_FACTS", 10)
+    monkeypatch.setattr(choose_method, "PATIENCE", 0.0)
     kb = chain(60)
     assert kb.query("path(?x, ?y)").method in ("magic", "qsqr")
     assert kb._state is None and kb._questions().history.tried
@@ -233,7 +233,7 @@ def test_magic_sets_is_given_up_where_deriving_everything_should_be_less_work(mo
     kb.selector = Model("tree", "tree", {"tree": 1}, None, "", 0, 0.0)  # always magic sets
     history = kb._questions().history
     assert kb.query("path(5, ?x)").method == "magic"
-    monkeypatch.setattr(choice, "AT_LEAST", 7)
+    monkeypatch.setattr(choose_method, "AT_LEAST", 7)
     history.rules, history.facts = 0, 1  # deriving everything should be next to nothing
     answers = kb.query("path(6, ?x)")
     assert answers.method == "materialised" and "magic sets was given up at 10 rows" in answers.reason
@@ -241,8 +241,8 @@ def test_magic_sets_is_given_up_where_deriving_everything_should_be_less_work(mo
 
 
 def test_what_is_given_up_both_ways_is_answered_by_magic_sets(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(choice, "PATIENCE", 0.0)
-    monkeypatch.setattr(choice, "MAGIC", 0.0)
+    monkeypatch.setattr(choose_method, "PATIENCE", 0.0)
+    monkeypatch.setattr(choose_method, "MAGIC", 0.0)
     kb = chain(60)
     answers = kb.query("path(5, ?x)")
     assert answers.method == "magic" and len(answers) == 55
@@ -273,7 +273,7 @@ def test_goals_for_training_and_for_tests() -> None:
 
 
 def test_a_materialisation_that_was_stopped_serves_what_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(choice, "MAGIC", inf)  # never instead of magic sets
+    monkeypatch.setattr(choose_method, "MAGIC", inf)  # never instead of magic sets
     program = "low(X) :- edge(X, _). n(0). n(Y) :- n(X), BIND(X + 1 AS Y), Y < 900. high(X) :- n(X), low(X)."
     kb = chain(10, program)
     kb.limits.max_facts = 300
@@ -289,7 +289,7 @@ def test_a_materialisation_that_was_stopped_serves_what_it_has(monkeypatch: pyte
 
 
 def test_qsqr_that_is_given_up_leaves_the_goal_to_magic_sets(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(choice, "MAGIC", inf)
+    monkeypatch.setattr(choose_method, "MAGIC", inf)
     kb = chain(200)
     for rows, method in ((5.0, "magic"), (20.0, "qsqr")):
         kb.selector = Model("tree", "tree", {"tree": 0}, rows, "", 0, 0.0)
@@ -339,8 +339,8 @@ def test_constants_that_are_nowhere_get_no_ids(method: str) -> None:
 def test_a_handful_of_facts_is_less_work_than_a_choice() -> None:
     kb = chain(50)
     answers = kb.query("path(47, ?x)")
-    assert answers.method == "qsqr" and answers.reason == choice.AT_ONCE.reason and answers.features is None
-    assert answers.work is not None and answers.work <= choice.AT_ONCE.patience and len(answers) == 3
+    assert answers.method == "qsqr" and answers.reason == choose_method.AT_ONCE.reason and answers.features is None
+    assert answers.work is not None and answers.work <= choose_method.AT_ONCE.patience and len(answers) == 3
     assert kb.query("path(5, ?x)").features is not None
 
 

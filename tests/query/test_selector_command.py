@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from deltalog.cli import main
+from deltalog.cli.main import main
 from deltalog.query.selector import load
 
 RULES = """

@@ -9,11 +9,11 @@ import pytest
 from sparql_oracle import PREFIX, Twins
 
 from deltalog import KnowledgeBase, UsageError
-from deltalog.query import choice
+from deltalog.model.terms import IRI, XSD, Literal, Value
+from deltalog.query import choose_method
 from deltalog.query.selector import Model
 from deltalog.query.sparql.query import translate
 from deltalog.query.sparql.solutions import Solutions
-from deltalog.terms import IRI, XSD, Literal, Value
 
 GRAPH = """
 :a :p :b . :b :p :c . :c :p :a . :d :p :d . _:z :p :a .
@@ -425,7 +425,7 @@ def test_solutions_say_how_they_came_about() -> None:
 
 
 def test_a_query_goes_by_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(choice, "MAGIC", inf)  # nothing is materialised instead
+    monkeypatch.setattr(choose_method, "MAGIC", inf)  # nothing is materialised instead
     knowledge = long_chain(30)
     for tree, rows, method in ((1, None, "magic"), (0, None, "qsqr"), (0, 1.0, "magic")):
         knowledge.selector = Model("tree", "tree", {"tree": tree}, rows, "", 0, 0.0)
@@ -434,11 +434,13 @@ def test_a_query_goes_by_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_many_queries_of_a_kind_materialise(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(choice, "AT_LEAST", 0.0)
-    monkeypatch.setattr(choice, "MAGIC", inf)
+    monkeypatch.setattr(choose_method, "AT_LEAST", 0.0)
+    monkeypatch.setattr(choose_method, "MAGIC", inf)
     knowledge = long_chain(30)
-    methods = [knowledge.solve(PREFIX + f"SELECT ?x {{:n{i % 30} :r ?x}}").method for i in range(choice.MANY + 5)]
-    assert "materialised" not in methods[: choice.MANY] and methods[-1] == "materialised"
+    methods = [
+        knowledge.solve(PREFIX + f"SELECT ?x {{:n{i % 30} :r ?x}}").method for i in range(choose_method.MANY + 5)
+    ]
+    assert "materialised" not in methods[: choose_method.MANY] and methods[-1] == "materialised"
 
 
 def test_what_is_kept_of_a_query_follows_the_facts() -> None:

@@ -12,10 +12,10 @@ import pytest
 from sparql_oracle import RandomQuery
 
 from deltalog import DeltalogError, KnowledgeBase, UsageError
+from deltalog.model.terms import IRI, XSD, Literal, Value
 from deltalog.query.sparql.query import Query, translate
 from deltalog.query.sparql.solutions import Solutions
 from deltalog.query.sparql.tokens import tokenize
-from deltalog.terms import IRI, XSD, Literal, Value
 
 PREFIXES = {"": "http://e/"}
 

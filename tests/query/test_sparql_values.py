@@ -8,8 +8,8 @@ from itertools import product
 import pytest
 
 from deltalog import KnowledgeBase
+from deltalog.model.terms import IRI, XSD, BlankNode, Literal, Value, literal
 from deltalog.query.sparql.solutions import Solutions
-from deltalog.terms import IRI, XSD, BlankNode, Literal, Value, literal
 
 DATE, TIME, DECIMAL, FLOAT = (XSD + name for name in ("date", "dateTime", "decimal", "float"))
 

@@ -37,10 +37,10 @@ def answers(engine: str, program: str, rows: list[tuple[str, str]]) -> Any:
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_executors_list_what_the_driver_has_found(name: str, spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from deltalog.backends.spark import expansion, structures
+    from deltalog.backends.spark.operators import broadcast_closure, virtual_maintenance
 
-    monkeypatch.setattr(structures, "NEAR", 0)
-    monkeypatch.setattr(expansion, "CHUNK", 7)
+    monkeypatch.setattr(virtual_maintenance, "NEAR", 0)
+    monkeypatch.setattr(broadcast_closure, "CHUNK", 7)
     rows = edges(len(name))
     assert answers("spark", PROGRAMS[name], rows) == answers("local", PROGRAMS[name], rows)
 
@@ -55,10 +55,10 @@ def test_beyond_the_drivers_budget(name: str, everything_far: None) -> None:
 def test_executors_write_what_they_list(
     format: str, spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from deltalog.backends.spark import expansion, structures
+    from deltalog.backends.spark.operators import broadcast_closure, virtual_maintenance
 
-    monkeypatch.setattr(structures, "NEAR", 0)
-    monkeypatch.setattr(expansion, "CHUNK", 50)
+    monkeypatch.setattr(virtual_maintenance, "NEAR", 0)
+    monkeypatch.setattr(broadcast_closure, "CHUNK", 50)
     rows: list[tuple[Any, Any]] = [*edges(5), (1, 2), (2, "v3")]
     kb = KnowledgeBase(CLOSURE, engine="spark")
     kb.add("e", rows)

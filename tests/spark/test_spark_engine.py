@@ -13,12 +13,13 @@ import numpy as np
 import pytest
 
 from deltalog import KnowledgeBase
-from deltalog.backends.spark import SparkBackend, ids
-from deltalog.dictionary import Dictionary
-from deltalog.errors import EngineError, LimitReached
+from deltalog.backends.spark import SparkBackend
+from deltalog.backends.spark.io import hashed_ids
 from deltalog.kernels.digest import hash_bytes
-from deltalog.limits import Limits
-from deltalog.terms import IRI, BlankNode
+from deltalog.model.dictionary import Dictionary
+from deltalog.model.errors import EngineError, LimitReached
+from deltalog.model.limits import Limits
+from deltalog.model.terms import IRI, BlankNode
 
 pytestmark = pytest.mark.usefixtures("spark")
 
@@ -36,11 +37,11 @@ def test_the_digest_is_xxh64(spark: Any) -> None:
 
 def test_ids_depend_on_kind_and_text_alone() -> None:
     values = ["a", IRI("a"), BlankNode("a"), 1, 1.0, True, "1", -(2**62), 2**62 - 1, 2**62, 2**63]
-    found, _ = ids.encode(values, 0)
+    found, _ = hashed_ids.encode(values, 0)
     assert len(set(found.tolist())) == len(values)
     again = Dictionary()
     again.encode(["other", 5, *values[::-1]])
-    assert set(found.tolist()) <= set(ids.digests(again, 0).tolist())
+    assert set(found.tolist()) <= set(hashed_ids.digests(again, 0).tolist())
     assert [value for value, id in zip(values, found, strict=True) if id < 0] == [1, -(2**62), 2**62 - 1]
 
 
@@ -127,7 +128,7 @@ def test_without_java() -> None:
 
 
 def test_without_a_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    from deltalog.backends.spark import session
+    from deltalog.backends.spark.startup import session
 
     monkeypatch.setattr(session, "find_spec", lambda name: None if name == "pandas" else object())
     with pytest.raises(EngineError, match="needs the package pandas: pip install pandas"):

@@ -11,8 +11,8 @@ import pytest
 from conftest import as_sets
 
 from deltalog import KnowledgeBase
-from deltalog.errors import DataError
-from deltalog.terms import IRI, XSD, BlankNode, Literal, Value
+from deltalog.model.errors import DataError
+from deltalog.model.terms import IRI, XSD, BlankNode, Literal, Value
 
 pytestmark = pytest.mark.usefixtures("spark")
 
@@ -106,7 +106,7 @@ def test_the_number_of_files_is_of_no_importance(files: int, tmp_path: Path, in_
 
 
 def test_large_files_are_cut_at_line_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_frames: None) -> None:
-    from deltalog.backends.spark import read
+    from deltalog.backends.spark.io import read
 
     monkeypatch.setattr(read, "RANGE", 1000)
     lines = [f"<http://e.org/{i}> <http://e.org/p> {i} .\n" for i in range(300)]
@@ -123,7 +123,7 @@ def test_large_files_are_cut_at_line_ends(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_quoted_line_ends_are_not_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_frames: None) -> None:
-    from deltalog.backends.spark import read
+    from deltalog.backends.spark.io import read
 
     monkeypatch.setattr(read, "RANGE", 100)
     (tmp_path / "t.csv").write_text("".join(f'"a\n{i}",{i}\n' for i in range(100)))
@@ -178,7 +178,7 @@ def test_data_frames_in_and_out(spark: Any, everything_far: None) -> None:
 
 
 def test_a_null_is_refused(spark: Any) -> None:
-    from deltalog.errors import UsageError
+    from deltalog.model.errors import UsageError
 
     with pytest.raises(UsageError, match="null"):
         KnowledgeBase("", engine="spark").add("p", spark.createDataFrame([("a",), (None,)], "x string"))

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from deltalog.backends.spark import outside
-from deltalog.cli_run import RunOptions, chosen_engine
+from deltalog.backends.spark.startup import submit_conf
+from deltalog.cli.run import RunOptions, chosen_engine
 
 PLAIN = RunOptions(
     programs=[],
@@ -31,7 +31,7 @@ PLAIN = RunOptions(
 
 @pytest.fixture(autouse=True)
 def nothing_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    for name in (outside.PORT, outside.ARGUMENTS, outside.MASTER):
+    for name in (submit_conf.PORT, submit_conf.ARGUMENTS, submit_conf.MASTER):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
     return tmp_path
@@ -91,11 +91,11 @@ def test_a_variable_of_somebody_else_is_no_wish(monkeypatch: pytest.MonkeyPatch)
 def test_who_goes_first(nothing_said: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As in spark-submit: arguments, then the file, then the variable."""
     monkeypatch.setenv("MASTER", "local[1]")
-    assert outside.settings() == {"spark.master": "local[1]"}
+    assert submit_conf.settings() == {"spark.master": "local[1]"}
     (nothing_said / "spark-defaults.conf").write_text("spark.master local[2]\nspark.a 2\n")
-    assert outside.settings() == {"spark.master": "local[2]", "spark.a": "2"}
+    assert submit_conf.settings() == {"spark.master": "local[2]", "spark.a": "2"}
     monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", "--master local[3] --name x --conf spark.a=3 pyspark-shell")
-    assert outside.settings() == {"spark.master": "local[3]", "spark.a": "3"}
+    assert submit_conf.settings() == {"spark.master": "local[3]", "spark.a": "3"}
 
 
 def test_an_engine_that_is_asked_for_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:

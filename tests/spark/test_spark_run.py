@@ -15,7 +15,7 @@ import pytest
 from conftest import as_sets
 
 from deltalog import KnowledgeBase
-from deltalog.cli import main
+from deltalog.cli.main import main
 
 PROGRAM = """
 path(X, Y) :- edge(X, Y).  path(X, Z) :- path(X, Y), path(Y, Z).
@@ -49,7 +49,7 @@ def written(folder: Path) -> Any:
 def test_with_a_master_the_driver_reasons_while_that_fits(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from deltalog.backends.spark import read
+    from deltalog.backends.spark.io import read
 
     monkeypatch.setattr(read, "SMALL", 0)
     found = {}
@@ -108,7 +108,7 @@ def test_an_output_folder_that_exists_stops_it_before_any_work(
 
 @pytest.mark.usefixtures("spark")
 def test_a_failure_in_the_middle_of_writing_leaves_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from deltalog.backends.spark import write
+    from deltalog.backends.spark.io import write
 
     kb = KnowledgeBase(folder / "rules.dl", engine="spark")
     kb.load(folder / "data")

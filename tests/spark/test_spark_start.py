@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from deltalog.backends.spark import archive, session
-from deltalog.backends.spark.zygote import ADDRESS
+from deltalog.backends.spark.startup import cds_archive, session
+from deltalog.backends.spark.startup.zygote import ADDRESS
 
 CLOSED = 1  # how pyspark's daemon ends when its input does
 DRIVER = """
@@ -71,7 +71,7 @@ def folder_of(driver: subprocess.Popen[str]) -> Path:
 
 def stand_in(folder: Path) -> subprocess.Popen[bytes]:
     """What the JVM starts; it has said its port already, through the daemon that has its streams."""
-    command = [sys.executable, "-m", "deltalog.backends.spark.daemon", "pyspark.worker"]
+    command = [sys.executable, "-m", "deltalog.backends.spark.startup.daemon", "pyspark.worker"]
     environment = os.environ | {ADDRESS: str(folder / "zygote")}
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
     assert process.stdout is not None
@@ -141,40 +141,40 @@ def test_where_there_is_no_zygote_the_daemon_imports_by_itself(tmp_path: Path) -
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for name in archive.FOLDERS:
+    for name in cds_archive.FOLDERS:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(archive, "_release", lambda: "Java 17")
+    monkeypatch.setattr(cds_archive, "_release", lambda: "Java 17")
     return tmp_path / "cache" / "deltalog" / "spark"
 
 
 def test_the_first_jvm_writes_an_archive_and_later_ones_use_it(cache: Path, tmp_path: Path) -> None:
-    first = archive.options(tmp_path, "1g")
+    first = cds_archive.options(tmp_path, "1g")
     path = Path(first.partition("-XX:ArchiveClassesAtExit=")[2].rstrip('"'))
     assert path.parent == cache
     path.write_bytes(bytes(4096))  # of a JVM that was killed while it wrote
-    assert archive.options(tmp_path, "1g") == first
-    path.write_bytes(archive.MAGIC[::-1] + bytes(4096))
-    assert f"-XX:SharedArchiveFile={path}" in archive.options(tmp_path, "1g")
-    assert "ArchiveClassesAtExit" in archive.options(tmp_path, "64g")
+    assert cds_archive.options(tmp_path, "1g") == first
+    path.write_bytes(cds_archive.MAGIC[::-1] + bytes(4096))
+    assert f"-XX:SharedArchiveFile={path}" in cds_archive.options(tmp_path, "1g")
+    assert "ArchiveClassesAtExit" in cds_archive.options(tmp_path, "64g")
 
 
 def test_an_archive_is_of_one_spark(cache: Path, tmp_path: Path) -> None:
     (tmp_path / "jars").mkdir()
-    before = archive.options(tmp_path, "1g")
+    before = cds_archive.options(tmp_path, "1g")
     (tmp_path / "jars" / "spark.jar").write_bytes(b"new")
-    assert archive.options(tmp_path, "1g") != before
+    assert cds_archive.options(tmp_path, "1g") != before
 
 
 def test_there_is_no_archive_where_java_cannot_write_or_trust_one(
     cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert archive.options(tmp_path, "1g")
+    assert cds_archive.options(tmp_path, "1g")
     cache.chmod(0o777)
-    assert archive.options(tmp_path, "1g") == ""
+    assert cds_archive.options(tmp_path, "1g") == ""
     cache.chmod(0o700)
     monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
-    assert archive.options(tmp_path, "1g") == ""
+    assert cds_archive.options(tmp_path, "1g") == ""
 
 
 def test_archives_that_nobody_uses_go(cache: Path, tmp_path: Path) -> None:
@@ -183,7 +183,7 @@ def test_archives_that_nobody_uses_go(cache: Path, tmp_path: Path) -> None:
     old.write_bytes(b"")
     recent.write_bytes(b"")
     os.utime(old, (0, 0))
-    archive.options(tmp_path, "1g")
+    cds_archive.options(tmp_path, "1g")
     assert not old.exists() and recent.exists()
 
 

@@ -6,7 +6,8 @@ from datetime import date
 
 import pytest
 
-from deltalog.errors import SyntaxProblem
+from deltalog.model.errors import SyntaxProblem
+from deltalog.model.terms import IRI, RDF, RDF_TYPE, XSD, BlankNode, Literal, Value
 from deltalog.syntax.ast import (
     TRIPLE,
     Aggregate,
@@ -22,7 +23,6 @@ from deltalog.syntax.ast import (
     Variable,
 )
 from deltalog.syntax.parser import parse, parse_document, parse_goal
-from deltalog.terms import IRI, RDF, RDF_TYPE, XSD, BlankNode, Literal, Value
 
 X, Y, Z = Variable("X"), Variable("Y"), Variable("Z")
 x, y, z = Variable("x"), Variable("y"), Variable("z")

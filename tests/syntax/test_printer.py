@@ -8,7 +8,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from deltalog.errors import ProgramError
+from deltalog.model.errors import ProgramError
+from deltalog.model.terms import IRI, RDF_TYPE, XSD, BlankNode, literal
 from deltalog.program import analyse
 from deltalog.syntax.ast import (
     Aggregate,
@@ -28,7 +29,6 @@ from deltalog.syntax.ast import (
 from deltalog.syntax.functions import AGGREGATES, COMPARISONS, FUNCTIONS, MANY
 from deltalog.syntax.parser import parse, parse_goal
 from deltalog.syntax.printer import print_body, print_rule
-from deltalog.terms import IRI, RDF_TYPE, XSD, BlankNode, literal
 
 EXAMPLE = """
 PREFIX a1: <http://swat.cse.lehigh.edu/onto/univ-bench.owl#>

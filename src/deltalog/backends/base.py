@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from deltalog.io.documents import Reading
-from deltalog.limits import Limits
-from deltalog.plan.changes import SmallPlans
+from deltalog.model.limits import Limits
+from deltalog.model.terms import Kind, Value
+from deltalog.plan.delta_rules import SmallPlans
 from deltalog.plan.ir import Part, Plan, Project
-from deltalog.plan.watch import Meter
-from deltalog.program.patterns import Structure
+from deltalog.plan.work_counter import Meter
+from deltalog.program.recognise import Structure
 from deltalog.syntax.ast import Call, Pred, Rule
-from deltalog.terms import Kind, Value
 
 T = TypeVar("T")
 Tables = Mapping[tuple[Pred, Part], T]

@@ -1,15 +1,15 @@
 """Evaluation by hypertree decompositions (papers 000 and 002, chapter 4).
 
-A rule that is evaluated by a tree is replaced by the rules of the tree (`plan.hypertree_rules`) before its hyper-node
+A rule that is evaluated by a tree is replaced by the rules of the tree (`plan.hypertree.rewrite`) before its hyper-node
 is evaluated, and these are rules like any others from then on, in every engine. What is here: which trees there are
 (`Trees`), kept with the materialisation; the programs of them; and other trees for them when the data has become
 another.
 
 Trees are reconsidered for rules that read relations that have grown or shrunk much since their trees were chosen, or
 that had no facts: between the rounds of a recursion, where the hyper-node is then evaluated again from the facts that
-it has (`engine.revision`), and after a change of facts. If another tree is far better by now, its relations are made
-from the materialisation as it is, which is one pass without any recursion, from the leaves to the root; the old ones
-are dropped.
+it has (`engine.replan_trees`), and after a change of facts. If another tree is far better by now, its relations are
+made from the materialisation as it is, which is one pass without any recursion, from the leaves to the root; the old
+ones are dropped.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
-from deltalog.engine.passes import in_passes
 from deltalog.engine.report import CyclicRule
-from deltalog.plan.hypertree import cost_of
-from deltalog.plan.hypertree_choice import Choice, choose
-from deltalog.plan.hypertree_rules import TreeRelation, atoms_of
+from deltalog.engine.schedule import in_passes
+from deltalog.plan.hypertree.choose import Choice, choose
+from deltalog.plan.hypertree.decompose import cost_of
+from deltalog.plan.hypertree.rewrite import TreeRelation, atoms_of
 from deltalog.plan.ir import Part
 from deltalog.plan.statistics import Statistics
 from deltalog.program import HyperNode, Program

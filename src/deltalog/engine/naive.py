@@ -13,8 +13,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from deltalog.expressions import ExpressionFails, aggregate, evaluate
-from deltalog.limits import FactCount, Limits
+from deltalog.expressions.scalar import ExpressionFails, aggregate, evaluate
+from deltalog.model.limits import FactCount, Limits
+from deltalog.model.terms import IRI, Value
 from deltalog.program import Program
 from deltalog.syntax.ast import (
     TRIPLES,
@@ -34,7 +35,6 @@ from deltalog.syntax.ast import (
     Variable,
     variables,
 )
-from deltalog.terms import IRI, Value
 
 Row = tuple[Constant, ...]
 Binding = dict[Variable, Constant]

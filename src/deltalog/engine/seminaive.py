@@ -18,20 +18,20 @@ from itertools import islice
 from typing import Generic, TypeVar
 
 from deltalog.backends.base import Backend
-from deltalog.cached import cached_property
-from deltalog.engine.census import Census
+from deltalog.concurrency.cached import cached_property
+from deltalog.engine.fact_count import Census
 from deltalog.engine.hypertree import Trees
-from deltalog.engine.passes import in_passes
-from deltalog.engine.rejoin import Skewed, allowed, watched
+from deltalog.engine.replan_joins import Skewed, allowed, watched
+from deltalog.engine.replan_trees import ChoiceChanged, Revision
 from deltalog.engine.report import Observer, Round
-from deltalog.engine.revision import ChoiceChanged, Revision
+from deltalog.engine.schedule import in_passes
 from deltalog.engine.small_rounds import SmallRounds
-from deltalog.limits import FactCount
+from deltalog.model.limits import FactCount
 from deltalog.plan import ir
-from deltalog.plan.body import Body
 from deltalog.plan.ir import Part, Plan
-from deltalog.plan.rules import COUNT, Variant, counts, new_facts, plan_variant, project, shared_body, variants
-from deltalog.plan.watch import PLAN_ROWS, RUN_ROWS
+from deltalog.plan.join_order import Body
+from deltalog.plan.variants import COUNT, Variant, counts, new_facts, plan_variant, project, shared_body, variants
+from deltalog.plan.work_counter import PLAN_ROWS, RUN_ROWS
 from deltalog.program import HyperNode, Program
 from deltalog.syntax.ast import Atom, Pred, Rule, variables
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 
-from deltalog.errors import UsageError
+from deltalog.model.errors import UsageError
 
 MARK = b"# deltalog: blank nodes by their global names\n"
 HASH_BYTES = 8  # two of a million files have the same hash with a probability of 3e-8

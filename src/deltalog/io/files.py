@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, cast
 
-from deltalog.errors import DataError
+from deltalog.model.errors import DataError
 
 RATIO = 1000
 ALLOWANCE = 100 * 2**20

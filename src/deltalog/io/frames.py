@@ -2,9 +2,9 @@
 
 A column of one kind of value gets Arrow's type for it: int64, double, bool, string, date32, timestamp. IRIs and blank
 nodes are strings too, and the field's metadata says what they are: `deltalog:kind` is `iri` or `blank`. Any other
-column, and one of mixed kinds, is of strings in the form of CSV cells (`deltalog.io.cells`), and its kind is `cell`.
-So a table that comes back gives the values that it was made of. pandas keeps the kinds in `attrs`; polars has no place
-for them, and there an IRI that comes back is a string.
+column, and one of mixed kinds, is of strings in the form of CSV cells (`deltalog.io.csv_cells`), and its kind is
+`cell`. So a table that comes back gives the values that it was made of. pandas keeps the kinds in `attrs`; polars has
+no place for them, and there an IRI that comes back is a string.
 
 Whatever speaks Arrow's stream protocol is taken column by column, without a Python object for each value: pyarrow,
 pandas, polars, DuckDB and others. Spark's DataFrames come through `toArrow`. Everything else is rows of values.
@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from deltalog.dictionary import Dictionary, distinct_ids, plain
-from deltalog.errors import DataError, UsageError
-from deltalog.io.cells import parse_cell, print_cell
-from deltalog.io.facts import Column, Columns
+from deltalog.io.columns import Column, Columns
+from deltalog.io.csv_cells import parse_cell, print_cell
 from deltalog.io.files import name_of, read_all
-from deltalog.terms import NO_VALUE, TOO_FINE, XSD, Kind, kind, literal
+from deltalog.model.dictionary import Dictionary, distinct_ids, plain
+from deltalog.model.errors import DataError, UsageError
+from deltalog.model.terms import NO_VALUE, TOO_FINE, XSD, Kind, kind, literal
 
 if TYPE_CHECKING:
     import pyarrow as pa

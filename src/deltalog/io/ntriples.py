@@ -24,9 +24,8 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from deltalog.dictionary import Dictionary
+from deltalog.io.columns import Column, Facts
 from deltalog.io.documents import DEFAULT, MARK, Reading
-from deltalog.io.facts import Column, Facts
 from deltalog.io.files import name_of, opened
 from deltalog.io.text import (
     BYTE_ORDER_MARK,
@@ -40,8 +39,9 @@ from deltalog.io.text import (
     survey,
 )
 from deltalog.kernels import ntriples as kernels
+from deltalog.model.dictionary import Dictionary
+from deltalog.model.terms import RDF_TYPE, XSD, Value, lexical, literal
 from deltalog.syntax.ast import Pred
-from deltalog.terms import RDF_TYPE, XSD, Value, lexical, literal
 
 BLOCK = 2 * 2**20
 MOST_WORKERS = 8

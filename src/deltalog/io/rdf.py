@@ -15,16 +15,16 @@ from typing import Any
 
 import numpy as np
 
-from deltalog.cached import cached_property
-from deltalog.dictionary import Dictionary
-from deltalog.errors import DataError
+from deltalog.concurrency.cached import cached_property
+from deltalog.io.columns import Facts
 from deltalog.io.documents import DEFAULT, Reading, document_name
-from deltalog.io.facts import Facts
 from deltalog.io.files import read_all
 from deltalog.io.ntriples import grouped
 from deltalog.io.rdfxml import prepared
 from deltalog.io.text import BYTE_ORDER_MARK, place_error
-from deltalog.terms import IRI, BlankNode, Value, literal
+from deltalog.model.dictionary import Dictionary
+from deltalog.model.errors import DataError
+from deltalog.model.terms import IRI, BlankNode, Value, literal
 
 BATCH = 100_000
 

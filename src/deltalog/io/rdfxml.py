@@ -17,7 +17,7 @@ from pathlib import Path
 from xml.parsers.expat import ExpatError, ParserCreate
 
 from deltalog.io.text import place_error
-from deltalog.terms import RDF
+from deltalog.model.terms import RDF
 
 NODES, PROPERTIES, TEXT = range(3)  # what the elements inside of another are
 XML = "http://www.w3.org/XML/1998/namespace"

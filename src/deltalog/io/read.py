@@ -13,11 +13,11 @@ import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from deltalog.dictionary import Dictionary
-from deltalog.errors import DataError
+from deltalog.io.columns import Facts, together
 from deltalog.io.documents import DEFAULT, Reading
-from deltalog.io.facts import Facts, together
 from deltalog.io.files import COMPRESSIONS, FORMATS, name_of
+from deltalog.model.dictionary import Dictionary
+from deltalog.model.errors import DataError
 from deltalog.syntax.ast import Pred
 
 NAMES = "predicates.tsv"

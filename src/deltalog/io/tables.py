@@ -1,4 +1,4 @@
-"""CSV and TSV files to columns of ids, and back. What a cell means is said in `deltalog.io.cells`.
+"""CSV and TSV files to columns of ids, and back. What a cell means is said in `deltalog.io.csv_cells`.
 
 A file has no header. Its first row says how many columns it has, and every other row must have as many. Reading goes
 block by block through the kernel `parse`, into a dictionary of the file's own that is merged into the caller's at the
@@ -14,15 +14,15 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from deltalog.dictionary import Dictionary
-from deltalog.io.cells import parse_number, parse_plain, parse_quoted, print_cell
-from deltalog.io.facts import Column, Columns
+from deltalog.io.columns import Column, Columns
+from deltalog.io.csv_cells import parse_number, parse_plain, parse_quoted, print_cell
 from deltalog.io.files import opened
-from deltalog.io.forms import IRI_ESCAPED, Forms, Wrapping, print_all
 from deltalog.io.text import BYTE_ORDER_MARK, NEWLINE, PADDING, Block, excerpt_error, fill, last_line_end, survey
-from deltalog.kernels import cells as kernels
+from deltalog.io.value_text import IRI_ESCAPED, Forms, Wrapping, print_all
+from deltalog.kernels import csv_cells as kernels
 from deltalog.kernels.ntriples import RAW_BARE
-from deltalog.terms import Kind
+from deltalog.model.dictionary import Dictionary
+from deltalog.model.terms import Kind
 
 BLOCK = 2**20
 ROWS = 2**16  # written at a time

@@ -8,8 +8,8 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from deltalog.errors import DataError
 from deltalog.kernels import ntriples as kernels
+from deltalog.model.errors import DataError
 
 PADDING = 16  # bytes after the end of a block that a kernel may look at
 NEWLINE, RETURN = 10, 13

@@ -1,7 +1,7 @@
 """Facts as N-Triples: p(x, y) is `x <p> y .`, and C(x) is `x rdf:type <C> .`
 
-Every value has a term: Python's own are literals of the XML Schema datatype that `deltalog.terms` names. Only an IRI or
-a blank node can be a subject. A name that no N-Triples reader would take (an IRI with a space, say) is an error.
+Every value has a term: Python's own are literals of the XML Schema datatype that `deltalog.model.terms` names. Only an
+IRI or a blank node can be a subject. A name that no N-Triples reader would take (an IRI with a space, say) is an error.
 
 If there are blank nodes, the file begins with the comment `deltalog.io.documents.MARK`, and is read back with the same
 labels.
@@ -16,15 +16,15 @@ from typing import BinaryIO
 
 import numpy as np
 
-from deltalog.dictionary import Dictionary
-from deltalog.errors import DataError
-from deltalog.io.cells import language_of, print_integer
+from deltalog.io.columns import Column, Columns
+from deltalog.io.csv_cells import language_of, print_integer
 from deltalog.io.documents import MARK
-from deltalog.io.facts import Column, Columns
-from deltalog.io.forms import IRI_ESCAPED, Forms, Wrapping
 from deltalog.io.tables import write_rows
+from deltalog.io.value_text import IRI_ESCAPED, Forms, Wrapping
+from deltalog.model.dictionary import Dictionary
+from deltalog.model.errors import DataError
+from deltalog.model.terms import IRI, RDF_TYPE, BlankNode, Kind, Literal, Value, datatype, lexical
 from deltalog.syntax.ast import TRIPLE, Pred
-from deltalog.terms import IRI, RDF_TYPE, BlankNode, Kind, Literal, Value, datatype, lexical
 
 _NOT_IN_IRI = re.compile(r"[\x00-\x20\x7f-\x9f<>\"{}|^`\\]")
 _NOT_IN_STRING = re.compile(r"[\"\\\x00-\x1f\x7f]")

@@ -1,6 +1,6 @@
 """Facts to a folder: one file for each predicate, or all in `facts.nt`.
 
-    csv, tsv    cells as `deltalog.io.cells` says, no header
+    csv, tsv    cells as `deltalog.io.csv_cells` says, no header
     parquet     columns as `deltalog.io.frames` says
     nt          p(x, y) is the triple x p y, and C(x) is x rdf:type C; other arities are an error
 
@@ -20,11 +20,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from deltalog.dictionary import Dictionary
-from deltalog.errors import DataError, UsageError
-from deltalog.io.cells import print_cell
-from deltalog.io.facts import Columns
+from deltalog.io.columns import Columns
+from deltalog.io.csv_cells import print_cell
 from deltalog.io.read import NAMES
+from deltalog.model.dictionary import Dictionary
+from deltalog.model.errors import DataError, UsageError
 from deltalog.syntax.ast import Pred
 
 FORMATS = ("csv", "tsv", "nt", "parquet")

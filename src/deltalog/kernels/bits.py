@@ -11,7 +11,7 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
-from deltalog.kernels.rows import HALF, LOW
+from deltalog.kernels.sorted_keys import HALF, LOW
 
 SIX, ONE, LAST_SIX = np.uint64(6), np.uint64(1), np.uint64(63)
 

@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 
 from deltalog.kernels.bits import clear_known, read_bits
-from deltalog.kernels.rows import HALF, LOW, gallop
+from deltalog.kernels.sorted_keys import HALF, LOW, gallop
 
 SIX, ONE, LAST_SIX = np.uint64(6), np.uint64(1), np.uint64(63)
 RUNS = 6  # how many runs compose reads at once; shorter lists are padded with empty ones

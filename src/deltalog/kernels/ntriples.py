@@ -11,7 +11,7 @@ heap, where the text has to be if it is new.
 Terms that only Python can make a value of are kept as texts of two kinds of their own, once for each distinct term:
 RAW_TYPED (`datatype NUL text`, an XML Schema datatype) and RAW_BARE (a number, or true or false, without quotes).
 
-Names are checked when they are new to the room (see `deltalog.kernels.names`).
+Names are checked when they are new to the room (see `deltalog.kernels.rdf_names`).
 
 `group` then brings the triples of each predicate together, and those of each class.
 """
@@ -39,8 +39,8 @@ from deltalog.kernels.intern import (
     same_text,
     store8,
 )
-from deltalog.kernels.names import has_scheme, iri_fault, label_fault, language_end
-from deltalog.kernels.scan import (
+from deltalog.kernels.rdf_names import has_scheme, iri_fault, label_fault, language_end
+from deltalog.kernels.text_scan import (
     AT,
     BACKSLASH,
     CARET,

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from deltalog.plan.body import Body, StepNote
-from deltalog.plan.hypertree import Node
-from deltalog.plan.hypertree_choice import Choice, choose
-from deltalog.plan.hypertree_rules import atoms_of
+from deltalog.plan.hypertree.choose import Choice, choose
+from deltalog.plan.hypertree.decompose import Node
+from deltalog.plan.hypertree.rewrite import atoms_of
 from deltalog.plan.ir import Part
-from deltalog.plan.names import shortened
-from deltalog.plan.rules import Variant, plan_variant, variants
+from deltalog.plan.iri_display import shortened
+from deltalog.plan.join_order import Body, StepNote
 from deltalog.plan.statistics import Statistics
+from deltalog.plan.variants import Variant, plan_variant, variants
 from deltalog.program import HyperNode, Program
 from deltalog.syntax.ast import Atom, Negation, Rule
 from deltalog.syntax.printer import print_literal

@@ -21,7 +21,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from math import prod, sqrt
 
-from deltalog.plan.gyo import cyclic_part
+from deltalog.plan.hypertree.gyo import cyclic_part
 from deltalog.plan.ir import Part
 from deltalog.plan.statistics import Statistics
 from deltalog.syntax.ast import Atom, Variable, variables

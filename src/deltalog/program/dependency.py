@@ -19,9 +19,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from deltalog.errors import Diagnostic
+from deltalog.model.errors import Diagnostic
+from deltalog.model.terms import RDF_TYPE
 from deltalog.syntax.ast import TRIPLE, Aggregate, Atom, Literal, Negation, Pred, Rule
-from deltalog.terms import RDF_TYPE
 
 
 @dataclass(frozen=True)

@@ -12,15 +12,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from deltalog.cached import cached_property
-from deltalog.errors import Diagnostic, NotStratified, UnsafeRule
+from deltalog.concurrency.cached import cached_property
+from deltalog.model.errors import Diagnostic, NotStratified, UnsafeRule
 from deltalog.program.aggregates import separate
 from deltalog.program.dependency import Graph, HyperNode, graph, hyper_nodes, not_stratified
-from deltalog.program.doubts import doubts
-from deltalog.program.numbers import Numbers, Scope, no_numbers
-from deltalog.program.patterns import Structure, recognise
+from deltalog.program.lint import doubts
+from deltalog.program.recognise import Structure, recognise
 from deltalog.program.safety import directed_rule, unsafe
-from deltalog.program.triples import bridged, bridges
+from deltalog.program.triple_bridges import bridged, bridges
+from deltalog.program.value_kinds import Numbers, Scope, no_numbers
 from deltalog.syntax.ast import TRIPLES, TYPES, Atom, Pred, Rule
 
 T = TypeVar("T")
@@ -100,7 +100,7 @@ def analyse(
 ) -> Program:
     """A Program of rules (and facts), over data of some predicates. UnsafeRule or NotStratified has all errors.
 
-    `schemes` says what becomes of rules that a structure implies (`deltalog.program.patterns`); `checked` are rules of
+    `schemes` says what becomes of rules that a structure implies (`deltalog.program.recognise`); `checked` are rules of
     another Program, which are safe; `numbers` tells the kinds of numbers in the explicit facts of some predicates.
     """
     everything = tuple(rules)

@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from deltalog.errors import Diagnostic
+from deltalog.model.errors import Diagnostic
 from deltalog.syntax.ast import (
     Aggregate,
     Atom,

@@ -23,13 +23,13 @@ from math import log1p
 from typing import NamedTuple
 
 from deltalog.backends.local import LocalBackend
+from deltalog.model.terms import Value
 from deltalog.plan.ir import Part
 from deltalog.query.adornment import Adornment
 from deltalog.query.goal import Goal
 from deltalog.query.qsqr import Stored
 from deltalog.query.rulebase import Rulebase, bindings
 from deltalog.syntax.ast import Aggregate, Atom, Constant, Negation, Pred, Rule, Variable
-from deltalog.terms import Value
 
 MAX_DEPTH = 5  # maxd
 EXACT = 2  # the depth from which on means are enough

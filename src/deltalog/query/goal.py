@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from deltalog.errors import UnsafeRule
+from deltalog.model.errors import UnsafeRule
+from deltalog.model.terms import Value
 from deltalog.program.aggregates import separate
 from deltalog.program.safety import directed_rule, unsafe
 from deltalog.query.adornment import Adornment
@@ -28,7 +29,6 @@ from deltalog.syntax.ast import (
     Variable,
     variables,
 )
-from deltalog.terms import Value
 
 GOAL = HiddenName("#goal")
 

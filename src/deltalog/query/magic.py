@@ -17,16 +17,16 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from deltalog.model.terms import Value
 from deltalog.plan.ir import fact_columns
-from deltalog.plan.names import shortened
+from deltalog.plan.iri_display import shortened
 from deltalog.plan.statistics import Statistics
-from deltalog.plan.watch import PLAN_ROWS
+from deltalog.plan.work_counter import PLAN_ROWS
 from deltalog.program.dependency import negative, positive
 from deltalog.query.adornment import AdornedName, Adornment, adorn, adorned, magic
 from deltalog.query.rulebase import ordered
 from deltalog.syntax.ast import Atom, Bind, Constant, Filter, HiddenName, Literal, Negation, Pred, Rule, variables
 from deltalog.syntax.printer import print_predicate, print_rule
-from deltalog.terms import Value
 
 
 @dataclass(frozen=True)

@@ -28,15 +28,15 @@ import numpy as np
 
 from deltalog.backends.local import LocalBackend
 from deltalog.backends.local.aggregate import aggregate, group_starts
-from deltalog.backends.local.lookup import Lookup
-from deltalog.backends.local.probe import Rows
+from deltalog.backends.local.index_join import Rows
+from deltalog.backends.local.point_lookup import Lookup
 from deltalog.backends.local.table import Ids, Table
-from deltalog.limits import FactCount
+from deltalog.model.limits import FactCount
 from deltalog.plan.statistics import Partial, Statistics
-from deltalog.plan.watch import GivenUp
+from deltalog.plan.work_counter import GivenUp
+from deltalog.query.adorned_rules import AdornedRule, Ask, Deny, Extend, Group, Places, Row, Where, adorned_rule
 from deltalog.query.adornment import Adornment
 from deltalog.query.rulebase import Rulebase
-from deltalog.query.steps import AdornedRule, Ask, Deny, Extend, Group, Places, Row, Where, adorned_rule
 from deltalog.syntax.ast import Pred, Rule, Variable
 
 CHUNK = 1 << 14  # rows that go through a step together

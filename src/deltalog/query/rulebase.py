@@ -18,9 +18,10 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from deltalog.cached import cached_property
-from deltalog.plan.body import plan_body
+from deltalog.concurrency.cached import cached_property
+from deltalog.model.terms import Value, key
 from deltalog.plan.ir import Part
+from deltalog.plan.join_order import plan_body
 from deltalog.plan.statistics import Statistics
 from deltalog.program import HyperNode, Program, analyse
 from deltalog.program.dependency import negative, positive
@@ -39,7 +40,6 @@ from deltalog.syntax.ast import (
     Variable,
     variables,
 )
-from deltalog.terms import Value, key
 
 STEP = 2  # levels between a predicate and what it negates
 

@@ -7,7 +7,7 @@
 where x are the features of Algorithm 2, as orders of magnitude. A second tree, whatever the kind, has at its leaves how
 many rows QSQ-R may go through before magic sets takes over (the logarithm; none: as many as it likes).
 
-Prediction needs nothing but these numbers; `deltalog.query.learning` makes them. A file is checked before it is used:
+Prediction needs nothing but these numbers; `deltalog.query.fit_model` makes them. A file is checked before it is used:
 whatever it says, it can only choose badly.
 """
 
@@ -20,7 +20,7 @@ from math import exp, inf, isfinite, log
 from pathlib import Path
 from typing import Any
 
-from deltalog.errors import DataError
+from deltalog.model.errors import DataError
 from deltalog.query.estimate import Features
 
 FORMAT = "deltalog selector 2"

@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from deltalog.cached import cached_property
-from deltalog.terms import IRI, RDF_TYPE, Value, key
+from deltalog.concurrency.cached import cached_property
+from deltalog.model.terms import IRI, RDF_TYPE, Value, key
 
 LONG = 120  # the characters of a line that an excerpt shows on either side
 

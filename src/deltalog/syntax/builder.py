@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from deltalog.model.terms import IRI, RDF_TYPE, BlankNode
 from deltalog.syntax.ast import (
     Aggregate,
     AggregateCall,
@@ -32,7 +33,6 @@ from deltalog.syntax.ast import (
 )
 from deltalog.syntax.functions import AGGREGATES, FUNCTIONS, arguments_wanted, counted, nearest
 from deltalog.syntax.lexer import Word
-from deltalog.terms import IRI, RDF_TYPE, BlankNode
 
 
 @dataclass(slots=True)

@@ -1,6 +1,6 @@
 """The names of functions, and how many arguments each takes.
 
-What they mean is said in `deltalog.expressions`; here is what a text may call. `MANY` stands for any number.
+What they mean is said in `deltalog.expressions.scalar`; here is what a text may call. `MANY` stands for any number.
 """
 
 from __future__ import annotations

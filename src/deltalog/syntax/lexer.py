@@ -28,10 +28,10 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 from urllib.parse import urljoin
 
-from deltalog.errors import Diagnostic
+from deltalog.model.errors import Diagnostic
+from deltalog.model.terms import IRI, RDF, XSD, BlankNode, literal
 from deltalog.syntax.ast import Source, Span, Variable
 from deltalog.syntax.functions import FUNCTIONS
-from deltalog.terms import IRI, RDF, XSD, BlankNode, literal
 
 PREFIXES = {
     "rdf": RDF,

@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from deltalog.errors import Diagnostic, SyntaxProblem
+from deltalog.model.errors import Diagnostic, SyntaxProblem
 from deltalog.syntax.ast import Aggregate, Bind, Call, Expression, Filter, Literal, Rule, Source
 from deltalog.syntax.lexer import Lexer, Reading, Word
 

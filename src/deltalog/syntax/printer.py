@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+from deltalog.model.terms import IRI, BlankNode, Value, datatype, lexical
+from deltalog.model.terms import Literal as RdfLiteral
 from deltalog.syntax.ast import (
     TRIPLE,
     Aggregate,
@@ -25,8 +27,6 @@ from deltalog.syntax.ast import (
     Variable,
 )
 from deltalog.syntax.functions import COMPARISONS
-from deltalog.terms import IRI, BlankNode, Value, datatype, lexical
-from deltalog.terms import Literal as RdfLiteral
 
 _PLAIN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _BARE_CONSTANT = re.compile(r"[a-z][A-Za-z0-9_]*")

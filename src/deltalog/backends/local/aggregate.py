@@ -12,13 +12,13 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from deltalog import expressions
 from deltalog.backends.local.table import Ids, sort_distinct
-from deltalog.dictionary import Dictionary
-from deltalog.kernels import rows as kernel
+from deltalog.expressions import scalar
+from deltalog.expressions.sparql_operators import PREFIX
+from deltalog.kernels import sorted_keys as kernel
+from deltalog.model.dictionary import Dictionary
+from deltalog.model.terms import Kind
 from deltalog.syntax.ast import AggregateCall, Variable
-from deltalog.terms import Kind
-from deltalog.xpath import PREFIX
 
 Mask = NDArray[np.bool_]
 Bounds = NDArray[np.int64]
@@ -116,8 +116,8 @@ def _reference(
     results, ok = [], np.ones(len(starts), np.bool_)
     for group, (start, end) in enumerate(zip(starts, ends, strict=True)):
         try:
-            results.append(expressions.aggregate(call.function, values[start:end]))
-        except expressions.ExpressionFails:
+            results.append(scalar.aggregate(call.function, values[start:end]))
+        except scalar.ExpressionFails:
             results.append(False)
             ok[group] = False
     return dictionary.encode(results), ok

@@ -7,9 +7,9 @@ from math import isfinite
 
 import numpy as np
 
+from deltalog.expressions.sparql_operators import PREFIX
 from deltalog.kernels import arithmetic as kernel
 from deltalog.syntax.ast import Call, Constant, Expression, Variable
-from deltalog.xpath import PREFIX
 
 Register = Callable[[Variable | Constant], int]  # where the id of a term is
 Ops = list[tuple[int, int, int]]

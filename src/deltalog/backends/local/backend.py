@@ -9,26 +9,26 @@ from typing import Any
 import numpy as np
 
 from deltalog.backends.base import Exchange, SmallChange, SmallResult, SmallRules, Tables, Twin
-from deltalog.backends.local.counts import recounted, uncounted, with_counts
-from deltalog.backends.local.evaluate import Evaluation
-from deltalog.backends.local.few import FEW, exchanged, load_all
-from deltalog.backends.local.prepare import Preparation
-from deltalog.backends.local.rounds import FEW_FACTS, MOST_FACTS, Rounds
+from deltalog.backends.local.batch_update import FEW, exchanged, load_all
+from deltalog.backends.local.column_expressions import Vectors
+from deltalog.backends.local.compile import Preparation
+from deltalog.backends.local.multiset import recounted, uncounted, with_counts
+from deltalog.backends.local.pipeline import Evaluation
 from deltalog.backends.local.scratch import Scratch
-from deltalog.backends.local.structures import made, remade
+from deltalog.backends.local.small_rounds import FEW_FACTS, MOST_FACTS, Rounds
 from deltalog.backends.local.table import Ids, Table, empty, pack, sort_distinct
-from deltalog.backends.local.vector import Vectors
+from deltalog.backends.local.virtual_maintenance import made, remade
 from deltalog.backends.local.workers import Workers
-from deltalog.dictionary import Dictionary
 from deltalog.io.documents import Reading
-from deltalog.limits import Limits
-from deltalog.plan.changes import SmallPlans
+from deltalog.model.dictionary import Dictionary
+from deltalog.model.limits import Limits
+from deltalog.model.terms import Kind, Value
+from deltalog.plan.delta_rules import SmallPlans
 from deltalog.plan.ir import Counted, Plan, columns
-from deltalog.plan.watch import Meter, Meters
-from deltalog.program.numbers import NUMERIC
-from deltalog.program.patterns import Structure
+from deltalog.plan.work_counter import Meter, Meters
+from deltalog.program.recognise import Structure
+from deltalog.program.value_kinds import NUMERIC
 from deltalog.syntax.ast import Call, Pred, Rule
-from deltalog.terms import Kind, Value
 
 
 class LocalBackend:

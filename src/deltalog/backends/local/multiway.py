@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from deltalog.backends.local.evaluate import Evaluation, Key, even_bounds
-from deltalog.backends.local.implicit import Implicit
-from deltalog.backends.local.probe import Rows
+from deltalog.backends.local.index_join import Rows
+from deltalog.backends.local.pipeline import Evaluation, Key, even_bounds
 from deltalog.backends.local.table import Order
+from deltalog.backends.local.virtual_relation import Implicit
 from deltalog.kernels import multiway as kernel
 from deltalog.plan import ir
 from deltalog.syntax.ast import Term, Variable

@@ -2,8 +2,8 @@
 
 The graph is the backbone of the relation: the facts that are given or that other rules derive (X_R in paper 003, the
 underlying graph in paper 002, section 5.4). Its strongly connected components are numbered in post-order, and each
-component has the set of those that it reaches (`kernels.reach`). For a symmetric relation components are simply the
-connected ones, and each reaches itself.
+component has the set of those that it reaches (`kernels.reachable_sets`). For a symmetric relation components are
+simply the connected ones, and each reaches itself.
 
 A reachability is a value: an update gives a new one that shares what has not changed. Where an update closes a cycle
 or opens one, components merge or split: the vertices of the region where that can happen are divided into components
@@ -21,9 +21,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from deltalog.backends.local.implicit import Gap, Implicit, Positions, look_up
 from deltalog.backends.local.table import Ids, Keys, Table, pack, sort_distinct, unpack
-from deltalog.kernels import graphs, reach
+from deltalog.backends.local.virtual_relation import Gap, Implicit, Positions, look_up
+from deltalog.kernels import graphs, reachable_sets
 
 Numbers = NDArray[np.int64]
 LISTED = 1 << 26  # larger differences are not written out
@@ -71,7 +71,7 @@ class Sets:
         if self.buffer.used != self.used:  # others have written behind us
             words = words[: self.used].copy()
         bits = np.zeros((count >> 6) + 1, np.uint64)
-        words, used = reach.close(
+        words, used = reachable_sets.close(
             due.order, due.must, due.offsets, due.successors, start, length, words, self.used, bits, fresh
         )
         if np.shares_memory(words, self.buffer.words):
@@ -83,7 +83,7 @@ class Sets:
         needed = int(np.abs(self.length).sum())
         if self.used + 1024 < WASTE * needed + 4096:
             return self
-        start, words = reach.compacted(*self.arrays)
+        start, words = reachable_sets.compacted(*self.arrays)
         return Sets(start, self.length, Buffer(words, len(words)), len(words))
 
     @property
@@ -213,10 +213,12 @@ class Graph:
     def _between(self, begins: Numbers, ends: Numbers) -> Numbers:
         """The components on ways from some to others: only these can become one."""
         below = np.zeros((self.components.count >> 6) + 1, np.uint64)
-        reach.gather(begins[begins < len(self.forward.start)], *self.forward.arrays, below)
-        reach.gather(begins[begins >= len(self.forward.start)], *Sets.none(self.components.count).arrays, below)
+        reachable_sets.gather(begins[begins < len(self.forward.start)], *self.forward.arrays, below)
+        reachable_sets.gather(
+            begins[begins >= len(self.forward.start)], *Sets.none(self.components.count).arrays, below
+        )
         above = self._ancestors(ends)
-        inside = np.intersect1d(reach.numbers(below), above)
+        inside = np.intersect1d(reachable_sets.numbers(below), above)
         return inside if len(inside) > 1 else NONE
 
     def _ancestors(self, components: Numbers) -> Numbers:
@@ -228,7 +230,7 @@ class Graph:
             return self._with_sets(components, self.backward)
         found = self._walked_up(old)
         if found is None:
-            found = reach.meeting(old, *self.forward.arrays, len(self.forward.start))
+            found = reachable_sets.meeting(old, *self.forward.arrays, len(self.forward.start))
         return united(self.components.count, components, found)
 
     def _walked_up(self, components: Numbers) -> Numbers | None:
@@ -252,8 +254,8 @@ class Graph:
 
     def _with_sets(self, components: Numbers, sets: Sets) -> Numbers:
         bits = np.zeros((self.components.count >> 6) + 1, np.uint64)
-        reach.gather(components[components < len(sets.start)], *sets.arrays, bits)
-        return united(self.components.count, components, reach.numbers(bits))
+        reachable_sets.gather(components[components < len(sets.start)], *sets.arrays, bits)
+        return united(self.components.count, components, reachable_sets.numbers(bits))
 
     def _changed(self, edges: Table, sources: Numbers, targets: Numbers, inside: Numbers) -> Graph:
         """With other edges: `sources` and `targets` are the components of those that came or went, `inside` the
@@ -442,7 +444,7 @@ class Reachability(Implicit):
 
     def measured(self) -> int:
         everything = np.arange(self.graph.components.count)
-        reached = reach.cardinalities(everything, *self.graph.forward.arrays, self.graph.components.offsets)
+        reached = reachable_sets.cardinalities(everything, *self.graph.forward.arrays, self.graph.components.offsets)
         total = int((reached * self.graph.components.sizes(everything)).sum())
         if self.guarded:
             ids = self.graph.components.members
@@ -454,13 +456,13 @@ class Reachability(Implicit):
         if not self.guarded:
             return np.zeros(len(ids), np.bool_)
         loops = np.zeros(len(ids), np.bool_)
-        reach.mark_related(ids, ids, self.graph.components.of, *self.graph.forward.arrays, loops)
+        reachable_sets.mark_related(ids, ids, self.graph.components.of, *self.graph.forward.arrays, loops)
         return loops & ~self.graph.edges.contains(pack([ids, ids], len(ids)))
 
     def contains(self, probe: Keys) -> NDArray[np.bool_]:
         sources, targets = unpack(probe, 2)
         found = np.zeros(len(probe), np.bool_)
-        reach.mark_related(sources, targets, self.graph.components.of, *self.graph.forward.arrays, found)
+        reachable_sets.mark_related(sources, targets, self.graph.components.of, *self.graph.forward.arrays, found)
         if self.guarded:
             same = np.flatnonzero(sources == targets)
             found[same] &= self.graph.edges.contains(probe[same])
@@ -470,17 +472,17 @@ class Reachability(Implicit):
         components, sets = self.graph.components.find(ids), self.graph.sets(forward)
         known = components >= 0
         counts = np.zeros(len(ids), np.int64)
-        counts[known] = reach.cardinalities(components[known], *sets.arrays, self.graph.components.offsets)
+        counts[known] = reachable_sets.cardinalities(components[known], *sets.arrays, self.graph.components.offsets)
         return counts - self._barred(ids) if self.guarded else counts
 
     def partners(self, ids: Ids, forward: bool) -> tuple[Positions, Ids]:
         components, sets = self.graph.components.find(ids), self.graph.sets(forward)
         known = np.flatnonzero(components >= 0)
-        counts = reach.cardinalities(components[known], *sets.arrays, self.graph.components.offsets)
+        counts = reachable_sets.cardinalities(components[known], *sets.arrays, self.graph.components.offsets)
         ends = np.cumsum(counts)
         values = np.empty(int(ends[-1]) if len(ends) else 0, np.uint32)
         inner = self.graph.components
-        reach.expand(components[known], ends - counts, *sets.arrays, inner.offsets, inner.members, values)
+        reachable_sets.expand(components[known], ends - counts, *sets.arrays, inner.offsets, inner.members, values)
         left = np.repeat(known, counts)
         if not self.guarded:
             return left, values
@@ -495,7 +497,7 @@ class Reachability(Implicit):
             np.minimum(self.graph.components.offsets[:-1], len(self.graph.components.members) - 1)
         ]
         sizes = self.graph.components.sizes(everything)
-        reach.mark_related(firsts, firsts, self.graph.components.of, *self.graph.forward.arrays, own)
+        reachable_sets.mark_related(firsts, firsts, self.graph.components.of, *self.graph.forward.arrays, own)
         own &= sizes > 0
         barred = int(np.count_nonzero(self._barred(self.graph.components.members)))
         return int((sizes[own] ** 2).sum()) - barred
@@ -505,7 +507,7 @@ class Reachability(Implicit):
             return super()._block(firsts, count)
         inner, out = self.graph.components, np.empty(count + len(firsts), np.uint64)
         bits = np.zeros((len(inner.of) >> 6) + 1, np.uint64)
-        found = reach.sorted_pairs(
+        found = reachable_sets.sorted_pairs(
             firsts, inner.find(firsts), *self.graph.forward.arrays, inner.offsets, inner.members, bits, out
         )
         keys = out[:found]
@@ -536,13 +538,13 @@ def gained(new: Reachability, old: Reachability) -> Table:
     distinct_pairs, group = np.unique(pairs, return_inverse=True)
     groups = [column.astype(np.int64) - 1 for column in unpack(distinct_pairs, 2)]
     bits = np.zeros((max(components.count, earlier.count) >> 6) + 1, np.uint64)
-    begins, found, weights = reach.gained(
+    begins, found, weights = reachable_sets.gained(
         groups[0], groups[1], *old.graph.forward.arrays, *new.graph.forward.arrays, components.offsets, bits
     )
     total = int(weights[group].sum())
     if total > LISTED:
         return Gap(new, old, changed, new.one_sided if new.parent is old.token else old.one_sided)
-    keys = reach.pairs(changed, group, begins, found, components.offsets, components.members, total)
+    keys = reachable_sets.pairs(changed, group, begins, found, components.offsets, components.members, total)
     keys = keys[~old.contains(keys)]  # numbers are new where components merged or split
     if new.guarded:
         keys = np.concatenate([keys[new.contains(keys)], _loops(new, old)])

@@ -21,10 +21,10 @@ from functools import cache, reduce
 import numpy as np
 from numpy.typing import NDArray
 
-from deltalog.cached import cached_property
-from deltalog.kernels import rows as kernel
+from deltalog.concurrency.cached import cached_property
+from deltalog.kernels import sorted_keys as kernel
 from deltalog.kernels.join import RUNS
-from deltalog.kernels.nested import STRIDE
+from deltalog.kernels.nested_loop import STRIDE
 
 Ids = NDArray[np.uint32]
 Keys = NDArray[np.uint64]  # one-dimensional for arity 0 to 2, a line of words per row above
@@ -150,7 +150,7 @@ class Run:
         return order in self._offsets
 
     def place(self, order: Order) -> tuple[int, int, int]:
-        """Where the keys are in an order, how many, and where their fence is: as `kernels.nested` reads it."""
+        """Where the keys are in an order, how many, and where their fence is: as `kernels.nested_loop` reads it."""
         found = self._places.get(order)
         if found is None:
             keys = self.order(order)
@@ -236,7 +236,7 @@ class Table:
         return reduce(union, runs)
 
     def places(self, order: Order) -> list[int]:
-        """Where the keys are, in an order: as `kernels.nested` reads it."""
+        """Where the keys are, in an order: as `kernels.nested_loop` reads it."""
         found = self._places.get(order)
         if found is None:
             dead = self.dead.runs if self.dead else ()

@@ -21,17 +21,17 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from deltalog.backends.base import Exchange, SmallChange, SmallResult, SmallRules, Tables, Twin
-from deltalog.backends.spark.arrow import words
-from deltalog.backends.spark.blocks import BLOCKS, Deal, cells, dealing, spread, unpacked
-from deltalog.backends.spark.conditions import TOO_LARGE
-from deltalog.backends.spark.dictionary import SparkDictionary
-from deltalog.backends.spark.evaluate import BROADCAST, Evaluation
-from deltalog.backends.spark.ids import Ids64
-from deltalog.backends.spark.near import Near, grid, twin
-from deltalog.backends.spark.pinned import pinned
-from deltalog.backends.spark.routes import Route, copy_of, routed, straight
-from deltalog.backends.spark.rows import fresh
-from deltalog.backends.spark.session import session
+from deltalog.backends.spark.driver_engine import Near, grid, twin
+from deltalog.backends.spark.io.arrow import words
+from deltalog.backends.spark.io.blocks import BLOCKS, Deal, cells, dealing, spread, unpacked
+from deltalog.backends.spark.io.dictionary import SparkDictionary
+from deltalog.backends.spark.io.hashed_ids import Ids64
+from deltalog.backends.spark.operators.bindings import fresh
+from deltalog.backends.spark.operators.dedup_store import pinned
+from deltalog.backends.spark.operators.evaluate import BROADCAST, Evaluation
+from deltalog.backends.spark.operators.shared_scan import Route, copy_of, routed, straight
+from deltalog.backends.spark.operators.sql_expressions import TOO_LARGE
+from deltalog.backends.spark.startup.session import session
 from deltalog.backends.spark.table import (
     MOST_PIECES,
     NEAR,
@@ -47,15 +47,15 @@ from deltalog.backends.spark.table import (
     without,
 )
 from deltalog.io.documents import Reading
-from deltalog.limits import Limits
+from deltalog.model.limits import Limits
+from deltalog.model.terms import Kind, Value
 from deltalog.plan import ir
-from deltalog.plan.changes import SmallPlans
+from deltalog.plan.delta_rules import SmallPlans
 from deltalog.plan.ir import Part, Plan, columns
-from deltalog.plan.watch import Meter, Meters
-from deltalog.program.numbers import NUMERIC
-from deltalog.program.patterns import Structure
+from deltalog.plan.work_counter import Meter, Meters
+from deltalog.program.recognise import Structure
+from deltalog.program.value_kinds import NUMERIC
 from deltalog.syntax.ast import Call, Pred, Rule
-from deltalog.terms import Kind, Value
 
 PARTITIONS_PER_CORE = 2
 ROWS_OF_A_PLACE = 4_000_000
@@ -105,13 +105,13 @@ class SparkBackend:
     # Facts in and out.
 
     def read(self, paths: Sequence[Path], reading: Reading) -> dict[Pred, SparkTable]:
-        from deltalog.backends.spark.read import is_small, read
+        from deltalog.backends.spark.io.read import is_small, read
 
         near = self.driver_budget and is_small(paths)
         return self.near.read(paths, reading) if near else read(paths, reading, self)
 
     def encode(self, data: Any, predicate: str) -> tuple[int, SparkTable]:
-        from deltalog.backends.spark.read import encode_frame
+        from deltalog.backends.spark.io.read import encode_frame
         from deltalog.io.frames import columns_of, has_rows, listed
 
         if isinstance(data, DataFrame):
@@ -127,7 +127,7 @@ class SparkBackend:
         return {predicate: self.encode(data, predicate) for predicate, data in facts.items()}
 
     def write(self, folder: Path, facts: Mapping[Pred, SparkTable], format: str) -> None:
-        from deltalog.backends.spark.write import write
+        from deltalog.backends.spark.io.write import write
 
         write(folder, facts, self, format)
 
@@ -140,7 +140,7 @@ class SparkBackend:
 
     def to_spark(self, table: SparkTable, columns: Sequence[str]) -> DataFrame:
         """A DataFrame of the table's values; nothing is collected."""
-        from deltalog.backends.spark.frames import to_spark
+        from deltalog.backends.spark.io.to_dataframe import to_spark
 
         return to_spark(table, columns, self)
 
@@ -270,7 +270,7 @@ class SparkBackend:
         return cut(frame).select(*[F.col(name).alias(name) for name in frame.columns])
 
     def structure(self, structure: Structure, inputs: Sequence[SparkTable]) -> SparkTable:
-        from deltalog.backends.spark.structures import made
+        from deltalog.backends.spark.operators.virtual_maintenance import made
 
         return made(structure, inputs, self) if any(map(self.size, inputs)) else self.empty(2)
 
@@ -327,17 +327,17 @@ class SparkBackend:
         return SparkTable(old.arity, (piece,), None, old.distinct)
 
     def recounted(self, counts: SparkTable, won: Sequence[SparkTable], lost: Sequence[SparkTable]) -> SparkTable:
-        from deltalog.backends.spark.counts import recounted
+        from deltalog.backends.spark.operators.multiset import recounted
 
         return recounted(counts, won, lost, self)
 
     def with_counts(self, rows: SparkTable, counts: SparkTable) -> SparkTable:
-        from deltalog.backends.spark.counts import with_counts
+        from deltalog.backends.spark.operators.multiset import with_counts
 
         return with_counts(rows, counts, self)
 
     def uncounted(self, counts: SparkTable) -> SparkTable:
-        from deltalog.backends.spark.counts import uncounted
+        from deltalog.backends.spark.operators.multiset import uncounted
 
         return uncounted(counts, self)
 
@@ -409,7 +409,7 @@ class SparkBackend:
         return found
 
     def tally(self) -> dict[str, int]:
-        from deltalog.backends.spark.tally import tally
+        from deltalog.backends.spark.metrics import tally
 
         return tally(self.spark.sparkContext)
 

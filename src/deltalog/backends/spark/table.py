@@ -2,7 +2,7 @@
 
 A piece is a DataFrame of its own, or the rows of one tag in shared blocks: what is read or derived in one job is
 one DataFrame of blocks (see `blocks`) with columns `tag`, `c0`, `c1` (0 where an arity has no such column; wider facts
-have a DataFrame for each arity). `deltalog.backends.spark.routes` reads many tables of it in one go.
+have a DataFrame for each arity). `deltalog.backends.spark.operators.shared_scan` reads many tables of it in one go.
 
 A table's own columns are `c0`, `c1`, ...; a table of arity 0 has one column `unit`, so that it has rows at all. Merging
 puts pieces side by side, and the backend makes one of them again before there are too many. `size` is None while nobody
@@ -27,7 +27,7 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from deltalog.backends.spark.blocks import rows_of
+from deltalog.backends.spark.io.blocks import rows_of
 
 MOST_PIECES = 8
 NEAR = 20_000  # rows up to which a table is kept in the driver
@@ -91,7 +91,9 @@ class SparkTable:
     distinct: Sequence[float] = ()
     near: Grid | None = None
     spark: Any = None
-    expansion: Any = None  # where executors can list the rows by themselves (`deltalog.backends.spark.expansion`)
+    expansion: Any = (
+        None  # where executors can list the rows by themselves (`deltalog.backends.spark.operators.broadcast_closure`)
+    )
 
     @property
     def empty(self) -> bool:

@@ -13,20 +13,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
-from deltalog.engine.materialisation import Evaluator, start
-from deltalog.facts import Facts
+from deltalog.expressions.sparql_operators import UNBOUND
+from deltalog.maintenance.materialisation import Evaluator, start
+from deltalog.model.facts import Facts
+from deltalog.model.terms import Value
 from deltalog.program import analyse
-from deltalog.query.answer import Questions
-from deltalog.query.choice import Choice, History, choose, kind
+from deltalog.query.choose_method import Choice, History, choose, kind
 from deltalog.query.goal import as_goal
+from deltalog.query.goal_session import Questions
 from deltalog.query.rulebase import reads
 from deltalog.query.selector import Model
 from deltalog.query.sparql.patterns import UNIT
 from deltalog.query.sparql.query import Query
 from deltalog.query.sparql.solutions import Solutions
 from deltalog.syntax.ast import TRIPLES, TYPES, Pred, Rule, variables
-from deltalog.terms import Value
-from deltalog.xpath import UNBOUND
 
 T = TypeVar("T")
 ANY = (TRIPLES, TYPES)

@@ -2,8 +2,8 @@
 
 A variable may be certain to have a value, may have none in some rows (then UNBOUND stands there), or is not in scope at
 all; the last two fail when they are evaluated, which is what SPARQL calls an error. Operators and functions are those
-of `deltalog.xpath`; `&&`, `||`, `!`, IF and COALESCE mean in SPARQL what they mean in rules, once their conditions are
-booleans.
+of `deltalog.expressions.sparql_operators`; `&&`, `||`, `!`, IF and COALESCE mean in SPARQL what they mean in rules,
+once their conditions are booleans.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from deltalog.query.sparql.tree import Expr, Operation
+from deltalog.expressions.sparql_operators import CONDITIONS, PREFIX, UNBOUND
+from deltalog.query.sparql.algebra import Expr, Operation
 from deltalog.syntax.ast import Call, Constant, Expression, Variable
-from deltalog.xpath import CONDITIONS, PREFIX, UNBOUND
 
 FAILS: Expression = Call("coalesce", ())
 NOTHING = Constant(UNBOUND)

@@ -12,10 +12,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NoReturn, TypeVar
 
-from deltalog.query.sparql.read_patterns import PatternReader
-from deltalog.query.sparql.reader import refuse
-from deltalog.query.sparql.tokens import Token, tokenize
-from deltalog.query.sparql.tree import (
+from deltalog.model.terms import RDF, XSD
+from deltalog.query.sparql.algebra import (
     Aggregation,
     Expr,
     Extend,
@@ -30,8 +28,10 @@ from deltalog.query.sparql.tree import (
     join,
     replaced,
 )
+from deltalog.query.sparql.parse_patterns import PatternReader
+from deltalog.query.sparql.token_reader import refuse
+from deltalog.query.sparql.tokens import Token, tokenize
 from deltalog.syntax.ast import Variable
-from deltalog.terms import RDF, XSD
 
 T = TypeVar("T")
 MOST_SOLUTIONS = 2**62 - 1  # of a LIMIT and of an OFFSET, so that the sum of both is an index in Python (under 2**63)

@@ -18,10 +18,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from deltalog.query.sparql import tree
-from deltalog.query.sparql.tree import Alternative, Inverse, Negated, Path, Repeated
+from deltalog.model.terms import IRI
+from deltalog.query.sparql import algebra
+from deltalog.query.sparql.algebra import Alternative, Inverse, Negated, Path, Repeated
 from deltalog.syntax.ast import TRIPLE, Atom, Call, Constant, Filter, HiddenName, Literal, Term, Variable, triple
-from deltalog.terms import IRI
 
 if TYPE_CHECKING:
     from deltalog.query.sparql.patterns import Rules
@@ -49,7 +49,7 @@ class Paths:
         match path:
             case Inverse(inner):
                 return self.between(inner, o, s)
-            case tree.Sequence(parts):
+            case algebra.Sequence(parts):
                 return self._sequence(parts, s, o)
             case Alternative(parts):
                 return self._alternative([self.between(part, s, o) for part in parts], s, o)

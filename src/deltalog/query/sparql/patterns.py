@@ -31,9 +31,10 @@ from dataclasses import dataclass, field, replace
 from itertools import chain, combinations, product
 from typing import Any
 
+from deltalog.expressions.sparql_operators import PREFIX, UNBOUND
+from deltalog.model.terms import Value
 from deltalog.query.sparql import paths
-from deltalog.query.sparql.expressions import NOTHING, Scope, is_bound, or_unbound
-from deltalog.query.sparql.tree import (
+from deltalog.query.sparql.algebra import (
     BGP,
     Aggregation,
     Exists,
@@ -57,6 +58,7 @@ from deltalog.query.sparql.tree import (
     replaced,
     variables_of,
 )
+from deltalog.query.sparql.expressions import NOTHING, Scope, is_bound, or_unbound
 from deltalog.syntax.ast import (
     Aggregate,
     AggregateCall,
@@ -74,8 +76,6 @@ from deltalog.syntax.ast import (
     Variable,
     triple,
 )
-from deltalog.terms import Value
-from deltalog.xpath import PREFIX, UNBOUND
 
 UNIT = Atom(HiddenName("#unit"), ())  # holds once
 Row = tuple[Value, ...]

@@ -11,12 +11,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
-from deltalog.errors import UsageError
+from deltalog.model.errors import UsageError
+from deltalog.query.sparql.algebra import Expr, Select, in_scope
 from deltalog.query.sparql.expressions import NOTHING, or_unbound
 from deltalog.query.sparql.parse import Parsed, parse
 from deltalog.query.sparql.patterns import Pattern, Patterns, Row, Rules
-from deltalog.query.sparql.reader import refuse
-from deltalog.query.sparql.tree import Expr, Select, in_scope
+from deltalog.query.sparql.token_reader import refuse
 from deltalog.syntax.ast import TRIPLES, TYPES, Atom, Bind, Constant, HiddenName, Pred, Rule, Variable
 
 SOLUTION = HiddenName("#solution")

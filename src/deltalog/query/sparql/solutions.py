@@ -6,18 +6,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from deltalog.cached import cached_property
-from deltalog.expressions import sparql_order
-from deltalog.terms import Value, key
-from deltalog.xpath import is_unbound
+from deltalog.concurrency.cached import cached_property
+from deltalog.expressions.scalar import sparql_order
+from deltalog.expressions.sparql_operators import is_unbound
+from deltalog.model.terms import Value, key
 
 if TYPE_CHECKING:
     import pandas
     import polars
     import pyarrow
 
-    from deltalog.facts import Facts
-    from deltalog.query.choice import Choice
+    from deltalog.model.facts import Facts
+    from deltalog.query.choose_method import Choice
     from deltalog.query.sparql.query import Query
 
 Row = tuple[Value | None, ...]
@@ -63,7 +63,7 @@ class Solutions:
 
     def lines(self, delimiter: str = ",") -> Iterator[str]:
         """The rows as lines of CSV (or with another delimiter); a cell without a value is empty."""
-        from deltalog.io.cells import print_cell
+        from deltalog.io.csv_cells import print_cell
 
         return (delimiter.join("" if v is None else print_cell(v) for v in row) for row in self.rows)
 

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import NoReturn
 
-from deltalog.errors import UsageError
+from deltalog.model.errors import UsageError
 from deltalog.syntax.ast import Source, Span
 
 _BASE = (

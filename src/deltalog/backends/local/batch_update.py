@@ -1,0 +1,92 @@
+"""Small changes of many tables at once: see `kernels.batch_update`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import chain, pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deltalog.backends.base import Exchange
+from deltalog.backends.local.table import Ids, Table, empty
+from deltalog.kernels import batch_update as kernel
+from deltalog.syntax.ast import Pred
+
+FEW = 1 << 13  # rows: of more, each table has enough to do
+
+Ends = NDArray[np.int64]
+
+
+def load_all(several: Sequence[Sequence[Ids]]) -> list[Table]:
+    """Tables of columns, one or two each."""
+    sizes = [len(columns[0]) for columns in several]
+    high = np.concatenate([columns[0] for columns in several])
+    low = np.concatenate(
+        [columns[1] if len(columns) == 2 else np.zeros(len(columns[0]), np.uint32) for columns in several]
+    )
+    ends = _ends(sizes)
+    keys, counts = kernel.pack_parts(high, low, ends)
+    parts = zip(several, ends.tolist(), counts.tolist(), strict=False)
+    return [Table.of(keys[start : start + count].copy(), len(columns)) for columns, start, count in parts]
+
+
+def exchanged(
+    tables: Mapping[Pred, Table], removed: Mapping[Pred, Table], added: Mapping[Pred, Table]
+) -> Exchange[Table] | None:
+    """Tables after a small change, and its net effect; None if it is not small."""
+    given = list(chain(removed.items(), added.items()))
+    if sum([table.size for _, table in given]) > FEW or any(pred.arity > 2 for pred, _ in given):
+        return None
+    both = [pred for pred in removed if pred in added]
+    removed = {**removed, **{pred: removed[pred].minus(added[pred]) for pred in both}}
+    parts = [(pred, rows, False) for pred, rows in removed.items() if pred in tables]
+    parts += [(pred, rows, True) for pred, rows in added.items()]
+    result: Exchange[Table] = Exchange(dict(tables), {}, {})
+    for (pred, rows, adds), found, counts in zip(parts, *_sifted(tables, parts), strict=True):
+        (_add if adds else _remove)(pred, rows, found, counts, result)
+    return result
+
+
+def _sifted(
+    tables: Mapping[Pred, Table], parts: Sequence[tuple[Pred, Table, bool]]
+) -> tuple[list[NDArray[np.uint64]], list[list[int]]]:
+    """Of each part, the rows that change its table, in two groups, and how many are in each."""
+    words: list[int] = []
+    places = []
+    for pred, _, _ in parts:
+        places.append(len(words))
+        words += tables.get(pred, empty(pred.arity)).best.places(tuple(range(pred.arity)))
+    keys = [rows.keys() for _, rows, _ in parts]
+    ends = _ends([len(part) for part in keys])
+    adds = np.array([adds for _, _, adds in parts], np.bool_)
+    if not parts:
+        return [], []
+    found, counts = kernel.sift(np.concatenate(keys), ends, np.array(places), adds, np.array(words, np.int64))
+    starts = ends.tolist()
+    return [found[start:end] for start, end in pairwise(starts)], counts.tolist()
+
+
+def _ends(sizes: Sequence[int]) -> Ends:
+    ends = np.zeros(len(sizes) + 1, np.int64)
+    np.cumsum(sizes, out=ends[1:])
+    return ends
+
+
+def _remove(pred: Pred, rows: Table, found: NDArray[np.uint64], counts: list[int], result: Exchange[Table]) -> None:
+    if counts[0]:
+        gone = rows if counts[0] == rows.size else Table.of(found[: counts[0]].copy(), pred.arity)
+        result.removed[pred] = gone
+        result.tables[pred] = result.tables[pred].less(gone)
+
+
+def _add(pred: Pred, rows: Table, found: NDArray[np.uint64], counts: list[int], result: Exchange[Table]) -> None:
+    new, again = counts
+    if not new + again:
+        return
+    before = result.tables.get(pred, empty(pred.arity))
+    result.added[pred] = rows if new + again == rows.size else Table.of(np.sort(found[: new + again]), pred.arity)
+    if pred in result.removed:  # it is another table by now, and may have other dead rows
+        result.tables[pred] = before.merge(result.added[pred])
+    else:
+        result.tables[pred] = before.best.plus(found[:new].copy(), found[new : new + again])

@@ -1,0 +1,325 @@
+"""Expressions over whole columns.
+
+Numbers and conditions are computed by numpy where every value of the columns concerned is an integer, or every one a
+number that a float holds; everything else goes through `deltalog.expressions.scalar`, the reference, once per distinct
+combination of inputs. So there is one meaning, and a fast way to it for the columns that are worth one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deltalog.backends.local.index_join import Rows
+from deltalog.backends.local.skolem_cache import Named, Skolems
+from deltalog.backends.local.table import Ids, pack
+from deltalog.concurrency.locks import CallLock
+from deltalog.expressions import scalar
+from deltalog.expressions.scalar import SkolemForm, is_plain_skolem, skolem_form
+from deltalog.expressions.sparql_operators import PREFIX
+from deltalog.kernels.blake2b import NAME, skolem_names
+from deltalog.model.dictionary import Dictionary, distinct_ids
+from deltalog.model.terms import Kind, Value
+from deltalog.syntax.ast import Call, Constant, Expression, Variable, variables
+
+Mask = NDArray[np.bool_]
+Array = NDArray[Any]
+EXACT = 2**53  # integers below are exact as floats
+INT64 = 2.0**63 - 2.0**13  # results below surely fit: factors and product are rounded, by one part in 2**53 each
+MOST_PIECES = 1 << 17
+
+
+class NoFastPath(Exception):
+    """These columns have values that numpy's arithmetic does not cover."""
+
+
+_ARITHMETIC: dict[str, Callable[[Array, Array], Array]] = {"+": np.add, "-": np.subtract, "*": np.multiply}
+_COMPARISONS: dict[str, Callable[[Array, Array], Array]] = {
+    "=": np.equal,
+    "!=": np.not_equal,
+    "<": np.less,
+    "<=": np.less_equal,
+    ">": np.greater,
+    ">=": np.greater_equal,
+}
+# Of integers and floats these are the same in SPARQL; division is not.
+_SPARQL = {PREFIX + name: name for name in (*_COMPARISONS, *_ARITHMETIC)}
+_CONNECTIVES: dict[str, Callable[[Array, Array], Array]] = {"&&": np.logical_and, "||": np.logical_or}
+
+
+@dataclass(slots=True)
+class Vectors:
+    """Evaluates expressions over rows, for one dictionary; counts the rows on which an expression failed."""
+
+    dictionary: Dictionary
+    lock: CallLock = field(default_factory=CallLock)
+    failures: int = 0
+    pieces: dict[int, bytes] = field(default_factory=dict)  # of names that SKOLEM makes, by id
+    skolems: Skolems = field(default_factory=Skolems)
+
+    def holds(self, condition: Expression, rows: Rows) -> Mask:
+        """The rows for which a condition is true."""
+        with self.lock:
+            try:
+                result = self._fast(condition, rows)
+                if result.dtype != np.bool_:
+                    raise NoFastPath
+                return np.broadcast_to(result, rows.size)
+            except NoFastPath:
+                truth, ok = self._slowly(condition, rows, scalar.holds)
+                return np.array([bool(t) for t in truth[0]], np.bool_)[truth[1]] & ok
+
+    def values(self, expression: Expression, rows: Rows) -> tuple[Ids, Mask | None]:
+        """The ids of an expression's values, and the rows on which it has one (None: on all)."""
+        if isinstance(expression, Variable):
+            return rows.columns[expression], None
+        if is_plain_skolem(expression):
+            return self._skolems(expression, rows), None
+        with self.lock:
+            if isinstance(expression, Constant):
+                return np.full(rows.size, self.dictionary.intern(expression.value), np.uint32), None
+            try:
+                return self._interned(np.broadcast_to(self._fast(expression, rows), rows.size)), None
+            except NoFastPath:
+                (found, inverse), ok = self._slowly(expression, rows, scalar.evaluate)
+                return self.dictionary.encode(found)[inverse], ok
+
+    def _interned(self, values: Array) -> Ids:
+        if values.dtype == np.bool_:
+            return self.dictionary.encode([False, True])[values.astype(np.intp)]
+        if values.dtype == np.int64:
+            return self.dictionary.intern_integers(np.ascontiguousarray(values))
+        return self.dictionary.intern_doubles(np.ascontiguousarray(values))
+
+    # The fast path: int64, float64 or bool arrays; NoFastPath when in doubt.
+
+    def _fast(self, expression: Expression, rows: Rows) -> Array:
+        match expression:
+            case Constant(bool(value)):
+                return np.array([value])
+            case Constant(int(value)) if -EXACT < value < EXACT:
+                return np.array([value], np.int64)
+            case Constant(float(value)) if np.isfinite(value):
+                return np.array([value], np.float64)
+            case Variable():
+                return self._numbers(rows.columns[expression])
+            case Call("sameterm", (Variable() as left, right)) if is_plain_skolem(right):
+                return np.equal(rows.columns[left], self._skolems(right, rows, only_known=True))
+            case Call("sameterm", (left, right)):
+                sides = [self._column(side, rows) for side in (left, right)]
+                if sides[0] is None or sides[1] is None:
+                    raise NoFastPath
+                return np.equal(sides[0], sides[1])
+            case Call("=" | "!=", (left, right)):
+                return self._same(expression.function, left, right, rows)
+            case Call(function, (left, right)) if function in _ARITHMETIC or function in ("/", "%"):
+                return _calculate(function, self._fast(left, rows), self._fast(right, rows))
+            case Call(function, (left, right)) if function in _COMPARISONS:
+                return _compare(function, self._fast(left, rows), self._fast(right, rows))
+            case Call(function, (left, right)) if function in _CONNECTIVES:
+                return _CONNECTIVES[function](_truth(self._fast(left, rows)), _truth(self._fast(right, rows)))
+            case Call(function, (left, right)) if function in _SPARQL:
+                compute = _compare if _SPARQL[function] in _COMPARISONS else _calculate
+                return compute(_SPARQL[function], self._fast(left, rows), self._fast(right, rows))
+            case Call("!", (inner,)):
+                return np.logical_not(_truth(self._fast(inner, rows)))
+            case Call("abs", (inner,)):
+                return np.abs(_within(_number(self._fast(inner, rows)), INT64))
+            case _:
+                raise NoFastPath
+
+    def _numbers(self, column: Ids) -> Array:
+        kinds = self.dictionary.kinds[column]
+        if (kinds == Kind.INTEGER).all():
+            return self.dictionary.integers[column]
+        if (kinds == Kind.DOUBLE).all():
+            doubles = self.dictionary.doubles[column]
+            if np.isfinite(doubles).all():
+                return doubles
+        raise NoFastPath
+
+    def _same(self, function: str, left: Expression, right: Expression, rows: Rows) -> Array:
+        """= and !=: by id, unless numbers of different types could be equal."""
+        sides = [self._column(side, rows) for side in (left, right)]
+        if sides[0] is not None and sides[1] is not None:
+            kinds = [self.dictionary.kinds[side] for side in sides]
+            if all(_one_value_one_id(kind) for kind in kinds):
+                return _COMPARISONS[function](sides[0], sides[1])
+        return _compare(function, self._fast(left, rows), self._fast(right, rows))
+
+    def _column(self, side: Expression, rows: Rows) -> Ids | None:
+        match side:
+            case Variable():
+                return rows.columns[side]
+            case Constant(value):
+                return np.array([self.dictionary.intern(value)], np.uint32)
+            case _:
+                return None
+
+    # SKOLEM: what an argument adds to the name is computed once per value of the argument.
+
+    def _skolems(self, call: Call, rows: Rows, only_known: bool = False) -> Ids:
+        """The ids of the names; if only known ones are wanted, 0, which is no id, for one that has none. The names
+        themselves are computed by several threads at a time."""
+        names = tuple(dict.fromkeys(variables(call)))
+        first, inverse = _distinct([rows.columns[v] for v in names], rows.size)
+        chosen = Rows({v: rows.columns[v][first] for v in names}, len(first))
+        with self.lock:
+            pieces, numbers = self._skolem_pieces(call, chosen)
+        found = np.empty((len(first), NAME), np.uint8)
+        skolem_names(*_joined(pieces), numbers, found)
+        ends = NAME * np.arange(1, len(first) + 1)
+        with self.lock:
+            look_up = self.dictionary.find_texts if only_known else self.dictionary.intern_texts
+            ids = look_up(found.reshape(-1), ends - NAME, ends, Kind.BLANK)
+            if not only_known:
+                self.skolems.remember(Named(skolem_form(call), tuple(chosen.columns[v] for v in names), ids))
+        return ids[inverse]
+
+    def made_of(self, call: Call, names: Ids) -> list[Ids] | None:
+        """The arguments by which a SKOLEM gives names, and these; None if they are not known. What is no blank node is
+        not the name of anything."""
+        blank = names[self.dictionary.kinds[names] == Kind.BLANK]
+        with self.lock:
+            return self.skolems.made_of(skolem_form(call), blank, len(self.dictionary))
+
+    def _skolem_pieces(self, call: Call, rows: Rows) -> tuple[list[bytes], NDArray[np.int64]]:
+        """What the values of the arguments add, each once, and the numbers of these for each row."""
+        pieces: list[bytes] = []
+        numbers = np.empty((rows.size, len(call.arguments)), np.int64)
+        for place, argument in enumerate(call.arguments):
+            if isinstance(argument, Constant):
+                found, places = [scalar.skolem_part(argument.value)], np.zeros(rows.size, np.intp)
+            else:
+                assert isinstance(argument, Variable)
+                distinct, places = distinct_ids(rows.columns[argument], len(self.dictionary))
+                found = self._pieces_of(distinct)
+            numbers[:, place] = places.reshape(-1) + len(pieces)
+            pieces += found
+        return pieces, numbers
+
+    def _pieces_of(self, ids: Ids) -> list[bytes]:
+        """What values add to names; kept, because the next round asks for many of them again."""
+        if len(self.pieces) > MOST_PIECES:
+            self.pieces.clear()
+        asked = ids.tolist()
+        missing = [id for id in asked if id not in self.pieces]
+        if missing:
+            self.pieces.update(zip(missing, map(scalar.skolem_part, self.dictionary.decode(missing)), strict=True))
+        return [self.pieces[id] for id in asked]
+
+    # One binding at a time.
+
+    def value(self, expression: Expression, ids: Mapping[Variable, int], form: SkolemForm | None) -> int | None:
+        """The id of an expression's value; None if it fails. `form`: of a SKOLEM of variables and constants."""
+        try:
+            found = self.dictionary.encode([scalar.evaluate(expression, self._binding(ids))])
+        except scalar.ExpressionFails:
+            return None
+        if form is not None:
+            arguments = tuple(np.array([id], np.uint32) for id in ids.values())
+            self.skolems.remember(Named(form, arguments, found))
+        return int(found[0])
+
+    def truth(self, condition: Expression, ids: Mapping[Variable, int]) -> bool | None:
+        """Whether a condition holds; None if it fails."""
+        try:
+            return scalar.holds(condition, self._binding(ids))
+        except scalar.ExpressionFails:
+            return None
+
+    def _binding(self, ids: Mapping[Variable, int]) -> dict[Variable, Value]:
+        return {variable: self.dictionary.value(id) for variable, id in ids.items()}
+
+    # The reference, once per distinct combination of the inputs.
+
+    def _slowly(
+        self, expression: Expression, rows: Rows, function: Callable[[Expression, dict[Variable, Value]], Any]
+    ) -> tuple[tuple[list[Any], NDArray[np.intp]], Mask]:
+        names = tuple(dict.fromkeys(variables(expression)))
+        first, inverse = _distinct([rows.columns[v] for v in names], rows.size)
+        inputs = [self.dictionary.decode(rows.columns[v][first]) for v in names]
+        results: list[Any] = []
+        ok = np.ones(len(first), np.bool_)
+        for i, combination in enumerate(zip(*inputs, strict=True) if names else [()]):
+            try:
+                results.append(function(expression, dict(zip(names, combination, strict=True))))
+            except scalar.ExpressionFails:
+                results.append(False)
+                ok[i] = False
+        mask = ok[inverse]
+        self.failures += int(rows.size - np.count_nonzero(mask))
+        return (results, inverse), mask
+
+
+def _joined(pieces: Sequence[bytes]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Pieces one after the other, and their boundaries."""
+    bounds = np.cumsum([0, *map(len, pieces)], dtype=np.int64)
+    return np.frombuffer(b"".join(pieces), np.uint8), bounds
+
+
+def _distinct(columns: list[Ids], size: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The number of the first row of each distinct combination, and for every row which combination it is."""
+    if not columns:
+        return np.zeros(1, np.intp), np.zeros(size, np.intp)
+    keys = pack(columns, size)
+    if keys.ndim == 1:
+        _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+    else:
+        _, first, inverse = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    return first, inverse.reshape(-1)
+
+
+def _one_value_one_id(kinds: NDArray[np.uint8]) -> bool:
+    return not ((kinds >= Kind.BIG_INTEGER) & (kinds <= Kind.NUMBER)).any()
+
+
+def _truth(values: Array) -> Array:
+    if values.dtype != np.bool_:
+        raise NoFastPath
+    return values
+
+
+def _number(values: Array) -> Array:
+    if values.dtype == np.bool_:
+        raise NoFastPath
+    return values
+
+
+def _within(values: Array, bound: float) -> Array:
+    if len(values) and np.abs(values.astype(np.float64)).max() > bound:
+        raise NoFastPath
+    return values
+
+
+def _compare(function: str, left: Array, right: Array) -> Array:
+    left, right = _number(left), _number(right)
+    if left.dtype != right.dtype:
+        left, right = _within(left, EXACT), _within(right, EXACT)
+    return _COMPARISONS[function](left, right)
+
+
+def _calculate(function: str, left: Array, right: Array) -> Array:
+    left, right = _number(left), _number(right)
+    if function in ("/", "%") and (right == 0).any():
+        raise NoFastPath
+    if function == "/":
+        result: Array = _within(left, EXACT) / _within(right, EXACT)
+    elif function == "%":
+        if left.dtype != right.dtype or left.dtype == np.float64:
+            raise NoFastPath
+        result = left % right
+    else:
+        with np.errstate(over="ignore"):
+            if left.dtype == right.dtype == np.int64:
+                _within(_ARITHMETIC[function](left.astype(np.float64), right.astype(np.float64)), INT64)
+            else:
+                left, right = _within(left, EXACT), _within(right, EXACT)
+            result = _ARITHMETIC[function](left, right)
+    if result.dtype == np.float64 and not np.isfinite(result).all():
+        raise NoFastPath
+    return result

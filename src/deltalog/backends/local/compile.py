@@ -1,0 +1,519 @@
+"""Plans to what can be run many times, each time over other tables.
+
+A small change of facts runs hundreds of small plans. So all that depends on a plan alone (column orders of look-ups,
+which columns are needed where, ids of constants) is found once and kept, by the identity of the plan's nodes: rules
+keep their plans, and what is around them changes from round to round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, TypeGuard, TypeVar
+
+import numpy as np
+
+from deltalog.backends.base import SmallRules
+from deltalog.backends.local.aggregate import aggregate, group_starts
+from deltalog.backends.local.index_join import Probe, Rows
+from deltalog.backends.local.join_project import Product
+from deltalog.backends.local.multiset import Times, times, total, with_column
+from deltalog.backends.local.multiway import multiway_join
+from deltalog.backends.local.nested_loop import NestedLoops, Together, nested_loops, one_set
+from deltalog.backends.local.pipeline import Evaluation, Key, KeysOf, Pipeline, Step, sorted_union
+from deltalog.backends.local.small_rounds import RoundsCode
+from deltalog.backends.local.table import Keys, Order, Table, empty, no_keys, pack, sort_distinct, unpack
+from deltalog.backends.local.tuple_dred import SmallStrata, SmallStratum
+from deltalog.backends.local.virtual_relation import Implicit
+from deltalog.model.dictionary import Dictionary
+from deltalog.plan import ir
+from deltalog.plan.delta_rules import SmallPlans
+from deltalog.plan.ir import Plan, columns
+from deltalog.syntax.ast import Expression, Term, Variable, variables
+
+MOST_KEPT = 1 << 13
+NO_VALUE = 0  # no value has this id
+Terms = tuple[Variable | int, ...]
+Names = tuple[Variable, ...]
+
+K = TypeVar("K")
+A = TypeVar("A")
+B = TypeVar("B")
+
+
+class Preparation:
+    """Prepares plans over one dictionary."""
+
+    def __init__(self, dictionary: Dictionary) -> None:
+        self.dictionary = dictionary
+        self._kept: dict[int, tuple[Plan, KeysOf]] = {}
+        self._bags: dict[int, tuple[ir.Project, Bag]] = {}
+        self._bag_groups: dict[tuple[int, ...], tuple[Sequence[ir.Counted], Bags]] = {}
+        self._groups: dict[tuple[int, ...], tuple[Sequence[Inputs], Group]] = {}
+        self._strata: dict[int, tuple[SmallPlans, SmallStratum]] = {}
+        self._strata_together: dict[tuple[int, ...], tuple[Sequence[SmallPlans], SmallStrata]] = {}
+        self._rounds: dict[tuple[Any, ...], tuple[SmallRules, RoundsCode]] = {}
+        self._unknown = False  # a constant has no id yet: it may have one the next time
+
+    def keys(self, plan: Plan) -> KeysOf:
+        """The distinct rows of a plan, as sorted keys."""
+        match plan:
+            case ir.Distinct(input):
+                return self.keys(input)
+            case ir.AntiJoin(ir.Distinct(input), ir.Scan(atom, part)) if atom.terms == columns(input):
+                return partial(_without, self.keys(input), (atom.pred, part))
+            case ir.Counted(inputs):
+                return partial(_counted, [self._bag(input) for input in inputs], len(columns(inputs[0])))
+            case ir.Union((input,)):
+                return self.keys(input)
+            case ir.Union(inputs):
+                return partial(_union, [self.keys(input) for input in inputs], len(columns(plan)))
+            case _:
+                return self._keep(plan)
+
+    def _keep(self, plan: Plan) -> KeysOf:
+        return self._once(self._kept, id(plan), plan, self._projected)
+
+    def _once(self, kept: dict[K, tuple[A, B]], key: K, of: A, make: Callable[[A], B]) -> B:
+        """What is made of something, made once. What is kept holds on to that, so that its id stays its own; it is not
+        kept if it has a constant without an id."""
+        known = kept.get(key)
+        if known is not None:
+            return known[1]
+        if len(kept) >= MOST_KEPT:
+            kept.clear()
+        before, self._unknown = self._unknown, False
+        made = make(of)
+        if not self._unknown:
+            kept[key] = of, made
+        self._unknown |= before
+        return made
+
+    def _bag(self, plan: ir.Project) -> Bag:
+        """The rows of a projected body with how many times each comes; all columns of the body make a row."""
+        return self._once(self._bags, id(plan), plan, self._made_bag)
+
+    def _made_bag(self, plan: ir.Project) -> Bag:
+        ids = self._interned([t for _, t in plan.columns])
+        small = nested_loops(plan.input, ids, self._ids)
+        alone = Together([(0, replace(small, is_leaf=False))]) if small else None
+        return partial(_times, self.pipeline(plan.input, frozenset(columns(plan.input))), ids, alone)
+
+    def strata(self, plans: Sequence[SmallPlans]) -> SmallStrata:
+        """Strata that come one after the other, seen from facts."""
+        return self._once(self._strata_together, tuple(map(id, plans)), plans, self._made_strata)
+
+    def _made_strata(self, plans: Sequence[SmallPlans]) -> SmallStrata:
+        return SmallStrata([self._once(self._strata, id(one), one, self._made_stratum) for one in plans])
+
+    def _made_stratum(self, plans: SmallPlans) -> SmallStratum:
+        return SmallStratum(plans, self._interned)
+
+    def rounds(self, rules: SmallRules) -> RoundsCode:
+        """Rule variants for rounds over few facts."""
+        key = (rules.preds, rules.counted, tuple((delta, id(plan)) for delta, _, plan in rules.variants))
+        return self._once(self._rounds, key, rules, lambda rules: RoundsCode(rules, self._interned))
+
+    def _interned(self, terms: Sequence[Term]) -> Terms:
+        """Constants by their ids, which they get if they have none."""
+        return tuple(t if isinstance(t, Variable) else self.dictionary.intern(t.value) for t in terms)
+
+    # Plans together.
+
+    def group(self, plans: Iterable[Plan]) -> Group | None:
+        """Plans as a group, if each is a union of some bodies."""
+        unions = [_inputs(plan) for plan in plans]
+        if not all(unions):
+            return None
+        inputs: Sequence[Inputs] = unions  # type: ignore[assignment]
+        key = tuple(id(plan) for union in inputs for plan in (*union[0], union[1]))
+        return self._once(self._groups, key, inputs, self._group)
+
+    def _group(self, inputs: Sequence[Inputs]) -> Group:
+        small: list[tuple[int, NestedLoops]] = []
+        others: list[list[KeysOf]] = []
+        for number, (union, _) in enumerate(inputs):
+            found = [self._small(plan) for plan in union]
+            small += [(number, loops) for loops in found if loops is not None]
+            others.append([self.keys(plan) for plan, loops in zip(union, found, strict=True) if loops is None])
+        known = [(scan.atom.pred, scan.part) if scan else None for _, scan in inputs]
+        arities = [len(columns(union[0])) for union, _ in inputs]
+        return Group(Together(small) if small else None, others, known, arities)
+
+    def bags(self, plans: Sequence[ir.Counted]) -> Bags:
+        """Plans that count, as a group."""
+        key = tuple(id(input) for plan in plans for input in (*plan.inputs, None))
+        return self._once(self._bag_groups, key, plans, self._made_bags)
+
+    def _made_bags(self, plans: Sequence[ir.Counted]) -> Bags:
+        small: list[tuple[int, NestedLoops]] = []
+        others: list[list[Bag]] = []
+        for number, plan in enumerate(plans):
+            found = [self._small(input) for input in plan.inputs]
+            small += [(number, replace(loops, is_leaf=False)) for loops in found if loops is not None]
+            others.append([self._bag(input) for input, loops in zip(plan.inputs, found, strict=True) if loops is None])
+        return Bags(Together(small) if small else None, others, [len(columns(plan)) - 1 for plan in plans])
+
+    def _small(self, plan: Plan) -> NestedLoops | None:
+        if not isinstance(plan, ir.Project):
+            return None
+        return nested_loops(plan.input, self._interned([t for _, t in plan.columns]), self._ids)
+
+    def _projected(self, plan: Plan) -> KeysOf:
+        """The distinct values of terms over the rows of a body."""
+        body, named = (plan.input, plan.columns) if isinstance(plan, ir.Project) else (plan, None)
+        terms = columns(plan) if named is None else tuple(term for _, term in named)
+        ids = self._interned(terms)
+        if _is_stored(body, ids):
+            return self._stored(body, ids)
+        needed = frozenset(t for t in ids if isinstance(t, Variable))
+        small = nested_loops(body, ids, self._ids)
+        alone = Together([(0, small)]) if small else None
+        by_rows = partial(_sink, self.pipeline(body, needed), ids, alone)
+        product = self._product(body, ids, by_rows)
+        return by_rows if product is None else product.keys
+
+    def _stored(self, body: ir.Scan, terms: Terms) -> KeysOf:
+        """A copy of a stored relation, or of one with its columns exchanged: its runs are sorted already."""
+        order = tuple(body.atom.terms.index(t) for t in terms)  # type: ignore[arg-type]
+        return partial(_copy, (body.atom.pred, body.part), order)
+
+    def _product(self, body: Plan, terms: Terms, by_rows: KeysOf, flip: bool = True) -> Product | None:
+        """The body as a sparse product, where it has that form."""
+        if not (isinstance(body, ir.Join) and isinstance(body.right, ir.Scan) and len(terms) == 2):
+            return None
+        left, scan, atom = body.left, body.right, body.right.atom
+        bound = frozenset(columns(left))
+        join = [t for t in atom.terms if isinstance(t, Variable) and t in bound]
+        new = [t for t in atom.terms if isinstance(t, Variable) and t not in bound]
+        if not (len(atom.terms) == 2 and len(join) == 1 and len(new) == 1):
+            return None
+        x, z, y = next((t for t in terms if t != new[0]), None), new[0], join[0]
+        if not isinstance(x, Variable) or x not in bound or z not in terms:
+            return None
+        pairs = self.keys(ir.Project(left, ((x, x), (y, y))))
+        order = (0, 1) if atom.terms[0] == y else (1, 0)
+        leaf = _bounding(left) if flip else None
+        product = Product(pairs, (atom.pred, scan.part), order, terms[0] == x, leaf, by_rows)
+        if (
+            flip
+            and not product.forward
+            and isinstance(left, ir.Scan)
+            and len(columns(left)) == 2 == len(left.atom.terms)
+        ):
+            product.flipped = self._product(ir.Join(scan, left), terms, by_rows, flip=False)
+        return product
+
+    # Pipelines.
+
+    def pipeline(self, plan: Plan, needed: frozenset[Variable]) -> Pipeline:
+        """The leaf of a plan and the steps above it; a step keeps only what later steps and the sink need."""
+        steps: list[Step] = []
+        while True:
+            match plan:
+                case ir.Where(input, condition):
+                    steps.append(partial(_where, condition, _both(input, needed)))
+                    needed |= set(variables(condition))
+                    plan = input
+                case ir.Extend(input, variable, expression):
+                    steps.append(partial(_extend, variable, expression, _both(input, needed)))
+                    needed = needed - {variable} | set(variables(expression))
+                    plan = input
+                case ir.Join(left, right) | ir.SemiJoin(left, right) | ir.AntiJoin(left, right):
+                    probe = self._probe(right, frozenset(columns(left)))
+                    steps.append(self._look_up(plan, probe, needed))
+                    needed = (needed & set(columns(left))) | {k for k in probe.keys if isinstance(k, Variable)}
+                    plan = left
+                case _:
+                    if isinstance(plan, ir.Scan) and _is_pair(plan, needed):
+                        first = frozenset(columns(plan)[:1])
+                        steps.append(partial(_spread, (plan.atom.pred, plan.part), self._probe(plan, first)))
+                    return Pipeline(self._leaf(plan, needed), tuple(steps[::-1]))
+
+    def _look_up(self, plan: ir.Join | ir.SemiJoin | ir.AntiJoin, probe: Probe, needed: frozenset[Variable]) -> Step:
+        source, kept = self._source(plan.right, probe), _both(plan.left, needed)
+        if isinstance(plan, ir.Join) and not probe.complete:
+            return partial(_join, source, probe, kept, needed - set(kept))
+        return partial(_anti_join if isinstance(plan, ir.AntiJoin) else _semi_join, source, probe, kept)
+
+    def _probe(self, plan: Plan, bound: frozenset[Variable]) -> Probe:
+        return Probe.of(self._ids(plan.atom.terms) if isinstance(plan, ir.Scan) else columns(plan), bound)
+
+    def _ids(self, terms: Sequence[Term]) -> Terms:
+        """Constants by their ids; the id of no value for what is no value of any fact."""
+        found = tuple(t if isinstance(t, Variable) else self.dictionary.find(t.value) or NO_VALUE for t in terms)
+        self._unknown |= NO_VALUE in found
+        return found
+
+    def _source(self, plan: Plan, probe: Probe) -> Source:
+        """Where a probe finds its table."""
+        if not isinstance(plan, ir.Scan):
+            return partial(_made, self.keys(plan), len(columns(plan)))
+        if NO_VALUE in probe.keys:
+            return lambda _: empty(len(probe.order))
+        return partial(_found, (plan.atom.pred, plan.part))
+
+    # Leaves.
+
+    def _leaf(self, plan: Plan, needed: frozenset[Variable]) -> Leaf:
+        names = columns(plan)
+        match plan:
+            case ir.Unit():
+                return lambda _: Rows({}, 1)
+            case ir.Scan():
+                return self._scan(plan, needed)
+            case ir.MultiJoin():
+                chain = self.pipeline(plan.pairwise, needed)
+                by_rows = partial(_all_rows, chain, _both(plan, needed))
+                return multiway_join(plan, needed, self._ids, by_rows).rows
+            case ir.Aggregate():
+                grouped = tuple(dict.fromkeys((*plan.on, *columns(plan.input))))
+                return partial(
+                    _aggregate, plan, grouped, self.keys(ir.Project(plan.input, tuple((v, v) for v in grouped)))
+                )
+            case ir.Project(input, new) if all(isinstance(t, Variable) for _, t in new):
+                inner = frozenset(t for v, t in new if v in needed)
+                renamed = [(v, t) for v, t in new if v in needed]
+                return partial(_rename, self.pipeline(input, inner), _both(input, inner), renamed)  # type: ignore[arg-type]
+            case _:
+                return partial(_unpacked, self.keys(plan), len(names), _places(names, needed))
+
+    def _scan(self, plan: ir.Scan, needed: frozenset[Variable]) -> Leaf:
+        probe = self._probe(plan, frozenset())
+        source = self._source(plan, probe)
+        if probe.keys or probe.equal:
+            return partial(_selected, source, probe, needed)
+        return partial(_columns, source, _places(columns(plan), needed))
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Unions of bodies, the small ones of which are evaluated together; for each, what is left out of it."""
+
+    together: Together | None
+    others: list[list[KeysOf]]
+    known: list[Key | None]
+    arities: list[int]
+
+    def keys(self, evaluation: Evaluation) -> list[Keys] | None:
+        """The distinct rows of each union; None where there is so much to do that each is better done alone."""
+        found = self.together.keys(evaluation) if self.together else {}
+        if found is None:
+            return None
+        return [self._one(number, found.get(number), evaluation) for number in range(len(self.known))]
+
+    def _one(self, number: int, small: list[Keys] | None, evaluation: Evaluation) -> Keys:
+        known = self.known[number]
+        table = evaluation.table(known) if known else None
+        parts = [one_set(small)] if small else []
+        parts += [keys for other in self.others[number] if len(keys := other(evaluation, table))]
+        keys = sorted_union(parts, self.arities[number])
+        return keys if table is None else table.without(keys)
+
+
+@dataclass(frozen=True, slots=True)
+class Bags:
+    """The same for plans that count."""
+
+    together: Together | None
+    others: list[list[Bag]]
+    arities: list[int]
+
+    def keys(self, evaluation: Evaluation) -> list[Keys] | None:
+        found = self.together.keys(evaluation) if self.together else {}
+        if found is None:
+            return None
+        return [self._one(number, found.get(number, []), evaluation) for number in range(len(self.arities))]
+
+    def _one(self, number: int, small: list[Keys], evaluation: Evaluation) -> Keys:
+        parts = [times(np.concatenate(small))] if small else []
+        parts += [part for bag in self.others[number] for part in bag(evaluation)]
+        return with_column(total(parts, self.arities[number]), self.arities[number], evaluation.dictionary)
+
+
+Inputs = tuple[tuple[Plan, ...], ir.Scan | None]  # bodies, and what is left out of their union
+
+
+def _inputs(plan: Plan) -> Inputs | None:
+    match plan:
+        case ir.Distinct(ir.Union(inputs)):
+            return inputs, None
+        case ir.AntiJoin(ir.Distinct(ir.Union(inputs)), ir.Scan() as scan):
+            return inputs, scan
+        case _:
+            return None
+
+
+# The forms of prepared plans, each a function of what depends on the plan alone, and then of an evaluation.
+
+Leaf = Callable[[Evaluation], Rows]
+Source = Callable[[Evaluation], Table]
+Places = tuple[tuple[Variable, int], ...]
+Bag = Callable[[Evaluation], list[Times]]
+
+
+def _without(inner: KeysOf, known: Key, evaluation: Evaluation, _: Table | None) -> Keys:
+    table = evaluation.table(known)
+    return table.without(inner(evaluation, table))
+
+
+def _union(inputs: Sequence[KeysOf], arity: int, evaluation: Evaluation, known: Table | None) -> Keys:
+    return sorted_union([keys for input in inputs if len(keys := input(evaluation, known))], arity)
+
+
+def _copy(key: Key, order: Order, evaluation: Evaluation, _: Table | None) -> Keys:
+    return sorted_union([run.order(order) for run in evaluation.table(key).compact.runs], len(order))
+
+
+def _sink(pipeline: Pipeline, terms: Terms, small: Together | None, evaluation: Evaluation, _: Table | None) -> Keys:
+    found = small.keys(evaluation) if small else None
+    if found is not None:
+        return one_set(found[0]) if found else no_keys(len(terms))
+    return sorted_union(evaluation.run(pipeline, lambda rows: sort_distinct(_packed(terms, rows))), len(terms))
+
+
+def _counted(bags: Sequence[Bag], arity: int, evaluation: Evaluation, _: Table | None) -> Keys:
+    """The rows of bags, and how many times each comes in a further column."""
+    found = total([part for bag in bags for part in bag(evaluation)], arity)
+    return with_column(found, arity, evaluation.dictionary)
+
+
+def _times(pipeline: Pipeline, terms: Terms, small: Together | None, evaluation: Evaluation) -> list[Times]:
+    found = small.keys(evaluation) if small else None
+    if found is not None:
+        return [times(keys) for keys in found.get(0, ())]
+    return evaluation.run(
+        pipeline, lambda rows: times(_packed(terms, rows) if terms else np.zeros(rows.size, np.uint64))
+    )
+
+
+def _packed(terms: Terms, rows: Rows) -> Keys:
+    values = [rows.columns[t] if isinstance(t, Variable) else np.full(rows.size, t, np.uint32) for t in terms]
+    return pack(values, rows.size)
+
+
+def _where(condition: Expression, kept: Names, evaluation: Evaluation, rows: Rows, _: int) -> Rows:
+    return rows.take(evaluation.vectors.holds(condition, rows), kept)
+
+
+def _extend(
+    variable: Variable, expression: Expression, kept: Names, evaluation: Evaluation, rows: Rows, _: int
+) -> Rows:
+    values, ok = evaluation.vectors.values(expression, rows)
+    extended = Rows({**{v: rows.columns[v] for v in kept}, variable: values}, rows.size)
+    return extended if ok is None else extended.take(ok, (*kept, variable))
+
+
+def _join(
+    source: Source,
+    probe: Probe,
+    kept: Names,
+    new: frozenset[Variable],
+    evaluation: Evaluation,
+    rows: Rows,
+    most: int,
+) -> Rows | int:
+    return probe.join(source(evaluation), rows, evaluation.ids, kept, new, most)
+
+
+def _spread(key: Key, probe: Probe, evaluation: Evaluation, rows: Rows, most: int) -> Rows | int:
+    """The pairs of an implicit relation, of which the leaf has the first column only."""
+    table = evaluation.table(key)
+    if not isinstance(table, Implicit):
+        return rows
+    ((new, _),) = probe.new
+    return probe.join(table, rows, evaluation.ids, tuple(rows.columns), frozenset([new]), most)
+
+
+def _semi_join(source: Source, probe: Probe, kept: Names, evaluation: Evaluation, rows: Rows, _: int) -> Rows:
+    return rows.take(probe.matches(source(evaluation), rows, evaluation.ids), kept)
+
+
+def _anti_join(source: Source, probe: Probe, kept: Names, evaluation: Evaluation, rows: Rows, _: int) -> Rows:
+    return rows.take(~probe.matches(source(evaluation), rows, evaluation.ids), kept)
+
+
+def _found(key: Key, evaluation: Evaluation) -> Table:
+    return evaluation.table(key)
+
+
+def _made(keys: KeysOf, arity: int, evaluation: Evaluation) -> Table:
+    return evaluation.made(keys, arity)
+
+
+def _selected(source: Source, probe: Probe, needed: frozenset[Variable], evaluation: Evaluation) -> Rows:
+    rows = probe.join(source(evaluation), Rows({}, 1), evaluation.ids, (), needed)
+    assert isinstance(rows, Rows)
+    return rows
+
+
+def _columns(source: Source, places: Places, evaluation: Evaluation) -> Rows:
+    table = source(evaluation)
+    if isinstance(table, Implicit) and places:  # the other column, if that is needed, too, comes by `_spread`
+        variable, column = places[0]
+        ids = table.leads(column)
+        return Rows({variable: ids}, len(ids))
+    values = table.columns()
+    return Rows({v: values[i] for v, i in places}, table.size)
+
+
+def _unpacked(keys: KeysOf, arity: int, places: Places, evaluation: Evaluation) -> Rows:
+    found = keys(evaluation, None)
+    values = unpack(found, arity)
+    return Rows({v: values[i] for v, i in places}, len(found))
+
+
+def _rename(
+    pipeline: Pipeline, names: Names, renamed: Sequence[tuple[Variable, Variable]], evaluation: Evaluation
+) -> Rows:
+    inner = evaluation.rows(pipeline, names)
+    return Rows({v: inner.columns[t] for v, t in renamed}, inner.size)
+
+
+def _all_rows(pipeline: Pipeline, names: Names, evaluation: Evaluation) -> Rows:
+    return evaluation.rows(pipeline, names)
+
+
+def _aggregate(plan: ir.Aggregate, names: Names, grouped: KeysOf, evaluation: Evaluation) -> Rows:
+    keys = grouped(evaluation, None)
+    values = dict(zip(names, unpack(keys, len(names)), strict=True))
+    starts = group_starts([values[v] for v in plan.on], len(keys))
+    result = Rows({v: values[v][starts] for v in plan.on}, len(starts))
+    present = np.ones(len(starts), np.bool_)
+    for call in plan.calls:
+        result.columns[call.variable], ok = aggregate(call, values, starts, len(keys), evaluation.dictionary)
+        present &= True if ok is None else ok
+    return result if present.all() else result.take(present, tuple(result.columns))
+
+
+def _is_stored(body: Plan, terms: Terms) -> TypeGuard[ir.Scan]:
+    """All columns of a stored relation, in some order."""
+    if not isinstance(body, ir.Scan) or len(terms) > 2 or len(body.atom.terms) != len(terms):
+        return False
+    return len(set(terms)) == len(terms) and set(terms) == set(body.atom.terms)
+
+
+def _is_pair(plan: ir.Scan, needed: frozenset[Variable]) -> bool:
+    """Whether a scan gives all pairs of a relation, with both columns."""
+    names = columns(plan)
+    return len(plan.atom.terms) == len(names) == 2 and needed.issuperset(names)
+
+
+def _bounding(plan: Plan) -> Key | None:
+    """The stored relation that has at least as many rows as the plan, if that is plain to see."""
+    match plan:
+        case ir.Scan(atom, part):
+            return atom.pred, part
+        case ir.Where(input) | ir.Extend(input) | ir.SemiJoin(input) | ir.AntiJoin(input):
+            return _bounding(input)
+        case _:
+            return None
+
+
+def _both(plan: Plan, needed: frozenset[Variable]) -> Names:
+    return tuple(v for v in columns(plan) if v in needed)
+
+
+def _places(names: Names, needed: frozenset[Variable]) -> Places:
+    return tuple((v, i) for i, v in enumerate(names) if v in needed)

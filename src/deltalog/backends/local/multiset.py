@@ -1,0 +1,126 @@
+"""Rows with how many times each comes: as sorted keys with numbers, and as tables with one more column.
+
+In a table the number is the id of an integer, like any other value. See `maintenance.derivation_counts`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deltalog.backends.local.table import Ids, Keys, Table, no_keys, pack, unpack
+from deltalog.kernels import sorted_keys as kernel
+from deltalog.model.dictionary import Dictionary
+
+Numbers = NDArray[np.int64]
+
+
+class Times(NamedTuple):
+    """Sorted distinct keys, and how many times each comes."""
+
+    keys: Keys
+    counts: Numbers
+
+
+def times(keys: Keys) -> Times:
+    """Keys in any order, some of them more than once."""
+    keys = _sorted(keys)
+    starts = _starts(keys)
+    return Times(np.ascontiguousarray(keys[starts]), np.diff(starts, append=len(keys)))
+
+
+def total(parts: Sequence[Times], arity: int) -> Times:
+    """The sum of parts."""
+    if len(parts) <= 1:
+        return parts[0] if parts else Times(no_keys(arity), np.zeros(0, np.int64))
+    keys, counts = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    order = np.argsort(keys, kind="stable") if keys.ndim == 1 else np.lexsort(keys.T[::-1])
+    keys, counts = keys[order], counts[order]
+    starts = _starts(keys)
+    return Times(np.ascontiguousarray(keys[starts]), np.add.reduceat(counts, starts) if len(keys) else counts)
+
+
+def _sorted(keys: Keys) -> Keys:
+    return np.sort(keys) if keys.ndim == 1 else np.ascontiguousarray(keys[np.lexsort(keys.T[::-1])])
+
+
+def _starts(keys: Keys) -> Numbers:
+    """Where each of some sorted keys begins."""
+    change = np.ones(len(keys), np.bool_)
+    change[1:] = keys[1:] != keys[:-1] if keys.ndim == 1 else (keys[1:] != keys[:-1]).any(axis=1)
+    return np.flatnonzero(change)
+
+
+# Keys without counts and with them, of rows of so many columns; the order of rows is the same.
+
+
+def joined(keys: Keys, counts: Ids, arity: int) -> Keys:
+    if arity == 2:
+        return np.stack([keys, counts.astype(np.uint64) << kernel.HALF], axis=1)
+    return pack([*unpack(keys, arity), counts], len(keys))
+
+
+def divided(keys: Keys, arity: int) -> tuple[Keys, Ids]:
+    if arity == 2:
+        return np.ascontiguousarray(keys[:, 0]), (keys[:, 1] >> kernel.HALF).astype(np.uint32)
+    *columns, counts = unpack(keys, arity + 1)
+    return pack(columns, len(keys)) if columns else np.zeros(len(keys), np.uint64), counts
+
+
+def with_column(found: Times, arity: int, dictionary: Dictionary) -> Keys:
+    """The keys of a table with a column for the counts."""
+    return joined(found.keys, dictionary.intern_integers(found.counts), arity)
+
+
+def _counted(table: Table, dictionary: Dictionary) -> Times:
+    keys, counts = divided(table.keys(), table.arity - 1)
+    return Times(keys, dictionary.integers[counts].astype(np.int64))
+
+
+def uncounted(table: Table) -> Table:
+    """The rows of a table without their counts."""
+    return Table.of(divided(table.keys(), table.arity - 1)[0], table.arity - 1)
+
+
+def with_counts(keys: Keys, table: Table) -> Table:
+    """The rows that a table has for some sorted keys without counts."""
+    none = np.zeros(len(keys), np.uint32)
+    first, last = joined(keys, none, table.arity - 1), joined(keys, ~none, table.arity - 1)
+    found = [_between(run.keys, first, last) for run in table.runs]
+    rows = _sorted(np.concatenate(found)) if found else no_keys(table.arity)
+    if table.dead and len(rows):
+        rows = np.ascontiguousarray(rows[~table.dead.contains(rows)])
+    return Table.of(rows, table.arity)
+
+
+def _between(rows: Keys, first: Keys, last: Keys) -> Keys:
+    """The rows from first[i] to last[i], both included, for all i."""
+    if rows.ndim == 1:
+        low, high = np.searchsorted(rows, first), np.searchsorted(rows, last, "right")
+    else:
+        low, high = np.empty(len(first), np.int64), np.empty(len(first), np.int64)
+        kernel.ranges_words(rows, first, last, low, high)
+    lengths = high - low
+    ends = np.cumsum(lengths)
+    return rows[np.repeat(high - ends, lengths) + np.arange(ends[-1] if len(ends) else 0)]
+
+
+def recounted(old: Table, won: Sequence[Table], lost: Sequence[Table], dictionary: Dictionary) -> Table:
+    """A table after counts have been added to its own and taken off; only rows that this concerns are touched."""
+    parts = [_counted(table, dictionary) for table in won]
+    parts += [Times(keys, -counts) for keys, counts in (_counted(table, dictionary) for table in lost)]
+    arity = old.arity - 1
+    change = _not_zero(total(parts, arity))
+    if not len(change.keys):
+        return old
+    present = with_counts(change.keys, old)
+    after = _not_zero(total([change, _counted(present, dictionary)], arity))
+    return old.minus(present).merge(Table.of(with_column(after, arity, dictionary), old.arity))
+
+
+def _not_zero(found: Times) -> Times:
+    chosen = found.counts != 0
+    return found if chosen.all() else Times(np.ascontiguousarray(found.keys[chosen]), found.counts[chosen])

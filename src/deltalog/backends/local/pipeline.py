@@ -1,0 +1,129 @@
+"""Prepared plans over local tables.
+
+A left-deep plan is a pipeline: rows of its leftmost input are pushed through one step after the other (look-ups in
+other relations, conditions, new columns), a morsel at a time, so that no intermediate result is much larger than a
+morsel; both cores take morsels. What comes out is packed into keys, sorted and made distinct. `Distinct`, `Union` and
+`Aggregate` end a pipeline and begin the next one.
+
+How plans become pipelines is said in `prepare`; here is what needs tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import TypeVar
+
+import numpy as np
+
+from deltalog.backends.base import Tables
+from deltalog.backends.local.column_expressions import Vectors
+from deltalog.backends.local.index_join import ANY, Rows, concatenate
+from deltalog.backends.local.scratch import Scratch
+from deltalog.backends.local.table import Keys, Table, empty, no_keys, sort_distinct, union
+from deltalog.backends.local.workers import Once, Workers
+from deltalog.model.dictionary import Dictionary
+from deltalog.plan.ir import Part
+from deltalog.plan.work_counter import Meter
+from deltalog.syntax.ast import Pred, Variable
+
+MORSEL = 1 << 21  # rows in flight per thread
+
+R = TypeVar("R")
+Key = tuple[Pred, Part]
+
+
+@dataclass(slots=True)
+class Evaluation:
+    """One evaluation: where its tables are, and with what it computes."""
+
+    tables: Tables[Table]
+    dictionary: Dictionary
+    vectors: Vectors
+    scratch: Scratch
+    workers: Workers
+    check: Callable[[], None]  # raises when a limit is hit, in any thread
+    meter: Meter  # is told the rows that go through steps; raises when they are too many
+    _made: dict[KeysOf, Once[Table]] = field(default_factory=dict)
+
+    @property
+    def ids(self) -> int:
+        return len(self.dictionary)
+
+    def table(self, key: Key) -> Table:
+        return self.tables.get(key) or empty(key[0].arity)
+
+    def rows(self, pipeline: Pipeline, names: Sequence[Variable]) -> Rows:
+        """All rows of a pipeline at once."""
+        return concatenate([rows for rows in self.run(pipeline, lambda rows: rows) if rows.size], names)
+
+    def run(self, pipeline: Pipeline, sink: Callable[[Rows], R]) -> list[R]:
+        """What the sink makes of each morsel of the pipeline's rows."""
+        leaf, steps = pipeline.leaf(self), pipeline.steps
+        if leaf.size < self.workers.parallel_rows:
+            return list(self._push(leaf, steps, 0, sink)) if leaf.size else []
+
+        def part(bounds: tuple[int, int]) -> list[R]:
+            return list(self._push(leaf.slice(*bounds), steps, 0, sink))
+
+        bounds = even_bounds(leaf.size, max(self.workers.threads, -(-leaf.size // MORSEL)))
+        return [result for results in self.workers.map(part, bounds) for result in results]
+
+    def _push(self, rows: Rows, steps: Sequence[Step], at: int, sink: Callable[[Rows], R]) -> Iterator[R]:
+        """Rows through the steps from `at` on; split where a join would give too many."""
+        self.check()
+        for i in range(at, len(steps)):
+            found = steps[i](self, rows, MORSEL if rows.size > 1 else ANY)
+            if isinstance(found, int):
+                self.meter.spend(found)  # before they are made: too many may not even fit
+                pieces = min(rows.size, -(-found // MORSEL) + 1)
+                for bounds in even_bounds(rows.size, pieces):
+                    yield from self._push_on(rows.slice(*bounds), steps, i, sink)
+                return
+            self.meter.spend(found.size)
+            if found.size == 0:
+                return
+            rows = found
+        yield sink(rows)
+
+    def _push_on(self, rows: Rows, steps: Sequence[Step], at: int, sink: Callable[[Rows], R]) -> Iterator[R]:
+        """A piece through the step that made it necessary (however much that gives), then on."""
+        found = steps[at](self, rows, ANY)
+        if isinstance(found, Rows) and found.size:
+            yield from self._push(found, steps, at + 1, sink)
+
+    def made(self, keys: KeysOf, arity: int) -> Table:
+        """The rows of a plan that steps look up, evaluated once, whichever morsel needs them first."""
+        return self._made.setdefault(keys, Once()).get(lambda: Table.of(keys(self, None), arity))
+
+
+# What a step makes of rows; or only how many that would be, when it is more than the number given.
+Step = Callable[[Evaluation, Rows, int], Rows | int]
+KeysOf = Callable[[Evaluation, Table | None], Keys]  # rows of the table may be left out
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """A leaf, and the steps above it."""
+
+    leaf: Callable[[Evaluation], Rows]
+    steps: tuple[Step, ...]
+
+
+def sorted_union(parts: Sequence[Keys], arity: int) -> Keys:
+    """The union of sorted sets."""
+    if not parts:
+        return no_keys(arity)
+    if len(parts) == 1:
+        return parts[0]
+    if len(parts) == 2:
+        return union(parts[0], parts[1])
+    return sort_distinct(np.concatenate(parts))
+
+
+def even_bounds(size: int, pieces: int) -> list[tuple[int, int]]:
+    if pieces == 1:
+        return [(0, size)]
+    cuts = np.linspace(0, size, pieces + 1).astype(int).tolist()
+    return [(a, b) for a, b in pairwise(cuts) if a < b]

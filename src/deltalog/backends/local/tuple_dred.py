@@ -1,0 +1,317 @@
+"""Small changes of strata in one call of a kernel: see `kernels.tuple_dred`.
+
+It takes rules of atoms and negated atoms over stored relations of up to two columns, and gives up when there is much to
+do: the ways for large data, and for all other rules, are better at that.
+
+The rules of a stratum become code once (`SmallStratum`). Code of strata that a change may touch one after the other is
+linked (`SmallStrata`): they get common numbers for relations, places and registers. That is kept for the next change of
+the same strata.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deltalog.backends.base import SmallChange, SmallResult, Tables
+from deltalog.backends.local.index_join import Probe
+from deltalog.backends.local.table import Keys, Order, Table, empty
+from deltalog.kernels import nested_loop
+from deltalog.kernels import tuple_dred as kernel
+from deltalog.plan.delta_rules import Role, SeenFrom, SmallPlans
+from deltalog.plan.ir import Part
+from deltalog.syntax.ast import Atom, Negation, Pred, Term, Variable, variables
+
+FEW = 1 << 12  # facts of a change that a stratum sees
+ROOM = 1 << 16  # facts that are looked at
+LEAST_ROOM = 11  # bits of a number
+MOST = 1 << 13  # matches in a stratum: more are sooner found by sets
+LEAST, BOUND = 1000, 16  # when bounded: so many facts are overdeleted in all, or for each that is lost at first
+ANY = 1 << 62
+
+Ids = Callable[[Sequence[Term]], tuple[Variable | int, ...]]
+Words = NDArray[np.int64]
+ROLE, FACT = kernel.NEGATED + 1, kernel.NEGATED + 2  # more fields of a plan
+IN_PLANS = [kernel.TEST_FIRST, kernel.TEST_SECOND, kernel.PUT_FIRST, kernel.PUT_SECOND]  # where registers are
+IN_PLANS += [kernel.HEAD_FIRST, kernel.HEAD_SECOND]
+IN_CODE = [kernel.FIRST, kernel.SECOND, kernel.HIGH, kernel.LOW]
+
+
+class SmallStratum:
+    """The rules of a stratum as code; predicates, places and registers have numbers of their own."""
+
+    def __init__(self, plans: SmallPlans, ids: Ids) -> None:
+        self.heads, self._ids = plans.preds, ids
+        self.preds = {pred: i for i, pred in enumerate(plans.preds)}
+        self.sources: dict[tuple[Pred, Order], int] = {}
+        self.allowed = FEW  # facts of a change: fewer after one that was too much, until that is forgotten
+        self._registers: list[int] = []
+        self._code: list[list[int]] = []
+        plan = [self._plan(rule) for rule in plans.rules]
+        plan.sort(key=lambda line: (line[ROLE], line[kernel.HEAD] if line[ROLE] >= Role.CHECK else line[FACT]))
+        self.plans = np.array(plan, np.int64).reshape(-1, FACT + 1)
+        self.code = np.array(self._code, np.int64).reshape(-1, kernel.SWAPPED + 1)
+        self.registers = np.array(self._registers, np.int64)
+        self.depth = int((self.plans[:, kernel.END] - self.plans[:, kernel.LINES]).max(initial=0)) + 1
+
+    def _number(self, pred: Pred) -> int:
+        return self.preds.setdefault(pred, len(self.preds))
+
+    def _plan(self, rule: SeenFrom) -> list[int]:
+        names: dict[Variable | int, int] = {}
+
+        def register(term: Variable | int) -> int:
+            if term not in names:
+                names[term] = len(self._registers)
+                self._registers.append(term if isinstance(term, int) else 0)
+            return names[term]
+
+        first = len(self._code)
+        leaf = _leaf(self._ids(rule.fact.terms), register)
+        bound = frozenset(variables(rule.fact))
+        for i, step in enumerate(rule.steps):
+            needed = {v for later in (rule.head, *rule.steps[i + 1 :]) for v in variables(later)}
+            bound = self._step(step, bound, needed, register)
+        head = [register(term) for term in self._ids(rule.head.terms)] + [-1] * (2 - len(rule.head.terms))
+        fact = self._number(rule.fact.pred) if rule.role <= Role.LOOP else -1
+        number = self._number(rule.head.pred)
+        return [first, len(self._code), *leaf, number, *head, int(rule.negated), rule.role, fact]
+
+    def _step(
+        self,
+        step: Atom | Negation,
+        bound: frozenset[Variable],
+        needed: set[Variable],
+        register: Callable[[Variable | int], int],
+    ) -> frozenset[Variable]:
+        """A line of code; what is bound after it."""
+        atom = step.atom if isinstance(step, Negation) else step
+        probe = Probe.of(self._ids(atom.terms), bound)
+        new = {position: variable for variable, position in probe.new}
+        joins = isinstance(step, Atom) and not needed.isdisjoint(new.values())
+        kind = nested_loop.JOIN if joins else nested_loop.EXISTS if isinstance(step, Atom) else nested_loop.ABSENT
+        keys = [register(key) for key in probe.keys] + [-1] * (2 - len(probe.keys))
+        goes = [register(new[i]) if i in new and joins else -1 for i in range(2)]
+        place = self.sources.setdefault((atom.pred, probe.order), len(self.sources))
+        swapped = probe.order == (1, 0)
+        self._code.append([kind, *keys, *goes, int(bool(probe.equal)), place, self._number(atom.pred), int(swapped)])
+        return bound | set(new.values()) if joins else bound
+
+
+def _leaf(terms: Sequence[Variable | int], register: Callable[[Variable | int], int]) -> list[int]:
+    """What the ids of a fact must be equal to, and where they go."""
+    tests, puts = [-1, -1], [-1, -1]
+    for i, term in enumerate(terms):
+        known = isinstance(term, int) or term in terms[:i]
+        (tests if known else puts)[i] = register(term)
+    return [*tests, *puts]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A table that is read, and the first stratum that does."""
+
+    is_explicit: bool
+    pred: Pred
+    order: Order
+    reader: int
+
+
+def _moved(registers: Words, by: int) -> Words:
+    return np.where(registers >= 0, registers + by, registers)
+
+
+class SmallStrata:
+    """Strata that come one after the other."""
+
+    def __init__(self, strata: Sequence[SmallStratum]) -> None:
+        self._strata = strata
+        self._heads = {pred for part in strata for pred in part.heads}
+        self._given = {pred for part in strata for pred in part.preds} - self._heads
+        self.preds: dict[Pred, int] = {}
+        for part in strata:
+            for pred in (*part.heads, *part.preds):
+                self.preds.setdefault(pred, len(self.preds))
+        self._places: dict[tuple[bool, Pred, Order], int] = {}
+        self._link()
+
+    # Linking.
+
+    def _link(self) -> None:
+        self._sources = list(self._found_sources())
+        self._own = self._relations()
+        self._depth = max(part.depth for part in self._strata)
+        self._registers = np.concatenate([part.registers for part in self._strata])
+        self._code = np.concatenate(list(self._placed()))
+        self._plans = np.concatenate(list(self._renumbered()))
+        self._affected, self._inner = self._ranges()
+        self._always, self._read_from = self._reads()
+
+    def _found_sources(self) -> Iterable[Source]:
+        """The tables that are read, as they come."""
+        for stratum, part in enumerate(self._strata):
+            canonical = [(pred, tuple(range(pred.arity))) for pred in part.heads]
+            wanted = [(False, *source) for source in (*part.sources, *canonical)]
+            for source in (*wanted, *((True, *source) for source in canonical)):
+                if source not in self._places:
+                    self._places[source] = len(self._places)
+                    yield Source(*source, stratum)
+
+    def _relations(self) -> Words:
+        own = np.full((len(self.preds), kernel.STRATUM + 1), -1, np.int64)
+        for stratum, part in enumerate(self._strata):
+            for pred in part.heads:
+                order = tuple(range(pred.arity))
+                places = self._places[False, pred, order], self._places[True, pred, order]
+                own[self.preds[pred]] = *places, stratum
+        return own
+
+    def _numbers(self, part: SmallStratum) -> Words:
+        """The common numbers of a stratum's predicates."""
+        return np.array([self.preds[pred] for pred in part.preds] + [-1], np.int64)
+
+    def _placed(self) -> Iterable[Words]:
+        registers = 0
+        for part in self._strata:
+            code = part.code.copy()
+            here = np.array([self._places[(False, *source)] for source in part.sources], np.int64)
+            code[:, kernel.PLACE] = here[code[:, kernel.PLACE]] if len(code) else 0
+            code[:, kernel.OWN] = self._numbers(part)[code[:, kernel.OWN]]
+            code[:, IN_CODE] = _moved(code[:, IN_CODE], registers)
+            registers += len(part.registers)
+            yield code
+
+    def _renumbered(self) -> Iterable[Words]:
+        lines, registers = 0, 0
+        for part in self._strata:
+            plans, numbers = part.plans.copy(), self._numbers(part)
+            plans[:, kernel.LINES : kernel.END + 1] += lines
+            plans[:, kernel.HEAD], plans[:, FACT] = numbers[plans[:, kernel.HEAD]], numbers[plans[:, FACT]]
+            plans[:, IN_PLANS] = _moved(plans[:, IN_PLANS], registers)
+            lines, registers = lines + len(part.code), registers + len(part.registers)
+            yield plans
+
+    def _ranges(self) -> tuple[Words, Words]:
+        """From where to where plans go that are for one thing: they come one after the other."""
+        affected = np.zeros((len(self._strata), len(self.preds), 2), np.int64)
+        inner = np.zeros((kernel.RECHECKS + 1, len(self.preds), 2), np.int64)
+        strata = np.repeat(np.arange(len(self._strata)), [len(part.plans) for part in self._strata])
+        for at, (stratum, plan) in enumerate(zip(strata.tolist(), self._plans.tolist(), strict=True)):
+            role, pred = plan[ROLE], plan[kernel.HEAD] if plan[ROLE] >= Role.CHECK else plan[FACT]
+            found = affected[stratum, pred] if role == Role.AFFECTED else inner[role - Role.LOOP, pred]
+            found[:] = found[0] if found[1] else at, at + 1
+        return affected, inner
+
+    def _reads(self) -> tuple[set[int], dict[Pred, set[int]]]:
+        """The sources that are read whatever changes, and those that are read when a settled relation does."""
+        always = {i for i, source in enumerate(self._sources) if source.pred in self._heads}
+        read_from: dict[Pred, set[int]] = defaultdict(set)
+        names = list(self.preds)
+        for plan in self._plans.tolist():
+            read = self._code[plan[kernel.LINES] : plan[kernel.END], kernel.PLACE].tolist()
+            settled = plan[ROLE] == Role.AFFECTED and names[plan[FACT]] in self._given
+            (read_from[names[plan[FACT]]] if settled else always).update(read)
+        return always, read_from
+
+    # A change.
+
+    def maintained(self, change: SmallChange[Table]) -> SmallResult[Table]:
+        """What becomes of the strata, up to one that is better maintained in another way."""
+        changed = (change.removed, change.added, change.less, change.more)
+        size = sum([table.size for facts in changed for table in facts.values()])
+        if size > 2 * FEW:
+            return SmallResult()
+        words, offsets, strata = self._where(change)
+        if not strata:
+            return SmallResult()
+        given, ends = self._lines(changed)
+        facts, done = self._run(words, offsets, given, ends, self._limits(change, strata))
+        return self._result(facts, int(ends[kernel.LESS]), change.before, done)
+
+    def _where(self, change: SmallChange[Table]) -> tuple[Words, Words, int]:
+        """Where tables are, and for each source where it is there (those that nobody will read are empty); and how many
+        strata have all that they read."""
+        changed = {*change.removed, *change.added} & self._given
+        due = [self._read_from[pred] for pred in changed]
+        words, offsets, strata = [0, 0], [0] * len(self._sources), len(self._strata)
+        for i in sorted(self._always.union(*due)):
+            source = self._sources[i]
+            if source.reader < strata:
+                explicit, before = change.explicit, change.before
+                found = explicit.get(source.pred) if source.is_explicit else before.get((source.pred, Part.ALL))
+                places = [0, 0] if found is None else found.places_soon(source.order)
+                if places is None:
+                    strata = source.reader
+                else:
+                    offsets[i] = len(words)
+                    words += places
+        return np.array(words, np.int64), np.array(offsets, np.int64), strata
+
+    def _lines(self, changed: Sequence[Mapping[Pred, Table]]) -> tuple[Words, Words]:
+        """The explicit changes, in four parts, and where these begin and end."""
+        numbers: list[int] = []
+        keys: list[Keys] = []
+        ends = [0]
+        for facts, known in zip(changed, (self._given, self._given, self._heads, self._heads), strict=True):
+            for pred, table in facts.items():
+                if pred in known:
+                    numbers.append(self.preds[pred])
+                    keys.append(table.keys())
+            ends.append(len(keys))
+        sizes = [len(part) for part in keys]
+        given = np.empty((sum(sizes), 2), np.int64)
+        if keys:
+            given[:, 0] = np.repeat(np.array(numbers), sizes)
+            given[:, 1] = np.concatenate(keys).view(np.int64)
+        return given, np.array([0, *np.cumsum(sizes)], np.int64)[ends]
+
+    def _limits(self, change: SmallChange[Table], strata: int) -> Words:
+        limits = zip(self._strata[:strata], change.most, change.bounded, strict=False)
+        bounds = {True: (LEAST, BOUND), False: (ANY, 0)}
+        return np.array(
+            [(min(FEW, s.allowed), int(most), MOST, *bounds[bounded]) for s, most, bounded in limits], np.int64
+        )
+
+    def _run(self, words: Words, offsets: Words, given: Words, ends: Words, limits: Words) -> tuple[Words, int]:
+        """The facts that the change is about, and how many strata were done."""
+        room = min(ROOM, 1 << max(LEAST_ROOM, (8 * len(given)).bit_length()))
+        code, own = self._code.copy(), self._own.copy()
+        code[:, kernel.PLACE] = offsets[code[:, kernel.PLACE]]
+        own[:, : kernel.STRATUM] = offsets[own[:, : kernel.STRATUM]]
+        facts, buckets = np.empty((room, kernel.FACT_FIELDS), np.int64), np.zeros((4, 2 * room), np.int32)
+        queue, levels = np.empty(room, np.int64), np.empty((self._depth, 2), np.int64)
+        state, rules = np.zeros(kernel.STATE_FIELDS, np.int64), (self._plans, self._affected, self._inner)
+        done = kernel.delete_and_rederive(
+            *rules, code, self._registers.copy(), words, own, given, ends, facts, buckets, queue, levels, limits, state
+        )
+        for stratum, allowed in zip(self._strata, limits[:, kernel.ALLOWED].tolist(), strict=False):
+            stratum.allowed = allowed
+        return facts[: state[kernel.COUNT]], done
+
+    def _result(self, facts: Words, first: int, before: Tables[Table], done: int) -> SmallResult[Table]:
+        result: SmallResult[Table] = SmallResult(done)
+        keys, ends, counts = kernel.net_changes(facts, first, len(self.preds))
+        ends, counts = ends.tolist(), counts.tolist()
+        for pred, number in self.preds.items():
+            overdeleted, _, inserted = counts[number]
+            if overdeleted or inserted:
+                result.counts[pred] = tuple(counts[number])
+                low, middle, high = ends[2 * number : 2 * number + 3]
+                _settle(pred, keys[low:middle].copy(), keys[middle:high].copy(), before, result)
+        return result
+
+
+def _settle(pred: Pred, removed: Keys, added: Keys, before: Tables[Table], result: SmallResult[Table]) -> None:
+    table = before.get((pred, Part.ALL), empty(pred.arity))
+    if len(removed):
+        result.removed[pred] = Table.of(removed, pred.arity)
+        table = table.less(result.removed[pred])
+    if len(added):
+        result.added[pred] = Table.of(added, pred.arity)
+        table = table.merge(result.added[pred])
+    if len(removed) or len(added):
+        result.tables[pred] = table

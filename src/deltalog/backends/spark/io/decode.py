@@ -1,0 +1,81 @@
+"""Ids back to values, inside executors.
+
+A dictionary of up to BROADCAST_TERMS terms goes to every worker once, and only ids cross from the JVM to Python. A
+larger one is joined with the rows, and the terms of a batch come along with its ids.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from deltalog.backends.spark.io import hashed_ids as identity
+from deltalog.backends.spark.io.arrow import words
+from deltalog.backends.spark.io.hashed_ids import INLINE, Ids64
+from deltalog.model.dictionary import Dictionary
+
+if TYPE_CHECKING:
+    from deltalog.backends.spark.backend import SparkBackend
+
+BROADCAST_TERMS = 2_000_000  # not more than `dictionary.FETCH_ALL`
+_known: dict[int, tuple[Dictionary, Ids64, Any]] = {}  # in a worker: what it has unpacked of broadcasts
+
+
+class Decoder:
+    """Makes local ids of batches of 64-bit ids; what `of` gives is sent to executors."""
+
+    def __init__(self, shared: Any, key: int) -> None:
+        self._shared, self._key = shared, key
+
+    @classmethod
+    def of(cls, frame: DataFrame, names: Sequence[str], backend: SparkBackend) -> tuple[DataFrame, Decoder]:
+        """The rows that executors need, and the decoder for them."""
+        if backend.dictionary.total > BROADCAST_TERMS:
+            return backend.with_terms(frame, names), cls(None, 0)
+        return frame, cls(*backend.dictionary.shared())
+
+    def local(self, batch: pa.RecordBatch, names: Sequence[str]) -> tuple[Dictionary, list[Any]]:
+        """A dictionary, and the columns of a batch in its ids."""
+        columns = [words(batch.column(name)) for name in names]
+        if self._shared is None:
+            dictionary = Dictionary()
+            return dictionary, [
+                _interned(ids, batch.column(name + "term"), dictionary)
+                for name, ids in zip(names, columns, strict=True)
+            ]
+        return self._unpacked()[0], [self.ids(ids)[1] for ids in columns]
+
+    def ids(self, ids: Ids64) -> tuple[Dictionary, Any]:
+        """A dictionary that was broadcast, and the ids in it of 64-bit ids."""
+        dictionary, sorted_ids, local = self._unpacked()
+        out = np.empty(len(ids), np.uint32)
+        inline = ids < 0
+        out[inline] = dictionary.intern_integers(ids[inline] + INLINE)
+        places = np.searchsorted(sorted_ids, ids[~inline])
+        out[~inline] = local[np.minimum(places, len(local) - 1)] if len(local) else 0
+        return dictionary, out
+
+    def _unpacked(self) -> tuple[Dictionary, Ids64, Any]:
+        if self._key not in _known:
+            ids, terms = pa.ipc.open_stream(self._shared.value).read_all().combine_chunks().columns
+            dictionary = Dictionary()
+            local = identity.intern_terms(dictionary, identity.one(terms))
+            sorted_ids = words(ids)
+            order = np.argsort(sorted_ids)
+            _known.clear()
+            _known[self._key] = (dictionary, sorted_ids[order], local[order])
+        return _known[self._key]
+
+
+def _interned(ids: Ids64, terms: pa.Array, dictionary: Dictionary) -> Any:
+    """The local ids of a column that comes with its terms."""
+    distinct, first, places = np.unique(ids, return_index=True, return_inverse=True)
+    local = np.empty(len(distinct), np.uint32)
+    inline = distinct < 0
+    local[inline] = dictionary.intern_integers(distinct[inline] + INLINE)
+    local[~inline] = identity.intern_terms(dictionary, terms.take(pa.array(first[~inline])))
+    return local[places]

@@ -1,0 +1,99 @@
+"""A part of a large file: the lines that begin in a range of bytes, or some row groups of Parquet."""
+
+from __future__ import annotations
+
+import io
+import re
+from pathlib import Path
+from typing import Any
+
+from deltalog.io.columns import Column, Facts
+from deltalog.io.documents import Reading
+from deltalog.model.dictionary import Dictionary
+from deltalog.model.errors import DataError, UsageError
+from deltalog.syntax.ast import Pred
+
+STEP = 1 << 16
+
+
+class Lines(io.RawIOBase):
+    """The lines of a file that begin at a byte in [start, end), as a stream."""
+
+    def __init__(self, path: Path, start: int, end: int) -> None:
+        self._file = open(path, "rb")  # noqa: SIM115 (closed by close)
+        self.start = line_start(self._file, start)
+        self._left = max(0, line_start(self._file, end) - self.start)
+        self._file.seek(self.start)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        view = memoryview(buffer)[: self._left]
+        count = self._file.readinto(view) if len(view) else 0
+        self._left -= count
+        return count
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
+def line_start(file: Any, place: int) -> int:
+    """The first place from `place` on where a line begins (or the end of the file)."""
+    if place == 0:
+        return 0
+    file.seek(place - 1)
+    at = place - 1
+    while block := file.read(STEP):
+        found = block.find(b"\n")
+        if found >= 0:
+            return at + int(found) + 1
+        at += len(block)
+    return at
+
+
+def read_lines(
+    name: str, path: Path, format: str, start: int, end: int, dictionary: Dictionary, reading: Reading
+) -> Facts:
+    """The facts of the lines that begin in a range; errors have the line's number in the whole file."""
+    with Lines(path, start, end) as stream:
+        try:
+            if format == "ntriples":
+                from deltalog.io.ntriples import by_mark, read_stream
+
+                return read_stream(stream, path, dictionary, by_mark(path, reading), start == 0)  # type: ignore[arg-type]
+            from deltalog.io.tables import read_stream as read_table
+
+            columns = read_table(stream, path, dictionary, format)  # type: ignore[arg-type]
+            return {} if columns is None else {Pred(name, len(columns)): columns}
+        except DataError as problem:
+            raise DataError(_renumbered(str(problem), path, stream.start)) from None
+
+
+def _renumbered(message: str, path: Path, start: int) -> str:
+    """The line number of a message, counted from the start of the file."""
+    found = re.match(re.escape(str(path)) + r":(\d+)", message)
+    if not found:
+        return message
+    lines = 0
+    with open(path, "rb") as file:
+        while start > 0 and (block := file.read(min(start, STEP))):
+            lines += block.count(b"\n")
+            start -= len(block)
+    return f"{path}:{int(found[1]) + lines}{message[found.end() :]}"
+
+
+def read_row_groups(path: Path, start: int, end: int, dictionary: Dictionary) -> list[Column]:
+    """The columns of some row groups of a Parquet file."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from deltalog.io.frames import columns_of
+
+    try:
+        return columns_of(pq.ParquetFile(path).read_row_groups(range(start, end)), dictionary)
+    except UsageError as problem:
+        raise DataError(f"{path}: {problem}") from None
+    except (pa.ArrowException, OSError, ValueError) as problem:
+        raise DataError(f"{path}: cannot be read as Parquet ({problem})") from None

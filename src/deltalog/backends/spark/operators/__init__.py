@@ -1,0 +1,1 @@
+"""The operators of the algebra over DataFrames, most of them run by executors."""

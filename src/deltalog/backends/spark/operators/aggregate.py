@@ -1,0 +1,161 @@
+"""Aggregates: counts, and sums, least and greatest of integers in SQL; everything else by the reference.
+
+The distinct bindings are kept while their columns are looked at once: are all arguments integers, and how large. Where
+SQL will not do, the terms of a group are collected into one row, so a group must fit an executor's memory there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from deltalog.backends.spark.io import hashed_ids as identity
+from deltalog.backends.spark.io.hashed_ids import INLINE
+from deltalog.backends.spark.operators.bindings import Rows, fresh
+from deltalog.backends.spark.table import UNIT
+from deltalog.expressions import scalar
+from deltalog.syntax.ast import AggregateCall, Variable
+
+if TYPE_CHECKING:
+    from deltalog.backends.spark.backend import SparkBackend
+
+
+def aggregate(
+    rows: Rows | None,
+    variables: Sequence[Variable],
+    on: Sequence[Variable],
+    calls: Sequence[AggregateCall],
+    backend: SparkBackend,
+) -> Rows | None:
+    """The calls over the distinct rows, one row for each group in which all have a value."""
+    if rows is None:
+        return None if on else _of_nothing(calls, backend)
+    frame = backend.keep(rows.frame.select(*[rows.column(v) for v in variables] or [F.col(UNIT)]).distinct())
+    names = {v: rows.names[v] for v in on} | {call.variable: fresh() for call in calls}
+    arguments = {v: rows.names[v] for call in calls if isinstance(v := call.argument, Variable)}
+    plain = _in_sql(frame, calls, arguments)
+    if not all(plain):
+        frame = backend.with_terms(frame, list(dict.fromkeys(arguments.values())))
+    columns = [
+        (_sql(call, arguments) if fast else _collected(call, arguments)).alias(names[call.variable])
+        for call, fast in zip(calls, plain, strict=True)
+    ]
+    grouped = frame.groupBy(*[F.col(names[v]) for v in on]).agg(*columns)
+    slow = {names[call.variable]: call for call, fast in zip(calls, plain, strict=True) if not fast}
+    result = _by_reference(grouped, slow, list(names.values()), backend) if slow else grouped
+    for call in calls:
+        result = result.where(F.col(names[call.variable]).isNotNull())
+    return Rows(result, names)
+
+
+def counted(rows: Rows, variable: Variable) -> Rows:
+    """The distinct rows, and how many times each comes."""
+    name = fresh()
+    number = F.count(F.lit(1))
+    grouped = rows.frame.groupBy(*[F.col(column) for column in rows.names.values()]).agg(number.alias(name))
+    found = grouped.where(F.col(name) > 0).withColumn(name, F.col(name) - F.lit(INLINE))
+    return Rows(found, rows.names | {variable: name}, rows.most)
+
+
+def _of_nothing(calls: Sequence[AggregateCall], backend: SparkBackend) -> Rows | None:
+    """One group, and nothing in it: counts and sums are 0, other functions of rules have no value."""
+    try:
+        results = [scalar.aggregate(call.function, []) for call in calls]
+    except scalar.ExpressionFails:
+        return None
+    names = {call.variable: fresh() for call in calls}
+    ids = [F.lit(backend.dictionary.id(value)).cast("long") for value in results]
+    return Rows(backend.unit().select(*map(Column.alias, ids, names.values())), names, 1)
+
+
+def _in_sql(frame: DataFrame, calls: Sequence[AggregateCall], arguments: dict[Variable, str]) -> list[bool]:
+    """For each call, whether SQL computes it: counts always, others of integers whose sum stays below 2^62."""
+    if all(call.function == "count" for call in calls):
+        return [True] * len(calls)
+    looks: list[Column] = [F.count(F.lit(1))]
+    for call in calls:
+        column = F.col(arguments[call.argument]) if isinstance(call.argument, Variable) else F.lit(0)
+        number = F.when(column < 0, column + F.lit(INLINE)).cast("double")
+        looks += [F.max(column), F.max(F.abs(number))]
+    found = list(frame.agg(*[look.alias(f"a{i}") for i, look in enumerate(looks)]).collect()[0])
+    size = found[0]
+    plain = []
+    for i, call in enumerate(calls):
+        greatest, magnitude = found[1 + 2 * i], found[2 + 2 * i]
+        integers = size == 0 or greatest < 0
+        fits = size == 0 or (magnitude or 0.0) * size < 2.0**61
+        plain.append(call.function == "count" or (call.function in ("min", "max", "sum") and integers and fits))
+    return plain
+
+
+def _sql(call: AggregateCall, arguments: dict[Variable, str]) -> Column:
+    if call.function == "count" and not (call.distinct and call.argument is not None):
+        return F.count(F.lit(1)) - F.lit(INLINE)
+    assert isinstance(call.argument, Variable)
+    column = F.col(arguments[call.argument])
+    match call.function:
+        case "count":
+            return F.count_distinct(column) - F.lit(INLINE)
+        case "min":
+            return F.min(column)
+        case "max":
+            return F.max(column)
+    number = column + F.lit(INLINE)
+    total = F.sum_distinct(number) if call.distinct else F.sum(number)
+    return F.coalesce(total, F.lit(0).cast("long")) - F.lit(INLINE)
+
+
+def _collected(call: AggregateCall, arguments: dict[Variable, str]) -> Column:
+    assert isinstance(call.argument, Variable)
+    name = arguments[call.argument]
+    pair = F.struct(F.col(name).alias("id"), F.col(name + "term").alias("term"))
+    return F.collect_set(pair) if call.distinct else F.collect_list(pair)
+
+
+def _by_reference(
+    grouped: DataFrame, slow: dict[str, AggregateCall], names: Sequence[str], backend: SparkBackend
+) -> DataFrame:
+    """Replaces collected pairs by the id of the reference's result, NULL where it fails."""
+    salt, plain, failures = backend.salt, [name for name in names if name not in slow], backend.accumulator
+
+    def each(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            arrays = [batch.column(name) for name in plain]
+            for name, call in slow.items():
+                ids, terms = _results(call, batch.column(name), salt)
+                failures.add(ids.null_count)
+                arrays += [ids, terms]
+            yield pa.RecordBatch.from_arrays(arrays, [*plain, *(n for name in slow for n in (name, name + "term"))])
+
+    schema = [f"{name} long" for name in plain] + [f"{name} long, {name}term binary" for name in slow]
+    frame = grouped.mapInArrow(each, ", ".join(schema))
+    for name in slow:
+        frame = backend.with_new_terms(frame, name, name + "term")
+    return frame
+
+
+def _results(call: AggregateCall, lists: pa.Array, salt: int) -> tuple[pa.Array, pa.Array]:
+    """The reference's result for each group of pairs, as ids and terms."""
+    pairs = lists.flatten()
+    values = identity.values_of(pairs.field("id").to_numpy(zero_copy_only=False), pairs.field("term"))
+    found: list[Any] = []
+    ok = np.ones(len(lists), np.bool_)
+    at = 0
+    for group, length in enumerate(lists.value_lengths().to_pylist()):
+        try:
+            found.append(scalar.aggregate(call.function, values[at : at + length]))
+        except scalar.ExpressionFails:
+            found.append(False)
+            ok[group] = False
+        at += length
+    ids, terms = identity.encode(found, salt)
+    mask = pa.array(~ok)
+    return (
+        pa.compute.if_else(mask, pa.scalar(None, pa.int64()), pa.array(ids)),
+        pa.compute.if_else(mask, pa.scalar(None, pa.binary()), terms.cast(pa.binary())),
+    )

@@ -1,0 +1,69 @@
+"""Rows with how many times each comes, as plans: see `maintenance.derivation_counts`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from deltalog.backends.spark.table import SparkTable
+from deltalog.plan import ir
+from deltalog.plan.ir import Part, Plan, fact_columns
+from deltalog.plan.variants import COUNT
+from deltalog.syntax.ast import AggregateCall, Atom, Call, Constant, HiddenName, Pred, Variable
+
+if TYPE_CHECKING:
+    from deltalog.backends.spark.backend import SparkBackend
+
+SUM, PLACE, LESS = Variable("#sum"), Variable("#place"), Variable("#less")
+ROWS, COUNTS = HiddenName("#rows"), HiddenName("#counts")
+
+
+def uncounted(table: SparkTable, backend: SparkBackend) -> SparkTable:
+    rows = fact_columns(table.arity - 1)
+    return backend.run(_projected(_scan(COUNTS, rows), rows), {(Pred(COUNTS, table.arity), Part.ALL): table})
+
+
+def with_counts(rows: SparkTable, counts: SparkTable, backend: SparkBackend) -> SparkTable:
+    names = fact_columns(rows.arity)
+    tables = {(Pred(ROWS, rows.arity), Part.ALL): rows, (Pred(COUNTS, counts.arity), Part.ALL): counts}
+    plan = ir.Join(ir.Scan(Atom(ROWS, names)), _scan(COUNTS, names))
+    return backend.run(_projected(plan, (*names, COUNT)), tables)
+
+
+def recounted(
+    old: SparkTable, won: Sequence[SparkTable], lost: Sequence[SparkTable], backend: SparkBackend
+) -> SparkTable:
+    """Only rows that this concerns are touched."""
+    if not won and not lost:
+        return old
+    rows, notes = (
+        fact_columns(old.arity - 1),
+        {HiddenName(f"#note {i}"): table for i, table in enumerate((*won, *lost))},
+    )
+    tables = {(Pred(name, old.arity), Part.ALL): table for name, table in notes.items()}
+    scans = [_scan(name, rows) for name in notes]
+    concerned = backend.run(ir.Distinct(ir.Union(tuple(_projected(scan, rows) for scan in scans))), tables)
+    present = with_counts(concerned, old, backend)
+    tables[Pred(COUNTS, old.arity), Part.ALL] = present
+    after = backend.run(_sums(rows, [_scan(COUNTS, rows), *scans[: len(won)]], scans[len(won) :]), tables)
+    return backend.merge(backend.minus(old, present), after)
+
+
+def _sums(rows: tuple[Variable, ...], more: Sequence[Plan], less: Sequence[Plan]) -> Plan:
+    """For each row its counts in some relations less those in others, where that is not 0."""
+    signed = [(scan, COUNT) for scan in more]
+    signed += [(ir.Extend(scan, LESS, Call("-", (Constant(0), COUNT))), LESS) for scan in less]
+    columns = tuple((name, name) for name in rows)
+    inputs = tuple(
+        ir.Project(plan, (*columns, (PLACE, Constant(i)), (COUNT, name))) for i, (plan, name) in enumerate(signed)
+    )
+    sums = ir.Aggregate(ir.Union(inputs), rows, (AggregateCall("sum", COUNT, SUM),))
+    return ir.Project(ir.Where(sums, Call("!=", (SUM, Constant(0)))), (*columns, (COUNT, SUM)))
+
+
+def _scan(name: str, rows: tuple[Variable, ...]) -> ir.Scan:
+    return ir.Scan(Atom(name, (*rows, COUNT)))
+
+
+def _projected(plan: Plan, names: tuple[Variable, ...]) -> ir.Project:
+    return ir.Project(plan, tuple((name, name) for name in names))

@@ -1,0 +1,1 @@
+"""Locks, lazily computed attributes and interrupts, for threads and forked processes."""

@@ -1,0 +1,69 @@
+"""How many facts there are, counted as users do.
+
+Facts of hidden relations do not count. A triple counts once, wherever it is kept: under its own predicate, if that has
+a home (see `deltalog.engine.distribute_triples`), and otherwise in TRIPLE or rdf:type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from deltalog.backends.base import Backend
+from deltalog.model.terms import IRI, RDF_TYPE, Value
+from deltalog.plan import ir
+from deltalog.plan.ir import Part, Plan, fact_columns, facts_of
+from deltalog.syntax.ast import TRIPLES, TYPES, Atom, HiddenName, Pred
+
+T = TypeVar("T")
+
+
+@dataclass
+class Census(Generic[T]):
+    """Counts facts of a program whose classes and properties with bridges are `homes`; or `everything`, as it is."""
+
+    backend: Backend[T]
+    homes: frozenset[Pred] = frozenset()
+    everything: bool = False
+    _known: dict[Pred, list[tuple[Atom, T]]] = field(default_factory=dict)
+
+    def count(self, facts: Iterable[tuple[Pred, T]]) -> int:
+        if self.everything:
+            return sum([self.backend.size(table) for _, table in facts])
+        return sum([self._count(pred, table) for pred, table in facts if not pred.hidden])
+
+    def counted(self, preds: Iterable[Pred]) -> frozenset[Pred] | None:
+        """The predicates of which every fact counts; None if of one of them some do and some do not."""
+        if self.everything:
+            return frozenset(preds)
+        if self.homes and not {TRIPLES, TYPES}.isdisjoint(preds):
+            return None
+        return frozenset(pred for pred in preds if not pred.hidden)
+
+    def _count(self, pred: Pred, table: T) -> int:
+        if self.homes and pred in (TRIPLES, TYPES) and self.backend.size(table):
+            table = self._homeless(pred, table)
+        return self.backend.size(table)
+
+    def _homeless(self, pred: Pred, table: T) -> T:
+        """The facts of TRIPLE or rdf:type that are not copies of others."""
+        if pred not in self._known:
+            self._known[pred] = [(atom, self.backend.encode(rows, atom.name)[1]) for atom, rows in self._copies(pred)]
+        plan: Plan = facts_of(pred)
+        for atom, _ in self._known[pred]:
+            plan = ir.AntiJoin(plan, ir.Scan(atom))
+        parts = {(atom.pred, Part.ALL): known for atom, known in self._known[pred]}
+        return self.backend.run(plan, {**parts, (pred, Part.ALL): table})
+
+    def _copies(self, pred: Pred) -> Iterator[tuple[Atom, list[tuple[Value, ...]]]]:
+        """An atom over the columns that tell a copy, and the values that do."""
+        columns = fact_columns(pred.arity)
+        classes = [IRI(home.name) for home in self.homes if home.arity == 1]
+        properties = [IRI(home.name) for home in self.homes if home.arity == 2]
+        if pred == TRIPLES and properties:
+            yield Atom(HiddenName("#property"), columns[1:2]), [(name,) for name in properties]
+        if pred == TRIPLES and classes:
+            yield Atom(HiddenName("#typed"), columns[1:]), [(RDF_TYPE, name) for name in classes]
+        if pred == TYPES and classes:
+            yield Atom(HiddenName("#class"), columns[1:]), [(name,) for name in classes]

@@ -1,0 +1,1 @@
+"""What an expression means: the language's own functions and SPARQL's operators."""

@@ -1,0 +1,472 @@
+"""What expressions mean, one value at a time.
+
+This is the reference: the vectorised engines compute the same, and fall back to it for values they have no fast path
+for. An expression has a value or fails (`ExpressionFails`); a row for which an expression of its rule fails is dropped.
+An unbound variable fails.
+
+Numbers. A number is an `int`, a `float`, or a Literal of another numeric datatype, which counts as the number that
+`terms.number` says. Booleans are no numbers. Results are plain `int` or `float`.
+  - `+ - *` of two integers is an integer; beyond 64 bits it fails, it never wraps. An integer and a float give a float.
+  - `/` is always a float: both sides become floats, then they are divided. A zero divisor fails.
+  - `%` has the sign of the divisor, as in Python, for integers and floats; a zero divisor fails.
+  - A float result that is NaN or infinite fails, unless an operand was so already. There is no negative zero.
+  - `abs ceil floor round` keep the type of their argument. `round` takes halves away from zero.
+  - `min max` of numbers give one of them (1 rather than 1.0; NaN is above every number).
+  - `pow` of an integer and a non-negative integer is an integer; otherwise a float. `sqrt` is a float, and fails for
+    negative numbers.
+
+Comparisons. `=` and `!=` never fail: numbers by value across types (exactly: 2**53 + 1 is not 2.0**53), other values by
+being one value (`terms.key`). NaN is one value, so it equals itself. `< <= > >=` compare two numbers (false with a
+NaN), two strings by code points, two booleans, two dates, or two datetimes of which both or none have a time zone;
+anything else fails.
+
+Conditions. `&&` is false when a side is false, even if the other fails; `||` is true when a side is true, even if the
+other fails; else a failing side fails them. What is not a boolean fails as a condition. `if` evaluates only the branch
+it takes; `coalesce` gives the first argument that does not fail.
+
+Strings. `str` is the text of any value, and `concat` joins those texts. The other functions take strings, and Literals
+by their text; they fail on anything else, and give plain strings. `strlen` counts code points. `substr(s, start,
+length)` is XPath's: the characters at the positions start <= p < start + length, the first being 1; both are integers.
+`replace(s, old, new)` replaces every occurrence of a plain text; an empty `old` changes nothing.
+
+`skolem` is a blank node that depends on nothing but its arguments: "sk" and a 128-bit BLAKE2b digest of their kinds and
+texts. Equal arguments give the same blank node in every engine, process and machine.
+
+Aggregates (`aggregate`). COUNT counts. SUM of integers is exact, and fails beyond 64 bits; with a float among them it
+is the float nearest to the exact sum, whatever the order. AVG is that float sum divided by the count. MIN and MAX work
+on any values, in `order`. MED is the middle number, or the mean of the two in the middle as a float. SUM, AVG and MED
+fail on what is not a number; AVG, MED, MIN and MAX fail on nothing at all. `COUNT(e)` means `BIND(e AS ?v)` at the end
+of the aggregate's body and `COUNT(?v)`: a binding for which an argument fails takes no part in any call.
+
+The functions `sparql:...`, which only SPARQL's expressions use, are in `deltalog.expressions.sparql_operators`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import date, datetime
+from fractions import Fraction
+from functools import partial
+from typing import Any, TypeGuard
+
+from deltalog.expressions import sparql_operators
+from deltalog.expressions.sparql_operators import (
+    ExpressionFails as ExpressionFails,  # a row for which an expression fails is dropped
+)
+from deltalog.model.terms import BlankNode, Kind, Literal, Value, datatype, key, kind, lexical, number
+from deltalog.syntax.ast import Call, Constant, Expression, Variable, variables
+
+Number = int | float
+
+
+def evaluate(expression: Expression, binding: Mapping[Variable, Value]) -> Value:
+    """The value of an expression under a binding of its variables, or ExpressionFails."""
+    match expression:
+        case Constant(value):
+            return value
+        case Variable():
+            if expression not in binding:
+                raise ExpressionFails(f"?{expression.name} has no value")
+            return binding[expression]
+        case Call(function, arguments):
+            if function in _LAZY:
+                return _LAZY[function](arguments, binding)
+            values = [evaluate(argument, binding) for argument in arguments]
+            try:
+                return _FUNCTIONS[function](*values)
+            except (ArithmeticError, ValueError) as error:  # of Python's own functions
+                raise ExpressionFails(str(error)) from None
+
+
+def holds(condition: Expression, binding: Mapping[Variable, Value]) -> bool:
+    """Whether a condition is true; ExpressionFails if it fails or is no boolean."""
+    return _boolean(evaluate(condition, binding))
+
+
+# Conditions
+
+
+def _boolean(value: Value) -> bool:
+    if not isinstance(value, bool):
+        raise ExpressionFails(f"{value!r} is neither true nor false")
+    return value
+
+
+def _decided_by(decisive: bool) -> Callable[[Sequence[Expression], Mapping[Variable, Value]], bool]:
+    """`&&` (decided by a false side) or `||` (decided by a true one)."""
+
+    def connective(sides: Sequence[Expression], binding: Mapping[Variable, Value]) -> bool:
+        failure: ExpressionFails | None = None
+        for side in sides:
+            try:
+                if holds(side, binding) is decisive:
+                    return decisive
+            except ExpressionFails as fails:
+                failure = fails
+        if failure is not None:
+            raise failure
+        return not decisive
+
+    return connective
+
+
+def _if(arguments: Sequence[Expression], binding: Mapping[Variable, Value]) -> Value:
+    condition, then, otherwise = arguments
+    return evaluate(then if holds(condition, binding) else otherwise, binding)
+
+
+def _coalesce(arguments: Sequence[Expression], binding: Mapping[Variable, Value]) -> Value:
+    for argument in arguments:
+        try:
+            return evaluate(argument, binding)
+        except ExpressionFails:
+            continue
+    raise ExpressionFails("every argument of coalesce fails")
+
+
+# Comparisons
+
+
+def _equal(left: Value, right: Value) -> bool:
+    a, b = number(left), number(right)
+    if a is None or b is None:
+        return key(left) == key(right)
+    return a == b or (_nan(a) and _nan(b))
+
+
+def _comparable(value: Value) -> tuple[str, Any]:
+    """What order comparisons look at: a class of values that compare with each other, and the thing to compare."""
+    n = number(value)
+    if n is not None:
+        return ("number", n)
+    match kind(value):
+        case Kind.DATETIME:
+            assert isinstance(value, datetime)
+            return ("datetime" if value.utcoffset() is None else "instant", value)
+        case Kind.STRING | Kind.BOOLEAN | Kind.DATE as same:
+            return (same.name, value)
+    raise ExpressionFails(f"{value!r} has no order")
+
+
+def _ordered(compare: Callable[[Any, Any], bool]) -> Callable[[Value, Value], bool]:
+    def comparison(left: Value, right: Value) -> bool:
+        (left_class, a), (right_class, b) = _comparable(left), _comparable(right)
+        if left_class != right_class:
+            raise ExpressionFails(f"{left!r} and {right!r} do not compare")
+        return compare(a, b)
+
+    return comparison
+
+
+# Numbers
+
+
+def _number(value: Value) -> Number:
+    n = number(value)
+    if n is None:
+        raise ExpressionFails(f"{value!r} is no number")
+    return n
+
+
+def _nan(n: Number) -> bool:
+    return isinstance(n, float) and math.isnan(n)
+
+
+def _finite(n: Number) -> bool:
+    return isinstance(n, int) or math.isfinite(n)
+
+
+def _checked(result: Number, operands: Iterable[Number]) -> Number:
+    """The result, if it is one: an integer of 64 bits, or a float that is finite if the operands are."""
+    if isinstance(result, int):
+        if not -(2**63) <= result < 2**63:
+            raise ExpressionFails("the result does not fit 64 bits")
+        return result
+    if not math.isfinite(result) and all(map(_finite, operands)):
+        raise ExpressionFails("the result is no finite number")
+    return result + 0.0
+
+
+def _arithmetic(compute: Callable[..., Number]) -> Callable[..., Number]:
+    """A function of numbers as a function of values."""
+
+    def function(*values: Value) -> Number:
+        operands = [_number(value) for value in values]
+        try:
+            return _checked(compute(*operands), operands)
+        except (ArithmeticError, ValueError) as error:
+            raise ExpressionFails(str(error)) from None
+
+    return function
+
+
+def _minus(a: Number, *b: Number) -> Number:
+    return a - b[0] if b else -a
+
+
+def _divide(a: Number, b: Number) -> float:
+    return float(a) / float(b)
+
+
+def _whole(to_whole: Callable[[float], int]) -> Callable[[Number], Number]:
+    def function(a: Number) -> Number:
+        return a if isinstance(a, int) or not math.isfinite(a) else float(to_whole(a))
+
+    return function
+
+
+def _half_away_from_zero(a: float) -> int:
+    whole = math.trunc(a)
+    return whole if abs(a - whole) < 0.5 else whole + (1 if a > 0 else -1)
+
+
+def _power(a: Number, b: Number) -> Number:
+    if isinstance(a, int) and isinstance(b, int) and b >= 0:
+        if abs(a) > 1 and b > 64:
+            raise OverflowError("the result does not fit 64 bits")
+        return int(a**b)
+    return math.pow(a, b)
+
+
+def _rank(n: Number) -> tuple[bool, Number, bool]:
+    """The order of numbers: by value, NaN above all, an integer before the float that equals it."""
+    return (_nan(n), 0 if _nan(n) else n, isinstance(n, float))
+
+
+def _least(*numbers: Number) -> Number:
+    return min(numbers, key=_rank)
+
+
+def _greatest(*numbers: Number) -> Number:
+    top = max(_rank(n)[:2] for n in numbers)
+    return min((n for n in numbers if _rank(n)[:2] == top), key=_rank)
+
+
+# Strings
+
+
+def text(value: Value) -> str:
+    """The text of a value, the same for values that are one value (so never "-0.0")."""
+    return lexical(value + 0.0 if isinstance(value, float) else value)
+
+
+def _string(value: Value) -> str:
+    if isinstance(value, Literal):
+        return value.text
+    if kind(value) is not Kind.STRING:
+        raise ExpressionFails(f"{value!r} is no string")
+    return str(value)
+
+
+def _integer(value: Value) -> int:
+    n = _number(value)
+    if not isinstance(n, int):
+        raise ExpressionFails(f"{value!r} is no integer")
+    return n
+
+
+def _concat(*values: Value) -> str:
+    return "".join(map(text, values))
+
+
+def _substr(value: Value, start: Value, *length: Value) -> str:
+    string, begin = _string(value), _integer(start)
+    end = begin + _integer(length[0]) if length else len(string) + 1
+    return string[max(begin, 1) - 1 : max(end, 1) - 1]
+
+
+def _replace(value: Value, old: Value, new: Value) -> str:
+    string, pattern, replacement = _string(value), _string(old), _string(new)
+    return string.replace(pattern, replacement) if pattern else string
+
+
+def _of_strings(compute: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *values: compute(*map(_string, values))
+
+
+def skolem(*values: Value) -> BlankNode:
+    """The blank node that stands for these values, and for no others."""
+    return skolem_of(b"".join(map(skolem_part, values)))
+
+
+def skolem_part(value: Value) -> bytes:
+    """What a value adds to the name of a skolem: its sort, its language and its text, each with its length."""
+    language = value.language if isinstance(value, Literal) else None
+    sort = datatype(value) or kind(value).name
+    fields = [field.encode("utf-8", "surrogatepass") for field in (sort, language or "", text(value))]
+    return b"".join(b"%d:%b," % (len(field), field) for field in fields)
+
+
+def skolem_of(parts: bytes) -> BlankNode:
+    return BlankNode("sk" + hashlib.blake2b(parts, digest_size=16).hexdigest())
+
+
+SkolemForm = tuple[Constant | int, ...]  # a SKOLEM whose variables are numbers: the same for those that name the same
+
+
+def is_plain_skolem(expression: Expression) -> TypeGuard[Call]:
+    """Whether an expression is a SKOLEM of variables (at least one) and constants."""
+    return (
+        isinstance(expression, Call)
+        and expression.function == "skolem"
+        and all(isinstance(argument, Variable | Constant) for argument in expression.arguments)
+        and any(isinstance(argument, Variable) for argument in expression.arguments)
+    )
+
+
+def skolem_form(call: Call) -> SkolemForm:
+    numbers = {v: i for i, v in enumerate(dict.fromkeys(variables(call)))}
+    return tuple(a if isinstance(a, Constant) else numbers[a] for a in call.arguments)  # type: ignore[index]
+
+
+_LAZY: dict[str, Callable[[Sequence[Expression], Mapping[Variable, Value]], Value]] = {
+    "&&": _decided_by(False),
+    "||": _decided_by(True),
+    "if": _if,
+    "coalesce": _coalesce,
+}
+
+_FUNCTIONS: dict[str, Callable[..., Value]] = {
+    "!": lambda value: not _boolean(value),
+    "=": _equal,
+    "!=": lambda left, right: not _equal(left, right),
+    "sameterm": lambda left, right: key(left) == key(right),
+    "<": _ordered(operator.lt),
+    "<=": _ordered(operator.le),
+    ">": _ordered(operator.gt),
+    ">=": _ordered(operator.ge),
+    "+": _arithmetic(operator.add),
+    "-": _arithmetic(_minus),
+    "*": _arithmetic(operator.mul),
+    "/": _arithmetic(_divide),
+    "%": _arithmetic(operator.mod),
+    "abs": _arithmetic(abs),
+    "ceil": _arithmetic(_whole(math.ceil)),
+    "floor": _arithmetic(_whole(math.floor)),
+    "round": _arithmetic(_whole(_half_away_from_zero)),
+    "min": _arithmetic(_least),
+    "max": _arithmetic(_greatest),
+    "pow": _arithmetic(_power),
+    "sqrt": _arithmetic(math.sqrt),
+    "str": text,
+    "concat": _concat,
+    "strlen": _of_strings(len),
+    "substr": _substr,
+    "ucase": _of_strings(str.upper),
+    "lcase": _of_strings(str.lower),
+    "contains": _of_strings(str.__contains__),
+    "strstarts": _of_strings(str.startswith),
+    "strends": _of_strings(str.endswith),
+    "replace": _replace,
+    "skolem": skolem,
+    **{sparql_operators.PREFIX + name: function for name, function in sparql_operators.FUNCTIONS.items()},
+}
+
+
+# Aggregates
+
+
+def order(value: Value) -> tuple[tuple[int, Any], tuple[Any, ...]]:
+    """The order of MIN and MAX: all kinds as `Kind` has them, numbers together and by value.
+
+    The second part decides between different values at the same place (1 and 1.0); its least wins, also in MAX.
+    """
+    this = kind(value)
+    n = number(value)
+    if n is not None:
+        sort = "" if not isinstance(value, Literal) else value.datatype
+        return ((Kind.INTEGER, _rank(n)[:2]), (this, sort, text(value)))
+    if isinstance(value, datetime):
+        zoned = value.utcoffset() is not None
+        return ((this, (zoned, value)), (value.isoformat(),))
+    if isinstance(value, Literal):
+        return ((this, value.text), (value.datatype, value.language or ""))
+    if isinstance(value, bool | date):
+        return ((this, value), ())
+    return ((this, text(value)), ())
+
+
+Order = Callable[[Value], tuple[tuple[int, Any], tuple[Any, ...]]]
+
+
+def sparql_order(value: Value) -> tuple[tuple[int, Any], tuple[Any, ...]]:
+    """The order of MIN, MAX and ORDER BY in SPARQL: all dates together, and all times, as `<` has them."""
+    at = sparql_operators.moment_of(value)
+    if at is None:
+        return order(value)
+    return ((Kind.DATE if at.is_date else Kind.DATETIME, at.timeline), (at.zone is not None, lexical(value)))
+
+
+def _minimum(values: Sequence[Value], by: Order = order) -> Value:
+    return min(values, key=by)
+
+
+def _maximum(values: Sequence[Value], by: Order = order) -> Value:
+    top = max(by(value)[0] for value in values)
+    return min((value for value in values if by(value)[0] == top), key=by)
+
+
+def _float_sum(numbers: Sequence[Number]) -> float:
+    """The float nearest to the exact sum: the same in any order."""
+    floats = [float(n) for n in numbers]
+    special = [n for n in floats if not math.isfinite(n)]
+    if special:
+        return sum(special)
+    try:
+        return math.fsum(floats)
+    except OverflowError:  # a partial sum is too large; the whole may not be
+        return float(sum(map(Fraction, floats)))
+
+
+def _sum(values: Sequence[Value]) -> Number:
+    numbers = [_number(value) for value in values]
+    integers = all(isinstance(n, int) for n in numbers)
+    return _checked(sum(numbers) if integers else _float_sum(numbers), numbers)
+
+
+def _average(values: Sequence[Value]) -> Number:
+    numbers = [_number(value) for value in values]
+    return _checked(_float_sum(numbers) / len(numbers), numbers)
+
+
+def _median(values: Sequence[Value]) -> Number:
+    numbers = sorted((_number(value) for value in values), key=_rank)
+    below, above = numbers[(len(numbers) - 1) // 2], numbers[len(numbers) // 2]
+    if len(numbers) % 2:
+        return below if isinstance(below, int) else below + 0.0
+    return _checked((float(below) + float(above)) / 2, (below, above))
+
+
+def _any(values: Sequence[Value]) -> Value:
+    bound = [value for value in values if not sparql_operators.is_unbound(value)]
+    return _minimum(bound, sparql_order) if bound else sparql_operators.UNBOUND
+
+
+_AGGREGATES: dict[str, Callable[[Sequence[Value]], Value]] = {
+    "count": len,
+    "sum": _sum,
+    "min": _minimum,
+    "max": _maximum,
+    "avg": _average,
+    "med": _median,
+    **{sparql_operators.PREFIX + name: function for name, function in sparql_operators.AGGREGATES.items()},
+    sparql_operators.PREFIX + "min": sparql_operators.or_unbound(partial(_minimum, by=sparql_order)),
+    sparql_operators.PREFIX + "max": sparql_operators.or_unbound(partial(_maximum, by=sparql_order)),
+    sparql_operators.PREFIX + "sample": _any,
+}
+_OF_SOMETHING = ("min", "max", "avg", "med")  # that have no value for nothing
+
+
+def aggregate(function: str, values: Sequence[Value], distinct: bool = False) -> Value:
+    """An aggregate function over the values of one group, or ExpressionFails."""
+    if distinct:
+        values = list({key(value): value for value in values}.values())
+    if not values and function in _OF_SOMETHING:
+        raise ExpressionFails(f"{function} of nothing")
+    try:
+        return _AGGREGATES[function](values)
+    except (ArithmeticError, ValueError) as error:
+        raise ExpressionFails(str(error)) from None

@@ -1,0 +1,79 @@
+"""Look-ups of a few rows in one call: for evaluation top-down, where most questions are small.
+
+Each takes the ids or keys that are asked for and gives, for every match, the number of the question and the answer.
+The result is written as it is found, into arrays that grow.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from deltalog.kernels.sorted_keys import HALF, LOW
+
+
+@njit(nogil=True, cache=True)
+def lower_bound(keys, key):
+    """The position of the first key that is not below `key`."""
+    low, high = 0, len(keys)
+    while low < high:
+        middle = (low + high) >> 1
+        if keys[middle] < key:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@njit(nogil=True, cache=True)
+def lookup_pairs(keys, leads):
+    """Sorted keys by their high half: for every key of every lead, the number of the lead and the low half."""
+    lows = np.empty(len(leads), np.int64)
+    counts = np.empty(len(leads), np.int64)
+    total = 0
+    for i in range(len(leads)):
+        first = np.uint64(leads[i]) << HALF
+        at = lower_bound(keys, first)
+        end = at
+        while end < len(keys) and keys[end] >> HALF == leads[i]:
+            end += 1
+        lows[i], counts[i] = at, end - at
+        total += end - at
+    left, right = np.empty(total, np.int64), np.empty(total, np.uint32)
+    n = 0
+    for i in range(len(leads)):
+        for position in range(lows[i], lows[i] + counts[i]):
+            left[n] = i
+            right[n] = np.uint32(keys[position] & LOW)
+            n += 1
+    return left, right
+
+
+@njit(nogil=True, cache=True)
+def scan_pairs(keys, tails):
+    """Keys by their low half, reading all of them: for each match, the number of the tail and the high half."""
+    left, right = np.empty(16, np.int64), np.empty(16, np.uint32)
+    n = 0
+    for position in range(len(keys)):
+        tail = np.uint32(keys[position] & LOW)
+        for i in range(len(tails)):
+            if tails[i] == tail:
+                if n == len(left):
+                    left = np.append(left, np.empty(n, np.int64))
+                    right = np.append(right, np.empty(n, np.uint32))
+                left[n], right[n] = i, np.uint32(keys[position] >> HALF)
+                n += 1
+    return left[:n], right[:n]
+
+
+@njit(nogil=True, cache=True)
+def lookup_keys(keys, asked):
+    """The numbers of the asked keys that are there."""
+    found = np.empty(len(asked), np.int64)
+    n = 0
+    for i in range(len(asked)):
+        at = lower_bound(keys, asked[i])
+        if at < len(keys) and keys[at] == asked[i]:
+            found[n] = i
+            n += 1
+    return found[:n]

@@ -1,0 +1,1 @@
+"""Keeping a materialisation right while facts and rules change."""

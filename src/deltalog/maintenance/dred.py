@@ -1,0 +1,291 @@
+"""Delete and rederive, one stratum at a time (paper 003, Algorithm 3).
+
+With A and D the net changes of everything before the stratum:
+
+    overdelete   what loses an instance: of an explicit fact that is removed, of a rule over D (or, negated, over A), of
+                 a rule that is removed; then, through the recursive rules, what loses an instance by that, and so on
+    rederive     what was overdeleted and follows in one step from what is left
+    insert       that, the new explicit facts, what the rules give over A (or, negated, over D) and what the new rules
+                 give; then all that follows, by semi-naive evaluation
+
+Overdeletion does not go past a fact that holds without the stratum's recursive rules: because it is explicit, or a
+nonrecursive rule still derives it. Paper 003 keeps a count of such derivations for every fact. Here nothing is kept:
+all that nonrecursive rules read is settled when a stratum's turn comes, so whether one derives a fact is asked there
+and then, of all facts in question at once, by index. The same question to the recursive rules is the rederivation.
+
+Where facts have many proofs, far more is overdeleted than is lost. With `bounded`, it gives up when that is seen to
+happen (much is overdeleted, and most of that could be derived again), and leaves the stratum to backward/forward.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Generic, TypeVar
+
+from deltalog.concurrency.cached import cached_property
+from deltalog.engine.seminaive import Relations, SemiNaive, Task, include
+from deltalog.maintenance.policy import FEW, MOST_REMOVED
+from deltalog.maintenance.stratum_plans import RuleTasks, StratumTasks
+from deltalog.maintenance.update_state import Facts, Update, difference, state, total, visible
+from deltalog.plan.delta_rules import GROUPS, candidates
+from deltalog.plan.ir import Part
+from deltalog.plan.variants import Variant, all_facts
+from deltalog.program import Program
+from deltalog.syntax.ast import Pred
+
+T = TypeVar("T")
+BOUND, LEAST = 16, 1000  # when bounded: so many facts per fact in question, or so many in all
+MANY = 1 << 8  # facts that are checked by multiway joins, where they have cycles; fewer, by one call of a kernel
+ASKED = 1 << 14  # facts of which it is asked, before giving up, whether they are really lost
+GROWING = 0.3  # of the facts that may be overdeleted; more than these, and still more at every step, are too many
+
+
+class DRed(Generic[T]):
+    """One stratum in one update: D and A of the stratum itself grow here."""
+
+    name, cost = "delete and rederive", "delete"
+
+    def __init__(self, program: Program, tasks: StratumTasks, update: Update[T], bounded: bool = False) -> None:
+        self.program, self.tasks, self.update, self.bounded = program, tasks, update, bounded
+        self.backend, self.preds = update.backend, tasks.stratum.preds
+        self.kept = [rule for rule in tasks.rules if not update.is_new(rule.rule)]
+        self.much = False  # is inserted: what is new is found afterwards, if anybody asks
+        self.hopeless = False  # so much is lost that no other strategy would be better than computing anew
+        self.removed: Facts[T] = {}  # overdeleted
+        self.added: Facts[T] = {}
+        self.lost_by_groups: Facts[T] = {}
+        self.won_by_groups: Facts[T] = {}
+
+    def maintain(self) -> bool:
+        """Takes the stratum to its new state; False (and nothing done) when it is better computed anew."""
+        self.aggregate_groups()
+        if not self.overdelete():
+            return False
+        for pred, table in self.removed.items():
+            self.update.new.set(pred, self.backend.minus(self.update.old.get(pred), table))
+        self.insert(self.rederive())
+        self.settle()
+        return True
+
+    def derive(self, tasks: list[Task], relations: Relations[T]) -> Facts[T]:
+        return SemiNaive(self.program, relations).derive(tasks, all_facts) if tasks else {}
+
+    # Aggregates: only the groups that changed.
+
+    def aggregate_groups(self) -> None:
+        """The facts that aggregates over touched groups gave before and do not now, and the other way round."""
+        for rule in self.kept:
+            if rule.restricted is None or not any(self._touched(change.pred) for change, _ in rule.affected):
+                continue
+            groups = self._changed_groups(rule)
+            before = self.derive([rule.restricted], state(self.update.old, {}, groups))
+            after = self.derive([rule.restricted], state(self.update.new, {}, groups))
+            include(self.lost_by_groups, difference(before, after, self.backend), self.backend)
+            include(self.won_by_groups, difference(after, before, self.backend), self.backend)
+
+    def _touched(self, pred: Pred) -> bool:
+        return pred in self.update.added or pred in self.update.removed
+
+    def _changed_groups(self, rule: RuleTasks) -> Facts[T]:
+        groups: Facts[T] = {}
+        update = self.update
+        for relations, positive, negative in (
+            (update.old, update.removed, update.added),
+            (update.new, update.added, update.removed),
+        ):
+            include(groups, self._instances([rule], relations, positive, negative), self.backend)
+        return {pred: table for pred, table in groups.items() if pred.name == GROUPS}
+
+    # Overdelete.
+
+    def overdelete(self) -> bool:
+        """Finds what may be lost; False when that is so much that the stratum is better computed anew."""
+        seeds = self.losing()
+        seen: Facts[T] = {}
+        delta = self.unprotected(seeds)
+        if self.loses_structures(delta):
+            return False
+        most = self.most(total(delta, self.backend))
+        self.hopeless = total(delta, self.backend) > self.most_of_all
+        last = 0
+        while delta:
+            include(seen, seeds, self.backend)
+            include(self.removed, delta, self.backend)
+            size, so_far = total(delta, self.backend), total(self.removed, self.backend)
+            if most < so_far <= ASKED and self.bounded and self.really_lost():
+                self.bounded, self.hopeless, most = False, True, self.most_of_all
+            if so_far > most or (size > last > 0 and so_far > GROWING * most and not self.bounded):
+                return False
+            last = size
+            seeds = difference(self.lost_consequences(delta), seen, self.backend)
+            delta = self.unprotected(seeds)
+        self.update.report.overdeleted += visible(self.removed, self.backend)
+        return True
+
+    def really_lost(self) -> bool:
+        """Whether most of what has been overdeleted so far follows from nothing that is left: no search for other
+        proofs would keep it."""
+        left = Relations(self.backend, dict(self.update.new.parts))
+        for pred, table in self.removed.items():
+            left.set(pred, self.backend.minus(self.update.old.get(pred), table))
+        back = self.derivable(self.removed, self.tasks.recursive, left)
+        return 2 * total(back, self.backend) < total(self.removed, self.backend)
+
+    def losing(self) -> Facts[T]:
+        """Facts that lose an instance by what is before the stratum, by a removed rule, or as explicit facts."""
+        update = self.update
+        seeds = self._instances(self._plain(self.kept), update.old, update.removed, update.added)
+        include(seeds, self.lost_by_groups, self.backend)
+        include(seeds, self.derive(self._removed_rules(), update.old), self.backend)
+        include(seeds, {p: t for p, t in update.removed_facts.items() if p in self.preds}, self.backend)
+        return seeds
+
+    @property
+    def most_of_all(self) -> float:
+        present = sum(self.backend.size(self.update.old.get(pred)) for pred in self.preds)
+        return max(FEW, MOST_REMOVED * present)
+
+    def loses_structures(self, delta: Facts[T]) -> bool:
+        """Whether something is lost in a recursion with relations that are kept by their structure. A structure does
+        not know by which ways a pair holds, so it cannot say what stands on what: the stratum is computed anew. (If
+        what a structure is made of is lost before the stratum, that is decided before: `better_anew`.)"""
+        return bool(self.tasks.structures) and bool(delta)
+
+    def most(self, questions: int) -> float:
+        """How many facts may be overdeleted: most of the stratum; when bounded, not many more than are in question."""
+        return min(self.most_of_all, max(LEAST, BOUND * questions)) if self.bounded else self.most_of_all
+
+    def _removed_rules(self) -> list[Task]:
+        return [Task(Variant(rule)) for rule in self.update.removed_rules if rule.heads[0].pred in self.preds]
+
+    @staticmethod
+    def _plain(rules: list[RuleTasks]) -> list[RuleTasks]:
+        return [rule for rule in rules if rule.restricted is None]
+
+    def _instances(
+        self, rules: list[RuleTasks], relations: Relations[T], positive: Facts[T], negative: Facts[T]
+    ) -> Facts[T]:
+        """Π[I : positive, negative]: heads of instances with an atom in `positive` or a negated one in `negative`."""
+        found: Facts[T] = {}
+        for changes, negated in ((positive, False), (negative, True)):
+            due = [
+                task
+                for rule in rules
+                for change, task in rule.affected
+                if change.negated is negated and change.pred in changes
+            ]
+            if due:
+                include(found, self.derive(due, state(relations, changes)), self.backend)
+        return found
+
+    def lost_consequences(self, delta: Facts[T]) -> Facts[T]:
+        """What had an instance over the delta in the old state, by the recursive rules that were there: a new rule had
+        no instances, and following it would delete facts that were never derived."""
+        return self._follow(self._old_loops, delta, self.update.old)
+
+    def consequences(self, delta: Facts[T], relations: Relations[T]) -> Facts[T]:
+        """What has an instance over the delta by the recursive rules, in a state."""
+        return self._follow(self.tasks.loops, delta, relations)
+
+    @cached_property
+    def _old_loops(self) -> Mapping[Pred, list[Task]]:
+        loops, is_new = self.tasks.loops, self.update.is_new
+        if not self.update.added_rules:
+            return loops
+        return {pred: [task for task in due if not is_new(task.variant.rule)] for pred, due in loops.items()}
+
+    def _follow(self, loops: Mapping[Pred, list[Task]], delta: Facts[T], relations: Relations[T]) -> Facts[T]:
+        due = [task for pred in delta for task in loops.get(pred, ())]
+        if not due:
+            return {}
+        relations = state(relations, delta)
+        relations.parts.update({(pred, Part.OLD): relations.get(pred) for pred in self.preds})
+        return self.derive(due, relations)
+
+    def unprotected(self, facts: Facts[T]) -> Facts[T]:
+        """Facts that are not explicit, and that no nonrecursive rule derives from the new state."""
+        left = difference(facts, self.update.explicit, self.backend) if facts else facts
+        return difference(left, self.derivable(left, self.tasks.nonrecursive, self.update.new), self.backend)
+
+    def derivable(self, facts: Facts[T], rules: list[RuleTasks], relations: Relations[T]) -> Facts[T]:
+        """Those of the facts that the rules derive in one step from a state."""
+        rules = [rule for rule in rules if rule.head in facts]
+        if not rules:
+            return {}
+        known = self.made_of(rules, facts)
+        checks = [self._check_of(rule, facts[rule.head], known) for rule in rules]
+        questions = {candidates(pred): table for pred, table in facts.items()}
+        keys = self.derive([rule.keys for rule in rules if rule.keys is not None], state(relations, {}, questions))
+        return self.derive(checks, state(relations, questions, known | keys))
+
+    def _check_of(self, rule: RuleTasks, facts: T, known: Facts[T]) -> Task:
+        if is_known(rule, known):
+            return rule.check_made
+        many = self.update.multiway and self.backend.size(facts) >= MANY
+        return rule.check_many if many else rule.check
+
+    def made_of(self, rules: list[RuleTasks], facts: Facts[T]) -> Facts[T]:
+        """What the values of facts in question were made of, where rules make them and that is known."""
+        found: dict[Pred, T | None] = {}
+        for head, made in [(rule.head, made) for rule in rules for made in rule.made]:
+            if made.atom.pred not in found:
+                found[made.atom.pred] = self.backend.made_of(made.call, facts[head], made.column)
+        return {pred: table for pred, table in found.items() if table is not None}
+
+    # Rederive and insert.
+
+    def rederive(self) -> Facts[T]:
+        """What was overdeleted and follows from the rest."""
+        found = self.derivable(self.removed, self.tasks.recursive, self.update.new)
+        self.update.report.rederived += visible(found, self.backend)
+        return found
+
+    def insert(self, seeds: Facts[T]) -> None:
+        """Adds the seeds, what is new by what is before the stratum, and all that follows."""
+        update, backend = self.update, self.backend
+        include(seeds, {p: t for p, t in update.added_facts.items() if p in self.preds}, backend)
+        include(seeds, self.won_by_groups, backend)
+        include(seeds, self._instances(self._plain(self.kept), update.new, update.added, update.removed), backend)
+        new_rules = [rule.whole for rule in self.tasks.rules if update.is_new(rule.rule)]
+        include(seeds, self.derive(new_rules, update.new), backend)
+        seeds = difference(seeds, {pred: update.new.get(pred) for pred in seeds}, backend)
+        evaluation = update.evaluation(self.program)
+        seeds |= self.grow(evaluation)
+        before = self._visible()
+        self.much = total(seeds, backend) > self.most_of_all
+        evaluation.propagate(self.preds, self.tasks.loops, seeds, None if self.much else self.added)
+        update.report.inserted += self._visible() - before
+
+    def _visible(self) -> int:
+        return visible({pred: self.update.new.get(pred) for pred in self.preds}, self.backend)
+
+    def grow(self, evaluation: SemiNaive[T]) -> Facts[T]:
+        """What structures win by inputs that are before the stratum."""
+        won: Facts[T] = {}
+        none = self.backend.empty(2)
+        for structure in self.tasks.structures:
+            before = {p: t for p, t in self.update.added.items() if p in structure.inputs and p not in self.preds}
+            if before:
+                table, inputs = self.update.new.get(structure.pred), map(self.update.new.get, structure.inputs)
+                added = [before.get(source, none) for source in structure.inputs]
+                evaluation.pending[structure.pred], found = self.backend.restructured(
+                    structure, table, list(inputs), [none] * len(added), added
+                )
+                _, won[structure.pred] = found()
+        return {pred: table for pred, table in won.items() if self.backend.size(table)}
+
+    def settle(self) -> None:
+        """The net change: what was removed and did not come back, what was added and was not there."""
+        if self.much:
+            for pred in self.preds:
+                self.update.settle_late(pred)
+            return
+        removed = difference(self.removed, self.added, self.backend)
+        added = difference(self.added, self.removed, self.backend)
+        self.update.removed.update(removed)
+        self.update.added.update(added)
+
+
+def is_known(rule: RuleTasks, known: Facts[T]) -> bool:
+    """Whether all that a rule makes is among what is known."""
+    return bool(rule.made) and all(made.atom.pred in known for made in rule.made)

@@ -1,0 +1,287 @@
+"""A materialisation: a program, explicit facts, and all that follows from them.
+
+It is made in one go (`materialise`) or from another one and what has changed (`updated`). Either way the old one, if
+there is one, stays as it was: all state is in immutable tables.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Generic, TypeVar
+
+from deltalog.backends.base import Backend, Exchange
+from deltalog.concurrency.cached import cached_property
+from deltalog.engine.distribute_triples import shown
+from deltalog.engine.fact_count import Census
+from deltalog.engine.hypertree import Trees
+from deltalog.engine.report import Observer
+from deltalog.engine.seminaive import Relations, SemiNaive
+from deltalog.maintenance.derivation_counts import Counts
+from deltalog.maintenance.maintain import Maintenance
+from deltalog.maintenance.update_state import Update, difference, total
+from deltalog.model.limits import FactCount
+from deltalog.plan.ir import Part
+from deltalog.program import Program
+from deltalog.program.dependency import graph, hyper_nodes
+from deltalog.program.impact import directly_affected
+from deltalog.program.incremental_analysis import without_leaves
+from deltalog.syntax.ast import Pred, Rule
+
+T = TypeVar("T")
+MANY, LARGE, FEW = 1000, 0.2, 50  # fewer changes than MANY are no large part, or than FEW of which it is that LARGE
+MOST_CHANGED = 0.05  # when more of the explicit facts change than this, everything is computed anew
+
+
+@dataclass
+class Evaluator(Generic[T]):
+    """How fixpoints are computed: on what (which has the limits), by which engine, watched by whom."""
+
+    backend: Backend[T]
+    naive: bool = False
+    maintenance: str = "auto"
+    observe: Observer = field(default=lambda _: None)
+    trees: Trees = field(default_factory=Trees)
+
+    def run(
+        self, program: Program, relations: Relations[T], goal: bool = False, facts: FactCount | None = None
+    ) -> float:
+        """Takes relations to the fixpoint; the seconds that planning took. `facts` counts towards the limit of facts;
+        for a goal, what is derived does."""
+        facts = facts or FactCount(self.backend.limits)
+        if self.naive:
+            self._run_naively(program, relations, goal, facts)
+            return 0.0
+        self.trees.leave_structures(program)
+        evaluation = SemiNaive(program, relations, self.observe, self.trees, goal, facts)
+        try:
+            evaluation.run()
+        finally:
+            self.trees.settle(program, relations)
+        return evaluation.planning
+
+    def _run_naively(self, program: Program, relations: Relations[T], goal: bool, facts: FactCount) -> None:
+        from deltalog.engine.naive import materialise
+        from deltalog.model.facts import rows
+
+        explicit = {pred: rows(table, pred.arity, self.backend) for (pred, _), table in relations.parts.items()}
+        for pred, found in materialise(program, explicit, facts, goal).items():
+            values = [tuple(constant.value for constant in row) for row in found]
+            relations.set(pred, self.backend.encode(values, pred.name)[1])
+
+
+@dataclass(frozen=True)
+class Materialisation(Generic[T]):
+    """`relations` are what the rules work on; `facts` is what a user sees."""
+
+    program: Program
+    explicit: dict[Pred, T]
+    relations: Relations[T]
+    trees: Trees
+    counts: Mapping[frozenset[Pred], Counts[T]] = field(default_factory=dict)  # of rule instances, by stratum
+
+    @cached_property
+    def facts(self) -> Relations[T]:
+        """What users see: no hidden relations, and triples under their own predicates."""
+        return shown(self.relations, self.program.homes)
+
+    def count(self) -> int:
+        """How many facts users see."""
+        return Census(self.relations.backend, self.program.homes).count(self.relations.whole())
+
+    @cached_property
+    def maintenance(self) -> Maintenance[T]:
+        return Maintenance(self.trees.program(self.program, self.relations))
+
+    def without_leaves(self, rules: tuple[Rule, ...]) -> tuple[Materialisation[T], Update[T]] | None:
+        """The same with only these of the rules, if what goes are leaves: nothing else changes, nothing is derived or
+        compared. None if there is more to it."""
+        started = time.perf_counter()
+        cut = without_leaves(self.program, rules)
+        trees = self.trees.without([rule for node in cut[1] for rule in node.rules]) if cut is not None else None
+        if cut is None or trees is None:
+            return None
+        program, gone = cut[0], [pred for node in cut[1] for pred in node.heads]
+        relations = Relations(self.relations.backend, dict(self.relations.parts))
+        update = Update(self.relations, relations, self.explicit, {}, {})
+        for pred in gone:
+            _leave_explicit(pred, update)
+        counts = {preds: each for preds, each in self.counts.items() if preds.isdisjoint(gone)} if self.counts else {}
+        new = Materialisation(program, self.explicit, relations, trees, counts)
+        known: Maintenance[T] | None = self.__dict__.get("maintenance")
+        if known is not None:  # and if not, it is made when it is needed
+            new.__dict__["maintenance"] = known.without(self.program, program, gone)
+        update.report.hyper_nodes = program.hyper_nodes
+        update.report.seconds = time.perf_counter() - started
+        return new, update
+
+
+def start(explicit: Mapping[Pred, T], backend: Backend[T]) -> Relations[T]:
+    """The relations before any rule has been applied."""
+    return Relations(backend, {(pred, Part.ALL): table for pred, table in explicit.items()})
+
+
+def materialise(
+    program: Program, explicit: dict[Pred, T], evaluator: Evaluator[T], facts: FactCount | None = None
+) -> Materialisation[T]:
+    """From nothing."""
+    relations = start(program.placed(explicit), evaluator.backend)
+    evaluator.run(program, relations, facts=facts)
+    return Materialisation(program, explicit, relations, evaluator.trees)
+
+
+def updated(
+    old: Materialisation[T], program: Program, facts: ChangedFacts[T], evaluator: Evaluator[T]
+) -> tuple[Materialisation[T], Update[T]]:
+    """From an old one and what has changed of its facts and rules."""
+    update = Update(
+        old.relations,
+        Relations(evaluator.backend, dict(old.relations.parts)),
+        program.placed(facts.explicit),
+        program.placed(facts.added),
+        program.placed(facts.removed),
+        strategy=evaluator.maintenance,
+        multiway=old.trees.way != "standard",
+        reshaped=reshaped(old.program, program),
+        counts=dict(old.counts),
+        facts_before=old.count,
+    )
+    if evaluator.naive or facts.share > MOST_CHANGED:
+        new = _anew(program, facts, evaluator, update)
+        _compare(update, new.relations, old.program.derived | program.derived)
+        return _checked(new, update)
+    same_rules = program is old.program
+    trees = old.trees.copied() if same_rules else old.trees.kept(program)
+    new = Materialisation(program, facts.explicit, update.new, trees, update.counts)
+    if same_rules:
+        new.__dict__["maintenance"] = old.maintenance
+    else:
+        new.__dict__["maintenance"] = Maintenance(new.trees.program(program, new.relations), old.maintenance)
+        before, after = set(old.maintenance.single_rules), set(new.maintenance.single_rules)
+        update.added_rules, update.removed_rules = frozenset(after - before), tuple(before - after)
+        update.report.directly_affected = directly_affected(old.program, program)
+    new.maintenance.run(update)
+    _exchange_trees(new, update)
+    return _checked(new, update)
+
+
+def _checked(new: Materialisation[T], update: Update[T]) -> tuple[Materialisation[T], Update[T]]:
+    """The result of an update, unless there are too many facts in it, and more than there were."""
+    limits = update.backend.limits
+    limits.check()
+    if limits.max_facts is not None:
+        FactCount(limits, before=update.facts_before).add(new.count())
+    return new, update
+
+
+def _leave_explicit(pred: Pred, update: Update[T]) -> None:
+    """What was derived of a predicate goes; which facts these are is found when somebody asks."""
+    old, explicit = update.new.parts.pop((pred, Part.ALL), None), update.explicit.get(pred)
+    if explicit is not None:
+        update.new.set(pred, explicit)
+        update.unsettled[pred] = partial(update.compared, pred)
+    elif old is not None and update.backend.size(old):
+        update.removed[pred] = old
+
+
+def reshaped(old: Program, new: Program) -> frozenset[Pred]:
+    """The predicates that are kept in another way than before, or whose explicit facts are kept elsewhere."""
+    if old.structures is new.structures and old.stored is new.stored:
+        return frozenset()
+    changed = set(old.structures.items()) ^ set(new.structures.items())
+    moved = set(old.stored.items()) ^ set(new.stored.items())
+    return frozenset(pred for pred, _ in changed) | frozenset(pred for pair in moved for pred in pair)
+
+
+def _exchange_trees(new: Materialisation[T], update: Update[T]) -> None:
+    """Makes the relations of trees that have become far better than those there are, and drops the others."""
+    trees, relations = new.trees, new.relations
+    trees.settle(new.program, relations)
+    if not trees.chosen_for:
+        return
+    before = trees.relations
+    changed = trees.reconsider(relations)
+    if not changed:
+        return
+    after = trees.relations
+    dropped = before.keys() - after.keys()
+    for pred in dropped:
+        relations.parts.pop((pred, Part.ALL), None)
+    rewritten = dropped | {head.pred for rule in changed for head in rule.heads}  # derived by other rules from now on
+    for preds in [preds for preds in update.counts if not preds.isdisjoint(rewritten)]:
+        del update.counts[preds]
+    rules = tuple(rule for pred, rule in after.items() if pred not in before)
+    facts = FactCount(update.backend.limits, before=update.facts_before)
+    SemiNaive(replace(new.program, hyper_nodes=hyper_nodes(graph(rules))), relations, facts=facts).run()
+    new.__dict__.pop("maintenance", None)
+    heads = sorted({head.name for rule in changed for head in rule.heads})
+    update.report.notes.append(f"{', '.join(heads)}: the data has become another; evaluated another way, nodes rebuilt")
+
+
+def _anew(program: Program, facts: ChangedFacts[T], evaluator: Evaluator[T], update: Update[T]) -> Materialisation[T]:
+    """Everything from scratch: for changes of a large part of the facts."""
+    started = time.perf_counter()
+    counted = FactCount(evaluator.backend.limits, before=update.facts_before)
+    new = materialise(program, facts.explicit, evaluator, counted)
+    update.report.notes.append("a large part of the explicit facts changes: everything computed anew")
+    update.report.recomputed = len(program.hyper_nodes)
+    update.report.hyper_nodes, preds = program.hyper_nodes, set(program.derived)
+    update.report.visited_preds, update.report.recomputed_preds = preds, preds
+    update.report.seconds = time.perf_counter() - started
+    return new
+
+
+def _compare(update: Update[T], new: Relations[T], derived: Collection[Pred]) -> None:
+    """Notes the difference. Predicates that neither the old nor the new program derives, or stores elsewhere, differ in
+    their explicit facts alone."""
+    update.new, none = new, update.backend.empty
+    derived = update.reshaped.union(derived)
+    for pred in {pred for relations in (update.old, new) for pred, part in relations.parts if part is Part.ALL}:
+        if pred in derived:
+            update.settle_late(pred)
+        else:
+            given = (facts.get(pred, none(pred.arity)) for facts in (update.removed_facts, update.added_facts))
+            update.settle(pred, *given)
+
+
+@dataclass(frozen=True)
+class ChangedFacts(Generic[T]):
+    """Explicit facts after a change, and its net effect on them."""
+
+    explicit: dict[Pred, T]
+    added: dict[Pred, T]
+    removed: dict[Pred, T]
+    share: float  # of the explicit facts that change
+
+    @classmethod
+    def of(
+        cls, explicit: Mapping[Pred, T], add: Mapping[Pred, T], remove: Mapping[Pred, T], backend: Backend[T]
+    ) -> ChangedFacts[T]:
+        """A fact that is added and removed is added; one that is not there is not removed."""
+        found = backend.exchanged(explicit, remove, add) or exchanged(explicit, remove, add, backend)
+        changed = total(found.added, backend) + total(found.removed, backend)
+        share = changed / max(1, total(explicit, backend))
+        share = share if changed > (FEW if share > LARGE else MANY) else 0.0
+        return cls(found.tables, found.added, found.removed, share)
+
+
+def exchanged(
+    tables: Mapping[Pred, T], remove: Mapping[Pred, T], add: Mapping[Pred, T], backend: Backend[T]
+) -> Exchange[T]:
+    """Tables without some rows, and then with others; and what that changes."""
+    added = difference(add, tables, backend)
+    after, removed = dict(tables), {}
+    for pred, table in difference(remove, add, backend).items():
+        present = tables.get(pred, backend.empty(pred.arity))
+        left = backend.minus(present, table)
+        gone = backend.size(present) - backend.size(left)
+        if gone:
+            # E- := (E- ∩ E) \ E+
+            all_there = gone == backend.size(table)
+            after[pred] = left
+            removed[pred] = table if all_there else backend.minus(table, backend.minus(table, present))
+    for pred, table in added.items():
+        after[pred] = backend.merge(after[pred], table) if pred in after else table
+    return Exchange(after, removed, added)

@@ -1,0 +1,119 @@
+"""When a stratum is better computed anew than maintained, by estimates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypeVar
+
+from deltalog.engine.seminaive import Relations, Task
+from deltalog.maintenance.stratum_plans import RuleTasks, StratumTasks
+from deltalog.maintenance.update_state import Update, state
+from deltalog.plan.variants import Variant, plan_variant
+from deltalog.syntax.ast import Pred
+
+T = TypeVar("T")
+FEW = 1000  # facts are always removed one by one
+# A stratum is computed anew when it would lose more of its facts than this, or more of what it reads has changed: to
+# delete a fact costs several times what deriving it does.
+MOST_REMOVED = 0.1
+# A change of more facts than these is one that a stratum is computed anew for, if they are the better part of all that
+# it reads, or if some go and a structure in a recursion may stand on them: hardly all of them are derived otherwise.
+SOME = 64
+# A recursive stratum is computed anew when a change gives more than one in so many of its instances at once: to follow
+# one costs some 25 times what deriving it does, and more come with it. That is estimated when of what the stratum reads
+# more than one fact in NOTICED has changed.
+SPREADING, NOTICED = 96, 256
+STANDS = "facts go that a structure may stand on"
+
+
+def better_anew(tasks: StratumTasks, update: Update[T]) -> str | None:
+    """Why a stratum is better computed anew than maintained; None if it is not, or if that must be seen."""
+    if not update.reshaped.isdisjoint(tasks.stratum.preds):
+        return "kept in another way than before"
+    if not tasks.backbones.isdisjoint(update.removed):
+        return STANDS
+    if is_barren(tasks, update):
+        return "nothing derives it any more"
+    if tasks.structures and _removed_of(tasks.others, update) > SOME:
+        return STANDS
+    lost = sum(map(update.least_change, tasks.others))
+    one_by_one = any(rule.restricted for rule in tasks.rules)  # groups are computed before and after
+    if (update.removed or update.unsettled or one_by_one) and lost > most_changed(tasks, update):
+        return "most of what it reads has changed"
+    return _gone_with_rules(tasks, update)
+
+
+def _removed_of(preds: Iterable[Pred], update: Update[T]) -> int:
+    return sum(update.backend.size(update.removed[pred]) for pred in preds if pred in update.removed)
+
+
+def most_changed(tasks: StratumTasks, update: Update[T]) -> float:
+    """How much of what a stratum reads may change, and it is still maintained."""
+    read = tasks.read(update.old)
+    return min(max(FEW, MOST_REMOVED * read), max(SOME, read / 2))
+
+
+def _gone_with_rules(tasks: StratumTasks, update: Update[T]) -> str | None:
+    """Why a stratum of which rules have been removed is better computed anew."""
+    preds = tasks.stratum.preds
+    gone = [Task(Variant(rule)) for rule in update.removed_rules if rule.heads[0].pred in preds]
+    facts = sum(update.backend.size(update.old.get(pred)) for pred in preds)
+    if not gone or facts <= FEW:
+        return None
+    whole = sum(_cost(rule.whole, update.old) for rule in tasks.rules)
+    if not tasks.recursive and whole < facts / 2:
+        return "the rules that are left give less than half of it"
+    if sum(_cost(task, update.old) for task in gone) > whole:
+        return "a removed rule has more instances than are left"
+    return None
+
+
+def is_barren(tasks: StratumTasks, update: Update[T]) -> bool:
+    """Whether no rule of a stratum derives anything any more, as each reads a relation that is empty, or needs a first
+    fact that nothing gives. Then there is nothing to compute."""
+    preds, size = tasks.stratum.preds, update.backend.size
+    if tasks.structures or not (_is_emptied(tasks.stratum.reads, update) or update.changes_rules(tasks.stratum)):
+        return False
+    if tasks.recursive and any(pred in update.explicit for pred in preds):
+        return False
+    return all(
+        any(pred not in preds and not size(update.new.get(pred)) for pred, _ in rule.whole.reads)
+        for rule in tasks.nonrecursive
+    )
+
+
+def _is_emptied(preds: Iterable[Pred], update: Update[T]) -> bool:
+    """Whether one of some predicates has lost all of its facts."""
+    lost = (pred for pred in preds if pred in update.removed or pred in update.unsettled)
+    return any(not update.backend.size(update.new.get(pred)) for pred in lost)
+
+
+def spreads(tasks: StratumTasks, update: Update[T]) -> bool:
+    """Whether a change of what a stratum reads has so many consequences there, in the first step alone, that everything
+    is sooner derived than these are followed. In a recursion more of them come; elsewhere that is so where facts go and
+    there are more consequences than facts."""
+    stratum, size = tasks.stratum, update.backend.size
+    if tasks.structures or update.strategy != "auto" or update.changes_rules(stratum):
+        return False
+    if NOTICED * sum(map(update.least_change, tasks.others)) < tasks.read(update.old):
+        return False
+    if stratum.recursive:
+        found = _consequences(tasks.recursive, update)
+        return found > FEW and SPREADING * found > sum(_cost(rule.whole, update.old) for rule in tasks.rules)
+    facts = sum(size(update.old.get(pred)) for pred in stratum.preds)
+    return facts > FEW and not tasks.others.isdisjoint(update.removed) and _consequences(tasks.rules, update) > facts
+
+
+def _consequences(rules: Iterable[RuleTasks], update: Update[T]) -> float:
+    """About how many instances of rules a change gives at once."""
+    found = 0.0
+    for changes in (update.removed, update.added):
+        relations = state(update.old, changes)
+        due = [task for rule in rules for change, task in rule.affected if change.pred in changes]
+        found += sum(_cost(task, relations) for task in due)
+    return found
+
+
+def _cost(task: Task, relations: Relations[T]) -> float:
+    """About how many rows the evaluation of a whole rule goes through."""
+    return plan_variant(task.variant, relations).cost

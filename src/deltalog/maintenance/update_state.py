@@ -1,0 +1,198 @@
+"""An update under way, and the report of what it did."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Generic, TypeVar
+
+from deltalog.backends.base import Backend, SmallResult
+from deltalog.engine.distribute_triples import WILDCARDS, distributed, net_change
+from deltalog.engine.fact_count import Census
+from deltalog.engine.seminaive import Relations, SemiNaive
+from deltalog.maintenance.derivation_counts import Counts
+from deltalog.model.limits import FactCount
+from deltalog.plan.ir import Part
+from deltalog.program import HyperNode, Program
+from deltalog.program.strata import Stratum, strata
+from deltalog.syntax.ast import Pred, Rule
+
+T = TypeVar("T")
+Facts = dict[Pred, T]
+
+
+@dataclass(slots=True)
+class UpdateReport:
+    """What an update did. `visited`, `recomputed` and `skipped` count strata, each of which is one or more hyper-nodes;
+    which hyper-nodes these are is said by name, and which a change of rules affects directly (paper 004)."""
+
+    overdeleted: int = 0
+    rederived: int = 0
+    inserted: int = 0
+    visited: int = 0
+    recomputed: int = 0
+    seconds: float = 0.0
+    notes: list[str] = field(default_factory=list)
+    hyper_nodes: tuple[HyperNode, ...] = field(default=(), repr=False)  # of the program after the update
+    directly_affected: tuple[HyperNode, ...] = field(default=(), repr=False)
+    visited_preds: set[Pred] = field(default_factory=set, repr=False)
+    recomputed_preds: set[Pred] = field(default_factory=set, repr=False)
+
+    @property
+    def skipped(self) -> int:
+        found = strata([rule for node in self.hyper_nodes for rule in node.rules])
+        return sum(stratum.preds.isdisjoint(self.visited_preds) for stratum in found)
+
+    @property
+    def visited_hyper_nodes(self) -> list[HyperNode]:
+        return [node for node in self.hyper_nodes if node.heads & self.visited_preds]
+
+    @property
+    def recomputed_hyper_nodes(self) -> list[HyperNode]:
+        return [node for node in self.hyper_nodes if node.heads & self.recomputed_preds]
+
+    @property
+    def skipped_hyper_nodes(self) -> list[HyperNode]:
+        return [node for node in self.hyper_nodes if not node.heads & self.visited_preds]
+
+
+@dataclass
+class Update(Generic[T]):
+    """An update under way: the state before and after, explicit facts after, and the net changes so far."""
+
+    old: Relations[T]
+    new: Relations[T]
+    explicit: Mapping[Pred, T]
+    added_facts: Facts[T]
+    removed_facts: Facts[T]
+    added_rules: frozenset[Rule] = frozenset()
+    removed_rules: tuple[Rule, ...] = ()
+    strategy: str = "auto"  # or "dred", "bf", "counting"
+    multiway: bool = False  # whether many facts may be checked by multiway joins
+    reshaped: frozenset[Pred] = frozenset()  # predicates that are kept in another way than before
+    added: Facts[T] = field(default_factory=dict)  # A \ D
+    removed: Facts[T] = field(default_factory=dict)  # D \ A
+    # Different than before; nobody has asked yet in what. How to find out.
+    unsettled: dict[Pred, Callable[[], tuple[T, T]]] = field(default_factory=dict)
+    facts_before: Callable[[], int] = field(default=lambda: 0)  # how many facts users saw before the change
+    counts: dict[frozenset[Pred], Counts[T]] = field(default_factory=dict)  # of strata that are maintained with counts
+    waiting: set[Pred] = field(default_factory=set)  # derived predicates of strata that have not been visited yet
+    report: UpdateReport = field(default_factory=UpdateReport)
+
+    @property
+    def backend(self) -> Backend[T]:
+        return self.old.backend
+
+    def settle(self, pred: Pred, removed: T, added: T) -> None:
+        """Notes the net change of a predicate, where there is one."""
+        if self.backend.size(removed):
+            self.removed[pred] = removed
+        if self.backend.size(added):
+            self.added[pred] = added
+
+    def settle_late(self, pred: Pred, find: Callable[[], tuple[T, T]] | None = None) -> None:
+        """The same, when somebody asks; whether there is a change must be known now, and sizes mostly say so."""
+        old, new = self.old.get(pred), self.new.get(pred)
+        if old is not new:
+            self.unsettled[pred] = find or partial(self.compared, pred)
+            if self.backend.size(old) == self.backend.size(new):
+                self.ask([pred])
+
+    def ask(self, preds: Collection[Pred] | None = None) -> None:
+        """Finds the net changes of some predicates, or of all."""
+        for pred in list(self.unsettled if preds is None else self.unsettled.keys() & preds):
+            self.settle(pred, *self.unsettled[pred]())
+            del self.unsettled[pred]
+
+    def differences(self) -> tuple[Callable[[], Facts[T]], Callable[[], Facts[T]]]:
+        """What users see added and removed, to be found when somebody asks. Nothing of the state before is held on to,
+        unless it is needed for that."""
+        if self.unsettled or any(state.size(pred) for state in (self.old, self.new) for pred in WILDCARDS):
+            return partial(self._net, self.added, self.old), partial(self._net, self.removed, self.new)
+        return partial(distributed, self.added, self.backend), partial(distributed, self.removed, self.backend)
+
+    def _net(self, facts: Facts[T], other: Relations[T]) -> Facts[T]:
+        self.ask()
+        return net_change(facts, other)
+
+    def compared(self, pred: Pred) -> tuple[T, T]:
+        """What a predicate has lost and won, by comparison."""
+        old, new, backend = self.old.get(pred), self.new.get(pred), self.backend
+        removed = backend.minus(old, new)
+        is_more = backend.size(new) > backend.size(old) - backend.size(removed)
+        return removed, backend.minus(new, old) if is_more else backend.empty(pred.arity)
+
+    def least_change(self, pred: Pred) -> int:
+        """At least how many facts of a predicate have changed."""
+        size = self.backend.size
+        if pred in self.unsettled:
+            return abs(size(self.old.get(pred)) - size(self.new.get(pred)))
+        return sum(size(facts[pred]) for facts in (self.removed, self.added) if pred in facts)
+
+    def touches(self, stratum: Stratum) -> bool:
+        return (
+            not stratum.reads.isdisjoint(self.added)
+            or not stratum.reads.isdisjoint(self.removed)
+            or not stratum.reads.isdisjoint(self.unsettled)
+            or not stratum.preds.isdisjoint(self.added_facts)
+            or not stratum.preds.isdisjoint(self.removed_facts)
+            or self.changes_rules(stratum)
+        )
+
+    def changes_rules(self, stratum: Stratum) -> bool:
+        """Whether rules of a stratum come or go, or what they derive is kept in another way."""
+        return (
+            any(rule.heads[0].pred in stratum.preds for rule in self.removed_rules)
+            or (bool(self.added_rules) and any(map(self.is_new, stratum.rules)))
+            or not self.reshaped.isdisjoint(stratum.preds)
+        )
+
+    def take(self, result: SmallResult[T]) -> None:
+        """Notes what became of strata."""
+        for pred, table in result.tables.items():
+            self.new.set(pred, table)
+        self.removed.update(result.removed)
+        self.added.update(result.added)
+        for pred, (overdeleted, rederived, inserted) in result.counts.items():
+            if not pred.hidden:
+                self.report.overdeleted += overdeleted
+                self.report.rederived += rederived
+                self.report.inserted += inserted
+
+    def is_new(self, rule: Rule) -> bool:
+        return bool(self.added_rules) and rule in self.added_rules
+
+    # Limits.
+
+    def evaluation(self, program: Program) -> SemiNaive[T]:
+        """An evaluation that adds facts to the new state. What counts is what will be there in the end for certain: of
+        strata that have not been visited yet, nothing."""
+        limits, certain = self.backend.limits, 0
+        if limits.max_facts is not None:
+            visited = ((pred, table) for pred, table in self.new.whole() if pred not in self.waiting)
+            certain = Census(self.backend, program.homes).count(visited)
+        return SemiNaive(program, self.new, facts=FactCount(limits, certain, self.facts_before))
+
+
+def state(relations: Relations[T], deltas: Mapping[Pred, T], extra: Mapping[Pred, T] | None = None) -> Relations[T]:
+    """A state with something to read as DELTA, and more relations besides."""
+    parts = dict(relations.parts)
+    parts.update({(pred, Part.DELTA): table for pred, table in deltas.items()})
+    parts.update({(pred, Part.ALL): table for pred, table in (extra or {}).items()})
+    return Relations(relations.backend, parts)
+
+
+def difference(facts: Mapping[Pred, T], gone: Mapping[Pred, T], backend: Backend[T]) -> Facts[T]:
+    """Facts without others, by predicate; none empty."""
+    left = {pred: backend.minus(table, gone[pred]) if pred in gone else table for pred, table in facts.items()}
+    return {pred: table for pred, table in left.items() if backend.size(table)}
+
+
+def total(facts: Mapping[Pred, T], backend: Backend[T]) -> int:
+    return sum(backend.size(table) for table in facts.values())
+
+
+def visible(facts: Mapping[Pred, T], backend: Backend[T]) -> int:
+    """How many facts a user sees."""
+    return total({pred: table for pred, table in facts.items() if not pred.hidden}, backend)

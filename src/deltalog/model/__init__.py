@@ -1,0 +1,1 @@
+"""Values, facts, changes, limits and errors: what every other part speaks of."""

@@ -1,0 +1,86 @@
+"""Facts as a user sees them: the rows of a predicate, or the answers of a query."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from deltalog.model.terms import Value
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
+
+    from deltalog.backends.base import Backend
+
+T = TypeVar("T")
+CHUNK = 1 << 16  # rows that are decoded at a time
+
+
+def rows(table: T, arity: int, backend: Backend[T]) -> Iterator[tuple[Value, ...]]:
+    """The rows of a table as tuples of values."""
+    size = backend.size(table)
+    if arity == 0:
+        yield from [()] * size
+        return
+    ids = backend.rows(table)
+    for start in range(0, size, CHUNK):
+        yield from zip(*(backend.values(column[start : start + CHUNK]) for column in ids), strict=True)
+
+
+class Facts(Generic[T]):
+    """Rows of values. Iterating gives tuples; `len`, `in` and the frames need no Python object per row.
+
+    `columns` are the names of the columns: the variables of a query, or `_0`, `_1`, ... for a predicate.
+    """
+
+    def __init__(self, columns: Sequence[str], table: T, backend: Backend[T]) -> None:
+        self.columns = tuple(columns)
+        self.table = table
+        self._backend = backend
+
+    def __len__(self) -> int:
+        return self._backend.size(self.table)
+
+    def __bool__(self) -> bool:
+        return len(self) > 0
+
+    def __iter__(self) -> Iterator[tuple[Value, ...]]:
+        return rows(self.table, len(self.columns), self._backend)
+
+    def __contains__(self, row: object) -> bool:
+        if not isinstance(row, tuple | list) or len(row) != len(self.columns):
+            return False
+        return self._backend.contains(self.table, row)
+
+    def __repr__(self) -> str:
+        return f"<{len(self):,} rows of ({', '.join(self.columns)})>"
+
+    def to_arrow(self) -> pyarrow.Table:
+        """An Arrow table; see `deltalog.io.frames` for the types."""
+        return self._backend.to_arrow(self.table, self.columns)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> polars.DataFrame:
+        import polars
+
+        return polars.from_arrow(self.to_arrow())  # type: ignore[return-value]
+
+    def lines(self, delimiter: str = ",") -> Iterator[str]:
+        """The rows as lines of CSV (or with another delimiter), in the form that readers take."""
+        from deltalog.io.csv_cells import print_cell
+
+        return (delimiter.join(map(print_cell, row)) for row in self)
+
+    def to_spark(self, session: Any = None) -> Any:
+        """A Spark DataFrame, in the session given or the active one. On the Spark engine nothing is collected."""
+        ours = getattr(self._backend, "to_spark", None)
+        if ours is not None:
+            return ours(self.table, self.columns)
+        from pyspark.sql import SparkSession
+
+        session = session or SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
+        return session.createDataFrame(self.to_arrow())

@@ -1,0 +1,217 @@
+"""Limits of a call: time, facts, memory. Rules that invent values can go on for ever; a limit ends that.
+
+`Limits` are the limits of a knowledge base, and its backend has them: everything that evaluates has a backend, so it
+has limits. `running` begins a call. The deadline is of that call alone: it is kept for the thread that makes the call,
+and when the call ends it is gone. What a user does between two calls, such as reading the difference of an update, has
+no deadline.
+
+A worker thread takes the check along from the thread that it works for: `Limits.checker`.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from numbers import Integral, Real
+from typing import Any
+
+from deltalog.concurrency.interrupts import check_interrupts
+from deltalog.model.errors import LimitReached, UsageError
+
+# The memory of the process is read from the system, which takes about 10 microseconds: seldom enough to cost nothing,
+# often enough that not more than some 10 MB (what two cores fill in that time) come on top.
+MEMORY_INTERVAL_SECONDS = 0.005
+_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
+
+
+def parse_memory(text: str) -> int:
+    """`8GB`, `512 MiB`, `2e9` as bytes."""
+    match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([kmgt]i?)?b?\s*", text.lower())
+    if not match:
+        raise UsageError(f"{text!r} is not an amount of memory; write it like 8GB or 512MB")
+    return int(float(match[1]) * _UNITS[match[2] or ""])
+
+
+def seconds(value: Any) -> float:
+    """A number of seconds, checked."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) < math.inf:
+        raise UsageError(f"{value!r} is not a number of seconds; write it like 60 or 0.5")
+    return float(value)
+
+
+def count(value: Any, what: str = "facts", least: int = 0) -> int:
+    """A number of things, checked."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise UsageError(f"{value!r} is not a number of {what}; write a whole number from {least} on")
+    return int(value)
+
+
+def memory_bytes(value: Any) -> int:
+    """An amount of memory, as text or in bytes, checked."""
+    if isinstance(value, str):
+        return parse_memory(value)
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < 0:
+        raise UsageError(f"{value!r} is not an amount of memory; write it like 8GB or 512MB, or in bytes")
+    return int(value)
+
+
+def resident_memory() -> int:
+    """The bytes of memory that this process holds now; 0 where the system does not say."""
+    try:
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
+def available_memory() -> int:
+    """The bytes of memory that a process could still take; 0 where the system does not say."""
+    try:
+        with open("/proc/meminfo") as file:
+            return next(int(line.split()[1]) * 1024 for line in file if line.startswith("MemAvailable"))
+    except (OSError, StopIteration):
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2 if hasattr(os, "sysconf") else 0
+
+
+def peak_memory() -> int:
+    """The most memory that this process has ever held, in bytes; 0 where the system does not say."""
+    try:
+        with open("/proc/self/status") as file:
+            return next(int(line.split()[1]) * 1024 for line in file if line.startswith("VmHWM"))
+    except (OSError, StopIteration):
+        pass
+    try:
+        import resource
+        import sys
+    except ImportError:
+        return 0
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+class Running:
+    """A call under way, and when it has to end. A call inside of another one ends when that does, or earlier."""
+
+    __slots__ = ("_limits", "_memory_at", "_outer", "_timeout", "call", "deadline")
+
+    def __init__(self, limits: Limits, call: str, timeout: float | None = None) -> None:
+        self._limits = limits
+        self._memory_at = 0.0
+        self._outer: Running | None = limits.running_now
+        self.call: str = call
+        if self._outer is None:
+            timeout = _least(timeout, limits.timeout)
+        self._timeout: float | None = timeout
+        self.deadline: float | None = None if timeout is None else limits.clock() + timeout
+        if self._outer is not None:
+            self._belong_to(self._outer)
+
+    def _belong_to(self, outer: Running) -> None:
+        self.call = outer.call
+        if outer.deadline is not None and (self.deadline is None or outer.deadline <= self.deadline):
+            self._timeout, self.deadline = outer._timeout, outer.deadline
+
+    def __enter__(self) -> Running:
+        self._limits.running_now = self
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._limits.running_now = self._outer
+
+    def check(self) -> None:
+        """Raises at an interrupt, when the time is over, or when there is too much in memory."""
+        check_interrupts()
+        limits = self._limits
+        if self.deadline is None and limits.memory is None:
+            return
+        now = limits.clock()
+        if self.deadline is not None and now > self.deadline:
+            raise self.stopped(f"the time limit of {self._timeout:g} s was reached", "timeout")
+        if limits.memory is not None and now >= self._memory_at:
+            self._memory_at = now + MEMORY_INTERVAL_SECONDS
+            if limits.resident() > limits.memory:
+                raise self.stopped(f"the memory limit of {limits.memory / 1e9:.2f} GB was reached", "memory")
+
+    def stopped(self, reason: str, option: str) -> LimitReached:
+        advice = f"Raise `{option}`, or look for rules that make new values without end"
+        return LimitReached(f"{self.call} stopped: {reason}; the knowledge base is as it was. {advice}", reason)
+
+
+@dataclass(slots=True)
+class Limits:
+    """What a call may use; None is no limit. They may be changed between two calls; UsageError for what is no limit.
+
+    `clock` and `resident` say what time it is (in seconds) and how much memory the process holds (in bytes).
+    """
+
+    timeout: float | None = None
+    max_facts: int | None = None
+    memory: int | None = None
+    clock: Callable[[], float] = field(default=time.monotonic, repr=False)
+    resident: Callable[[], int] = field(default=resident_memory, repr=False)
+    _thread: threading.local = field(default_factory=threading.local, init=False, repr=False)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        check = _CHECKS.get(name)
+        object.__setattr__(self, name, value if check is None or value is None else check(value))
+
+    @property
+    def running_now(self) -> Running | None:
+        """The call that this thread makes."""
+        return getattr(self._thread, "running", None)
+
+    @running_now.setter
+    def running_now(self, running: Running | None) -> None:
+        self._thread.running = running
+
+    def running(self, call: str, timeout: float | None = None) -> Running:
+        """A context in which the limits hold; inside of another call, with its deadline or a shorter one."""
+        return Running(self, call, timeout)
+
+    def checker(self) -> Callable[[], None]:
+        """The check of the call that this thread makes, for any thread; interrupts alone where there is none."""
+        running = self.running_now
+        return check_interrupts if running is None else running.check
+
+    def check(self) -> None:
+        """Time, memory and interrupts; cheap enough for inner loops."""
+        self.checker()()
+
+    def too_many_facts(self) -> LimitReached:
+        running = self.running_now or Running(self, "the evaluation")
+        return running.stopped(f"the limit of {self.max_facts:,} facts was reached", "max_facts")
+
+
+_CHECKS: dict[str, Callable[[Any], Any]] = {"timeout": seconds, "max_facts": count, "memory": memory_bytes}
+
+
+def _least(one: float | None, other: float | None) -> float | None:
+    return min((seconds for seconds in (one, other) if seconds is not None), default=None)
+
+
+@dataclass(slots=True)
+class FactCount:
+    """The facts of an evaluation, as `max_facts` counts them. A change may leave as many as there were `before` it."""
+
+    limits: Limits
+    total: int = 0
+    before: Callable[[], int] = field(default=lambda: 0, repr=False)
+    _allowed: int = 0
+
+    def add(self, facts: int) -> None:
+        """Notes that there are so many more facts; raises LimitReached where that is too many."""
+        self.reach(self.total + facts)
+
+    def reach(self, total: int) -> None:
+        """The same for the number of all facts."""
+        self.total, most = total, self.limits.max_facts
+        if most is None or total <= max(most, self._allowed):
+            return
+        self._allowed = self.before()
+        if total > self._allowed:
+            raise self.limits.too_many_facts()

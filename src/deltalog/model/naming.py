@@ -1,0 +1,63 @@
+"""What predicates are called: by name, or as `name/arity` where a name has several arities."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from deltalog.concurrency.cached import cached_property
+from deltalog.model.errors import UsageError
+from deltalog.syntax.ast import Pred
+
+
+class Names:
+    """The names of some predicates. No two have the same, and no name is also the `name/arity` of another one."""
+
+    def __init__(self, preds: Iterable[Pred]) -> None:
+        self._preds = frozenset(preds)
+
+    @cached_property
+    def by_name(self) -> dict[str, Pred]:
+        """The predicates by what they are called, sorted."""
+        times, taken = Counter(pred.name for pred in self._preds), set(map(str, self._preds))
+        plain = {name for name, count in times.items() if count == 1 and name not in taken}
+        return {pred.name if pred.name in plain else str(pred): pred for pred in sorted(self._preds)}
+
+    def find(self, predicate: str) -> Pred:
+        """The predicate of a name, or of `name/arity`; UsageError if there is none, or if the name has several."""
+        if predicate in self.by_name:
+            return self.by_name[predicate]
+        found = [p for p in self._preds if p.name == predicate] or [p for p in self._preds if p == split(predicate)]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise UsageError(f"{predicate!r} has several arities; say which: {', '.join(map(str, sorted(found)))}")
+        raise unknown_predicate(predicate, [pred.name for pred in self._preds])
+
+    def for_rows(self, predicate: str, arity: int) -> Pred:
+        """The predicate that facts with so many values are of, known or new. `p/2` is p with two arguments, and an IRI
+        that ends in a number is itself, unless a predicate is called so."""
+        name, given = split(predicate)
+        whole, part = Pred(predicate, arity), Pred(name, arity)
+        known = self.by_name.get(predicate)
+        if known is not None and known.arity == arity:
+            return known
+        if whole in self._preds or (":" in predicate and not (part in self._preds and given == arity)):
+            return whole
+        if given != arity:
+            raise UsageError(f"{predicate!r} is a predicate of {given} arguments, and the facts have {arity}")
+        return part
+
+
+def split(predicate: str) -> tuple[str, int | None]:
+    """`name/arity` as a name and an arity."""
+    name, slash, arity = predicate.rpartition("/")
+    return (name, int(arity)) if slash and arity.isdigit() and len(arity) < 4 else (predicate, None)
+
+
+def unknown_predicate(predicate: str, known: list[str]) -> UsageError:
+    from difflib import get_close_matches
+
+    near = get_close_matches(predicate, known, 3)
+    hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "kb.predicates lists them"
+    return UsageError(f"there is no predicate {predicate!r}; {hint}")

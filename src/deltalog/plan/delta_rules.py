@@ -1,0 +1,309 @@
+"""Rules seen from a change: which instances it touches, and which facts can still be derived.
+
+    affected     one variant for each literal that a change can touch: an atom reads the change (as DELTA), everything
+                 else the state; for a negated atom, the change is joined to the body, and the negation stays
+    checked      the rule with one more atom in its body that holds facts in question: it derives those of them that
+                 it can (the backward evaluation of DRed, a set at a time)
+    made         the SKOLEMs that give values of a rule's head. Where it is known what these values were made of, the
+                 rule is checked with an atom of that in place of the BIND: it begins with the facts in question and
+                 what they were made of, and not with all that could be made
+    supports     the rule with such an atom, and with a body atom for a head: what instances that derive facts in
+                 question stand on
+    touched, losing, winning   the same as `affected`, for counting: each instance is a row of one variant only, because
+                 literals before the one that changes must be unchanged
+    grouped      for a rule that is one aggregate: the rules that find the groups a change touches, and the rule
+                 restricted to some groups
+    group_keys   for a rule that is one aggregate: the rule that finds the groups of the facts in question
+
+An aggregate is checked only in the groups of the facts in question. These are a relation of group keys, each once, so
+that the restriction is a semi-join: it leaves out bindings of the aggregate's body, and cannot repeat one.
+
+Of a rule with atoms and negated atoms alone, such a variant can be evaluated for one fact at a time (`seen_from`): the
+fact is its DELTA, and the other literals are looked up one after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, replace
+from enum import IntEnum
+
+from deltalog.expressions.scalar import is_plain_skolem, skolem_form
+from deltalog.plan.ir import Part
+from deltalog.plan.statistics import Estimate, Matches, Statistics
+from deltalog.plan.variants import ONLY, Variant, variants
+from deltalog.syntax.ast import (
+    Aggregate,
+    Atom,
+    Bind,
+    Call,
+    HiddenName,
+    Literal,
+    Negation,
+    Pred,
+    Rule,
+    Term,
+    Variable,
+    variables,
+)
+from deltalog.syntax.printer import print_literal
+
+
+@dataclass(frozen=True, slots=True)
+class Affected:
+    """A variant that reads the change of a predicate: of what was removed, or (negated) of what was added."""
+
+    pred: Pred
+    negated: bool
+    variant: Variant
+
+
+def affected(rule: Rule) -> Iterator[Affected]:
+    """The variants of a rule without aggregates, one per literal."""
+    for i, literal in enumerate(rule.body):
+        if isinstance(literal, Atom):
+            yield Affected(literal.pred, False, Variant(rule, ((i, Part.DELTA),)))
+        elif isinstance(literal, Negation):
+            body = (*rule.body, _apart(literal.atom, rule, i))
+            yield Affected(literal.atom.pred, True, Variant(replace(rule, body=body), ((len(body) - 1, Part.DELTA),)))
+
+
+def _apart(atom: Atom, rule: Rule, place: int) -> Atom:
+    """A negated atom as a positive one: variables that occur only in it get other names, as they are existential."""
+    bound = {
+        v
+        for i, other in enumerate(rule.body)
+        if i != place and not isinstance(other, Negation)
+        for v in variables(other)
+    }
+    return replace(atom, terms=tuple(_renamed(t, ONLY) if t not in bound else t for t in atom.terms))
+
+
+def _renamed(term: Term, prefix: str) -> Term:
+    return Variable(prefix + term.name) if isinstance(term, Variable) else term
+
+
+def candidates(pred: Pred) -> Pred:
+    """The name under which facts in question are read."""
+    return Pred(HiddenName(f"#candidates {pred.name}"), pred.arity)
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A SKOLEM that gives a column of a head, and the atom that holds its variables and what it gives."""
+
+    bind: Bind
+    call: Call
+    column: int
+    atom: Atom
+
+
+def made(rule: Rule) -> Iterator[Made]:
+    head = rule.heads[0]
+    for bind in rule.body:
+        if isinstance(bind, Bind) and bind.variable in head.terms and is_plain_skolem(call := bind.expression):
+            column = head.terms.index(bind.variable)
+            name = HiddenName(f"#made {head.pred.name} {column} {skolem_form(call)}")
+            yield Made(bind, call, column, Atom(name, (*dict.fromkeys(variables(call)), bind.variable)))
+
+
+def checked(rule: Rule, known: Iterable[Made] = ()) -> Variant:
+    """The rule, for the facts in question only, which are read as DELTA; an aggregate, over their groups only. Of some
+    of its values it is `known` what they were made of."""
+    head = rule.heads[0]
+    atoms: dict[Literal, Literal] = {made.bind: made.atom for made in known}
+    literals = _in_groups(rule).body if is_aggregate(rule) else rule.body
+    body = tuple(atoms.get(literal, literal) for literal in literals)
+    return Variant(
+        replace(rule, body=(*body, Atom(candidates(head.pred).name, head.terms))), ((len(body), Part.DELTA),)
+    )
+
+
+def supports(rule: Rule, preds: Collection[Pred], known: Iterable[Made] = ()) -> Iterator[Variant]:
+    """For each body atom of these predicates: the rule that finds the facts it stands for in instances that derive the
+    facts in question."""
+    question = checked(rule, known)
+    for literal in rule.body:
+        if isinstance(literal, Atom) and literal.pred in preds:
+            yield replace(question, rule=replace(question.rule, heads=(literal,)))
+
+
+def group_keys(rule: Rule) -> Rule | None:
+    """For h(g, r) <- AGGREGATE(b ON g ...): the rule #keys(g) <- #candidates h(g, r). Group variables that are not in
+    the head are left out; None if that leaves none."""
+    head = rule.heads[0]
+    keys = tuple(v for v in _aggregate_of(rule).on if v in head.terms)
+    if not keys:
+        return None
+    # The name says all of the rule, as several aggregates are checked at once.
+    name = HiddenName(f"#keys {' '.join(v.name for v in keys)} of {print_literal(head)}")
+    return Rule((Atom(name, keys),), (Atom(candidates(head.pred).name, head.terms),))
+
+
+def _in_groups(rule: Rule) -> Rule:
+    """An aggregate over the groups of the facts in question only."""
+    keys = group_keys(rule)
+    return rule if keys is None else _restricted(rule, keys.heads[0])
+
+
+def _restricted(rule: Rule, groups: Atom) -> Rule:
+    """An aggregate over some groups; all variables of `groups` must be group variables."""
+    literal = _aggregate_of(rule)
+    assert set(groups.terms) <= set(literal.on)
+    return replace(rule, body=(replace(literal, body=(*literal.body, groups)),))
+
+
+def _aggregate_of(rule: Rule) -> Aggregate:
+    (literal,) = rule.body
+    assert isinstance(literal, Aggregate)
+    return literal
+
+
+# For counting. A literal is unchanged when its atom is not in the change, which has a name of its own.
+
+
+def change(pred: Pred, negated: bool = False) -> Pred:
+    """The name under which the change of a predicate is read that touches its atoms (Δp), or its negated ones (Δn)."""
+    return Pred(HiddenName(f"#change {'not ' if negated else ''}{pred.name}"), pred.arity)
+
+
+def gone(pred: Pred, before: bool = False) -> Pred:
+    """The name under which is read what a predicate of the stratum has lost up to now, or before the last round."""
+    return Pred(HiddenName(f"#gone {'before ' if before else ''}{pred.name}"), pred.arity)
+
+
+def touched(rule: Rule, preds: Collection[Pred]) -> Iterator[Affected]:
+    """Π[I : Δp, Δn], for changes of what is before the stratum."""
+    before: tuple[Literal, ...] = ()
+    for i, literal in enumerate(rule.body):
+        if isinstance(literal, Atom) and literal.pred not in preds:
+            body = (*rule.body, *before)
+            yield Affected(literal.pred, False, Variant(replace(rule, body=body), ((i, Part.DELTA),), True))
+        elif isinstance(literal, Negation):
+            atom = replace(_apart(literal.atom, rule, i), name=change(literal.atom.pred, True).name)
+            body = (*rule.body, *before, atom)
+            variant = Variant(replace(rule, body=body), ((len(body) - 1, Part.DELTA),), True)
+            yield Affected(literal.atom.pred, True, variant)
+        before += tuple(_unchanged(literal, preds))
+
+
+def _unchanged(literal: Literal, preds: Collection[Pred]) -> Iterator[Literal]:
+    """That a literal of what is before the stratum has not been touched."""
+    if isinstance(literal, Atom) and literal.pred not in preds:
+        yield _not_in(literal, change(literal.pred))
+    elif isinstance(literal, Negation):
+        yield _not_in(literal.atom, change(literal.atom.pred, True))
+
+
+def _not_in(atom: Atom, other: Pred) -> Negation:
+    return Negation(replace(atom, name=other.name))
+
+
+def losing(rule: Rule, preds: Collection[Pred]) -> Iterator[Variant]:
+    """Instances that lose an atom of the stratum in this round, one variant for each of these atoms; what is before the
+    stratum is untouched."""
+    own = {i: literal for i, literal in enumerate(rule.body) if isinstance(literal, Atom) and literal.pred in preds}
+    others = tuple(unchanged for literal in rule.body for unchanged in _unchanged(literal, preds))
+    for i in own:
+        there = tuple(_not_in(atom, gone(atom.pred, before=j > i)) for j, atom in own.items() if j != i)
+        yield Variant(replace(rule, body=(*rule.body, *others, *there)), ((i, Part.DELTA),), True)
+
+
+def winning(rule: Rule, preds: Collection[Pred]) -> Iterator[Variant]:
+    """Instances that win an atom of the stratum in this round."""
+    return (replace(variant, instances=True) for variant in variants(rule, preds))
+
+
+GROUPS = HiddenName("#groups")
+
+
+def is_aggregate(rule: Rule) -> bool:
+    return len(rule.body) == 1 and isinstance(rule.body[0], Aggregate)
+
+
+def grouped(rule: Rule) -> tuple[Rule, Rule]:
+    """For h <- AGGREGATE(b ON g ...): the rule #groups(g) <- b, and the rule h over the groups of #groups only."""
+    literal = _aggregate_of(rule)
+    groups = Atom(GROUPS, literal.on)
+    return Rule((groups,), literal.body), _restricted(rule, groups) if literal.on else rule
+
+
+class Role(IntEnum):
+    """What a rule that is seen from a fact is for."""
+
+    AFFECTED = 0  # what follows from a change of a relation before the stratum
+    LOOP = 1  # what follows, by a recursive rule, from a change of the stratum itself
+    CHECK = 2  # whether a nonrecursive rule derives the fact
+    RECHECK = 3  # whether a recursive one does
+
+
+@dataclass(frozen=True, slots=True)
+class SeenFrom:
+    """A rule seen from a fact: the atom that the fact is for, and the other literals in the order of their look-ups.
+
+    `negated` says that the fact is one of a negated atom: what is lost by it is what it won, and the other way round.
+    """
+
+    role: Role
+    head: Atom
+    fact: Atom
+    steps: tuple[Atom | Negation, ...]
+    negated: bool = False
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class SmallPlans:
+    """The rules of a stratum, seen from facts; its predicates in a fixed order."""
+
+    preds: tuple[Pred, ...]
+    rules: tuple[SeenFrom, ...]
+
+
+def is_simple(rule: Rule) -> bool:
+    """Whether a rule can be seen from facts: there are only atoms of up to two terms in its body, and negated ones."""
+    atoms = [literal.atom if isinstance(literal, Negation) else literal for literal in (*rule.heads, *rule.body)]
+    return all(isinstance(atom, Atom) and len(atom.terms) <= 2 for atom in atoms)
+
+
+def seen_from(role: Role, variant: Variant, statistics: Statistics, negated: bool = False) -> SeenFrom:
+    """A variant of a simple rule that reads a DELTA, for one fact of it at a time."""
+    body = variant.rule.body
+    place = next(i for i, part in variant.parts if part is Part.DELTA)
+    fact = body[place]
+    assert isinstance(fact, Atom)
+    atoms = [literal for i, literal in enumerate(body) if i != place and isinstance(literal, Atom)]
+    negations = [literal for literal in body if isinstance(literal, Negation)]
+    steps = _with_negations(fact, _in_order(fact, atoms, statistics), negations)
+    return SeenFrom(role, variant.rule.heads[0], fact, steps, negated)
+
+
+def least_read(rule: SeenFrom, statistics: Statistics) -> float:
+    """How many facts the smallest relation has that is looked up."""
+    return min((statistics.size(step.pred, Part.ALL) for step in rule.steps if isinstance(step, Atom)), default=0.0)
+
+
+def _in_order(fact: Atom, atoms: list[Atom], statistics: Statistics) -> list[Atom]:
+    """Always the one next that gives the fewest rows."""
+    if len(atoms) < 2:
+        return atoms
+    estimate, order = Estimate(1.0, dict.fromkeys(variables(fact), 1.0)), []
+    found = [Matches.of(atom, Part.ALL, statistics) for atom in atoms]
+    while atoms:
+        i = min(range(len(atoms)), key=lambda i: estimate.joined_rows(found[i]))
+        estimate = estimate.joined(found.pop(i))
+        order.append(atoms.pop(i))
+    return order
+
+
+def _with_negations(fact: Atom, atoms: list[Atom], negations: list[Negation]) -> tuple[Atom | Negation, ...]:
+    """Each negation as soon as what it shares with the atoms is known."""
+    shared = {v for atom in (fact, *atoms) for v in variables(atom)}
+    steps: list[Atom | Negation] = []
+    bound, waiting = set(variables(fact)), negations
+    for atom in (None, *atoms):
+        if atom is not None:
+            steps.append(atom)
+            bound |= set(variables(atom))
+        steps += [n for n in waiting if bound.issuperset(shared.intersection(variables(n)))]
+        waiting = [n for n in waiting if n not in steps]
+    return tuple(steps)

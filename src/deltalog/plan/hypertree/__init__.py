@@ -1,0 +1,1 @@
+"""Hypertree decompositions of cyclic rule bodies: decompose, choose, rewrite, draw."""

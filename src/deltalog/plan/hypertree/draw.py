@@ -1,0 +1,70 @@
+"""Hypertree decompositions as pictures: a box for each node with χ, λ and its estimate, children below parents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from html import escape
+
+from deltalog.plan.explain import described
+from deltalog.plan.hypertree.choose import Choice
+from deltalog.plan.hypertree.decompose import Node
+from deltalog.plan.iri_display import shortened
+from deltalog.syntax.ast import Rule
+
+LINE, CHARACTER, MARGIN, GAP, LONGEST = 16, 6.7, 10, 30, 160
+HEIGHT = 3 * LINE + MARGIN
+
+
+@dataclass(slots=True)
+class Drawing:
+    """What has been drawn, and how far it reaches."""
+
+    prefixes: Mapping[str, str]
+    bottom: float
+    width: float = 0.0
+    shapes: list[str] = field(default_factory=list)
+
+    def text(self, x: float, y: float, text: str) -> None:
+        self.shapes.append(f'<text x="{x:.1f}" y="{y:.1f}">{escape(text)}</text>')
+        self.width = max(self.width, x + len(text) * CHARACTER + MARGIN)
+
+    def tree(self, choice: Choice) -> None:
+        assert choice.decomposition is not None
+        text = shortened(str(choice.rule).replace("\n", " "), self.prefixes)
+        self.text(MARGIN, self.bottom, text if len(text) <= LONGEST else text[: LONGEST - 1] + "…")
+        top = self.bottom + LINE
+        self._node(choice.decomposition.root, choice.rule, MARGIN, top)
+        levels = _height(choice.decomposition.root)
+        self.bottom = top + levels * (HEIGHT + GAP) + GAP
+
+    def _node(self, node: Node, rule: Rule, x: float, y: float) -> tuple[float, float]:
+        """Draws a subtree; where its box has its middle, and where the next subtree may begin."""
+        lines = shortened(described(node, rule), self.prefixes).split("  ")
+        own = max(map(len, lines)) * CHARACTER + 2 * MARGIN
+        right, middles = x, []
+        for child in node.children:
+            middle, right = self._node(child, rule, right, y + HEIGHT + GAP)
+            middles.append(middle)
+        left = max(x, (x + right - own) / 2 if middles else x)
+        for middle in middles:
+            self.shapes.append(
+                f'<path d="M{left + own / 2:.1f} {y + HEIGHT} L{middle:.1f} {y + HEIGHT + GAP}" stroke="#889"/>'
+            )
+        size = f'width="{own:.1f}" height="{HEIGHT}"'
+        self.shapes.append(f'<rect x="{left:.1f}" y="{y:.1f}" {size} rx="4" fill="#e8f6ea" stroke="#667"/>')
+        for i, line in enumerate(lines):
+            self.text(left + MARGIN, y + LINE * (i + 1), line)
+        return left + own / 2, max(right, left + own + GAP)
+
+
+def _height(node: Node) -> int:
+    return 1 + max(map(_height, node.children), default=0)
+
+
+def draw_trees(choices: Iterable[Choice], prefixes: Mapping[str, str], top: float) -> Drawing:
+    """The trees of some rules, one below the other."""
+    drawing = Drawing(prefixes, top)
+    for choice in choices:
+        drawing.tree(choice)
+    return drawing

@@ -1,0 +1,304 @@
+"""A rule and a decomposition of its body as rules: the tree at work.
+
+For every node p that joins more than one atom there is a relation of its own,
+
+    #node_p(χ(p)) <- λ(p), the atoms and conditions inside of χ(p)                          in-node evaluation
+
+which holds inst_p of paper 000: it is kept between rounds and between updates, and semi-naive evaluation gives it its
+DELTA, as to any other relation. Past the paper, variables of χ(p) that nothing outside of p reads are left out, unless
+the instantiations are wanted `whole`; but one of them is kept where it takes no room (four columns take as much as
+three), since it helps to find out whether a row still holds. Where they are wanted `reduced`, instantiations that no
+instantiation of a child joins with are left out, too (the children's nodes are atoms of p's rule). A leaf keeps what
+its parent has nothing for. The columns that other nodes have come first: neighbours are joined as they are sorted. The
+cross-node evaluation is one relation for a pair of neighbours p, q of the tree,
+
+    #message_pq(χ(p) ∩ χ(q), ...) <- #node_p(χ(p)), #message_rp(...) for all other neighbours r of p
+
+the instantiations of p that join with everything on p's side of the tree: the semi-joins of the full reducer from the
+leaves to the root. A leaf's message is its node. A head is derived at the node that has most of its variables,
+
+    h <- #node_p(χ(p)), #message_rp(...) for all neighbours r of p
+
+so for another head the tree has another root, and these are the semi-joins of the other direction. What paper 000
+projects the cross-node join to, "χ(p) and the head's variables", is in the dots: variables that h needs and p does not
+have travel in the messages. There are only rules here, so rounds (L+), deletions (L-), rederivation and rule changes
+are those of any rule: the labels of paper 000 are OLD, DELTA and ALL of these relations. Where a change meets the tree,
+its plan begins with the DELTA and finds its partners by index, which is the reducer's first traversal, from the DELTA.
+
+A condition stands in a node that has its variables, or else in the lowest message to bring them together. A BIND is
+computed where the heads are; where a condition needs its value, there, too.
+
+Relations have names made of what they mean, so rules with a common part share it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from hashlib import sha1
+from math import prod
+
+from deltalog.plan.hypertree.decompose import Node, joined_in
+from deltalog.syntax.ast import (
+    Aggregate,
+    Atom,
+    Bind,
+    Call,
+    Expression,
+    Filter,
+    HiddenName,
+    Literal,
+    Negation,
+    Rule,
+    Variable,
+    variables,
+)
+
+NODE, MESSAGE = "#node ", "#message "
+
+
+class TreeRelation(HiddenName):
+    """The name of a relation of a tree: a node, or a message."""
+
+    __slots__ = ()
+
+
+def atoms_of(rule: Rule) -> list[Atom]:
+    """What is decomposed: the positive atoms of the body."""
+    return [literal for literal in rule.body if isinstance(literal, Atom)]
+
+
+def why_not(rule: Rule) -> str | None:
+    """Why the body of a rule has no decomposition, if it has none."""
+    joined = {v for atom in atoms_of(rule) for v in variables(atom)}
+    if not joined:
+        return "no variables"
+    if any(isinstance(literal, Aggregate) for literal in rule.body):
+        return "an aggregate"
+    if any(isinstance(literal, Bind) and literal.variable in joined for literal in rule.body):
+        return "a BIND whose value is joined"
+    return None
+
+
+def rewritten(
+    rule: Rule, root: Node, values: Mapping[Variable, float] | None = None, reduced: bool = False
+) -> tuple[Rule, ...]:
+    """Rules that derive the same, by the tree; a tree of one node is the rule itself. `values`: about how many each
+    variable has; without, nodes are whole, with all of χ. `reduced`: and only what joins with something below them."""
+    if not root.children:
+        return (rule,)
+    return tuple(dict.fromkeys(_Rewriting(rule, root, values, reduced).rules()))
+
+
+@dataclass(slots=True)
+class _Rewriting:
+    rule: Rule
+    root: Node
+    values: Mapping[Variable, float] | None
+    reduced: bool
+    atoms: list[Atom] = field(init=False)
+    binds: dict[Variable, Bind] = field(init=False)
+    places: dict[Variable, int] = field(init=False)  # where a variable first occurs: the order of columns
+    used: frozenset[Variable] = field(init=False)  # variables that stand at several places
+    neighbours: dict[int, list[Node]] = field(init=False)
+    inside: dict[int, list[Literal]] = field(init=False)  # the conditions of each node
+    spanning: list[Literal] = field(init=False)  # conditions that no node has all variables of
+    read_at: dict[int, frozenset[Variable]] = field(init=False)  # what is read outside of each node
+    made: dict[TreeRelation, Rule] = field(default_factory=dict)
+    nodes: dict[int, Atom] = field(default_factory=dict)  # the atom of each node
+
+    def __post_init__(self) -> None:
+        self.atoms = atoms_of(self.rule)
+        self.binds = {}
+        for literal in self.rule.body:
+            if isinstance(literal, Bind):
+                self.binds.setdefault(literal.variable, literal)
+        order = dict.fromkeys(v for atom in self.atoms for v in variables(atom))
+        self.places = {v: i for i, v in enumerate(order)}
+        counts = Counter(v for literal in (*self.rule.heads, *self.rule.body) for v in variables(literal))
+        self.used = frozenset(v for v, count in counts.items() if count > 1)
+        self.neighbours = {id(node): list(node.children) for node in self.root}
+        for node in self.root:
+            for child in node.children:
+                self.neighbours[id(child)].append(node)
+        self._place_conditions()
+
+    def _place_conditions(self) -> None:
+        """Conditions in the lowest node that has their variables."""
+        self.inside, self.spanning = {id(node): [] for node in self.root}, []
+        lowest_first = list(self.root)[::-1]
+        for literal in self.rule.body:
+            if isinstance(literal, Atom | Bind):
+                continue
+            needed = self.needs(literal)
+            node = next((node for node in lowest_first if needed <= node.chi), None)
+            (self.spanning if node is None else self.inside[id(node)]).append(literal)
+        self._note_readers()
+
+    def _note_readers(self) -> None:
+        """The variables that heads, BINDs, conditions over several nodes, or other nodes have."""
+        last = [*self.rule.heads, *self.spanning, *self.binds.values()]
+        read = self._base(v for literal in last for v in self._variables(literal))
+        self.read_at = {
+            id(node): read.union(*(other.chi for other in self.root if other is not node)) for node in self.root
+        }
+
+    # What a condition stands on.
+
+    def _variables(self, literal: Literal) -> Iterator[Variable]:
+        """Without those that are existential in a negation."""
+        return (v for v in variables(literal) if v in self.places or v in self.binds)
+
+    def needs(self, literal: Literal) -> frozenset[Variable]:
+        return self._base(self._variables(literal))
+
+    def _base(self, needed: Iterable[Variable]) -> frozenset[Variable]:
+        """The variables of atoms that give values to these, through BINDs."""
+        found: set[Variable] = set()
+        for v in needed:
+            found |= {v} if v in self.places else self._base(variables(self.binds[v].expression))
+        return frozenset(found)
+
+    def with_binds(self, literals: Sequence[Literal]) -> list[Literal]:
+        """Conditions after the BINDs that they need."""
+        needed: dict[Literal, None] = {}
+
+        def add(v: Variable) -> None:
+            if v in self.binds and self.binds[v] not in needed:
+                for inner in variables(self.binds[v].expression):
+                    add(inner)
+                needed[self.binds[v]] = None
+
+        for literal in literals:
+            for v in self._variables(literal):
+                add(v)
+        return [*needed, *literals]
+
+    # The rules.
+
+    def rules(self) -> list[Rule]:
+        heads = [self._derivation(group) for group in self._groups()]
+        return [*self.made.values(), *heads]
+
+    def _groups(self) -> list[list[Atom]]:
+        """Each head for itself, so that it is derived where its variables are; heads with BINDs share these."""
+        bound = [head for head in self.rule.heads if any(v in self.binds for v in variables(head))]
+        others = [[head] for head in self.rule.heads if head not in bound]
+        return [*([bound] if bound else []), *others]
+
+    def _derivation(self, heads: list[Atom]) -> Rule:
+        """h <- #node_p, #message_rp for all neighbours r of p; p is the node with the most variables of h."""
+        binds = [literal for literal in self.rule.body if isinstance(literal, Bind)]
+        needed = self._base([*(v for h in heads for v in variables(h)), *(v for b in binds for v in variables(b))])
+        at = min(self.root, key=lambda node: (len(needed - node.chi), node.rows))
+        journey = _Journey(self, needed)
+        body = journey.body(at, None)
+        last = self.with_binds(journey.waiting)
+        body += [*last, *(bind for bind in binds if bind not in last)]
+        return Rule(tuple(heads), tuple(body), self.rule.span)
+
+    def node(self, node: Node) -> Atom:
+        """The atom of a node: its own relation, or the one atom that it is."""
+        if id(node) not in self.nodes:
+            self.nodes[id(node)] = self._node(node)
+        return self.nodes[id(node)]
+
+    def _node(self, node: Node) -> Atom:
+        joined = joined_in(node, self.atoms)
+        conditions = self.inside[id(node)]
+        if len(joined) == 1 and not conditions and node.chi == set(variables(joined[0])):
+            return joined[0]
+        below = [self.node(child) for child in node.children] if self.reduced else []
+        others = frozenset[Variable]().union(*(other.chi for other in self.root if other is not node))
+        return self.relation(NODE, self._columns(node), others, [*joined, *below, *self.with_binds(conditions)])
+
+    def _columns(self, node: Node) -> list[Variable]:
+        """Those of χ that stand at several places; or those that are read elsewhere, and one more in the room of an odd
+        one, unless it is estimated to make more rows."""
+        columns = [v for v in node.chi if v in self.used]
+        if self.values is None:
+            return columns
+        read = [v for v in columns if v in self.read_at[id(node)]]
+        spare = max((v for v in columns if v not in read), key=lambda v: (self.values[v], v.name), default=None)  # type: ignore[index]
+        many = 2 * prod(self.values[v] for v in read) > node.rows
+        return [*read, spare] if spare is not None and len(read) % 2 and many else read
+
+    def relation(
+        self, kind: str, columns: Iterable[Variable], first: frozenset[Variable], body: Sequence[Literal]
+    ) -> Atom:
+        """The atom of a relation with these columns that a body gives, and its rule."""
+        terms = tuple(sorted(columns, key=lambda v: (v not in first, self.places[v])))
+        rule = _canonical(terms, body)
+        name = TreeRelation(kind + sha1(str(rule).encode(), usedforsecurity=False).hexdigest()[:10])
+        self.made[name] = replace(rule, heads=(replace(rule.heads[0], name=name),))
+        return Atom(name, terms)
+
+
+@dataclass(slots=True)
+class _Journey:
+    """Messages on their way to where a head is derived; `waiting` are the conditions that are not placed yet."""
+
+    rewriting: _Rewriting
+    needed: frozenset[Variable]
+    waiting: list[Literal] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.waiting = list(self.rewriting.spanning)
+
+    def body(self, node: Node, to: Node | None) -> list[Literal]:
+        """A node with the messages from all of its neighbours but one."""
+        others = [other for other in self.rewriting.neighbours[id(node)] if other is not to]
+        return [self.rewriting.node(node), *(self._message(other, node) for other in others)]
+
+    def _message(self, node: Node, to: Node) -> Atom:
+        body = self.body(node, to)
+        present = {v for literal in body for v in variables(literal)}
+        conditions = [literal for literal in self.waiting if self.rewriting.needs(literal) <= present]
+        self.waiting = [literal for literal in self.waiting if literal not in conditions]
+        if len(body) == 1 and not conditions and isinstance(body[0], Atom):
+            return body[0]
+        later = to.chi | self.needed | {v for literal in self.waiting for v in self.rewriting.needs(literal)}
+        literals = [*body, *self.rewriting.with_binds(conditions)]
+        return self.rewriting.relation(MESSAGE, present & later, to.chi, literals)
+
+
+# Names.
+
+
+def _canonical(columns: Sequence[Variable], body: Sequence[Literal]) -> Rule:
+    """A rule that is the same for relations that differ only in the names of their variables."""
+    names: dict[Variable, Variable] = {}
+
+    def renamed(v: Variable) -> Variable:
+        return names.setdefault(v, Variable(f"v{len(names)}"))
+
+    literals = tuple(_renamed(literal, renamed) for literal in body)
+    return Rule((Atom("columns", tuple(renamed(v) for v in columns)),), literals)
+
+
+Renaming = Callable[[Variable], Variable]
+
+
+def _renamed(literal: Literal, renamed: Renaming) -> Literal:
+    match literal:
+        case Atom(name, terms):
+            return Atom(name, tuple(renamed(t) if isinstance(t, Variable) else t for t in terms))
+        case Negation(Atom(name, terms)):
+            return Negation(Atom(name, tuple(renamed(t) if isinstance(t, Variable) else t for t in terms)))
+        case Filter(condition):
+            return Filter(_expression(condition, renamed))
+        case Bind(expression, variable):
+            return Bind(_expression(expression, renamed), renamed(variable))
+        case _:
+            raise AssertionError(literal)
+
+
+def _expression(expression: Expression, renamed: Renaming) -> Expression:
+    match expression:
+        case Variable():
+            return renamed(expression)
+        case Call(function, arguments):
+            return Call(function, tuple(_expression(argument, renamed) for argument in arguments))
+        case _:
+            return expression

@@ -1,0 +1,69 @@
+"""Programs from texts and files, with everything that is wrong in any of them.
+
+A statement that cannot be read hides nothing else: the rules around it are checked as well, and so are the other files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from deltalog.model.errors import Diagnostic, ProgramError, SyntaxProblem, UsageError
+from deltalog.program.program import analyse
+from deltalog.syntax.ast import Rule
+from deltalog.syntax.parser import Document, parse_document
+
+
+def read_rules(sources: Iterable[str | Path]) -> list[Rule]:
+    """The rules of texts and files, one after the other; SyntaxProblem has what is wrong in all of them."""
+    return list(read_documents(sources).rules)
+
+
+def read_documents(sources: Iterable[str | Path]) -> Document:
+    """The rules, and all prefixes that are declared; each is known only in its own text or file."""
+    rules: list[Rule] = []
+    prefixes: dict[str, str] = {}
+    wrong: list[Diagnostic] = []
+    names: dict[str, int] = {}
+    sources = list(sources)
+    for number, source in enumerate(sources, 1):
+        name = str(source) if isinstance(source, Path) else "<text>" if len(sources) == 1 else f"<text {number}>"
+        names.setdefault(name, number)
+        try:
+            document = _parsed(source, name)
+        except SyntaxProblem as problem:
+            wrong += problem.diagnostics
+            rules += problem.rules
+        else:
+            rules += document.rules
+            prefixes.update(document.prefixes)
+    if wrong:
+        raise SyntaxProblem(sorted([*wrong, *_also_wrong(rules)], key=lambda d: _place(d, names)))
+    return Document(tuple(rules), prefixes)
+
+
+def _parsed(source: str | Path, name: str) -> Document:
+    if isinstance(source, str):
+        return parse_document(source, name)
+    try:
+        return parse_document(source.read_text("utf-8-sig"), name)
+    except OSError as error:
+        raise UsageError(f"cannot read the program {source}: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise UsageError(
+            f"the program {source} is not UTF-8 text (byte {error.start}); if it was saved in another encoding, "
+            "save it as UTF-8"
+        ) from None
+
+
+def _also_wrong(rules: list[Rule]) -> tuple[Diagnostic, ...]:
+    try:
+        analyse(rules)
+    except ProgramError as error:
+        return error.diagnostics
+    return ()
+
+
+def _place(diagnostic: Diagnostic, names: dict[str, int]) -> tuple[int, int]:
+    span = diagnostic.span
+    return (names[span.source.name], span.start) if span else (len(names) + 1, 0)

@@ -1,0 +1,364 @@
+"""Rules that a structure implies: transitive and symmetric relations, inverse pairs, unions.
+
+Recognition is by meaning: variables may have any names, atoms any order, and other rules may derive the same relation.
+
+    closure      R(x, z) <- R(x, y), R(y, z); or R(x, z) <- R(x, y), E(y, z) beside R(x, y) <- E(x, y) and nothing else
+    components   the same beside R(x, y) <- R(y, x)
+    inverse      R(x, y) <- S(y, x) and S(x, y) <- R(y, x) where one of the two is a closure (paper 002, 5.4.6)
+    union        U(x, y) <- A(x, y), U(x, y) <- B(x, y), ...
+
+A transitive rule may have the guard x != z (the rule sets of paper 004): then it derives no R(x, x). Structures compare
+ids, and the guard compares values, so it is recognised only where equal values have the same id
+(`program.value_kinds`).
+
+What is recognised is taken out of the rules. Everything else that derives R, and its explicit facts, go to the
+backbone of R instead, a relation of our own (X_R in paper 003), and one rule is left for R, which says what R is made
+of. It is not evaluated as a rule: a backend has a structure for it (`Backend.structure`).
+
+With the ways of paper 003 ("module") relations stay tables, and the rules that are left are the ones that its modules
+apply: R(x, y) <- X(x, y) and R(x, z) <- X(x, y), R(y, z).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum
+
+from deltalog.program.value_kinds import Numbers, Scope, no_numbers, scope
+from deltalog.syntax.ast import TRIPLES, TYPES, Atom, Call, Filter, HiddenName, Pred, Rule, Variable
+
+WAYS = ("auto", "standard", "module", "scheme")
+X, Y, Z = Variable("x"), Variable("y"), Variable("z")
+BY_VALUE = "as numbers of different types can be equal in value, and its guard compares values"
+
+
+class Form(Enum):
+    CLOSURE = "closure"
+    COMPONENTS = "components"
+    INVERSE = "inverse"
+    UNION = "union"
+
+
+@dataclass(frozen=True, slots=True)
+class Structure:
+    """What a relation is made of. `swapped` says which inputs are read with their columns exchanged."""
+
+    pred: Pred
+    form: Form
+    inputs: tuple[Pred, ...]
+    guarded: bool = False
+    swapped: tuple[bool, ...] = ()
+    listed: bool = False  # whether the result may be a table where that is small
+    rule: Rule = field(init=False, compare=False, repr=False)  # the one that is left; only its dependencies matter
+
+    def __post_init__(self) -> None:
+        rule = Rule((atom(self.pred, X, Y),), tuple(atom(pred, X, Y) for pred in self.inputs))
+        object.__setattr__(self, "rule", rule)
+
+    def __str__(self) -> str:
+        flags = self.swapped or (False,) * len(self.inputs)
+        names = [f"the inverse of {p}" if swap else str(p) for p, swap in zip(_names(self.inputs), flags, strict=True)]
+        made = f"the {self.form.value} of {', '.join(names)}" if self.form is not Form.INVERSE else names[0]
+        return f"{_names([self.pred])[0]} is {made}, kept by its structure"
+
+
+@dataclass
+class Recognition:
+    """The rules without those that structures imply; and what became of the rest."""
+
+    rules: list[Rule]
+    structures: dict[Pred, Structure] = field(default_factory=dict)
+    stored: dict[Pred, Pred] = field(default_factory=dict)  # where the explicit facts of a predicate go
+    notes: list[str] = field(default_factory=list)
+    scope: Scope = field(default_factory=Scope)  # of the guards; empty if there is none
+
+
+def recognise(rules: Iterable[Rule], data: Collection[Pred], way: str, numbers: Numbers = no_numbers) -> Recognition:
+    """Takes the rules that structures imply out of some rules, over explicit facts of some predicates."""
+    found = Recognition(list(rules))
+    if way == "standard":
+        return found
+    found.scope = scope({rule.heads[0].pred for rule in found.rules if _has_guard(rule)}, found.rules, numbers)
+    for pass_ in (_inverses, _closures, _linear, _unions):
+        pass_(found, data, way)
+    if way == "module":
+        _as_rules(found)
+    else:
+        found.rules += [structure.rule for structure in found.structures.values()]
+    return found
+
+
+def _names(preds: Iterable[Pred]) -> list[str]:
+    return [f"<{pred.name}>" if ":" in pred.name and not pred.hidden else pred.name for pred in preds]
+
+
+# The shapes of single rules.
+
+
+def atom(pred: Pred, *terms: Variable) -> Atom:
+    return Atom(pred.name, terms)
+
+
+def backbone(pred: Pred) -> Pred:
+    return Pred(HiddenName(f"#backbone {pred.name}"), pred.arity)
+
+
+def _split(rule: Rule) -> tuple[Atom, list[Atom], bool] | None:
+    """The head, the atoms and whether there is a guard x != z on the variables of the head; None if there is more."""
+    if len(rule.heads) != 1:
+        return None
+    head = rule.heads[0]
+    atoms = [literal for literal in rule.body if isinstance(literal, Atom)]
+    others = [literal for literal in rule.body if not isinstance(literal, Atom)]
+    if not all(isinstance(t, Variable) for a in (head, *atoms) for t in a.terms):
+        return None
+    if not all(isinstance(o, Filter) and _is_guard(o, head) for o in others):
+        return None
+    return head, atoms, bool(others)
+
+
+def _is_guard(literal: Filter, head: Atom) -> bool:
+    condition = literal.condition
+    return isinstance(condition, Call) and condition.function == "!=" and set(condition.arguments) == set(head.terms)
+
+
+def _chained(rule: Rule) -> tuple[Pred, Pred, bool] | None:
+    """For h(x, z) <- p(x, y), q(y, z): p, q and whether there is a guard."""
+    parts = _split(rule)
+    if parts is None or len(parts[1]) != 2 or any(len(a.terms) != 2 for a in (parts[0], *parts[1])):
+        return None
+    (x, z), guarded = parts[0].terms, parts[2]
+    for first, second in (parts[1], parts[1][::-1]):
+        way = (first.terms[0] == x, second.terms[1] == z, first.terms[1] == second.terms[0])
+        if all(way) and len({x, first.terms[1], z}) == 3:
+            return first.pred, second.pred, guarded
+    return None
+
+
+def transitive(rule: Rule) -> bool | None:
+    """Whether a transitive rule is guarded; None if it is none."""
+    chain = _chained(rule)
+    return chain[2] if chain and chain[0] == chain[1] == rule.heads[0].pred else None
+
+
+def linear(rule: Rule) -> tuple[Pred, bool] | None:
+    """For t(x, z) <- t(x, y), e(y, z), or the other way round: e, and whether there is a guard."""
+    chain = _chained(rule)
+    if chain is None or chain[0] == chain[1] or rule.heads[0].pred not in chain[:2]:
+        return None
+    return chain[1] if chain[0] == rule.heads[0].pred else chain[0], chain[2]
+
+
+def copied(rule: Rule) -> tuple[Pred, bool] | None:
+    """For u(x, y) <- a(x, y): a, False; for u(x, y) <- a(y, x): a, True."""
+    if len(rule.heads) != 1 or len(rule.body) != 1 or not isinstance(rule.body[0], Atom):
+        return None
+    head, body = rule.heads[0], rule.body[0]
+    if len(head.terms) != 2 or len(set(head.terms)) != 2 or not all(isinstance(t, Variable) for t in head.terms):
+        return None
+    if body.terms == head.terms:
+        return body.pred, False
+    return (body.pred, True) if body.terms == head.terms[::-1] else None
+
+
+def symmetric(rule: Rule) -> bool | None:
+    """Whether r(x, y) <- r(y, x) is guarded, which changes nothing where ids decide; None if a rule is another."""
+    parts = _split(rule)
+    if parts is None or copied(replace(rule, body=tuple(parts[1]))) != (rule.heads[0].pred, True):
+        return None
+    return parts[2]
+
+
+def _has_guard(rule: Rule) -> bool:
+    """Whether a rule looks like part of a structure, and has a guard."""
+    step = linear(rule)
+    return bool(transitive(rule) or symmetric(rule) or (step and step[1]))
+
+
+# The passes.
+
+
+def _closures(found: Recognition, data: Collection[Pred], way: str) -> None:
+    for pred, own in _by_head(found.rules).items():
+        guards = [guard for rule in own if (guard := transitive(rule)) is not None]
+        if not guards or pred in (TRIPLES, TYPES):
+            continue
+        if all(guards) and not found.scope.distinct:
+            found.notes.append(f"{pred.name}: not a closure, {BY_VALUE}")
+            continue
+        mirrors = [guard for rule in own if (guard := symmetric(rule)) is not None]
+        is_symmetric = bool(mirrors) and (found.scope.distinct or not all(mirrors))
+        form = Form.COMPONENTS if is_symmetric else Form.CLOSURE
+        copies = {source[0] for rule in own if (source := copied(rule)) and not source[1]}
+        implied = [
+            rule
+            for rule in own
+            if transitive(rule) is not None
+            or (is_symmetric and symmetric(rule) is not None)
+            or _extends(rule, copies, all(guards))
+        ]
+        _take(found, pred, Structure(pred, form, (backbone(pred),), all(guards)), implied, way)
+        found.notes.append(f"{pred.name}: {_described(form, all(guards))}")
+
+
+def _extends(rule: Rule, copies: set[Pred], guarded: bool) -> bool:
+    """r(x, z) <- r(x, y), e(y, z) where r(x, y) <- e(x, y): a transitive step, if guarded alike."""
+    step = linear(rule)
+    return step is not None and step[0] in copies and (step[1] or not guarded)
+
+
+def _linear(found: Recognition, data: Collection[Pred], way: str) -> None:
+    for pred, own in _by_head(found.rules).items():
+        steps = [step for rule in own if (step := linear(rule))]
+        if not steps or pred in found.structures:
+            continue
+        guarded = all(guard for _, guard in steps)
+        why = _not_linear(pred, own, steps, data) or (BY_VALUE if guarded and not found.scope.distinct else "")
+        if why:
+            found.notes.append(f"{pred.name}: not a closure, {why}")
+            continue
+        structure = Structure(pred, Form.CLOSURE, (steps[0][0],), guarded, listed=way == "auto")
+        found.structures[pred] = structure
+        found.rules = [rule for rule in found.rules if not _derives(rule, pred)]
+        found.notes.append(f"{pred.name}: {_described(Form.CLOSURE, structure.guarded)}, by its linear form")
+
+
+def _not_linear(pred: Pred, own: Sequence[Rule], steps: Sequence[tuple[Pred, bool]], data: Collection[Pred]) -> str:
+    """Why linear rules are not the closure of what they extend by; empty if they are."""
+    edges = {edge for edge, _ in steps}
+    if len(edges) > 1:
+        return f"as it is extended by {' and '.join(sorted(edge.name for edge in edges))}"
+    (edge,) = edges
+    if not any(copied(rule) == (edge, False) for rule in own):
+        return f"as no rule says that every {edge.name} is one"
+    if len([rule for rule in own if linear(rule) is None]) > 1:
+        return "as other rules derive it, too"
+    return "as it has explicit facts" if pred in data else ""
+
+
+def _inverses(found: Recognition, data: Collection[Pred], way: str) -> None:
+    """Of a pair of inverse relations one is kept; what derives the other derives the first, with columns exchanged."""
+    copies = {(rule.heads[0].pred, *copy) for rule in found.rules if (copy := copied(rule))}
+    recognised = (False, True) if found.scope.distinct else (False,)
+    closed = [rule.heads[0].pred for rule in found.rules if transitive(rule) in recognised]
+    gone: set[Pred] = set()
+    for pred in (pred for pred in dict.fromkeys(closed) if pred not in (TRIPLES, TYPES)):
+        others = [b for a, b, swapped in copies if a == pred and swapped and b != pred and (b, pred, True) in copies]
+        for other in sorted(others):
+            if pred in gone or other in gone:
+                continue
+            gone.add(other)
+            _turn(found, other, pred)
+            found.stored[other] = _given(other)
+            found.rules.append(Rule((atom(pred, X, Y),), (atom(_given(other), Y, X),)))
+            found.structures[other] = Structure(other, Form.INVERSE, (pred,), swapped=(True,), listed=way == "auto")
+            found.notes.append(f"{other.name}: the inverse of {pred.name}")
+    found.rules = list(dict.fromkeys(found.rules))
+
+
+def _given(pred: Pred) -> Pred:
+    return Pred(HiddenName(f"#given {pred.name}"), pred.arity)
+
+
+def _turn(found: Recognition, gone: Pred, kept: Pred) -> None:
+    """Rules for one of a pair become rules for the other."""
+    turned = (_turned(rule, gone, kept) if _derives(rule, gone, kept) else rule for rule in found.rules)
+    found.rules = [rule for rule in turned if rule is not None]
+
+
+def _turned(rule: Rule, gone: Pred, kept: Pred) -> Rule | None:
+    copy = copied(rule)
+    if copy in ((gone, True), (kept, True)) and {rule.heads[0].pred, copy[0]} == {gone, kept}:  # type: ignore[index]
+        return None
+    if _derives(rule, gone) and (transitive(rule) is not None or symmetric(rule) is not None):
+        body = tuple(Atom(kept.name, b.terms) if isinstance(b, Atom) else b for b in rule.body)
+        return Rule((Atom(kept.name, rule.heads[0].terms),), body)
+    heads = tuple(Atom(kept.name, h.terms[::-1], h.span) if h.pred == gone else h for h in rule.heads)
+    return replace(rule, heads=heads)
+
+
+def _unions(found: Recognition, data: Collection[Pred], way: str) -> None:
+    for pred, own in _by_head(found.rules).items():
+        copies = {rule: copy for rule in own if (copy := copied(rule)) and copy[0] != pred}
+        if pred in found.structures or pred.hidden or pred in (TRIPLES, TYPES):
+            continue
+        virtual = any(source in found.structures for source, _ in copies.values())
+        if not virtual and (way != "scheme" or len(copies) < 2):
+            continue
+        sources = tuple(dict.fromkeys(copies.values()))
+        if any(_refers(found, source, pred) for source, _ in sources):
+            found.notes.append(f"{pred.name}: not a union, as it is part of what it is made of")
+            continue
+        inputs = (*(source for source, _ in sources), backbone(pred))
+        swapped = (*(turned for _, turned in sources), False)
+        structure = Structure(pred, Form.UNION, inputs, swapped=swapped)
+        _take(found, pred, structure, list(copies), way)
+        found.notes.append(f"{pred.name}: the union of {', '.join(source.name for source, _ in sources)}")
+
+
+def _refers(found: Recognition, pred: Pred, to: Pred) -> bool:
+    """Whether a relation is read through another one, by inverses and unions."""
+    if pred == to:
+        return True
+    structure = found.structures.get(pred)
+    if structure is None or structure.form not in (Form.INVERSE, Form.UNION):
+        return False
+    return any(_refers(found, source, to) for source in structure.inputs)
+
+
+def _take(found: Recognition, pred: Pred, structure: Structure, implied: Sequence[Rule], way: str) -> None:
+    """Notes a structure: rules that it implies go, other rules and explicit facts are for the backbone."""
+    gone, other = set(implied), backbone(pred)
+    mine = [(rule, _derives(rule, pred)) for rule in found.rules]
+    found.rules = [_renamed(rule, pred, other) if own else rule for rule, own in mine if not (own and rule in gone)]
+    found.structures[pred] = replace(structure, listed=way == "auto")
+    found.stored[pred] = other
+
+
+def _renamed(rule: Rule, pred: Pred, other: Pred) -> Rule:
+    if not _derives(rule, pred):
+        return rule
+    return replace(rule, heads=tuple(Atom(other.name, h.terms, h.span) if h.pred == pred else h for h in rule.heads))
+
+
+def _by_head(rules: Iterable[Rule]) -> dict[Pred, list[Rule]]:
+    """The rules of each predicate of two columns."""
+    found: dict[Pred, list[Rule]] = {}
+    for rule in rules:
+        for pred in dict.fromkeys(head.pred for head in rule.heads if len(head.terms) == 2):
+            found.setdefault(pred, []).append(rule)
+    return found
+
+
+def _derives(rule: Rule, *preds: Pred) -> bool:
+    """Asked for every rule and every structure, so without a loop for the most common form."""
+    if len(rule.heads) == 1:
+        head = rule.heads[0]
+        name, arity = head.name, len(head.terms)
+        return (name, arity) in preds
+    return any(head.pred in preds for head in rule.heads)
+
+
+def _described(form: Form, guarded: bool) -> str:
+    kind = "transitive" if form is Form.CLOSURE else "symmetric and transitive"
+    return kind + (" (no pairs of one with itself, unless given)" if guarded else "")
+
+
+# Modules: the same over tables.
+
+
+def _as_rules(found: Recognition) -> None:
+    found.rules += [rule for structure in found.structures.values() for rule in _applied(structure)]
+    found.structures.clear()
+
+
+def _applied(structure: Structure) -> Iterator[Rule]:
+    pred, guard = structure.pred, (Filter(Call("!=", (X, Z))),) if structure.guarded else ()
+    flags = structure.swapped or (False,) * len(structure.inputs)
+    for source, swapped in zip(structure.inputs, flags, strict=True):
+        for turned in (False, True) if structure.form is Form.COMPONENTS else (swapped,):
+            yield Rule((atom(pred, X, Y),), (atom(source, *((Y, X) if turned else (X, Y))),))
+            if structure.form in (Form.CLOSURE, Form.COMPONENTS):
+                step = atom(source, *((Y, X) if turned else (X, Y)))
+                yield Rule((atom(pred, X, Z),), (step, atom(pred, Y, Z), *guard))

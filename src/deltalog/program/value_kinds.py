@@ -1,0 +1,117 @@
+"""Whether `!=` on the values of a relation is `!=` on their ids.
+
+`=` and `!=` compare numbers by value: 1, 1.0 and "1"^^xsd:int are equal, and have different ids. Integers among
+themselves have one id each, and so have floats. So ids decide wherever all numbers are integers, or all are floats.
+
+Which values a relation can have depends on the facts and rules that it is derived from, directly or not: its scope. A
+scope has the numbers of its explicit facts, and those that its rules bring in: constants of heads, and results of
+expressions and aggregates. This is an upper bound by kinds of numbers, not by values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass
+
+from deltalog.model.terms import Kind, kind
+from deltalog.program.dependency import negative, positive
+from deltalog.syntax.ast import Aggregate, AggregateCall, Bind, Call, Constant, Expression, Literal, Pred, Rule
+
+Kinds = frozenset[Kind]
+Numbers = Callable[[Collection[Pred]], Kinds]  # the kinds of numbers in the explicit facts of some predicates
+
+NUMERIC: Kinds = frozenset((Kind.INTEGER, Kind.BIG_INTEGER, Kind.DOUBLE, Kind.NUMBER))
+ONE_ID_EACH = (frozenset((Kind.INTEGER, Kind.BIG_INTEGER)), frozenset((Kind.DOUBLE,)))
+# Functions whose result is no number, or of the kind of their arguments if these are all integers or all floats.
+_SAME_KIND = frozenset(("+", "-", "*", "%", "abs", "ceil", "floor", "round", "min", "max", "if", "coalesce"))
+_NO_NUMBER = frozenset(
+    ("=", "!=", "<", "<=", ">", ">=", "&&", "||", "!", "sameterm", "str", "concat", "substr", "ucase", "lcase")
+) | {"contains", "strstarts", "strends", "replace", "skolem"}
+_INTEGER = frozenset(("strlen", "count"))
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The predicates whose values are compared by guards, all that these are derived from, and the kinds of numbers
+    among the values of all these, at most."""
+
+    preds: frozenset[Pred] = frozenset()
+    numbers: Kinds = frozenset()
+
+    @property
+    def distinct(self) -> bool:
+        """Whether different ids are different values."""
+        return any(self.numbers <= kinds for kinds in ONE_ID_EACH)
+
+    def covers(self, added: Collection[Pred], numbers: Numbers) -> bool:
+        """Whether the scope has the numbers of added facts, too."""
+        preds = self.preds.intersection(added)
+        return not preds or numbers(preds) <= self.numbers
+
+
+def no_numbers(_: Collection[Pred]) -> Kinds:
+    return frozenset()
+
+
+def scope(preds: Iterable[Pred], rules: Iterable[Rule], numbers: Numbers) -> Scope:
+    """The scope of some predicates."""
+    by_head: dict[Pred, list[Rule]] = {}
+    for rule in rules:
+        for head in rule.heads:
+            by_head.setdefault(head.pred, []).append(rule)
+    found, made = set(preds), set[Kind]()
+    waiting = list(found)
+    while waiting:
+        for rule in by_head.get(waiting.pop(), ()):
+            made.update(_made_by_rule(rule))
+            new = set(_reads(rule)) - found
+            found |= new
+            waiting += new
+    return Scope(frozenset(found), numbers(found).union(made)) if found else Scope()
+
+
+def _reads(rule: Rule) -> Iterator[Pred]:
+    yield from (atom.pred for atom in positive(rule.body))
+    yield from (atom.pred for atom, _ in negative(rule.body))
+
+
+# What rules bring in.
+
+
+def _made_by_rule(rule: Rule) -> Iterator[Kind]:
+    for head in rule.heads:
+        for term in head.terms:
+            yield from _made(term)
+    yield from _made_by_body(rule.body)
+
+
+def _made_by_body(body: Iterable[Literal]) -> Iterator[Kind]:
+    for literal in body:
+        if isinstance(literal, Bind):
+            yield from _made(literal.expression)
+        elif isinstance(literal, Aggregate):
+            yield from _made_by_body(literal.body)
+            for call in literal.calls:
+                yield from _aggregated(call)
+
+
+def _aggregated(call: AggregateCall) -> Iterator[Kind]:
+    if call.argument is not None:
+        yield from _made(call.argument)
+    if call.function in _INTEGER:
+        yield Kind.INTEGER
+    elif call.function not in ("sum", "min", "max"):
+        yield from NUMERIC
+
+
+def _made(expression: Expression) -> Iterator[Kind]:
+    """The kinds of numbers that an expression adds to those of its variables, at most."""
+    if isinstance(expression, Constant):
+        yield from NUMERIC.intersection((kind(expression.value),))
+    elif isinstance(expression, Call):
+        for argument in expression.arguments:
+            yield from _made(argument)
+        if expression.function in _INTEGER:
+            yield Kind.INTEGER
+        elif expression.function not in _SAME_KIND | _NO_NUMBER:
+            yield from NUMERIC

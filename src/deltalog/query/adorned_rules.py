@@ -1,0 +1,212 @@
+"""An adorned rule as steps over rows of ids.
+
+    p^bf(x, z) <- e(x, y), q^bf(y, z)
+
+starts with the values of x that are asked for. A row has the ids of the rule's constants, then those of its variables
+in the order in which they are bound; a step takes rows and gives longer ones. Where things are in a row is settled
+here, once for a rule and an adornment, so at work there are but tuples: `key` takes what a question is asked with from
+a row, an answer is appended to it, `equal` are places that must then agree, and `keep` drops what is not needed later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from operator import itemgetter
+
+from deltalog.model.terms import Value
+from deltalog.plan.statistics import Statistics
+from deltalog.query.adornment import Adornment, bound_terms, magic
+from deltalog.query.rulebase import bindings, ordered
+from deltalog.syntax.ast import (
+    Aggregate,
+    AggregateCall,
+    Atom,
+    Bind,
+    Call,
+    Constant,
+    Expression,
+    Filter,
+    Literal,
+    Negation,
+    Pred,
+    Rule,
+    Term,
+    Variable,
+    variables,
+)
+
+Row = tuple[int, ...]
+Getter = Callable[[Row], Row]
+Places = tuple[tuple[int, int], ...]
+Intern = Callable[[Value], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """An atom, asked with what is bound; its answers extend the row."""
+
+    pred: Pred
+    adornment: Adornment
+    key: Getter
+    equal: Places
+    keep: Getter | None
+
+
+@dataclass(frozen=True, slots=True)
+class Deny:
+    """A negated atom: rows stay for which no answer agrees."""
+
+    pred: Pred
+    adornment: Adornment
+    key: Getter
+    equal: Places
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """An aggregate over the answers of its bindings: `on` and the results of `calls` extend the row."""
+
+    pred: Pred
+    adornment: Adornment
+    key: Getter
+    names: tuple[Variable, ...]  # the columns of the bindings, ON variables first
+    on: tuple[Variable, ...]
+    calls: tuple[AggregateCall, ...]
+    equal: Places
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """A condition over places of the row."""
+
+    condition: Expression
+    places: tuple[tuple[Variable, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Extend:
+    """The value of an expression extends the row."""
+
+    expression: Expression
+    places: tuple[tuple[Variable, int], ...]
+
+
+Step = Ask | Deny | Group | Where | Extend
+
+
+@dataclass(frozen=True, slots=True)
+class AdornedRule:
+    """constants + key is the first row, in which `equal` places agree; the last row has an answer for a key."""
+
+    rule: Rule
+    constants: Row
+    equal: Places
+    steps: tuple[Step, ...]
+    key: Getter
+    answer: Getter
+
+
+def adorned_rule(rule: Rule, adornment: Adornment, statistics: Statistics, intern: Intern) -> AdornedRule:
+    """The steps of a rule whose head is asked with an adornment."""
+    return _Layout(rule, adornment, intern).compiled(statistics)
+
+
+def getter(places: Sequence[int]) -> Getter:
+    """A function from a row to some of its places."""
+    if len(places) > 1:
+        return itemgetter(*places)
+    if not places:
+        return lambda row: ()
+    place = places[0]
+    return lambda row: (row[place],)
+
+
+class _Layout:
+    """Where things are in the row, step after step."""
+
+    def __init__(self, rule: Rule, adornment: Adornment, intern: Intern) -> None:
+        self.rule, self.head, self.adornment = rule, rule.heads[0], adornment
+        constants = dict.fromkeys(t for atom in _atoms(rule) for t in atom.terms if isinstance(t, Constant))
+        self.constants = tuple(intern(constant.value) for constant in constants)
+        self.places: dict[Term, int] = {constant: place for place, constant in enumerate(constants)}
+        self.width = len(constants)
+
+    def compiled(self, statistics: Statistics) -> AdornedRule:
+        head, adornment = self.head, self.adornment
+        equal = self._bind(bound_terms(head, adornment))
+        question = magic(head, adornment)
+        body = ordered(self.rule.body, question, variables(head), statistics)
+        steps = []
+        for i, literal in enumerate(body):
+            live = {v for later in body[i + 1 :] for v in variables(later)}.union(variables(head))
+            steps.append(self._step(literal, live))
+        free = [term for term, bound in zip(head.terms, adornment, strict=True) if not bound]
+        key, answer = (getter([self.places[t] for t in terms]) for terms in (bound_terms(head, adornment), free))
+        return AdornedRule(self.rule, self.constants, equal, tuple(steps), key, answer)
+
+    def _bind(self, terms: Iterable[Term]) -> Places:
+        """Gives places to the next columns of the row; those that must agree with an earlier one."""
+        equal = []
+        for term in terms:
+            if term in self.places:
+                equal.append((self.places[term], self.width))
+            else:
+                self.places[term] = self.width
+            self.width += 1
+        return tuple(equal)
+
+    def _step(self, literal: Literal, live: Collection[Variable]) -> Step:
+        match literal:
+            case Atom():
+                adornment, key = self._question(literal)
+                equal = self._bind(t for t, bound in zip(literal.terms, adornment, strict=True) if not bound)
+                return Ask(literal.pred, adornment, key, equal, self._keep(live))
+            case Negation(atom):
+                adornment, key = self._question(atom)
+                places, width = dict(self.places), self.width
+                equal = self._bind(t for t, bound in zip(atom.terms, adornment, strict=True) if not bound)
+                self.places, self.width = places, width
+                return Deny(atom.pred, adornment, key, equal)
+            case Filter(condition):
+                return Where(condition, self._inputs(condition))
+            case Bind(expression, variable) if variable in self.places:
+                same = Call("sameterm", (variable, expression))
+                return Where(same, self._inputs(same))
+            case Bind(expression, variable):
+                step = Extend(expression, self._inputs(expression))
+                self._bind([variable])
+                return step
+            case Aggregate():
+                return self._group(literal)
+
+    def _question(self, atom: Atom) -> tuple[Adornment, Getter]:
+        adornment = tuple(term in self.places for term in atom.terms)
+        return adornment, getter([self.places[term] for term in atom.terms if term in self.places])
+
+    def _inputs(self, expression: Expression) -> tuple[tuple[Variable, int], ...]:
+        return tuple((v, self.places[v]) for v in dict.fromkeys(variables(expression)))
+
+    def _keep(self, live: Collection[Variable]) -> Getter | None:
+        """Drops places that nobody reads any more, if there are any."""
+        kept = [(term, place) for term, place in self.places.items() if isinstance(term, Constant) or term in live]
+        if len(kept) == self.width:
+            return None
+        kept.sort(key=lambda item: item[1])
+        self.places, self.width = {term: i for i, (term, _) in enumerate(kept)}, len(kept)
+        return getter([place for _, place in kept])
+
+    def _group(self, aggregate: Aggregate) -> Group:
+        rule, calls = bindings(aggregate)
+        names, on = tuple(variables(rule.heads[0])), tuple(dict.fromkeys(aggregate.on))
+        known = [v for v in on if v in self.places]
+        adornment, key = tuple(v in known for v in names), getter([self.places[v] for v in known])
+        equal = self._bind((*on, *(call.variable for call in calls)))
+        return Group(rule.heads[0].pred, adornment, key, names, on, calls, equal)
+
+
+def _atoms(rule: Rule) -> Iterable[Atom]:
+    yield rule.heads[0]
+    for literal in rule.body:
+        if isinstance(literal, Atom | Negation):
+            yield literal if isinstance(literal, Atom) else literal.atom

@@ -1,0 +1,272 @@
+"""Goals over rules and facts, by the method that is asked for.
+
+Over a materialisation the goal's rule is all there is to evaluate. (Facts of a materialisation are under their own
+predicates; for a goal with a variable for a predicate or a class, triples are made from them by the bridges that such a
+rule needs.) Without one, magic sets or QSQ-R derive what the goal needs. `Questions` has what is worth keeping from one
+goal to the next: the rules by head, rewritings and adorned rules, look-ups.
+"""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from collections.abc import Collection, Mapping, Sequence
+from math import inf
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
+
+from deltalog.backends.base import Backend
+from deltalog.concurrency.cached import cached_property
+from deltalog.engine.seminaive import Relations, SemiNaive, Tasks
+from deltalog.maintenance.materialisation import start
+from deltalog.model.errors import NotStratified
+from deltalog.model.facts import Facts
+from deltalog.plan import ir
+from deltalog.plan.ir import fact_columns
+from deltalog.plan.statistics import Partial
+from deltalog.plan.work_counter import GivenUp
+from deltalog.program import Program, analyse, rewritten
+from deltalog.program.triple_bridges import is_rdf
+from deltalog.query.goal import Goal, as_goal, goal_rule
+from deltalog.query.magic import Rewriting, magic_sets
+from deltalog.query.rulebase import Rulebase, reads
+from deltalog.syntax.ast import TRIPLES, TYPES, Atom, HiddenName, Literal, Pred, Rule, variables
+
+if TYPE_CHECKING:
+    from deltalog.query.choose_method import Choice, History
+    from deltalog.query.estimate import Estimator, Features
+    from deltalog.query.qsqr import Stored
+
+T = TypeVar("T")
+
+
+def predicates(literals: Sequence[Literal]) -> set[Pred]:
+    """The predicates that a goal reads."""
+    return set(reads(literals))
+
+
+def answer(goal: Sequence[Literal], facts: Relations[T]) -> Facts[T]:
+    """The answers of a goal over a materialisation."""
+    rule = goal_rule(goal)
+    program = analyse([rule], {pred for pred, _ in facts.parts})  # an unsafe goal is refused like an unsafe rule
+    relations = Relations(facts.backend, dict(facts.parts))
+    SemiNaive(program, relations, goal=True).run()
+    return Facts([v.name for v in variables(rule.heads[0])], relations.get(rule.heads[0].pred), facts.backend)
+
+
+class Answers(Facts[T]):
+    """The answers of a goal: rows, as `Facts` are, and how they came about.
+
+    `method` is the one that ran, `reason` why, `seconds` what it took, `work` the rows that QSQ-R went through;
+    `complete` is False only for answers from a materialisation that was stopped by a limit.
+    """
+
+    def __init__(self, derived: Derived[T], seconds: float = 0.0, complete: bool = True) -> None:
+        choice, facts, self.work = derived
+        super().__init__(facts.columns, facts.table, facts._backend)
+        self.method, self.reason, self.features = choice.method, choice.reason, choice.features
+        self.seconds, self.complete = seconds, complete
+
+    def __repr__(self) -> str:
+        return f"{super().__repr__()[:-1]} by {self.method}: {self.reason}>"
+
+
+class Rewritten(NamedTuple):
+    """The magic program of a goal, and the plans of its rules."""
+
+    program: Program
+    rewriting: Rewriting
+    tasks: dict[tuple[int, int], Tasks]
+
+
+class Derived(NamedTuple, Generic[T]):
+    """Answers, the choice that led to them, and the work that they were for QSQ-R."""
+
+    choice: Choice
+    facts: Facts[T]
+    work: int | None = None
+
+
+class Questions(Generic[T]):
+    """Rules and facts that goals are asked of, as long as both stay the same.
+
+    `settled` predicates have all their facts among `facts`, which need not be explicit ones: their rules are not used.
+    """
+
+    def __init__(
+        self, rules: Sequence[Rule], facts: Mapping[Pred, T], backend: Backend[T], settled: Collection[Pred] = ()
+    ) -> None:
+        self.facts, self.backend = facts, backend
+        self.rules, self.settled = rules, frozenset(settled)
+        self._rulebases: dict[frozenset[Pred], Rulebase] = {}
+        self._rewritings: dict[Rule, Rewritten] = {}
+        self._estimators: dict[int, Estimator] = {}
+
+    def changed(self, facts: Mapping[Pred, T]) -> Questions[T]:
+        """The same rules over other facts of the same predicates."""
+        other = Questions(self.rules, facts, self.backend, self.settled)
+        if other.present == self.present:
+            other._rulebases, other._rewritings = self._rulebases, self._rewritings
+        return other
+
+    @cached_property
+    def present(self) -> frozenset[Pred]:
+        """The predicates that have facts."""
+        return frozenset(pred for pred, table in self.facts.items() if self.backend.size(table))
+
+    @cached_property
+    def statistics(self) -> Partial:
+        return Partial(start(self.facts, self.backend))
+
+    def rulebase(self, read: Collection[Pred] = ()) -> Rulebase:
+        """The rules by head, with the bridges for a goal that reads some predicates."""
+        bridged = frozenset(pred for pred in read if pred in (TRIPLES, TYPES) or self._has_only_wildcards(pred))
+        if bridged not in self._rulebases:
+            rules = [*self.rules, *(_reader(pred) for pred in sorted(bridged))]
+            self._rulebases[bridged] = Rulebase.of(rules, self.present, self.settled)
+        return self._rulebases[bridged]
+
+    def is_stratified(self, read: Collection[Pred] = ()) -> bool:
+        """Whether the bridges for a goal that reads some predicates close no cycle through a negation. A program that
+        has none can have one with them: they make every class, or property, part of one relation."""
+        try:
+            self.rulebase(read)
+        except NotStratified:
+            return False
+        return True
+
+    @cached_property
+    def _mentioned(self) -> frozenset[Pred]:
+        """The predicates that have facts or that a rule mentions by name."""
+        atoms = {pred for rule in self.rules for pred in (*(head.pred for head in rule.heads), *reads(rule.body))}
+        return self.present | atoms
+
+    def _has_only_wildcards(self, pred: Pred) -> bool:
+        """Whether only rules with a variable for a predicate or a class can derive facts of a predicate."""
+        return is_rdf(pred) and pred not in self._mentioned and not self._mentioned.isdisjoint((TRIPLES, TYPES))
+
+    # What a goal will take.
+
+    @cached_property
+    def history(self) -> History:
+        from deltalog.query.choose_method import History
+
+        facts = sum(self.backend.size(table) for table in self.facts.values())
+        return History(facts, sum(map(len, self.rulebase().deriving.values())))
+
+    def estimate(self, goal: Goal) -> Features:
+        """The features of a goal (Algorithm 2)."""
+        from deltalog.query.estimate import Estimator
+
+        rulebase, backend = self.rulebase(goal.reads), cast(Any, self.backend)
+        name = id(rulebase)
+        if name not in self._estimators:
+            self._estimators[name] = Estimator(rulebase, self.stored, backend)
+        return self._estimators[name].features(goal)
+
+    # Magic sets.
+
+    def rewriting(self, goal: Goal) -> Rewritten:
+        """The magic program of a goal, made once for goals that differ in constants alone."""
+        if goal.rule not in self._rewritings:
+            deriving = ChainMap(dict(goal.rules), self.rulebase(goal.reads).deriving)
+            spend = self.backend.meter.spend
+            made = magic_sets(deriving, goal.head, goal.adornment, self.present, self.statistics, spend)
+            self._rewritings[goal.rule] = Rewritten(rewritten(made.rules), made, {})
+        return self._rewritings[goal.rule]
+
+    def at_once(self, goal: Goal) -> Derived[T] | None:
+        """The answers of a goal that is less work than choosing how to answer it; None for others."""
+        from deltalog.query.choose_method import AT_ONCE
+
+        try:
+            return self.derive(goal, AT_ONCE, again=False)
+        except GivenUp:
+            return None
+
+    def derive(self, goal: Goal, choice: Choice, again: bool = True) -> Derived[T]:
+        """The answers of a goal by magic sets or QSQ-R, as chosen; where QSQ-R is given up, by magic sets, or GivenUp
+        is raised if not `again`. It is raised where magic sets is more work than allowed, too. Where everything has
+        been derived instead, the answers are there: none here."""
+        if choice.method == "materialised":
+            return Derived(choice, self._none(goal))
+        if self._needs_what_is_not(goal):
+            return Derived(choice, self._none(goal), 0)
+        if choice.method == "qsqr":
+            try:
+                return Derived(choice, *self.by_qsqr(goal, choice.patience))
+            except GivenUp:
+                if not again:
+                    raise
+                choice = choice.given_up()
+        with self.backend.meter.within(choice.allowed):
+            return Derived(choice, self.by_magic(goal))
+
+    def _none(self, goal: Goal) -> Facts[T]:
+        return Facts(goal.names, self.backend.empty(len(goal.names)), self.backend)
+
+    def _needs_what_is_not(self, goal: Goal) -> bool:
+        """Whether an atom has a constant that is in no fact and no rule, so that nothing matches it. Such a constant
+        gets no id: whoever asks for a million things that are not there would fill the dictionary with them."""
+        find = getattr(getattr(self.backend, "dictionary", None), "find", None)
+        unknown = {v for v, c in zip(goal.head.terms, goal.constants, strict=False) if find and find(c) is None}
+        if not unknown:
+            return False
+        values, rulebase = dict(zip(goal.head.terms, goal.constants, strict=False)), self.rulebase(goal.reads)
+        atoms = [
+            (atom, v) for atom in goal.rule.body if isinstance(atom, Atom) for v in unknown.intersection(atom.terms)
+        ]
+        return any(not rulebase.may_have(atom.pred, values[v]) for atom, v in atoms)
+
+    def by_magic(self, goal: Goal) -> Facts[T]:
+        program, rewriting, tasks = self.rewriting(goal)
+        relations = start(self.facts, self.backend)
+        relations.set(rewriting.seed.pred, self._seed(goal))
+        SemiNaive(program, relations, goal=True, tasks=tasks).run()
+        return Facts(goal.names, self._without_constants(goal, rewriting.answers, relations), self.backend)
+
+    def _seed(self, goal: Goal) -> T:
+        return self.backend.encode([goal.constants], "#seed")[1] if goal.constants else self.backend.load((), 0)
+
+    def _without_constants(self, goal: Goal, answers: Pred, relations: Relations[T]) -> T:
+        if not goal.constants:
+            return relations.get(answers)
+        columns = fact_columns(answers.arity)
+        kept = tuple((v, v) for v in columns[len(goal.constants) :])
+        plan = ir.Distinct(ir.Project(ir.Scan(Atom(answers.name, columns)), kept))
+        return self.backend.run(plan, relations.parts)
+
+    # QSQ-R.
+
+    @cached_property
+    def stored(self) -> Stored:
+        from deltalog.query.qsqr import Stored
+
+        facts: Mapping[Pred, Any] = self.facts
+        return Stored(facts, start(self.facts, self.backend))
+
+    def by_qsqr(self, goal: Goal, patience: float = inf) -> tuple[Facts[T], int]:
+        """The answers, and the work that they were; GivenUp where that is more than the patience."""
+        from deltalog.backends.local.point_lookup import rows_of
+        from deltalog.query.choose_method import QSQR_ROWS
+        from deltalog.query.qsqr import Qsqr
+
+        backend: Any = self.backend
+        key = tuple(backend.dictionary.intern(value) for value in goal.constants)
+        evaluation = Qsqr(self.rulebase(goal.reads), self.stored, backend, goal.rules, patience)
+        try:
+            rows = evaluation.ask(goal.head.pred, goal.adornment, key)
+        finally:
+            self.backend.meter.work += QSQR_ROWS * evaluation.work
+        table: Any = rows_of(rows, len(goal.names))
+        return Facts(goal.names, table, self.backend), evaluation.work
+
+
+def _reader(pred: Pred) -> Rule:
+    """A rule that reads a whole predicate: TRIPLE, rdf:type, or one that the program does not mention."""
+    return Rule((Atom(HiddenName(f"#reader of {pred}"), ()),), (Atom(pred.name, fact_columns(pred.arity)),))
+
+
+def rewrite(
+    goal: Sequence[Literal], rules: Sequence[Rule], explicit: Mapping[Pred, T], backend: Backend[T]
+) -> tuple[Program, Rewriting]:
+    """The magic program of a goal, checked."""
+    return Questions(rules, explicit, backend).rewriting(as_goal(goal))[:2]

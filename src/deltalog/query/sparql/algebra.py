@@ -1,0 +1,227 @@
+"""What a query says: SPARQL's algebra as frozen values.
+
+Variables and constants are those of rules. A blank node of a pattern is a variable whose name no query can write
+(`#_:b`). Patterns are the operators of section 18.2. A group keeps its filters apart from its pattern, because
+the filters in the group of an OPTIONAL or an EXISTS see the variables around it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any
+
+from deltalog.model.terms import IRI
+from deltalog.syntax.ast import Constant, Term, Variable
+
+# Property paths
+
+
+@dataclass(frozen=True, slots=True)
+class Inverse:
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence:
+    parts: tuple[Path, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    parts: tuple[Path, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    path: Path
+    modifier: str  # `*`, `+` or `?`
+
+
+@dataclass(frozen=True, slots=True)
+class Negated:
+    """Any predicate but these; and backwards, any but those."""
+
+    forwards: tuple[IRI, ...]
+    backwards: tuple[IRI, ...]
+
+
+Path = IRI | Inverse | Sequence | Alternative | Repeated | Negated
+
+# Expressions
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """An operator, or a function by its name in lower case or its IRI."""
+
+    name: str
+    arguments: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Exists:
+    group: Group
+    negated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregation:
+    """An aggregate; COUNT(*) has no argument."""
+
+    function: str
+    argument: Expr | None
+    distinct: bool = False
+
+
+Expr = Variable | Constant | Operation | Exists | Aggregation
+
+# Graph patterns
+
+
+@dataclass(frozen=True, slots=True)
+class BGP:
+    triples: tuple[tuple[Term, Term | Path, Term], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    left: GraphPattern
+    right: GraphPattern
+
+
+@dataclass(frozen=True, slots=True)
+class LeftJoin:
+    left: GraphPattern
+    right: Group
+
+
+@dataclass(frozen=True, slots=True)
+class Union:
+    sides: tuple[GraphPattern, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Minus:
+    left: GraphPattern
+    right: GraphPattern
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A pattern and the filters over it."""
+
+    pattern: GraphPattern
+    filters: tuple[Expr, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Extend:
+    pattern: GraphPattern
+    variable: Variable
+    expression: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """Rows; None for UNDEF."""
+
+    variables: tuple[Variable, ...]
+    rows: tuple[tuple[Constant | None, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Grouping:
+    """GROUP BY: one row for each group, with its keys and the results of aggregates."""
+
+    pattern: GraphPattern
+    keys: tuple[tuple[Expr, Variable], ...]
+    calls: tuple[tuple[Aggregation, Variable], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Select:
+    """A SELECT, in a query or as one. `*` is no projection at all."""
+
+    pattern: GraphPattern
+    projection: tuple[Variable, ...] | None
+    order: tuple[tuple[Expr, bool], ...] = ()  # what to order by, and whether it falls
+    distinct: bool = False
+    offset: int = 0
+    limit: int | None = None
+
+
+GraphPattern = BGP | Join | LeftJoin | Union | Minus | Group | Extend | Values | Grouping | Select
+
+
+def join(left: GraphPattern, right: GraphPattern) -> GraphPattern:
+    """Two patterns joined; the empty one adds nothing, and triples join triples."""
+    if left == BGP():
+        return right
+    return left if right == BGP() else Join(left, right)
+
+
+def in_scope(pattern: GraphPattern) -> frozenset[Variable]:
+    """The variables that have a value in a solution of a pattern, or can have one (section 18.2.1)."""
+    match pattern:
+        case BGP(triples):
+            return frozenset(t for terms in triples for t in terms if isinstance(t, Variable) and not hidden(t))
+        case Join(left, right):
+            return in_scope(left) | in_scope(right)
+        case Union(sides):
+            return frozenset[Variable]().union(*map(in_scope, sides))
+        case LeftJoin(left, group):
+            return in_scope(left) | in_scope(group)
+        case Minus(left, _):
+            return in_scope(left)
+        case Group(inner):
+            return in_scope(inner)
+        case Extend(inner, variable):
+            return in_scope(inner) | {variable}
+        case Values(variables):
+            return frozenset(variables)
+        case Grouping(_, keys, calls):
+            return frozenset(v for _, v in (*keys, *calls) if not hidden(v))
+        case Select(inner, projection):
+            return in_scope(inner) if projection is None else frozenset(projection)
+
+
+def hidden(variable: Variable) -> bool:
+    """Whether a variable is one that no query can write."""
+    return variable.name.startswith("#")
+
+
+def parts(tree: Any) -> Iterator[Any]:
+    """Every part of an expression or a pattern, itself first."""
+    yield tree
+    if isinstance(tree, tuple):
+        for inner in tree:
+            yield from parts(inner)
+    elif is_dataclass(tree) and not isinstance(tree, Variable | Constant):
+        for field in fields(tree):
+            yield from parts(getattr(tree, field.name))
+
+
+def variables_of(trees: Iterable[Any]) -> set[Variable]:
+    """The variables that expressions or patterns mention."""
+    return {part for tree in trees for part in parts(tree) if isinstance(part, Variable)}
+
+
+def aggregations(expression: Any) -> Iterator[Aggregation]:
+    """The aggregates of an expression, but not those of a query in an EXISTS."""
+    if isinstance(expression, Aggregation):
+        yield expression
+        yield from aggregations(expression.argument)
+    elif isinstance(expression, Operation):
+        for argument in expression.arguments:
+            yield from aggregations(argument)
+
+
+def replaced(expression: Expr, by: Callable[[Expr], Expr | None]) -> Expr:
+    """An expression with some of its parts replaced: those for which `by` has something else."""
+    other = by(expression)
+    if other is not None:
+        return other
+    if isinstance(expression, Operation):
+        return replace(expression, arguments=tuple(replaced(argument, by) for argument in expression.arguments))
+    return expression
