@@ -31,6 +31,7 @@ from deltalog.model.facts import Facts
 from deltalog.model.limits import Limits, count, memory_bytes, peak_memory
 from deltalog.model.naming import Names, split, unknown_predicate
 from deltalog.model.terms import Value
+from deltalog.model.tuning import Tuning
 from deltalog.plan.work_counter import GivenUp
 from deltalog.program import Program, analyse, changed, read_documents, read_rules
 from deltalog.program.recognise import WAYS
@@ -102,6 +103,7 @@ class KnowledgeBase:
         structure and not row by row, "module" as tables with rules of their own, "standard" as all others; "auto" is
         "scheme", but lists what is small. All give the same facts.
     observe: is called after every round of evaluation with a `Round`.
+    tuning: the thresholds of evaluation and maintenance (`deltalog.model.tuning`). All give the same facts.
 
     Threads may share a knowledge base: calls take turns. What they return does not change any more, and any thread may
     read it at any time. See docs/concurrency.md.
@@ -121,6 +123,7 @@ class KnowledgeBase:
         cyclic: str = "combined",
         schemes: str = "auto",
         observe: Callable[[Round], None] | None = None,
+        tuning: Tuning | None = None,
     ) -> None:
         if engine not in ENGINES:
             raise _unknown_engine(engine)
@@ -140,7 +143,7 @@ class KnowledgeBase:
         self._report = Report(engine=engine)
         self.limits = Limits(timeout, max_facts, None if memory is None else memory_bytes(memory))
         self._observe = observe or (lambda _: None)
-        self._backend = _backend(engine, self.limits, threads, master)
+        self._backend = _backend(engine, self.limits, tuning or Tuning(), threads, master)
         self._numbers: dict[Rule, int] = {}
         self._ids = self._numbered(rule for rule in rules if not rule.is_fact)
         self._rules = tuple(self._ids.values())
@@ -808,7 +811,7 @@ class KnowledgeBase:
         self._report.seconds[phase] += time.perf_counter() - started
 
 
-def _backend(engine: str, limits: Limits, threads: int | None, master: str | None) -> Backend[Table]:
+def _backend(engine: str, limits: Limits, tuning: Tuning, threads: int | None, master: str | None) -> Backend[Table]:
     """The backend of an engine; the naive engine keeps its facts in the local one."""
     if engine in ("spark", "auto"):
         from deltalog.backends.spark.startup.session import session
@@ -816,10 +819,10 @@ def _backend(engine: str, limits: Limits, threads: int | None, master: str | Non
         spark = session(master)  # first: the engine is imported while the JVM comes up
         from deltalog.backends.spark.backend import SparkBackend
 
-        return SparkBackend(limits, spark, driver_first=engine == "auto")
+        return SparkBackend(limits, spark, driver_first=engine == "auto", tuning=tuning)
     from deltalog.backends.local import LocalBackend
 
-    return LocalBackend(limits, threads=threads)
+    return LocalBackend(limits, threads=threads, tuning=tuning)
 
 
 def _name(predicate: str) -> str:

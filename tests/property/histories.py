@@ -56,7 +56,10 @@ TUNINGS: Mapping[str, tuple[tuple[str, str, float], ...]] = {
     "by facts": KEPT,
     "by facts, few": (
         *KEPT,
-        *((LOCAL + "tuple_dred", name, value) for name, value in (("LEAST", 2), ("BOUND", 1), ("ROOM", 16), ("MOST", 64))),
+        *(
+            (LOCAL + "tuple_dred", name, value)
+            for name, value in (("LEAST", 2), ("BOUND", 1), ("ROOM", 16), ("MOST", 64))
+        ),
     ),
     "by sets": (*KEPT, *BY_SETS),
     "by sets, bounded": (*KEPT, *BY_SETS, (MAINTENANCE_ + "dred", "LEAST", 4), (MAINTENANCE_ + "dred", "BOUND", 2)),

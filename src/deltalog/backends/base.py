@@ -18,6 +18,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 from deltalog.io.documents import Reading
 from deltalog.model.limits import Limits
 from deltalog.model.terms import Kind, Value
+from deltalog.model.tuning import Tuning
 from deltalog.plan.delta_rules import SmallPlans
 from deltalog.plan.ir import Part, Plan, Project
 from deltalog.plan.work_counter import Meter
@@ -128,6 +129,7 @@ class Backend(Protocol[T]):
     multiway: bool  # whether it can join several relations at once (`plan.ir.MultiJoin`)
     few_facts: int  # rounds over at most so many new facts are asked for by `rounds`; 0: never
     reasoned_by: tuple[str, str]  # the engine that the last evaluation was left to, and why (or nothing)
+    tuning: Tuning  # the thresholds of evaluation and maintenance
     limits: Limits  # are checked now and then during long work
     failures: int  # how many rows have been dropped so far because an expression failed
 

@@ -23,6 +23,7 @@ from deltalog.io.documents import Reading
 from deltalog.model.dictionary import Dictionary
 from deltalog.model.limits import Limits
 from deltalog.model.terms import Kind, Value
+from deltalog.model.tuning import Tuning
 from deltalog.plan.delta_rules import SmallPlans
 from deltalog.plan.ir import Counted, Plan, columns
 from deltalog.plan.work_counter import Meter, Meters
@@ -40,8 +41,15 @@ class LocalBackend:
     few_facts = FEW_FACTS
     reasoned_by = ("local", "")
 
-    def __init__(self, limits: Limits, dictionary: Dictionary | None = None, threads: int | None = None) -> None:
+    def __init__(
+        self,
+        limits: Limits,
+        dictionary: Dictionary | None = None,
+        threads: int | None = None,
+        tuning: Tuning | None = None,
+    ) -> None:
         self.limits = limits
+        self.tuning = tuning or Tuning()
         self.dictionary = dictionary or Dictionary()
         self.workers = Workers(threads)
         self._meters = Meters()

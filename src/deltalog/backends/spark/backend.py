@@ -49,6 +49,7 @@ from deltalog.backends.spark.table import (
 from deltalog.io.documents import Reading
 from deltalog.model.limits import Limits
 from deltalog.model.terms import Kind, Value
+from deltalog.model.tuning import Tuning
 from deltalog.plan import ir
 from deltalog.plan.delta_rules import SmallPlans
 from deltalog.plan.ir import Part, Plan, columns
@@ -77,9 +78,11 @@ class SparkBackend:
         master: str | None = None,
         driver_budget: int | None = None,
         driver_first: bool = False,
+        tuning: Tuning | None = None,
     ) -> None:
         """With `driver_first` the whole program is evaluated in the driver, if its facts fit the driver's budget."""
         self.limits = limits
+        self.tuning = tuning or Tuning()
         self.spark = spark or session(master)
         self.driver_first = driver_first
         self.reasoned_by = ("spark", "")

@@ -42,7 +42,7 @@ class Near:
     def __post_init__(self) -> None:
         from deltalog.backends.local import LocalBackend
 
-        self.local = LocalBackend(self.home.limits, self.home.dictionary.near)
+        self.local = LocalBackend(self.home.limits, self.home.dictionary.near, tuning=self.home.tuning)
 
     def run_all(self, plans: Mapping[Pred, Plan], tables: Tables[SparkTable]) -> dict[Pred, SparkTable] | None:
         """The rows of plans if all they read is in the driver, else None."""
@@ -112,7 +112,7 @@ def _opaque(rules: Sequence[Rule], tables: Mapping[Pred, SparkTable], home: Spar
     from deltalog.backends.local import LocalBackend
 
     dictionary = Dictionary()
-    local = LocalBackend(home.limits, dictionary)
+    local = LocalBackend(home.limits, dictionary, tuning=home.tuning)
     rows = home.rows_of({pred: table for pred, table in tables.items() if not table.empty})
     moved = {
         (pred, Part.ALL): local.load([dictionary.intern_integers(ids) for ids in columns], pred.arity)

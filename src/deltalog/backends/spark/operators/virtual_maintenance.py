@@ -56,7 +56,7 @@ def _closed_in_driver(structure: Structure, edges: SparkTable, home: SparkBacken
     from deltalog.backends.local.reachability import Reachability
     from deltalog.backends.spark.operators.broadcast_closure import expanded
 
-    local = LocalBackend(home.limits, Dictionary())
+    local = LocalBackend(home.limits, Dictionary(), tuning=home.tuning)
     table = local.load([local.dictionary.intern_integers(ids) for ids in home.rows(edges)], 2)
     closure = Reachability.closing(table, structure.form is Form.COMPONENTS, structure.guarded)
     if closure.size > NEAR:

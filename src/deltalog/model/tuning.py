@@ -1,0 +1,164 @@
+"""Tuning: every threshold of evaluation, maintenance and goals, in one place.
+
+A backend has a `tuning`, as it has `limits`, and what evaluates reads it there; nothing imports a threshold as a
+constant. Names end in their unit. Each value was measured on the benchmarks; the comment says by which, or what the
+threshold weighs against what. Tests pass a `Tuning` with thresholds so low that small data cross them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """Thresholds; the defaults are those of a machine with a few cores."""
+
+    # Evaluation: joins and plans.
+    replan_growth_factor: float = 8  # a plan is made again when what it reads has grown this many times
+    # Joins with this many times the estimated rows are planned again while they run; the textbook estimate is often off
+    # by less, and then another plan is no better:
+    replan_misestimate_factor: float = 16.0
+    replan_min_rows: float = 4_000_000.0  # but not before this many rows, some 0.1 s
+    join_order_tie_factor: float = 4.0  # join orders whose costs are within this factor count as equal
+    distinct_min_rows: int = 1 << 14  # intermediate results with fewer rows are not made distinct
+    # Bodies that read fewer facts are not joined variable by variable; 0 to 32,768 made no difference beyond noise:
+    multiway_min_facts: int = 1 << 11
+    # A multiway join is used where binary joins may have this many times its rows; 2 to 32 took 87 to 120 ms on random
+    # graphs of skew 1 and 2, and 0 took 50 times as long on one of them:
+    multiway_advantage_factor: float = 8.0
+    # Rows that take as long as planning a rule (0.2 ms; LUBM(1) with L and with OWL 2 RL):
+    planning_cost_rows: int = 5_000
+    running_cost_rows: int = 1_500  # rows that take as long as running a plan over a few facts (0.05 ms, same data)
+
+    # Evaluation: hypertree decompositions.
+    tree_reconsider_factor: float = 8.0  # trees are reconsidered when there is this many times more or less to read
+    tree_exchange_factor: float = 4.0  # and exchanged for one that costs this many times less
+    # Choices of a hyper-node under evaluation are looked at when its facts have grown this many times:
+    tree_growth_factor: float = 2.0
+    tree_cost_margin: float = 4.0  # how many times the cost of the joins a tree may be estimated to cost
+    # The same where its worst case has far fewer rows than the worst case of the joins:
+    tree_cost_margin_when_safer: float = 64.0
+    tree_far_fewer_rows_factor: float = 1000.0  # what far fewer means there
+    # Joins of fewer rows by estimate take less time than finding a tree (5 ms for six atoms):
+    tree_min_rows: float = 20_000.0
+    tree_min_worst_case_rows: float = 2_000_000.0  # the same for their worst case
+    tree_safe_join_factor: float = 8.0  # joins are safe if their worst case costs at most this many times the tree
+    tree_wider_advantage_factor: float = 2.0  # a wider tree is taken only if it costs this many times less
+    tree_search_budget_atoms: int = 8000  # atoms in choices of λ that are compared before the first that works is taken
+
+    # Evaluation: rounds over few facts (`python -m benchmarks.rounds thresholds`).
+    rounds_max_new_facts: int = 1 << 9  # rounds with more new facts are evaluated by sets; both meet at about 1,000
+    rounds_first_room_facts: int = 1 << 11  # room for this many facts takes no time to make
+    rounds_room_per_fact: int = 8  # facts that may be found for each new one, at first
+    rounds_room_growth_factor: int = 4  # when the room is full
+    rounds_variants_per_round: int = 16  # compiling this many variants takes about as long as a round by sets
+    rounds_max_backoff_rounds: int = 1 << 6  # rounds by sets after a round that was too large
+    rounds_worthwhile_rounds: int = 8  # a run of this many rounds was worth its start
+    rounds_max_facts: int = 1 << 16  # room for the facts of one run of rounds
+    rounds_matches_per_fact: int = 16  # matches that a round may have for each of `rounds_max_new_facts`
+    rounds_expressions_per_round: int = 8  # values computed one by one take about as long as a round by sets
+    # A kernel call does at least this many matches between two checks of limits:
+    rounds_min_matches_per_call: int = 1 << 12
+    rounds_max_matches_per_call: int = 1 << 17  # and at most this many, about 10 ms
+    rounds_matches_per_expression: int = 1 << 8  # matches that take as long as one expression
+    rounds_cached_results: int = 1 << 8  # results of expressions that are kept
+
+    # Maintenance: recompute or maintain (`python -m benchmarks.changes facts rules every`).
+    # More of the explicit facts than this change: everything is recomputed:
+    recompute_all_min_changed_share: float = 0.05
+    recompute_all_min_changed_facts: int = 1000  # but never for fewer changed facts than this
+    recompute_all_large_share: float = 0.2  # unless they are more than this share,
+    recompute_all_min_changed_facts_of_large_share: int = 50  # and more than this many facts
+    recompute_min_facts: int = 1000  # strata with fewer facts to delete are always maintained
+    # A stratum is recomputed when it loses more of its facts than this, or more of what it reads has changed: deleting
+    # a fact costs several times deriving it:
+    recompute_min_removed_share: float = 0.1
+    # A change of more facts recomputes a stratum of which they are the better part, or that has a virtual relation in
+    # its recursion:
+    recompute_min_changed_inputs: int = 64
+    # A recursive stratum is recomputed when a change has more than one in this many of its rule instances at once:
+    # following one costs 25 times deriving it:
+    recompute_spread_factor: float = 96
+    # And that is estimated when more than one in this many of the facts it reads has changed:
+    recompute_spread_notice_factor: float = 256
+
+    # Maintenance: strategies, set at a time.
+    # A bounded attempt gives up beyond this many candidate deletions for each seed,:
+    bounded_overdeletion_factor: float = 16
+    bounded_overdeletion_min_facts: int = 1000  # or this many in all
+    # This many candidates or more are checked by multiway joins where bodies are cyclic:
+    multiway_check_min_facts: int = 1 << 8
+    # Up to this many overdeleted facts are checked for being mostly underivable before giving up:
+    underivable_check_max_facts: int = 1 << 14
+    # Of the facts that may be overdeleted: beyond it, a delta that still grows gives up:
+    overdeletion_growth_share: float = 0.3
+
+    # Maintenance: tuple at a time, by the kernel of the local engine.
+    tuple_max_changed_facts: int = 1 << 12  # facts of a change that a stratum sees
+    tuple_max_facts: int = 1 << 16  # facts that are looked at
+    tuple_max_matches: int = 1 << 13  # matches in a stratum; more are found sooner by sets
+    tuple_overdeletion_min_facts: int = 1000  # as `bounded_overdeletion_min_facts`
+    tuple_overdeletion_factor: float = 16  # as `bounded_overdeletion_factor`
+    batch_update_max_rows: int = 1 << 13  # explicit rows of many tables that are exchanged in one kernel call
+    nested_loop_max_leaf_rows: int = 1 << 11  # plans with larger leaves are not run as nested loops
+    nested_loop_max_facts: int = 1 << 14  # room for the results of one kernel call
+    nested_loop_max_matches: int = 1 << 17  # matches of one kernel call
+
+    # The local engine: tables, indexes and operators.
+    parallel_min_rows: int = 1 << 15  # fewer rows are not handed to other threads: that takes 50 microseconds
+    morsel_rows: int = 1 << 21  # rows in flight for each thread
+    tombstone_min_rows: int = 1 << 10  # smaller tables are rewritten and have no tombstones
+    tombstone_scan_divisor: int = 16  # where more than one row in this many goes, the whole run is scanned
+    tombstone_max_divisor: int = 8  # runs are rewritten when more than one row in this many is a tombstone
+    speculative_sort_max_rows: int = 1 << 20  # more rows are not sorted for an attempt that may be given up
+    fence_min_rows: int = 1 << 12  # longer runs are searched by their fence
+    search_max_rows: int = 1 << 10  # this many rows are looked up by binary search and not by direct access
+    # Tombstones are cleared when more than one in this many rows of a table is looked up:
+    compact_lookup_divisor: int = 8
+    lookup_sort_reads: int = 64  # an index for point look-ups is made when the run would have been scanned this often
+    product_max_listed_pairs: int = 1 << 24  # larger virtual relations are not listed for a product
+    product_min_left_rows: int = 1 << 9  # smaller left sides are joined row by row
+    product_offsets_divisor: int = 8  # direct access by id pays with at least ids divided by this many candidates
+    bit_matrix_max_bytes: int = 1 << 28  # larger relations are not kept as bit matrices
+    bit_matrix_min_pairs: int = 1 << 12  # nor smaller ones
+    bit_matrix_min_bits_per_word: int = 2  # from which on words beat pairs
+    plan_cache_entries: int = 1 << 13  # compiled plans that are kept
+    skolem_cache_names: int = 1 << 18  # names whose arguments are remembered
+    skolem_cache_min_names: int = 1 << 6  # fewer names at a time cost as much to remember as to compute
+    closure_listed_max_facts: int = 1 << 16  # closures of fewer facts are stored as tables
+    closure_listed_max_facts_per_edge: int = 2  # and so are those with at most this many facts for each edge
+    closure_max_listed_difference: int = 1 << 26  # larger differences of closures are not listed
+    closure_point_lookup_factor: int = 16  # this many times fewer vertices are looked up one by one
+    closure_max_walk_steps: int = 4  # ancestors up to this many steps away are found by walking up,
+    closure_max_walked_vertices: int = 1 << 8  # from at most this many vertices
+    closure_max_waste_factor: int = 3  # reachable sets are rewritten without gaps beyond this many times what they need
+
+    # Goals (`python -m benchmarks.queries`, `python -m benchmarks.choices`).
+    goals_before_materialising: int = 20  # goals of one kind after which `auto` materialises
+    # A goal that needs more of the facts and of the rules than this needs most of them:
+    goal_most_of_program_share: float = 0.5
+    goal_small_facts: int = 10_000  # with fewer facts
+    goal_small_rules: int = 50  # and fewer rules than these, a goal that needs everything is cheap by any method
+    # Estimated rows of a materialisation: LUBM(1) with L has 0.4 M for 57 rules and 100,000 facts:
+    materialisation_rows_per_fact: int = 3
+    materialisation_min_rows: int = 50_000  # for planning and the first rounds of the smallest programs
+    # A materialisation that was tried is given up beyond this many times its estimate:
+    materialisation_patience_factor: float = 4.0
+    magic_patience_factor: float = 1.0  # and magic sets beyond this many times the estimate of a materialisation
+    qsqr_row_cost_rows: int = 20  # rows of a plan that take as long as one row of QSQ-R
+    goal_cost_rows: int = 10_000  # rows that take as long as a goal, whatever it asks
+    materialisation_min_rows_per_second: float = 1e6  # a slower materialisation is given up by the clock
+    qsqr_chunk_rows: int = 1 << 14  # rows that go through a step of QSQ-R together
+    qsqr_rule_cost_rows: int = 100  # rows that take as long as preparing a rule, 0.2 ms
+
+    # Spark.
+    # `--engine auto` without a master reads and writes with Spark from this much input on:
+    spark_min_input_bytes: int = 8 * 2**30
+    # Facts that a recursive hyper-node may read and still be offloaded to the driver:
+    spark_driver_budget_facts: int = 30_000_000
+    spark_driver_table_max_rows: int = 20_000  # smaller tables are kept in the driver
+    spark_broadcast_max_rows: int = 200_000  # rows of ids that every executor may hold
+    spark_distinct_count_max_rows: int = 1_000_000  # rows of which the driver counts distinct values
+    spark_rows_per_partition: int = 4_000_000  # of a relation
+    spark_max_pieces: int = 8  # a table with more pieces is merged into one
