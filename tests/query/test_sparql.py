@@ -452,3 +452,12 @@ def test_what_is_kept_of_a_query_follows_the_facts() -> None:
     knowledge.materialise()
     knowledge.remove_rules("r2")
     assert [len(knowledge.solve(query, method)) for method in ("magic", "qsqr", "auto")] == [1, 1, 1]
+
+
+def test_methods_that_are_given_up_in_turn_come_to_an_end() -> None:
+    """Over everything that was derived, nothing is given up any more."""
+    rules = "[?z, ?z, ?y] :- rdf:type[?z, ?y] .  :E[?z] :- rdf:type[?y, ?z] ."
+    facts = "[:a, :s, :a] .  :A[:b] .  rdf:type[:E, :a] .  :r[:A, :b] ."
+    knowledge = KnowledgeBase(f"PREFIX : <http://e/>\n{rules}\n{facts}", timeout=60)
+    found = knowledge.solve("SELECT ?s ?p ?o { ?s ?p ?o }")
+    assert len(found) == len(knowledge.solve("SELECT ?s ?p ?o { ?s ?p ?o }", "qsqr")) == 12

@@ -101,7 +101,7 @@ class History:
             reason = f"deriving everything was given up at {self.known_work:,.0f} rows"
             return replace(choice, method="magic", reason=reason, allowed=self.allowed_magic)
         reason = f"magic sets was given up at {choice.allowed:,.0f} rows, which is what deriving everything should take"
-        return replace(choice, method="materialised", reason=reason)
+        return Choice("materialised", reason, choice.features)  # without a budget: over everything, nothing is given up
 
     def why_materialise(self, asking: Kind, features: Features) -> str | None:
         """Why everything should be derived now; None if it should not."""
