@@ -61,7 +61,7 @@ class Trees:
 
     def leave_structures(self, program: Program) -> None:
         """The rules that only say what a structure is made of are not evaluated as rules."""
-        for structure in program.structures.values():
+        for structure in program.scheme_of.values():
             self.choices[structure.rule] = Choice(structure.rule, (structure.rule,), "a structure")
 
     def reported(self) -> list[CyclicRule]:

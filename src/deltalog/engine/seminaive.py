@@ -145,7 +145,7 @@ class SemiNaive(Generic[T]):
             revision = Revision(self.trees, hyper_node, self.relations)
             while not self._is_evaluated(number, hyper_node, revision):
                 self.pending.clear()
-                revision.begin_again(self.program.structures)
+                revision.begin_again(self.program.scheme_of)
                 self.tasks = {key: tasks for key, tasks in self.tasks.items() if key[0] != number}
                 self.facts.total = self.census.count(self.relations.whole())
 
@@ -269,7 +269,7 @@ class SemiNaive(Generic[T]):
         inputs: dict[Pred, list[Plan]] = defaultdict(list)
         structured: dict[Pred, T] = {}
         for task in due:
-            if (owner := task.owner) in self.program.structures:
+            if (owner := task.owner) in self.program.scheme_of:
                 if owner not in structured:
                     structured[owner] = self._grown(owner)
                 continue
@@ -305,7 +305,7 @@ class SemiNaive(Generic[T]):
 
     def _grown(self, pred: Pred) -> T:
         """What a structure has more, by all or by what is new of its inputs."""
-        relations, structure = self.relations, self.program.structures[pred]
+        relations, structure = self.relations, self.program.scheme_of[pred]
         inputs = [relations.get(source) for source in structure.inputs]
         old = relations.parts.get((pred, Part.ALL))
         if old is None or not relations.backend.size(old):

@@ -188,9 +188,9 @@ def _leave_explicit(pred: Pred, update: Update[T]) -> None:
 
 def reshaped(old: Program, new: Program) -> frozenset[Pred]:
     """The predicates that are kept in another way than before, or whose explicit facts are kept elsewhere."""
-    if old.structures is new.structures and old.stored is new.stored:
+    if old.scheme_of is new.scheme_of and old.stored is new.stored:
         return frozenset()
-    changed = set(old.structures.items()) ^ set(new.structures.items())
+    changed = set(old.scheme_of.items()) ^ set(new.scheme_of.items())
     moved = set(old.stored.items()) ^ set(new.stored.items())
     return frozenset(pred for pred, _ in changed) | frozenset(pred for pair in moved for pred in pair)
 

@@ -17,8 +17,9 @@ from deltalog.model.errors import Diagnostic, NotStratified, UnsafeRule
 from deltalog.program.aggregates import separate
 from deltalog.program.dependency import Graph, HyperNode, graph, hyper_nodes, not_stratified
 from deltalog.program.lint import doubts
-from deltalog.program.recognise import Structure, recognise
+from deltalog.program.recognise import recognise
 from deltalog.program.safety import directed_rule, unsafe
+from deltalog.program.schemes import Scheme
 from deltalog.program.triple_bridges import bridged, bridges
 from deltalog.program.value_kinds import Numbers, Scope, no_numbers
 from deltalog.syntax.ast import TRIPLES, TYPES, Atom, Pred, Rule
@@ -40,7 +41,7 @@ class Program:
     facts: tuple[Atom, ...]
     hyper_nodes: tuple[HyperNode, ...]
     data: frozenset[Pred] = frozenset()  # the predicates of facts elsewhere, as the caller said
-    structures: Mapping[Pred, Structure] = field(default_factory=dict)  # relations that rules of their own imply
+    scheme_of: Mapping[Pred, Scheme] = field(default_factory=dict)  # relations that rules of their own imply
     stored: Mapping[Pred, Pred] = field(default_factory=dict)  # where the explicit facts of a predicate go
     recognised: tuple[str, ...] = ()
     scope: Scope = field(default_factory=Scope)  # whose numbers decide which structures are recognised
@@ -114,7 +115,7 @@ def analyse(
     directed = {rule: directed_rule(rule) for rule in distinct}
     found = recognise([*separate(directed.values()), *added], data, schemes, numbers)
     nodes = hyper_nodes(graph(found.rules))
-    kept, home = (found.structures, found.stored, tuple(found.notes), found.scope), _home(directed, nodes)
+    kept, home = (found.scheme_of, found.stored, tuple(found.notes), found.scope), _home(directed, nodes)
     return Program(distinct, added, facts, nodes, data, *kept, home, everything)
 
 
