@@ -15,10 +15,11 @@ from bisect import bisect_right
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from deltalog.program.dependency import HyperNode, hyper_node_of
+from deltalog.program.binding import directed_rule
+from deltalog.program.hyper_nodes import HyperNode
 from deltalog.program.program import Program, analyse
 from deltalog.program.recognise import copied
-from deltalog.program.safety import directed_rule, unsafe
+from deltalog.program.safety import unsafe
 from deltalog.program.value_kinds import Numbers, no_numbers
 from deltalog.syntax.ast import TRIPLES, TYPES, Aggregate, Pred, Rule
 
@@ -78,7 +79,7 @@ def _with_leaves(old: Program, rules: tuple[Rule, ...], schemes: str) -> Program
         return None  # of some hyper-node something is left, or a rule is not evaluated as it is written
     if not all(_is_plain(rule, old, schemes) for rule in new):
         return None
-    added = [hyper_node_of((directed_rule(rule),), False, 0) for rule in new]
+    added = [HyperNode.of((directed_rule(rule),), False, 0) for rule in new]
     if old.has_wildcards or not _are_leaves(gone, added, nodes) or _derive(gone, old.scheme_of):
         return None
     home = {rule: node for rule, node in old.home.items() if rule in after}
@@ -86,7 +87,7 @@ def _with_leaves(old: Program, rules: tuple[Rule, ...], schemes: str) -> Program
         depth = _depth(node, nodes)
         home[rule] = replace(node, depth=depth)
         nodes.insert(bisect_right(nodes, depth, key=lambda other: other.depth), home[rule])
-    return replace(old, rules=rules, hyper_nodes=tuple(nodes), home=home, warned_of=rules)
+    return replace(old, rules=rules, hyper_nodes=tuple(nodes), home=home, linted=rules)
 
 
 def _derive(rules: Iterable[Rule], preds: Collection[Pred]) -> bool:

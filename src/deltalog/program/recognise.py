@@ -24,6 +24,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from deltalog.program.analysis import Analysis
 from deltalog.program.schemes import Scheme, SchemeKind, X, Y, Z, atom, backbone
 from deltalog.program.value_kinds import Numbers, Scope, no_numbers, scope
 from deltalog.syntax.ast import TRIPLES, TYPES, Atom, Call, Filter, HiddenName, Pred, Rule, Variable
@@ -41,6 +42,20 @@ class Recognition:
     stored: dict[Pred, Pred] = field(default_factory=dict)  # where the explicit facts of a predicate go
     notes: list[str] = field(default_factory=list)
     scope: Scope = field(default_factory=Scope)  # of the guards; empty if there is none
+
+
+def recognise_schemes(analysis: Analysis) -> Analysis:
+    """A pass: schemes among the rules of evaluation and the bridges."""
+    rules = (*analysis.evaluated, *analysis.bridges)
+    found = recognise(rules, analysis.data, analysis.schemes, analysis.numbers)
+    return replace(
+        analysis,
+        evaluated=tuple(found.rules),
+        scheme_of=found.scheme_of,
+        stored=found.stored,
+        recognised=tuple(found.notes),
+        scope=found.scope,
+    )
 
 
 def recognise(rules: Iterable[Rule], data: Collection[Pred], way: str, numbers: Numbers = no_numbers) -> Recognition:
@@ -178,7 +193,7 @@ def _linear(found: Recognition, data: Collection[Pred], way: str) -> None:
         scheme = Scheme(pred, SchemeKind.CLOSURE, (steps[0][0],), guarded, listed=way == "auto")
         found.scheme_of[pred] = scheme
         found.rules = [rule for rule in found.rules if not _derives(rule, pred)]
-        found.notes.append(f"{pred.name}: {_described(SchemeKind.CLOSURE, scheme.guarded)}, by its linear form")
+        found.notes.append(f"{pred.name}: {_described(SchemeKind.CLOSURE, scheme.guarded)}, by linear rules")
 
 
 def _not_linear(pred: Pred, own: Sequence[Rule], steps: Sequence[tuple[Pred, bool]], data: Collection[Pred]) -> str:
@@ -245,7 +260,7 @@ def _unions(found: Recognition, data: Collection[Pred], way: str) -> None:
             continue
         sources = tuple(dict.fromkeys(copies.values()))
         if any(_refers(found, source, pred) for source, _ in sources):
-            found.notes.append(f"{pred.name}: not a union, as it is part of what it is made of")
+            found.notes.append(f"{pred.name}: not a union, as it is one of its own inputs")
             continue
         inputs = (*(source for source, _ in sources), backbone(pred))
         swapped = (*(turned for _, turned in sources), False)

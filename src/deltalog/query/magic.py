@@ -22,7 +22,7 @@ from deltalog.plan.ir import fact_columns
 from deltalog.plan.iri_display import shortened
 from deltalog.plan.statistics import Statistics
 from deltalog.plan.work_counter import PLAN_ROWS
-from deltalog.program.dependency import negative, positive
+from deltalog.program.body_atoms import negative, positive
 from deltalog.query.adornment import AdornedName, Adornment, adorn, adorned, magic
 from deltalog.query.rulebase import ordered
 from deltalog.syntax.ast import Atom, Bind, Constant, Filter, HiddenName, Literal, Negation, Pred, Rule, variables
