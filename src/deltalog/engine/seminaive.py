@@ -27,11 +27,11 @@ from deltalog.engine.report import Observer, Round
 from deltalog.engine.schedule import in_passes
 from deltalog.engine.small_rounds import SmallRounds
 from deltalog.model.limits import FactCount
+from deltalog.model.tuning import Tuning
 from deltalog.plan import ir
 from deltalog.plan.ir import Part, Plan
 from deltalog.plan.join_order import Body
 from deltalog.plan.variants import COUNT, Variant, counts, new_facts, plan_variant, project, shared_body, variants
-from deltalog.plan.work_counter import PLAN_ROWS, RUN_ROWS
 from deltalog.program import HyperNode, Program
 from deltalog.syntax.ast import Atom, Pred, Rule, variables
 
@@ -45,6 +45,10 @@ class Relations(Generic[T]):
 
     backend: Backend[T]
     parts: dict[tuple[Pred, Part], T] = field(default_factory=dict)
+
+    @property
+    def tuning(self) -> Tuning:
+        return self.backend.tuning
 
     def get(self, pred: Pred, part: Part = Part.ALL) -> T:
         table = self.parts.get((pred, part))
@@ -275,7 +279,7 @@ class SemiNaive(Generic[T]):
                 continue
             if not self._can_match(task):
                 continue
-            self.relations.backend.meter.spend(RUN_ROWS)
+            self.relations.backend.meter.spend(self.relations.backend.tuning.running_cost_rows)
             body = self.plan(task)
             self.relations.backend.meter.allow(allowed(body))
             rule, facts = task.variant.rule, task.facts
@@ -351,7 +355,7 @@ class SemiNaive(Generic[T]):
         """The variant's plan, made anew when what it reads has grown much since it was made."""
         reads = sum(self.relations.size(pred) for pred, _ in task.reads)
         if task.body is None or reads > GROWTH * task.made_for:
-            self.relations.backend.meter.spend(PLAN_ROWS)
+            self.relations.backend.meter.spend(self.relations.backend.tuning.planning_cost_rows)
             started = time.perf_counter()
             multiway = self.relations.backend.multiway and (task.multiway or self.trees.way != "standard")
             statistics = Skewed(self.relations) if task.skewed else self.relations
