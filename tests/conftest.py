@@ -16,6 +16,7 @@ from deltalog.syntax.ast import Pred
 
 if TYPE_CHECKING:
     from deltalog import KnowledgeBase
+    from deltalog.model.tuning import Tuning
 
 ENGINES = ("naive", "local")
 
@@ -42,12 +43,13 @@ def materialise(
     facts: Mapping[str, Iterable[Sequence[Value]]],
     data: Iterable[Path] = (),
     parallel: bool = False,
+    tuning: Tuning | None = None,
 ) -> dict[str, list[tuple[Value, ...]]]:
     """All facts of a program with its data, by predicate, from an engine of that name; `parallel`: everything that the
     local engine can deal out to threads is dealt out."""
     from deltalog import KnowledgeBase
 
-    kb = KnowledgeBase(program, engine=engine, threads=3 if parallel else None)
+    kb = KnowledgeBase(program, engine=engine, threads=3 if parallel else None, tuning=tuning)
     if parallel:
         in_parallel(kb)
     for predicate, rows in facts.items():

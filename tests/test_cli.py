@@ -456,8 +456,8 @@ def test_check(deltalog: Run, tmp_path: Path) -> None:
 def test_plan(deltalog: Run, tmp_path: Path) -> None:
     code, out, err = deltalog("plan", "paths.dl", "--data", "edge.csv", "--svg", "graph.svg")
     assert code == 0
-    assert "recognised: path: transitive, by its linear form" in out
-    assert "path is the closure of edge, kept by its structure" in out
+    assert "recognised: path: transitive, by linear rules" in out
+    assert "path is the closure of edge, kept by a scheme" in out
     assert "the dependency graph is in graph.svg" in err
     assert ElementTree.parse(tmp_path / "graph.svg").getroot().tag == "{http://www.w3.org/2000/svg}svg"
     _, out, _ = deltalog("plan", "paths.dl", "--data", "edge.csv", "--schemes", "standard")

@@ -17,7 +17,7 @@ from deltalog import KnowledgeBase, UsageError
 from deltalog.backends.local.index_join import Probe
 from deltalog.engine import replan_joins
 from deltalog.maintenance import materialisation
-from deltalog.plan.hypertree import choose
+from deltalog.model.tuning import Tuning
 from deltalog.plan.hypertree.decompose import Node, decompose, with_functional_leaves
 from deltalog.plan.hypertree.gyo import is_acyclic
 from deltalog.plan.ir import Part
@@ -217,7 +217,6 @@ def test_conditions_find_their_place(way: str) -> None:
 
 def test_another_tree_when_the_data_has_become_another(monkeypatch: pytest.MonkeyPatch) -> None:
     """With few facts one node is best; with many, two. What was made for the few is exchanged, both ways."""
-    monkeypatch.setattr(choose, "FEW_ROWS", 0.0)
     monkeypatch.setattr(materialisation, "MOST_CHANGED", 1e9)
     grid = [(i, i * 200 + j, j) for i in range(3) for j in range(200)]
     many = {
@@ -225,7 +224,7 @@ def test_another_tree_when_the_data_has_become_another(monkeypatch: pytest.Monke
         "ca": [(f"a{i}", f"c{m}") for i, m, _ in grid],
         "pc": [(f"{kind}{m}", f"d{j}") for kind in "bc" for _, m, j in grid],
     }
-    kb = KnowledgeBase(RULE)
+    kb = KnowledgeBase(RULE, tuning=Tuning(tree_min_rows=0.0))
     for name in many:
         kb.add(name, many[name][:2])
     kb.materialise()
@@ -245,10 +244,9 @@ def test_another_tree_when_the_data_has_become_another(monkeypatch: pytest.Monke
     assert set(kb.facts("pc")) == set(fresh.facts("pc"))
 
 
-def test_joins_that_are_safe_have_no_tree(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_joins_that_are_safe_have_no_tree() -> None:
     """Where each value is met once, joins have few rows, whatever they meet; where there are hubs they may explode."""
-    monkeypatch.setattr(choose, "FEW_ROWS", 0.0)
-    safe, hubs = KnowledgeBase(RULE), KnowledgeBase(RULE)
+    safe, hubs = (KnowledgeBase(RULE, tuning=Tuning(tree_min_rows=0.0)) for _ in range(2))
     safe.add("cw", [(f"a{i}", f"b{i}") for i in range(1000)])
     safe.add("ca", [(f"a{i}", f"c{i}") for i in range(1000)])
     safe.add("pc", [(f"{kind}{i}", f"d{i}") for kind in "bc" for i in range(1000)])

@@ -20,7 +20,7 @@ from deltalog.backends.local.workers import Workers
 from deltalog.model.limits import Limits
 from deltalog.model.terms import Value, key
 from deltalog.plan.ir import Part, Plan, columns
-from deltalog.program.recognise import Form, Structure
+from deltalog.program.schemes import Scheme, SchemeKind
 
 # Batches inside of batches.
 
@@ -86,7 +86,7 @@ class Plans:
         self.backend = LocalBackend(Limits(), threads=threads)
         self.backend.workers.parallel_rows = 2
         backbone, pairs = (self.backend.encode(facts, "")[1] for facts in (CLOSED, FACTS))
-        closure = self.backend.structure(Structure(C, Form.CLOSURE, (C,)), [backbone])
+        closure = self.backend.structure(Scheme(C, SchemeKind.CLOSURE, (C,)), [backbone])
         self.tables: dict[tuple[object, Part], Table] = {(E, Part.ALL): pairs, (C, Part.ALL): closure}
         self.relations = {E: FACTS, C: list(self.rows(closure, 2))}
 

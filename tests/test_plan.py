@@ -9,6 +9,7 @@ import pytest
 
 from deltalog import KnowledgeBase
 from deltalog.engine.seminaive import Relations
+from deltalog.model.tuning import Tuning
 from deltalog.plan.ir import Part
 from deltalog.plan.join_order import StepNote, plan_body
 from deltalog.plan.rule_graph_svg import draw
@@ -19,6 +20,8 @@ from deltalog.syntax.parser import parse
 
 class Sizes:
     """Statistics of relations that do not exist: rows, and distinct values per column."""
+
+    tuning = Tuning()
 
     def __init__(self, **sizes: tuple[float, ...]) -> None:
         self.sizes = sizes

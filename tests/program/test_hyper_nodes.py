@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from deltalog.model.errors import NotStratified, UnsafeRule
 from deltalog.program import Program, analyse
-from deltalog.program.dependency import components
+from deltalog.program.components import components
 from deltalog.syntax.ast import Pred
 from deltalog.syntax.parser import parse
 

@@ -24,7 +24,7 @@ def described(program: Program) -> object:
     assert depths == sorted(depths)
     assert all(node in program.hyper_nodes for node in program.home.values())
     home = {rule: node.rules for rule, node in program.home.items()}
-    return nodes, set(program.rules), home, program.bridges, program.structures, program.stored, program.data
+    return nodes, set(program.rules), home, program.bridges, program.scheme_of, program.stored, program.data
 
 
 def rules_of(path: Path) -> tuple[Rule, ...]:
@@ -78,7 +78,7 @@ def test_the_one_rule_of_a_structure_is_no_leaf() -> None:
     """Even where a rule of the program is the same."""
     rules = tuple(read_rules(["t(?x, ?y) :- e(?x, ?y). t(?x, ?z) :- t(?x, ?y), e(?y, ?z)."]))
     program = analyse(rules, (), "auto")
-    assert program.structures[rules[0].heads[0].pred].rule == rules[0]
+    assert program.scheme_of[rules[0].heads[0].pred].rule == rules[0]
     assert without_leaves(program, rules[1:]) is None
     smaller = changed(program, rules[1:], (), "auto")
     assert described(smaller) == described(analyse(rules[1:], (), "auto"))

@@ -6,7 +6,7 @@ import pytest
 
 from deltalog.model.errors import UnsafeRule
 from deltalog.program import analyse
-from deltalog.program.safety import bound, directed
+from deltalog.program.binding import bound, directed
 from deltalog.syntax.ast import Aggregate, Bind, Filter, Variable
 from deltalog.syntax.parser import parse, parse_goal
 

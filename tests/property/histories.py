@@ -36,6 +36,7 @@ from deltalog import IRI, KnowledgeBase, ProgramError
 from deltalog.engine import naive
 from deltalog.model.limits import FactCount, Limits
 from deltalog.model.terms import key, lexical
+from deltalog.model.tuning import Tuning
 from deltalog.program import analyse
 from deltalog.syntax.ast import TRIPLES, TYPES, Constant, Pred, Rule
 from deltalog.syntax.parser import parse
@@ -47,7 +48,8 @@ MAINTENANCE = ("auto", "auto", "dred", "bf", "counting")
 SCHEMES = ("auto", "standard", "scheme", "module")
 CYCLIC = ("combined", "standard", "hypertree")
 
-# Thresholds so low that small data cross them, by name: module, constant, value.
+# Thresholds so low that small data cross them, by name: module, constant, value; or TUNING, field, value.
+TUNING = "deltalog.model.tuning"
 LOCAL, ENGINE, MAINTENANCE_ = "deltalog.backends.local.", "deltalog.engine.", "deltalog.maintenance."
 BY_SETS = ((LOCAL + "tuple_dred", "FEW", -1),)
 KEPT = ((MAINTENANCE_ + "materialisation", "MOST_CHANGED", 10),)  # the change of a large part is maintained, too
@@ -81,7 +83,10 @@ TUNINGS: Mapping[str, tuple[tuple[str, str, float], ...]] = {
         *((ENGINE + "replan_joins", name, 0.0) for name in ("ENOUGH", "FAR_OFF")),
         (ENGINE + "replan_trees", "GROWN", 0.0),
         *((ENGINE + "hypertree", name, value) for name, value in (("MUCH", 1.0), ("FAR_BETTER", 0.0))),
-        *(("deltalog.plan.hypertree.choose", name, 1.0) for name in ("MARGIN", "GREATER", "SAFE", "FEW_ROWS")),
+        (TUNING, "tree_cost_margin", 1.0),
+        (TUNING, "tree_cost_margin_when_safer", 1.0),
+        (TUNING, "tree_safe_join_factor", 1.0),
+        (TUNING, "tree_min_rows", 1.0),
         ("deltalog.query.choose_method", "MAGIC", 0.0),
     ),
     "wrong choices, twice": (
@@ -183,6 +188,8 @@ def tuned(name: str) -> Iterator[None]:
     """Thresholds set for as long as the context lasts."""
     before = []
     for module, constant, value in TUNINGS[name]:
+        if module == TUNING:
+            continue
         found = importlib.import_module(module)
         before.append((found, constant, getattr(found, constant)))
         setattr(found, constant, value)
@@ -199,7 +206,8 @@ class _Player:
     def __init__(self, history: History) -> None:
         self.history = history
         self.rules, self.facts = list(dict.fromkeys(history.rules)), set(history.facts)
-        self.kb = KnowledgeBase(PREFIX + "\n".join(self.rules), **history.options)
+        tuning: Any = {name: value for module, name, value in TUNINGS[history.tuning] if module == TUNING}
+        self.kb = KnowledgeBase(PREFIX + "\n".join(self.rules), tuning=Tuning(**tuning), **history.options)
         for predicate, found in rows(sorted(self.facts)).items():
             self.kb.add(predicate, found)
 

@@ -22,7 +22,7 @@ from deltalog.model.tuning import Tuning
 from deltalog.plan.delta_rules import SmallPlans
 from deltalog.plan.ir import Part, Plan, Project
 from deltalog.plan.work_counter import Meter
-from deltalog.program.recognise import Structure
+from deltalog.program.schemes import Scheme
 from deltalog.syntax.ast import Call, Pred, Rule
 
 T = TypeVar("T")
@@ -199,12 +199,12 @@ class Backend(Protocol[T]):
         """What the engine beneath has done so far, in its own units; for reports."""
         ...
 
-    def structure(self, structure: Structure, inputs: Sequence[T]) -> T:
+    def structure(self, structure: Scheme, inputs: Sequence[T]) -> T:
         """The relation that a structure makes of its inputs, in whatever form is best."""
         ...
 
     def restructured(
-        self, structure: Structure, old: T, inputs: Sequence[T], removed: Sequence[T], added: Sequence[T]
+        self, structure: Scheme, old: T, inputs: Sequence[T], removed: Sequence[T], added: Sequence[T]
     ) -> tuple[T, Callable[[], tuple[T, T]]]:
         """The same after a change of the inputs; and what finds all that it has lost and won by that."""
         ...

@@ -25,7 +25,7 @@ from deltalog.plan.hypertree.rewrite import TreeRelation, atoms_of
 from deltalog.plan.ir import Part
 from deltalog.plan.statistics import Statistics
 from deltalog.program import HyperNode, Program
-from deltalog.program.dependency import graph, hyper_nodes
+from deltalog.program.dependency import DependencyGraph
 from deltalog.syntax.ast import Pred, Rule
 
 MUCH = 8.0  # trees are reconsidered when there is so many times more or less to read
@@ -48,7 +48,7 @@ class Trees:
             yield hyper_node
             return
         self.made |= {rule.heads[0].pred for rule in rules if _is_of_tree(rule)}
-        for _, part in in_passes(hyper_nodes(graph(rules)), batches):
+        for _, part in in_passes(DependencyGraph.of(rules).hyper_nodes, batches):
             yield part
 
     def program(self, program: Program, statistics: Statistics) -> Program:
@@ -57,11 +57,11 @@ class Trees:
         rules = [rule for node in program.hyper_nodes for rule in self._rules(node, statistics)]
         if not any(choice.by_tree for choice in self.choices.values()):
             return program
-        return replace(program, hyper_nodes=hyper_nodes(graph(tuple(dict.fromkeys(rules)))))
+        return replace(program, hyper_nodes=DependencyGraph.of(tuple(dict.fromkeys(rules))).hyper_nodes)
 
     def leave_structures(self, program: Program) -> None:
         """The rules that only say what a structure is made of are not evaluated as rules."""
-        for structure in program.structures.values():
+        for structure in program.scheme_of.values():
             self.choices[structure.rule] = Choice(structure.rule, (structure.rule,), "a structure")
 
     def reported(self) -> list[CyclicRule]:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
+from deltalog.model.tuning import Tuning
 from deltalog.plan.ir import Part
 from deltalog.plan.join_order import Body, joined_steps
 from deltalog.plan.multiway import most_rows
@@ -34,6 +35,10 @@ class Skewed:
     """The same data, if every value is as frequent as the most frequent one of its column."""
 
     known: Statistics
+
+    @property
+    def tuning(self) -> Tuning:
+        return self.known.tuning
 
     def size(self, pred: Pred, part: Part) -> float:
         return self.known.size(pred, part)

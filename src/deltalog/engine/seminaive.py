@@ -27,11 +27,11 @@ from deltalog.engine.report import Observer, Round
 from deltalog.engine.schedule import in_passes
 from deltalog.engine.small_rounds import SmallRounds
 from deltalog.model.limits import FactCount
+from deltalog.model.tuning import Tuning
 from deltalog.plan import ir
 from deltalog.plan.ir import Part, Plan
 from deltalog.plan.join_order import Body
 from deltalog.plan.variants import COUNT, Variant, counts, new_facts, plan_variant, project, shared_body, variants
-from deltalog.plan.work_counter import PLAN_ROWS, RUN_ROWS
 from deltalog.program import HyperNode, Program
 from deltalog.syntax.ast import Atom, Pred, Rule, variables
 
@@ -45,6 +45,10 @@ class Relations(Generic[T]):
 
     backend: Backend[T]
     parts: dict[tuple[Pred, Part], T] = field(default_factory=dict)
+
+    @property
+    def tuning(self) -> Tuning:
+        return self.backend.tuning
 
     def get(self, pred: Pred, part: Part = Part.ALL) -> T:
         table = self.parts.get((pred, part))
@@ -145,7 +149,7 @@ class SemiNaive(Generic[T]):
             revision = Revision(self.trees, hyper_node, self.relations)
             while not self._is_evaluated(number, hyper_node, revision):
                 self.pending.clear()
-                revision.begin_again(self.program.structures)
+                revision.begin_again(self.program.scheme_of)
                 self.tasks = {key: tasks for key, tasks in self.tasks.items() if key[0] != number}
                 self.facts.total = self.census.count(self.relations.whole())
 
@@ -269,13 +273,13 @@ class SemiNaive(Generic[T]):
         inputs: dict[Pred, list[Plan]] = defaultdict(list)
         structured: dict[Pred, T] = {}
         for task in due:
-            if (owner := task.owner) in self.program.structures:
+            if (owner := task.owner) in self.program.scheme_of:
                 if owner not in structured:
                     structured[owner] = self._grown(owner)
                 continue
             if not self._can_match(task):
                 continue
-            self.relations.backend.meter.spend(RUN_ROWS)
+            self.relations.backend.meter.spend(self.relations.backend.tuning.running_cost_rows)
             body = self.plan(task)
             self.relations.backend.meter.allow(allowed(body))
             rule, facts = task.variant.rule, task.facts
@@ -305,7 +309,7 @@ class SemiNaive(Generic[T]):
 
     def _grown(self, pred: Pred) -> T:
         """What a structure has more, by all or by what is new of its inputs."""
-        relations, structure = self.relations, self.program.structures[pred]
+        relations, structure = self.relations, self.program.scheme_of[pred]
         inputs = [relations.get(source) for source in structure.inputs]
         old = relations.parts.get((pred, Part.ALL))
         if old is None or not relations.backend.size(old):
@@ -351,7 +355,7 @@ class SemiNaive(Generic[T]):
         """The variant's plan, made anew when what it reads has grown much since it was made."""
         reads = sum(self.relations.size(pred) for pred, _ in task.reads)
         if task.body is None or reads > GROWTH * task.made_for:
-            self.relations.backend.meter.spend(PLAN_ROWS)
+            self.relations.backend.meter.spend(self.relations.backend.tuning.planning_cost_rows)
             started = time.perf_counter()
             multiway = self.relations.backend.multiway and (task.multiway or self.trees.way != "standard")
             statistics = Skewed(self.relations) if task.skewed else self.relations

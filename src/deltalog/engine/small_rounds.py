@@ -99,7 +99,7 @@ class SmallRounds(Generic[T]):
 
     def _is_structure(self, task: Task) -> bool:
         """Whether what a task reads makes a structure, which grows by each of its inputs alone."""
-        return task.owner in self._evaluation.program.structures
+        return task.owner in self._evaluation.program.scheme_of
 
     def _can_match(self, task: Task) -> bool:
         """False when an atom reads nothing, and nothing will come."""

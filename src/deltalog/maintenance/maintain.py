@@ -31,9 +31,10 @@ from deltalog.maintenance.stratum_plans import StratumTasks, simple_first, struc
 from deltalog.maintenance.update_state import Update
 from deltalog.plan.variants import Variant
 from deltalog.program import Program
+from deltalog.program.dependency import DependencyGraph
 from deltalog.program.incremental_analysis import changed_leaves
-from deltalog.program.recognise import Structure
-from deltalog.program.strata import Stratum, strata
+from deltalog.program.schemes import Scheme
+from deltalog.program.strata import Stratum
 from deltalog.syntax.ast import Pred, Rule
 
 T = TypeVar("T")
@@ -61,7 +62,7 @@ class Maintenance(Generic[T]):
         nodes = program.hyper_nodes if leaves is None else leaves.added
         rules = [rule for node in nodes for rule in node.rules]
         made = {tasks.stratum: tasks for tasks in known}
-        self._strata += [self._tasks(stratum, made.get(stratum)) for stratum in strata(rules)]
+        self._strata += [self._tasks(stratum, made.get(stratum)) for stratum in DependencyGraph.of(rules).strata]
         self._strata = simple_first(self._strata)
         self._derived = {pred for tasks in self._strata for pred in tasks.stratum.preds}
 
@@ -77,7 +78,7 @@ class Maintenance(Generic[T]):
         return new
 
     def _tasks(self, stratum: Stratum, known: StratumTasks | None) -> StratumTasks:
-        structures = self.program.structures
+        structures = self.program.scheme_of
         if known is not None and known.structures == structures_of(stratum, structures):
             return known
         return StratumTasks.of(stratum, structures)
@@ -220,7 +221,7 @@ def by_facts(strata: Sequence[StratumTasks], update: Update[T]) -> int:
     return result.done
 
 
-def maintain_structure(structure: Structure, update: Update[T]) -> None:
+def maintain_structure(structure: Scheme, update: Update[T]) -> None:
     """A relation that is made of others which are settled."""
     backend, old, none = update.backend, update.old.get(structure.pred), update.backend.empty(2)
     inputs = [update.new.get(source) for source in structure.inputs]

@@ -25,7 +25,7 @@ from deltalog.maintenance.update_state import Update, difference, total
 from deltalog.model.limits import FactCount
 from deltalog.plan.ir import Part
 from deltalog.program import Program
-from deltalog.program.dependency import graph, hyper_nodes
+from deltalog.program.dependency import DependencyGraph
 from deltalog.program.impact import directly_affected
 from deltalog.program.incremental_analysis import without_leaves
 from deltalog.syntax.ast import Pred, Rule
@@ -188,9 +188,9 @@ def _leave_explicit(pred: Pred, update: Update[T]) -> None:
 
 def reshaped(old: Program, new: Program) -> frozenset[Pred]:
     """The predicates that are kept in another way than before, or whose explicit facts are kept elsewhere."""
-    if old.structures is new.structures and old.stored is new.stored:
+    if old.scheme_of is new.scheme_of and old.stored is new.stored:
         return frozenset()
-    changed = set(old.structures.items()) ^ set(new.structures.items())
+    changed = set(old.scheme_of.items()) ^ set(new.scheme_of.items())
     moved = set(old.stored.items()) ^ set(new.stored.items())
     return frozenset(pred for pred, _ in changed) | frozenset(pred for pair in moved for pred in pair)
 
@@ -214,7 +214,7 @@ def _exchange_trees(new: Materialisation[T], update: Update[T]) -> None:
         del update.counts[preds]
     rules = tuple(rule for pred, rule in after.items() if pred not in before)
     facts = FactCount(update.backend.limits, before=update.facts_before)
-    SemiNaive(replace(new.program, hyper_nodes=hyper_nodes(graph(rules))), relations, facts=facts).run()
+    SemiNaive(replace(new.program, hyper_nodes=DependencyGraph.of(rules).hyper_nodes), relations, facts=facts).run()
     new.__dict__.pop("maintenance", None)
     heads = sorted({head.name for rule in changed for head in rule.heads})
     update.report.notes.append(f"{', '.join(heads)}: the data has become another; evaluated another way, nodes rebuilt")

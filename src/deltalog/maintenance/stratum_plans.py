@@ -31,7 +31,7 @@ from deltalog.plan.delta_rules import (
 )
 from deltalog.plan.statistics import Statistics
 from deltalog.plan.variants import Variant
-from deltalog.program.recognise import Structure
+from deltalog.program.schemes import Scheme
 from deltalog.program.strata import Stratum
 from deltalog.syntax.ast import Pred, Rule
 
@@ -133,11 +133,11 @@ class StratumTasks:
     stratum: Stratum
     nonrecursive: list[RuleTasks]
     recursive: list[RuleTasks]
-    structures: list[Structure]  # relations of the stratum that are made of others, and not by rules
+    structures: list[Scheme]  # relations of the stratum that are made of others, and not by rules
     _small: tuple[SmallPlans, float] | None = None  # and for how many facts
 
     @classmethod
-    def of(cls, stratum: Stratum, structures: Mapping[Pred, Structure]) -> StratumTasks:
+    def of(cls, stratum: Stratum, structures: Mapping[Pred, Scheme]) -> StratumTasks:
         def ordinary(rules: Iterable[Rule]) -> list[Rule]:
             return [rule for rule in rules if rule.heads[0].pred not in structures]
 
@@ -224,5 +224,5 @@ def simple_first(strata: Sequence[StratumTasks]) -> list[StratumTasks]:
     return simple + others
 
 
-def structures_of(stratum: Stratum, structures: Mapping[Pred, Structure]) -> list[Structure]:
+def structures_of(stratum: Stratum, structures: Mapping[Pred, Scheme]) -> list[Scheme]:
     return [structures[pred] for pred in sorted(stratum.preds) if pred in structures] if structures else []

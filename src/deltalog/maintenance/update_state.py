@@ -15,7 +15,8 @@ from deltalog.maintenance.derivation_counts import Counts
 from deltalog.model.limits import FactCount
 from deltalog.plan.ir import Part
 from deltalog.program import HyperNode, Program
-from deltalog.program.strata import Stratum, strata
+from deltalog.program.dependency import DependencyGraph
+from deltalog.program.strata import Stratum
 from deltalog.syntax.ast import Pred, Rule
 
 T = TypeVar("T")
@@ -41,7 +42,7 @@ class UpdateReport:
 
     @property
     def skipped(self) -> int:
-        found = strata([rule for node in self.hyper_nodes for rule in node.rules])
+        found = DependencyGraph.of([rule for node in self.hyper_nodes for rule in node.rules]).strata
         return sum(stratum.preds.isdisjoint(self.visited_preds) for stratum in found)
 
     @property

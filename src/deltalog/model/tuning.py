@@ -25,9 +25,11 @@ class Tuning:
     # Bodies that read fewer facts are not joined variable by variable; 0 to 32,768 made no difference beyond noise:
     multiway_min_facts: int = 1 << 11
     # A multiway join is used where binary joins may have this many times its rows; 2 to 32 took 87 to 120 ms on random
-    # graphs of skew 1 and 2, and 0 took 50 times as long on one of them:
+    # graphs of skew 1 and 2, and 0 (always) took 50 times as long on one of them. YAGO rules: never took three times as
+    # long; LUBM(10) L+C: always took four times as long:
     multiway_advantage_factor: float = 8.0
-    # Rows that take as long as planning a rule (0.2 ms; LUBM(1) with L and with OWL 2 RL):
+    # Rows that take as long as planning a rule of two or three atoms (0.2 ms; LUBM(1) with L and with OWL 2 RL, where
+    # 20 to 50 million rows a second go through a step):
     planning_cost_rows: int = 5_000
     running_cost_rows: int = 1_500  # rows that take as long as running a plan over a few facts (0.05 ms, same data)
 
@@ -40,10 +42,11 @@ class Tuning:
     # The same where its worst case has far fewer rows than the worst case of the joins:
     tree_cost_margin_when_safer: float = 64.0
     tree_far_fewer_rows_factor: float = 1000.0  # what far fewer means there
-    # Joins of fewer rows by estimate take less time than finding a tree (5 ms for six atoms):
+    # Joins of fewer rows by estimate take less time than finding a tree (5 ms for six atoms), and than maintaining it:
     tree_min_rows: float = 20_000.0
     tree_min_worst_case_rows: float = 2_000_000.0  # the same for their worst case
-    tree_safe_join_factor: float = 8.0  # joins are safe if their worst case costs at most this many times the tree
+    # Joins are safe if their worst case costs at most this many times the tree (and their estimate half of that):
+    tree_safe_join_factor: float = 8.0
     tree_wider_advantage_factor: float = 2.0  # a wider tree is taken only if it costs this many times less
     tree_search_budget_atoms: int = 8000  # atoms in choices of λ that are compared before the first that works is taken
 

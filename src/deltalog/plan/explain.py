@@ -38,7 +38,7 @@ def explain(
 def _hyper_node(program: Program, node: HyperNode, statistics: Statistics, cyclic: str) -> Iterator[str]:
     rules = [rule for rule in node.rules if not program.is_bridge(rule)]
     for rule in rules:
-        structure = program.structures.get(rule.heads[0].pred)
+        structure = program.scheme_of.get(rule.heads[0].pred)
         if structure is not None:
             yield f"  {structure}"
             continue

@@ -15,9 +15,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 
+from deltalog.model.tuning import Tuning
 from deltalog.plan import ir
 from deltalog.plan.ir import Part, Plan
-from deltalog.plan.multiway import FAR_ABOVE, bound, joined_at_once, most_rows, variable_order
+from deltalog.plan.multiway import bound, joined_at_once, most_rows, variable_order
 from deltalog.plan.statistics import Estimate, Matches, Remembered, Statistics
 from deltalog.syntax.ast import (
     Aggregate,
@@ -31,9 +32,6 @@ from deltalog.syntax.ast import (
     Variable,
     variables,
 )
-
-LIKE = 4.0  # costs within this factor may as well be the other way round
-WORTH_DISTINCT = 1 << 14  # intermediate results below are not made distinct
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +99,7 @@ class _Planner:
     statistics: Statistics
     parts: Mapping[int, Part]
     multiway: bool
+    tuning: Tuning = field(init=False)
     joined: frozenset[Variable] = field(init=False)
     aggregates: dict[int, Body] = field(init=False)
     late: frozenset[int] = field(init=False)  # BINDs that only the head reads: after all joins there are fewest rows
@@ -109,6 +108,7 @@ class _Planner:
     matches: dict[int, Matches] = field(init=False)  # of each atom
 
     def __post_init__(self) -> None:
+        self.tuning = self.statistics.tuning
         self.mentioned = [frozenset(variables(literal)) for literal in self.body]
         self.relations = frozenset(i for i, literal in enumerate(self.body) if isinstance(literal, Atom | Aggregate))
         self.matches = {
@@ -147,18 +147,19 @@ class _Planner:
             order = self._greedy(self._place(start, first), most)
             if order is not None:
                 found.append(order)
-                most = min(most, (LIKE if self.multiway else 1.0) * order.cost)
+                most = min(most, (self.tuning.join_order_tie_factor if self.multiway else 1.0) * order.cost)
         return found
 
     def _safest(self, orders: Sequence[Order]) -> Order:
         """The cheapest order; or one of like cost that cannot have nearly as many rows."""
         best = min(orders, key=lambda order: order.cost)
-        if best.cost < WORTH_DISTINCT:
+        if best.cost < self.tuning.distinct_min_rows:
             return best
-        likely = [order for order in orders if order.cost <= LIKE * best.cost]
+        likely = [order for order in orders if order.cost <= self.tuning.join_order_tie_factor * best.cost]
         most = {id(order): most_rows(joined_steps(order.notes), self.statistics) for order in likely}
         safest = min(likely, key=lambda order: (most[id(order)], order.cost))
-        return safest if FAR_ABOVE * most[id(safest)] <= most[id(best)] else best
+        far = self.tuning.multiway_advantage_factor
+        return safest if far * most[id(safest)] <= most[id(best)] else best
 
     def _core(self, start: Order) -> list[int]:
         """The atoms that are joined all at once, if any."""
@@ -175,7 +176,7 @@ class _Planner:
         for i in core:
             if self.parts.get(i) is Part.DELTA and self.live.issubset(variables(self.body[i])):
                 most = min(most, self.statistics.size(self.body[i].pred, Part.DELTA))  # type: ignore[union-attr]
-        return most_rows(steps, self.statistics) > FAR_ABOVE * most
+        return most_rows(steps, self.statistics) > self.tuning.multiway_advantage_factor * most
 
     def _at_once(self, order: Order, core: Sequence[int]) -> Order:
         """After a multiway join of some atoms."""
@@ -258,7 +259,8 @@ class _Planner:
         """Drops columns that nobody needs any more, where that leaves far fewer rows and a join is still to come."""
         kept = order.bound & needed
         rows = order.estimate.combinations(kept)
-        if kept == order.bound or not self._relations(order) or order.estimate.rows < max(4 * rows, WORTH_DISTINCT):
+        worth = max(4 * rows, self.tuning.distinct_min_rows)
+        if kept == order.bound or not self._relations(order) or order.estimate.rows < worth:
             return order
         plan = ir.Distinct(ir.Project(order.plan, tuple((v, v) for v in sorted(kept, key=lambda v: v.name))))
         estimate = Estimate(rows, {v: order.estimate.distinct[v] for v in kept})

@@ -26,12 +26,6 @@ from deltalog.plan.ir import Part
 from deltalog.plan.statistics import Statistics
 from deltalog.syntax.ast import Atom, Variable, variables
 
-WORTH = 1 << 11  # facts that are read at least
-# On three random graphs of skew 1 and 2, 2 to 32 took 87 to 120 ms on two and 13 to 21 ms on one (2 the least); 0,
-# that is always, took 50 times as long on one of them. WORTH from 0 to 32,768 made no difference beyond the noise. With
-# the YAGO rules neither 2 and 32 nor WORTH of 32,768 did (25 %); never took three times as long there, and always four
-# times on LUBM(10) L+C; on Exp both took as long.
-FAR_ABOVE = 8.0
 Atoms = Mapping[int, Atom]
 
 
@@ -50,7 +44,9 @@ def joined_at_once(atoms: Atoms, parts: Mapping[int, Part], statistics: Statisti
         return []
     core |= {i for i in atoms if parts.get(i) is Part.DELTA}
     read = sum(statistics.size(atoms[i].pred, parts.get(i, Part.ALL)) for i in core)
-    return sorted(core) if read >= WORTH and all(_is_simple(atoms[i]) for i in core) else []
+    return (
+        sorted(core) if read >= statistics.tuning.multiway_min_facts and all(_is_simple(atoms[i]) for i in core) else []
+    )
 
 
 def _is_simple(atom: Atom) -> bool:

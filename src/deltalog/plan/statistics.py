@@ -1,4 +1,4 @@
-"""What the planner knows of the data: sizes and numbers of distinct values, and the textbook estimates from them."""
+"""What the planner knows: sizes and numbers of distinct values, the textbook estimates from them, and thresholds."""
 
 from __future__ import annotations
 
@@ -6,12 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from deltalog.model.tuning import Tuning
 from deltalog.plan.ir import Part
 from deltalog.syntax.ast import Atom, Pred, Variable
 
 
 class Statistics(Protocol):
-    """The sizes of the relations that a plan will read."""
+    """The sizes of the relations that a plan will read, and the thresholds of planning."""
+
+    @property
+    def tuning(self) -> Tuning: ...
 
     def size(self, pred: Pred, part: Part) -> float: ...
 
@@ -22,8 +26,11 @@ class Statistics(Protocol):
         ...
 
 
+@dataclass(frozen=True)
 class Unknown:
     """No data yet: every relation has a thousand rows, and a hundred values per column."""
+
+    tuning: Tuning = field(default_factory=Tuning)
 
     def size(self, pred: Pred, part: Part) -> float:
         return 1000.0 if part is not Part.DELTA else 100.0
@@ -41,6 +48,10 @@ class Partial:
 
     known: Statistics
     guess: Statistics = field(default_factory=Unknown)
+
+    @property
+    def tuning(self) -> Tuning:
+        return self.known.tuning
 
     def size(self, pred: Pred, part: Part) -> float:
         return self.known.size(pred, part) or self.guess.size(pred, part)
@@ -63,6 +74,10 @@ class Remembered:
     @classmethod
     def of(cls, statistics: Statistics) -> Remembered:
         return statistics if isinstance(statistics, Remembered) else cls(statistics)
+
+    @property
+    def tuning(self) -> Tuning:
+        return self.known.tuning
 
     def size(self, pred: Pred, part: Part) -> float:
         found = self.sizes.get((pred, part))

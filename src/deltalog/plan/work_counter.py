@@ -13,7 +13,8 @@ the other way is taken. So at worst a bounded multiple of the better way is spen
     maintaining a stratum           facts that would go, consequences     recomputation (`maintenance.policy`)
 
 Rows are those that go through a step of a plan, whatever the machine; what is not done row by row counts as the rows
-that take as long: to plan a rule (PLAN_ROWS), and to run a plan, however little it finds (RUN_ROWS).
+that take as long: to plan a rule (`Tuning.planning_cost_rows`), and to run a plan, however little it finds
+(`Tuning.running_cost_rows`).
 """
 
 from __future__ import annotations
@@ -23,11 +24,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from math import inf
 from threading import local
-
-# Measured on LUBM(1) with program L and with the rules of OWL 2 RL: some 20 to 50 million rows a second go through a
-# step; 0.2 ms to plan a rule of two or three atoms, 0.05 ms to run one over a few facts.
-PLAN_ROWS = 5_000
-RUN_ROWS = 1_500
 
 
 class GivenUp(Exception):

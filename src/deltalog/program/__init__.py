@@ -1,6 +1,6 @@
 """Rules to a checked program: safety, the dependency graph, hyper-nodes, bridges to triples."""
 
-from deltalog.program.dependency import HyperNode
+from deltalog.program.hyper_nodes import HyperNode
 from deltalog.program.incremental_analysis import changed
 from deltalog.program.load_program import read_documents, read_rules
 from deltalog.program.program import Program, analyse, rewritten

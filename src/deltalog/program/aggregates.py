@@ -5,8 +5,8 @@ A rule h <- b, AGGREGATE(...) with more than the aggregate in its body becomes
     #aggregate(on..., results...) <- AGGREGATE(...)
     h <- b, #aggregate(on..., results...)
 
-so that what an aggregate gives is a relation like any other: it is computed once, looked up by index, and kept right
-group by group when facts change. Rules that have the same aggregate share the relation.
+so that the result of an aggregate is a relation like any other: it is computed once, looked up by index, and maintained
+group by group. Rules with the same aggregate share the relation.
 """
 
 from __future__ import annotations
@@ -14,9 +14,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from deltalog.program.analysis import Analysis
 from deltalog.syntax.ast import Aggregate, Atom, HiddenName, Literal, Rule
 
 PREFIX = "#aggregate "
+
+
+def separate_aggregates(analysis: Analysis) -> Analysis:
+    """A pass: every aggregate beside other literals has a relation of its own."""
+    return replace(analysis, evaluated=tuple(separate(analysis.evaluated)))
 
 
 def separate(rules: Iterable[Rule]) -> list[Rule]:

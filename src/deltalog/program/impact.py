@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from deltalog.program.dependency import HyperNode
+from deltalog.program.hyper_nodes import HyperNode
 from deltalog.program.program import Program
 
 

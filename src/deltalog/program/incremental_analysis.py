@@ -15,10 +15,11 @@ from bisect import bisect_right
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from deltalog.program.dependency import HyperNode, hyper_node_of
+from deltalog.program.binding import directed_rule
+from deltalog.program.hyper_nodes import HyperNode
 from deltalog.program.program import Program, analyse
 from deltalog.program.recognise import copied
-from deltalog.program.safety import directed_rule, unsafe
+from deltalog.program.safety import unsafe
 from deltalog.program.value_kinds import Numbers, no_numbers
 from deltalog.syntax.ast import TRIPLES, TYPES, Aggregate, Pred, Rule
 
@@ -54,13 +55,13 @@ def without_leaves(old: Program, rules: tuple[Rule, ...]) -> tuple[Program, tupl
         return None  # of some hyper-node something is left, or a rule is not evaluated as it is written
     if not all([_is_leaf(node, rest, old) for node in nodes]):
         return None
-    kept = old.structures, old.stored, old.recognised, old.scope
+    kept = old.scheme_of, old.stored, old.recognised, old.scope
     return Program(rules, (), old.facts, rest, old.data, *kept, home, rules), nodes
 
 
 def _is_leaf(leaf: HyperNode, rest: Iterable[HyperNode], program: Program) -> bool:
     """Whether the rest neither reads nor derives what a hyper-node derives, and nothing is noted of that either."""
-    if not leaf.heads.isdisjoint(INTERNAL) or not leaf.heads.isdisjoint(program.structures):
+    if not leaf.heads.isdisjoint(INTERNAL) or not leaf.heads.isdisjoint(program.scheme_of):
         return False
     if leaf.recursive and program.recognised:
         return False
@@ -78,15 +79,15 @@ def _with_leaves(old: Program, rules: tuple[Rule, ...], schemes: str) -> Program
         return None  # of some hyper-node something is left, or a rule is not evaluated as it is written
     if not all(_is_plain(rule, old, schemes) for rule in new):
         return None
-    added = [hyper_node_of((directed_rule(rule),), False, 0) for rule in new]
-    if old.has_wildcards or not _are_leaves(gone, added, nodes) or _derive(gone, old.structures):
+    added = [HyperNode.of((directed_rule(rule),), False, 0) for rule in new]
+    if old.has_wildcards or not _are_leaves(gone, added, nodes) or _derive(gone, old.scheme_of):
         return None
     home = {rule: node for rule, node in old.home.items() if rule in after}
     for rule, node in zip(new, added, strict=True):
         depth = _depth(node, nodes)
         home[rule] = replace(node, depth=depth)
         nodes.insert(bisect_right(nodes, depth, key=lambda other: other.depth), home[rule])
-    return replace(old, rules=rules, hyper_nodes=tuple(nodes), home=home, warned_of=rules)
+    return replace(old, rules=rules, hyper_nodes=tuple(nodes), home=home, linted=rules)
 
 
 def _derive(rules: Iterable[Rule], preds: Collection[Pred]) -> bool:
@@ -98,7 +99,7 @@ def _is_plain(rule: Rule, old: Program, schemes: str) -> bool:
     if len(rule.body) > 1 and any(isinstance(literal, Aggregate) for literal in rule.body):
         return False
     copy = copied(rule) if schemes != "standard" else None
-    if copy is not None and (schemes == "module" or copy[0] in old.structures):
+    if copy is not None and (schemes == "module" or copy[0] in old.scheme_of):
         return False
     return not any(unsafe(rule))
 
@@ -127,7 +128,7 @@ class Leaves:
 
 def changed_leaves(old: Program, new: Program) -> Leaves | None:
     """In which leaves a program differs from another one that it was made from; None if there is more to it."""
-    if new.structures is not old.structures:
+    if new.scheme_of is not old.scheme_of:
         return None
     before, after = set(map(id, old.hyper_nodes)), set(map(id, new.hyper_nodes))
     gone = tuple(node for node in old.hyper_nodes if id(node) not in after)

@@ -1,6 +1,6 @@
-"""Doubts: what is allowed, and most likely not meant. `deltalog check` shows these warnings.
+"""Lint warnings: statements that are allowed, and most likely not meant. `deltalog check` shows them.
 
-Each doubt is a function from the rules to diagnostics; `DOUBTS` has them all.
+Each check is a function from the rules to diagnostics; `CHECKS` has them all.
 """
 
 from __future__ import annotations
@@ -9,14 +9,16 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
 from deltalog.model.errors import Diagnostic
-from deltalog.program.dependency import negative, positive, shown
+from deltalog.program.body_atoms import negative, positive
 from deltalog.program.safety import written
+from deltalog.program.stratification import shown
 from deltalog.syntax.ast import Aggregate, Atom, Literal, Negation, Pred, Rule, Span, Variable, variables
 from deltalog.syntax.functions import FUNCTIONS
 
 
-def doubts(rules: Sequence[Rule]) -> tuple[Diagnostic, ...]:
-    found = [diagnostic for doubt in DOUBTS for diagnostic in doubt(rules)]
+def lint(rules: Sequence[Rule]) -> tuple[Diagnostic, ...]:
+    """All lint warnings, in the order of the text."""
+    found = [diagnostic for check in CHECKS for diagnostic in check(rules)]
     return tuple(sorted(found, key=lambda diagnostic: diagnostic.span.start if diagnostic.span else 0))
 
 
@@ -117,7 +119,7 @@ def _bare_atom(literal: Literal) -> Atom | None:
     return None
 
 
-DOUBTS: tuple[Callable[[Sequence[Rule]], Iterator[Diagnostic]], ...] = (
+CHECKS: tuple[Callable[[Sequence[Rule]], Iterator[Diagnostic]], ...] = (
     several_arities,
     repeated_rules,
     heads_in_bodies,

@@ -1,9 +1,8 @@
 """A program: rules that have been checked, in the order of their evaluation.
 
-    rules -> unsafe variables? -> bridges -> dependency graph -> cycles through negation? -> Program
-
-`analyse` is the maker of Programs (`rewritten` makes one of rules that were made from a Program's own), so whoever
-holds one knows that its rules are safe and stratified, and that its hyper-nodes come in topological order.
+`analyse` takes rules through PASSES, one after the other, and makes a Program of the result (`rewritten` makes one of
+rules that were rewritten from a Program's own). So whoever holds one knows that its rules are safe and stratified, and
+that its hyper-nodes are in topological order.
 """
 
 from __future__ import annotations
@@ -13,13 +12,21 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from deltalog.concurrency.cached import cached_property
-from deltalog.model.errors import Diagnostic, NotStratified, UnsafeRule
-from deltalog.program.aggregates import separate
-from deltalog.program.dependency import Graph, HyperNode, graph, hyper_nodes, not_stratified
-from deltalog.program.lint import doubts
-from deltalog.program.recognise import Structure, recognise
-from deltalog.program.safety import directed_rule, unsafe
-from deltalog.program.triple_bridges import bridged, bridges
+from deltalog.model.errors import Diagnostic
+from deltalog.program.aggregates import separate_aggregates
+from deltalog.program.analysis import Analysis, Pass
+from deltalog.program.binding import direct_equalities
+from deltalog.program.dependency import DependencyGraph
+from deltalog.program.hyper_nodes import HyperNode
+from deltalog.program.lint import lint
+from deltalog.program.order_hyper_nodes import order_hyper_nodes
+from deltalog.program.recognise import recognise_schemes
+from deltalog.program.report_errors import report_errors
+from deltalog.program.safety import check_safety
+from deltalog.program.schemes import Scheme
+from deltalog.program.split_facts import split_facts
+from deltalog.program.stratification import check_stratification
+from deltalog.program.triple_bridges import add_bridges, bridged
 from deltalog.program.value_kinds import Numbers, Scope, no_numbers
 from deltalog.syntax.ast import TRIPLES, TYPES, Atom, Pred, Rule
 
@@ -39,19 +46,19 @@ class Program:
     bridges: tuple[Rule, ...]  # added to serve rules with a variable for a predicate or a class
     facts: tuple[Atom, ...]
     hyper_nodes: tuple[HyperNode, ...]
-    data: frozenset[Pred] = frozenset()  # the predicates of facts elsewhere, as the caller said
-    structures: Mapping[Pred, Structure] = field(default_factory=dict)  # relations that rules of their own imply
-    stored: Mapping[Pred, Pred] = field(default_factory=dict)  # where the explicit facts of a predicate go
-    recognised: tuple[str, ...] = ()
-    scope: Scope = field(default_factory=Scope)  # whose numbers decide which structures are recognised
-    # Where each rule is evaluated; one that is part of a structure, or has an aggregate taken out of it, has no place.
+    data: frozenset[Pred] = frozenset()  # the predicates of explicit facts outside of the program
+    scheme_of: Mapping[Pred, Scheme] = field(default_factory=dict)  # of the relations that have one
+    stored: Mapping[Pred, Pred] = field(default_factory=dict)  # the relation that has the explicit facts of a predicate
+    recognised: tuple[str, ...] = ()  # notes on schemes, for `deltalog plan`
+    scope: Scope = field(default_factory=Scope)  # the numbers in it decide which schemes are recognised
+    # The hyper-node of each rule that is evaluated as written, i.e. not by a scheme or with a separate aggregate.
     home: Mapping[Rule, HyperNode] = field(default_factory=dict, repr=False, compare=False)
-    warned_of: tuple[Rule, ...] = field(default=(), repr=False, compare=False)  # all rules, for warnings
+    linted: tuple[Rule, ...] = field(default=(), repr=False, compare=False)  # the statements that `warnings` is about
 
     @cached_property
     def warnings(self) -> tuple[Diagnostic, ...]:
-        """What is allowed, and most likely not meant."""
-        return doubts(self.warned_of)
+        """Lint warnings."""
+        return lint(self.linted)
 
     @cached_property
     def derived(self) -> frozenset[Pred]:
@@ -91,6 +98,20 @@ class Program:
         return rule in self._bridges
 
 
+# From statements to hyper-nodes; each pass is a function from an Analysis to an Analysis, in a file of its own.
+PASSES: tuple[Pass, ...] = (
+    split_facts,
+    check_safety,
+    add_bridges,
+    check_stratification,
+    report_errors,
+    direct_equalities,
+    separate_aggregates,
+    recognise_schemes,
+    order_hyper_nodes,
+)
+
+
 def analyse(
     rules: Iterable[Rule],
     data: Iterable[Pred] = (),
@@ -100,44 +121,32 @@ def analyse(
 ) -> Program:
     """A Program of rules (and facts), over data of some predicates. UnsafeRule or NotStratified has all errors.
 
-    `schemes` says what becomes of rules that a structure implies (`deltalog.program.recognise`); `checked` are rules of
+    `schemes` says what becomes of rules that a scheme implies (`deltalog.program.recognise`); `checked` are rules of
     another Program, which are safe; `numbers` tells the kinds of numbers in the explicit facts of some predicates.
     """
-    everything = tuple(rules)
-    data, safe = frozenset(data), frozenset(checked)
-    unsafe_variables = [diagnostic for rule in everything if rule not in safe for diagnostic in unsafe(rule)]
-    distinct = tuple(dict.fromkeys(rule for rule in everything if rule.body))
-    facts = tuple(dict.fromkeys(head for rule in everything if not rule.body for head in rule.heads))
-    written = set(distinct)
-    added = tuple(rule for rule in bridges(everything, data) if rule not in written)
-    _refuse_if_wrong(unsafe_variables, graph([*distinct, *added]))
-    directed = {rule: directed_rule(rule) for rule in distinct}
-    found = recognise([*separate(directed.values()), *added], data, schemes, numbers)
-    nodes = hyper_nodes(graph(found.rules))
-    kept, home = (found.structures, found.stored, tuple(found.notes), found.scope), _home(directed, nodes)
-    return Program(distinct, added, facts, nodes, data, *kept, home, everything)
+    analysis = Analysis(tuple(rules), frozenset(data), schemes, frozenset(checked), numbers)
+    for run in PASSES:
+        analysis = run(analysis)
+    return _program(analysis)
 
 
-def _home(directed: Mapping[Rule, Rule], nodes: Iterable[HyperNode]) -> dict[Rule, HyperNode]:
-    """The hyper-node of each rule that is evaluated as it is directed."""
-    by_rule = {rule: node for node in nodes for rule in node.rules}
-    return {rule: by_rule[evaluated] for rule, evaluated in directed.items() if evaluated in by_rule}
+def _program(analysis: Analysis) -> Program:
+    by_rule = {rule: node for node in analysis.hyper_nodes for rule in node.rules}
+    return Program(
+        analysis.rules,
+        analysis.bridges,
+        analysis.facts,
+        analysis.hyper_nodes,
+        analysis.data,
+        analysis.scheme_of,
+        analysis.stored,
+        analysis.recognised,
+        analysis.scope,
+        home={rule: by_rule[evaluated] for rule, evaluated in analysis.directed.items() if evaluated in by_rule},
+        linted=analysis.statements,
+    )
 
 
 def rewritten(rules: Sequence[Rule]) -> Program:
-    """A Program of rules that were made from those of another one, in ways that keep them safe and stratified."""
-    return Program(tuple(rules), (), (), hyper_nodes(graph(rules)))
-
-
-def _refuse_if_wrong(unsafe_variables: Sequence[Diagnostic], dependencies: Graph) -> None:
-    cycles = list(not_stratified(dependencies))
-    errors = sorted([*unsafe_variables, *cycles], key=_place)
-    if unsafe_variables:
-        raise UnsafeRule(errors)
-    if cycles:
-        raise NotStratified(errors)
-
-
-def _place(diagnostic: Diagnostic) -> tuple[str, int]:
-    span = diagnostic.span
-    return (span.source.name, span.start) if span else ("", 0)
+    """A Program of rules that were rewritten from those of another one, and are safe and stratified as these are."""
+    return Program(tuple(rules), (), (), DependencyGraph.of(rules).hyper_nodes)

@@ -1,4 +1,4 @@
-"""Rules that a structure implies: transitive and symmetric relations, inverse pairs, unions.
+"""Recognition of schemes: transitive and symmetric relations, inverse pairs, unions.
 
 Recognition is by meaning: variables may have any names, atoms any order, and other rules may derive the same relation.
 
@@ -7,75 +7,59 @@ Recognition is by meaning: variables may have any names, atoms any order, and ot
     inverse      R(x, y) <- S(y, x) and S(x, y) <- R(y, x) where one of the two is a closure (paper 002, 5.4.6)
     union        U(x, y) <- A(x, y), U(x, y) <- B(x, y), ...
 
-A transitive rule may have the guard x != z (the rule sets of paper 004): then it derives no R(x, x). Structures compare
+A transitive rule may have the guard x != z (the rule sets of paper 004): then it derives no R(x, x). Schemes compare
 ids, and the guard compares values, so it is recognised only where equal values have the same id
 (`program.value_kinds`).
 
-What is recognised is taken out of the rules. Everything else that derives R, and its explicit facts, go to the
-backbone of R instead, a relation of our own (X_R in paper 003), and one rule is left for R, which says what R is made
-of. It is not evaluated as a rule: a backend has a structure for it (`Backend.structure`).
+The rules that a scheme implies are removed from the program. All other rules for R, and its explicit facts, go to the
+backbone of R instead, a hidden relation (X_R in paper 003), and one rule remains for R, which has the inputs of the
+scheme in its body. It is not evaluated as a rule: a backend has an operator for it.
 
-With the ways of paper 003 ("module") relations stay tables, and the rules that are left are the ones that its modules
-apply: R(x, y) <- X(x, y) and R(x, z) <- X(x, y), R(y, z).
+With `schemes="module"` (paper 003) relations stay tables, and the remaining rules are the ones that the modules apply:
+R(x, y) <- X(x, y) and R(x, z) <- X(x, y), R(y, z).
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from enum import Enum
 
+from deltalog.program.analysis import Analysis
+from deltalog.program.schemes import Scheme, SchemeKind, X, Y, Z, atom, backbone
 from deltalog.program.value_kinds import Numbers, Scope, no_numbers, scope
 from deltalog.syntax.ast import TRIPLES, TYPES, Atom, Call, Filter, HiddenName, Pred, Rule, Variable
 
 WAYS = ("auto", "standard", "module", "scheme")
-X, Y, Z = Variable("x"), Variable("y"), Variable("z")
 BY_VALUE = "as numbers of different types can be equal in value, and its guard compares values"
-
-
-class Form(Enum):
-    CLOSURE = "closure"
-    COMPONENTS = "components"
-    INVERSE = "inverse"
-    UNION = "union"
-
-
-@dataclass(frozen=True, slots=True)
-class Structure:
-    """What a relation is made of. `swapped` says which inputs are read with their columns exchanged."""
-
-    pred: Pred
-    form: Form
-    inputs: tuple[Pred, ...]
-    guarded: bool = False
-    swapped: tuple[bool, ...] = ()
-    listed: bool = False  # whether the result may be a table where that is small
-    rule: Rule = field(init=False, compare=False, repr=False)  # the one that is left; only its dependencies matter
-
-    def __post_init__(self) -> None:
-        rule = Rule((atom(self.pred, X, Y),), tuple(atom(pred, X, Y) for pred in self.inputs))
-        object.__setattr__(self, "rule", rule)
-
-    def __str__(self) -> str:
-        flags = self.swapped or (False,) * len(self.inputs)
-        names = [f"the inverse of {p}" if swap else str(p) for p, swap in zip(_names(self.inputs), flags, strict=True)]
-        made = f"the {self.form.value} of {', '.join(names)}" if self.form is not Form.INVERSE else names[0]
-        return f"{_names([self.pred])[0]} is {made}, kept by its structure"
 
 
 @dataclass
 class Recognition:
-    """The rules without those that structures imply; and what became of the rest."""
+    """The rules without those that schemes imply; and what became of the rest."""
 
     rules: list[Rule]
-    structures: dict[Pred, Structure] = field(default_factory=dict)
+    scheme_of: dict[Pred, Scheme] = field(default_factory=dict)
     stored: dict[Pred, Pred] = field(default_factory=dict)  # where the explicit facts of a predicate go
     notes: list[str] = field(default_factory=list)
     scope: Scope = field(default_factory=Scope)  # of the guards; empty if there is none
 
 
+def recognise_schemes(analysis: Analysis) -> Analysis:
+    """A pass: schemes among the rules of evaluation and the bridges."""
+    rules = (*analysis.evaluated, *analysis.bridges)
+    found = recognise(rules, analysis.data, analysis.schemes, analysis.numbers)
+    return replace(
+        analysis,
+        evaluated=tuple(found.rules),
+        scheme_of=found.scheme_of,
+        stored=found.stored,
+        recognised=tuple(found.notes),
+        scope=found.scope,
+    )
+
+
 def recognise(rules: Iterable[Rule], data: Collection[Pred], way: str, numbers: Numbers = no_numbers) -> Recognition:
-    """Takes the rules that structures imply out of some rules, over explicit facts of some predicates."""
+    """Takes the rules that schemes imply out of some rules, over explicit facts of some predicates."""
     found = Recognition(list(rules))
     if way == "standard":
         return found
@@ -85,23 +69,11 @@ def recognise(rules: Iterable[Rule], data: Collection[Pred], way: str, numbers: 
     if way == "module":
         _as_rules(found)
     else:
-        found.rules += [structure.rule for structure in found.structures.values()]
+        found.rules += [scheme.rule for scheme in found.scheme_of.values()]
     return found
 
 
-def _names(preds: Iterable[Pred]) -> list[str]:
-    return [f"<{pred.name}>" if ":" in pred.name and not pred.hidden else pred.name for pred in preds]
-
-
 # The shapes of single rules.
-
-
-def atom(pred: Pred, *terms: Variable) -> Atom:
-    return Atom(pred.name, terms)
-
-
-def backbone(pred: Pred) -> Pred:
-    return Pred(HiddenName(f"#backbone {pred.name}"), pred.arity)
 
 
 def _split(rule: Rule) -> tuple[Atom, list[Atom], bool] | None:
@@ -171,7 +143,7 @@ def symmetric(rule: Rule) -> bool | None:
 
 
 def _has_guard(rule: Rule) -> bool:
-    """Whether a rule looks like part of a structure, and has a guard."""
+    """Whether a rule looks like part of a scheme, and has a guard."""
     step = linear(rule)
     return bool(transitive(rule) or symmetric(rule) or (step and step[1]))
 
@@ -189,7 +161,7 @@ def _closures(found: Recognition, data: Collection[Pred], way: str) -> None:
             continue
         mirrors = [guard for rule in own if (guard := symmetric(rule)) is not None]
         is_symmetric = bool(mirrors) and (found.scope.distinct or not all(mirrors))
-        form = Form.COMPONENTS if is_symmetric else Form.CLOSURE
+        kind = SchemeKind.COMPONENTS if is_symmetric else SchemeKind.CLOSURE
         copies = {source[0] for rule in own if (source := copied(rule)) and not source[1]}
         implied = [
             rule
@@ -198,8 +170,8 @@ def _closures(found: Recognition, data: Collection[Pred], way: str) -> None:
             or (is_symmetric and symmetric(rule) is not None)
             or _extends(rule, copies, all(guards))
         ]
-        _take(found, pred, Structure(pred, form, (backbone(pred),), all(guards)), implied, way)
-        found.notes.append(f"{pred.name}: {_described(form, all(guards))}")
+        _take(found, pred, Scheme(pred, kind, (backbone(pred),), all(guards)), implied, way)
+        found.notes.append(f"{pred.name}: {_described(kind, all(guards))}")
 
 
 def _extends(rule: Rule, copies: set[Pred], guarded: bool) -> bool:
@@ -211,17 +183,17 @@ def _extends(rule: Rule, copies: set[Pred], guarded: bool) -> bool:
 def _linear(found: Recognition, data: Collection[Pred], way: str) -> None:
     for pred, own in _by_head(found.rules).items():
         steps = [step for rule in own if (step := linear(rule))]
-        if not steps or pred in found.structures:
+        if not steps or pred in found.scheme_of:
             continue
         guarded = all(guard for _, guard in steps)
         why = _not_linear(pred, own, steps, data) or (BY_VALUE if guarded and not found.scope.distinct else "")
         if why:
             found.notes.append(f"{pred.name}: not a closure, {why}")
             continue
-        structure = Structure(pred, Form.CLOSURE, (steps[0][0],), guarded, listed=way == "auto")
-        found.structures[pred] = structure
+        scheme = Scheme(pred, SchemeKind.CLOSURE, (steps[0][0],), guarded, listed=way == "auto")
+        found.scheme_of[pred] = scheme
         found.rules = [rule for rule in found.rules if not _derives(rule, pred)]
-        found.notes.append(f"{pred.name}: {_described(Form.CLOSURE, structure.guarded)}, by its linear form")
+        found.notes.append(f"{pred.name}: {_described(SchemeKind.CLOSURE, scheme.guarded)}, by linear rules")
 
 
 def _not_linear(pred: Pred, own: Sequence[Rule], steps: Sequence[tuple[Pred, bool]], data: Collection[Pred]) -> str:
@@ -252,7 +224,7 @@ def _inverses(found: Recognition, data: Collection[Pred], way: str) -> None:
             _turn(found, other, pred)
             found.stored[other] = _given(other)
             found.rules.append(Rule((atom(pred, X, Y),), (atom(_given(other), Y, X),)))
-            found.structures[other] = Structure(other, Form.INVERSE, (pred,), swapped=(True,), listed=way == "auto")
+            found.scheme_of[other] = Scheme(other, SchemeKind.INVERSE, (pred,), swapped=(True,), listed=way == "auto")
             found.notes.append(f"{other.name}: the inverse of {pred.name}")
     found.rules = list(dict.fromkeys(found.rules))
 
@@ -281,19 +253,19 @@ def _turned(rule: Rule, gone: Pred, kept: Pred) -> Rule | None:
 def _unions(found: Recognition, data: Collection[Pred], way: str) -> None:
     for pred, own in _by_head(found.rules).items():
         copies = {rule: copy for rule in own if (copy := copied(rule)) and copy[0] != pred}
-        if pred in found.structures or pred.hidden or pred in (TRIPLES, TYPES):
+        if pred in found.scheme_of or pred.hidden or pred in (TRIPLES, TYPES):
             continue
-        virtual = any(source in found.structures for source, _ in copies.values())
+        virtual = any(source in found.scheme_of for source, _ in copies.values())
         if not virtual and (way != "scheme" or len(copies) < 2):
             continue
         sources = tuple(dict.fromkeys(copies.values()))
         if any(_refers(found, source, pred) for source, _ in sources):
-            found.notes.append(f"{pred.name}: not a union, as it is part of what it is made of")
+            found.notes.append(f"{pred.name}: not a union, as it is one of its own inputs")
             continue
         inputs = (*(source for source, _ in sources), backbone(pred))
         swapped = (*(turned for _, turned in sources), False)
-        structure = Structure(pred, Form.UNION, inputs, swapped=swapped)
-        _take(found, pred, structure, list(copies), way)
+        scheme = Scheme(pred, SchemeKind.UNION, inputs, swapped=swapped)
+        _take(found, pred, scheme, list(copies), way)
         found.notes.append(f"{pred.name}: the union of {', '.join(source.name for source, _ in sources)}")
 
 
@@ -301,18 +273,18 @@ def _refers(found: Recognition, pred: Pred, to: Pred) -> bool:
     """Whether a relation is read through another one, by inverses and unions."""
     if pred == to:
         return True
-    structure = found.structures.get(pred)
-    if structure is None or structure.form not in (Form.INVERSE, Form.UNION):
+    scheme = found.scheme_of.get(pred)
+    if scheme is None or scheme.kind not in (SchemeKind.INVERSE, SchemeKind.UNION):
         return False
-    return any(_refers(found, source, to) for source in structure.inputs)
+    return any(_refers(found, source, to) for source in scheme.inputs)
 
 
-def _take(found: Recognition, pred: Pred, structure: Structure, implied: Sequence[Rule], way: str) -> None:
-    """Notes a structure: rules that it implies go, other rules and explicit facts are for the backbone."""
+def _take(found: Recognition, pred: Pred, scheme: Scheme, implied: Sequence[Rule], way: str) -> None:
+    """Notes a scheme: rules that it implies go, other rules and explicit facts are for the backbone."""
     gone, other = set(implied), backbone(pred)
     mine = [(rule, _derives(rule, pred)) for rule in found.rules]
     found.rules = [_renamed(rule, pred, other) if own else rule for rule, own in mine if not (own and rule in gone)]
-    found.structures[pred] = replace(structure, listed=way == "auto")
+    found.scheme_of[pred] = replace(scheme, listed=way == "auto")
     found.stored[pred] = other
 
 
@@ -332,7 +304,7 @@ def _by_head(rules: Iterable[Rule]) -> dict[Pred, list[Rule]]:
 
 
 def _derives(rule: Rule, *preds: Pred) -> bool:
-    """Asked for every rule and every structure, so without a loop for the most common form."""
+    """Asked for every rule and every scheme, so without a loop for the most common form."""
     if len(rule.heads) == 1:
         head = rule.heads[0]
         name, arity = head.name, len(head.terms)
@@ -340,25 +312,25 @@ def _derives(rule: Rule, *preds: Pred) -> bool:
     return any(head.pred in preds for head in rule.heads)
 
 
-def _described(form: Form, guarded: bool) -> str:
-    kind = "transitive" if form is Form.CLOSURE else "symmetric and transitive"
-    return kind + (" (no pairs of one with itself, unless given)" if guarded else "")
+def _described(kind: SchemeKind, guarded: bool) -> str:
+    text = "transitive" if kind is SchemeKind.CLOSURE else "symmetric and transitive"
+    return text + (" (no pairs of one with itself, unless given)" if guarded else "")
 
 
 # Modules: the same over tables.
 
 
 def _as_rules(found: Recognition) -> None:
-    found.rules += [rule for structure in found.structures.values() for rule in _applied(structure)]
-    found.structures.clear()
+    found.rules += [rule for scheme in found.scheme_of.values() for rule in _applied(scheme)]
+    found.scheme_of.clear()
 
 
-def _applied(structure: Structure) -> Iterator[Rule]:
-    pred, guard = structure.pred, (Filter(Call("!=", (X, Z))),) if structure.guarded else ()
-    flags = structure.swapped or (False,) * len(structure.inputs)
-    for source, swapped in zip(structure.inputs, flags, strict=True):
-        for turned in (False, True) if structure.form is Form.COMPONENTS else (swapped,):
+def _applied(scheme: Scheme) -> Iterator[Rule]:
+    pred, guard = scheme.pred, (Filter(Call("!=", (X, Z))),) if scheme.guarded else ()
+    flags = scheme.swapped or (False,) * len(scheme.inputs)
+    for source, swapped in zip(scheme.inputs, flags, strict=True):
+        for turned in (False, True) if scheme.kind is SchemeKind.COMPONENTS else (swapped,):
             yield Rule((atom(pred, X, Y),), (atom(source, *((Y, X) if turned else (X, Y))),))
-            if structure.form in (Form.CLOSURE, Form.COMPONENTS):
+            if scheme.kind in (SchemeKind.CLOSURE, SchemeKind.COMPONENTS):
                 step = atom(source, *((Y, X) if turned else (X, Y)))
                 yield Rule((atom(pred, X, Z),), (step, atom(pred, Y, Z), *guard))

@@ -1,15 +1,10 @@
 """Safety: every variable of a rule gets its values from somewhere.
 
-A positive atom gives values to its variables; an aggregate to its ON variables and its results; `BIND(e AS ?x)` and
-`?x = e` to ?x, once the variables of e have theirs. The order of literals does not matter: `bound` is the least
-fixpoint. Then
+Which variables get values is found by `deltalog.program.binding`. Then
   - a variable of a head, a condition or an expression must be bound;
   - a variable of a negated atom must be bound if it occurs anywhere else in the rule. If not, it is existential there;
   - inside of an AGGREGATE the same holds on its own: its body sees nothing of the rest of the rule, and the rest sees
     only the ON variables and the results.
-
-`directed` writes a safe body so that an engine need not find this out again: an equality that gives a variable its
-value becomes a BIND, the others stay conditions.
 """
 
 from __future__ import annotations
@@ -19,20 +14,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from deltalog.model.errors import Diagnostic
-from deltalog.syntax.ast import (
-    Aggregate,
-    Atom,
-    Bind,
-    Call,
-    Constant,
-    Expression,
-    Filter,
-    Literal,
-    Negation,
-    Rule,
-    Variable,
-    variables,
-)
+from deltalog.program.analysis import Analysis
+from deltalog.program.binding import bound
+from deltalog.syntax.ast import Aggregate, Atom, Bind, Constant, Filter, Literal, Negation, Rule, Variable, variables
+
+
+def check_safety(analysis: Analysis) -> Analysis:
+    """A pass: every unsafe variable of a rule or fact."""
+    found = (unsafe(rule) for rule in analysis.statements if rule not in analysis.checked)
+    return replace(analysis, unsafe=tuple(diagnostic for diagnostics in found for diagnostic in diagnostics))
 
 
 def unsafe(rule: Rule) -> Iterator[Diagnostic]:
@@ -104,76 +94,6 @@ def _unsafe_aggregate(aggregate: Aggregate) -> Iterator[Diagnostic]:
 
 
 _RENAME = "Choose another name for the result."
-
-# Binding
-
-
-def bound(body: Sequence[Literal], given: Iterable[Variable] = ()) -> set[Variable]:
-    """The variables that get values in a body, if some have values already."""
-    return _direct(body, given)[1]
-
-
-def directed(body: Sequence[Literal]) -> tuple[Literal, ...]:
-    """A body in which every equality that gives a variable its value is a BIND."""
-    return _direct(body)[0]
-
-
-def directed_rule(rule: Rule) -> Rule:
-    if all(isinstance(literal, Atom | Negation | Bind) for literal in rule.body):
-        return rule
-    return replace(rule, body=directed(rule.body))
-
-
-def _direct(body: Sequence[Literal], given: Iterable[Variable] = ()) -> tuple[tuple[Literal, ...], set[Variable]]:
-    result = [replace(li, body=directed(li.body)) if isinstance(li, Aggregate) else li for li in body]
-    has_value = {v for li in body if isinstance(li, Atom | Aggregate) for v in variables(li)}.union(given)
-    waiting = [i for i, literal in enumerate(body) if isinstance(literal, Bind) or _is_equality(literal)]
-    while waiting:
-        i = _next_ready(waiting, result, has_value)
-        if i is None:
-            break
-        waiting.remove(i)
-        result[i] = _as_bind(result[i], has_value)
-        has_value.update(variables(result[i]))
-    return tuple(result), has_value
-
-
-def _next_ready(waiting: Sequence[int], body: Sequence[Literal], has_value: set[Variable]) -> int | None:
-    """A BIND if one can be computed, else an equality; so that an equality binds only what nothing else does."""
-    ready = [i for i in waiting if any(has_value.issuperset(variables(e)) for e in _inputs(body[i]))]
-    return min(ready, key=lambda i: not isinstance(body[i], Bind), default=None)
-
-
-def _inputs(literal: Literal) -> Iterator[Expression]:
-    """The expressions, any one of which gives a BIND or an equality its value."""
-    match literal:
-        case Bind(expression=expression):
-            yield expression
-        case Filter(condition=Call(arguments=(left, right))):
-            if isinstance(left, Variable):
-                yield right
-            if isinstance(right, Variable):
-                yield left
-
-
-def _is_equality(literal: Literal) -> bool:
-    match literal:
-        case Filter(condition=Call(function="=", arguments=(left, right))):
-            return isinstance(left, Variable) or isinstance(right, Variable)
-    return False
-
-
-def _as_bind(literal: Literal, has_value: set[Variable]) -> Literal:
-    """An equality as a BIND, if one side is a variable without a value and the other side has one."""
-    match literal:
-        case Filter(condition=Call(arguments=(left, right)), span=span):
-            for variable, expression in ((left, right), (right, left)):
-                free = isinstance(variable, Variable) and variable not in has_value
-                if free and has_value.issuperset(variables(expression)):
-                    assert isinstance(variable, Variable)
-                    return Bind(expression, variable, span)
-    return literal
-
 
 # Messages
 

@@ -18,19 +18,27 @@ knows stays where it is, in TRIPLE; nobody else could ask for it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from deltalog.model.terms import IRI, RDF_TYPE
-from deltalog.program.dependency import negative, positive
+from deltalog.program.analysis import Analysis
+from deltalog.program.body_atoms import positive, read_preds
 from deltalog.syntax.ast import TRIPLE, TRIPLES, TYPES, Atom, Constant, Pred, Rule, Variable
 
 _X, _P, _Y = Variable("x"), Variable("p"), Variable("y")
 
 
+def add_bridges(analysis: Analysis) -> Analysis:
+    """A pass: the bridges that no rule of the program says already."""
+    written = set(analysis.rules)
+    found = bridges(analysis.statements, analysis.data)
+    return replace(analysis, bridges=tuple(rule for rule in found if rule not in written))
+
+
 def bridges(rules: Sequence[Rule], data: Iterable[Pred] = ()) -> tuple[Rule, ...]:
     """The bridges that rules need, with facts of some predicates besides those of the rules."""
     data = set(data)
-    read = {atom.pred for rule in rules for atom in positive(rule.body)}
-    read |= {atom.pred for rule in rules for atom, _ in negative(rule.body)}
+    read = {pred for rule in rules for pred in read_preds(rule)}
     derived = {head.pred for rule in rules for head in rule.heads if rule.body}
     stated = {head.pred for rule in rules for head in rule.heads if not rule.body} | data
     if not {TRIPLES, TYPES} & (read | derived):

@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from deltalog.model.terms import Kind, kind
-from deltalog.program.dependency import negative, positive
+from deltalog.program.body_atoms import read_preds
 from deltalog.syntax.ast import Aggregate, AggregateCall, Bind, Call, Constant, Expression, Literal, Pred, Rule
 
 Kinds = frozenset[Kind]
@@ -64,15 +64,10 @@ def scope(preds: Iterable[Pred], rules: Iterable[Rule], numbers: Numbers) -> Sco
     while waiting:
         for rule in by_head.get(waiting.pop(), ()):
             made.update(_made_by_rule(rule))
-            new = set(_reads(rule)) - found
+            new = read_preds(rule) - found
             found |= new
             waiting += new
     return Scope(frozenset(found), numbers(found).union(made)) if found else Scope()
-
-
-def _reads(rule: Rule) -> Iterator[Pred]:
-    yield from (atom.pred for atom in positive(rule.body))
-    yield from (atom.pred for atom, _ in negative(rule.body))
 
 
 # What rules bring in.

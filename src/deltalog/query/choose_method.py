@@ -22,7 +22,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 from math import inf
 
-from deltalog.plan.work_counter import PLAN_ROWS, RUN_ROWS
+from deltalog.model.tuning import Tuning
 from deltalog.query.adornment import Adornment, adorn
 from deltalog.query.estimate import Features
 from deltalog.query.goal import Goal
@@ -34,7 +34,7 @@ MOST = 0.5  # of the facts, and of the rules
 FEW_FACTS, FEW_RULES = 10_000, 50  # with neither more facts nor more rules, a goal that needs everything is no hurry
 # About the rows of a materialisation: every rule is planned and run, every fact goes through a few steps. Measured:
 # LUBM(1) with L 0.4 M for 57 rules and 100,000 facts, with RDFS 2.1 M for 126 rules.
-ROWS_PER_FACT, ROWS_PER_RULE = 3, PLAN_ROWS + RUN_ROWS
+ROWS_PER_FACT, ROWS_PER_RULE = 3, Tuning().planning_cost_rows + Tuning().running_cost_rows
 AT_LEAST = 50_000  # rows, for planning and the first rounds of the smallest programs (`python -m benchmarks.choices`)
 PATIENCE = 4.0  # times what a materialisation should take, when it is tried
 MAGIC = 1.0  # times the same, for magic sets

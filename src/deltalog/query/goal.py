@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 from deltalog.model.errors import UnsafeRule
 from deltalog.model.terms import Value
 from deltalog.program.aggregates import separate
-from deltalog.program.safety import directed_rule, unsafe
+from deltalog.program.binding import directed_rule
+from deltalog.program.safety import unsafe
 from deltalog.query.adornment import Adornment
 from deltalog.query.rulebase import bindings, by_head, reads
 from deltalog.syntax.ast import (

@@ -21,8 +21,7 @@ from deltalog.model.terms import Value
 from deltalog.plan.ir import fact_columns
 from deltalog.plan.iri_display import shortened
 from deltalog.plan.statistics import Statistics
-from deltalog.plan.work_counter import PLAN_ROWS
-from deltalog.program.dependency import negative, positive
+from deltalog.program.body_atoms import negative, positive
 from deltalog.query.adornment import AdornedName, Adornment, adorn, adorned, magic
 from deltalog.query.rulebase import ordered
 from deltalog.syntax.ast import Atom, Bind, Constant, Filter, HiddenName, Literal, Negation, Pred, Rule, variables
@@ -83,7 +82,7 @@ class _MagicSets:
 
     def _rewrite(self, rule: Rule, adornment: Adornment) -> None:
         """Algorithm 1, lines 8 to 15."""
-        self.spend(PLAN_ROWS)
+        self.spend(self.statistics.tuning.planning_cost_rows)
         head = rule.heads[0]
         question = magic(head, adornment)
         bound = set(variables(question))

@@ -24,7 +24,7 @@ from deltalog.plan.ir import Part
 from deltalog.plan.join_order import plan_body
 from deltalog.plan.statistics import Statistics
 from deltalog.program import HyperNode, Program, analyse
-from deltalog.program.dependency import negative, positive
+from deltalog.program.body_atoms import negative, positive
 from deltalog.syntax.ast import (
     Aggregate,
     AggregateCall,

@@ -27,7 +27,7 @@ from deltalog.model.tuning import Tuning
 from deltalog.plan.delta_rules import SmallPlans
 from deltalog.plan.ir import Counted, Plan, columns
 from deltalog.plan.work_counter import Meter, Meters
-from deltalog.program.recognise import Structure
+from deltalog.program.schemes import Scheme
 from deltalog.program.value_kinds import NUMERIC
 from deltalog.syntax.ast import Call, Pred, Rule
 
@@ -139,13 +139,13 @@ class LocalBackend:
     def tally(self) -> dict[str, int]:
         return {}
 
-    def structure(self, structure: Structure, inputs: Sequence[Table]) -> Table:
+    def structure(self, structure: Scheme, inputs: Sequence[Table]) -> Table:
         self.limits.check()
         return made(structure, inputs)
 
     def restructured(
         self,
-        structure: Structure,
+        structure: Scheme,
         old: Table,
         inputs: Sequence[Table],
         removed: Sequence[Table],

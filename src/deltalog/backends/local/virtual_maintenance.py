@@ -14,7 +14,7 @@ from deltalog.backends.local.reachability import Reachability
 from deltalog.backends.local.table import Table
 from deltalog.backends.local.virtual_relation import Implicit, Plain, Union, plain, turned, unknown
 from deltalog.kernels import sorted_keys as kernel
-from deltalog.program.recognise import Form, Structure
+from deltalog.program.schemes import Scheme, SchemeKind
 
 SMALL = 1 << 16  # a closure of so few facts is listed
 SPARSE = 2  # and so is one of not more than so many facts for each of its backbone
@@ -29,23 +29,23 @@ class Listed(Table):
         self.__dict__["closure"] = closure
 
 
-def made(structure: Structure, inputs: Sequence[Table]) -> Table:
+def made(structure: Scheme, inputs: Sequence[Table]) -> Table:
     """The relation that a structure makes of its inputs."""
-    if structure.form in (Form.CLOSURE, Form.COMPONENTS):
-        closure = Reachability.closing(plain(inputs[0]), structure.form is Form.COMPONENTS, structure.guarded)
+    if structure.kind in (SchemeKind.CLOSURE, SchemeKind.COMPONENTS):
+        closure = Reachability.closing(plain(inputs[0]), structure.kind is SchemeKind.COMPONENTS, structure.guarded)
         return Listed(closure.listed(), closure) if _is_small(structure, closure) else closure
     parts = _parts(structure, inputs)
     if structure.listed and not any(isinstance(table, Implicit) for table in inputs):
         return Table.of(reduce(kernel.union, [part.keys() for part in parts]), 2)
-    return parts[0] if structure.form is Form.INVERSE else Union([_implicit(part) for part in parts])
+    return parts[0] if structure.kind is SchemeKind.INVERSE else Union([_implicit(part) for part in parts])
 
 
 def remade(
-    structure: Structure, old: Table, inputs: Sequence[Table], removed: Sequence[Table], added: Sequence[Table]
+    structure: Scheme, old: Table, inputs: Sequence[Table], removed: Sequence[Table], added: Sequence[Table]
 ) -> tuple[Table, Difference]:
     """The same after a change of the inputs, and what finds all that it lost and won: that can be far more than what
     has changed, and often nobody asks."""
-    if structure.form in (Form.CLOSURE, Form.COMPONENTS):
+    if structure.kind in (SchemeKind.CLOSURE, SchemeKind.COMPONENTS):
         return _remade_closure(structure, old, plain(inputs[0]), plain(removed[0]), plain(added[0]))
     is_listed = not isinstance(old, Implicit)
     now = Union([_implicit(part) for part in _parts(structure, inputs)]) if is_listed else made(structure, inputs)
@@ -63,7 +63,7 @@ def _listed(old: Table, change: tuple[Table, Table]) -> tuple[Table, Difference]
 
 
 def _remade_closure(
-    structure: Structure, old: Table, edges: Table, removed: Table, added: Table
+    structure: Scheme, old: Table, edges: Table, removed: Table, added: Table
 ) -> tuple[Table, Difference]:
     before = old if isinstance(old, Reachability) else old.__dict__.get("closure")
     if before is None:  # there was nothing yet, or it was kept in another way
@@ -81,11 +81,11 @@ def _remade_closure(
     return Listed(rows, closure), known
 
 
-def _is_small(structure: Structure, closure: Reachability) -> bool:
+def _is_small(structure: Scheme, closure: Reachability) -> bool:
     return structure.listed and closure.size <= max(SMALL, SPARSE * closure.graph.edges.size)
 
 
-def _parts(structure: Structure, tables: Sequence[Table]) -> list[Table]:
+def _parts(structure: Scheme, tables: Sequence[Table]) -> list[Table]:
     """The inputs, with columns exchanged where the structure says so."""
     flags = structure.swapped or (False,) * len(tables)
     return [turned(table) if swap else table for table, swap in zip(tables, flags, strict=True)]

@@ -54,7 +54,7 @@ from deltalog.plan import ir
 from deltalog.plan.delta_rules import SmallPlans
 from deltalog.plan.ir import Part, Plan, columns
 from deltalog.plan.work_counter import Meter, Meters
-from deltalog.program.recognise import Structure
+from deltalog.program.schemes import Scheme
 from deltalog.program.value_kinds import NUMERIC
 from deltalog.syntax.ast import Call, Pred, Rule
 
@@ -272,14 +272,14 @@ class SparkBackend:
         """A DataFrame that is computed once, when it is first read, and whose plan is forgotten."""
         return cut(frame).select(*[F.col(name).alias(name) for name in frame.columns])
 
-    def structure(self, structure: Structure, inputs: Sequence[SparkTable]) -> SparkTable:
+    def structure(self, structure: Scheme, inputs: Sequence[SparkTable]) -> SparkTable:
         from deltalog.backends.spark.operators.virtual_maintenance import made
 
         return made(structure, inputs, self) if any(map(self.size, inputs)) else self.empty(2)
 
     def restructured(
         self,
-        structure: Structure,
+        structure: Scheme,
         old: SparkTable,
         inputs: Sequence[SparkTable],
         removed: Sequence[SparkTable],

@@ -33,12 +33,6 @@ from deltalog.plan.variants import Variant, plan_variant
 from deltalog.syntax.ast import Atom, Rule, variables
 
 WAYS = ("combined", "standard", "hypertree")
-MARGIN = 4.0  # how much more than the joins a tree may be estimated to cost
-GREATER, FAR_FEWER = 64.0, 1000.0  # the same where it has at the very most one row for so many of the joins
-# Joins of fewer rows by estimate, and at the very most, take less than finding a tree does (some 5 ms for six atoms),
-# and less than keeping it when facts change.
-FEW_ROWS, FEW_ROWS_AT_MOST = 20_000.0, 2_000_000.0
-SAFE = 8.0  # how much more than the tree joins may cost at the very most (half of it by estimate) where they are safe
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,17 +73,17 @@ def choose(rule: Rule, statistics: Statistics, way: str, recursive: bool = True)
     empty = next((atom.name for atom in atoms if not statistics.size(atom.pred, Part.ALL)), None)
     if empty is not None:
         return Choice(rule, (rule,), f"{empty} has no facts", not acyclic, waiting=True)
-    statistics = Remembered.of(statistics)
+    statistics, tuning = Remembered.of(statistics), statistics.tuning
     joins = plan_variant(Variant(rule), statistics)
     standard, most = joins.cost, most_rows(joined_steps(joins.notes), statistics)
-    if way == "combined" and standard < FEW_ROWS and most < FEW_ROWS_AT_MOST:
+    if way == "combined" and standard < tuning.tree_min_rows and most < tuning.tree_min_worst_case_rows:
         why = f"estimated {standard:,.0f} by joins, {most:,.0f} at most: less than finding a tree takes"
         return Choice(rule, (rule,), why, True, standard_cost=standard, small=True)
     decomposition = decompose(atoms, statistics)
     if not decomposition.root.children:
         return Choice(rule, (rule,), "its tree is one node", not acyclic, decomposition, standard)
     costs = f"{decomposition.cost:,.0f} by the tree, {standard:,.0f} by joins, {most:,.0f} at most"
-    safe = max(2 * standard, most) <= SAFE * decomposition.cost
+    safe = max(2 * standard, most) <= tuning.tree_safe_join_factor * decomposition.cost
     if way == "combined" and (safe or decomposition.cost >= _margin(decomposition, atoms, most, statistics) * standard):
         return Choice(rule, (rule,), f"estimated {costs}", True, decomposition, standard)
     why = f"estimated {costs}" if way == "combined" else "as asked"
@@ -103,7 +97,9 @@ def choose(rule: Rule, statistics: Statistics, way: str, recursive: bool = True)
 
 def _margin(tree: Decomposition, atoms: Sequence[Atom], most: float, statistics: Statistics) -> float:
     by_tree = sum(most_joined(joined_in(node, atoms), statistics) for node in tree.root)
-    return GREATER if FAR_FEWER * by_tree <= most else MARGIN
+    tuning = statistics.tuning
+    safer = tuning.tree_far_fewer_rows_factor * by_tree <= most
+    return tuning.tree_cost_margin_when_safer if safer else tuning.tree_cost_margin
 
 
 def _by_tree(rule: Rule, decomposition: Decomposition, statistics: Statistics, recursive: bool) -> tuple[Rule, ...]:

@@ -37,9 +37,6 @@ from deltalog.plan.ir import Part
 from deltalog.plan.statistics import Matches, Statistics
 from deltalog.syntax.ast import Atom, Variable, variables
 
-FAR_CHEAPER = 2.0  # a wider tree costs at most one in so many
-BUDGET = 8000  # atoms in choices of λ that are compared; after so many, the first choice that works is taken
-
 
 @dataclass(frozen=True, slots=True)
 class Node:
@@ -186,7 +183,7 @@ class Search:
 
     estimator: Estimator
     width: int
-    budget: float = BUDGET
+    budget: float  # atoms in choices of λ that are compared; then the first choice that works is taken
     edges: list[int] = field(init=False)  # the variables of each atom
     incident: list[int] = field(init=False)  # the atoms of each variable
     solved: dict[Problem, Solution | None] = field(default_factory=dict)
@@ -319,17 +316,18 @@ def decompose(atoms: Sequence[Atom], statistics: Statistics) -> Decomposition:
     that has a cross product."""
     edges = [frozenset(t for t in atom.terms if isinstance(t, Variable)) for atom in atoms]
     estimator = Estimator.of(atoms, statistics)
-    least, best = _least_width(edges, estimator)
+    tuning = statistics.tuning
+    least, best = _least_width(edges, estimator, tuning.tree_search_budget_atoms)
     if least > 1 and any(has_cross_product(node, edges) for node in best.root):
-        wider = Search(estimator, least + 1, BUDGET / 2).run()
-        if wider and wider.cost * FAR_CHEAPER <= best.cost:
+        wider = Search(estimator, least + 1, tuning.tree_search_budget_atoms / 2).run()
+        if wider and wider.cost * tuning.tree_wider_advantage_factor <= best.cost:
             best = wider
     return Decomposition(best.root, best.cost, least)
 
 
-def _least_width(edges: Sequence[frozenset[Variable]], estimator: Estimator) -> tuple[int, Found]:
+def _least_width(edges: Sequence[frozenset[Variable]], estimator: Estimator, budget: float) -> tuple[int, Found]:
     for width in range(1 if is_acyclic(edges) else 2, len(edges) + 1):
-        found = Search(estimator, width).run()
+        found = Search(estimator, width, budget).run()
         if found:
             return width, found
     raise AssertionError("a node of all atoms is a decomposition")

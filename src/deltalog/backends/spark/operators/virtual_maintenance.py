@@ -17,16 +17,16 @@ from deltalog.model.dictionary import Dictionary
 from deltalog.plan import ir
 from deltalog.plan.ir import Part, Plan, fact_columns
 from deltalog.plan.variants import new_facts, project
-from deltalog.program.recognise import Form, Structure, X, Y, Z, atom
+from deltalog.program.schemes import Scheme, SchemeKind, X, Y, Z, atom
 from deltalog.syntax.ast import Atom, Call, HiddenName, Pred
 
 if TYPE_CHECKING:
     from deltalog.backends.spark.backend import SparkBackend
 
 
-def made(structure: Structure, inputs: Sequence[SparkTable], home: SparkBackend) -> SparkTable:
+def made(structure: Scheme, inputs: Sequence[SparkTable], home: SparkBackend) -> SparkTable:
     """The relation that a structure makes of its inputs."""
-    if structure.form in (Form.CLOSURE, Form.COMPONENTS):
+    if structure.kind in (SchemeKind.CLOSURE, SchemeKind.COMPONENTS):
         return _closed(structure, inputs[0], home)
     names = [Pred(HiddenName(f"#input{i}"), 2) for i in range(len(inputs))]
     flags = structure.swapped or (False,) * len(inputs)
@@ -40,17 +40,17 @@ def _read(pred: Pred, swap: bool) -> Plan:
     return ir.Project(scan, ((first, first), (second, second)))
 
 
-def _closed(structure: Structure, edges: SparkTable, home: SparkBackend) -> SparkTable:
+def _closed(structure: Scheme, edges: SparkTable, home: SparkBackend) -> SparkTable:
     if home.size(edges) <= home.driver_budget:
         return _closed_in_driver(structure, edges, home)
-    if structure.form is Form.CLOSURE:
+    if structure.kind is SchemeKind.CLOSURE:
         return _closed_by_rounds(structure, edges, home)
     from deltalog.backends.spark.operators.components import same_component
 
     return SparkTable(2, (Piece(same_component(edges.frame(), structure.guarded, home.cut)),), None)
 
 
-def _closed_in_driver(structure: Structure, edges: SparkTable, home: SparkBackend) -> SparkTable:
+def _closed_in_driver(structure: Scheme, edges: SparkTable, home: SparkBackend) -> SparkTable:
     """Components and reachable sets are made in the driver; executors list the pairs, unless they are few."""
     from deltalog.backends.local import LocalBackend
     from deltalog.backends.local.reachability import Reachability
@@ -58,14 +58,14 @@ def _closed_in_driver(structure: Structure, edges: SparkTable, home: SparkBacken
 
     local = LocalBackend(home.limits, Dictionary(), tuning=home.tuning)
     table = local.load([local.dictionary.intern_integers(ids) for ids in home.rows(edges)], 2)
-    closure = Reachability.closing(table, structure.form is Form.COMPONENTS, structure.guarded)
+    closure = Reachability.closing(table, structure.kind is SchemeKind.COMPONENTS, structure.guarded)
     if closure.size > NEAR:
         return expanded(closure, local.dictionary.integers[: len(local.dictionary)], home)
     columns = [local.dictionary.integers[ids] for ids in closure.columns()]
     return home.loaded(columns, 2, closure.size)
 
 
-def _closed_by_rounds(structure: Structure, edges: SparkTable, home: SparkBackend) -> SparkTable:
+def _closed_by_rounds(structure: Scheme, edges: SparkTable, home: SparkBackend) -> SparkTable:
     """For graphs beyond the driver's budget: semi-naive evaluation of r(x, z) <- r(x, y), e(y, z)."""
     pred, delta, edge = (Pred(HiddenName(f"#{name}"), 2) for name in ("closed", "delta", "edge"))
     body: Plan = ir.Join(ir.Scan(atom(delta, X, Y)), ir.Scan(atom(edge, Y, Z)))

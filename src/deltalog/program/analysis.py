@@ -1,0 +1,40 @@
+"""An analysis under way: the frozen value that each pass of `deltalog.program.program.PASSES` takes and returns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from deltalog.model.errors import Diagnostic
+from deltalog.program.hyper_nodes import HyperNode
+from deltalog.program.schemes import Scheme
+from deltalog.program.value_kinds import Numbers, Scope, no_numbers
+from deltalog.syntax.ast import Atom, Pred, Rule
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """The statements of a program, and the results of the passes so far. A pass reads results of earlier ones, and
+    returns a copy with its own."""
+
+    statements: tuple[Rule, ...]  # rules and facts, as written
+    data: frozenset[Pred] = frozenset()  # the predicates of explicit facts outside of the program
+    schemes: str = "standard"  # one of `recognise.WAYS`
+    checked: frozenset[Rule] = frozenset()  # rules that are known to be safe
+    numbers: Numbers = no_numbers  # the kinds of numbers in the explicit facts of some predicates
+
+    rules: tuple[Rule, ...] = ()  # by split_facts
+    facts: tuple[Atom, ...] = ()
+    unsafe: tuple[Diagnostic, ...] = ()  # by check_safety
+    bridges: tuple[Rule, ...] = ()  # by add_bridges
+    cycles: tuple[Diagnostic, ...] = ()  # by check_stratification
+    directed: Mapping[Rule, Rule] = field(default_factory=dict)  # by direct_equalities: each rule as it is evaluated
+    evaluated: tuple[Rule, ...] = ()  # by direct_equalities, then separate_aggregates, then recognise_schemes
+    scheme_of: Mapping[Pred, Scheme] = field(default_factory=dict)  # by recognise_schemes
+    stored: Mapping[Pred, Pred] = field(default_factory=dict)
+    recognised: tuple[str, ...] = ()
+    scope: Scope = field(default_factory=Scope)
+    hyper_nodes: tuple[HyperNode, ...] = ()  # by order_hyper_nodes
+
+
+Pass = Callable[[Analysis], Analysis]

@@ -1,0 +1,27 @@
+"""The atoms of a body: those that may be read while they grow, and those that must be complete first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from deltalog.syntax.ast import Aggregate, Atom, Literal, Negation, Pred, Rule
+
+
+def positive(body: Sequence[Literal]) -> Iterator[Atom]:
+    """The atoms of a body that can be read while they grow."""
+    return (literal for literal in body if isinstance(literal, Atom))
+
+
+def negative(body: Sequence[Literal]) -> Iterator[tuple[Atom, Literal]]:
+    """The atoms that must be complete before a body is evaluated, each with its negation or aggregate."""
+    for literal in body:
+        if isinstance(literal, Negation):
+            yield literal.atom, literal
+        elif isinstance(literal, Aggregate):
+            yield from ((atom, literal) for atom in positive(literal.body))
+            yield from ((atom, literal) for atom, _ in negative(literal.body))
+
+
+def read_preds(rule: Rule) -> set[Pred]:
+    """The predicates in the body of a rule, negated and aggregated ones included."""
+    return {atom.pred for atom in positive(rule.body)} | {atom.pred for atom, _ in negative(rule.body)}
