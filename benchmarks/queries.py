@@ -108,7 +108,7 @@ def measure(setting: Setting, goals: int, timeout: float) -> Measured:
 def _asked(kb: KnowledgeBase, example: Example, timeout: float) -> Judged:
     """A goal as users ask it."""
     first = kb.selector.choose(example.features)
-    kb._questions().history.tried = True
+    kb._session.goals(kb._contents()).history.tried = True
     seconds, answers = timed(partial(kb.query, example.goal, timeout=timeout))
     last = _last(kb.selector, example) if answers is None else answers.method
     return Judged(first, last, timeout if seconds is None else seconds)

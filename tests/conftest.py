@@ -17,6 +17,7 @@ from deltalog.syntax.ast import Pred
 if TYPE_CHECKING:
     from deltalog import KnowledgeBase
     from deltalog.model.tuning import Tuning
+    from deltalog.query.goal_session import GoalEvaluator
 
 ENGINES = ("naive", "local")
 
@@ -65,6 +66,11 @@ def in_parallel(kb: KnowledgeBase, rows: int = 2) -> KnowledgeBase:
     backend: Any = kb._backend
     backend.workers.parallel_rows = rows
     return kb
+
+
+def goal_evaluator(kb: KnowledgeBase) -> GoalEvaluator[Any]:
+    """What a knowledge base keeps of its rules and facts for goals."""
+    return kb._session.goals(kb._contents())
 
 
 def name_of(pred: Pred) -> str:

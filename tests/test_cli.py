@@ -69,7 +69,7 @@ def lines(path: Path) -> list[str]:
 
 def test_version_is_instant_and_loads_nothing() -> None:
     code = (
-        "import sys; sys.argv = ['deltalog', '--version']; from deltalog.cli import main; assert main() == 0; "
+        "import sys; sys.argv = ['deltalog', '--version']; from deltalog.cli.main import main; assert main() == 0; "
         "print(sorted(sys.modules.keys() & {'numpy', 'numba', 'lark', 'pyarrow', 'pyspark', 'deltalog.kb'}))"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -79,7 +79,7 @@ def test_version_is_instant_and_loads_nothing() -> None:
 def test_a_wrong_program_is_told_before_numba_is_loaded(tmp_path: Path) -> None:
     (tmp_path / "wrong.dl").write_text("p(X) :- q(Y).")
     code = (
-        "import sys; from deltalog.cli import main; assert main(['run', 'wrong.dl']) == 1; "
+        "import sys; from deltalog.cli.main import main; assert main(['run', 'wrong.dl']) == 1; "
         "print(sorted(sys.modules.keys() & {'numpy', 'numba', 'pyarrow'}))"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
@@ -115,19 +115,20 @@ def test_interrupt_leaves_nothing(number: signal.Signals, code: int, tmp_path: P
 def test_an_interrupt_inside_of_a_destructor_is_not_lost(tmp_path: Path) -> None:
     code = """
 import signal, sys
-from deltalog import cli, cli_run
+import deltalog.cli.run
+from deltalog.cli.main import main
 
 class HalfMade:
     def __del__(self):
         signal.raise_signal(signal.SIGINT)
 
-def interrupted(options, run=cli_run.run_program):
+def interrupted(options, run=deltalog.cli.run.run):
     HalfMade()
     return run(options)
 
 sys.argv = ["deltalog", "run", "--quiet", "numbers.dl"]
-cli_run.run_program = interrupted
-sys.exit(cli.main())
+deltalog.cli.run.run = interrupted
+sys.exit(main())
 """
     (tmp_path / "numbers.dl").write_text(NUMBERS)
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, timeout=60)
@@ -139,7 +140,8 @@ def test_what_fails_after_an_interrupt_fails_because_of_it(tmp_path: Path) -> No
     """A JVM that heard the signal, too, is gone, say, and a library that caught the interrupt complains of that."""
     code = """
 import signal, sys
-from deltalog import cli, cli_run
+import deltalog.cli.run
+from deltalog.cli.main import main
 
 def interrupted(options):
     try:
@@ -148,8 +150,8 @@ def interrupted(options):
         raise ConnectionError("nobody there")
 
 sys.argv = ["deltalog", "run", "--quiet", "numbers.dl"]
-cli_run.run_program = interrupted
-sys.exit(cli.main())
+deltalog.cli.run.run = interrupted
+sys.exit(main())
 """
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, timeout=60)
     assert (run.returncode, run.stderr) == (143, "interrupted; nothing was written\n")
@@ -320,9 +322,32 @@ def test_json(deltalog: Run, engine: str) -> None:
 def test_progress_and_table_go_to_standard_error(deltalog: Run) -> None:
     code, out, err = deltalog("run", "paths.dl", "--data", "edge.csv", "--out", "out")
     assert (code, out) == (0, "")
-    assert re.search(r"hyper-node 1/1, round 1: 6 new facts \([\d,]+/s\), 9 in all", err)
-    assert re.search(r"^path +6\nedge +3\n9 facts, of which 6 derived in \d rounds; load ", err, re.MULTILINE)
+    assert re.search(r"hyper-node 1/1, round 1: 6 new facts \([\d,]+/s\), 9 total", err)
+    assert re.search(r"^path +6\nedge +3\n9 facts \(6 derived\) in \d rounds; load ", err, re.MULTILINE)
     assert re.search(r"^wrote out in ", err, re.MULTILINE)
+    assert re.search(r"; peak memory [\d,]+ MB$", err, re.MULTILINE)
+    assert err.splitlines()[-1] == "engine: local (input under 8 GB; use --engine spark to run on Spark)"
+
+
+@pytest.mark.usefixtures("paths")
+def test_the_engine_is_chosen_once(deltalog: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run uses memory, so that the same choice after it might be another one."""
+    available = iter([8 << 30])
+    monkeypatch.setattr("deltalog.cli.choose_engine.available_memory", lambda: next(available, 1))
+    code, out, _ = deltalog("run", "paths.dl", "--data", "edge.csv", "--json")
+    report = json.loads(out)
+    assert (code, report["engine"]) == (0, "local")
+    assert report["engine_reason"] == "input under 8 GB; use --engine spark to run on Spark"
+
+
+@pytest.mark.parametrize("words", [["run", "--help"], ["query", "--help"], ["run", "p.dl", "--memory", "lots"]])
+def test_help_and_wrong_usage_load_no_engine(words: list[str]) -> None:
+    code = (
+        f"import sys; from deltalog.cli.main import main\ntry: main({words!r})\nexcept SystemExit: pass\n"
+        "print('loaded:', sorted(sys.modules.keys() & {'numpy', 'numba', 'lark', 'pyarrow', 'deltalog.kb'}))"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.splitlines()[-1] == "loaded: []"
 
 
 @pytest.mark.usefixtures("paths")

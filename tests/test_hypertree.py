@@ -172,7 +172,7 @@ def test_nodes_are_not_seen(way: str) -> None:
 
 
 def test_an_unknown_way_is_refused() -> None:
-    with pytest.raises(UsageError, match="there is no way 'no' for cyclic rules; there are combined, standard"):
+    with pytest.raises(UsageError, match="there is no option 'no' for cyclic rules; choose one of combined, standard"):
         KnowledgeBase(cyclic="no")
 
 

@@ -29,6 +29,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("backends.local", "engine"),
     ("maintenance",),
     ("backends.spark",),
+    ("backends.create",),
     ("query",),
     ("kb",),
     ("cli",),

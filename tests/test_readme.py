@@ -97,7 +97,7 @@ def test_the_first_command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
     command = blocks("sh", FIRST_SCREEN)[0].split()
     monkeypatch.chdir(ROOT)
     assert main(command[command.index("deltalog") + 1 :]) == 0
-    assert "87 facts, of which 53 derived" in capsys.readouterr().err
+    assert "87 facts (53 derived)" in capsys.readouterr().err
 
 
 def test_links_lead_somewhere() -> None:

@@ -89,7 +89,8 @@ def inside(kb: KnowledgeBase) -> tuple[object, ...]:
     counts = None if state is None else dict(state.counts)
     explicit = {pred: id(table) for pred, table in kb._explicit.items()}
     report = (kb.report.complete, len(kb.report.rounds), dict(kb.report.per_predicate), kb.report.failed_expressions)
-    return id(state), tables, counts, explicit, report, kb.rule_ids, dict(kb._numbers), dict(kb.prefixes), kb.predicates
+    numbers = dict(kb._rule_set.numbers)
+    return id(state), tables, counts, explicit, report, kb.rule_ids, numbers, dict(kb.prefixes), kb.predicates
 
 
 class History:

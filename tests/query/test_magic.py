@@ -14,7 +14,7 @@ X, Y, Z = Variable("X"), Variable("Y"), Variable("Z")
 
 
 def rewritten(kb: KnowledgeBase, goal: str) -> set[Rule]:
-    return set(rewrite(parse_goal(goal, "<goal>"), kb._rules, kb._explicit, kb._backend)[1].rules)
+    return set(rewrite(parse_goal(goal, "<goal>"), kb.rules, kb._explicit, kb._backend)[1].rules)
 
 
 def atom(name: str, adornment: str, *terms: Variable, asks: bool = False) -> Atom:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from conftest import goal_evaluator
 
 from deltalog import KnowledgeBase, LimitReached, UsageError
 from deltalog.query.goal import as_goal
@@ -14,8 +15,8 @@ CHAIN = "path(X, Y) :- edge(X, Y). path(X, Z) :- edge(X, Y), path(Y, Z)."
 
 def evaluated(kb: KnowledgeBase, text: str) -> Qsqr:
     """A goal's evaluation, for a look at its tables."""
-    questions, goal = kb._questions(), as_goal(parse_goal(text))
-    evaluation = Qsqr(questions.rulebase(goal.reads), questions.stored, kb._backend, goal.rules)
+    goals, goal = goal_evaluator(kb), as_goal(parse_goal(text))
+    evaluation = Qsqr(goals.rulebase(goal.reads), goals.stored, kb._backend, goal.rules)
     key = tuple(kb._backend.dictionary.intern(value) for value in goal.constants)
     evaluation.ask(goal.head.pred, goal.adornment, key)
     return evaluation

@@ -10,6 +10,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from conftest import goal_evaluator
 
 from deltalog import KnowledgeBase, UsageError
 from deltalog.backends.local.point_lookup import Lookup
@@ -65,7 +66,7 @@ def test_the_estimate_of_a_program_with_thousands_of_rules_is_bounded() -> None:
     ]
     kb = KnowledgeBase("".join(rules) + "".join(f"p{i}(a, b)." for i in range(500)))
     kb.estimate("p0(a, ?x)")
-    estimator = kb._questions()._estimators
+    estimator = goal_evaluator(kb)._estimators
     (one,) = estimator.values()
     assert one.looked_at <= estimate.BUDGET + 1
     started = time.process_time()
@@ -225,13 +226,13 @@ def test_a_materialisation_that_takes_too_long_is_given_up(monkeypatch: pytest.M
     monkeypatch.setattr(choose_method, "PATIENCE", 0.0)
     kb = chain(60)
     assert kb.query("path(?x, ?y)").method in ("magic", "qsqr")
-    assert kb._state is None and kb._questions().history.tried
+    assert kb._state is None and goal_evaluator(kb).history.tried
 
 
 def test_magic_sets_is_given_up_where_deriving_everything_should_be_less_work(monkeypatch: pytest.MonkeyPatch) -> None:
     kb = chain(60)
     kb.selector = Model("tree", "tree", {"tree": 1}, None, "", 0, 0.0)  # always magic sets
-    history = kb._questions().history
+    history = goal_evaluator(kb).history
     assert kb.query("path(5, ?x)").method == "magic"
     monkeypatch.setattr(choose_method, "AT_LEAST", 7)
     history.rules, history.facts = 0, 1  # deriving everything should be next to nothing
@@ -246,7 +247,7 @@ def test_what_is_given_up_both_ways_is_answered_by_magic_sets(monkeypatch: pytes
     kb = chain(60)
     answers = kb.query("path(5, ?x)")
     assert answers.method == "magic" and len(answers) == 55
-    assert kb._state is None and kb._questions().history.tried
+    assert kb._state is None and goal_evaluator(kb).history.tried
     assert len(kb.solve("SELECT ?x { 5 <path> ?x }")) == 55 and kb._state is None
 
 
@@ -284,7 +285,8 @@ def test_a_materialisation_that_was_stopped_serves_what_it_has(monkeypatch: pyte
         answers = kb.query(goal)
         assert answers.method != "materialised" and answers.complete
         assert set(answers) == set(whole.query(goal, "materialised"))
-    assert "low" in {pred.name for pred in kb._settled()} and "n" not in {pred.name for pred in kb._settled()}
+    settled = {pred.name for pred in kb._session.settled(kb._contents())}
+    assert "low" in settled and "n" not in settled
     assert not kb.query("n(?x)", "materialised").complete
 
 
@@ -303,10 +305,10 @@ def test_the_work_of_qsqr_is_counted_and_bounded() -> None:
     kb = chain(300)
     work = kb.query("path(250, ?x)", "qsqr").work
     assert work is not None and 50 < work < 10_000
-    goal, questions = as_goal(parse_goal("path(250, ?x)")), kb._questions()
-    assert len(questions.by_qsqr(goal, patience=work)[0]) == 50
+    goal, evaluator = as_goal(parse_goal("path(250, ?x)")), goal_evaluator(kb)
+    assert len(evaluator.by_qsqr(goal, patience=work)[0]) == 50
     with pytest.raises(GivenUp):
-        questions.by_qsqr(goal, patience=work - 1)
+        evaluator.by_qsqr(goal, patience=work - 1)
 
 
 def test_patience_is_learnt_from_what_it_costs() -> None:
@@ -326,7 +328,7 @@ def test_constants_that_are_nowhere_get_no_ids(method: str) -> None:
     kb = chain(20, CHAIN + "path(home, X) :- edge(X, _). odd(X, Y) :- edge(X, _), BIND(X + 1000 AS Y).")
     if method == "materialised":
         kb.materialise()
-    kb._questions().history.tried = True  # to materialise
+    goal_evaluator(kb).history.tried = True  # to materialise
     kb.query("path(3, ?x)", method)
     before = len(kb._backend.dictionary)
     assert [len(kb.query(f"path(n{i}, ?x)", method)) for i in range(50)] == [0] * 50
@@ -348,4 +350,4 @@ def test_reading_a_whole_table_is_given_up_before_it_is_read(monkeypatch: pytest
     kb = chain(50_000)
     assert len(kb.query("edge(?x, ?y)", "qsqr")) == 50_000
     monkeypatch.setattr(Lookup, "__call__", lambda *_: pytest.fail("it was read"))
-    assert kb._questions().at_once(as_goal(parse_goal("edge(?x, ?y)"))) is None
+    assert goal_evaluator(kb).at_once(as_goal(parse_goal("edge(?x, ?y)"))) is None

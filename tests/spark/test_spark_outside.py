@@ -2,31 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from deltalog.backends.spark.startup import submit_conf
-from deltalog.cli.run import RunOptions, chosen_engine
+from deltalog.cli.choose_engine import choose_engine
 
-PLAIN = RunOptions(
-    programs=[],
-    data=[],
-    out=None,
-    format="csv",
-    only=[],
-    derived=False,
-    engine="auto",
-    master=None,
-    schemes="auto",
-    memory=8 * 2**30,
-    timeout=None,
-    max_facts=None,
-    cyclic="combined",
-    json=False,
-    quiet=True,
-)
+MEMORY = 8 * 2**30
 
 
 @pytest.fixture(autouse=True)
@@ -38,14 +21,13 @@ def nothing_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 
 def test_nobody_wants_spark() -> None:
-    engine, why = chosen_engine(PLAIN)
+    engine, why = choose_engine(memory=MEMORY)
     assert engine == "local"
-    assert "no master is named" in why
-    assert "--master 'local[*]' has Spark read and write" in why
+    assert why == "input under 8 GB; use --engine spark to run on Spark"
 
 
 def test_the_option() -> None:
-    engine, why = chosen_engine(replace(PLAIN, master="local[3]"))
+    engine, why = choose_engine(master="local[3]", memory=MEMORY)
     assert engine == "auto"
     assert why.startswith("the master is local[3]")
 
@@ -65,27 +47,27 @@ def test_the_option() -> None:
 )
 def test_the_environment(variable: str, value: str, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(variable, value)
-    engine, found = chosen_engine(PLAIN)
+    engine, found = choose_engine(memory=MEMORY)
     assert engine == "auto"
-    assert found.startswith(f"{why}; about 0.00 GB are needed")
+    assert found.startswith(f"{why}; about 0.00 GB of memory needed")
 
 
 @pytest.mark.parametrize("line", ["spark.master spark://a:7077", "  spark.master=spark://a:7077  "])
 def test_the_file(line: str, nothing_said: Path) -> None:
     (nothing_said / "spark-defaults.conf").write_text(f"# a comment\n\nspark.driver.memory 2g\n{line}\n")
-    engine, why = chosen_engine(PLAIN)
+    engine, why = choose_engine(memory=MEMORY)
     assert engine == "auto"
     assert why.startswith("spark-defaults.conf has the master spark://a:7077")
 
 
 def test_a_file_without_a_master_is_no_wish(nothing_said: Path) -> None:
     (nothing_said / "spark-defaults.conf").write_text("spark.deltalog.driverBudget 0\n")
-    assert chosen_engine(PLAIN)[0] == "local"
+    assert choose_engine(memory=MEMORY)[0] == "local"
 
 
 def test_a_variable_of_somebody_else_is_no_wish(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MASTER", "10.0.0.7")
-    assert chosen_engine(PLAIN)[0] == "local"
+    assert choose_engine(memory=MEMORY)[0] == "local"
 
 
 def test_who_goes_first(nothing_said: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,7 +82,7 @@ def test_who_goes_first(nothing_said: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_an_engine_that_is_asked_for_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MASTER", "local[1]")
-    assert chosen_engine(replace(PLAIN, engine="local")) == ("local", "as asked")
-    assert chosen_engine(replace(PLAIN, engine="spark")) == ("spark", "as asked")
-    unused = chosen_engine(replace(PLAIN, engine="local", master="local[2]"))
-    assert unused == ("local", "as asked; --master is for Spark, and was not used")
+    assert choose_engine(engine="local") == ("local", "set by --engine")
+    assert choose_engine(engine="spark") == ("spark", "set by --engine")
+    unused = choose_engine(engine="local", master="local[2]")
+    assert unused == ("local", "set by --engine; --master is ignored")

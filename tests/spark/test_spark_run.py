@@ -61,7 +61,7 @@ def test_with_a_master_the_driver_reasons_while_that_fits(
             assert report["spark"]["load"]["jobs"] >= 1
             assert report["spark"]["load"]["shuffles"] >= 1
         if engine == "auto":
-            assert "GB are needed" in report["engine_reason"]
+            assert "GB of memory needed" in report["engine_reason"]
             assert "not more than the driver's budget" in report["engine_reason"]
     assert found["auto"] == ("spark", "local", found["local"][2])
     assert found["spark"] == ("spark", "spark", found["local"][2])
@@ -77,20 +77,20 @@ def test_beyond_the_drivers_budget_executors_reason(folder: Path, capsys: pytest
 def test_small_data_start_no_spark(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     report = run(folder, capsys)
     assert (report["pipeline"], report["engine"], report["spark"]) == ("local", "local", {})
-    assert "Spark was not started" in report["engine_reason"]
+    assert "use --engine spark to run on Spark" in report["engine_reason"]
 
 
 @pytest.mark.usefixtures("spark")
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ((), "read, reasoned and written in this process (about 0.00 GB are needed"),
-        (("--engine", "local"), "read, reasoned and written in this process (as asked)"),
-        (("--master", "local[2]"), "read and written by Spark, reasoned in its driver in "),
-        (("--engine", "spark"), "read, reasoned and written by Spark in "),
+        ((), "engine: local (input under 8 GB"),
+        (("--engine", "local"), "engine: local (set by --engine)"),
+        (("--master", "local[2]"), "engine: local in the Spark driver, input and output by Spark, "),
+        (("--engine", "spark"), "engine: spark, "),
     ],
 )
-def test_the_last_line_says_who_did_it(
+def test_the_last_line_names_the_engine(
     options: tuple[str, ...], said: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["run", str(folder / "rules.dl"), "--data", str(folder / "data"), *options]) == 0

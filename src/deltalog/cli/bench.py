@@ -7,10 +7,11 @@ need peers, generators and room, and who only reasons needs none of it.
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser, ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from importlib import import_module
 from pathlib import Path
 
+from deltalog.cli.options import USAGE, command_parser
 from deltalog.model.errors import UsageError
 
 DESCRIPTION = """\
@@ -22,18 +23,11 @@ Measure deltalog, and peers that are installed, on the benchmarks of this checko
   deltalog bench --compare old.json               says what got slower beyond the noise
   deltalog bench --list                           which benchmarks, sizes, tasks and ways there are
 """
-USAGE = 2
 EPILOG = "Exit codes: 0 done; 1 a wrong answer, a way that failed, or slower than --compare; 2 wrong usage."
 
 
 def parser() -> ArgumentParser:
-    made = ArgumentParser(
-        prog="deltalog bench",
-        description=DESCRIPTION,
-        epilog=EPILOG,
-        formatter_class=RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
+    made = command_parser("bench", DESCRIPTION, EPILOG)
     add = made.add_argument
     add("names", metavar="NAME", nargs="*", help="benchmarks (default: the small set, or all with --full)")
     add(

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from deltalog.cli.options import add_data, add_programs, command_parser, count, load_data, seconds
 from deltalog.model.errors import UsageError
 
 if TYPE_CHECKING:
@@ -20,25 +21,44 @@ DEEP = 4  # depths from here on are one
 FEATURES = ("substitutions", "facts", "subqueries", "applications", "rules")
 
 
-def add_options(parser: ArgumentParser, count: Callable[[str], int], seconds: Callable[[str], float]) -> None:
-    add = parser.add_argument
+def parser() -> ArgumentParser:
+    what = "Train the choice between magic sets and QSQ-R for a program, or see how good it is."
+    made = command_parser("selector", what)
+    add = made.add_argument
+    add("action", choices=("train", "evaluate"), help="make a model; or judge one, and all classifiers")
+    add_programs(made)
+    add_data(made)
     add("--goals", metavar="N", type=count, default=500, help="how many goals to ask (default: 500)")
     add("--goal-timeout", metavar="S", type=seconds, default=10.0, help="seconds for a goal and a method (default: 10)")
     add("--seed", metavar="N", type=count, default=0, help="of the choice of goals (default: 0)")
     add("--classifier", metavar="NAME", default="tree", help="svm, bayes, tree or logistic (default: tree)")
     add("--examples", metavar="FILE", type=Path, help="goals with their times, as `deltalog query --learn` notes them")
+    out = "the file of the model (train; default: selector.json), or a folder for tables and plots (evaluate)"
+    add("--out", metavar="PATH", type=Path, help=out)
+    add("--model", metavar="FILE", type=Path, help="the model to judge (default: the one in use)")
+    return made
 
 
-def train(kb: KnowledgeBase, options: Namespace, names: Sequence[Path]) -> int:
+def run(options: Namespace) -> int:
+    """Trains or evaluates a model; the exit code."""
+    from deltalog.kb import KnowledgeBase
+
+    kb = KnowledgeBase(options.programs)
+    load_data(kb, options)
+    return evaluate(kb, options) if options.action == "evaluate" else train(kb, options)
+
+
+def train(kb: KnowledgeBase, options: Namespace) -> int:
     """Asks goals made from the program by both methods, and writes a model."""
     from deltalog.query.fit_model import train as trained
 
     found = [*_given(options), *_asked(kb, kb.training_goals(options.goals, options.seed), options)]
-    model = trained(found, options.classifier, ", ".join(path.name for path in names))
-    model.save(options.out)
+    model = trained(found, options.classifier, ", ".join(path.name for path in options.programs))
+    out = options.out or Path("selector.json")
+    model.save(out)
     magic = sum(example.label == "magic" for example in found)
     print(f"{len(found):,} goals: {len(found) - magic:,} faster by QSQ-R, {magic:,} by magic sets")
-    print(f"{options.out}: {model.classifier}, right for {model.accuracy:.1%} of them")
+    print(f"{out}: {model.classifier}, right for {model.accuracy:.1%} of them")
     return 0
 
 

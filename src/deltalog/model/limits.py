@@ -17,11 +17,14 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import wraps
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from deltalog.concurrency.interrupts import check_interrupts
 from deltalog.model.errors import LimitReached, UsageError
+
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 # The memory of the process is read from the system, which takes about 10 microseconds: seldom enough to cost nothing,
 # often enough that not more than some 10 MB (what two cores fill in that time) come on top.
@@ -215,3 +218,21 @@ class FactCount:
         self._allowed = self.before()
         if total > self._allowed:
             raise self.limits.too_many_facts()
+
+
+def limited(method: Method) -> Method:
+    """A method of an object with `limits` and a backend that obeys the limits, as one call; when it fails, no
+    expression is counted that failed in it."""
+    call = method.__name__.strip("_")
+
+    @wraps(method)
+    def within_limits(self: Any, *args: Any, **kwargs: Any) -> Any:
+        failures = self._backend.failures
+        try:
+            with self.limits.running(call):
+                return method(self, *args, **kwargs)
+        except BaseException:
+            self._backend.failures = failures
+            raise
+
+    return cast(Method, within_limits)

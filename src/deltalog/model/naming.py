@@ -61,3 +61,12 @@ def unknown_predicate(predicate: str, known: list[str]) -> UsageError:
     near = get_close_matches(predicate, known, 3)
     hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "kb.predicates lists them"
     return UsageError(f"there is no predicate {predicate!r}; {hint}")
+
+
+def predicate_name(predicate: str) -> str:
+    """The name of a predicate, checked, as a plain string."""
+    if not isinstance(predicate, str):
+        raise UsageError(f"expected the name of a predicate, such as 'edge', and not {predicate!r:.80}")
+    if predicate.startswith("<") and predicate.endswith(">"):
+        raise UsageError(f"there is no predicate {predicate!r}: write the IRI without <>, {predicate[1:-1]!r}")
+    return str.__str__(predicate)

@@ -2,8 +2,8 @@
 
 Over a materialisation the goal's rule is all there is to evaluate. (Facts of a materialisation are under their own
 predicates; for a goal with a variable for a predicate or a class, triples are made from them by the bridges that such a
-rule needs.) Without one, magic sets or QSQ-R derive what the goal needs. `Questions` has what is worth keeping from one
-goal to the next: the rules by head, rewritings and adorned rules, look-ups.
+rule needs.) Without one, magic sets or QSQ-R derive what the goal needs. `GoalEvaluator` has what is worth keeping
+from one goal to the next: the rules by head, rewritings and adorned rules, look-ups.
 """
 
 from __future__ import annotations
@@ -36,11 +36,6 @@ if TYPE_CHECKING:
     from deltalog.query.qsqr import Stored
 
 T = TypeVar("T")
-
-
-def predicates(literals: Sequence[Literal]) -> set[Pred]:
-    """The predicates that a goal reads."""
-    return set(reads(literals))
 
 
 def answer(goal: Sequence[Literal], facts: Relations[T]) -> Facts[T]:
@@ -85,7 +80,7 @@ class Derived(NamedTuple, Generic[T]):
     work: int | None = None
 
 
-class Questions(Generic[T]):
+class GoalEvaluator(Generic[T]):
     """Rules and facts that goals are asked of, as long as both stay the same.
 
     `settled` predicates have all their facts among `facts`, which need not be explicit ones: their rules are not used.
@@ -100,9 +95,9 @@ class Questions(Generic[T]):
         self._rewritings: dict[Rule, Rewritten] = {}
         self._estimators: dict[int, Estimator] = {}
 
-    def changed(self, facts: Mapping[Pred, T]) -> Questions[T]:
+    def changed(self, facts: Mapping[Pred, T]) -> GoalEvaluator[T]:
         """The same rules over other facts of the same predicates."""
-        other = Questions(self.rules, facts, self.backend, self.settled)
+        other = GoalEvaluator(self.rules, facts, self.backend, self.settled)
         if other.present == self.present:
             other._rulebases, other._rewritings = self._rulebases, self._rewritings
         return other
@@ -187,9 +182,9 @@ class Questions(Generic[T]):
         is raised if not `again`. It is raised where magic sets is more work than allowed, too. Where everything has
         been derived instead, the answers are there: none here."""
         if choice.method == "materialised":
-            return Derived(choice, self._none(goal))
+            return self.none(goal, choice)
         if self._needs_what_is_not(goal):
-            return Derived(choice, self._none(goal), 0)
+            return self.none(goal, choice)._replace(work=0)
         if choice.method == "qsqr":
             try:
                 return Derived(choice, *self.by_qsqr(goal, choice.patience))
@@ -200,8 +195,9 @@ class Questions(Generic[T]):
         with self.backend.meter.within(choice.allowed):
             return Derived(choice, self.by_magic(goal))
 
-    def _none(self, goal: Goal) -> Facts[T]:
-        return Facts(goal.names, self.backend.empty(len(goal.names)), self.backend)
+    def none(self, goal: Goal, choice: Choice) -> Derived[T]:
+        """No answers."""
+        return Derived(choice, Facts(goal.names, self.backend.empty(len(goal.names)), self.backend))
 
     def _needs_what_is_not(self, goal: Goal) -> bool:
         """Whether an atom has a constant that is in no fact and no rule, so that nothing matches it. Such a constant
@@ -269,4 +265,4 @@ def rewrite(
     goal: Sequence[Literal], rules: Sequence[Rule], explicit: Mapping[Pred, T], backend: Backend[T]
 ) -> tuple[Program, Rewriting]:
     """The magic program of a goal, checked."""
-    return Questions(rules, explicit, backend).rewriting(as_goal(goal))[:2]
+    return GoalEvaluator(rules, explicit, backend).rewriting(as_goal(goal))[:2]

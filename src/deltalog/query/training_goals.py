@@ -25,7 +25,7 @@ from deltalog.query.immediate_consequences import rounds
 from deltalog.syntax.ast import TRIPLES, TYPES, Atom, Constant, Pred, Rule, Term, Variable, variables
 
 if TYPE_CHECKING:
-    from deltalog.kb import KnowledgeBase
+    from deltalog.query.methods import QueryMethods
 
 MAX_DEPTH = 5  # maxd
 MAX_FACTS = 50  # maxs
@@ -153,7 +153,7 @@ class Example:
         return "B" if kinds == {True} else "G" if kinds == {False} else "M"
 
 
-def examples(kb: KnowledgeBase, asked: Iterable[str], timeout: float = TIMEOUT) -> Iterator[Example]:
+def examples(kb: QueryMethods, asked: Iterable[str], timeout: float = TIMEOUT) -> Iterator[Example]:
     """Runs goals by both methods, several times: what the first time makes and keeps counts for neither.
 
     Seconds are those of this process: what else the machine does must not decide which method is the better one.

@@ -1,9 +1,9 @@
 """Solutions of queries, from a materialisation or without one.
 
-`Asked` has what a goal is asked of. Over a materialisation the rules of a query are evaluated as they are, or, where
-that would derive much that the goal does not need (`Query.narrow`), by magic sets with the materialisation as data.
-Without one they join the rules of the program, and magic sets or QSQ-R derives what the goal needs of both: as asked
-for, or as the model chooses. What is made for a query is kept for the next time that it is asked.
+`SparqlEvaluator` has the facts and rules that queries are asked of. Over a materialisation the rules of a query are
+evaluated as they are, or, where that would derive much that the goal does not need (`Query.narrow`), by magic sets with
+the materialisation as data. Without one they join the rules of the program, and magic sets or QSQ-R derives what the
+goal needs of both, as requested or as the model chooses. What is prepared for a query is kept for the next time.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from deltalog.model.terms import Value
 from deltalog.program import analyse
 from deltalog.query.choose_method import Choice, History, choose, kind
 from deltalog.query.goal import as_goal
-from deltalog.query.goal_session import Questions
+from deltalog.query.goal_session import GoalEvaluator
 from deltalog.query.rulebase import reads
 from deltalog.query.selector import Model
 from deltalog.query.sparql.patterns import UNIT
@@ -35,38 +35,38 @@ INNER = Choice("magic", "a subquery with a limit is asked first")
 
 
 @dataclass(frozen=True)
-class Asked(Generic[T]):
+class SparqlEvaluator(Generic[T]):
     """Facts, the rules that derive more of them, and how to evaluate. `whole`: the facts are all there are."""
 
     facts: Mapping[Pred, T]
     rules: Sequence[Rule]
     evaluator: Evaluator[T]
     whole: bool = False
-    kept: dict[int, tuple[Query, Questions[T]]] = field(default_factory=dict)  # by the id of the query
+    kept: dict[int, tuple[Query, GoalEvaluator[T]]] = field(default_factory=dict)  # by the id of the query
 
     def is_stratified(self, query: Query) -> bool:
-        """Whether a query can be answered without a materialisation: see `Questions.is_stratified`."""
-        return self.questions(query).is_stratified(as_goal([query.goal]).reads)
+        """Whether a query can be answered without a materialisation: see `GoalEvaluator.is_stratified`."""
+        return self.goals(query).is_stratified(as_goal([query.goal]).reads)
 
     def choose(self, query: Query, model: Model, history: History) -> Choice:
         """How to answer a query over facts and rules that are not materialised."""
         goal = as_goal([query.goal])
-        return choose(kind(query.rules), self.questions(query).estimate(goal), model, history)
+        return choose(kind(query.rules), self.goals(query).estimate(goal), model, history)
 
     def solve(self, query: Query, choice: Choice) -> Solutions:
         if self.evaluator.naive or (self.whole and not query.narrow):
             return Solutions(query, self._evaluated(query), choice)
         way = replace(choice, method="magic") if self.whole else choice
-        found = self.questions(query).derive(as_goal([query.goal]), way)
+        found = self.goals(query).derive(as_goal([query.goal]), way)
         return Solutions(query, found.facts, choice if self.whole else found.choice)
 
-    def questions(self, query: Query) -> Questions[T]:
+    def goals(self, query: Query) -> GoalEvaluator[T]:
         kept = self.kept.get(id(query))
         if kept is not None:
             return kept[1]
         if len(self.kept) >= MOST:
             self.kept.clear()
-        made = Questions(needed(query.rules, self.rules), self._all_facts(query), self.evaluator.backend)
+        made = GoalEvaluator(needed(query.rules, self.rules), self._all_facts(query), self.evaluator.backend)
         self.kept[id(query)] = query, made
         return made
 

@@ -1,0 +1,25 @@
+"""The backend of an engine, loaded when it is needed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from deltalog.backends.base import Backend
+from deltalog.model.limits import Limits
+from deltalog.model.tuning import Tuning
+
+
+def create_backend(
+    engine: str, limits: Limits, tuning: Tuning, threads: int | None, master: str | None
+) -> Backend[Any]:
+    """The backend of an engine; the naive engine keeps its facts in the local one."""
+    if engine in ("spark", "auto"):
+        from deltalog.backends.spark.startup.session import session
+
+        spark = session(master)  # first: the engine is imported while the JVM comes up
+        from deltalog.backends.spark.backend import SparkBackend
+
+        return SparkBackend(limits, spark, driver_first=engine == "auto", tuning=tuning)
+    from deltalog.backends.local import LocalBackend
+
+    return LocalBackend(limits, threads=threads, tuning=tuning)

@@ -1,0 +1,31 @@
+"""`deltalog check`: the errors and warnings of a program."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, Namespace
+
+from deltalog.cli.options import add_programs, command_parser
+
+
+def parser() -> ArgumentParser:
+    made = command_parser("check", "Report every error and warning of a program. Reads no data.")
+    add_programs(made)
+    return made
+
+
+def run(options: Namespace) -> int:
+    """Checks the programs; the exit code. Errors are raised."""
+    from deltalog.program import analyse, read_rules
+
+    program = analyse(read_rules(options.programs))
+    for warning in program.warnings:
+        print(f"{warning}\n", file=sys.stderr)
+    counts = [(len(program.rules), "rule"), (len(program.facts), "fact"), (len(program.hyper_nodes), "hyper-node")]
+    rules, facts, hyper_nodes = (_counted(n, noun) for n, noun in counts)
+    print(f"{rules} and {facts} in {hyper_nodes}: no errors, {_counted(len(program.warnings), 'warning')}")
+    return 0
+
+
+def _counted(n: int, noun: str) -> str:
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"

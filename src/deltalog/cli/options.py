@@ -1,0 +1,116 @@
+"""Options that several commands share, the checks of their values, and the exit codes."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from deltalog.model.errors import UsageError
+
+if TYPE_CHECKING:
+    from deltalog.kb import KnowledgeBase
+
+T = TypeVar("T")
+ERROR, USAGE, LIMIT_HIT = 1, 2, 3
+EXIT_CODES = "Exit codes: 0 done; 1 an error in the input; 2 wrong usage; 3 a limit was hit, the answer is incomplete."
+
+
+def command_parser(command: str, description: str, epilog: str = EXIT_CODES) -> ArgumentParser:
+    """The parser of a command, without options yet."""
+    return ArgumentParser(
+        prog=f"deltalog {command}",
+        description=description,
+        epilog=epilog,
+        formatter_class=RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+
+
+def add_programs(parser: ArgumentParser) -> None:
+    parser.add_argument("programs", metavar="PROGRAM", type=Path, nargs="+", help="a file of rules")
+
+
+def add_data(parser: ArgumentParser) -> None:
+    """--data, and how to read it."""
+    parser.add_argument(
+        "--data",
+        metavar="PATH",
+        type=Path,
+        action="append",
+        default=[],
+        help="a file or folder of facts: .nt .nq .ttl .rdf .csv .tsv .facts .parquet, also .gz .bz2 .zst; "
+        "the name of a table's file is the predicate; may be repeated",
+    )
+
+    add = parser.add_argument
+    base_help = (
+        "the IRI that relative IRIs in Turtle and RDF/XML are relative to (default: that of the file, file:///...)"
+    )
+    add("--base", metavar="IRI", type=base, help=base_help)
+    shared = "a blank-node label is one node in all RDF files, not one in each: for the parts of one document"
+    add("--shared-blank-nodes", action="store_true", help=shared)
+    strict = "refuse relative IRIs, bare numbers and booleans in N-Triples and N-Quads, as the standard does"
+    add("--strict", action="store_true", help=strict)
+
+
+def load_data(kb: KnowledgeBase, options: Namespace) -> None:
+    """Loads what --data names, if anything."""
+    if options.data:
+        kb.load(*options.data, base=options.base, shared_blank_nodes=options.shared_blank_nodes, strict=options.strict)
+
+
+def add_cyclic(parser: ArgumentParser) -> None:
+    ways = "rules with cyclic bodies: standard joins, hypertree decompositions for all rules, or (default) combined, "
+    ways += "which decomposes cyclic ones where that pays"
+    parser.add_argument("--cyclic", choices=("combined", "standard", "hypertree"), default="combined", help=ways)
+
+
+def add_schemes(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--schemes",
+        choices=("auto", "standard", "module", "scheme"),
+        default="auto",
+        help="how transitive, symmetric and inverse relations and unions are kept: as all others (standard), as tables "
+        "with rules of their own (module), by their structure (scheme), or so where it saves something (auto)",
+    )
+
+
+# Values of options.
+
+
+def base(text: str) -> str:
+    from deltalog.io.documents import Reading
+
+    return _checked(lambda text: Reading(text).base or text, text)
+
+
+def memory(text: str) -> int:
+    from deltalog.model.limits import memory_bytes
+
+    return _checked(memory_bytes, text)
+
+
+def seconds(text: str) -> float:
+    from deltalog.model.limits import seconds
+
+    try:
+        return _checked(seconds, float(text))
+    except ValueError:
+        return _checked(seconds, text)
+
+
+def count(text: str) -> int:
+    from deltalog.model.limits import count
+
+    is_number = text.isascii() and text.replace("_", "").isdigit()
+    return _checked(count, int(text.replace("_", "")) if is_number else text)
+
+
+def _checked(check: Callable[[Any], T], value: Any) -> T:
+    """The value of an option, if it passes the check."""
+    try:
+        return check(value)
+    except UsageError as error:
+        raise ArgumentTypeError(str(error)) from None

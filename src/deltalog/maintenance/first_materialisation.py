@@ -1,0 +1,53 @@
+"""A knowledge base's first materialisation, with the report of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TypeVar
+
+from deltalog.engine.report import Observer, Report, Round
+from deltalog.maintenance.materialisation import Evaluator, Materialisation, start
+from deltalog.model.errors import LimitReached
+from deltalog.model.limits import peak_memory
+from deltalog.program import Program
+from deltalog.syntax.ast import Pred
+
+T = TypeVar("T")
+
+
+def materialise_first(
+    analysed: Callable[[], Program], explicit: dict[Pred, T], evaluator: Evaluator[T], report: Report, partial: bool
+) -> Materialisation[T]:
+    """Takes explicit facts to the fixpoint, and fills the report in. At a limit: LimitReached, or with `partial` the
+    facts derived so far and a report that says so."""
+    evaluator = replace(evaluator, observe=_recorded(report, evaluator.observe))
+    started, planned = time.perf_counter(), 0.0
+    program = analysed()
+    analysing = time.perf_counter() - started
+    relations = start(program.placed(explicit), evaluator.backend)
+    try:
+        planned = evaluator.run(program, relations)
+    except LimitReached as limit:
+        if not partial:
+            raise
+        report.complete, report.why_incomplete = False, limit.reason
+    report.seconds["plan"] = analysing + planned
+    report.seconds["evaluate"] = time.perf_counter() - started - report.seconds["plan"]
+    report.peak_memory_bytes = peak_memory()
+    if not evaluator.naive:
+        report.engine, report.engine_reason = evaluator.backend.reasoned_by
+    report.pipeline = evaluator.backend.name
+    report.cyclic_rules = evaluator.trees.reported()
+    return Materialisation(program, explicit, relations, evaluator.trees)
+
+
+def _recorded(report: Report, observe: Observer) -> Observer:
+    """An observer that also notes rounds in a report."""
+
+    def noted(round_: Round) -> None:
+        report.add_round(round_)
+        observe(round_)
+
+    return noted

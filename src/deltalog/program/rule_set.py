@@ -1,0 +1,51 @@
+"""The rules of a knowledge base by id: r1, r2, ... in the order in which they were first given."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from deltalog.model.errors import UsageError
+from deltalog.program.load_program import read_rules
+from deltalog.syntax.ast import Rule
+
+_RULE_ID = re.compile(r"r[0-9]+")
+
+
+@dataclass(frozen=True)
+class RuleSet:
+    """Rules by id, each once. An id never changes: a rule that was removed and comes back has the id it had before."""
+
+    ids: Mapping[str, Rule] = field(default_factory=dict)
+    numbers: Mapping[Rule, int] = field(default_factory=dict)  # of all rules there ever were
+    rules: tuple[Rule, ...] = ()
+
+    def adding(self, rules: Iterable[Rule]) -> RuleSet:
+        """The rule set with more rules (facts among them are left out); itself if it has them all."""
+        ids, numbers = dict(self.ids), dict(self.numbers)
+        for rule in dict.fromkeys(rule for rule in rules if not rule.is_fact):
+            name = f"r{numbers.setdefault(rule, len(numbers) + 1)}"
+            ids.setdefault(name, rule)
+        return RuleSet(ids, numbers, tuple(ids.values())) if len(ids) > len(self.ids) else self
+
+    def removing(self, sources: Iterable[str | Path]) -> tuple[RuleSet, list[Rule]]:
+        """The rule set without rules that are given by id, text or file, and the facts among them; itself if nothing
+        goes. UsageError if there is no such rule."""
+        left, texts = dict(self.ids), []
+        for source in sources:
+            if isinstance(source, str) and source.strip() in self.ids:
+                left.pop(source.strip(), None)
+            elif isinstance(source, str) and _RULE_ID.fullmatch(source.strip()):
+                raise UsageError(f"there is no rule {source.strip()}; kb.rule_ids lists them")
+            else:
+                texts.append(source)
+        given = read_rules(texts) if texts else []
+        for rule in (rule for rule in given if not rule.is_fact):
+            name = f"r{self.numbers.get(rule)}"
+            if name not in self.ids:
+                raise UsageError(f"there is no such rule to remove: {rule}")
+            left.pop(name, None)
+        after = RuleSet(left, self.numbers, tuple(left.values())) if len(left) < len(self.ids) else self
+        return after, [rule for rule in given if rule.is_fact]

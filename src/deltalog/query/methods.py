@@ -1,0 +1,120 @@
+"""The methods of a knowledge base that answer goals and SPARQL, and that train the choice between methods.
+
+They are a base class of `KnowledgeBase`. The work is done by a `QuerySession`, which is loaded with the first call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+from deltalog.concurrency.cached import cached_property
+from deltalog.concurrency.locks import CallLock, exclusive
+from deltalog.model.limits import Limits, limited
+
+if TYPE_CHECKING:
+    from deltalog.backends.base import Backend
+    from deltalog.query.contents import Contents
+    from deltalog.query.estimate import Features
+    from deltalog.query.goal_session import Answers
+    from deltalog.query.selector import Model
+    from deltalog.query.session import QuerySession
+    from deltalog.query.sparql.solutions import Solutions
+    from deltalog.query.training_goals import Example
+
+
+class QueryMethods:
+    """A knowledge base as far as queries see it."""
+
+    engine: str
+    limits: Limits
+    examples: list[Example]  # that `learn` has found
+    _backend: Backend[Any]
+    _lock: CallLock
+
+    def _contents(self) -> Contents[Any]:
+        """The present rules and facts, for one call."""
+        raise NotImplementedError
+
+    @cached_property
+    def _session(self) -> QuerySession[Any]:
+        from deltalog.query.session import QuerySession
+
+        return QuerySession(self.engine, self._backend)
+
+    @exclusive
+    @limited
+    def query(self, goal: str, method: str = "auto", *, timeout: float | None = None) -> Answers[Any]:
+        """The answers of a goal such as `path(a, ?x)`, or several separated by commas: one row per binding of its
+        variables, in the order in which they occur. Prefixes are those of the program. `timeout` is for this goal.
+
+        method: "materialised" looks them up among all that follows; "magic" and "qsqr" derive only what the goal needs,
+        by magic sets (bottom-up, for goals that need much) or QSQ-R (top-down, for goals that need little); "auto"
+        looks them up if everything is known, and chooses otherwise. The answers say which it was, and why.
+        """
+        return self._session.query(self._contents(), goal, method, timeout)
+
+    def sparql(self, query: str, method: str = "auto") -> Solutions | bool:
+        """The solutions of a SPARQL SELECT, or whether an ASK has one. `method` is as for `query`.
+
+        A class is a predicate of one argument, a property one of two; predicates with bare names go as `<name>`.
+        Prefixes are those of the query and the program, and rdf, rdfs, owl and xsd.
+        """
+        solutions = self.solve(query, method)
+        return len(solutions) > 0 if solutions.ask else solutions
+
+    @exclusive
+    @limited
+    def solve(self, query: str, method: str = "auto") -> Solutions:
+        """As `sparql`, but an ASK, too, has solutions, which say how they came about: `method`, `reason`, `seconds`."""
+        return self._session.solve(self._contents(), query, method)
+
+    @exclusive
+    @limited
+    def plan_goal(self, goal: str) -> str:
+        """The rules that magic sets makes for a goal, after the fact that asks it."""
+        return self._session.plan(self._contents(), goal)
+
+    @exclusive
+    @limited
+    def estimate(self, goal: str) -> Features:
+        """About how much work a goal is (paper 001, Algorithm 2): what the choice of a method goes by."""
+        return self._session.estimate(self._contents(), goal)
+
+    @exclusive
+    def learn(self, goal: str, *, timeout: float = 10.0) -> Example:
+        """Asks a goal by magic sets and by QSQ-R, and notes in `examples` which was faster, to train a selector."""
+        from deltalog.query.training_goals import examples
+
+        (example,) = examples(self, [goal], timeout)
+        self.examples.append(example)
+        return example
+
+    @exclusive
+    def training_goals(self, most: int = 500, seed: int = 0) -> list[str]:
+        """Goals to train a selector with, made from rules and facts (paper 001, Algorithm 3); kinds take turns."""
+        from deltalog.query.training_goals import training_goals
+
+        now = self._contents()
+        return training_goals(now.rules, now.explicit, now.backend, most, seed)
+
+    @exclusive
+    @limited
+    def test_goals(self, most: int = 250, seed: int = 0, without: Iterable[str] = ()) -> list[tuple[str, int]]:
+        """Other goals, made from facts that follow in one step, two steps and so on, with that number of steps."""
+        from deltalog.query.training_goals import test_goals
+
+        now = self._contents()
+        return test_goals(now.rules, now.explicit, now.backend, most, seed, without)
+
+    @property
+    @exclusive
+    def selector(self) -> Model:
+        """The model that chooses the method of a goal: the one that came with deltalog, unless another is set."""
+        return self._session.model
+
+    @selector.setter
+    @exclusive
+    def selector(self, model: Model | str | PathLike[str]) -> None:
+        self._session.model = model

@@ -1,0 +1,221 @@
+"""Goals and SPARQL queries of a knowledge base, call after call.
+
+    choose    how to answer: as the caller says, from the materialisation, or by the model and the history
+    prepare   rules and facts, kept from one goal to the next while both stay the same
+    evaluate  over the materialisation, by magic sets or by QSQ-R
+    switch    where a method turns out to be too much work: to the other one, with a larger budget
+
+A call gets the knowledge base's present `Contents`; the session holds no reference to the knowledge base.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from deltalog.backends.base import Backend
+from deltalog.model.errors import LimitReached, UsageError
+from deltalog.plan.work_counter import GivenUp
+from deltalog.query import selector
+from deltalog.query.choose_method import SLOWEST, UNSTRATIFIED, Choice, choose, kind, kind_of_goal
+from deltalog.query.contents import Contents
+from deltalog.query.estimate import Features
+from deltalog.query.goal import Goal, as_goal
+from deltalog.query.goal_session import Answers, Derived, GoalEvaluator, answer
+from deltalog.query.magic import show
+from deltalog.query.sparql.answer import SparqlEvaluator
+from deltalog.query.sparql.query import Query, translate
+from deltalog.query.sparql.solutions import Solutions
+from deltalog.syntax.ast import Literal, Pred
+from deltalog.syntax.parser import parse_goal
+
+T = TypeVar("T")
+R = TypeVar("R")
+METHODS = ("auto", "materialised", "magic", "qsqr")
+LOCAL_ENGINES = ("local", "naive")  # their facts are in this process
+
+
+class QuerySession(Generic[T]):
+    """What is kept from one query to the next: prepared rules and facts, the history of goals, and the model."""
+
+    def __init__(self, engine: str, backend: Backend[T]) -> None:
+        self._engine, self._backend = engine, backend
+        self._model: selector.Model | None = None
+        self._goals: GoalEvaluator[T] | None = None
+        self._queries: SparqlEvaluator[T] | None = None
+
+    # The model.
+
+    @property
+    def model(self) -> selector.Model:
+        """The model that chooses between magic sets and QSQ-R: the one that came with deltalog, unless one is set."""
+        if self._model is None:
+            self._model = selector.load()
+        return self._model
+
+    @model.setter
+    def model(self, model: selector.Model | str | PathLike[str]) -> None:
+        self._model = model if isinstance(model, selector.Model) else selector.load(Path(model))
+
+    # Goals.
+
+    def query(self, now: Contents[T], goal: str, method: str, timeout: float | None) -> Answers[T]:
+        """The answers of a goal; see `KnowledgeBase.query`."""
+        self._check_method(method)
+        literals = parse_goal(goal, "<goal>", now.prefixes)
+        started = time.perf_counter()
+        with self._backend.limits.running("query", timeout):
+            found, complete = self._answers(now, literals, method)
+        return Answers(found, time.perf_counter() - started, complete)
+
+    def plan(self, now: Contents[T], goal: str) -> str:
+        """The rules that magic sets makes for a goal, after the fact that asks it."""
+        asked = self._checked_goal(now, goal)
+        return show(self.goals(now).rewriting(asked).rewriting, asked.constants, now.prefixes)
+
+    def estimate(self, now: Contents[T], goal: str) -> Features:
+        """The features of a goal, which the model goes by."""
+        return self.goals(now).estimate(self._checked_goal(now, goal))
+
+    def _checked_goal(self, now: Contents[T], goal: str) -> Goal:
+        literals = parse_goal(goal, "<goal>", now.prefixes)
+        now.check_goal(literals)
+        return as_goal(literals)
+
+    def _answers(self, now: Contents[T], literals: Sequence[Literal], method: str) -> tuple[Derived[T], bool]:
+        """Answers, and whether they are all there are."""
+        choice = self._choice_by_state(now, method)
+        if choice is None or choice.method != "materialised":
+            now.check_goal(literals)
+            found = self._derived(now, as_goal(literals), choice)
+            choice = found.choice
+            if choice.method != "materialised":
+                return found, True
+        now = now.materialised()
+        assert now.state is not None
+        now.check_goal(literals)
+        return Derived(choice, answer(literals, now.state.facts)), now.report.complete
+
+    def _derived(self, now: Contents[T], goal: Goal, choice: Choice | None) -> Derived[T]:
+        """Answers without a materialisation, by the method given or that is chosen here; no facts where the choice is
+        to materialise, which has happened then or is left to do."""
+        goals, meter = self.goals(now), self._backend.meter
+        if not goals.is_stratified(goal.reads):
+            return goals.none(goal, UNSTRATIFIED)
+        started, history, asking = meter.work, goals.history, kind_of_goal(goal)
+        found = goals.at_once(goal) if choice is None else None
+        if found is None:
+            if choice is None:
+                choice = self._tried(now, choose(asking, goals.estimate(goal), self.model, history))
+            found = self._watched(now, choice, lambda choice: goals.derive(goal, choice))
+        history.note(asking, meter.work - started)
+        return found
+
+    def goals(self, now: Contents[T]) -> GoalEvaluator[T]:
+        """The evaluator of goals over the present rules and facts."""
+        settled = self.settled(now)
+        facts = {**now.explicit, **settled}
+        goals = self._goals
+        if goals is None or goals.rules is not now.rules or goals.settled != settled.keys():
+            goals = GoalEvaluator(now.rules, facts, self._backend, settled)
+        elif goals.facts != facts:
+            goals = goals.changed(facts)
+        self._goals = goals
+        return goals
+
+    def settled(self, now: Contents[T]) -> dict[Pred, T]:
+        """The facts of the predicates that were complete when a limit stopped the materialisation."""
+        state = now.state
+        if state is None or now.is_complete or self._backend.batches or state.program.stored:
+            return {}
+        reached = max((round_.hyper_node for round_ in now.report.rounds), default=0)
+        nodes = state.program.hyper_nodes
+        unsettled = {pred for node in nodes[reached:] for pred in node.heads}
+        done = {pred for node in nodes[:reached] for pred in node.heads} - unsettled
+        return {pred: state.relations.get(pred) for pred in done}
+
+    # SPARQL.
+
+    def solve(self, now: Contents[T], text: str, method: str) -> Solutions:
+        """The solutions of a SPARQL query; see `KnowledgeBase.solve`."""
+        self._check_method(method)
+        query = translate(text, now.prefixes)
+        started, work = time.perf_counter(), self._backend.meter.work
+        choice = self._sparql_choice(now, query, method)
+        solutions = self._watched(
+            now, choice, lambda choice: self._sparql(now, choice.method == "materialised").solve(query, choice)
+        )
+        solutions.seconds = time.perf_counter() - started
+        if solutions.method != "materialised":
+            self.goals(now).history.note(kind(query.rules), self._backend.meter.work - work)
+        return solutions
+
+    def _sparql_choice(self, now: Contents[T], query: Query, method: str) -> Choice:
+        choice = self._choice_by_state(now, method)
+        if choice is not None and choice.method == "materialised":
+            return choice
+        if self._engine == "naive":
+            return Choice("materialised", "the naive engine derives everything")
+        queries, history = self._sparql(now, whole=False), self.goals(now).history
+        if not queries.is_stratified(query):
+            return UNSTRATIFIED
+        return choice or self._tried(now, queries.choose(query, self.model, history))
+
+    def _sparql(self, now: Contents[T], whole: bool) -> SparqlEvaluator[T]:
+        """The evaluator of queries over the present rules and facts, or over the whole materialisation."""
+        rules, facts = now.rules, now.explicit
+        if whole:
+            state = now.materialised().state
+            assert state is not None
+            rules, facts = (), {pred: table for (pred, _), table in state.facts.parts.items()}
+        queries = self._queries
+        if queries is None or queries.rules != rules or queries.whole != whole or queries.facts != facts:
+            queries = SparqlEvaluator(dict(facts), rules, now.evaluator(), whole)
+        self._queries = queries
+        return queries
+
+    # Choices.
+
+    def _check_method(self, method: str) -> None:
+        if method not in METHODS:
+            raise UsageError(f"there is no method {method!r}; methods are {', '.join(METHODS)}")
+        if method == "qsqr" and self._engine not in LOCAL_ENGINES:
+            raise UsageError(
+                "QSQ-R asks facts one small question after the other, which only the local engine can answer fast; "
+                'ask with method="magic", or make the knowledge base with engine="local"'
+            )
+
+    def _choice_by_state(self, now: Contents[T], method: str) -> Choice | None:
+        """A choice that does not depend on the goal."""
+        if method != "auto":
+            return Choice(method, "as asked")
+        if now.is_complete:
+            return Choice("materialised", "everything that follows is known already")
+        if self._engine not in LOCAL_ENGINES:
+            return Choice("magic", "there is no materialisation, and this is the way without one on Spark")
+        return None
+
+    def _tried(self, now: Contents[T], choice: Choice) -> Choice:
+        """A choice; if it is to materialise, that is tried for as much work as it may be."""
+        if choice.method != "materialised":
+            return choice
+        history, limits = self.goals(now).history, self._backend.limits
+        with limits.running("query", history.allowed / SLOWEST), self._backend.meter.within(history.allowed):
+            try:
+                now.materialise()
+            except (LimitReached, GivenUp):
+                history.give_up_materialising()
+                return history.instead_of(choice)
+        return choice
+
+    def _watched(self, now: Contents[T], choice: Choice, answer: Callable[[Choice], R]) -> R:
+        """The answers by a choice; where that is given up, by the other one, and so on."""
+        while True:
+            try:
+                return answer(choice)
+            except GivenUp:
+                self._backend.limits.check()
+                choice = self._tried(now, self.goals(now).history.instead_of(choice))
