@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from deltalog.backends.base import Exchange, SmallChange, SmallResult, SmallRules, Tables, Twin
-from deltalog.backends.local.batch_update import FEW, exchanged, load_all
+from deltalog.backends.local.batch_update import exchanged, load_all
 from deltalog.backends.local.column_expressions import Vectors
 from deltalog.backends.local.compile import Preparation
 from deltalog.backends.local.multiset import recounted, uncounted, with_counts
 from deltalog.backends.local.pipeline import Evaluation
 from deltalog.backends.local.scratch import Scratch
-from deltalog.backends.local.small_rounds import FEW_FACTS, MOST_FACTS, Rounds
-from deltalog.backends.local.table import Ids, Table, empty, pack, sort_distinct
+from deltalog.backends.local.small_rounds import Rounds
+from deltalog.backends.local.table import Ids, Table, pack, sort_distinct
 from deltalog.backends.local.virtual_maintenance import made, remade
 from deltalog.backends.local.workers import Workers
 from deltalog.io.documents import Reading
@@ -38,7 +38,6 @@ class LocalBackend:
     name = "local"
     batches = False
     multiway = True
-    few_facts = FEW_FACTS
     reasoned_by = ("local", "")
 
     def __init__(
@@ -50,12 +49,13 @@ class LocalBackend:
     ) -> None:
         self.limits = limits
         self.tuning = tuning or Tuning()
+        self.few_facts = self.tuning.rounds_max_new_facts
         self.dictionary = dictionary or Dictionary()
-        self.workers = Workers(threads)
+        self.workers = Workers(threads, self.tuning.parallel_min_rows)
         self._meters = Meters()
         self._scratch = Scratch()
-        self.vectors = Vectors(self.dictionary)
-        self._preparation = Preparation(self.dictionary)
+        self.vectors = Vectors(self.dictionary, self.tuning)
+        self._preparation = Preparation(self.dictionary, self.tuning)
 
     @property
     def failures(self) -> int:
@@ -80,8 +80,9 @@ class LocalBackend:
 
         given = {predicate: listed(data) for predicate, data in facts.items()}
         found = columns_of_all(list(given.values()), self.dictionary)
-        if found and all(1 <= len(columns) <= 2 for columns in found) and sum(len(c[0]) for c in found) <= FEW:
-            return {p: (table.arity, table) for p, table in zip(given, load_all(found), strict=True)}
+        narrow = found and all(1 <= len(columns) <= 2 for columns in found)
+        if narrow and sum(len(c[0]) for c in found) <= self.tuning.batch_update_max_rows:
+            return {p: (table.arity, table) for p, table in zip(given, load_all(found, self.tuning), strict=True)}
         each = zip(given.items(), found, strict=True)
         return {predicate: self._encoded(columns, data) for (predicate, data), columns in each}
 
@@ -89,7 +90,7 @@ class LocalBackend:
         from deltalog.io.frames import has_rows
 
         arity = len(columns)
-        return arity, self.load(columns, arity) if has_rows(columns, data) else empty(arity)
+        return arity, self.load(columns, arity) if has_rows(columns, data) else self.empty(arity)
 
     def write(self, folder: Path, facts: Mapping[Pred, Table], format: str) -> None:
         from deltalog.io.write import write
@@ -98,15 +99,16 @@ class LocalBackend:
 
     def load(self, columns: Sequence[Any], arity: int) -> Table:
         if arity == 0:
-            return Table.of(np.zeros(1, np.uint64), 0)
+            return Table.of(np.zeros(1, np.uint64), 0, self.tuning)
         arrays = [np.ascontiguousarray(column, np.uint32) for column in columns]
-        return Table.of(sort_distinct(pack(arrays, len(arrays[0]))), arity)
+        return Table.of(sort_distinct(pack(arrays, len(arrays[0]))), arity, self.tuning)
 
     def empty(self, arity: int) -> Table:
-        return empty(arity)
+        return Table(arity, tuning=self.tuning)
 
     def run(self, plan: Plan, tables: Tables[Table]) -> Table:
-        return Table.of(self._preparation.keys(plan)(self._evaluation(tables), None), len(columns(plan)))
+        keys = self._preparation.keys(plan)(self._evaluation(tables), None)
+        return Table.of(keys, len(columns(plan)), self.tuning)
 
     def run_all(self, plans: Mapping[Pred, Plan], tables: Tables[Table]) -> dict[Pred, Table]:
         self.limits.check()
@@ -115,7 +117,7 @@ class LocalBackend:
         found = group.keys(self._evaluation(tables)) if group else None
         if found is None:
             return {pred: self.run(plan, tables) for pred, plan in plans.items()}
-        return {pred: Table.of(keys, pred.arity) for pred, keys in zip(plans, found, strict=True)}
+        return {pred: Table.of(keys, pred.arity, self.tuning) for pred, keys in zip(plans, found, strict=True)}
 
     @property
     def meter(self) -> Meter:
@@ -123,12 +125,12 @@ class LocalBackend:
 
     def _evaluation(self, tables: Tables[Table]) -> Evaluation:
         check, meter = self.limits.checker(), self.meter
-        return Evaluation(tables, self.dictionary, self.vectors, self._scratch, self.workers, check, meter)
+        return Evaluation(tables, self.dictionary, self.vectors, self._scratch, self.workers, check, meter, self.tuning)
 
     def rounds(self, rules: SmallRules, tables: Tables[Table], new: Mapping[Pred, Table], room: int) -> Rounds | None:
         code = self._preparation.rounds(rules)
         places = code.places(tables)
-        room = min(MOST_FACTS, room)
+        room = min(self.tuning.rounds_max_facts, room)
         if places is None or 2 * sum(table.size for table in new.values()) > room:
             return None
         return Rounds(code, places, new, self.few_facts, room, self.vectors)
@@ -141,7 +143,7 @@ class LocalBackend:
 
     def structure(self, structure: Structure, inputs: Sequence[Table]) -> Table:
         self.limits.check()
-        return made(structure, inputs)
+        return made(structure, inputs, self.tuning)
 
     def restructured(
         self,
@@ -152,7 +154,7 @@ class LocalBackend:
         added: Sequence[Table],
     ) -> tuple[Table, Callable[[], tuple[Table, Table]]]:
         self.limits.check()
-        return remade(structure, old, inputs, removed, added)
+        return remade(structure, old, inputs, removed, added, self.tuning)
 
     def maintained(self, strata: Sequence[SmallPlans], change: SmallChange[Table]) -> SmallResult[Table]:
         self.limits.check()
@@ -161,7 +163,7 @@ class LocalBackend:
     def exchanged(
         self, tables: Mapping[Pred, Table], removed: Mapping[Pred, Table], added: Mapping[Pred, Table]
     ) -> Exchange[Table] | None:
-        return exchanged(tables, removed, added)
+        return exchanged(tables, removed, added, self.tuning)
 
     def merge(self, old: Table, new: Table) -> Table:
         return old.merge(new)

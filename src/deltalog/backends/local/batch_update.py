@@ -11,14 +11,13 @@ from numpy.typing import NDArray
 from deltalog.backends.base import Exchange
 from deltalog.backends.local.table import Ids, Table, empty
 from deltalog.kernels import batch_update as kernel
+from deltalog.model.tuning import Tuning
 from deltalog.syntax.ast import Pred
-
-FEW = 1 << 13  # rows: of more, each table has enough to do
 
 Ends = NDArray[np.int64]
 
 
-def load_all(several: Sequence[Sequence[Ids]]) -> list[Table]:
+def load_all(several: Sequence[Sequence[Ids]], tuning: Tuning) -> list[Table]:
     """Tables of columns, one or two each."""
     sizes = [len(columns[0]) for columns in several]
     high = np.concatenate([columns[0] for columns in several])
@@ -28,15 +27,16 @@ def load_all(several: Sequence[Sequence[Ids]]) -> list[Table]:
     ends = _ends(sizes)
     keys, counts = kernel.pack_parts(high, low, ends)
     parts = zip(several, ends.tolist(), counts.tolist(), strict=False)
-    return [Table.of(keys[start : start + count].copy(), len(columns)) for columns, start, count in parts]
+    return [Table.of(keys[start : start + count].copy(), len(columns), tuning) for columns, start, count in parts]
 
 
 def exchanged(
-    tables: Mapping[Pred, Table], removed: Mapping[Pred, Table], added: Mapping[Pred, Table]
+    tables: Mapping[Pred, Table], removed: Mapping[Pred, Table], added: Mapping[Pred, Table], tuning: Tuning
 ) -> Exchange[Table] | None:
     """Tables after a small change, and its net effect; None if it is not small."""
     given = list(chain(removed.items(), added.items()))
-    if sum([table.size for _, table in given]) > FEW or any(pred.arity > 2 for pred, _ in given):
+    size = sum([table.size for _, table in given])
+    if size > tuning.batch_update_max_rows or any(pred.arity > 2 for pred, _ in given):
         return None
     both = [pred for pred in removed if pred in added]
     removed = {**removed, **{pred: removed[pred].minus(added[pred]) for pred in both}}
@@ -75,7 +75,7 @@ def _ends(sizes: Sequence[int]) -> Ends:
 
 def _remove(pred: Pred, rows: Table, found: NDArray[np.uint64], counts: list[int], result: Exchange[Table]) -> None:
     if counts[0]:
-        gone = rows if counts[0] == rows.size else Table.of(found[: counts[0]].copy(), pred.arity)
+        gone = rows if counts[0] == rows.size else Table.of(found[: counts[0]].copy(), pred.arity, rows.tuning)
         result.removed[pred] = gone
         result.tables[pred] = result.tables[pred].less(gone)
 
@@ -84,8 +84,9 @@ def _add(pred: Pred, rows: Table, found: NDArray[np.uint64], counts: list[int], 
     new, again = counts
     if not new + again:
         return
-    before = result.tables.get(pred, empty(pred.arity))
-    result.added[pred] = rows if new + again == rows.size else Table.of(np.sort(found[: new + again]), pred.arity)
+    before = result.tables.get(pred) or Table(pred.arity, tuning=rows.tuning)
+    whole = new + again == rows.size
+    result.added[pred] = rows if whole else Table.of(np.sort(found[: new + again]), pred.arity, rows.tuning)
     if pred in result.removed:  # it is another table by now, and may have other dead rows
         result.tables[pred] = before.merge(result.added[pred])
     else:

@@ -27,12 +27,12 @@ from deltalog.backends.local.table import Keys, Order, Table, empty, no_keys, pa
 from deltalog.backends.local.tuple_dred import SmallStrata, SmallStratum
 from deltalog.backends.local.virtual_relation import Implicit
 from deltalog.model.dictionary import Dictionary
+from deltalog.model.tuning import Tuning
 from deltalog.plan import ir
 from deltalog.plan.delta_rules import SmallPlans
 from deltalog.plan.ir import Plan, columns
 from deltalog.syntax.ast import Expression, Term, Variable, variables
 
-MOST_KEPT = 1 << 13
 NO_VALUE = 0  # no value has this id
 Terms = tuple[Variable | int, ...]
 Names = tuple[Variable, ...]
@@ -45,8 +45,8 @@ B = TypeVar("B")
 class Preparation:
     """Prepares plans over one dictionary."""
 
-    def __init__(self, dictionary: Dictionary) -> None:
-        self.dictionary = dictionary
+    def __init__(self, dictionary: Dictionary, tuning: Tuning) -> None:
+        self.dictionary, self.tuning = dictionary, tuning
         self._kept: dict[int, tuple[Plan, KeysOf]] = {}
         self._bags: dict[int, tuple[ir.Project, Bag]] = {}
         self._bag_groups: dict[tuple[int, ...], tuple[Sequence[ir.Counted], Bags]] = {}
@@ -81,7 +81,7 @@ class Preparation:
         known = kept.get(key)
         if known is not None:
             return known[1]
-        if len(kept) >= MOST_KEPT:
+        if len(kept) >= self.tuning.plan_cache_entries:
             kept.clear()
         before, self._unknown = self._unknown, False
         made = make(of)
@@ -105,10 +105,11 @@ class Preparation:
         return self._once(self._strata_together, tuple(map(id, plans)), plans, self._made_strata)
 
     def _made_strata(self, plans: Sequence[SmallPlans]) -> SmallStrata:
-        return SmallStrata([self._once(self._strata, id(one), one, self._made_stratum) for one in plans])
+        strata = [self._once(self._strata, id(one), one, self._made_stratum) for one in plans]
+        return SmallStrata(strata, self.tuning)
 
     def _made_stratum(self, plans: SmallPlans) -> SmallStratum:
-        return SmallStratum(plans, self._interned)
+        return SmallStratum(plans, self._interned, self.tuning)
 
     def rounds(self, rules: SmallRules) -> RoundsCode:
         """Rule variants for rounds over few facts."""

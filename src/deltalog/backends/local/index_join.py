@@ -23,8 +23,6 @@ from deltalog.syntax.ast import Variable
 Positions = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 ANY = 1 << 62
-FEW = 1 << 10  # so many rows are looked up by search
-WORTH_COMPACTING = 8  # dead rows are cleared away when more than an eighth of a table is looked up
 
 
 @dataclass(slots=True)
@@ -127,7 +125,7 @@ class Probe:
             return np.full(rows.size, table.size > 0)
         if self.complete and len(self.order) != 1:
             return table.contains(pack(self.key_columns(rows), rows.size))
-        if len(self.order) <= 2 and rows.size < FEW:
+        if len(self.order) <= 2 and rows.size < table.tuning.search_max_rows:
             return self._matches_few(table, rows, ids)
         return self._counts(table, rows, ids) > 0
 
@@ -238,4 +236,4 @@ class Probe:
 
 def _fit(table: Table, rows: int) -> Table:
     """Dead rows are left out one by one; if many rows are looked up, it is better to have none."""
-    return table.compact if table.dead and WORTH_COMPACTING * rows > table.size else table
+    return table.compact if table.dead and table.tuning.compact_lookup_divisor * rows > table.size else table

@@ -82,7 +82,7 @@ def _counted(table: Table, dictionary: Dictionary) -> Times:
 
 def uncounted(table: Table) -> Table:
     """The rows of a table without their counts."""
-    return Table.of(divided(table.keys(), table.arity - 1)[0], table.arity - 1)
+    return Table.of(divided(table.keys(), table.arity - 1)[0], table.arity - 1, table.tuning)
 
 
 def with_counts(keys: Keys, table: Table) -> Table:
@@ -93,7 +93,7 @@ def with_counts(keys: Keys, table: Table) -> Table:
     rows = _sorted(np.concatenate(found)) if found else no_keys(table.arity)
     if table.dead and len(rows):
         rows = np.ascontiguousarray(rows[~table.dead.contains(rows)])
-    return Table.of(rows, table.arity)
+    return Table.of(rows, table.arity, table.tuning)
 
 
 def _between(rows: Keys, first: Keys, last: Keys) -> Keys:
@@ -118,7 +118,7 @@ def recounted(old: Table, won: Sequence[Table], lost: Sequence[Table], dictionar
         return old
     present = with_counts(change.keys, old)
     after = _not_zero(total([change, _counted(present, dictionary)], arity))
-    return old.minus(present).merge(Table.of(with_column(after, arity, dictionary), old.arity))
+    return old.minus(present).merge(Table.of(with_column(after, arity, dictionary), old.arity, old.tuning))
 
 
 def _not_zero(found: Times) -> Times:

@@ -64,7 +64,7 @@ class MultiwayJoin:
         places = [i for i in range(len(first)) if self.lines[i, kernel.KIND] != kernel.SECOND]
         largest = max(places, key=lambda i: first[i].size, default=None)
         rows = sum(evaluation.table(key).size for key, _ in self.scans)
-        if largest is None or rows < evaluation.workers.parallel_rows:
+        if largest is None or rows < evaluation.workers.parallel_min_rows:
             return [(0, evaluation.ids)]
         keys = first[largest].runs[0].order(self.scans[largest][1])
         pieces = even_bounds(len(keys), PIECES * evaluation.workers.threads)

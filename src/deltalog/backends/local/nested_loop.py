@@ -21,10 +21,6 @@ from deltalog.plan import ir
 from deltalog.plan.ir import Plan, columns
 from deltalog.syntax.ast import Term, Variable
 
-FEW = 1 << 11  # larger leaves are not tried
-ROOM = 1 << 14  # facts
-MOST = 1 << 17  # matches
-
 Terms = tuple[Variable | int, ...]
 Words = NDArray[np.int64]
 KINDS = {ir.Join: kernel.JOIN, ir.SemiJoin: kernel.EXISTS, ir.AntiJoin: kernel.ABSENT}
@@ -63,8 +59,10 @@ class Together:
 
     def keys(self, evaluation: Evaluation) -> dict[int, list[Keys]] | None:
         """The rows of each number, plan by plan; None if that is better done in another way."""
-        tables = [evaluation.table(key) for key, _ in self.scans]
-        if any(isinstance(table, Implicit) for table in tables) or any(tables[i].size >= FEW for i in self.leaves):
+        tables, tuning = [evaluation.table(key) for key, _ in self.scans], evaluation.tuning
+        if any(isinstance(table, Implicit) for table in tables):
+            return None
+        if any(tables[i].size >= tuning.nested_loop_max_leaf_rows for i in self.leaves):
             return None
         words: list[int] = []
         offsets = []
@@ -75,7 +73,7 @@ class Together:
         code[:, kernel.PLACE] = np.array(offsets, np.int64)[self.lines]
         known_starts = _starts([sum(map(len, tables[leaf].runs)) for _, leaf in self.shared])
         known = np.zeros(known_starts[-1], np.bool_)
-        out, ends = np.empty(ROOM, np.uint64), np.empty(len(self.heads), np.int64)
+        out, ends = np.empty(tuning.nested_loop_max_facts, np.uint64), np.empty(len(self.heads), np.int64)
         done = kernel.nested_loops(
             code,
             self.starts,
@@ -87,7 +85,7 @@ class Together:
             np.where(self.known < 0, -1, known_starts[self.known]),
             out,
             ends,
-            MOST,
+            tuning.nested_loop_max_matches,
         )
         return self._divided(out, ends) if done else None
 

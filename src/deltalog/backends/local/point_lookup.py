@@ -13,14 +13,14 @@ from itertools import repeat
 import numpy as np
 
 from deltalog.backends.local.index_join import Probe, Rows
-from deltalog.backends.local.table import Ids, Run, Table, pack
+from deltalog.backends.local.table import DEFAULT, Ids, Run, Table, pack, sort_distinct
 from deltalog.kernels.point_lookup import lookup_keys, lookup_pairs, scan_pairs
+from deltalog.model.tuning import Tuning
 from deltalog.syntax.ast import Variable
 
 Row = tuple[int, ...]
 SWAPPED = (1, 0)
 NUMBER = Variable("#number")
-WORTH_SORTING = 64  # a run is sorted when it would have been read this often
 
 
 class Lookup:
@@ -74,7 +74,7 @@ class Lookup:
     def _pairs_of(self, run: Run, asked: Ids) -> tuple[Ids, Ids]:
         if self._bound == (0,):
             pairs: tuple[Ids, Ids] = lookup_pairs(run.keys, asked)
-        elif run.has_order(SWAPPED) or self._read + len(asked) > WORTH_SORTING:
+        elif run.has_order(SWAPPED) or self._read + len(asked) > self._table.tuning.lookup_sort_reads:
             pairs = lookup_pairs(run.order(SWAPPED), asked)
         else:
             self._read += len(asked)
@@ -97,13 +97,12 @@ def _key(row: Row) -> int:
     return row[0] << 32 | row[1] if len(row) == 2 else row[0] << 32 if row else 0
 
 
-def rows_of(rows: Sequence[Row], arity: int) -> Table:
+def rows_of(rows: Sequence[Row], arity: int, tuning: Tuning = DEFAULT) -> Table:
     """A table of rows of ids."""
-    from deltalog.backends.local.table import sort_distinct
-
     if arity == 0:
-        return Table.of(np.zeros(1, np.uint64), 0) if rows else Table(0)
+        return Table.of(np.zeros(min(1, len(rows)), np.uint64), 0, tuning)
     if not rows:
-        return Table(arity)
+        return Table(arity, tuning=tuning)
     ids = np.array(rows, np.uint32)
-    return Table.of(sort_distinct(pack([np.ascontiguousarray(ids[:, i]) for i in range(arity)], len(rows))), arity)
+    keys = pack([np.ascontiguousarray(ids[:, i]) for i in range(arity)], len(rows))
+    return Table.of(sort_distinct(keys), arity, tuning)

@@ -29,14 +29,6 @@ from deltalog.plan import ir
 from deltalog.plan.ir import Part, Plan, columns
 from deltalog.syntax.ast import Constant, Expression, Pred, Term, Variable, variables
 
-FEW_FACTS = 1 << 9  # of a round: of more, sets are found as soon (measured: `python -m benchmarks.rounds thresholds`)
-MATCHES_PER_FACT = 16  # of a round with that many facts
-QUESTIONS_PER_ROUND = 8  # values that are computed one by one take about as long as a round by sets
-MOST_FACTS = 1 << 16  # of a run of rounds: room for them
-LEAST_MATCHES, MOST_MATCHES = 1 << 12, 1 << 17  # of a call, about 10 ms: limits are checked in between
-MATCHES_PER_QUESTION = 1 << 8  # take as long
-ANSWERS = 1 << 8  # that are kept
-
 Words = NDArray[np.int64]
 Places = tuple[Words, Words, list[Table]]  # the tables themselves, too: they stay where they are while they are held
 Ids = Callable[[Sequence[Term]], tuple[Variable | int, ...]]
@@ -249,17 +241,17 @@ class Rounds:
     def __init__(
         self, code: RoundsCode, places: Places, new: Mapping[Pred, Table], few: int, room: int, vectors: Vectors
     ) -> None:
-        self._code, self._vectors = code, vectors
+        self._code, self._vectors, self._tuning = code, vectors, vectors.tuning
         self._frame = np.zeros(kernel.FRAME, np.int64)
         self._held: dict[int, Any] = {-1: places}
         self._registers = self._put(kernel.REGISTERS, code.registers.copy())
         self._facts = self._put(kernel.FACTS, np.zeros((room, 1 + code.width), np.int64))
         self._log = self._put(kernel.LOG, np.empty((room + 2, kernel.RECORD), np.int64))
-        self._matches, self._reported = LEAST_MATCHES, 0
+        self._matches, self._reported = self._tuning.rounds_min_matches_per_call, 0
         self._put_rules(places)
         self._put_room(room)
-        most = min(MATCHES_PER_FACT * few, MOST_MATCHES)
-        self._set(FEW=few, MATCHES=most, QUESTIONS=QUESTIONS_PER_ROUND)
+        most = min(self._tuning.rounds_matches_per_fact * few, self._tuning.rounds_max_matches_per_call)
+        self._set(FEW=few, MATCHES=most, QUESTIONS=self._tuning.rounds_expressions_per_round)
         self._start(new)
 
     def _put(self, field: int, words: Words) -> Words:
@@ -289,7 +281,7 @@ class Rounds:
         self._put(kernel.ROOM, self._vectors.dictionary.room)
 
     def _put_room(self, room: int) -> None:
-        code, answers = self._code, ANSWERS if self._code.questions else 0
+        code, answers = self._code, self._tuning.rounds_cached_results if self._code.questions else 0
         asked = max((len(question.variables) for question in code.questions), default=0)
         buckets = 1 << (2 * room * code.slots - 1).bit_length()
         self._put(kernel.CHAINS, np.empty(room * code.slots, np.int64))
@@ -320,7 +312,7 @@ class Rounds:
         self._set(LEFT=self._matches)
         with self._vectors.lock if self._code.computes else nullcontext():
             self._run(self._vectors.dictionary)
-        self._matches = min(2 * self._matches, MOST_MATCHES)
+        self._matches = min(2 * self._matches, self._tuning.rounds_max_matches_per_call)
         done = self._get(kernel.ROUNDS)
         lines = self._log[self._reported : done, kernel.NEW :].tolist()
         self._reported = done
@@ -337,7 +329,7 @@ class Rounds:
                 return
             question = self._code.questions[int(self._held[kernel.CODE][self._get(kernel.QUESTION), kernel.SLOT])]
             kernel.take_answer(self._frame, self._answer(question))
-            self._frame[kernel.LEFT] -= MATCHES_PER_QUESTION
+            self._frame[kernel.LEFT] -= self._tuning.rounds_matches_per_expression
 
     def _answer(self, question: Question) -> int:
         ids = {v: int(self._registers[r]) for v, r in zip(question.variables, question.registers, strict=True)}
@@ -364,4 +356,4 @@ class Rounds:
             start, end = end, end + int(counts[number])
             rows, pred = facts[order[start:end]], preds[number]
             ids = [rows[:, 1 + i].astype(np.uint32) for i in range(pred.arity)]
-            yield pred, Table.of(sort_distinct(pack(ids, len(rows))), pred.arity)
+            yield pred, Table.of(sort_distinct(pack(ids, len(rows))), pred.arity, self._tuning)

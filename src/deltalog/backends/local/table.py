@@ -25,17 +25,14 @@ from deltalog.concurrency.cached import cached_property
 from deltalog.kernels import sorted_keys as kernel
 from deltalog.kernels.join import RUNS
 from deltalog.kernels.nested_loop import STRIDE
+from deltalog.model.tuning import Tuning
 
 Ids = NDArray[np.uint32]
 Keys = NDArray[np.uint64]  # one-dimensional for arity 0 to 2, a line of words per row above
 Order = tuple[int, ...]
 
 NO_KEYS: Keys = np.empty(0, np.uint64)
-FEW = 1 << 10  # tables below this are written anew rather than having dead rows
-MANY = 16  # where more than one row in sixteen goes, all are looked at
-MOST_DEAD = 8  # runs are written anew when more than one row in eight is dead
-LARGE = 1 << 20  # so many rows are not sorted for something that may not be done at all
-FENCED = 1 << 12  # longer runs are searched by their fence
+DEFAULT = Tuning()
 NO_OFFSETS: Ids = np.zeros(1, np.uint32)
 
 
@@ -149,12 +146,12 @@ class Run:
     def has_offsets(self, order: Order) -> bool:
         return order in self._offsets
 
-    def place(self, order: Order) -> tuple[int, int, int]:
+    def place(self, order: Order, fence_min_rows: int) -> tuple[int, int, int]:
         """Where the keys are in an order, how many, and where their fence is: as `kernels.nested_loop` reads it."""
         found = self._places.get(order)
         if found is None:
             keys = self.order(order)
-            fence = keys[:: 1 << STRIDE].copy() if len(keys) > FENCED else NO_KEYS
+            fence = keys[:: 1 << STRIDE].copy() if len(keys) > fence_min_rows else NO_KEYS
             made = _address(keys), len(keys), _address(fence) if len(fence) else 0, fence
             found = self._places.setdefault(order, made)
         return found[:3]
@@ -176,12 +173,13 @@ class Run:
             self._heaviest[column] = int(np.bincount(unpack(self.keys, self.arity)[column]).max(initial=0))
         return self._heaviest[column]
 
-    def without(self, gone: Table) -> Run:
+    def without(self, gone: Table, scan_divisor: int) -> Run:
         """This run, in all of its orders, without the rows of a table."""
-        left = Run(_deleted(self.keys, gone.keys()), self.arity)
+        left = Run(_deleted(self.keys, gone.keys(), scan_divisor), self.arity)
         rows = unpack(gone.keys(), self.arity) if self._orders else []
         for order, keys in self._orders.copy().items():
-            left._orders[order] = _deleted(keys, sort_distinct(pack([rows[i] for i in order], gone.size)))
+            removed = sort_distinct(pack([rows[i] for i in order], gone.size))
+            left._orders[order] = _deleted(keys, removed, scan_divisor)
         return left
 
     def merged(self, other: Run) -> Run:
@@ -198,20 +196,27 @@ class Run:
 
 
 class Table:
-    """A set of rows: disjoint runs, the larger first, without the rows of `dead`. Immutable."""
+    """A set of rows: disjoint runs, the larger first, without the rows of `dead`. Immutable.
 
-    __slots__ = ("__dict__", "arity", "dead", "runs", "size")
+    A table has the `Tuning` that it was created with, and so have the tables derived from it. (An empty table takes
+    over that of the rows it is merged with.)
+    """
 
-    def __init__(self, arity: int, runs: Sequence[Run] = (), dead: Table | None = None) -> None:
+    __slots__ = ("__dict__", "arity", "dead", "runs", "size", "tuning")
+
+    def __init__(
+        self, arity: int, runs: Sequence[Run] = (), dead: Table | None = None, tuning: Tuning = DEFAULT
+    ) -> None:
         self.arity = arity
+        self.tuning = tuning
         self.runs = tuple([run for run in runs if len(run.keys)])
         self.dead = dead if dead is not None and dead.runs else None
         self.size: int = sum([len(run.keys) for run in self.runs]) - (self.dead.size if self.dead else 0)
 
     @classmethod
-    def of(cls, keys: Keys, arity: int) -> Table:
+    def of(cls, keys: Keys, arity: int, tuning: Tuning = DEFAULT) -> Table:
         """A table of sorted distinct keys."""
-        return cls(arity, (Run(keys, arity),)) if len(keys) else empty(arity)
+        return cls(arity, (Run(keys, arity),), None, tuning)
 
     @cached_property
     def _places(self) -> dict[Order, list[int]]:
@@ -220,7 +225,12 @@ class Table:
     @cached_property
     def compact(self) -> Table:
         """The same rows, none of them dead."""
-        return Table(self.arity, [run.without(self.dead) for run in self.runs]) if self.dead else self
+        return self._rewritten(self.dead) if self.dead else self
+
+    def _rewritten(self, gone: Table) -> Table:
+        """The runs without the rows of another table."""
+        divisor = self.tuning.tombstone_scan_divisor
+        return Table(self.arity, [run.without(gone, divisor) for run in self.runs], None, self.tuning)
 
     @property
     def best(self) -> Table:
@@ -240,15 +250,18 @@ class Table:
         found = self._places.get(order)
         if found is None:
             dead = self.dead.runs if self.dead else ()
-            places = (word for run in (*self.runs, *dead) for word in run.place(order))
+            fence = self.tuning.fence_min_rows
+            places = (word for run in (*self.runs, *dead) for word in run.place(order, fence))
             found = self._places[order] = [len(self.runs), len(dead), *places]
         return found
 
     def places_soon(self, order: Order) -> list[int] | None:
         """The same, if the rows are there in that order, or soon made so."""
         found = self._places.get(order)
-        if found is None and all(run.has_order(order) or len(run) < LARGE for run in self.runs):
-            found = self.places(order)
+        if found is None:
+            most = self.tuning.speculative_sort_max_rows
+            if all(run.has_order(order) or len(run) < most for run in self.runs):
+                found = self.places(order)
         return found
 
     def merge(self, new: Table) -> Table:
@@ -259,7 +272,7 @@ class Table:
             if dead:
                 run, dead = _revived(run, dead)
             _push(runs, run)
-        return Table(self.arity, runs, dead)
+        return Table(self.arity, runs, dead, self.tuning if self.runs else new.tuning)
 
     def plus(self, new: Keys, again: Keys) -> Table:
         """With rows that were not there, and with others that were dead."""
@@ -267,35 +280,42 @@ class Table:
         if len(new):
             _push(runs, Run(new, self.arity))
         if dead and len(again):
-            dead = Table.of(kernel.difference(dead.keys(), again), self.arity)
-        return Table(self.arity, runs, dead)
+            dead = Table.of(kernel.difference(dead.keys(), again), self.arity, self.tuning)
+        return Table(self.arity, runs, dead, self.tuning)
 
     def minus(self, gone: Table) -> Table:
         """The rows that are not in `gone`."""
         if not gone.size or not self.size:
             return self
-        if self.size < 2 * gone.size or (self.size < FEW and not self.dead):
-            return Table.of(gone.without(self.keys()), self.arity)
+        if self._is_small_beside(gone):
+            return Table.of(gone.without(self.keys()), self.arity, self.tuning)
         base = self.best
-        if base.dead is None and MOST_DEAD * gone.size > self.size:
-            return Table(self.arity, [run.without(gone) for run in base.runs])
+        if base._loses_much(gone):
+            return base._rewritten(gone)
         removed = gone.keys()
         removed = removed[base.contains(removed)]
         return base._buried(removed) if len(removed) else self
 
     def less(self, gone: Table) -> Table:
         """The rows that are not in `gone`, all of which is in the table."""
-        few = self.size < 2 * gone.size or (self.size < FEW and not self.dead)
         base = self.best
-        if few or (base.dead is None and MOST_DEAD * gone.size > self.size):
+        if self._is_small_beside(gone) or base._loses_much(gone):
             return self.minus(gone)
         return base._buried(gone.keys())
 
+    def _is_small_beside(self, gone: Table) -> bool:
+        """Whether the rows are so few that the table is rewritten without `gone`."""
+        return self.size < 2 * gone.size or (self.size < self.tuning.tombstone_min_rows and not self.dead)
+
+    def _loses_much(self, gone: Table) -> bool:
+        """Whether runs without tombstones would get so many that they are rewritten."""
+        return self.dead is None and self.tuning.tombstone_max_divisor * gone.size > self.size
+
     def _buried(self, gone: Keys) -> Table:
         """With more dead rows."""
-        dead = Table.of(gone if self.dead is None else union(self.dead.keys(), gone), self.arity)
-        left = Table(self.arity, self.runs, dead)
-        return left.compact if MOST_DEAD * dead.size > left.size else left
+        dead = Table.of(gone if self.dead is None else union(self.dead.keys(), gone), self.arity, self.tuning)
+        left = Table(self.arity, self.runs, dead, self.tuning)
+        return left.compact if self.tuning.tombstone_max_divisor * dead.size > left.size else left
 
     def contains(self, probe: Keys) -> NDArray[np.bool_]:
         """Which of some rows (as keys, in canonical order) are in the table."""
@@ -357,17 +377,18 @@ def _revived(run: Run, dead: Table) -> tuple[Run, Table]:
     known = dead.contains(run.keys)
     if not known.any():
         return run, dead
-    back = Table.of(np.ascontiguousarray(run.keys[known]), run.arity)
-    return Run(np.ascontiguousarray(run.keys[~known]), run.arity), Table.of(back.without(dead.keys()), run.arity)
+    back = Table.of(np.ascontiguousarray(run.keys[known]), run.arity, dead.tuning)
+    rest = Table.of(back.without(dead.keys()), run.arity, dead.tuning)
+    return Run(np.ascontiguousarray(run.keys[~known]), run.arity), rest
 
 
 def _address(keys: Keys) -> int:
     return int(keys.__array_interface__["data"][0])
 
 
-def _deleted(keys: Keys, gone: Keys) -> Keys:
+def _deleted(keys: Keys, gone: Keys, scan_divisor: int) -> Keys:
     """Sorted keys without some others."""
-    if keys.ndim == 1 and MANY * len(gone) > len(keys):
+    if keys.ndim == 1 and scan_divisor * len(gone) > len(keys):
         left: Keys = kernel.difference(keys, gone)
         return left
     found = np.zeros(len(gone), np.bool_)

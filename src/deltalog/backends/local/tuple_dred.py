@@ -19,18 +19,15 @@ from numpy.typing import NDArray
 
 from deltalog.backends.base import SmallChange, SmallResult, Tables
 from deltalog.backends.local.index_join import Probe
-from deltalog.backends.local.table import Keys, Order, Table, empty
+from deltalog.backends.local.table import Keys, Order, Table
 from deltalog.kernels import nested_loop
 from deltalog.kernels import tuple_dred as kernel
+from deltalog.model.tuning import Tuning
 from deltalog.plan.delta_rules import Role, SeenFrom, SmallPlans
 from deltalog.plan.ir import Part
 from deltalog.syntax.ast import Atom, Negation, Pred, Term, Variable, variables
 
-FEW = 1 << 12  # facts of a change that a stratum sees
-ROOM = 1 << 16  # facts that are looked at
 LEAST_ROOM = 11  # bits of a number
-MOST = 1 << 13  # matches in a stratum: more are sooner found by sets
-LEAST, BOUND = 1000, 16  # when bounded: so many facts are overdeleted in all, or for each that is lost at first
 ANY = 1 << 62
 
 Ids = Callable[[Sequence[Term]], tuple[Variable | int, ...]]
@@ -44,11 +41,12 @@ IN_CODE = [kernel.FIRST, kernel.SECOND, kernel.HIGH, kernel.LOW]
 class SmallStratum:
     """The rules of a stratum as code; predicates, places and registers have numbers of their own."""
 
-    def __init__(self, plans: SmallPlans, ids: Ids) -> None:
+    def __init__(self, plans: SmallPlans, ids: Ids, tuning: Tuning) -> None:
         self.heads, self._ids = plans.preds, ids
         self.preds = {pred: i for i, pred in enumerate(plans.preds)}
         self.sources: dict[tuple[Pred, Order], int] = {}
-        self.allowed = FEW  # facts of a change: fewer after one that was too much, until that is forgotten
+        # Facts of a change: fewer after one that was too much, until that is forgotten.
+        self.allowed = tuning.tuple_max_changed_facts
         self._registers: list[int] = []
         self._code: list[list[int]] = []
         plan = [self._plan(rule) for rule in plans.rules]
@@ -128,8 +126,8 @@ def _moved(registers: Words, by: int) -> Words:
 class SmallStrata:
     """Strata that come one after the other."""
 
-    def __init__(self, strata: Sequence[SmallStratum]) -> None:
-        self._strata = strata
+    def __init__(self, strata: Sequence[SmallStratum], tuning: Tuning) -> None:
+        self._strata, self._tuning = strata, tuning
         self._heads = {pred for part in strata for pred in part.heads}
         self._given = {pred for part in strata for pred in part.preds} - self._heads
         self.preds: dict[Pred, int] = {}
@@ -223,7 +221,7 @@ class SmallStrata:
         """What becomes of the strata, up to one that is better maintained in another way."""
         changed = (change.removed, change.added, change.less, change.more)
         size = sum([table.size for facts in changed for table in facts.values()])
-        if size > 2 * FEW:
+        if size > 2 * self._tuning.tuple_max_changed_facts:
             return SmallResult()
         words, offsets, strata = self._where(change)
         if not strata:
@@ -271,14 +269,16 @@ class SmallStrata:
 
     def _limits(self, change: SmallChange[Table], strata: int) -> Words:
         limits = zip(self._strata[:strata], change.most, change.bounded, strict=False)
-        bounds = {True: (LEAST, BOUND), False: (ANY, 0)}
+        tuning, factor = self._tuning, int(self._tuning.tuple_overdeletion_factor)
+        bounds = {True: (tuning.tuple_overdeletion_min_facts, factor), False: (ANY, 0)}
+        facts, matches = tuning.tuple_max_changed_facts, tuning.tuple_max_matches
         return np.array(
-            [(min(FEW, s.allowed), int(most), MOST, *bounds[bounded]) for s, most, bounded in limits], np.int64
+            [(min(facts, s.allowed), int(most), matches, *bounds[bounded]) for s, most, bounded in limits], np.int64
         )
 
     def _run(self, words: Words, offsets: Words, given: Words, ends: Words, limits: Words) -> tuple[Words, int]:
         """The facts that the change is about, and how many strata were done."""
-        room = min(ROOM, 1 << max(LEAST_ROOM, (8 * len(given)).bit_length()))
+        room = min(self._tuning.tuple_max_facts, 1 << max(LEAST_ROOM, (8 * len(given)).bit_length()))
         code, own = self._code.copy(), self._own.copy()
         code[:, kernel.PLACE] = offsets[code[:, kernel.PLACE]]
         own[:, : kernel.STRATUM] = offsets[own[:, : kernel.STRATUM]]
@@ -301,17 +301,17 @@ class SmallStrata:
             if overdeleted or inserted:
                 result.counts[pred] = tuple(counts[number])
                 low, middle, high = ends[2 * number : 2 * number + 3]
-                _settle(pred, keys[low:middle].copy(), keys[middle:high].copy(), before, result)
+                table = before.get((pred, Part.ALL)) or Table(pred.arity, tuning=self._tuning)
+                _settle(pred, keys[low:middle].copy(), keys[middle:high].copy(), table, result)
         return result
 
 
-def _settle(pred: Pred, removed: Keys, added: Keys, before: Tables[Table], result: SmallResult[Table]) -> None:
-    table = before.get((pred, Part.ALL), empty(pred.arity))
+def _settle(pred: Pred, removed: Keys, added: Keys, table: Table, result: SmallResult[Table]) -> None:
     if len(removed):
-        result.removed[pred] = Table.of(removed, pred.arity)
+        result.removed[pred] = Table.of(removed, pred.arity, table.tuning)
         table = table.less(result.removed[pred])
     if len(added):
-        result.added[pred] = Table.of(added, pred.arity)
+        result.added[pred] = Table.of(added, pred.arity, table.tuning)
         table = table.merge(result.added[pred])
     if len(removed) or len(added):
         result.tables[pred] = table

@@ -11,13 +11,12 @@ from collections.abc import Callable, Sequence
 from functools import reduce
 
 from deltalog.backends.local.reachability import Reachability
-from deltalog.backends.local.table import Table
+from deltalog.backends.local.table import Table, empty
 from deltalog.backends.local.virtual_relation import Implicit, Plain, Union, plain, turned, unknown
 from deltalog.kernels import sorted_keys as kernel
+from deltalog.model.tuning import Tuning
 from deltalog.program.recognise import Form, Structure
 
-SMALL = 1 << 16  # a closure of so few facts is listed
-SPARSE = 2  # and so is one of not more than so many facts for each of its backbone
 Difference = Callable[[], tuple[Table, Table]]
 
 
@@ -25,30 +24,38 @@ class Listed(Table):
     """The rows of a closure, and the closure."""
 
     def __init__(self, rows: Table, closure: Reachability) -> None:
-        super().__init__(2, rows.runs, rows.dead)
+        super().__init__(2, rows.runs, rows.dead, rows.tuning)
         self.__dict__["closure"] = closure
 
 
-def made(structure: Structure, inputs: Sequence[Table]) -> Table:
+def made(structure: Structure, inputs: Sequence[Table], tuning: Tuning) -> Table:
     """The relation that a structure makes of its inputs."""
     if structure.form in (Form.CLOSURE, Form.COMPONENTS):
         closure = Reachability.closing(plain(inputs[0]), structure.form is Form.COMPONENTS, structure.guarded)
-        return Listed(closure.listed(), closure) if _is_small(structure, closure) else closure
+        return Listed(closure.listed(), closure) if _is_small(structure, closure, tuning) else closure
     parts = _parts(structure, inputs)
     if structure.listed and not any(isinstance(table, Implicit) for table in inputs):
-        return Table.of(reduce(kernel.union, [part.keys() for part in parts]), 2)
+        return Table.of(reduce(kernel.union, [part.keys() for part in parts]), 2, tuning)
     return parts[0] if structure.form is Form.INVERSE else Union([_implicit(part) for part in parts])
 
 
 def remade(
-    structure: Structure, old: Table, inputs: Sequence[Table], removed: Sequence[Table], added: Sequence[Table]
+    structure: Structure,
+    old: Table,
+    inputs: Sequence[Table],
+    removed: Sequence[Table],
+    added: Sequence[Table],
+    tuning: Tuning,
 ) -> tuple[Table, Difference]:
     """The same after a change of the inputs, and what finds all that it lost and won: that can be far more than what
     has changed, and often nobody asks."""
     if structure.form in (Form.CLOSURE, Form.COMPONENTS):
-        return _remade_closure(structure, old, plain(inputs[0]), plain(removed[0]), plain(added[0]))
+        return _remade_closure(structure, old, plain(inputs[0]), plain(removed[0]), plain(added[0]), tuning)
     is_listed = not isinstance(old, Implicit)
-    now = Union([_implicit(part) for part in _parts(structure, inputs)]) if is_listed else made(structure, inputs)
+    if is_listed:
+        now: Table = Union([_implicit(part) for part in _parts(structure, inputs)])
+    else:
+        now = made(structure, inputs, tuning)
 
     def difference() -> tuple[Table, Table]:
         return unknown(_parts(structure, removed), now), unknown(_parts(structure, added), old)
@@ -63,26 +70,27 @@ def _listed(old: Table, change: tuple[Table, Table]) -> tuple[Table, Difference]
 
 
 def _remade_closure(
-    structure: Structure, old: Table, edges: Table, removed: Table, added: Table
+    structure: Structure, old: Table, edges: Table, removed: Table, added: Table, tuning: Tuning
 ) -> tuple[Table, Difference]:
     before = old if isinstance(old, Reachability) else old.__dict__.get("closure")
     if before is None:  # there was nothing yet, or it was kept in another way
-        new = made(structure, [edges])
+        new = made(structure, [edges], tuning)
         return new, lambda: (old.minus(new), new.minus(old))
     closure = before.updated(edges, removed, added)
 
     def difference() -> tuple[Table, Table]:
-        lost = before.minus(closure) if removed.size else Table(2)
-        return lost, closure.minus(before) if added.size else Table(2)
+        lost = before.minus(closure) if removed.size else empty(2)
+        return lost, closure.minus(before) if added.size else empty(2)
 
-    if isinstance(old, Reachability) or not _is_small(structure, closure):
+    if isinstance(old, Reachability) or not _is_small(structure, closure, tuning):
         return closure, difference
     rows, known = _listed(old, difference())
     return Listed(rows, closure), known
 
 
-def _is_small(structure: Structure, closure: Reachability) -> bool:
-    return structure.listed and closure.size <= max(SMALL, SPARSE * closure.graph.edges.size)
+def _is_small(structure: Structure, closure: Reachability, tuning: Tuning) -> bool:
+    sparse = tuning.closure_listed_max_facts_per_edge * closure.graph.edges.size
+    return structure.listed and closure.size <= max(tuning.closure_listed_max_facts, sparse)
 
 
 def _parts(structure: Structure, tables: Sequence[Table]) -> list[Table]:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from deltalog.backends.local.table import Ids, Keys, Order, Run, Table, pack, sort_distinct, unpack
 from deltalog.concurrency.cached import cached_property
 from deltalog.kernels import sorted_keys as kernel
+from deltalog.model.tuning import Tuning
 from deltalog.syntax.ast import Variable
 
 Positions = NDArray[np.int64]
@@ -38,9 +39,10 @@ def look_up(table: Table, ids: Ids, forward: bool) -> tuple[Positions, Ids]:
 class Implicit(Table):
     """A set of pairs; subclasses say which."""
 
-    def __init__(self) -> None:
+    def __init__(self, tuning: Tuning) -> None:
         self.arity = 2
         self.dead = None
+        self.tuning = tuning
 
     def places_soon(self, order: Order) -> list[int] | None:
         return None
@@ -102,13 +104,13 @@ class Implicit(Table):
 
     def listed(self) -> Table:
         """The same pairs as a plain table."""
-        return Table.of(self.keys(), 2)
+        return Table.of(self.keys(), 2, self.tuning)
 
     def listed_for(self, ids: Ids, forward: bool) -> Table:
         """The pairs that have one of some ids as their first column (forward), or their second, as a plain table."""
         left, values = self.partners(ids, forward)
         pair = (ids[left], values) if forward else (values, ids[left])
-        return Table.of(np.sort(pack(pair, len(left))), 2)
+        return Table.of(np.sort(pack(pair, len(left))), 2, self.tuning)
 
     @property
     def compact(self) -> Table:  # type: ignore[override]
@@ -128,7 +130,7 @@ class Implicit(Table):
         if not gone.size:
             return self
         kept = [np.ascontiguousarray(block[~gone.contains(block)]) for block in self.blocks()]
-        return Table.of(np.concatenate(kept) if kept else np.empty(0, np.uint64), 2)
+        return Table.of(np.concatenate(kept) if kept else np.empty(0, np.uint64), 2, self.tuning)
 
     def without(self, keys: Keys) -> Keys:
         return np.ascontiguousarray(keys[~self.contains(keys)]) if len(keys) else keys
@@ -148,7 +150,7 @@ class Inverse(Implicit):
     """The pairs of another relation, exchanged."""
 
     def __init__(self, source: Implicit) -> None:
-        super().__init__()
+        super().__init__(source.tuning)
         self.source = source
 
     def measured(self) -> int:
@@ -178,7 +180,7 @@ class Plain(Implicit):
     """A plain table of pairs, seen as an implicit relation."""
 
     def __init__(self, table: Table) -> None:
-        super().__init__()
+        super().__init__(table.tuning)
         self.table = table
 
     def measured(self) -> int:
@@ -211,7 +213,7 @@ class Union(Implicit):
     """The pairs of several relations; a pair that several have is read from the first of them."""
 
     def __init__(self, parts: Sequence[Implicit]) -> None:
-        super().__init__()
+        super().__init__(parts[0].tuning)
         self.parts = tuple(part for part in parts if part.size)
 
     def measured(self) -> int:
@@ -281,7 +283,7 @@ class Gap(Implicit):
     `changed` differ; `nested` says that the first contains the other."""
 
     def __init__(self, large: Implicit, small: Implicit, changed: Ids, nested: bool) -> None:
-        super().__init__()
+        super().__init__(large.tuning)
         self.large, self.small, self.changed, self.nested = large, small, np.sort(changed), nested
 
     def measured(self) -> int:
@@ -316,13 +318,13 @@ def turned(table: Table) -> Table:
     """A relation with its columns exchanged."""
     if isinstance(table, Implicit):
         return Inverse(table)
-    return Table.of(np.sort(kernel.swap(table.keys())), 2)
+    return Table.of(np.sort(kernel.swap(table.keys())), 2, table.tuning)
 
 
 def unknown(tables: Sequence[Table], known: Table) -> Table:
     """The pairs of some relations that another one has not."""
     keys = [known.without(table.keys()) for table in tables if table.size]
-    return Table.of(sort_distinct(np.concatenate(keys)), 2) if keys else Table(2)
+    return Table.of(sort_distinct(np.concatenate(keys)), 2, known.tuning) if keys else Table(2, tuning=known.tuning)
 
 
 def plain(table: Table) -> Table:
