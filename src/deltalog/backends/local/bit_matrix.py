@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deltalog.backends.local.scratch import Stamps
-from deltalog.backends.local.table import Ids, Keys
+from deltalog.backends.local.sorted_runs import Ids, Keys
 from deltalog.kernels import bits as kernel
 from deltalog.kernels.sorted_keys import HALF, LOW
 from deltalog.model.tuning import Tuning

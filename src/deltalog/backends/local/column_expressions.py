@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from deltalog.backends.local.index_join import Rows
 from deltalog.backends.local.skolem_cache import Named, Skolems
-from deltalog.backends.local.table import Ids, pack
+from deltalog.backends.local.sorted_runs import Ids, pack
 from deltalog.concurrency.locks import CallLock
 from deltalog.expressions import scalar
 from deltalog.expressions.scalar import SkolemForm, is_plain_skolem, skolem_form

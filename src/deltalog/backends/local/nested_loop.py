@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from deltalog.backends.local.addresses import TableAddresses
 from deltalog.backends.local.index_join import Probe
 from deltalog.backends.local.pipeline import Evaluation, Key
-from deltalog.backends.local.table import Keys, Order, sort_distinct
-from deltalog.backends.local.virtual_relation import Implicit
+from deltalog.backends.local.sorted_runs import Keys, Order, sort_distinct
 from deltalog.kernels import nested_loop as kernel
 from deltalog.plan import ir
 from deltalog.plan.ir import Plan, columns
@@ -59,16 +59,14 @@ class Together:
 
     def keys(self, evaluation: Evaluation) -> dict[int, list[Keys]] | None:
         """The rows of each number, plan by plan; None if that is better done in another way."""
-        tables, tuning = [evaluation.table(key) for key, _ in self.scans], evaluation.tuning
-        if any(isinstance(table, Implicit) for table in tables):
+        relations, tuning = [evaluation.table(key) for key, _ in self.scans], evaluation.tuning
+        if not all([relation.is_stored for relation in relations]):
             return None
-        if any(tables[i].size >= tuning.nested_loop_max_leaf_rows for i in self.leaves):
+        if any(relations[i].size >= tuning.nested_loop_max_leaf_rows for i in self.leaves):
             return None
-        words: list[int] = []
-        offsets = []
-        for table, (_, order) in zip(tables, self.scans, strict=True):
-            offsets.append(len(words))
-            words += table.places(order)
+        tables, addresses = [relation.stored() for relation in relations], TableAddresses()
+        scanned = zip(tables, self.scans, strict=True)
+        offsets = [addresses.add(table, table.addresses(order)) for table, (_, order) in scanned]
         code = self.code.copy()
         code[:, kernel.PLACE] = np.array(offsets, np.int64)[self.lines]
         known_starts = _starts([sum(map(len, tables[leaf].runs)) for _, leaf in self.shared])
@@ -77,7 +75,7 @@ class Together:
         done = kernel.nested_loops(
             code,
             self.starts,
-            np.array(words, np.int64),
+            addresses.words(),
             self.constants,
             self.constant_starts,
             self.heads,

@@ -20,8 +20,10 @@ import numpy as np
 from deltalog.backends.base import Tables
 from deltalog.backends.local.column_expressions import Vectors
 from deltalog.backends.local.index_join import ANY, Rows, concatenate
+from deltalog.backends.local.relation import Relation
 from deltalog.backends.local.scratch import Scratch
-from deltalog.backends.local.table import Keys, Table, empty, no_keys, sort_distinct, union
+from deltalog.backends.local.sorted_runs import Keys, no_keys, sort_distinct, union
+from deltalog.backends.local.table import Table, empty
 from deltalog.backends.local.workers import Once, Workers
 from deltalog.model.dictionary import Dictionary
 from deltalog.model.tuning import Tuning
@@ -37,7 +39,7 @@ Key = tuple[Pred, Part]
 class Evaluation:
     """One evaluation: where its tables are, and with what it computes."""
 
-    tables: Tables[Table]
+    tables: Tables[Relation]
     dictionary: Dictionary
     vectors: Vectors
     scratch: Scratch
@@ -51,7 +53,7 @@ class Evaluation:
     def ids(self) -> int:
         return len(self.dictionary)
 
-    def table(self, key: Key) -> Table:
+    def table(self, key: Key) -> Relation:
         return self.tables.get(key) or empty(key[0].arity)
 
     def rows(self, pipeline: Pipeline, names: Sequence[Variable]) -> Rows:
@@ -101,7 +103,7 @@ class Evaluation:
 
 # What a step makes of rows; or only how many that would be, when it is more than the number given.
 Step = Callable[[Evaluation, Rows, int], Rows | int]
-KeysOf = Callable[[Evaluation, Table | None], Keys]  # rows of the table may be left out
+KeysOf = Callable[[Evaluation, Relation | None], Keys]  # rows of the relation may be left out
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,9 @@ from itertools import repeat
 import numpy as np
 
 from deltalog.backends.local.index_join import Probe, Rows
-from deltalog.backends.local.table import DEFAULT, Ids, Run, Table, pack, sort_distinct
+from deltalog.backends.local.relation import Relation
+from deltalog.backends.local.sorted_runs import Ids, Run, pack, sort_distinct
+from deltalog.backends.local.table import DEFAULT, Table
 from deltalog.kernels.point_lookup import lookup_keys, lookup_pairs, scan_pairs
 from deltalog.model.tuning import Tuning
 from deltalog.syntax.ast import Variable
@@ -28,8 +30,8 @@ class Lookup:
 
     __slots__ = ("_bound", "_free", "_read", "_table")
 
-    def __init__(self, table: Table, bound: Sequence[int]) -> None:
-        self._table = table
+    def __init__(self, table: Relation, bound: Sequence[int]) -> None:
+        self._table = table.stored()
         self._bound = tuple(bound)
         self._free = tuple(i for i in range(table.arity) if i not in bound)
         self._read = 0  # how many questions were answered by reading everything
@@ -38,7 +40,7 @@ class Lookup:
         """For every match: the number of the key, and the other columns of the row."""
         if not self._table.runs:
             return ()
-        if self._table.dead or self._table.arity > 2:
+        if self._table.tombstones or self._table.arity > 2:
             return self._probed(keys, ids)
         if not self._bound:
             rows = list(zip(*(column.tolist() for column in self._table.columns()), strict=True))

@@ -21,8 +21,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from deltalog.backends.local.table import Ids, Keys, Table, pack, sort_distinct, unpack
-from deltalog.backends.local.virtual_relation import Gap, Implicit, Positions, look_up
+from deltalog.backends.local.relation import Mask, Positions, Relation
+from deltalog.backends.local.sorted_runs import Ids, Keys, pack, sort_distinct, unpack
+from deltalog.backends.local.table import Table
+from deltalog.backends.local.virtual_relation import VirtualDifference, VirtualRelation
 from deltalog.kernels import graphs, reachable_sets
 from deltalog.model.tuning import Tuning
 
@@ -238,7 +240,7 @@ class Graph:
             ids = self.components.ids(front)
             if len(ids) > tuning.closure_max_walked_vertices:
                 return None
-            _, above = look_up(self.edges, ids, False)
+            _, above = self.edges.partners(ids, False)
             front = np.setdiff1d(self.components.find(above), seen)
             if not len(front):
                 return seen
@@ -280,7 +282,7 @@ class Graph:
         if not len(inside):
             return old, NONE, NONE
         vertices = np.sort(old.ids(inside))
-        left, right = look_up(edges, vertices, True)
+        left, right = edges.partners(vertices, True)
         place = np.full(len(old.of), -1, np.int64)
         place[vertices] = np.arange(len(vertices))
         target = place[right]
@@ -313,7 +315,7 @@ class Graph:
         """The edges from some components (or to them), as components."""
         ids = self.components.ids(components)
         if self.edges.tuning.closure_point_lookup_factor * len(ids) < self.edges.size:
-            left, right = look_up(self.edges, ids, forward)
+            left, right = self.edges.partners(ids, forward)
             return self.components.find(ids)[left], self.components.find(right)
         ends = [self.components.find(column) for column in self.edges.columns()]
         sources, targets = ends if forward else ends[::-1]
@@ -408,8 +410,8 @@ def alive(components: Numbers, dead: Numbers, new: Numbers, count: int) -> Numbe
     return np.flatnonzero(present)
 
 
-class Reachability(Implicit):
-    """The closure of a backbone, as an implicit relation."""
+class Reachability(VirtualRelation):
+    """The closure of a backbone, as a virtual relation."""
 
     def __init__(self, graph: Graph, guarded: bool, before: Reachability | None = None) -> None:
         super().__init__(graph.edges.tuning)
@@ -457,13 +459,13 @@ class Reachability(Implicit):
         reachable_sets.mark_related(ids, ids, self.graph.components.of, *self.graph.forward.arrays, loops)
         return loops & ~self.graph.edges.contains(pack([ids, ids], len(ids)))
 
-    def contains(self, probe: Keys) -> NDArray[np.bool_]:
-        sources, targets = unpack(probe, 2)
-        found = np.zeros(len(probe), np.bool_)
+    def contains(self, keys: Keys) -> Mask:
+        sources, targets = unpack(keys, 2)
+        found = np.zeros(len(keys), np.bool_)
         reachable_sets.mark_related(sources, targets, self.graph.components.of, *self.graph.forward.arrays, found)
         if self.guarded:
             same = np.flatnonzero(sources == targets)
-            found[same] &= self.graph.edges.contains(probe[same])
+            found[same] &= self.graph.edges.contains(keys[same])
         return found
 
     def counts(self, ids: Ids, forward: bool) -> Positions:
@@ -518,17 +520,22 @@ class Reachability(Implicit):
         members = self.graph.components.members
         return np.sort(members[self.counts(members, column == 0) > 0])
 
-    def minus(self, gone: Table) -> Table:
-        if isinstance(gone, Reachability) and (self.parent is gone.token or gone.parent is self.token):
-            return gained(self, gone)
-        return super().minus(gone)
+    def minus(self, removed: Relation) -> Relation:
+        """From the closure before or after an update: by the sets that it changed."""
+        if isinstance(removed, Reachability) and (self.parent is removed.token or removed.parent is self.token):
+            return gained(self, removed)
+        return super().minus(removed)
+
+    @property
+    def closure(self) -> Reachability:
+        return self
 
     @property
     def nbytes(self) -> int:
         return self.graph.nbytes
 
 
-def gained(new: Reachability, old: Reachability) -> Table:
+def gained(new: Reachability, old: Reachability) -> Relation:
     """The pairs of one closure that another one has not, read from their sets; one is an update of the other."""
     changed = new.graph.changed if new.parent is old.token else old.graph.changed
     components, earlier = new.graph.components, old.graph.components
@@ -541,7 +548,7 @@ def gained(new: Reachability, old: Reachability) -> Table:
     )
     total = int(weights[group].sum())
     if total > new.tuning.closure_max_listed_difference:
-        return Gap(new, old, changed, new.one_sided if new.parent is old.token else old.one_sided)
+        return VirtualDifference(new, old, changed, new.one_sided if new.parent is old.token else old.one_sided)
     keys = reachable_sets.pairs(changed, group, begins, found, components.offsets, components.members, total)
     keys = keys[~old.contains(keys)]  # numbers are new where components merged or split
     if new.guarded:

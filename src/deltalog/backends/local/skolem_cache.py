@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from deltalog.backends.local.table import Ids
+from deltalog.backends.local.sorted_runs import Ids
 from deltalog.expressions.scalar import SkolemForm
 from deltalog.model.tuning import Tuning
 

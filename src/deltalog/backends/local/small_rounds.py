@@ -10,19 +10,22 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deltalog.backends.base import RoundRecord, RoundsEnd, SmallRules, Tables
+from deltalog.backends.local.addresses import TableAddresses
 from deltalog.backends.local.arithmetic import DEPTH, compiled
 from deltalog.backends.local.column_expressions import Vectors
 from deltalog.backends.local.index_join import Probe
-from deltalog.backends.local.table import Order, Table, empty, pack, sort_distinct
+from deltalog.backends.local.relation import Relation
+from deltalog.backends.local.sorted_runs import Order, pack, sort_distinct
+from deltalog.backends.local.table import Table, empty
 from deltalog.concurrency.cached import cached_property
 from deltalog.expressions.scalar import SkolemForm, is_plain_skolem, skolem_form
 from deltalog.kernels import small_rounds as kernel
+from deltalog.kernels.addresses import Addresses
 from deltalog.kernels.arithmetic import OP_FIELDS
 from deltalog.model.dictionary import Dictionary
 from deltalog.plan import ir
@@ -30,7 +33,6 @@ from deltalog.plan.ir import Part, Plan, columns
 from deltalog.syntax.ast import Constant, Expression, Pred, Term, Variable, variables
 
 Words = NDArray[np.int64]
-Places = tuple[Words, Words, list[Table]]  # the tables themselves, too: they stay where they are while they are held
 Ids = Callable[[Sequence[Term]], tuple[Variable | int, ...]]
 ENDS = {
     kernel.DONE: RoundsEnd.DONE,
@@ -51,6 +53,14 @@ class Question:
     registers: tuple[int, ...]
     is_condition: bool
     form: SkolemForm | None  # if it is a SKOLEM of variables and constants
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where tables are, and for each source of the code where it is among them."""
+
+    addresses: TableAddresses
+    offsets: Words
 
 
 class RoundsCode:
@@ -108,18 +118,16 @@ class RoundsCode:
         """Whether rounds may add values to the dictionary."""
         return bool(np.isin(self.code[:, kernel.KIND], (kernel.EXTEND, kernel.ASK)).any())
 
-    def places(self, tables: Tables[Table]) -> Places | None:
-        """Where tables are, and for each source where it is there; None if one has to be made first."""
-        words: list[int] = []
-        offsets = []
-        read = [tables.get((pred, Part.ALL), empty(pred.arity)) for pred, _ in self.sources]
-        for table, (_, order) in zip(read, self.sources, strict=True):
-            found = table.places_soon(order)
+    def places(self, tables: Tables[Relation]) -> Places | None:
+        """Where the tables are that are read; None if one would have to be sorted first."""
+        addresses, offsets = TableAddresses(), []
+        for pred, order in self.sources:
+            relation = tables.get((pred, Part.ALL), empty(pred.arity))
+            found = relation.cheap_addresses(order)
             if found is None:
                 return None
-            offsets.append(len(words))
-            words += found
-        return np.array(words, np.int64), np.array(offsets, np.int64), read
+            offsets.append(addresses.add(relation, found))
+        return Places(addresses, np.array(offsets, np.int64))
 
 
 class _Variant:
@@ -239,11 +247,12 @@ class Rounds:
     """A run of rounds. `new` are facts that the tables do not have."""
 
     def __init__(
-        self, code: RoundsCode, places: Places, new: Mapping[Pred, Table], few: int, room: int, vectors: Vectors
+        self, code: RoundsCode, places: Places, new: Mapping[Pred, Relation], few: int, room: int, vectors: Vectors
     ) -> None:
         self._code, self._vectors, self._tuning = code, vectors, vectors.tuning
         self._frame = np.zeros(kernel.FRAME, np.int64)
-        self._held: dict[int, Any] = {-1: places}
+        self._addresses = Addresses()
+        self._addresses.hold(places)
         self._registers = self._put(kernel.REGISTERS, code.registers.copy())
         self._facts = self._put(kernel.FACTS, np.zeros((room, 1 + code.width), np.int64))
         self._log = self._put(kernel.LOG, np.empty((room + 2, kernel.RECORD), np.int64))
@@ -255,8 +264,8 @@ class Rounds:
         self._start(new)
 
     def _put(self, field: int, words: Words) -> Words:
-        """Where an array is; it is held as long as the frame."""
-        self._held[field], self._frame[field] = words, words.__array_interface__["data"][0]
+        """Writes the address of an array into the frame."""
+        self._frame[field] = self._addresses.of(words)
         return words
 
     def _set(self, **numbers: int) -> None:
@@ -267,12 +276,13 @@ class Rounds:
         return int(self._frame[field])
 
     def _put_rules(self, places: Places) -> None:
-        code, (words, offsets, _) = self._code, places
+        code, offsets = self._code, places.offsets
         steps, relations = code.code.copy(), code.relations.copy()
         steps[:, kernel.PLACE] = offsets[steps[:, kernel.PLACE]]
         relations[:, kernel.TABLE] = offsets[relations[:, kernel.TABLE]]
-        for field, table in ((kernel.CODE, steps), (kernel.RELATIONS, relations), (kernel.PLACES, words)):
-            self._put(field, table)
+        self._steps = self._put(kernel.CODE, steps)
+        self._put(kernel.RELATIONS, relations)
+        self._put(kernel.PLACES, places.addresses.words())
         self._put(kernel.PLANS, code.plans)
         self._put(kernel.ARGS, code.args)
         self._put(kernel.OPS, code.ops)
@@ -295,7 +305,7 @@ class Rounds:
         self._set(SLOTS=code.slots, BUCKET_MASK=buckets - 1, ANSWER_MASK=2 * answers - 1, HEAD_KEY=code.depth)
         self._set(MOST_FACTS=room, MOST_ANSWERS=answers)
 
-    def _start(self, new: Mapping[Pred, Table]) -> None:
+    def _start(self, new: Mapping[Pred, Relation]) -> None:
         n = 0
         for pred, table in new.items():
             part = self._facts[n : n + table.size]
@@ -327,7 +337,7 @@ class Rounds:
                 kernel.rounds(self._frame)
             if self._get(kernel.STATUS) != kernel.ASKING:
                 return
-            question = self._code.questions[int(self._held[kernel.CODE][self._get(kernel.QUESTION), kernel.SLOT])]
+            question = self._code.questions[int(self._steps[self._get(kernel.QUESTION), kernel.SLOT])]
             kernel.take_answer(self._frame, self._answer(question))
             self._frame[kernel.LEFT] -= self._tuning.rounds_matches_per_expression
 
