@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable
 
 from deltalog import KnowledgeBase
+from deltalog.model.tuning import Tuning
 
 NEVER, ALWAYS = 0, 1 << 20
 Edges = list[tuple[int, int]]
@@ -70,9 +71,8 @@ def chain(n: int) -> Edges:
 
 
 def base(program: str, edges: Edges, few: int | None) -> KnowledgeBase:
-    kb = KnowledgeBase(program, schemes="standard")
-    if few is not None:
-        kb._backend.few_facts = few
+    tuning = Tuning() if few is None else Tuning(rounds_max_new_facts=few)
+    kb = KnowledgeBase(program, schemes="standard", tuning=tuning)
     if edges:
         kb.add("e", edges)
     return kb

@@ -8,20 +8,19 @@ from __future__ import annotations
 
 from itertools import combinations
 from random import Random
-from types import ModuleType
-from typing import Any
 
 import pytest
-from conftest import as_sets, in_parallel
+from conftest import Thresholds, as_sets, in_parallel, tuned
 from counted import check_counts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deltalog import KnowledgeBase
-from deltalog.backends.local import table
 from deltalog.engine import hypertree, replan_joins, replan_trees
 from deltalog.maintenance import dred, materialisation
 from deltalog.model.tuning import Tuning
+from deltalog.plan import join_order, multiway
+from deltalog.plan.hypertree import choose
 
 WAYS = ("standard", "hypertree", "combined")
 PREDICATES = ("a", "b", "c", "p", "q")
@@ -116,24 +115,13 @@ def agrees(random: Random, maintenance: str, tuning: Tuning) -> None:
             check_counts(kb)
 
 
-Thresholds = dict[tuple[ModuleType | None, str], float]  # constants of modules, or (None) fields of a Tuning
-
-
-def tuned(thresholds: Thresholds, monkeypatch: pytest.MonkeyPatch) -> Tuning:
-    for (module, name), value in thresholds.items():
-        if module is not None:
-            monkeypatch.setattr(module, name, value)
-    fields: Any = {name: value for (module, name), value in thresholds.items() if module is None}
-    return Tuning(**fields)
-
-
 EASILY: Thresholds = {  # everything that only large data, or trees that pay, would take
-    (None, "multiway_min_facts"): 0,
-    (None, "multiway_advantage_factor"): 0,
-    (None, "tree_min_rows"): 0,
-    (None, "tree_cost_margin"): 1e9,
-    (None, "tree_safe_join_factor"): 0,
-    (table, "MOST_DEAD"): 0,
+    (multiway, "WORTH"): 0,
+    (join_order, "FAR_ABOVE"): 0,
+    (choose, "FEW_ROWS"): 0,
+    (choose, "MARGIN"): 1e9,
+    (choose, "SAFE"): 0,
+    "tombstone_max_divisor": 0,
     (dred, "MANY"): 1,
 }
 
@@ -146,10 +134,10 @@ WRONG: Thresholds = {  # every choice is made again at every chance, and every r
     (hypertree, "FAR_BETTER"): 0.0,
 }
 UNSURE: Thresholds = {
-    (None, "tree_min_rows"): 4.0,
-    (None, "tree_cost_margin"): 1.0,
-    (None, "tree_cost_margin_when_safer"): 1.0,
-    (None, "tree_safe_join_factor"): 0.5,
+    (choose, "FEW_ROWS"): 4.0,
+    (choose, "MARGIN"): 1.0,
+    (choose, "GREATER"): 1.0,
+    (choose, "SAFE"): 0.5,
 }
 
 
@@ -161,10 +149,10 @@ UNSURE: Thresholds = {
         ("counting", {}),
         ("auto", {}),
         ("auto", EASILY),
-        ("dred", EASILY | {(table, "FEW"): 0}),
-        ("auto", WRONG | UNSURE),
-        ("dred", WRONG | UNSURE | {(replan_joins, "ENOUGH"): 10_000.0}),
-        ("auto", EASILY | WRONG),
+        ("dred", {**EASILY, "tombstone_min_rows": 0}),
+        ("auto", {**WRONG, **UNSURE}),
+        ("dred", {**WRONG, **UNSURE, (replan_joins, "ENOUGH"): 10_000.0}),
+        ("auto", {**EASILY, **WRONG}),
     ],
     ids=["dred", "bf", "counting", "auto", "easily", "easily, dead rows", "wrong", "wrong, later", "easily, wrong"],
 )

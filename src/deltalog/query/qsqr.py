@@ -30,7 +30,8 @@ from deltalog.backends.local import LocalBackend
 from deltalog.backends.local.aggregate import aggregate, group_starts
 from deltalog.backends.local.index_join import Rows
 from deltalog.backends.local.point_lookup import Lookup
-from deltalog.backends.local.table import Ids, Table
+from deltalog.backends.local.sorted_runs import Ids
+from deltalog.backends.local.table import Table
 from deltalog.model.limits import FactCount
 from deltalog.plan.statistics import Partial, Statistics
 from deltalog.plan.work_counter import GivenUp

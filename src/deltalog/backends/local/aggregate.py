@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from deltalog.backends.local.table import Ids, sort_distinct
+from deltalog.backends.local.sorted_runs import Ids, sort_distinct
 from deltalog.expressions import scalar
 from deltalog.expressions.sparql_operators import PREFIX
 from deltalog.kernels import sorted_keys as kernel

@@ -22,17 +22,18 @@ from deltalog.backends.local.multiset import Times, times, total, with_column
 from deltalog.backends.local.multiway import multiway_join
 from deltalog.backends.local.nested_loop import NestedLoops, Together, nested_loops, one_set
 from deltalog.backends.local.pipeline import Evaluation, Key, KeysOf, Pipeline, Step, sorted_union
+from deltalog.backends.local.relation import Relation
 from deltalog.backends.local.small_rounds import RoundsCode
-from deltalog.backends.local.table import Keys, Order, Table, empty, no_keys, pack, sort_distinct, unpack
+from deltalog.backends.local.sorted_runs import Keys, Order, no_keys, pack, sort_distinct, unpack
+from deltalog.backends.local.table import Table, empty
 from deltalog.backends.local.tuple_dred import SmallStrata, SmallStratum
-from deltalog.backends.local.virtual_relation import Implicit
 from deltalog.model.dictionary import Dictionary
+from deltalog.model.tuning import Tuning
 from deltalog.plan import ir
 from deltalog.plan.delta_rules import SmallPlans
 from deltalog.plan.ir import Plan, columns
 from deltalog.syntax.ast import Expression, Term, Variable, variables
 
-MOST_KEPT = 1 << 13
 NO_VALUE = 0  # no value has this id
 Terms = tuple[Variable | int, ...]
 Names = tuple[Variable, ...]
@@ -45,8 +46,8 @@ B = TypeVar("B")
 class Preparation:
     """Prepares plans over one dictionary."""
 
-    def __init__(self, dictionary: Dictionary) -> None:
-        self.dictionary = dictionary
+    def __init__(self, dictionary: Dictionary, tuning: Tuning) -> None:
+        self.dictionary, self.tuning = dictionary, tuning
         self._kept: dict[int, tuple[Plan, KeysOf]] = {}
         self._bags: dict[int, tuple[ir.Project, Bag]] = {}
         self._bag_groups: dict[tuple[int, ...], tuple[Sequence[ir.Counted], Bags]] = {}
@@ -81,7 +82,7 @@ class Preparation:
         known = kept.get(key)
         if known is not None:
             return known[1]
-        if len(kept) >= MOST_KEPT:
+        if len(kept) >= self.tuning.plan_cache_entries:
             kept.clear()
         before, self._unknown = self._unknown, False
         made = make(of)
@@ -105,10 +106,11 @@ class Preparation:
         return self._once(self._strata_together, tuple(map(id, plans)), plans, self._made_strata)
 
     def _made_strata(self, plans: Sequence[SmallPlans]) -> SmallStrata:
-        return SmallStrata([self._once(self._strata, id(one), one, self._made_stratum) for one in plans])
+        strata = [self._once(self._strata, id(one), one, self._made_stratum) for one in plans]
+        return SmallStrata(strata, self.tuning)
 
     def _made_stratum(self, plans: SmallPlans) -> SmallStratum:
-        return SmallStratum(plans, self._interned)
+        return SmallStratum(plans, self._interned, self.tuning)
 
     def rounds(self, rules: SmallRules) -> RoundsCode:
         """Rule variants for rounds over few facts."""
@@ -348,32 +350,32 @@ def _inputs(plan: Plan) -> Inputs | None:
 # The forms of prepared plans, each a function of what depends on the plan alone, and then of an evaluation.
 
 Leaf = Callable[[Evaluation], Rows]
-Source = Callable[[Evaluation], Table]
+Source = Callable[[Evaluation], Relation]
 Places = tuple[tuple[Variable, int], ...]
 Bag = Callable[[Evaluation], list[Times]]
 
 
-def _without(inner: KeysOf, known: Key, evaluation: Evaluation, _: Table | None) -> Keys:
+def _without(inner: KeysOf, known: Key, evaluation: Evaluation, _: Relation | None) -> Keys:
     table = evaluation.table(known)
     return table.without(inner(evaluation, table))
 
 
-def _union(inputs: Sequence[KeysOf], arity: int, evaluation: Evaluation, known: Table | None) -> Keys:
+def _union(inputs: Sequence[KeysOf], arity: int, evaluation: Evaluation, known: Relation | None) -> Keys:
     return sorted_union([keys for input in inputs if len(keys := input(evaluation, known))], arity)
 
 
-def _copy(key: Key, order: Order, evaluation: Evaluation, _: Table | None) -> Keys:
-    return sorted_union([run.order(order) for run in evaluation.table(key).compact.runs], len(order))
+def _copy(key: Key, order: Order, evaluation: Evaluation, _: Relation | None) -> Keys:
+    return sorted_union([run.order(order) for run in evaluation.table(key).stored().compact.runs], len(order))
 
 
-def _sink(pipeline: Pipeline, terms: Terms, small: Together | None, evaluation: Evaluation, _: Table | None) -> Keys:
+def _sink(pipeline: Pipeline, terms: Terms, small: Together | None, evaluation: Evaluation, _: Relation | None) -> Keys:
     found = small.keys(evaluation) if small else None
     if found is not None:
         return one_set(found[0]) if found else no_keys(len(terms))
     return sorted_union(evaluation.run(pipeline, lambda rows: sort_distinct(_packed(terms, rows))), len(terms))
 
 
-def _counted(bags: Sequence[Bag], arity: int, evaluation: Evaluation, _: Table | None) -> Keys:
+def _counted(bags: Sequence[Bag], arity: int, evaluation: Evaluation, _: Relation | None) -> Keys:
     """The rows of bags, and how many times each comes in a further column."""
     found = total([part for bag in bags for part in bag(evaluation)], arity)
     return with_column(found, arity, evaluation.dictionary)
@@ -418,12 +420,11 @@ def _join(
 
 
 def _spread(key: Key, probe: Probe, evaluation: Evaluation, rows: Rows, most: int) -> Rows | int:
-    """The pairs of an implicit relation, of which the leaf has the first column only."""
-    table = evaluation.table(key)
-    if not isinstance(table, Implicit):
-        return rows
+    """The second column of pairs, where the scan has given the first one only."""
     ((new, _),) = probe.new
-    return probe.join(table, rows, evaluation.ids, tuple(rows.columns), frozenset([new]), most)
+    if new in rows.columns:
+        return rows
+    return probe.join(evaluation.table(key), rows, evaluation.ids, tuple(rows.columns), frozenset([new]), most)
 
 
 def _semi_join(source: Source, probe: Probe, kept: Names, evaluation: Evaluation, rows: Rows, _: int) -> Rows:
@@ -434,7 +435,7 @@ def _anti_join(source: Source, probe: Probe, kept: Names, evaluation: Evaluation
     return rows.take(~probe.matches(source(evaluation), rows, evaluation.ids), kept)
 
 
-def _found(key: Key, evaluation: Evaluation) -> Table:
+def _found(key: Key, evaluation: Evaluation) -> Relation:
     return evaluation.table(key)
 
 
@@ -449,13 +450,10 @@ def _selected(source: Source, probe: Probe, needed: frozenset[Variable], evaluat
 
 
 def _columns(source: Source, places: Places, evaluation: Evaluation) -> Rows:
-    table = source(evaluation)
-    if isinstance(table, Implicit) and places:  # the other column, if that is needed, too, comes by `_spread`
-        variable, column = places[0]
-        ids = table.leads(column)
-        return Rows({variable: ids}, len(ids))
-    values = table.columns()
-    return Rows({v: values[i] for v, i in places}, table.size)
+    relation = source(evaluation)
+    found = relation.scan([i for _, i in places])  # where one column is missing, it comes by `_spread`
+    size = len(found[0]) if found else relation.size
+    return Rows({v: column for (v, _), column in zip(places, found, strict=False)}, size)
 
 
 def _unpacked(keys: KeysOf, arity: int, places: Places, evaluation: Evaluation) -> Rows:
