@@ -13,6 +13,7 @@ from algebra import LEAVES, OPERATORS, C, E, X, Y, distinct_rows, nested
 from watchdog import watched
 
 from deltalog import KnowledgeBase, LimitReached
+from deltalog.backends.base import run
 from deltalog.backends.local import LocalBackend, bit_matrix, join_project, pipeline
 from deltalog.backends.local import nested_loop as nested_loops
 from deltalog.backends.local.table import Table
@@ -94,7 +95,7 @@ class Plans:
         return zip(*(self.backend.values(column) for column in table.columns()[:arity]), strict=True)
 
     def check(self, name: str, plan: Plan) -> None:
-        found = self.backend.run(plan, self.tables)  # type: ignore[arg-type]
+        found = run(self.backend, plan, self.tables)  # type: ignore[arg-type]
         rows = {tuple(map(key, row)) for row in self.rows(found, len(columns(plan)))}
         assert rows == distinct_rows(plan, self.relations), name
 

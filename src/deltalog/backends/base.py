@@ -3,8 +3,8 @@
 The algorithms (semi-naive evaluation, maintenance, queries) are written once, against this. A backend knows the algebra
 of `deltalog.plan.ir` and how to keep sets of facts; it knows nothing of rules, rounds or strategies.
 
-Tables are immutable handles: `merge` and `minus` give new ones, and the old stay valid until they are dropped. So OLD,
-DELTA and ALL of a relation are simply three handles.
+Tables are immutable handles: `merge` and `minus` give new ones, and the old stay valid. So OLD, DELTA and ALL of a
+relation are simply three handles.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from deltalog.model.limits import Limits
 from deltalog.model.terms import Kind, Value
 from deltalog.model.tuning import Tuning
 from deltalog.plan.delta_rules import SmallPlans
-from deltalog.plan.ir import Part, Plan, Project
+from deltalog.plan.ir import Part, Plan, Project, columns
 from deltalog.plan.work_counter import Meter
 from deltalog.program.recognise import Structure
 from deltalog.syntax.ast import Call, Pred, Rule
@@ -178,12 +178,9 @@ class Backend(Protocol[T]):
 
     def empty(self, arity: int) -> T: ...
 
-    def run(self, plan: Plan, tables: Tables[T]) -> T:
-        """The distinct rows of a plan. A relation that `tables` does not have is empty."""
-        ...
-
     def run_all(self, plans: Mapping[Pred, Plan], tables: Tables[T]) -> dict[Pred, T]:
-        """The distinct rows of several plans, computed now; a backend may compute them together."""
+        """The distinct rows of several plans, computed now; a backend may compute them together. A relation that
+        `tables` does not have is empty."""
         ...
 
     def rounds(self, rules: SmallRules, tables: Tables[T], new: Mapping[Pred, T], room: int) -> Rounds[T] | None:
@@ -243,10 +240,6 @@ class Backend(Protocol[T]):
         that is not known of all of it."""
         ...
 
-    def pin(self, table: T) -> T:
-        """Compute now, and forget how."""
-        ...
-
     def size(self, table: T) -> int: ...
 
     def distinct(self, table: T, column: int) -> float:
@@ -261,6 +254,8 @@ class Backend(Protocol[T]):
         """The columns of ids, in the table's order."""
         ...
 
-    def drop(self, table: T) -> None:
-        """Free what the handle holds; nobody reads it any more."""
-        ...
+
+def run(backend: Backend[T], plan: Plan, tables: Tables[T]) -> T:
+    """The distinct rows of one plan."""
+    pred = Pred("", len(columns(plan)))
+    return backend.run_all({pred: plan}, tables)[pred]

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from deltalog.backends.base import Backend
+from deltalog.backends.base import Backend, run
 from deltalog.model.terms import IRI, RDF_TYPE, Value
 from deltalog.plan import ir
 from deltalog.plan.ir import Part, Plan, fact_columns, facts_of
@@ -54,7 +54,7 @@ class Census(Generic[T]):
         for atom, _ in self._known[pred]:
             plan = ir.AntiJoin(plan, ir.Scan(atom))
         parts = {(atom.pred, Part.ALL): known for atom, known in self._known[pred]}
-        return self.backend.run(plan, {**parts, (pred, Part.ALL): table})
+        return run(self.backend, plan, {**parts, (pred, Part.ALL): table})
 
     def _copies(self, pred: Pred) -> Iterator[tuple[Atom, list[tuple[Value, ...]]]]:
         """An atom over the columns that tell a copy, and the values that do."""

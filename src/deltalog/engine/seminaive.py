@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Generic, TypeVar
 
-from deltalog.backends.base import Backend
+from deltalog.backends.base import Backend, run
 from deltalog.concurrency.cached import cached_property
 from deltalog.engine.fact_count import Census
 from deltalog.engine.hypertree import Trees
@@ -260,7 +260,7 @@ class SemiNaive(Generic[T]):
             return watched(self, list(due), lambda tasks: self._derive(tasks, wanted, shared))
         finally:
             for pred in shared:
-                self.relations.backend.drop(self.relations.parts.pop((pred, Part.ALL)))
+                del self.relations.parts[pred, Part.ALL]
 
     def _derive(
         self, due: Iterable[Task], wanted: Callable[[Pred, tuple[Plan, ...]], Plan], shared: list[Pred]
@@ -327,8 +327,7 @@ class SemiNaive(Generic[T]):
         live = dict.fromkeys(v for head in rule.heads for v in variables(head))
         atom = shared_body(number, live)
         plan = ir.Distinct(ir.Project(body, tuple((v, v) for v in live)))
-        table = self.relations.backend.pin(self.relations.backend.run(plan, self.relations.parts))
-        self.relations.set(atom.pred, table)
+        self.relations.set(atom.pred, run(self.relations.backend, plan, self.relations.parts))
         return ir.Scan(atom)
 
     def _step(self, preds: Iterable[Pred], new: dict[Pred, T]) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 from math import inf
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 
-from deltalog.backends.base import Backend
+from deltalog.backends.base import Backend, run
 from deltalog.concurrency.cached import cached_property
 from deltalog.engine.seminaive import Relations, SemiNaive, Tasks
 from deltalog.maintenance.materialisation import start
@@ -232,7 +232,7 @@ class Questions(Generic[T]):
         columns = fact_columns(answers.arity)
         kept = tuple((v, v) for v in columns[len(goal.constants) :])
         plan = ir.Distinct(ir.Project(ir.Scan(Atom(answers.name, columns)), kept))
-        return self.backend.run(plan, relations.parts)
+        return run(self.backend, plan, relations.parts)
 
     # QSQ-R.
 

@@ -25,7 +25,7 @@ from deltalog.model.limits import Limits
 from deltalog.model.terms import Kind, Value
 from deltalog.model.tuning import Tuning
 from deltalog.plan.delta_rules import SmallPlans
-from deltalog.plan.ir import Counted, Plan, columns
+from deltalog.plan.ir import Counted, Plan
 from deltalog.plan.work_counter import Meter, Meters
 from deltalog.program.recognise import Structure
 from deltalog.program.value_kinds import NUMERIC
@@ -105,16 +105,13 @@ class LocalBackend:
     def empty(self, arity: int) -> Table:
         return empty(arity)
 
-    def run(self, plan: Plan, tables: Tables[Table]) -> Table:
-        return Table.of(self._preparation.keys(plan)(self._evaluation(tables), None), len(columns(plan)))
-
     def run_all(self, plans: Mapping[Pred, Plan], tables: Tables[Table]) -> dict[Pred, Table]:
         self.limits.check()
         counting = [plan for plan in plans.values() if isinstance(plan, Counted)]
         group = self._preparation.bags(counting) if counting else self._preparation.group(plans.values())
         found = group.keys(self._evaluation(tables)) if group else None
         if found is None:
-            return {pred: self.run(plan, tables) for pred, plan in plans.items()}
+            found = [self._preparation.keys(plan)(self._evaluation(tables), None) for plan in plans.values()]
         return {pred: Table.of(keys, pred.arity) for pred, keys in zip(plans, found, strict=True)}
 
     @property
@@ -182,9 +179,6 @@ class LocalBackend:
         found = self.vectors.made_of(call, table.columns()[column])
         return None if found is None else self.load(found, len(found))
 
-    def pin(self, table: Table) -> Table:
-        return table
-
     def size(self, table: Table) -> int:
         return table.size
 
@@ -196,9 +190,6 @@ class LocalBackend:
 
     def rows(self, table: Table) -> list[Ids]:
         return table.columns()
-
-    def drop(self, table: Table) -> None:
-        pass
 
     def values(self, ids: Any) -> list[Value]:
         return self.dictionary.decode(ids)

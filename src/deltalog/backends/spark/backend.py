@@ -192,9 +192,6 @@ class SparkBackend:
         """One row, and no columns that mean anything."""
         return self.spark.range(1).select(F.lit(0).cast("long").alias(UNIT))
 
-    def run(self, plan: Plan, tables: Tables[SparkTable]) -> SparkTable:
-        return self.run_all({Pred("", len(columns(plan))): plan}, tables)[Pred("", len(columns(plan)))]
-
     def run_all(self, plans: Mapping[Pred, Plan], tables: Tables[SparkTable]) -> dict[Pred, SparkTable]:
         """The distinct rows of several plans, computed together, with their sizes."""
         self.limits.check()
@@ -344,9 +341,6 @@ class SparkBackend:
 
         return uncounted(counts, self)
 
-    def pin(self, table: SparkTable) -> SparkTable:
-        return table
-
     @property
     def meter(self) -> Meter:
         return self._meters.here
@@ -393,9 +387,6 @@ class SparkBackend:
                 parts = by_tag.get(tag, [[np.empty(0, np.int64)] * wide])
                 found[pred] = [np.concatenate([part[i] for part in parts]) for i in range(pred.arity)]
         return found
-
-    def drop(self, table: SparkTable) -> None:
-        table.pieces, table.near, table.size = (), None, 0
 
     def rounds(self, rules: SmallRules, tables: Tables[Any], new: Mapping[Pred, Any], room: int) -> None:
         return None

@@ -52,7 +52,7 @@ class Near:
         if sum(sizes) > min(NEAR, self.home.driver_budget):
             return None
         moved = {key: self.moved(table) for key, table in read.items()}
-        return {pred: self.back(self.local.run(plan, moved)) for pred, plan in plans.items()}
+        return {pred: self.back(table) for pred, table in self.local.run_all(plans, moved).items()}
 
     def read(self, paths: Sequence[Path], reading: Reading) -> dict[Pred, SparkTable]:
         """The facts of small files, read in the driver."""
