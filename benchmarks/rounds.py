@@ -4,7 +4,7 @@
                  rounds, unless `--all`), and by clingo, where it is installed and has the functions
     changes      an edge that closes a chain, and one that opens it again
     goals        reachability from one end of a chain, by magic sets
-    thresholds   rounds over 1 to 4,096 facts each, fact by fact and by sets: where `FEW_FACTS` comes from
+    thresholds   rounds over 1 to 4,096 facts each, fact by fact and by sets: where `rounds_max_new_facts` comes from
 
 Figures are seconds of processor time (all threads) without loading, the best of `--times`; for clingo, grounding and
 solving. Wrong numbers of facts end it.
@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable
 
 from deltalog import KnowledgeBase
+from deltalog.model.tuning import Tuning
 
 NEVER, ALWAYS = 0, 1 << 20
 Edges = list[tuple[int, int]]
@@ -70,9 +71,8 @@ def chain(n: int) -> Edges:
 
 
 def base(program: str, edges: Edges, few: int | None) -> KnowledgeBase:
-    kb = KnowledgeBase(program, schemes="standard")
-    if few is not None:
-        kb._backend.few_facts = few
+    tuning = Tuning() if few is None else Tuning(rounds_max_new_facts=few)
+    kb = KnowledgeBase(program, schemes="standard", tuning=tuning)
     if edges:
         kb.add("e", edges)
     return kb

@@ -14,6 +14,8 @@ from watchdog import watched
 
 from deltalog import KnowledgeBase, LimitReached
 from deltalog.backends.base import run
+from deltalog.backends.capabilities import required
+from deltalog.backends.codec import encode_rows
 from deltalog.backends.local import LocalBackend, bit_matrix, join_project, pipeline
 from deltalog.backends.local import nested_loop as nested_loops
 from deltalog.backends.local.table import Table
@@ -86,13 +88,15 @@ class Plans:
     def __init__(self, threads: int) -> None:
         self.backend = LocalBackend(Limits(), threads=threads)
         self.backend.workers.parallel_rows = 2
-        backbone, pairs = (self.backend.encode(facts, "")[1] for facts in (CLOSED, FACTS))
-        closure = self.backend.structure(Structure(C, Form.CLOSURE, (C,)), [backbone])
+        backbone, pairs = (encode_rows(self.backend.codec, facts) for facts in (CLOSED, FACTS))
+        closure = required(self.backend.capabilities.virtual_relations).build(
+            Structure(C, Form.CLOSURE, (C,)), [backbone]
+        )
         self.tables: dict[tuple[object, Part], Table] = {(E, Part.ALL): pairs, (C, Part.ALL): closure}
         self.relations = {E: FACTS, C: list(self.rows(closure, 2))}
 
     def rows(self, table: Table, arity: int) -> Iterator[tuple[Value, ...]]:
-        return zip(*(self.backend.values(column) for column in table.columns()[:arity]), strict=True)
+        return zip(*(self.backend.codec.values(column) for column in table.columns()[:arity]), strict=True)
 
     def check(self, name: str, plan: Plan) -> None:
         found = run(self.backend, plan, self.tables)  # type: ignore[arg-type]

@@ -6,6 +6,7 @@ import pytest
 
 from deltalog import KnowledgeBase, LimitReached
 from deltalog.backends.local.backend import LocalBackend
+from deltalog.model.tuning import Tuning
 
 ROUNDS = 20_000
 FEW_CALLS = 50
@@ -88,8 +89,8 @@ def test_an_expression_that_fails_in_the_middle() -> None:
 def test_the_limit_of_facts_is_that_of_evaluation_by_sets() -> None:
     totals = []
     for few in (0, 512):
-        kb = base("n(0). n(Y) :- n(X), BIND(X + 1 AS Y).", [], max_facts=1_000)
-        kb._backend.few_facts = few
+        tuning = Tuning(rounds_max_new_facts=few)
+        kb = base("n(0). n(Y) :- n(X), BIND(X + 1 AS Y).", [], max_facts=1_000, tuning=tuning)
         report = kb.materialise(partial=True)
         totals.append((report.complete, report.round_count, report.facts_total))
     assert totals[0] == totals[1] == (False, totals[0][1], 1_000)

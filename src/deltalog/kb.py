@@ -22,6 +22,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
+from deltalog.backends.codec import encode_rows
 from deltalog.concurrency.locks import CallLock, exclusive
 from deltalog.engine.report import Report, Round
 from deltalog.io.documents import Reading
@@ -74,12 +75,12 @@ def limited(method: Callable[Concatenate[KnowledgeBase, P], R]) -> Callable[Conc
 
     @wraps(method)
     def within_limits(self: KnowledgeBase, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        failures = self._backend.failures
+        failures = self._failures
         try:
             with self.limits.running(call):
                 return method(self, *args, **kwargs)
         except BaseException:
-            self._backend.failures = failures
+            self._ignored_failures = self._backend.failures - failures
             raise
 
     return within_limits
@@ -139,11 +140,13 @@ class KnowledgeBase:
         self._mentioned = analyse(rules).preds  # a wrong program is refused at once
         self.engine, self._lock = engine, CallLock()
         self._maintenance, self._cyclic = maintenance, cyclic
-        self._schemes = schemes if engine != "naive" else "standard"
         self._report = Report(engine=engine)
         self.limits = Limits(timeout, max_facts, None if memory is None else memory_bytes(memory))
         self._observe = observe or (lambda _: None)
         self._backend = _backend(engine, self.limits, tuning or Tuning(), threads, master)
+        self._ignored_failures = 0  # of calls that failed
+        has_schemes = engine != "naive" and self._backend.capabilities.virtual_relations is not None
+        self._schemes = schemes if has_schemes else "standard"
         self._numbers: dict[Rule, int] = {}
         self._ids = self._numbered(rule for rule in rules if not rule.is_fact)
         self._rules = tuple(self._ids.values())
@@ -183,7 +186,7 @@ class KnowledgeBase:
         """
         started = time.perf_counter()
         reading = Reading(base, shared_blank_nodes, strict)
-        self._add(self._backend.read([Path(path) for path in paths], reading))
+        self._add(self._backend.codec.read([Path(path) for path in paths], reading))
         self._spent("load", started)
 
     def _add(self, facts: Mapping[Pred, Table]) -> None:
@@ -201,7 +204,7 @@ class KnowledgeBase:
 
     def _encode(self, facts: Mapping[str, Any]) -> dict[Pred, Table]:
         found: dict[Pred, Table] = {}
-        for predicate, (arity, table) in self._backend.encode_all(facts).items():
+        for predicate, (arity, table) in self._backend.codec.encode(facts).items():
             if self._backend.size(table):
                 found[self._pred_of(predicate, arity)] = table
         return found if found.keys().isdisjoint(INTERNAL) else self._by_predicate(found)
@@ -223,7 +226,7 @@ class KnowledgeBase:
         rows: dict[Pred, list[tuple[Value, ...]]] = {}
         for head in (head for rule in rules if rule.is_fact for head in rule.heads):
             rows.setdefault(head.pred, []).append(tuple(t.value for t in head.terms if isinstance(t, Constant)))
-        return {pred: self._backend.encode(values, pred.name)[1] for pred, values in rows.items()}
+        return {pred: encode_rows(self._backend.codec, values) for pred, values in rows.items()}
 
     def _numbered(self, rules: Iterable[Rule]) -> dict[str, Rule]:
         """Rules by their ids, each once; new ones would get the next."""
@@ -273,8 +276,7 @@ class KnowledgeBase:
         report.seconds["plan"] = analysed + planned
         report.seconds["evaluate"] = time.perf_counter() - started - report.seconds["plan"]
         report.peak_memory_bytes = peak_memory()
-        if self.engine != "naive":
-            report.engine, report.engine_reason = self._backend.reasoned_by
+        report.engine, report.engine_reason = evaluator.placement
         report.pipeline = self._backend.name
         report.cyclic_rules = evaluator.trees.reported()
         self._assign(_state=state, _stopped=None if report.complete else state, _report=report)
@@ -412,7 +414,7 @@ class KnowledgeBase:
 
     def _numbers_of(self, facts: Mapping[Pred, Table]) -> Numbers:
         """The kinds of numbers in facts, by predicates."""
-        return lambda preds: self._backend.number_kinds([facts[pred] for pred in preds if pred in facts])
+        return lambda preds: self._backend.codec.number_kinds([facts[pred] for pred in preds if pred in facts])
 
     def _become(
         self,
@@ -456,14 +458,20 @@ class KnowledgeBase:
             names = self._names().by_name
             report.per_predicate = {name: self._backend.size(self._table(pred)) for name, pred in names.items()}
             report.facts_total = sum(report.per_predicate.values())
-            report.failed_expressions = self._backend.failures
+            report.failed_expressions = self._failures
         report.facts_in = self.explicit_facts
         return report
 
+    @property
+    def _failures(self) -> int:
+        """The number of rows dropped because an expression failed, in calls that did not fail."""
+        return self._backend.failures - self._ignored_failures
+
     @exclusive
-    def tally(self) -> dict[str, int]:
-        """What Spark has done so far: jobs, stages, tasks, shuffles; empty where there is none."""
-        return self._backend.tally()
+    def metrics(self) -> dict[str, int]:
+        """Spark's jobs, stages, tasks and shuffles so far; empty on the other engines."""
+        metrics = self._backend.capabilities.metrics
+        return {} if metrics is None else metrics.snapshot()
 
     @property
     @exclusive
@@ -692,7 +700,7 @@ class KnowledgeBase:
     def _settled(self) -> dict[Pred, Table]:
         """Of a materialisation that a limit has stopped: the predicates that were done with."""
         state = self._stopped
-        if state is None or state is not self._state or self._backend.batches or state.program.stored:
+        if state is None or state is not self._state or self._backend.batch_independent_plans or state.program.stored:
             return {}
         reached = max((round_.hyper_node for round_ in self._report.rounds), default=0)
         nodes = state.program.hyper_nodes
@@ -774,7 +782,7 @@ class KnowledgeBase:
         self._materialised()
         chosen = {self._find(name): view(name) for name in list(only) or self.predicates}
         facts = {pred: rows.table for pred, rows in chosen.items() if len(rows)}
-        self._backend.write(Path(folder), facts, format)
+        self._backend.codec.write(Path(folder), facts, format)
         self._spent("write", started)
 
     def _completed(self) -> Materialisation[Table]:

@@ -1,8 +1,8 @@
 """Rounds over few facts, fact by fact and by sets: the same facts, the same rounds, the same changes and answers.
 
 Programs are recursive in long chains: over a path with a few more edges, by counting, in several predicates of one to
-four columns. `few_facts` is how many new facts a round may have to be evaluated fact by fact: never, always, and so few
-that evaluation goes to and fro.
+four columns. `rounds_max_new_facts` is how many new facts a round may have to be evaluated fact by fact: never, always,
+and so few that evaluation goes to and fro.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from programs import INTEGERS, MIXED, Example, Features, examples
 
 from deltalog import KnowledgeBase, LimitReached
 from deltalog.engine import report
+from deltalog.model.tuning import Tuning
 
 NEVER, ALWAYS = 0, 1 << 20
 FEW = (NEVER, 1, 4, ALWAYS)
@@ -69,9 +70,7 @@ RANDOM = st.integers(0, 2**30).map(Random)
 
 
 def base(program: str, facts: Facts, few: int, **options: object) -> KnowledgeBase:
-    kb = KnowledgeBase(program, schemes="standard", **options)
-    if kb.engine != "naive":
-        kb._backend.few_facts = few
+    kb = KnowledgeBase(program, schemes="standard", tuning=Tuning(rounds_max_new_facts=few), **options)
     for predicate, rows in facts.items():
         kb.add(predicate, rows)
     return kb

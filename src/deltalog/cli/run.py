@@ -53,15 +53,15 @@ def run_program(options: RunOptions) -> int:
     progress = Progress(options.quiet)
     with messages(progress.say):
         kb = _loaded(options, progress)
-        work = [kb.tally()]
+        work = [kb.metrics()]
         report = kb.materialise(partial=True)
         report.engine_reason = "; ".join(filter(None, [chosen_engine(options)[1], report.engine_reason]))
-        work.append(kb.tally())
+        work.append(kb.metrics())
         progress.end()
         if options.out is not None:
             kb.write(options.out, options.format, only=options.only, derived=options.derived)
             progress.say(f"wrote {options.out} in {report.seconds['write']:.2f} s")
-        report.spark = by_phase([*work, kb.tally()])
+        report.spark = by_phase([*work, kb.metrics()])
     _show(report, options)
     if report.complete:
         return 0

@@ -66,7 +66,7 @@ def _show(
 def _values(relations: Relations[T], atom: Atom) -> list[Value]:
     """The distinct values of ?p in an atom."""
     plan = ir.Distinct(ir.Project(ir.Scan(atom), ((P, P),)))
-    return relations.backend.values(relations.backend.rows(run(relations.backend, plan, relations.parts))[0])
+    return relations.backend.codec.values(relations.backend.rows(run(relations.backend, plan, relations.parts))[0])
 
 
 def _facts(relations: Relations[T], atom: Atom) -> T:

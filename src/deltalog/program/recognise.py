@@ -13,7 +13,7 @@ ids, and the guard compares values, so it is recognised only where equal values 
 
 What is recognised is taken out of the rules. Everything else that derives R, and its explicit facts, go to the
 backbone of R instead, a relation of our own (X_R in paper 003), and one rule is left for R, which says what R is made
-of. It is not evaluated as a rule: a backend has a structure for it (`Backend.structure`).
+of. It is not evaluated as a rule: a backend has a structure for it (`backends.capabilities.virtual_relations`).
 
 With the ways of paper 003 ("module") relations stay tables, and the rules that are left are the ones that its modules
 apply: R(x, y) <- X(x, y) and R(x, z) <- X(x, y), R(y, z).

@@ -21,36 +21,31 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from heapq import heappop, heappush
-from itertools import compress
 from math import inf
+from typing import Any, Generic, TypeVar
 
-import numpy as np
-
-from deltalog.backends.local import LocalBackend
-from deltalog.backends.local.aggregate import aggregate, group_starts
-from deltalog.backends.local.index_join import Rows
-from deltalog.backends.local.point_lookup import Lookup
-from deltalog.backends.local.table import Ids, Table
-from deltalog.model.limits import FactCount
+from deltalog.backends.capabilities.point_lookup import Lookup, PointLookup, Row, RowOperator
+from deltalog.model.limits import FactCount, Limits
+from deltalog.plan.ir import Part
 from deltalog.plan.statistics import Partial, Statistics
 from deltalog.plan.work_counter import GivenUp
-from deltalog.query.adorned_rules import AdornedRule, Ask, Deny, Extend, Group, Places, Row, Where, adorned_rule
+from deltalog.query.adorned_rules import AdornedRule, Ask, Deny, Extend, Group, Places, Where, adorned_rule
 from deltalog.query.adornment import Adornment
 from deltalog.query.rulebase import Rulebase
-from deltalog.syntax.ast import Pred, Rule, Variable
+from deltalog.syntax.ast import Pred, Rule
 
+T = TypeVar("T")
 CHUNK = 1 << 14  # rows that go through a step together
 RULE_ROWS = 100  # rows that take as long as preparing a rule, some 0.2 ms
 Question = tuple[Pred, Adornment]
 Work = Callable[[], None]
-Process = Callable[[list[Row]], list[Row]]
 
 
-class Stored:
-    """Stored facts, by the columns that have been asked by; kept from goal to goal, while the facts are the same."""
+class Stored(Generic[T]):
+    """Stored facts with their look-ups by bound columns; kept from goal to goal, while the facts are the same."""
 
-    def __init__(self, tables: Mapping[Pred, Table], known: Statistics) -> None:
-        self.tables, self.known, self.statistics = tables, known, Partial(known)
+    def __init__(self, tables: Mapping[Pred, T], known: Statistics, lookups: PointLookup[T]) -> None:
+        self.tables, self.known, self.statistics, self.lookups = tables, known, Partial(known), lookups
         self._lookups: dict[Question, Lookup | None] = {}
 
     def lookup(self, question: Question) -> Lookup | None:
@@ -59,7 +54,8 @@ class Stored:
             pred, adornment = question
             table = self.tables.get(pred)
             bound = [i for i, is_bound in enumerate(adornment) if is_bound]
-            self._lookups[question] = Lookup(table, bound) if table is not None and table.size else None
+            empty = table is None or not self.known.size(pred, Part.ALL)
+            self._lookups[question] = None if table is None or empty else self.lookups.lookup(table, bound)
         return self._lookups[question]
 
 
@@ -69,18 +65,18 @@ class Qsqr:
     def __init__(
         self,
         rulebase: Rulebase,
-        stored: Stored,
-        backend: LocalBackend,
+        stored: Stored[Any],
+        limits: Limits,
         extra: Mapping[Pred, tuple[Rule, ...]],
         patience: float = inf,
     ) -> None:
-        self.rulebase, self.stored, self.backend, self.extra = rulebase, stored, backend, extra
+        self.rulebase, self.stored, self.extra = rulebase, stored, extra
         self.work, self.planned, self.patience = 0, 0, patience
         self.tables: dict[Question, Subqueries] = {}
         self.answers = 0
         self.subqueries = 0
-        self._check, self._check_at = backend.limits.checker(), 0
-        self._facts = FactCount(backend.limits)
+        self._check, self._check_at = limits.checker(), 0
+        self._facts = FactCount(limits)
         self._due: dict[int, deque[Work]] = {}
         self._levels: list[int] = []
 
@@ -149,7 +145,7 @@ class Qsqr:
         return found
 
     def _adorned(self, rule: Rule, adornment: Adornment) -> AdornedRule:
-        return adorned_rule(rule, adornment, self.stored.statistics, self.backend.dictionary.intern)
+        return adorned_rule(rule, adornment, self.stored.statistics, self.stored.lookups.intern)
 
 
 class Subqueries:
@@ -231,7 +227,7 @@ class Subqueries:
         lookup = self.qsqr.stored.lookup(self.question)
         if lookup is not None:
             self.qsqr.spend(lookup.read(len(asked)))
-            self.answer((asked[i], free) for i, free in lookup(asked, len(self.qsqr.backend.dictionary)))
+            self.answer((asked[i], free) for i, free in lookup(asked))
         if self._rules is None:
             self._rules = [Working(rule, self) for rule in self.qsqr.rules(self.question)]
         for rule in self._rules:
@@ -271,7 +267,7 @@ class Working:
             self.qsqr.spend(len(rows))
             self._head.answer([(key(row), answer(row)) for row in rows])
 
-    def _process(self, step: object, i: int) -> Process:
+    def _process(self, step: object, i: int) -> RowOperator:
         match step:
             case Ask() if self.qsqr.derives(step.pred):
                 return Waiting(step, self, i + 1)
@@ -283,39 +279,39 @@ class Working:
                 return self._deny(step)
             case Group():
                 return self._group(step, i + 1)
-            case Where():
-                return self._where(step)
-            case Extend():
-                return self._extend(step)
+            case Where(condition, places):
+                return self.qsqr.stored.lookups.where(condition, places)
+            case Extend(expression, places):
+                return self.qsqr.stored.lookups.extend(expression, places)
         raise AssertionError(step)
 
-    def _look_up(self, step: Ask) -> Process:
+    def _look_up(self, step: Ask) -> RowOperator:
         lookup = self.qsqr.stored.lookup((step.pred, step.adornment))
         if lookup is None:
             return lambda rows: []
-        key, dictionary = step.key, self.qsqr.backend.dictionary
+        key = step.key
 
         def process(rows: list[Row]) -> list[Row]:
             self.qsqr.spend(lookup.read(len(rows)))
-            matches = lookup(list(map(key, rows)), len(dictionary))
+            matches = lookup(list(map(key, rows)))
             return extended([rows[i] + free for i, free in matches], step)
 
         return process
 
-    def _deny(self, step: Deny) -> Process:
+    def _deny(self, step: Deny) -> RowOperator:
         lookup = self.qsqr.stored.lookup((step.pred, step.adornment))
         if lookup is None:
             return lambda rows: rows
-        key, dictionary = step.key, self.qsqr.backend.dictionary
+        key = step.key
 
         def process(rows: list[Row]) -> list[Row]:
-            matches = lookup(list(map(key, rows)), len(dictionary))
+            matches = lookup(list(map(key, rows)))
             denied = {i for i, free in matches if not step.equal or _agree(rows[i] + free, step.equal)}
             return [row for i, row in enumerate(rows) if i not in denied]
 
         return process
 
-    def _deny_later(self, step: Deny, after: int) -> Process:
+    def _deny_later(self, step: Deny, after: int) -> RowOperator:
         table = self.qsqr.table((step.pred, step.adornment))
 
         def process(rows: list[Row]) -> list[Row]:
@@ -328,8 +324,9 @@ class Working:
 
         return process
 
-    def _group(self, step: Group, after: int) -> Process:
+    def _group(self, step: Group, after: int) -> RowOperator:
         table = self.qsqr.table((step.pred, step.adornment))
+        group = self.qsqr.stored.lookups.group(len(step.on), step.names, step.calls)
 
         def process(rows: list[Row]) -> list[Row]:
             table.ask(map(step.key, rows))
@@ -337,27 +334,9 @@ class Working:
             return []
 
         def grouped(rows: list[Row]) -> list[Row]:
-            groups = _groups(step, {step.key(row): table.answers[step.key(row)] for row in rows}, self.qsqr.backend)
+            groups = _groups(step, {step.key(row): table.answers[step.key(row)] for row in rows}, group)
             made = [row + group for row in rows for group in groups.get(step.key(row), ())]
             return _agreeing(made, step.equal)
-
-        return process
-
-    def _where(self, step: Where) -> Process:
-        vectors = self.qsqr.backend.vectors
-
-        def process(rows: list[Row]) -> list[Row]:
-            return list(compress(rows, vectors.holds(step.condition, _columns(rows, step.places)).tolist()))
-
-        return process
-
-    def _extend(self, step: Extend) -> Process:
-        vectors = self.qsqr.backend.vectors
-
-        def process(rows: list[Row]) -> list[Row]:
-            values, ok = vectors.values(step.expression, _columns(rows, step.places))
-            made = [(*row, value) for row, value in zip(rows, values.tolist(), strict=True)]
-            return made if ok is None else list(compress(made, ok.tolist()))
 
         return process
 
@@ -415,24 +394,12 @@ def _agree(row: Row, equal: Places) -> bool:
     return all(row[a] == row[b] for a, b in equal)
 
 
-def _columns(rows: Sequence[Row], places: Iterable[tuple[Variable, int]]) -> Rows:
-    return Rows({v: np.fromiter((row[i] for row in rows), np.uint32, len(rows)) for v, i in places}, len(rows))
-
-
-def _groups(step: Group, answers: Mapping[Row, Sequence[Row]], backend: LocalBackend) -> dict[Row, list[Row]]:
+def _groups(step: Group, answers: Mapping[Row, Sequence[Row]], group: RowOperator) -> dict[Row, list[Row]]:
     """The groups of each key: values of the ON variables, then the results."""
     found = sorted({_merged(step.adornment, key, free) for key, frees in answers.items() for free in frees})
-    ids = np.array(found, np.uint32).reshape(len(found), len(step.names))
-    columns: dict[Variable, Ids] = {v: np.ascontiguousarray(ids[:, i]) for i, v in enumerate(step.names)}
-    starts = group_starts([columns[v] for v in step.on], len(found))
-    results, present = [columns[v][starts] for v in step.on], np.ones(len(starts), np.bool_)
-    for call in step.calls:
-        values, ok = aggregate(call, columns, starts, len(found), backend.dictionary)
-        results.append(values)
-        present &= True if ok is None else ok
     groups: dict[Row, list[Row]] = {}
     bound = [i for i, is_bound in enumerate(step.adornment) if is_bound]  # ON variables are the first names
-    for row in compress(zip(*(column.tolist() for column in results), strict=True), present.tolist()):
+    for row in group(found):
         groups.setdefault(tuple(row[i] for i in bound), []).append(row)
     return groups
 

@@ -8,7 +8,7 @@ from itertools import chain, pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from deltalog.backends.base import Exchange
+from deltalog.backends.capabilities.tuple_maintenance import Exchange
 from deltalog.backends.local.table import Ids, Table, empty
 from deltalog.kernels import batch_update as kernel
 from deltalog.syntax.ast import Pred

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deltalog.backends.base import RoundRecord, RoundsEnd, SmallRules, Tables
+from deltalog.backends.base import Tables
+from deltalog.backends.capabilities.small_rounds import RoundRecord, RoundsEnd, SmallRules
 from deltalog.backends.local.arithmetic import DEPTH, compiled
 from deltalog.backends.local.column_expressions import Vectors
 from deltalog.backends.local.index_join import Probe
@@ -29,10 +30,8 @@ from deltalog.plan import ir
 from deltalog.plan.ir import Part, Plan, columns
 from deltalog.syntax.ast import Constant, Expression, Pred, Term, Variable, variables
 
-FEW_FACTS = 1 << 9  # of a round: of more, sets are found as soon (measured: `python -m benchmarks.rounds thresholds`)
 MATCHES_PER_FACT = 16  # of a round with that many facts
 QUESTIONS_PER_ROUND = 8  # values that are computed one by one take about as long as a round by sets
-MOST_FACTS = 1 << 16  # of a run of rounds: room for them
 LEAST_MATCHES, MOST_MATCHES = 1 << 12, 1 << 17  # of a call, about 10 ms: limits are checked in between
 MATCHES_PER_QUESTION = 1 << 8  # take as long
 ANSWERS = 1 << 8  # that are kept

@@ -17,7 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from deltalog.backends.base import SmallChange, SmallResult, Tables
+from deltalog.backends.base import Tables
+from deltalog.backends.capabilities.tuple_maintenance import SmallChange, SmallResult
 from deltalog.backends.local.index_join import Probe
 from deltalog.backends.local.table import Keys, Order, Table, empty
 from deltalog.kernels import nested_loop
@@ -221,7 +222,7 @@ class SmallStrata:
 
     def maintained(self, change: SmallChange[Table]) -> SmallResult[Table]:
         """What becomes of the strata, up to one that is better maintained in another way."""
-        changed = (change.removed, change.added, change.less, change.more)
+        changed = (change.removed, change.added, change.removed_facts, change.added_facts)
         size = sum([table.size for facts in changed for table in facts.values()])
         if size > 2 * FEW:
             return SmallResult()
@@ -270,7 +271,7 @@ class SmallStrata:
         return given, np.array([0, *np.cumsum(sizes)], np.int64)[ends]
 
     def _limits(self, change: SmallChange[Table], strata: int) -> Words:
-        limits = zip(self._strata[:strata], change.most, change.bounded, strict=False)
+        limits = zip(self._strata[:strata], change.max_changed, change.bounded, strict=False)
         bounds = {True: (LEAST, BOUND), False: (ANY, 0)}
         return np.array(
             [(min(FEW, s.allowed), int(most), MOST, *bounds[bounded]) for s, most, bounded in limits], np.int64
