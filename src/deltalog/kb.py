@@ -61,7 +61,6 @@ Table = Any  # the backend's own handle
 Rules = str | Path | Iterable[str | Path]
 
 ENGINES = ("local", "spark", "auto", "naive")
-LOCAL = ("local", "naive")  # engines whose facts are in this process
 STRATEGIES = ("auto", "dred", "bf", "counting")
 CYCLIC = ("combined", "standard", "hypertree")
 METHODS = ("auto", "materialised", "magic", "qsqr")
@@ -585,7 +584,7 @@ class KnowledgeBase:
             return Choice(method, "as asked")
         if self._state is not None and self._report.complete:
             return Choice("materialised", "everything that follows is known already")
-        if self.engine not in LOCAL:
+        if self._backend.capabilities.point_lookup is None:
             return Choice("magic", "there is no materialisation, and this is the way without one on Spark")
         return None
 
@@ -669,7 +668,7 @@ class KnowledgeBase:
     def _check_method(self, method: str) -> None:
         if method not in METHODS:
             raise UsageError(f"there is no method {method!r}; methods are {', '.join(METHODS)}")
-        if method == "qsqr" and self.engine not in LOCAL:
+        if method == "qsqr" and self._backend.capabilities.point_lookup is None:
             raise UsageError(
                 "QSQ-R asks facts one small question after the other, which only the local engine can answer fast; "
                 'ask with method="magic", or make the knowledge base with engine="local"'

@@ -14,12 +14,11 @@ from math import inf
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from deltalog.backends.base import Backend, run
-from deltalog.backends.capabilities import required
 from deltalog.backends.codec import encode_rows
 from deltalog.concurrency.cached import cached_property
 from deltalog.engine.seminaive import Relations, SemiNaive, Tasks
 from deltalog.maintenance.materialisation import start
-from deltalog.model.errors import NotStratified
+from deltalog.model.errors import NotStratified, UsageError
 from deltalog.model.facts import Facts
 from deltalog.plan import ir
 from deltalog.plan.ir import fact_columns
@@ -244,7 +243,12 @@ class Questions(Generic[T]):
     def stored(self) -> Stored[T]:
         from deltalog.query.qsqr import Stored
 
-        lookups = required(self.backend.capabilities.point_lookup)
+        lookups = self.backend.capabilities.point_lookup
+        if lookups is None:
+            raise UsageError(
+                "QSQ-R and the estimate of a goal need point look-ups, which this engine does not have; "
+                'make the knowledge base with engine="local"'
+            )
         return Stored(self.facts, start(self.facts, self.backend), lookups)
 
     def by_qsqr(self, goal: Goal, patience: float = inf) -> tuple[Facts[T], int]:

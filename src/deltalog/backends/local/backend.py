@@ -31,7 +31,7 @@ from deltalog.plan.work_counter import Meter, Meters
 from deltalog.syntax.ast import Pred
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class LocalStatistics:
     """Statistics of a table, of the ids of a dictionary of this size."""
 
