@@ -258,7 +258,7 @@ class Questions(Generic[T]):
 
         lookups = self.stored.lookups
         key = tuple(lookups.intern(value) for value in goal.constants)
-        evaluation = Qsqr(self.rulebase(goal.reads), self.stored, self.backend.limits, goal.rules, patience)
+        evaluation = Qsqr(self.rulebase(goal.reads), self.stored, self.backend, goal.rules, patience)
         try:
             rows = evaluation.ask(goal.head.pred, goal.adornment, key)
         finally:

@@ -24,8 +24,9 @@ from heapq import heappop, heappush
 from math import inf
 from typing import Any, Generic, TypeVar
 
+from deltalog.backends.base import Backend
 from deltalog.backends.capabilities.point_lookup import Lookup, PointLookup, Row, RowOperator
-from deltalog.model.limits import FactCount, Limits
+from deltalog.model.limits import FactCount
 from deltalog.plan.ir import Part
 from deltalog.plan.statistics import Partial, Statistics
 from deltalog.plan.work_counter import GivenUp
@@ -35,8 +36,6 @@ from deltalog.query.rulebase import Rulebase
 from deltalog.syntax.ast import Pred, Rule
 
 T = TypeVar("T")
-CHUNK = 1 << 14  # rows that go through a step together
-RULE_ROWS = 100  # rows that take as long as preparing a rule, some 0.2 ms
 Question = tuple[Pred, Adornment]
 Work = Callable[[], None]
 
@@ -66,7 +65,7 @@ class Qsqr:
         self,
         rulebase: Rulebase,
         stored: Stored[Any],
-        limits: Limits,
+        backend: Backend[Any],
         extra: Mapping[Pred, tuple[Rule, ...]],
         patience: float = inf,
     ) -> None:
@@ -75,8 +74,9 @@ class Qsqr:
         self.tables: dict[Question, Subqueries] = {}
         self.answers = 0
         self.subqueries = 0
-        self._check, self._check_at = limits.checker(), 0
-        self._facts = FactCount(limits)
+        self._check, self._check_at = backend.limits.checker(), 0
+        self._facts = FactCount(backend.limits)
+        self.chunk_rows, self._rule_cost_rows = backend.tuning.qsqr_chunk_rows, backend.tuning.qsqr_rule_cost_rows
         self._due: dict[int, deque[Work]] = {}
         self._levels: list[int] = []
 
@@ -99,11 +99,11 @@ class Qsqr:
     def spend(self, rows: int, planned: int = 0) -> None:
         """Counts rows as work, and rules that are prepared; raises GivenUp when there is no patience left."""
         self.work, self.planned = self.work + rows, self.planned + planned
-        if self.work + RULE_ROWS * self.planned > self.patience:
+        if self.work + self._rule_cost_rows * self.planned > self.patience:
             raise GivenUp
         if self.work > self._check_at:
             self._check()
-            self._check_at = self.work + CHUNK
+            self._check_at = self.work + self.chunk_rows
 
     def derived(self, facts: int) -> None:
         """Counts subqueries and answers: both can go on for ever."""
@@ -253,10 +253,11 @@ class Working:
 
     def push(self, at: int, rows: list[Row]) -> None:
         """Rows through the steps from `at` on; what comes out are answers."""
+        chunk_rows = self.qsqr.chunk_rows
         for i in range(at, len(self._processes)):
-            if len(rows) > CHUNK:
-                for start in range(0, len(rows), CHUNK):
-                    self.push(i, rows[start : start + CHUNK])
+            if len(rows) > chunk_rows:
+                for start in range(0, len(rows), chunk_rows):
+                    self.push(i, rows[start : start + chunk_rows])
                 return
             if not rows:
                 return

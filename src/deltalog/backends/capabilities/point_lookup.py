@@ -14,7 +14,7 @@ from deltalog.syntax.ast import AggregateCall, Expression, Variable
 
 T = TypeVar("T")
 Row = tuple[int, ...]  # of ids
-Places = Sequence[tuple[Variable, int]]  # where in a row the values of variables are
+VariablePlaces = Sequence[tuple[Variable, int]]  # where in a row the values of variables are
 RowOperator = Callable[[list[Row]], list[Row]]
 
 
@@ -63,11 +63,11 @@ class PointLookup(Protocol[T]):
         """A table of the distinct rows."""
         ...
 
-    def where(self, condition: Expression, places: Places) -> RowOperator:
+    def where(self, condition: Expression, places: VariablePlaces) -> RowOperator:
         """Keeps the rows for which a condition holds."""
         ...
 
-    def extend(self, expression: Expression, places: Places) -> RowOperator:
+    def extend(self, expression: Expression, places: VariablePlaces) -> RowOperator:
         """Appends the value of an expression to rows; rows for which it fails are dropped."""
         ...
 

@@ -9,7 +9,7 @@ from itertools import compress
 import numpy as np
 
 from deltalog.backends.base import Tables
-from deltalog.backends.capabilities.point_lookup import Places, Row, RowOperator
+from deltalog.backends.capabilities.point_lookup import VariablePlaces, Row, RowOperator
 from deltalog.backends.capabilities.small_rounds import SmallRules
 from deltalog.backends.capabilities.tuple_maintenance import Exchange, SmallChange, SmallResult
 from deltalog.backends.local.aggregate import aggregate, group_starts
@@ -141,7 +141,7 @@ class LocalPointLookup:
     def table(self, rows: Sequence[Row], arity: int) -> Table:
         return rows_of(rows, arity)
 
-    def where(self, condition: Expression, places: Places) -> RowOperator:
+    def where(self, condition: Expression, places: VariablePlaces) -> RowOperator:
         vectors = self.vectors
 
         def process(rows: list[Row]) -> list[Row]:
@@ -149,7 +149,7 @@ class LocalPointLookup:
 
         return process
 
-    def extend(self, expression: Expression, places: Places) -> RowOperator:
+    def extend(self, expression: Expression, places: VariablePlaces) -> RowOperator:
         vectors = self.vectors
 
         def process(rows: list[Row]) -> list[Row]:
@@ -176,5 +176,5 @@ class LocalPointLookup:
         return process
 
 
-def _columns(rows: Sequence[Row], places: Places) -> Rows:
+def _columns(rows: Sequence[Row], places: VariablePlaces) -> Rows:
     return Rows({v: np.fromiter((row[i] for row in rows), np.uint32, len(rows)) for v, i in places}, len(rows))
