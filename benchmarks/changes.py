@@ -42,8 +42,8 @@ from benchmarks import datasets
 from benchmarks.datasets import NoData
 from benchmarks.registry import BENCHMARKS, PROGRAMS
 from benchmarks.states import small
-from deltalog.backends.base import SmallResult
-from deltalog.backends.local.backend import LocalBackend
+from deltalog.backends.capabilities.tuple_maintenance import SmallResult
+from deltalog.backends.local.capabilities import LocalTupleMaintenance
 from deltalog.backends.local.table import Table
 from deltalog.kb import KnowledgeBase
 from deltalog.maintenance.derivation_counts import Counts
@@ -318,12 +318,12 @@ def counts() -> Iterator[dict[str, Any]]:
 @contextmanager
 def set_at_a_time() -> Iterator[None]:
     """No change goes fact by fact, however small it is."""
-    fact_by_fact = LocalBackend.maintained
-    LocalBackend.maintained = lambda *_: SmallResult()  # type: ignore[assignment, method-assign]
+    tuple_at_a_time = LocalTupleMaintenance.maintain
+    LocalTupleMaintenance.maintain = lambda *_: SmallResult()  # type: ignore[assignment, method-assign]
     try:
         yield
     finally:
-        LocalBackend.maintained = fact_by_fact  # type: ignore[method-assign]
+        LocalTupleMaintenance.maintain = tuple_at_a_time  # type: ignore[method-assign]
 
 
 def compared(what: str, dred: KnowledgeBase, counting: KnowledgeBase, samples: list[Rows]) -> dict[str, Any]:

@@ -4,7 +4,7 @@
                  rounds, unless `--all`), and by clingo, where it is installed and has the functions
     changes      an edge that closes a chain, and one that opens it again
     goals        reachability from one end of a chain, by magic sets
-    thresholds   rounds over 1 to 4,096 facts each, fact by fact and by sets: where `FEW_FACTS` comes from
+    thresholds   rounds over 1 to 4,096 facts each, fact by fact and by sets: where `rounds_max_new_facts` comes from
 
 Figures are seconds of processor time (all threads) without loading, the best of `--times`; for clingo, grounding and
 solving. Wrong numbers of facts end it.

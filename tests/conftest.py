@@ -75,6 +75,8 @@ def in_parallel(kb: KnowledgeBase, rows: int = 2) -> KnowledgeBase:
 def goal_evaluator(kb: KnowledgeBase) -> GoalEvaluator[Any]:
     """What a knowledge base keeps of its rules and facts for goals."""
     return kb._session.goals(kb._contents())
+
+
 def tuned(thresholds: Thresholds, monkeypatch: pytest.MonkeyPatch) -> Tuning:
     """A Tuning with some thresholds; those that are still constants of modules are patched."""
     fields: dict[str, Any] = {}

@@ -13,6 +13,8 @@ from test_cases import CASES, expected, line
 
 from deltalog import KnowledgeBase, NotStratified, UnsafeRule, UsageError
 from deltalog.backends.local import LocalBackend
+from deltalog.backends.local.capabilities import LocalCounting, LocalTupleMaintenance
+from deltalog.backends.local.codec import LocalCodec
 from deltalog.model.change import Change
 from deltalog.model.tuning import Tuning
 
@@ -47,8 +49,9 @@ def test_an_interrupt_anywhere_leaves_everything_as_it_was(
     kb: KnowledgeBase, change: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before, rules = everything(kb), kb.rules
-    names = ("run", "run_all", "minus", "merge", "recounted", "exchanged", "maintained")
-    calls = {name: getattr(LocalBackend, name) for name in names}
+    names = [(LocalBackend, name) for name in ("run_all", "minus", "merge")]
+    names += [(LocalCounting, "recount"), (LocalTupleMaintenance, "exchange"), (LocalTupleMaintenance, "maintain")]
+    calls = {(owner, name): getattr(owner, name) for owner, name in names}
     for allowed in range(400):
         left = iter(range(allowed))
 
@@ -58,8 +61,8 @@ def test_an_interrupt_anywhere_leaves_everything_as_it_was(
             return call(*arguments)
 
         with monkeypatch.context() as patched:
-            for name, call in calls.items():
-                patched.setattr(LocalBackend, name, partialmethod(interrupted, call=call))
+            for (owner, name), call in calls.items():
+                patched.setattr(owner, name, partialmethod(interrupted, call=call))
             try:
                 if change == "facts":
                     kb.update(add={"edge": [(8, 9)]}, remove={"edge": [(2, 3), (7, 3)]})
@@ -248,8 +251,9 @@ def test_leaves_that_go_are_as_if_they_had_never_been(kb: KnowledgeBase, gone: l
 def test_a_leaf_goes_without_reading_or_making_a_table(kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch) -> None:
     kb.update(add={"end": [(50,)]})
     was = everything(kb)["end"]
-    for name in ("run", "run_all", "minus", "merge", "encode_all"):
-        monkeypatch.setattr(LocalBackend, name, partialmethod(_must_not))
+    for owner, names in ((LocalBackend, ("run_all", "minus", "merge")), (LocalCodec, ("encode",))):
+        for name in names:
+            monkeypatch.setattr(owner, name, partialmethod(_must_not))
     change = kb.remove_rules("r4")
     monkeypatch.undo()
     assert (set(kb.facts("end")), set(change.removed["end"])) == ({(50,)}, was - {(50,)})

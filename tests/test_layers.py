@@ -23,6 +23,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("expressions.scalar", "model.dictionary", "model.naming"),
     ("program",),
     ("plan", "io"),
+    ("backends.codec", "backends.capabilities"),
     ("backends.base",),
     ("model.facts",),
     ("model.change",),

@@ -14,6 +14,9 @@ from algebra import LEAVES, OPERATORS, C, E, X, Y, distinct_rows, nested
 from watchdog import watched
 
 from deltalog import KnowledgeBase, LimitReached
+from deltalog.backends.base import run
+from deltalog.backends.capabilities import required
+from deltalog.backends.codec import encode_rows
 from deltalog.backends.local import LocalBackend
 from deltalog.backends.local.table import Table
 from deltalog.backends.local.workers import Workers
@@ -95,16 +98,17 @@ class Plans:
 
     def __init__(self, threads: int, dense: bool = False) -> None:
         self.backend = LocalBackend(Limits(), threads=threads, tuning=DENSE if dense else LOW)
-        backbone, pairs = (self.backend.encode(facts, "")[1] for facts in (CLOSED, FACTS))
-        closure = self.backend.structure(Scheme(C, SchemeKind.CLOSURE, (C,)), [backbone])
+        backbone, pairs = (encode_rows(self.backend.codec, facts) for facts in (CLOSED, FACTS))
+        scheme = Scheme(C, SchemeKind.CLOSURE, (C,))
+        closure = required(self.backend.capabilities.virtual_relations).build(scheme, [backbone])
         self.tables: dict[tuple[object, Part], Table] = {(E, Part.ALL): pairs, (C, Part.ALL): closure}
         self.relations = {E: FACTS, C: list(self.rows(closure, 2))}
 
     def rows(self, table: Table, arity: int) -> Iterator[tuple[Value, ...]]:
-        return zip(*(self.backend.values(column) for column in table.columns()[:arity]), strict=True)
+        return zip(*(self.backend.codec.values(column) for column in table.columns()[:arity]), strict=True)
 
     def check(self, name: str, plan: Plan) -> None:
-        found = self.backend.run(plan, self.tables)  # type: ignore[arg-type]
+        found = run(self.backend, plan, self.tables)  # type: ignore[arg-type]
         rows = {tuple(map(key, row)) for row in self.rows(found, len(columns(plan)))}
         assert rows == distinct_rows(plan, self.relations), name
 

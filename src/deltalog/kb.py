@@ -100,7 +100,6 @@ class KnowledgeBase(QueryMethods):
         self._rule_set = RuleSet().adding(document.rules)
         self.engine, self._lock = engine, CallLock()
         self._maintenance, self._cyclic = maintenance, cyclic
-        self._schemes = schemes if engine != "naive" else "standard"
         self._report = Report(engine=engine)
         self.limits = Limits(timeout, max_facts, None if memory is None else memory_bytes(memory))
         self._observe = observe or (lambda _: None)
@@ -108,6 +107,9 @@ class KnowledgeBase(QueryMethods):
         from deltalog.engine.encode_facts import encode_facts_of
 
         self._backend = create_backend(engine, self.limits, tuning or Tuning(), threads, master)
+        self._ignored_failures = 0  # of expressions, in calls that failed
+        has_schemes = engine != "naive" and self._backend.capabilities.virtual_relations is not None
+        self._schemes = schemes if has_schemes else "standard"
         self._program: Program | None = None
         self._state: Materialisation[Table] | None = None
         self._explicit: dict[Pred, Table] = encode_facts_of(document.rules, self._backend)
@@ -138,7 +140,7 @@ class KnowledgeBase(QueryMethods):
         """
         started = time.perf_counter()
         reading = Reading(base, shared_blank_nodes, strict)
-        self._add(self._backend.read([Path(path) for path in paths], reading))
+        self._add(self._backend.codec.read([Path(path) for path in paths], reading))
         self._spent("load", started)
 
     def _add(self, facts: Mapping[Pred, Table]) -> None:
@@ -326,7 +328,7 @@ class KnowledgeBase(QueryMethods):
     ) -> None:
         """Writes facts to a folder that is new or empty: one file per predicate (csv, tsv, parquet) or facts.nt."""
         started = time.perf_counter()
-        self._backend.write(Path(folder), self._contents().materialised().tables(only, derived), format)
+        self._backend.codec.write(Path(folder), self._contents().materialised().tables(only, derived), format)
         self._spent("write", started)
 
     @property
@@ -337,14 +339,20 @@ class KnowledgeBase(QueryMethods):
         if self._state is not None:
             report.per_predicate = self._contents().counts()
             report.facts_total = sum(report.per_predicate.values())
-            report.failed_expressions = self._backend.failures
+            report.failed_expressions = self._failures
         report.facts_in = self.explicit_facts
         return report
 
+    @property
+    def _failures(self) -> int:
+        """The number of rows dropped because an expression failed, in calls that did not fail."""
+        return self._backend.failures - self._ignored_failures
+
     @exclusive
-    def tally(self) -> dict[str, int]:
-        """What Spark has done so far: jobs, stages, tasks, shuffles; empty where there is none."""
-        return self._backend.tally()
+    def metrics(self) -> dict[str, int]:
+        """Spark's jobs, stages, tasks and shuffles so far; empty on the other engines."""
+        metrics = self._backend.capabilities.metrics
+        return {} if metrics is None else metrics.snapshot()
 
     @property
     @exclusive

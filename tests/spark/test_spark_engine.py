@@ -115,8 +115,8 @@ def test_the_driver_obeys_the_same_limits(body: str) -> None:
     """By ids, and by values."""
     kb = KnowledgeBase(f"r(X, Y) :- e(X, Y). r(X, Z) :- {body}.", engine="spark")
     kb.add("e", [(1, 2), (2, 3)])
-    twin = kb._backend.twin(kb.rules, kb._explicit)
-    assert twin is not None and twin.backend.limits is kb.limits
+    target = kb._backend.capabilities.offload.offer(kb.rules, kb._explicit).target
+    assert target is not None and target.backend.limits is kb.limits
 
 
 def test_without_java() -> None:

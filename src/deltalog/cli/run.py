@@ -93,15 +93,15 @@ def _run(choice: EngineChoice, options: Namespace, progress: Progress) -> Report
     from deltalog.cli.run_report import spark_by_phase
 
     kb = _loaded(choice, options, progress)
-    metrics = [kb.tally()]
+    metrics = [kb.metrics()]
     report = kb.materialise(partial=True)
     report.engine_reason = "; ".join(filter(None, [choice.reason, report.engine_reason]))
-    metrics.append(kb.tally())
+    metrics.append(kb.metrics())
     progress.end()
     if options.out is not None:
         kb.write(options.out, options.format, only=options.only, derived=options.derived)
         progress.say(f"wrote {options.out} in {report.seconds['write']:.2f} s")
-    report.spark = spark_by_phase([*metrics, kb.tally()])
+    report.spark = spark_by_phase([*metrics, kb.metrics()])
     return report
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TypeVar
 
-from deltalog.backends.base import Backend
+from deltalog.backends.base import Backend, run
 from deltalog.engine.seminaive import Relations
 from deltalog.model.terms import IRI, RDF_TYPE, Value
 from deltalog.plan import ir
@@ -59,19 +59,19 @@ def _show(
             left = relations.backend.merge(left, _facts(relations, atom))
         elif head.pred not in homes:
             new = new_facts(head.pred, (project(head, ir.Scan(atom)),))
-            relations.add(head.pred, relations.backend.pin(relations.backend.run(new, relations.parts)))
+            relations.add(head.pred, run(relations.backend, new, relations.parts))
     relations.set(pred, left)
 
 
 def _values(relations: Relations[T], atom: Atom) -> list[Value]:
     """The distinct values of ?p in an atom."""
     plan = ir.Distinct(ir.Project(ir.Scan(atom), ((P, P),)))
-    return relations.backend.values(relations.backend.rows(relations.backend.run(plan, relations.parts))[0])
+    return relations.backend.codec.values(relations.backend.rows(run(relations.backend, plan, relations.parts))[0])
 
 
 def _facts(relations: Relations[T], atom: Atom) -> T:
     """The facts that match an atom."""
-    return relations.backend.pin(relations.backend.run(ir.Distinct(project(atom, ir.Scan(atom))), relations.parts))
+    return run(relations.backend, ir.Distinct(project(atom, ir.Scan(atom))), relations.parts)
 
 
 def distributed(facts: Mapping[Pred, T], backend: Backend[T]) -> dict[Pred, T]:
@@ -102,7 +102,7 @@ def _unknown_to(other: Relations[T], pred: Pred, table: T) -> T:
         if other.size(place.pred):
             plan = ir.AntiJoin(plan, ir.Scan(place))
     parts = {**other.parts, (change, Part.ALL): table}
-    return other.backend.pin(other.backend.run(ir.Project(plan, tuple((v, v) for v in terms)), parts))
+    return run(other.backend, ir.Project(plan, tuple((v, v) for v in terms)), parts)
 
 
 def _places(pred: Pred) -> Iterator[Atom]:

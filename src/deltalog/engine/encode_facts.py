@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any, TypeVar
 
 from deltalog.backends.base import Backend
+from deltalog.backends.codec import encode_rows
 from deltalog.engine.distribute_triples import WILDCARDS, distributed
 from deltalog.model.naming import Names, predicate_name, split
 from deltalog.model.terms import Value
@@ -21,7 +22,7 @@ def encode_facts(
     predicates. A name such as `p/2` may be one of the `known` predicates."""
     found: dict[Pred, T] = {}
     by_name = {predicate_name(predicate): data for predicate, data in (facts or {}).items()}
-    for predicate, (arity, table) in backend.encode_all(by_name).items():
+    for predicate, (arity, table) in backend.codec.encode(by_name).items():
         if backend.size(table):
             found[_pred(predicate, arity, known)] = table
     return found if found.keys().isdisjoint(WILDCARDS) else distributed(found, backend)
@@ -38,4 +39,4 @@ def encode_facts_of(rules: Iterable[Rule], backend: Backend[T]) -> dict[Pred, T]
     rows: dict[Pred, list[tuple[Value, ...]]] = {}
     for head in (head for rule in rules if rule.is_fact for head in rule.heads):
         rows.setdefault(head.pred, []).append(tuple(t.value for t in head.terms if isinstance(t, Constant)))
-    return {pred: backend.encode(values, pred.name)[1] for pred, values in rows.items()}
+    return {pred: encode_rows(backend.codec, values) for pred, values in rows.items()}

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from deltalog.backends.base import Backend
+from deltalog.backends.base import Backend, run
+from deltalog.backends.codec import encode_rows
 from deltalog.model.terms import IRI, RDF_TYPE, Value
 from deltalog.plan import ir
 from deltalog.plan.ir import Part, Plan, fact_columns, facts_of
@@ -49,12 +50,12 @@ class Census(Generic[T]):
     def _homeless(self, pred: Pred, table: T) -> T:
         """The facts of TRIPLE or rdf:type that are not copies of others."""
         if pred not in self._known:
-            self._known[pred] = [(atom, self.backend.encode(rows, atom.name)[1]) for atom, rows in self._copies(pred)]
+            self._known[pred] = [(atom, encode_rows(self.backend.codec, rows)) for atom, rows in self._copies(pred)]
         plan: Plan = facts_of(pred)
         for atom, _ in self._known[pred]:
             plan = ir.AntiJoin(plan, ir.Scan(atom))
         parts = {(atom.pred, Part.ALL): known for atom, known in self._known[pred]}
-        return self.backend.run(plan, {**parts, (pred, Part.ALL): table})
+        return run(self.backend, plan, {**parts, (pred, Part.ALL): table})
 
     def _copies(self, pred: Pred) -> Iterator[tuple[Atom, list[tuple[Value, ...]]]]:
         """An atom over the columns that tell a copy, and the values that do."""

@@ -17,13 +17,15 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Generic, TypeVar
 
-from deltalog.backends.base import Backend
+from deltalog.backends.base import Backend, run
+from deltalog.backends.capabilities import required
+from deltalog.backends.capabilities.offload import OffloadTarget
 from deltalog.concurrency.cached import cached_property
 from deltalog.engine.fact_count import Census
 from deltalog.engine.hypertree import Trees
 from deltalog.engine.replan_joins import Skewed, allowed, watched
 from deltalog.engine.replan_trees import ChoiceChanged, Revision
-from deltalog.engine.report import Observer, Round
+from deltalog.engine.report import Observer, Placement, Round
 from deltalog.engine.schedule import in_passes
 from deltalog.engine.small_rounds import SmallRounds
 from deltalog.model.limits import FactCount
@@ -66,11 +68,11 @@ class Relations(Generic[T]):
 
     def distinct(self, pred: Pred, part: Part, column: int) -> float:
         table = self.parts.get((pred, part))
-        return 0.0 if table is None else self.backend.distinct(table, column)
+        return 0.0 if table is None else self.backend.statistics(table).distinct(column)
 
     def heaviest(self, pred: Pred, part: Part, column: int) -> float:
         table = self.parts.get((pred, part))
-        return 0.0 if table is None else self.backend.heaviest(table, column)
+        return 0.0 if table is None else self.backend.statistics(table).heaviest(column)
 
     def whole(self) -> Iterator[tuple[Pred, T]]:
         """The tables of all predicates, without their parts."""
@@ -131,8 +133,10 @@ class SemiNaive(Generic[T]):
     )  # with their plans, from an earlier evaluation of the program
     pending: dict[Pred, T] = field(default_factory=dict)  # structures that have grown, by what is new in this round
     revision: Revision[T] | None = None  # the choices of the hyper-node that is evaluated, where there are any
+    placement: Placement = field(init=False)  # where the program is evaluated
 
     def __post_init__(self) -> None:
+        self.placement = Placement(self.relations.backend.name)
         if self.facts is None:
             self.facts = FactCount(self.relations.backend.limits)
 
@@ -143,9 +147,9 @@ class SemiNaive(Generic[T]):
     def run(self) -> None:
         self.facts.total = 0 if self.goal else self.census.count(self.relations.whole())
         self.facts.add(0)
-        if self._evaluated_elsewhere(list(enumerate(self.program.hyper_nodes)), everything=True):
+        if self._is_offloaded(list(enumerate(self.program.hyper_nodes)), whole_program=True):
             return
-        for number, hyper_node in in_passes(self.program.hyper_nodes, self.relations.backend.batches):
+        for number, hyper_node in in_passes(self.program.hyper_nodes, self.relations.backend.batch_independent_plans):
             revision = Revision(self.trees, hyper_node, self.relations)
             while not self._is_evaluated(number, hyper_node, revision):
                 self.pending.clear()
@@ -158,7 +162,7 @@ class SemiNaive(Generic[T]):
         try:
             for place, part in enumerate(self._by_trees(hyper_node)):
                 self.revision = revision.begun()
-                if not (part.recursive and self._evaluated_elsewhere([(number, part)])):
+                if not (part.recursive and self._is_offloaded([(number, part)])):
                     self._evaluate(number, part, place)
             return True
         except ChoiceChanged:
@@ -167,34 +171,45 @@ class SemiNaive(Generic[T]):
     def _by_trees(self, hyper_node: HyperNode) -> list[HyperNode]:
         """The hyper-node, or what it becomes when rules of it are evaluated by decompositions."""
         started = time.perf_counter()
-        parts = list(self.trees.parts(hyper_node, self.relations, self.relations.backend.batches))
+        parts = list(self.trees.parts(hyper_node, self.relations, self.relations.backend.batch_independent_plans))
         self.planning += time.perf_counter() - started
         return parts
 
-    def _evaluated_elsewhere(self, nodes: Sequence[tuple[int, HyperNode]], everything: bool = False) -> bool:
-        """Evaluates hyper-nodes on the backend's twin, if there is one for them."""
+    def _is_offloaded(self, nodes: Sequence[tuple[int, HyperNode]], whole_program: bool = False) -> bool:
+        """Evaluates hyper-nodes on another backend, if there is a better one for them."""
+        offload = self.relations.backend.capabilities.offload
+        if offload is None or (whole_program and not offload.whole_programs):
+            return False
         heads = {pred for _, node in nodes for pred in node.heads}
         tables = {pred: self.relations.get(pred) for _, node in nodes for pred in node.reads | node.heads}
-        twin = self.relations.backend.twin([rule for _, node in nodes for rule in node.rules], tables, everything)
-        if twin is None:
+        target, reason = offload.offer([rule for _, node in nodes for rule in node.rules], tables)
+        if whole_program:
+            self.placement = Placement((target or self.relations).backend.name, reason)
+        if target is None:
             return False
-        relations = Relations(twin.backend, dict(twin.tables))
+        self._evaluate_on(target, nodes, heads)
+        return True
+
+    def _evaluate_on(
+        self, target: OffloadTarget[T], nodes: Sequence[tuple[int, HyperNode]], heads: Collection[Pred]
+    ) -> None:
+        """Evaluates hyper-nodes on another backend, and adds what it derives to the relations here."""
+        relations = Relations(target.backend, dict(target.tables))
         before = {pred: relations.get(pred) for pred in heads}
 
         def new() -> dict[Pred, T]:
-            found = {pred: twin.backend.minus(relations.get(pred), table) for pred, table in before.items()}
-            return {pred: twin.back(table) for pred, table in found.items() if twin.backend.size(table)}
+            found = {pred: target.backend.minus(relations.get(pred), table) for pred, table in before.items()}
+            return {pred: target.to_table(table) for pred, table in found.items() if target.backend.size(table)}
 
         evaluation = SemiNaive(self.program, relations, self.observe, goal=self.goal, facts=self.facts)
         try:
-            rules = iter(twin.rules)
+            rules = iter(target.rules)
             for number, node in nodes:
                 evaluation._evaluate(number, replace(node, rules=tuple(islice(rules, len(node.rules)))))
         finally:  # at a limit, too: what there is is right
             for pred, table in new().items():
                 self.relations.add(pred, table)
             self.planning += evaluation.planning
-        return True
 
     def _evaluate(self, number: int, hyper_node: HyperNode, place: int = 0) -> None:
         """The fixpoint of one hyper-node, or of a part of it."""
@@ -264,7 +279,7 @@ class SemiNaive(Generic[T]):
             return watched(self, list(due), lambda tasks: self._derive(tasks, wanted, shared))
         finally:
             for pred in shared:
-                self.relations.backend.drop(self.relations.parts.pop((pred, Part.ALL)))
+                del self.relations.parts[pred, Part.ALL]
 
     def _derive(
         self, due: Iterable[Task], wanted: Callable[[Pred, tuple[Plan, ...]], Plan], shared: list[Pred]
@@ -310,14 +325,15 @@ class SemiNaive(Generic[T]):
     def _grown(self, pred: Pred) -> T:
         """What a structure has more, by all or by what is new of its inputs."""
         relations, structure = self.relations, self.program.scheme_of[pred]
+        virtual_relations = required(relations.backend.capabilities.virtual_relations)
         inputs = [relations.get(source) for source in structure.inputs]
         old = relations.parts.get((pred, Part.ALL))
         if old is None or not relations.backend.size(old):
-            self.pending[pred] = relations.backend.structure(structure, inputs)
+            self.pending[pred] = virtual_relations.build(structure, inputs)
             return self.pending[pred]
         deltas = [relations.get(source, Part.DELTA) for source in structure.inputs]
         none = [relations.backend.empty(2)] * len(inputs)
-        self.pending[pred], difference = relations.backend.restructured(structure, old, inputs, none, deltas)
+        self.pending[pred], difference = virtual_relations.rebuild(structure, old, inputs, none, deltas)
         _, new = difference()
         return new
 
@@ -331,8 +347,7 @@ class SemiNaive(Generic[T]):
         live = dict.fromkeys(v for head in rule.heads for v in variables(head))
         atom = shared_body(number, live)
         plan = ir.Distinct(ir.Project(body, tuple((v, v) for v in live)))
-        table = self.relations.backend.pin(self.relations.backend.run(plan, self.relations.parts))
-        self.relations.set(atom.pred, table)
+        self.relations.set(atom.pred, run(self.relations.backend, plan, self.relations.parts))
         return ir.Scan(atom)
 
     def _step(self, preds: Iterable[Pred], new: dict[Pred, T]) -> None:
@@ -357,7 +372,8 @@ class SemiNaive(Generic[T]):
         if task.body is None or reads > GROWTH * task.made_for:
             self.relations.backend.meter.spend(self.relations.backend.tuning.planning_cost_rows)
             started = time.perf_counter()
-            multiway = self.relations.backend.multiway and (task.multiway or self.trees.way != "standard")
+            wanted = task.multiway or self.trees.way != "standard"
+            multiway = wanted and self.relations.backend.capabilities.multiway_joins
             statistics = Skewed(self.relations) if task.skewed else self.relations
             task.plan(plan_variant(task.variant, statistics, multiway), reads)
             self.planning += time.perf_counter() - started

@@ -1,11 +1,11 @@
 """Rounds over few facts, inside of semi-naive evaluation.
 
 A round costs, set by set, about a millisecond, however little it derives; counters and long chains have thousands of
-rounds of one fact. A backend may evaluate a run of such rounds at once (`Backend.rounds`), fact by fact. Evaluation
-goes over to that when few facts are new, and back when many are, or when a round has more to do than sets would take
-for it, or something that only sets do (SKOLEM, texts, values for which an expression fails). Rounds, and the facts of
-each, are the same either way; so is the limit of facts: they are counted round by round, and what was found after the
-round that hits it is forgotten.
+rounds of one fact. A backend may evaluate a run of such rounds in one call (`backends.capabilities.small_rounds`), fact
+by fact. Evaluation goes over to that when few facts are new, and back when many are, or when a round has more to do
+than sets would take for it, or something that only sets do (SKOLEM, texts, values for which an expression fails).
+Rounds, and the facts of each, are the same either way; so is the limit of facts: they are counted round by round, and
+what was found after the round that hits it is forgotten.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from deltalog.backends.base import Rounds, RoundsEnd, SmallRules
+from deltalog.backends.capabilities import required
+from deltalog.backends.capabilities.small_rounds import Rounds, RoundsEnd, SmallRules
 from deltalog.plan import ir
 from deltalog.syntax.ast import Pred
 
@@ -42,6 +43,7 @@ class SmallRounds(Generic[T]):
     ) -> None:
         self._evaluation, self._tasks, self._added = evaluation, tasks, added
         self._backend, self._preds = evaluation.relations.backend, tuple(dict.fromkeys(preds))
+        self._max_new_facts = self._backend.tuning.rounds_max_new_facts
         self._own = frozenset(self._preds)
         self._counted = evaluation.census.counted(self._preds)
         self._seen: set[Pred] = set()  # predicates of which something was new: variants that read others wait
@@ -61,8 +63,8 @@ class SmallRounds(Generic[T]):
         return new, turn
 
     def _is_due(self, new: Mapping[Pred, T]) -> bool:
-        few = self._backend.few_facts
-        if not new or not few or self._counted is None or self._evaluation.pending or self._size(new) > few:
+        capable = self._backend.capabilities.small_rounds is not None and self._counted is not None
+        if not new or not capable or self._evaluation.pending or self._size(new) > self._max_new_facts:
             return False
         self._waiting, self._patience = max(0, self._waiting - 1), max(0, self._patience - 1)
         return not self._waiting and not self._patience
@@ -83,7 +85,8 @@ class SmallRounds(Generic[T]):
         due = {pred: len(tasks) for pred, tasks in self._tasks.items()}
         assert self._counted is not None
         rules = SmallRules(self._preds, self._counted, variants, due)
-        return self._backend.rounds(rules, self._evaluation.relations.parts, new, self._room)
+        small_rounds = required(self._backend.capabilities.small_rounds)
+        return small_rounds.start(rules, self._evaluation.relations.parts, new, self._room)
 
     def _variants(self, pred: Pred) -> Iterator[tuple[Pred, Pred, ir.Project | None]]:
         """The variants that read the DELTA of a predicate, as far as they can ever match."""
@@ -138,7 +141,7 @@ class SmallRounds(Generic[T]):
         """Whether another run may follow at once."""
         if end is RoundsEnd.FULL:
             self._room *= MORE_ROOM
-            if done or self._room <= MORE_ROOM * self._backend.few_facts * ROOM_PER_FACT:
+            if done or self._room <= MORE_ROOM * self._max_new_facts * ROOM_PER_FACT:
                 return True
         if end is RoundsEnd.TOO_MUCH and not self._seen.issuperset(new):
             self._patience = self._start_patience() - 1

@@ -41,4 +41,4 @@ def apply_change(
 
 def number_kinds(facts: Mapping[Pred, T], backend: Backend[T]) -> Numbers:
     """The kinds of numbers in facts, by predicates."""
-    return lambda preds: backend.number_kinds([facts[pred] for pred in preds if pred in facts])
+    return lambda preds: backend.codec.number_kinds([facts[pred] for pred in preds if pred in facts])

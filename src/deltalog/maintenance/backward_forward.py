@@ -74,7 +74,7 @@ class BackwardForward(DRed[T]):
             return {}
         questions = {candidates(pred): table for pred, table in facts.items()}
         rules = [rule for rule in self.tasks.recursive if rule.head in facts]
-        known = self.made_of(rules, facts)
+        known = self.skolem_arguments(rules, facts)
         relations = state(self.update.new, questions, known)
         for pred in self.preds:
             table = self.update.old.get(pred)

@@ -24,6 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TypeVar
 
+from deltalog.backends.capabilities import required
 from deltalog.engine.seminaive import Relations, SemiNaive, Task, include
 from deltalog.maintenance.derivation_counts import Counts, Ledger
 from deltalog.maintenance.dred import DRed
@@ -55,7 +56,8 @@ class Counting(DRed[T]):
         return SemiNaive(self.program, relations).count(tasks)
 
     def facts(self, counted: Facts[T]) -> Facts[T]:
-        return {self.counted[pred]: self.backend.uncounted(table) for pred, table in counted.items()}
+        counting = required(self.backend.capabilities.counting)
+        return {self.counted[pred]: counting.uncounted(table) for pred, table in counted.items()}
 
     # What changes before the stratum.
 

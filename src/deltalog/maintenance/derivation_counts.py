@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from deltalog.backends.base import Backend
+from deltalog.backends.capabilities import required
+from deltalog.backends.capabilities.counting import Counting
 from deltalog.plan.variants import counts
 from deltalog.syntax.ast import Pred, Rule
 
@@ -39,13 +41,17 @@ class Ledger(Generic[T]):
     won: list[Mapping[Pred, T]] = field(default_factory=list)
     lost: list[Mapping[Pred, T]] = field(default_factory=list)
 
+    @property
+    def counting(self) -> Counting[T]:
+        return required(self.backend.capabilities.counting)
+
     def settle(self) -> None:
         """Counts what has come and gone."""
         for pred in {pred: None for noted in (*self.won, *self.lost) for pred in noted}:
             old = self.counts.get(pred, self.backend.empty(pred.arity))
             won = [noted[pred] for noted in self.won if pred in noted]
             lost = [noted[pred] for noted in self.lost if pred in noted]
-            self.counts[pred] = self.backend.recounted(old, won, lost)
+            self.counts[pred] = self.counting.recount(old, won, lost)
         self.won, self.lost = [], []
 
     def without_count(self, facts: Mapping[Pred, T]) -> dict[Pred, T]:
@@ -55,7 +61,7 @@ class Ledger(Generic[T]):
 
     def _with_count(self, pred: Pred, facts: T) -> T:
         counted = self.counts.get(counts(pred), self.backend.empty(pred.arity + 1))
-        return self.backend.uncounted(self.backend.with_counts(facts, counted))
+        return self.counting.uncounted(self.counting.counts_of(facts, counted))
 
     def left(self, facts: Mapping[Pred, T]) -> dict[Pred, T]:
         """Facts that an instance derives which is not noted as lost; nothing may be noted as won."""
@@ -63,7 +69,7 @@ class Ledger(Generic[T]):
         return {pred: table for pred, table in found.items() if self.backend.size(table)}
 
     def _left(self, pred: Pred, facts: T) -> T:
-        backend, none = self.backend, self.backend.empty(pred.arity)
-        before = backend.with_counts(facts, self.counts.get(pred, none))
-        after = backend.recounted(before, [], [noted[pred] for noted in self.lost if pred in noted])
-        return backend.uncounted(backend.with_counts(facts, after))
+        counting, none = self.counting, self.backend.empty(pred.arity)
+        before = counting.counts_of(facts, self.counts.get(pred, none))
+        after = counting.recount(before, [], [noted[pred] for noted in self.lost if pred in noted])
+        return counting.uncounted(counting.counts_of(facts, after))

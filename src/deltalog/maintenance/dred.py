@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Generic, TypeVar
 
+from deltalog.backends.capabilities import required
 from deltalog.concurrency.cached import cached_property
 from deltalog.engine.seminaive import Relations, SemiNaive, Task, include
 from deltalog.maintenance.policy import FEW, MOST_REMOVED
@@ -212,7 +213,7 @@ class DRed(Generic[T]):
         rules = [rule for rule in rules if rule.head in facts]
         if not rules:
             return {}
-        known = self.made_of(rules, facts)
+        known = self.skolem_arguments(rules, facts)
         checks = [self._check_of(rule, facts[rule.head], known) for rule in rules]
         questions = {candidates(pred): table for pred, table in facts.items()}
         keys = self.derive([rule.keys for rule in rules if rule.keys is not None], state(relations, {}, questions))
@@ -224,12 +225,15 @@ class DRed(Generic[T]):
         many = self.update.multiway and self.backend.size(facts) >= MANY
         return rule.check_many if many else rule.check
 
-    def made_of(self, rules: list[RuleTasks], facts: Facts[T]) -> Facts[T]:
-        """What the values of facts in question were made of, where rules make them and that is known."""
+    def skolem_arguments(self, rules: list[RuleTasks], facts: Facts[T]) -> Facts[T]:
+        """The arguments of the names that rules generated for candidate deletions, where they are known."""
+        inverse = self.backend.capabilities.skolem_inverse
+        if inverse is None:
+            return {}
         found: dict[Pred, T | None] = {}
         for head, made in [(rule.head, made) for rule in rules for made in rule.made]:
             if made.atom.pred not in found:
-                found[made.atom.pred] = self.backend.made_of(made.call, facts[head], made.column)
+                found[made.atom.pred] = inverse.arguments(made.call, facts[head], made.column)
         return {pred: table for pred, table in found.items() if table is not None}
 
     # Rederive and insert.
@@ -264,11 +268,12 @@ class DRed(Generic[T]):
         won: Facts[T] = {}
         none = self.backend.empty(2)
         for structure in self.tasks.structures:
+            virtual_relations = required(self.backend.capabilities.virtual_relations)
             before = {p: t for p, t in self.update.added.items() if p in structure.inputs and p not in self.preds}
             if before:
                 table, inputs = self.update.new.get(structure.pred), map(self.update.new.get, structure.inputs)
                 added = [before.get(source, none) for source in structure.inputs]
-                evaluation.pending[structure.pred], found = self.backend.restructured(
+                evaluation.pending[structure.pred], found = virtual_relations.rebuild(
                     structure, table, list(inputs), [none] * len(added), added
                 )
                 _, won[structure.pred] = found()

@@ -36,8 +36,7 @@ def materialise_first(
     report.seconds["plan"] = analysing + planned
     report.seconds["evaluate"] = time.perf_counter() - started - report.seconds["plan"]
     report.peak_memory_bytes = peak_memory()
-    if not evaluator.naive:
-        report.engine, report.engine_reason = evaluator.backend.reasoned_by
+    report.engine, report.engine_reason = evaluator.placement
     report.pipeline = evaluator.backend.name
     report.cyclic_rules = evaluator.trees.reported()
     return Materialisation(program, explicit, relations, evaluator.trees)

@@ -20,7 +20,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Generic, TypeVar
 
-from deltalog.backends.base import SmallChange
+from deltalog.backends.capabilities import required
+from deltalog.backends.capabilities.tuple_maintenance import SmallChange
 from deltalog.concurrency.cached import cached_property
 from deltalog.engine.seminaive import Task
 from deltalog.maintenance.backward_forward import BackwardForward
@@ -135,7 +136,8 @@ class Maintenance(Generic[T]):
             update.report.notes.append(f"{tasks.names}: what changes has many consequences, computed anew")
             return
         attempts = ATTEMPTS[update.strategy] if tasks.stratum.recursive else ((False, False),)
-        counted = with_counts(tasks, update) if update.strategy == "counting" else None
+        can_count = update.backend.capabilities.counting is not None
+        counted = with_counts(tasks, update) if update.strategy == "counting" and can_count else None
         for backward, bounded in attempts if not tasks.structures else ((False, False),):
             chosen = counted or (BackwardForward if backward else DRed)
             strategy = chosen(self.program, tasks, update, bounded)
@@ -198,7 +200,7 @@ def is_small(tasks: StratumTasks, update: Update[T]) -> bool:
     """Whether a stratum can be maintained fact by fact, if little has changed."""
     return (
         tasks.is_simple
-        and not update.backend.batches
+        and update.backend.capabilities.tuple_maintenance is not None
         and update.strategy != "counting"
         and not (tasks.stratum.recursive and update.strategy == "bf")
         and tasks.stratum.reads.isdisjoint(update.unsettled)
@@ -213,7 +215,8 @@ def by_facts(strata: Sequence[StratumTasks], update: Update[T]) -> int:
     most = [most_changed(tasks, update) for tasks in strata]
     settled, explicit = (update.removed, update.added), (update.removed_facts, update.added_facts)
     change = SmallChange(update.old.parts, update.explicit, *settled, *explicit, bounded, most)
-    result = update.backend.maintained([tasks.small(update.old) for tasks in strata], change)
+    tuple_maintenance = required(update.backend.capabilities.tuple_maintenance)
+    result = tuple_maintenance.maintain([tasks.small(update.old) for tasks in strata], change)
     update.take(result)
     for tasks in strata[: result.done]:
         if tasks.stratum.recursive and update.touches(tasks.stratum):
@@ -227,7 +230,8 @@ def maintain_structure(structure: Scheme, update: Update[T]) -> None:
     inputs = [update.new.get(source) for source in structure.inputs]
     removed = [update.removed.get(source, none) for source in structure.inputs]
     added = [update.added.get(source, none) for source in structure.inputs]
-    table, difference = backend.restructured(structure, old, inputs, removed, added)
+    virtual_relations = required(backend.capabilities.virtual_relations)
+    table, difference = virtual_relations.rebuild(structure, old, inputs, removed, added)
     update.new.set(structure.pred, table)
     update.settle_late(structure.pred, difference)
     update.report.inserted += max(0, backend.size(table) - backend.size(old))

@@ -12,12 +12,14 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Generic, TypeVar
 
-from deltalog.backends.base import Backend, Exchange
+from deltalog.backends.base import Backend
+from deltalog.backends.capabilities.tuple_maintenance import Exchange
+from deltalog.backends.codec import encode_rows
 from deltalog.concurrency.cached import cached_property
 from deltalog.engine.distribute_triples import shown
 from deltalog.engine.fact_count import Census
 from deltalog.engine.hypertree import Trees
-from deltalog.engine.report import Observer
+from deltalog.engine.report import Observer, Placement
 from deltalog.engine.seminaive import Relations, SemiNaive
 from deltalog.maintenance.derivation_counts import Counts
 from deltalog.maintenance.maintain import Maintenance
@@ -44,6 +46,10 @@ class Evaluator(Generic[T]):
     maintenance: str = "auto"
     observe: Observer = field(default=lambda _: None)
     trees: Trees = field(default_factory=Trees)
+    placement: Placement = field(init=False)  # of the last evaluation
+
+    def __post_init__(self) -> None:
+        self.placement = Placement("naive" if self.naive else self.backend.name)
 
     def run(
         self, program: Program, relations: Relations[T], goal: bool = False, facts: FactCount | None = None
@@ -59,6 +65,7 @@ class Evaluator(Generic[T]):
         try:
             evaluation.run()
         finally:
+            self.placement = evaluation.placement
             self.trees.settle(program, relations)
         return evaluation.planning
 
@@ -69,7 +76,7 @@ class Evaluator(Generic[T]):
         explicit = {pred: rows(table, pred.arity, self.backend) for (pred, _), table in relations.parts.items()}
         for pred, found in materialise(program, explicit, facts, goal).items():
             values = [tuple(constant.value for constant in row) for row in found]
-            relations.set(pred, self.backend.encode(values, pred.name)[1])
+            relations.set(pred, encode_rows(self.backend.codec, values))
 
 
 @dataclass(frozen=True)
@@ -260,7 +267,9 @@ class ChangedFacts(Generic[T]):
         cls, explicit: Mapping[Pred, T], add: Mapping[Pred, T], remove: Mapping[Pred, T], backend: Backend[T]
     ) -> ChangedFacts[T]:
         """A fact that is added and removed is added; one that is not there is not removed."""
-        found = backend.exchanged(explicit, remove, add) or exchanged(explicit, remove, add, backend)
+        at_once = backend.capabilities.tuple_maintenance
+        found = at_once.exchange(explicit, remove, add) if at_once is not None else None
+        found = found or exchanged(explicit, remove, add, backend)
         changed = total(found.added, backend) + total(found.removed, backend)
         share = changed / max(1, total(explicit, backend))
         share = share if changed > (FEW if share > LARGE else MANY) else 0.0

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Generic, TypeVar
 
-from deltalog.backends.base import Backend, SmallResult
+from deltalog.backends.base import Backend
+from deltalog.backends.capabilities.tuple_maintenance import SmallResult
 from deltalog.engine.distribute_triples import WILDCARDS, distributed, net_change
 from deltalog.engine.fact_count import Census
 from deltalog.engine.seminaive import Relations, SemiNaive

@@ -26,7 +26,7 @@ def rows(table: T, arity: int, backend: Backend[T]) -> Iterator[tuple[Value, ...
         return
     ids = backend.rows(table)
     for start in range(0, size, CHUNK):
-        yield from zip(*(backend.values(column[start : start + CHUNK]) for column in ids), strict=True)
+        yield from zip(*(backend.codec.values(column[start : start + CHUNK]) for column in ids), strict=True)
 
 
 class Facts(Generic[T]):
@@ -52,14 +52,14 @@ class Facts(Generic[T]):
     def __contains__(self, row: object) -> bool:
         if not isinstance(row, tuple | list) or len(row) != len(self.columns):
             return False
-        return self._backend.contains(self.table, row)
+        return self._backend.codec.contains(self.table, row)
 
     def __repr__(self) -> str:
         return f"<{len(self):,} rows of ({', '.join(self.columns)})>"
 
     def to_arrow(self) -> pyarrow.Table:
         """An Arrow table; see `deltalog.io.frames` for the types."""
-        return self._backend.to_arrow(self.table, self.columns)
+        return self._backend.codec.to_arrow(self.table, self.columns)
 
     def to_pandas(self) -> pandas.DataFrame:
         return self.to_arrow().to_pandas()
@@ -77,9 +77,9 @@ class Facts(Generic[T]):
 
     def to_spark(self, session: Any = None) -> Any:
         """A Spark DataFrame, in the session given or the active one. On the Spark engine nothing is collected."""
-        ours = getattr(self._backend, "to_spark", None)
-        if ours is not None:
-            return ours(self.table, self.columns)
+        frames = self._backend.capabilities.data_frames
+        if frames is not None:
+            return frames.to_spark(self.table, self.columns)
         from pyspark.sql import SparkSession
 
         session = session or SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()

@@ -221,18 +221,18 @@ class FactCount:
 
 
 def limited(method: Method) -> Method:
-    """A method of an object with `limits` and a backend that obeys the limits, as one call; when it fails, no
-    expression is counted that failed in it."""
+    """A method of a knowledge base that obeys the limits, as one call; when it fails, no expression is counted that
+    failed in it."""
     call = method.__name__.strip("_")
 
     @wraps(method)
     def within_limits(self: Any, *args: Any, **kwargs: Any) -> Any:
-        failures = self._backend.failures
+        failures = self._failures
         try:
             with self.limits.running(call):
                 return method(self, *args, **kwargs)
         except BaseException:
-            self._backend.failures = failures
+            self._ignored_failures = self._backend.failures - failures
             raise
 
     return cast(Method, within_limits)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 
+from deltalog.backends.capabilities.point_lookup import Row
 from deltalog.model.terms import Value
 from deltalog.plan.statistics import Statistics
 from deltalog.query.adornment import Adornment, bound_terms, magic
@@ -36,7 +37,6 @@ from deltalog.syntax.ast import (
     variables,
 )
 
-Row = tuple[int, ...]
 Getter = Callable[[Row], Row]
 Places = tuple[tuple[int, int], ...]
 Intern = Callable[[Value], int]

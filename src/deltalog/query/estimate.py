@@ -20,9 +20,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import log1p
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
-from deltalog.backends.local import LocalBackend
 from deltalog.model.terms import Value
 from deltalog.plan.ir import Part
 from deltalog.query.adornment import Adornment
@@ -31,6 +30,7 @@ from deltalog.query.qsqr import Stored
 from deltalog.query.rulebase import Rulebase, bindings
 from deltalog.syntax.ast import Aggregate, Atom, Constant, Negation, Pred, Rule, Variable
 
+T = TypeVar("T")
 MAX_DEPTH = 5  # maxd
 EXACT = 2  # the depth from which on means are enough
 BUDGET = 1_000  # rules that one estimate looks at
@@ -94,11 +94,11 @@ class _Rule(NamedTuple):
         return all(pattern[place] in (None, BOUND, id) for place, id in self.constants)
 
 
-class Estimator:
+class Estimator(Generic[T]):
     """Estimates over one set of rules and facts; keeps what does not depend on a goal."""
 
-    def __init__(self, rulebase: Rulebase, stored: Stored, backend: LocalBackend) -> None:
-        self._rulebase, self._stored, self._backend = rulebase, stored, backend
+    def __init__(self, rulebase: Rulebase, stored: Stored[T]) -> None:
+        self._rulebase, self._stored = rulebase, stored
         self._kept: dict[tuple[Pred, Pattern, int], _Sum] = {}
         self._here: dict[tuple[Pred, Pattern, int], _Sum] = {}  # what has to do with the constants of this goal
         self._rules: dict[tuple[Pred, Adornment], list[_Rule]] = {}
@@ -140,7 +140,7 @@ class Estimator:
             applications += 1 + inner.applications
             answers += inner.answers
             rules |= inner.rules | rule.bit
-        answers = min(answers, float(len(self._backend.dictionary)) ** pattern.count(None))
+        answers = min(answers, float(self._stored.lookups.known_ids) ** pattern.count(None))
         return _Sum(min(f1, MOST), min(f2, MOST), min(f3, MOST), min(applications, MOST), rules, answers)
 
     def _rule(self, rule: _Rule, head: Pattern, depth: int) -> _Sum:
@@ -171,7 +171,7 @@ class Estimator:
         if BOUND not in pattern:
             lookup = self._stored.lookup((pred, tuple(i is not None for i in pattern)))
             if lookup is not None and lookup.indexed:
-                return float(lookup.count(tuple(i for i in pattern if i is not None), len(self._backend.dictionary)))
+                return float(lookup.count(tuple(i for i in pattern if i is not None)))
         for column, i in enumerate(pattern):
             if i is not None:
                 size /= max(1.0, self._stored.known.distinct(pred, Part.ALL, column))
@@ -210,7 +210,7 @@ class Estimator:
                 known.update(t for t in atom.terms if isinstance(t, Variable))
 
     def _id(self, value: Value) -> int:
-        found = self._backend.dictionary.find(value)
+        found = self._stored.lookups.find(value)
         return UNKNOWN if found is None else found
 
 

@@ -11,13 +11,14 @@ from __future__ import annotations
 from collections import ChainMap
 from collections.abc import Collection, Mapping, Sequence
 from math import inf
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
-from deltalog.backends.base import Backend
+from deltalog.backends.base import Backend, run
+from deltalog.backends.codec import encode_rows
 from deltalog.concurrency.cached import cached_property
 from deltalog.engine.seminaive import Relations, SemiNaive, Tasks
 from deltalog.maintenance.materialisation import start
-from deltalog.model.errors import NotStratified
+from deltalog.model.errors import NotStratified, UsageError
 from deltalog.model.facts import Facts
 from deltalog.plan import ir
 from deltalog.plan.ir import fact_columns
@@ -93,7 +94,7 @@ class GoalEvaluator(Generic[T]):
         self.rules, self.settled = rules, frozenset(settled)
         self._rulebases: dict[frozenset[Pred], Rulebase] = {}
         self._rewritings: dict[Rule, Rewritten] = {}
-        self._estimators: dict[int, Estimator] = {}
+        self._estimators: dict[int, Estimator[T]] = {}
 
     def changed(self, facts: Mapping[Pred, T]) -> GoalEvaluator[T]:
         """The same rules over other facts of the same predicates."""
@@ -151,10 +152,10 @@ class GoalEvaluator(Generic[T]):
         """The features of a goal (Algorithm 2)."""
         from deltalog.query.estimate import Estimator
 
-        rulebase, backend = self.rulebase(goal.reads), cast(Any, self.backend)
+        rulebase = self.rulebase(goal.reads)
         name = id(rulebase)
         if name not in self._estimators:
-            self._estimators[name] = Estimator(rulebase, self.stored, backend)
+            self._estimators[name] = Estimator(rulebase, self.stored)
         return self._estimators[name].features(goal)
 
     # Magic sets.
@@ -202,8 +203,10 @@ class GoalEvaluator(Generic[T]):
     def _needs_what_is_not(self, goal: Goal) -> bool:
         """Whether an atom has a constant that is in no fact and no rule, so that nothing matches it. Such a constant
         gets no id: whoever asks for a million things that are not there would fill the dictionary with them."""
-        find = getattr(getattr(self.backend, "dictionary", None), "find", None)
-        unknown = {v for v, c in zip(goal.head.terms, goal.constants, strict=False) if find and find(c) is None}
+        ids = self.backend.capabilities.point_lookup
+        if ids is None:
+            return False
+        unknown = {v for v, c in zip(goal.head.terms, goal.constants, strict=False) if ids.find(c) is None}
         if not unknown:
             return False
         values, rulebase = dict(zip(goal.head.terms, goal.constants, strict=False)), self.rulebase(goal.reads)
@@ -220,7 +223,7 @@ class GoalEvaluator(Generic[T]):
         return Facts(goal.names, self._without_constants(goal, rewriting.answers, relations), self.backend)
 
     def _seed(self, goal: Goal) -> T:
-        return self.backend.encode([goal.constants], "#seed")[1] if goal.constants else self.backend.load((), 0)
+        return encode_rows(self.backend.codec, [goal.constants]) if goal.constants else self.backend.load((), 0)
 
     def _without_constants(self, goal: Goal, answers: Pred, relations: Relations[T]) -> T:
         if not goal.constants:
@@ -228,32 +231,35 @@ class GoalEvaluator(Generic[T]):
         columns = fact_columns(answers.arity)
         kept = tuple((v, v) for v in columns[len(goal.constants) :])
         plan = ir.Distinct(ir.Project(ir.Scan(Atom(answers.name, columns)), kept))
-        return self.backend.run(plan, relations.parts)
+        return run(self.backend, plan, relations.parts)
 
     # QSQ-R.
 
     @cached_property
-    def stored(self) -> Stored:
+    def stored(self) -> Stored[T]:
         from deltalog.query.qsqr import Stored
 
-        facts: Mapping[Pred, Any] = self.facts
-        return Stored(facts, start(self.facts, self.backend))
+        lookups = self.backend.capabilities.point_lookup
+        if lookups is None:
+            raise UsageError(
+                "QSQ-R and the estimate of a goal need point look-ups, which this engine does not have; "
+                'make the knowledge base with engine="local"'
+            )
+        return Stored(self.facts, start(self.facts, self.backend), lookups)
 
     def by_qsqr(self, goal: Goal, patience: float = inf) -> tuple[Facts[T], int]:
         """The answers, and the work that they were; GivenUp where that is more than the patience."""
-        from deltalog.backends.local.point_lookup import rows_of
         from deltalog.query.choose_method import QSQR_ROWS
         from deltalog.query.qsqr import Qsqr
 
-        backend: Any = self.backend
-        key = tuple(backend.dictionary.intern(value) for value in goal.constants)
-        evaluation = Qsqr(self.rulebase(goal.reads), self.stored, backend, goal.rules, patience)
+        lookups = self.stored.lookups
+        key = tuple(lookups.intern(value) for value in goal.constants)
+        evaluation = Qsqr(self.rulebase(goal.reads), self.stored, self.backend, goal.rules, patience)
         try:
             rows = evaluation.ask(goal.head.pred, goal.adornment, key)
         finally:
             self.backend.meter.work += QSQR_ROWS * evaluation.work
-        table: Any = rows_of(rows, len(goal.names))
-        return Facts(goal.names, table, self.backend), evaluation.work
+        return Facts(goal.names, lookups.table(rows, len(goal.names)), self.backend), evaluation.work
 
 
 def _reader(pred: Pred) -> Rule:

@@ -21,37 +21,30 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from heapq import heappop, heappush
-from itertools import compress
 from math import inf
+from typing import Any, Generic, TypeVar
 
-import numpy as np
-
-from deltalog.backends.local import LocalBackend
-from deltalog.backends.local.aggregate import aggregate, group_starts
-from deltalog.backends.local.index_join import Rows
-from deltalog.backends.local.point_lookup import Lookup
-from deltalog.backends.local.sorted_runs import Ids
-from deltalog.backends.local.table import Table
+from deltalog.backends.base import Backend
+from deltalog.backends.capabilities.point_lookup import Lookup, PointLookup, Row, RowOperator
 from deltalog.model.limits import FactCount
+from deltalog.plan.ir import Part
 from deltalog.plan.statistics import Partial, Statistics
 from deltalog.plan.work_counter import GivenUp
-from deltalog.query.adorned_rules import AdornedRule, Ask, Deny, Extend, Group, Places, Row, Where, adorned_rule
+from deltalog.query.adorned_rules import AdornedRule, Ask, Deny, Extend, Group, Places, Where, adorned_rule
 from deltalog.query.adornment import Adornment
 from deltalog.query.rulebase import Rulebase
-from deltalog.syntax.ast import Pred, Rule, Variable
+from deltalog.syntax.ast import Pred, Rule
 
-CHUNK = 1 << 14  # rows that go through a step together
-RULE_ROWS = 100  # rows that take as long as preparing a rule, some 0.2 ms
+T = TypeVar("T")
 Question = tuple[Pred, Adornment]
 Work = Callable[[], None]
-Process = Callable[[list[Row]], list[Row]]
 
 
-class Stored:
-    """Stored facts, by the columns that have been asked by; kept from goal to goal, while the facts are the same."""
+class Stored(Generic[T]):
+    """Stored facts with their look-ups by bound columns; kept from goal to goal, while the facts are the same."""
 
-    def __init__(self, tables: Mapping[Pred, Table], known: Statistics) -> None:
-        self.tables, self.known, self.statistics = tables, known, Partial(known)
+    def __init__(self, tables: Mapping[Pred, T], known: Statistics, lookups: PointLookup[T]) -> None:
+        self.tables, self.known, self.statistics, self.lookups = tables, known, Partial(known), lookups
         self._lookups: dict[Question, Lookup | None] = {}
 
     def lookup(self, question: Question) -> Lookup | None:
@@ -60,7 +53,8 @@ class Stored:
             pred, adornment = question
             table = self.tables.get(pred)
             bound = [i for i, is_bound in enumerate(adornment) if is_bound]
-            self._lookups[question] = Lookup(table, bound) if table is not None and table.size else None
+            empty = table is None or not self.known.size(pred, Part.ALL)
+            self._lookups[question] = None if table is None or empty else self.lookups.lookup(table, bound)
         return self._lookups[question]
 
 
@@ -70,18 +64,19 @@ class Qsqr:
     def __init__(
         self,
         rulebase: Rulebase,
-        stored: Stored,
-        backend: LocalBackend,
+        stored: Stored[Any],
+        backend: Backend[Any],
         extra: Mapping[Pred, tuple[Rule, ...]],
         patience: float = inf,
     ) -> None:
-        self.rulebase, self.stored, self.backend, self.extra = rulebase, stored, backend, extra
+        self.rulebase, self.stored, self.extra = rulebase, stored, extra
         self.work, self.planned, self.patience = 0, 0, patience
         self.tables: dict[Question, Subqueries] = {}
         self.answers = 0
         self.subqueries = 0
         self._check, self._check_at = backend.limits.checker(), 0
         self._facts = FactCount(backend.limits)
+        self.chunk_rows, self._rule_cost_rows = backend.tuning.qsqr_chunk_rows, backend.tuning.qsqr_rule_cost_rows
         self._due: dict[int, deque[Work]] = {}
         self._levels: list[int] = []
 
@@ -104,11 +99,11 @@ class Qsqr:
     def spend(self, rows: int, planned: int = 0) -> None:
         """Counts rows as work, and rules that are prepared; raises GivenUp when there is no patience left."""
         self.work, self.planned = self.work + rows, self.planned + planned
-        if self.work + RULE_ROWS * self.planned > self.patience:
+        if self.work + self._rule_cost_rows * self.planned > self.patience:
             raise GivenUp
         if self.work > self._check_at:
             self._check()
-            self._check_at = self.work + CHUNK
+            self._check_at = self.work + self.chunk_rows
 
     def derived(self, facts: int) -> None:
         """Counts subqueries and answers: both can go on for ever."""
@@ -150,7 +145,7 @@ class Qsqr:
         return found
 
     def _adorned(self, rule: Rule, adornment: Adornment) -> AdornedRule:
-        return adorned_rule(rule, adornment, self.stored.statistics, self.backend.dictionary.intern)
+        return adorned_rule(rule, adornment, self.stored.statistics, self.stored.lookups.intern)
 
 
 class Subqueries:
@@ -232,7 +227,7 @@ class Subqueries:
         lookup = self.qsqr.stored.lookup(self.question)
         if lookup is not None:
             self.qsqr.spend(lookup.read(len(asked)))
-            self.answer((asked[i], free) for i, free in lookup(asked, len(self.qsqr.backend.dictionary)))
+            self.answer((asked[i], free) for i, free in lookup(asked))
         if self._rules is None:
             self._rules = [Working(rule, self) for rule in self.qsqr.rules(self.question)]
         for rule in self._rules:
@@ -258,10 +253,11 @@ class Working:
 
     def push(self, at: int, rows: list[Row]) -> None:
         """Rows through the steps from `at` on; what comes out are answers."""
+        chunk_rows = self.qsqr.chunk_rows
         for i in range(at, len(self._processes)):
-            if len(rows) > CHUNK:
-                for start in range(0, len(rows), CHUNK):
-                    self.push(i, rows[start : start + CHUNK])
+            if len(rows) > chunk_rows:
+                for start in range(0, len(rows), chunk_rows):
+                    self.push(i, rows[start : start + chunk_rows])
                 return
             if not rows:
                 return
@@ -272,7 +268,7 @@ class Working:
             self.qsqr.spend(len(rows))
             self._head.answer([(key(row), answer(row)) for row in rows])
 
-    def _process(self, step: object, i: int) -> Process:
+    def _process(self, step: object, i: int) -> RowOperator:
         match step:
             case Ask() if self.qsqr.derives(step.pred):
                 return Waiting(step, self, i + 1)
@@ -284,39 +280,39 @@ class Working:
                 return self._deny(step)
             case Group():
                 return self._group(step, i + 1)
-            case Where():
-                return self._where(step)
-            case Extend():
-                return self._extend(step)
+            case Where(condition, places):
+                return self.qsqr.stored.lookups.where(condition, places)
+            case Extend(expression, places):
+                return self.qsqr.stored.lookups.extend(expression, places)
         raise AssertionError(step)
 
-    def _look_up(self, step: Ask) -> Process:
+    def _look_up(self, step: Ask) -> RowOperator:
         lookup = self.qsqr.stored.lookup((step.pred, step.adornment))
         if lookup is None:
             return lambda rows: []
-        key, dictionary = step.key, self.qsqr.backend.dictionary
+        key = step.key
 
         def process(rows: list[Row]) -> list[Row]:
             self.qsqr.spend(lookup.read(len(rows)))
-            matches = lookup(list(map(key, rows)), len(dictionary))
+            matches = lookup(list(map(key, rows)))
             return extended([rows[i] + free for i, free in matches], step)
 
         return process
 
-    def _deny(self, step: Deny) -> Process:
+    def _deny(self, step: Deny) -> RowOperator:
         lookup = self.qsqr.stored.lookup((step.pred, step.adornment))
         if lookup is None:
             return lambda rows: rows
-        key, dictionary = step.key, self.qsqr.backend.dictionary
+        key = step.key
 
         def process(rows: list[Row]) -> list[Row]:
-            matches = lookup(list(map(key, rows)), len(dictionary))
+            matches = lookup(list(map(key, rows)))
             denied = {i for i, free in matches if not step.equal or _agree(rows[i] + free, step.equal)}
             return [row for i, row in enumerate(rows) if i not in denied]
 
         return process
 
-    def _deny_later(self, step: Deny, after: int) -> Process:
+    def _deny_later(self, step: Deny, after: int) -> RowOperator:
         table = self.qsqr.table((step.pred, step.adornment))
 
         def process(rows: list[Row]) -> list[Row]:
@@ -329,8 +325,9 @@ class Working:
 
         return process
 
-    def _group(self, step: Group, after: int) -> Process:
+    def _group(self, step: Group, after: int) -> RowOperator:
         table = self.qsqr.table((step.pred, step.adornment))
+        group = self.qsqr.stored.lookups.group(len(step.on), step.names, step.calls)
 
         def process(rows: list[Row]) -> list[Row]:
             table.ask(map(step.key, rows))
@@ -338,27 +335,9 @@ class Working:
             return []
 
         def grouped(rows: list[Row]) -> list[Row]:
-            groups = _groups(step, {step.key(row): table.answers[step.key(row)] for row in rows}, self.qsqr.backend)
+            groups = _groups(step, {step.key(row): table.answers[step.key(row)] for row in rows}, group)
             made = [row + group for row in rows for group in groups.get(step.key(row), ())]
             return _agreeing(made, step.equal)
-
-        return process
-
-    def _where(self, step: Where) -> Process:
-        vectors = self.qsqr.backend.vectors
-
-        def process(rows: list[Row]) -> list[Row]:
-            return list(compress(rows, vectors.holds(step.condition, _columns(rows, step.places)).tolist()))
-
-        return process
-
-    def _extend(self, step: Extend) -> Process:
-        vectors = self.qsqr.backend.vectors
-
-        def process(rows: list[Row]) -> list[Row]:
-            values, ok = vectors.values(step.expression, _columns(rows, step.places))
-            made = [(*row, value) for row, value in zip(rows, values.tolist(), strict=True)]
-            return made if ok is None else list(compress(made, ok.tolist()))
 
         return process
 
@@ -416,24 +395,12 @@ def _agree(row: Row, equal: Places) -> bool:
     return all(row[a] == row[b] for a, b in equal)
 
 
-def _columns(rows: Sequence[Row], places: Iterable[tuple[Variable, int]]) -> Rows:
-    return Rows({v: np.fromiter((row[i] for row in rows), np.uint32, len(rows)) for v, i in places}, len(rows))
-
-
-def _groups(step: Group, answers: Mapping[Row, Sequence[Row]], backend: LocalBackend) -> dict[Row, list[Row]]:
+def _groups(step: Group, answers: Mapping[Row, Sequence[Row]], group: RowOperator) -> dict[Row, list[Row]]:
     """The groups of each key: values of the ON variables, then the results."""
     found = sorted({_merged(step.adornment, key, free) for key, frees in answers.items() for free in frees})
-    ids = np.array(found, np.uint32).reshape(len(found), len(step.names))
-    columns: dict[Variable, Ids] = {v: np.ascontiguousarray(ids[:, i]) for i, v in enumerate(step.names)}
-    starts = group_starts([columns[v] for v in step.on], len(found))
-    results, present = [columns[v][starts] for v in step.on], np.ones(len(starts), np.bool_)
-    for call in step.calls:
-        values, ok = aggregate(call, columns, starts, len(found), backend.dictionary)
-        results.append(values)
-        present &= True if ok is None else ok
     groups: dict[Row, list[Row]] = {}
     bound = [i for i, is_bound in enumerate(step.adornment) if is_bound]  # ON variables are the first names
-    for row in compress(zip(*(column.tolist() for column in results), strict=True), present.tolist()):
+    for row in group(found):
         groups.setdefault(tuple(row[i] for i in bound), []).append(row)
     return groups
 

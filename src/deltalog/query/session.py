@@ -129,7 +129,7 @@ class QuerySession(Generic[T]):
     def settled(self, now: Contents[T]) -> dict[Pred, T]:
         """The facts of the predicates that were complete when a limit stopped the materialisation."""
         state = now.state
-        if state is None or now.is_complete or self._backend.batches or state.program.stored:
+        if state is None or now.is_complete or self._backend.batch_independent_plans or state.program.stored:
             return {}
         reached = max((round_.hyper_node for round_ in now.report.rounds), default=0)
         nodes = state.program.hyper_nodes

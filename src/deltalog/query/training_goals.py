@@ -274,4 +274,4 @@ def sample(table: Any, backend: Backend[Any], most: int, random: Random) -> list
         return []
     size = backend.size(table)
     chosen = sorted(random.sample(range(size), min(most, size)))
-    return list(zip(*(backend.values(column[chosen]) for column in columns), strict=True))
+    return list(zip(*(backend.codec.values(column[chosen]) for column in columns), strict=True))

@@ -8,7 +8,7 @@ from itertools import chain, pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from deltalog.backends.base import Exchange
+from deltalog.backends.capabilities.tuple_maintenance import Exchange
 from deltalog.backends.local.addresses import TableAddresses
 from deltalog.backends.local.relation import Relation
 from deltalog.backends.local.sorted_runs import Ids

@@ -14,7 +14,7 @@ from typing import Any, TypeGuard, TypeVar
 
 import numpy as np
 
-from deltalog.backends.base import SmallRules
+from deltalog.backends.capabilities.small_rounds import SmallRules
 from deltalog.backends.local.aggregate import aggregate, group_starts
 from deltalog.backends.local.index_join import Probe, Rows
 from deltalog.backends.local.join_project import Product

@@ -12,15 +12,16 @@ from itertools import repeat
 
 import numpy as np
 
+from deltalog.backends.capabilities.point_lookup import Row
 from deltalog.backends.local.index_join import Probe, Rows
 from deltalog.backends.local.relation import Relation
 from deltalog.backends.local.sorted_runs import Ids, Run, pack, sort_distinct
 from deltalog.backends.local.table import DEFAULT, Table
 from deltalog.kernels.point_lookup import lookup_keys, lookup_pairs, scan_pairs
+from deltalog.model.dictionary import Dictionary
 from deltalog.model.tuning import Tuning
 from deltalog.syntax.ast import Variable
 
-Row = tuple[int, ...]
 SWAPPED = (1, 0)
 NUMBER = Variable("#number")
 
@@ -28,20 +29,20 @@ NUMBER = Variable("#number")
 class Lookup:
     """A table by some of its columns, `bound`: values of these in, the other columns of matching rows out."""
 
-    __slots__ = ("_bound", "_free", "_read", "_table")
+    __slots__ = ("_bound", "_dictionary", "_free", "_read", "_table")
 
-    def __init__(self, table: Relation, bound: Sequence[int]) -> None:
-        self._table = table.stored()
+    def __init__(self, table: Relation, bound: Sequence[int], dictionary: Dictionary) -> None:
+        self._table, self._dictionary = table.stored(), dictionary
         self._bound = tuple(bound)
         self._free = tuple(i for i in range(table.arity) if i not in bound)
         self._read = 0  # how many questions were answered by reading everything
 
-    def __call__(self, keys: Sequence[Row], ids: int) -> Iterable[tuple[int, Row]]:
+    def __call__(self, keys: Sequence[Row]) -> Iterable[tuple[int, Row]]:
         """For every match: the number of the key, and the other columns of the row."""
         if not self._table.runs:
             return ()
         if self._table.tombstones or self._table.arity > 2:
-            return self._probed(keys, ids)
+            return self._probed(keys)
         if not self._bound:
             rows = list(zip(*(column.tolist() for column in self._table.columns()), strict=True))
             return ((number, row) for number in range(len(keys)) for row in (rows if self._free else [()]))
@@ -58,9 +59,9 @@ class Lookup:
         """How many rows so many keys will give, where that is known: nothing is bound, and all of them match."""
         return 0 if self._bound else keys * self._table.size
 
-    def count(self, key: Row, ids: int) -> int:
+    def count(self, key: Row) -> int:
         """How many rows match one key."""
-        return self._table.size if not self._bound else sum(1 for _ in self([key], ids))
+        return self._table.size if not self._bound else sum(1 for _ in self([key]))
 
     def _present(self, keys: Sequence[Row]) -> Iterable[int]:
         asked = np.fromiter((_key(key) for key in keys), np.uint64, len(keys))
@@ -83,12 +84,12 @@ class Lookup:
             pairs = scan_pairs(run.keys, asked)
         return pairs
 
-    def _probed(self, keys: Sequence[Row], ids: int) -> Iterable[tuple[int, Row]]:
+    def _probed(self, keys: Sequence[Row]) -> Iterable[tuple[int, Row]]:
         names = [Variable(f"#{i}") for i in range(self._table.arity)]
         columns = {names[i]: np.array(c, np.uint32) for i, c in zip(self._bound, zip(*keys, strict=True), strict=False)}
         probe, free = Probe.of(names, frozenset(columns)), [names[i] for i in self._free]
         rows = Rows({**columns, NUMBER: np.arange(len(keys), dtype=np.uint32)}, len(keys))
-        found = probe.join(self._table, rows, ids, [NUMBER], frozenset(free))
+        found = probe.join(self._table, rows, len(self._dictionary), [NUMBER], frozenset(free))
         assert isinstance(found, Rows)
         values = zip(*(found.columns[v].tolist() for v in free), strict=True) if free else repeat(())
         return zip(found.columns[NUMBER].tolist(), values, strict=False)

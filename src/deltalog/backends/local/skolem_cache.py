@@ -47,7 +47,7 @@ class Skolems:
     def _cost(self, named: Named) -> int:
         return len(named.names) + self.tuning.skolem_cache_min_names
 
-    def made_of(self, form: SkolemForm, asked: Ids, ids: int) -> list[Ids] | None:
+    def inverse(self, form: SkolemForm, asked: Ids, ids: int) -> list[Ids] | None:
         """The arguments that gave the names asked for, and these (of which the greatest is less than `ids`); None if
         one of them is not known."""
         missing = np.zeros(ids, np.bool_)

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from deltalog.backends.base import RoundRecord, RoundsEnd, SmallRules, Tables
+from deltalog.backends.base import Tables
+from deltalog.backends.capabilities.small_rounds import RoundRecord, RoundsEnd, SmallRules
 from deltalog.backends.local.addresses import TableAddresses
 from deltalog.backends.local.arithmetic import DEPTH, compiled
 from deltalog.backends.local.column_expressions import Vectors
@@ -348,13 +349,13 @@ class Rounds:
         truth = self._vectors.truth(question.expression, ids)
         return kernel.FAILS if truth is None else kernel.TRUE if truth else kernel.FALSE
 
-    def found(self, rounds: int) -> tuple[dict[Pred, Table], dict[Pred, Table]]:
+    def found(self, rounds: int) -> tuple[dict[Pred, Relation], dict[Pred, Relation]]:
         """The facts before the last of so many rounds, those from the start included; and what that one found."""
         ends = [self._first, *self._log[max(0, rounds - 2) : rounds, kernel.AFTER].tolist()]
         last, end = (ends[-2], ends[-1]) if rounds else (0, self._first)
         return self._tables(0, last), self._tables(last, end)
 
-    def _tables(self, start: int, end: int) -> dict[Pred, Table]:
+    def _tables(self, start: int, end: int) -> dict[Pred, Relation]:
         return dict(self._by_pred(self._facts[start:end])) if end > start else {}
 
     def _by_pred(self, facts: Words) -> Iterator[tuple[Pred, Table]]:

@@ -17,7 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from deltalog.backends.base import SmallChange, SmallResult, Tables
+from deltalog.backends.base import Tables
+from deltalog.backends.capabilities.tuple_maintenance import SmallChange, SmallResult
 from deltalog.backends.local.addresses import TableAddresses
 from deltalog.backends.local.index_join import Probe
 from deltalog.backends.local.relation import Relation
@@ -223,7 +224,7 @@ class SmallStrata:
 
     def maintained(self, change: SmallChange[Relation]) -> SmallResult[Relation]:
         """What becomes of the strata, up to one that is better maintained in another way."""
-        changed = (change.removed, change.added, change.less, change.more)
+        changed = (change.removed, change.added, change.removed_facts, change.added_facts)
         size = sum([table.size for facts in changed for table in facts.values()])
         if size > 2 * self._tuning.tuple_max_changed_facts:
             return SmallResult()
@@ -272,7 +273,7 @@ class SmallStrata:
         return given, np.array([0, *np.cumsum(sizes)], np.int64)[ends]
 
     def _limits(self, change: SmallChange[Relation], strata: int) -> Words:
-        limits = zip(self._strata[:strata], change.most, change.bounded, strict=False)
+        limits = zip(self._strata[:strata], change.max_changed, change.bounded, strict=False)
         tuning, factor = self._tuning, int(self._tuning.tuple_overdeletion_factor)
         bounds = {True: (tuning.tuple_overdeletion_min_facts, factor), False: (ANY, 0)}
         facts, matches = tuning.tuple_max_changed_facts, tuning.tuple_max_matches

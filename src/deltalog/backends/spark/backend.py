@@ -10,9 +10,9 @@ Rows that an evaluation keeps only until its end (bindings of aggregates, comput
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial, reduce
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,8 +20,17 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from deltalog.backends.base import Exchange, SmallChange, SmallResult, SmallRules, Tables, Twin
-from deltalog.backends.spark.driver_engine import Near, grid, twin
+from deltalog.backends.base import Tables
+from deltalog.backends.capabilities import Capabilities
+from deltalog.backends.spark.capabilities import (
+    SparkCounting,
+    SparkDataFrames,
+    SparkMetrics,
+    SparkOffload,
+    SparkVirtualRelations,
+)
+from deltalog.backends.spark.codec import SparkCodec
+from deltalog.backends.spark.driver_engine import Near, grid
 from deltalog.backends.spark.io.arrow import words
 from deltalog.backends.spark.io.blocks import BLOCKS, Deal, cells, dealing, spread, unpacked
 from deltalog.backends.spark.io.dictionary import SparkDictionary
@@ -46,30 +55,40 @@ from deltalog.backends.spark.table import (
     width,
     without,
 )
-from deltalog.io.documents import Reading
 from deltalog.model.limits import Limits
-from deltalog.model.terms import Kind, Value
 from deltalog.model.tuning import Tuning
 from deltalog.plan import ir
-from deltalog.plan.delta_rules import SmallPlans
 from deltalog.plan.ir import Part, Plan, columns
 from deltalog.plan.work_counter import Meter, Meters
-from deltalog.program.schemes import Scheme
-from deltalog.program.value_kinds import NUMERIC
-from deltalog.syntax.ast import Call, Pred, Rule
+from deltalog.syntax.ast import Pred
 
 PARTITIONS_PER_CORE = 2
 ROWS_OF_A_PLACE = 4_000_000
 DRIVER_BUDGET = 30_000_000  # facts that a recursive hyper-node may read and still be finished in the driver
 
 
+@dataclass(frozen=True, slots=True)
+class SparkStatistics:
+    """Statistics of a table: counted while it was small, and else guessed from its size."""
+
+    table: SparkTable
+    home: SparkBackend
+
+    def distinct(self, column: int) -> float:
+        if column < len(self.table.distinct):
+            return self.table.distinct[column]
+        size = self.home.size(self.table)
+        return max(1.0, size / 2) if self.table.arity > 1 else float(size)
+
+    def heaviest(self, column: int) -> float:
+        return self.home.size(self.table) / self.distinct(column)
+
+
 class SparkBackend:
     """Sets of rows in a SparkSession. One backend has one dictionary."""
 
     name = "spark"
-    batches = True  # plans of one depth are wanted together
-    multiway = False
-    few_facts = 0
+    batch_independent_plans = True
 
     def __init__(
         self,
@@ -84,8 +103,6 @@ class SparkBackend:
         self.limits = limits
         self.tuning = tuning or Tuning()
         self.spark = spark or session(master)
-        self.driver_first = driver_first
-        self.reasoned_by = ("spark", "")
         self.salt = int(self.spark.conf.get("spark.deltalog.salt", "0"))
         budget = self.spark.conf.get("spark.deltalog.driverBudget", str(DRIVER_BUDGET))
         self.driver_budget = int(budget) if driver_budget is None else driver_budget
@@ -95,76 +112,19 @@ class SparkBackend:
         self.near = Near(self)
         self._sql = True  # whether expressions may be SQL
         self._kept: list[DataFrame] = []
+        self.codec = SparkCodec(self)
+        self.capabilities: Capabilities[SparkTable] = Capabilities(
+            virtual_relations=SparkVirtualRelations(self),
+            offload=SparkOffload(self, whole_programs=driver_first),
+            counting=SparkCounting(self),
+            metrics=SparkMetrics(self),
+            data_frames=SparkDataFrames(self),
+        )
 
     @property
     def failures(self) -> int:
-        """How many rows were dropped because an expression failed, where executors evaluated it."""
+        """The number of rows dropped because an expression failed, where executors evaluated it."""
         return int(self.accumulator.value)
-
-    @failures.setter
-    def failures(self, failures: int) -> None:
-        self.accumulator.value = failures
-
-    # Facts in and out.
-
-    def read(self, paths: Sequence[Path], reading: Reading) -> dict[Pred, SparkTable]:
-        from deltalog.backends.spark.io.read import is_small, read
-
-        near = self.driver_budget and is_small(paths)
-        return self.near.read(paths, reading) if near else read(paths, reading, self)
-
-    def encode(self, data: Any, predicate: str) -> tuple[int, SparkTable]:
-        from deltalog.backends.spark.io.read import encode_frame
-        from deltalog.io.frames import columns_of, has_rows, listed
-
-        if isinstance(data, DataFrame):
-            return encode_frame(data, self)
-        rows = listed(data)
-        found = columns_of(rows, self.dictionary.near)
-        if not has_rows(found, rows):
-            return len(found), self.empty(len(found))
-        ids = self.dictionary.ids()
-        return len(found), self.load([ids[column] for column in found], len(found))
-
-    def encode_all(self, facts: Mapping[str, Any]) -> dict[str, tuple[int, SparkTable]]:
-        return {predicate: self.encode(data, predicate) for predicate, data in facts.items()}
-
-    def write(self, folder: Path, facts: Mapping[Pred, SparkTable], format: str) -> None:
-        from deltalog.backends.spark.io.write import write
-
-        write(folder, facts, self, format)
-
-    def to_arrow(self, table: SparkTable, columns: Sequence[str]) -> Any:
-        from deltalog.io.frames import to_arrow
-
-        dictionary = self.dictionary
-        local = [dictionary.near.encode(dictionary.values(ids)) for ids in self.rows(table)]
-        return to_arrow(local, dictionary.near, columns)
-
-    def to_spark(self, table: SparkTable, columns: Sequence[str]) -> DataFrame:
-        """A DataFrame of the table's values; nothing is collected."""
-        from deltalog.backends.spark.io.to_dataframe import to_spark
-
-        return to_spark(table, columns, self)
-
-    def values(self, ids: Any) -> list[Value]:
-        return self.dictionary.values(ids)
-
-    def contains(self, table: SparkTable, row: Sequence[Value]) -> bool:
-        if table.empty:
-            return False
-        if table.near is not None:
-            return bool((table.near == [self.dictionary.id(value) for value in row]).all(axis=1).any())
-        frame = table.frame()
-        for i, value in enumerate(row):
-            frame = frame.where(F.col(f"c{i}") == self.dictionary.id(value))
-        return not frame.isEmpty()
-
-    def number_kinds(self, tables: Sequence[SparkTable]) -> frozenset[Kind]:
-        """Those of the whole dictionary, which knows only whether there are others than integers."""
-        if all(table.empty for table in tables):
-            return frozenset()
-        return frozenset((Kind.INTEGER,)) if self.dictionary.only_integers else NUMERIC
 
     # Sets of rows of ids.
 
@@ -191,9 +151,6 @@ class SparkBackend:
     def unit(self) -> DataFrame:
         """One row, and no columns that mean anything."""
         return self.spark.range(1).select(F.lit(0).cast("long").alias(UNIT))
-
-    def run(self, plan: Plan, tables: Tables[SparkTable]) -> SparkTable:
-        return self.run_all({Pred("", len(columns(plan))): plan}, tables)[Pred("", len(columns(plan)))]
 
     def run_all(self, plans: Mapping[Pred, Plan], tables: Tables[SparkTable]) -> dict[Pred, SparkTable]:
         """The distinct rows of several plans, computed together, with their sizes."""
@@ -272,34 +229,6 @@ class SparkBackend:
         """A DataFrame that is computed once, when it is first read, and whose plan is forgotten."""
         return cut(frame).select(*[F.col(name).alias(name) for name in frame.columns])
 
-    def structure(self, structure: Scheme, inputs: Sequence[SparkTable]) -> SparkTable:
-        from deltalog.backends.spark.operators.virtual_maintenance import made
-
-        return made(structure, inputs, self) if any(map(self.size, inputs)) else self.empty(2)
-
-    def restructured(
-        self,
-        structure: Scheme,
-        old: SparkTable,
-        inputs: Sequence[SparkTable],
-        removed: Sequence[SparkTable],
-        added: Sequence[SparkTable],
-    ) -> tuple[SparkTable, Callable[[], tuple[SparkTable, SparkTable]]]:
-        self.limits.check()
-        new = self.structure(structure, inputs)
-        return new, lambda: (self.minus(old, new), self.minus(new, old))
-
-    def maintained(self, strata: Sequence[SmallPlans], change: SmallChange[SparkTable]) -> SmallResult[SparkTable]:
-        return SmallResult()
-
-    def made_of(self, call: Call, table: SparkTable, column: int) -> SparkTable | None:
-        return None
-
-    def exchanged(
-        self, tables: Mapping[Pred, SparkTable], removed: Mapping[Pred, SparkTable], added: Mapping[Pred, SparkTable]
-    ) -> Exchange[SparkTable] | None:
-        return None
-
     def merge(self, old: SparkTable, new: SparkTable) -> SparkTable:
         if old.empty or new.empty:
             return new if old.empty else old
@@ -329,24 +258,6 @@ class SparkBackend:
         piece = Piece(old.frame().join(right, same, "left_anti"))
         return SparkTable(old.arity, (piece,), None, old.distinct)
 
-    def recounted(self, counts: SparkTable, won: Sequence[SparkTable], lost: Sequence[SparkTable]) -> SparkTable:
-        from deltalog.backends.spark.operators.multiset import recounted
-
-        return recounted(counts, won, lost, self)
-
-    def with_counts(self, rows: SparkTable, counts: SparkTable) -> SparkTable:
-        from deltalog.backends.spark.operators.multiset import with_counts
-
-        return with_counts(rows, counts, self)
-
-    def uncounted(self, counts: SparkTable) -> SparkTable:
-        from deltalog.backends.spark.operators.multiset import uncounted
-
-        return uncounted(counts, self)
-
-    def pin(self, table: SparkTable) -> SparkTable:
-        return table
-
     @property
     def meter(self) -> Meter:
         return self._meters.here
@@ -357,14 +268,8 @@ class SparkBackend:
             table.size = table.pieces[0].frame.count()
         return table.size
 
-    def distinct(self, table: SparkTable, column: int) -> float:
-        if column < len(table.distinct):
-            return table.distinct[column]
-        size = self.size(table)
-        return max(1.0, size / 2) if table.arity > 1 else float(size)
-
-    def heaviest(self, table: SparkTable, column: int) -> float:
-        return self.size(table) / self.distinct(table, column)
+    def statistics(self, table: SparkTable) -> SparkStatistics:
+        return SparkStatistics(table, self)
 
     def rows(self, table: SparkTable) -> list[Ids64]:
         if table.empty or table.arity == 0:
@@ -393,28 +298,6 @@ class SparkBackend:
                 parts = by_tag.get(tag, [[np.empty(0, np.int64)] * wide])
                 found[pred] = [np.concatenate([part[i] for part in parts]) for i in range(pred.arity)]
         return found
-
-    def drop(self, table: SparkTable) -> None:
-        table.pieces, table.near, table.size = (), None, 0
-
-    def rounds(self, rules: SmallRules, tables: Tables[Any], new: Mapping[Pred, Any], room: int) -> None:
-        return None
-
-    def twin(self, rules: Sequence[Rule], tables: Mapping[Pred, SparkTable], everything: bool = False) -> Twin | None:
-        if everything and not self.driver_first:
-            return None
-        found = twin(rules, tables, self)
-        if everything:
-            facts = sum(self.size(table) for table in tables.values())
-            than = "not more than" if found else "more than"
-            why = f"rules read {facts:,} facts, {than} the driver's budget of {self.driver_budget:,}"
-            self.reasoned_by = ("local" if found else "spark", why)
-        return found
-
-    def tally(self) -> dict[str, int]:
-        from deltalog.backends.spark.metrics import tally
-
-        return tally(self.spark.sparkContext)
 
     # For expressions and aggregates.
 

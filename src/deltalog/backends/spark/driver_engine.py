@@ -3,7 +3,7 @@
 `Near` evaluates plans over tables that the driver holds: the local engine works on the driver's own dictionary, so
 constants and expressions mean what they mean everywhere.
 
-A `twin` is for a recursive hyper-node whose relations may be far larger, up to the driver's budget. Where its rules
+An offload is for a recursive hyper-node whose relations may be far larger, up to the driver's budget. Where its rules
 only compare ids, no term is fetched: ids of 64 bits become integers of a local dictionary of their own, and so do the
 constants of the rules. Otherwise the terms of all ids that occur come to the driver first.
 """
@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from deltalog.backends.base import Tables, Twin
+from deltalog.backends.base import Tables
+from deltalog.backends.capabilities.offload import OffloadTarget
 from deltalog.backends.spark.io.hashed_ids import INLINE, Ids64
 from deltalog.backends.spark.table import NEAR, Grid, SparkTable
 from deltalog.io.documents import Reading
@@ -52,11 +53,11 @@ class Near:
         if sum(sizes) > min(NEAR, self.home.driver_budget):
             return None
         moved = {key: self.moved(table) for key, table in read.items()}
-        return {pred: self.back(self.local.run(plan, moved)) for pred, plan in plans.items()}
+        return {pred: self.back(table) for pred, table in self.local.run_all(plans, moved).items()}
 
     def read(self, paths: Sequence[Path], reading: Reading) -> dict[Pred, SparkTable]:
         """The facts of small files, read in the driver."""
-        return {pred: self.back(table) for pred, table in self.local.read(paths, reading).items()}
+        return {pred: self.back(table) for pred, table in self.local.codec.read(paths, reading).items()}
 
     def moved(self, table: SparkTable) -> Any:
         """A table of the local engine with the same rows."""
@@ -97,18 +98,18 @@ def scans(plan: Plan) -> Iterable[ir.Scan]:
             yield from scans(plan.input)
 
 
-def twin(rules: Sequence[Rule], tables: Mapping[Pred, SparkTable], home: SparkBackend) -> Twin | None:
-    """A local engine with the same relations, if they fit the driver's budget."""
-    if sum(home.size(table) for table in tables.values()) > home.driver_budget:
-        return None
+def offload_target(
+    rules: Sequence[Rule], tables: Mapping[Pred, SparkTable], home: SparkBackend
+) -> OffloadTarget[SparkTable]:
+    """A local engine with the same relations."""
     if all(_compares_ids(literal, home) for rule in rules for literal in rule.body):
         return _opaque(rules, tables, home)
     near = home.near
     moved = {(pred, Part.ALL): near.moved(table) for pred, table in tables.items() if not table.empty}
-    return Twin(near.local, moved, tuple(rules), near.back)
+    return OffloadTarget(near.local, moved, tuple(rules), near.back)
 
 
-def _opaque(rules: Sequence[Rule], tables: Mapping[Pred, SparkTable], home: SparkBackend) -> Twin:
+def _opaque(rules: Sequence[Rule], tables: Mapping[Pred, SparkTable], home: SparkBackend) -> OffloadTarget[SparkTable]:
     from deltalog.backends.local import LocalBackend
 
     dictionary = Dictionary()
@@ -123,7 +124,7 @@ def _opaque(rules: Sequence[Rule], tables: Mapping[Pred, SparkTable], home: Spar
         columns = [dictionary.integers[ids] for ids in local.rows(table)]
         return home.loaded(columns, table.arity, local.size(table), home.driver_budget > 0)
 
-    return Twin(local, moved, tuple(_with_ids(rule, home.dictionary.id) for rule in rules), back)
+    return OffloadTarget(local, moved, tuple(_with_ids(rule, home.dictionary.id) for rule in rules), back)
 
 
 def _compares_ids(literal: Literal, home: SparkBackend) -> bool:

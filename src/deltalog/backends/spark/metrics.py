@@ -1,11 +1,11 @@
-"""What Spark has done so far: jobs, stages, shuffles. It counts by itself; we only ask."""
+"""Metrics of a Spark application: jobs, stages, tasks, shuffles. Spark counts them; they are only read here."""
 
 from __future__ import annotations
 
 from typing import Any
 
 
-def tally(context: Any) -> dict[str, int]:
+def metrics(context: Any) -> dict[str, int]:
     """Of all jobs of an application (as far as Spark remembers: `spark.ui.retainedStages`)."""
     scala = context._jsc.sc()
     scala.listenerBus().waitUntilEmpty()

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
+from deltalog.backends.codec import encode_rows
 from deltalog.expressions.sparql_operators import UNBOUND
 from deltalog.maintenance.materialisation import Evaluator, start
 from deltalog.model.facts import Facts
@@ -74,7 +75,7 @@ class SparqlEvaluator(Generic[T]):
         """Facts, and those that the query brings with it: VALUES, and the solutions of its subqueries."""
         backend = self.evaluator.backend
         rows = dict(query.tables) | {pred: _numbered(self.solve(inner, INNER)) for pred, inner in query.subqueries}
-        given = {pred: backend.encode(table, pred.name)[1] for pred, table in rows.items() if table}
+        given = {pred: encode_rows(backend.codec, table) for pred, table in rows.items() if table}
         return {**self.facts, **given, UNIT.pred: backend.load((), 0)}
 
     def _evaluated(self, query: Query) -> Facts[T]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from deltalog.backends.base import run
 from deltalog.backends.spark.table import SparkTable
 from deltalog.plan import ir
 from deltalog.plan.ir import Part, Plan, fact_columns
@@ -20,14 +21,14 @@ ROWS, COUNTS = HiddenName("#rows"), HiddenName("#counts")
 
 def uncounted(table: SparkTable, backend: SparkBackend) -> SparkTable:
     rows = fact_columns(table.arity - 1)
-    return backend.run(_projected(_scan(COUNTS, rows), rows), {(Pred(COUNTS, table.arity), Part.ALL): table})
+    return run(backend, _projected(_scan(COUNTS, rows), rows), {(Pred(COUNTS, table.arity), Part.ALL): table})
 
 
 def with_counts(rows: SparkTable, counts: SparkTable, backend: SparkBackend) -> SparkTable:
     names = fact_columns(rows.arity)
     tables = {(Pred(ROWS, rows.arity), Part.ALL): rows, (Pred(COUNTS, counts.arity), Part.ALL): counts}
     plan = ir.Join(ir.Scan(Atom(ROWS, names)), _scan(COUNTS, names))
-    return backend.run(_projected(plan, (*names, COUNT)), tables)
+    return run(backend, _projected(plan, (*names, COUNT)), tables)
 
 
 def recounted(
@@ -42,10 +43,10 @@ def recounted(
     )
     tables = {(Pred(name, old.arity), Part.ALL): table for name, table in notes.items()}
     scans = [_scan(name, rows) for name in notes]
-    concerned = backend.run(ir.Distinct(ir.Union(tuple(_projected(scan, rows) for scan in scans))), tables)
+    concerned = run(backend, ir.Distinct(ir.Union(tuple(_projected(scan, rows) for scan in scans))), tables)
     present = with_counts(concerned, old, backend)
     tables[Pred(COUNTS, old.arity), Part.ALL] = present
-    after = backend.run(_sums(rows, [_scan(COUNTS, rows), *scans[: len(won)]], scans[len(won) :]), tables)
+    after = run(backend, _sums(rows, [_scan(COUNTS, rows), *scans[: len(won)]], scans[len(won) :]), tables)
     return backend.merge(backend.minus(old, present), after)
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from deltalog.backends.base import run
 from deltalog.backends.spark.table import NEAR, Piece, SparkTable
 from deltalog.model.dictionary import Dictionary
 from deltalog.plan import ir
@@ -31,7 +32,7 @@ def made(structure: Scheme, inputs: Sequence[SparkTable], home: SparkBackend) ->
     names = [Pred(HiddenName(f"#input{i}"), 2) for i in range(len(inputs))]
     flags = structure.swapped or (False,) * len(inputs)
     plan = ir.Distinct(ir.Union(tuple(_read(name, swap) for name, swap in zip(names, flags, strict=True))))
-    return home.pin(home.run(plan, {(name, Part.ALL): table for name, table in zip(names, inputs, strict=True)}))
+    return run(home, plan, {(name, Part.ALL): table for name, table in zip(names, inputs, strict=True)})
 
 
 def _read(pred: Pred, swap: bool) -> Plan:
@@ -75,6 +76,6 @@ def _closed_by_rounds(structure: Scheme, edges: SparkTable, home: SparkBackend) 
     found = new = edges
     while home.size(new):
         tables = {(pred, Part.ALL): found, (delta, Part.ALL): new, (edge, Part.ALL): edges}
-        new = home.run(plan, tables)
+        new = run(home, plan, tables)
         found = home.merge(found, new)
     return found

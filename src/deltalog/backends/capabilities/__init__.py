@@ -1,0 +1,49 @@
+"""What a backend can do beyond the algebra. Each capability is a small protocol in a module of its own.
+
+A backend declares what it has in its `capabilities`; an algorithm reads the field and has another way where it is None:
+
+    lookups = backend.capabilities.point_lookup
+    if lookups is None:
+        ...  # by magic sets
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from deltalog.backends.capabilities.counting import Counting
+from deltalog.backends.capabilities.data_frames import DataFrames
+from deltalog.backends.capabilities.metrics import EngineMetrics
+from deltalog.backends.capabilities.offload import Offload
+from deltalog.backends.capabilities.point_lookup import PointLookup
+from deltalog.backends.capabilities.skolem_inverse import SkolemInverse
+from deltalog.backends.capabilities.small_rounds import SmallRounds
+from deltalog.backends.capabilities.tuple_maintenance import TupleMaintenance
+from deltalog.backends.capabilities.virtual_relations import VirtualRelations
+
+T = TypeVar("T")
+C = TypeVar("C")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capabilities(Generic[T]):
+    """The capabilities of a backend; None (or False) where it has none."""
+
+    multiway_joins: bool = False  # plans may have `plan.ir.MultiJoin`
+    tuple_maintenance: TupleMaintenance[T] | None = None
+    small_rounds: SmallRounds[T] | None = None
+    virtual_relations: VirtualRelations[T] | None = None
+    offload: Offload[T] | None = None
+    skolem_inverse: SkolemInverse[T] | None = None
+    point_lookup: PointLookup[T] | None = None
+    counting: Counting[T] | None = None
+    metrics: EngineMetrics | None = None
+    data_frames: DataFrames[T] | None = None
+
+
+def required(capability: C | None) -> C:
+    """A capability of which the caller has made sure before, such as when it chose a strategy."""
+    if capability is None:
+        raise AssertionError("this backend does not have the capability")
+    return capability

@@ -1,0 +1,13 @@
+"""Metrics of the engine beneath a backend, such as the jobs and shuffles of Spark; for reports."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class EngineMetrics(Protocol):
+    """Counters of the engine beneath."""
+
+    def snapshot(self) -> dict[str, int]:
+        """The counters so far, in the engine's own units."""
+        ...

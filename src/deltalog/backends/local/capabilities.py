@@ -1,0 +1,184 @@
+"""The capabilities of the local engine (see `deltalog.backends.capabilities`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import compress
+
+import numpy as np
+
+from deltalog.backends.base import Tables
+from deltalog.backends.capabilities.point_lookup import Row, RowOperator, VariablePlaces
+from deltalog.backends.capabilities.small_rounds import SmallRules
+from deltalog.backends.capabilities.tuple_maintenance import Exchange, SmallChange, SmallResult
+from deltalog.backends.local.aggregate import aggregate, group_starts
+from deltalog.backends.local.batch_update import exchanged
+from deltalog.backends.local.codec import load
+from deltalog.backends.local.column_expressions import Vectors
+from deltalog.backends.local.compile import Preparation
+from deltalog.backends.local.index_join import Rows
+from deltalog.backends.local.multiset import recounted, uncounted, with_counts
+from deltalog.backends.local.point_lookup import Lookup, rows_of
+from deltalog.backends.local.relation import Relation
+from deltalog.backends.local.small_rounds import Rounds
+from deltalog.backends.local.sorted_runs import Ids
+from deltalog.backends.local.virtual_maintenance import made, remade
+from deltalog.model.dictionary import Dictionary
+from deltalog.model.limits import Limits
+from deltalog.model.terms import Value
+from deltalog.model.tuning import Tuning
+from deltalog.plan.delta_rules import SmallPlans
+from deltalog.program.schemes import Scheme
+from deltalog.syntax.ast import AggregateCall, Call, Expression, Pred, Variable
+
+
+@dataclass(frozen=True, slots=True)
+class LocalTupleMaintenance:
+    """Small changes by the kernels `tuple_dred` and `batch_update`."""
+
+    limits: Limits
+    tuning: Tuning
+    preparation: Preparation
+
+    def maintain(self, strata: Sequence[SmallPlans], change: SmallChange[Relation]) -> SmallResult[Relation]:
+        self.limits.check()
+        return self.preparation.strata(strata).maintained(change)
+
+    def exchange(
+        self, tables: Mapping[Pred, Relation], removed: Mapping[Pred, Relation], added: Mapping[Pred, Relation]
+    ) -> Exchange[Relation] | None:
+        return exchanged(tables, removed, added, self.tuning)
+
+
+@dataclass(frozen=True, slots=True)
+class LocalSmallRounds:
+    """Runs of small rounds by the kernel `small_rounds`."""
+
+    tuning: Tuning
+    preparation: Preparation
+    vectors: Vectors
+
+    def start(
+        self, rules: SmallRules, tables: Tables[Relation], new: Mapping[Pred, Relation], room: int
+    ) -> Rounds | None:
+        code = self.preparation.rounds(rules)
+        places = code.places(tables)
+        room = min(self.tuning.rounds_max_facts, room)
+        if places is None or 2 * sum(table.size for table in new.values()) > room:
+            return None
+        return Rounds(code, places, new, self.tuning.rounds_max_new_facts, room, self.vectors)
+
+
+@dataclass(frozen=True, slots=True)
+class LocalVirtualRelations:
+    """Closures, unions and inverses by their scheme."""
+
+    limits: Limits
+    tuning: Tuning
+
+    def build(self, scheme: Scheme, inputs: Sequence[Relation]) -> Relation:
+        self.limits.check()
+        return made(scheme, inputs, self.tuning)
+
+    def rebuild(
+        self,
+        scheme: Scheme,
+        old: Relation,
+        inputs: Sequence[Relation],
+        removed: Sequence[Relation],
+        added: Sequence[Relation],
+    ) -> tuple[Relation, Callable[[], tuple[Relation, Relation]]]:
+        self.limits.check()
+        return remade(scheme, old, inputs, removed, added, self.tuning)
+
+
+@dataclass(frozen=True, slots=True)
+class LocalSkolemInverse:
+    """The last names that SKOLEM generated, with their arguments."""
+
+    vectors: Vectors
+    tuning: Tuning
+
+    def arguments(self, call: Call, table: Relation, column: int) -> Relation | None:
+        found = self.vectors.skolem_inverse(call, table.columns()[column])
+        return None if found is None else load(found, len(found), self.tuning)
+
+
+@dataclass(frozen=True, slots=True)
+class LocalCounting:
+    """Tables with a column of counts; a count is the id of an integer."""
+
+    dictionary: Dictionary
+
+    def recount(self, counts: Relation, added: Sequence[Relation], removed: Sequence[Relation]) -> Relation:
+        return recounted(counts, added, removed, self.dictionary)
+
+    def counts_of(self, rows: Relation, counts: Relation) -> Relation:
+        return with_counts(rows.keys(), counts)
+
+    def uncounted(self, counts: Relation) -> Relation:
+        return uncounted(counts)
+
+
+@dataclass(frozen=True, slots=True)
+class LocalPointLookup:
+    """Look-ups in runs, and expressions and aggregates over a few rows."""
+
+    dictionary: Dictionary
+    tuning: Tuning
+    vectors: Vectors
+
+    @property
+    def known_ids(self) -> int:
+        return len(self.dictionary)
+
+    def intern(self, value: Value) -> int:
+        return self.dictionary.intern(value)
+
+    def find(self, value: Value) -> int | None:
+        return self.dictionary.find(value)
+
+    def lookup(self, table: Relation, bound: Sequence[int]) -> Lookup:
+        return Lookup(table, bound, self.dictionary)
+
+    def table(self, rows: Sequence[Row], arity: int) -> Relation:
+        return rows_of(rows, arity, self.tuning)
+
+    def where(self, condition: Expression, places: VariablePlaces) -> RowOperator:
+        vectors = self.vectors
+
+        def process(rows: list[Row]) -> list[Row]:
+            return list(compress(rows, vectors.holds(condition, _columns(rows, places)).tolist()))
+
+        return process
+
+    def extend(self, expression: Expression, places: VariablePlaces) -> RowOperator:
+        vectors = self.vectors
+
+        def process(rows: list[Row]) -> list[Row]:
+            values, ok = vectors.values(expression, _columns(rows, places))
+            extended = [(*row, value) for row, value in zip(rows, values.tolist(), strict=True)]
+            return extended if ok is None else list(compress(extended, ok.tolist()))
+
+        return process
+
+    def group(self, on: int, names: Sequence[Variable], calls: Sequence[AggregateCall]) -> RowOperator:
+        dictionary = self.dictionary
+
+        def process(rows: list[Row]) -> list[Row]:
+            ids = np.array(rows, np.uint32).reshape(len(rows), len(names))
+            columns: dict[Variable, Ids] = {v: np.ascontiguousarray(ids[:, i]) for i, v in enumerate(names)}
+            starts = group_starts([columns[v] for v in names[:on]], len(rows))
+            results, present = [columns[v][starts] for v in names[:on]], np.ones(len(starts), np.bool_)
+            for call in calls:
+                values, ok = aggregate(call, columns, starts, len(rows), dictionary)
+                results.append(values)
+                present &= True if ok is None else ok
+            return list(compress(zip(*(column.tolist() for column in results), strict=True), present.tolist()))
+
+        return process
+
+
+def _columns(rows: Sequence[Row], places: VariablePlaces) -> Rows:
+    return Rows({v: np.fromiter((row[i] for row in rows), np.uint32, len(rows)) for v, i in places}, len(rows))

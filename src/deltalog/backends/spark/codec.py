@@ -1,0 +1,82 @@
+"""The codec of the Spark engine: 64-bit ids, hashed from values; small inputs are read in the driver."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from deltalog.backends.spark.table import SparkTable
+from deltalog.io.documents import Reading
+from deltalog.model.terms import Kind, Value
+from deltalog.program.value_kinds import NUMERIC
+from deltalog.syntax.ast import Pred
+
+if TYPE_CHECKING:
+    from deltalog.backends.spark.backend import SparkBackend
+
+
+@dataclass(frozen=True, slots=True)
+class SparkCodec:
+    """Facts in and out, over the dictionary of a backend."""
+
+    home: SparkBackend
+
+    def read(self, paths: Sequence[Path], reading: Reading) -> dict[Pred, SparkTable]:
+        from deltalog.backends.spark.io.read import is_small, read
+
+        near = self.home.driver_budget and is_small(paths)
+        return self.home.near.read(paths, reading) if near else read(paths, reading, self.home)
+
+    def write(self, folder: Path, facts: Mapping[Pred, SparkTable], format: str) -> None:
+        from deltalog.backends.spark.io.write import write
+
+        write(folder, facts, self.home, format)
+
+    def encode(self, facts: Mapping[str, Any]) -> dict[str, tuple[int, SparkTable]]:
+        return {predicate: self._encoded(data) for predicate, data in facts.items()}
+
+    def _encoded(self, data: Any) -> tuple[int, SparkTable]:
+        from deltalog.backends.spark.io.read import encode_frame
+        from deltalog.io.frames import columns_of, has_rows, listed
+
+        home = self.home
+        if isinstance(data, DataFrame):
+            return encode_frame(data, home)
+        rows = listed(data)
+        found = columns_of(rows, home.dictionary.near)
+        if not has_rows(found, rows):
+            return len(found), home.empty(len(found))
+        ids = home.dictionary.ids()
+        return len(found), home.load([ids[column] for column in found], len(found))
+
+    def values(self, ids: Any) -> list[Value]:
+        return self.home.dictionary.values(ids)
+
+    def to_arrow(self, table: SparkTable, columns: Sequence[str]) -> Any:
+        from deltalog.io.frames import to_arrow
+
+        dictionary = self.home.dictionary
+        local = [dictionary.near.encode(dictionary.values(ids)) for ids in self.home.rows(table)]
+        return to_arrow(local, dictionary.near, columns)
+
+    def contains(self, table: SparkTable, row: Sequence[Value]) -> bool:
+        if table.empty:
+            return False
+        id_of = self.home.dictionary.id
+        if table.near is not None:
+            return bool((table.near == [id_of(value) for value in row]).all(axis=1).any())
+        frame = table.frame()
+        for i, value in enumerate(row):
+            frame = frame.where(F.col(f"c{i}") == id_of(value))
+        return not frame.isEmpty()
+
+    def number_kinds(self, tables: Sequence[SparkTable]) -> frozenset[Kind]:
+        """Those of the whole dictionary, which knows only whether there are others than integers."""
+        if all(table.empty for table in tables):
+            return frozenset()
+        return frozenset((Kind.INTEGER,)) if self.home.dictionary.only_integers else NUMERIC
