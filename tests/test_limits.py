@@ -6,13 +6,16 @@ import re
 import threading
 from collections.abc import Callable
 from itertools import count, product
+from math import inf
 from typing import Any
 
 import pytest
 from conftest import as_sets
 
 from deltalog import KnowledgeBase, LimitReached
+from deltalog.backends.local.column_expressions import UNCHECKED_ROWS
 from deltalog.model.limits import MEMORY_INTERVAL_SECONDS, FactCount, Limits
+from deltalog.model.tuning import Tuning
 
 # Rules that go on for ever as soon as there is a fact s(0), and a goal that needs them. END(X) ends them at a number.
 ENDLESS = {
@@ -331,3 +334,45 @@ def test_an_interrupt_leaves_everything_as_it_was(monkeypatch: pytest.MonkeyPatc
     monkeypatch.undo()
     assert {name: vars(kb)[name] for name in attributes} == attributes
     assert everything(kb) == before
+
+
+class Readings:
+    """A clock that stands still, counts how often it is read, and after `most` readings has passed every deadline."""
+
+    def __init__(self, kb: KnowledgeBase, most: float = inf) -> None:
+        self.count, self.most = 0, most
+        kb.limits.timeout, kb.limits.clock = 1.0, self
+
+    def __call__(self) -> float:
+        self.count += 1
+        return inf if self.count > self.most else 0.0
+
+
+def test_a_small_round_checks_limits_between_two_values() -> None:
+    """Each round doubles the text: a few values more would fill any memory."""
+    kb = KnowledgeBase("p(X) :- p(Y), BIND(concat(Y, Y) AS X).  p(a).")
+    Readings(kb, most=20)
+    with pytest.raises(LimitReached):
+        kb.materialise()
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_values_that_are_computed_one_by_one_check_limits(threads: int) -> None:
+    rule = "p(X) :- e(X), e(Y), strlen(concat(str(X), str(Y))) < 2."
+    kb = KnowledgeBase(rule, threads=threads, tuning=Tuning(parallel_min_rows=1_000))
+    kb.add("e", [(i,) for i in range(200)])
+    readings = Readings(kb)
+    assert kb.count("p") == 0 and readings.count > 200 * 200 / UNCHECKED_ROWS
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["e(X, Y), e(Z, W), X + Y + Z + W < 0", "e(X, Y), NOT e(X, X), AGGREGATE(e(A, B), e(C, D) BIND COUNT(A) AS N)"],
+)
+def test_a_step_of_qsqr_checks_limits(body: str) -> None:
+    tuning = Tuning(qsqr_chunk_rows=256)
+    kb = KnowledgeBase(f"p(X) :- {body}.", tuning=tuning)
+    kb.add("e", [(i, i + 1) for i in range(300)])
+    readings = Readings(kb)
+    kb.query("p(?x)", "qsqr")
+    assert readings.count > 300 * 300 / tuning.qsqr_chunk_rows / 2

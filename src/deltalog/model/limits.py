@@ -1,11 +1,12 @@
 """Limits of a call: time, facts, memory. Rules that invent values can go on for ever; a limit ends that.
 
 `Limits` are the limits of a knowledge base, and its backend has them: everything that evaluates has a backend, so it
-has limits. `running` begins a call. The deadline is of that call alone: it is kept for the thread that makes the call,
-and when the call ends it is gone. What a user does between two calls, such as reading the difference of an update, has
-no deadline.
+has limits. `running` begins a call. The deadline is of that call alone: it is kept in the context (`contextvars`) of the
+thread that makes the call, and when the call ends it is gone. What a user does between two calls, such as reading the
+difference of an update, has no deadline.
 
-A worker thread takes the check along from the thread that it works for: `Limits.checker`.
+A worker thread runs in a copy of the context of the thread that it works for (`backends.local.workers`), so the limits of
+a call hold wherever its work is done.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ from __future__ import annotations
 import math
 import os
 import re
-import threading
 import time
 from collections.abc import Callable
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import wraps
 from numbers import Integral, Real
@@ -100,10 +101,11 @@ def peak_memory() -> int:
 class Running:
     """A call under way, and when it has to end. A call inside of another one ends when that does, or earlier."""
 
-    __slots__ = ("_limits", "_memory_at", "_outer", "_timeout", "call", "deadline")
+    __slots__ = ("_before", "_limits", "_memory_at", "_outer", "_timeout", "call", "deadline")
 
     def __init__(self, limits: Limits, call: str, timeout: float | None = None) -> None:
         self._limits = limits
+        self._before: Running | None = None  # of any knowledge base
         self._memory_at = 0.0
         self._outer: Running | None = limits.running_now
         self.call: str = call
@@ -120,11 +122,12 @@ class Running:
             self._timeout, self.deadline = outer._timeout, outer.deadline
 
     def __enter__(self) -> Running:
-        self._limits.running_now = self
+        self._before = _RUNNING.get()
+        _RUNNING.set(self)
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._limits.running_now = self._outer
+        _RUNNING.set(self._before)
 
     def check(self) -> None:
         """Raises at an interrupt, when the time is over, or when there is too much in memory."""
@@ -145,6 +148,9 @@ class Running:
         return LimitReached(f"{self.call} stopped: {reason}; the knowledge base is as it was. {advice}", reason)
 
 
+_RUNNING: ContextVar[Running | None] = ContextVar("running", default=None)
+
+
 @dataclass(slots=True)
 class Limits:
     """What a call may use; None is no limit. They may be changed between two calls; UsageError for what is no limit.
@@ -157,7 +163,6 @@ class Limits:
     memory: int | None = None
     clock: Callable[[], float] = field(default=time.monotonic, repr=False)
     resident: Callable[[], int] = field(default=resident_memory, repr=False)
-    _thread: threading.local = field(default_factory=threading.local, init=False, repr=False)
 
     def __setattr__(self, name: str, value: Any) -> None:
         check = _CHECKS.get(name)
@@ -165,12 +170,11 @@ class Limits:
 
     @property
     def running_now(self) -> Running | None:
-        """The call that this thread makes."""
-        return getattr(self._thread, "running", None)
-
-    @running_now.setter
-    def running_now(self, running: Running | None) -> None:
-        self._thread.running = running
+        """The call that this thread makes, or works for."""
+        running = _RUNNING.get()
+        while running is not None and running._limits is not self:
+            running = running._before
+        return running
 
     def running(self, call: str, timeout: float | None = None) -> Running:
         """A context in which the limits hold; inside of another call, with its deadline or a shorter one."""

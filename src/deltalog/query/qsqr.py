@@ -19,8 +19,9 @@ steps; who has little patience stops at a number of them, and asks in another wa
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from heapq import heappop, heappush
+from itertools import islice
 from math import inf
 from typing import Any, Generic, TypeVar
 
@@ -38,6 +39,8 @@ from deltalog.syntax.ast import Pred, Rule
 T = TypeVar("T")
 Question = tuple[Pred, Adornment]
 Work = Callable[[], None]
+FIRST_BATCH_ROWS = 64  # of a step whose fan-out is not known yet
+BATCH_GROWTH = 16  # times, from one batch to the next at most
 
 
 class Stored(Generic[T]):
@@ -74,7 +77,7 @@ class Qsqr:
         self.tables: dict[Question, Subqueries] = {}
         self.answers = 0
         self.subqueries = 0
-        self._check, self._check_at = backend.limits.checker(), 0
+        self.check, self._check_at = backend.limits.checker(), 0
         self._facts = FactCount(backend.limits)
         self.chunk_rows, self._rule_cost_rows = backend.tuning.qsqr_chunk_rows, backend.tuning.qsqr_rule_cost_rows
         self._due: dict[int, deque[Work]] = {}
@@ -89,7 +92,7 @@ class Qsqr:
             while due:
                 level = self._levels[0]
                 due.popleft()()
-                self._check()
+                self.check()
                 if self._levels[0] != level:
                     break
             else:
@@ -102,7 +105,7 @@ class Qsqr:
         if self.work + self._rule_cost_rows * self.planned > self.patience:
             raise GivenUp
         if self.work > self._check_at:
-            self._check()
+            self.check()
             self._check_at = self.work + self.chunk_rows
 
     def derived(self, facts: int) -> None:
@@ -227,7 +230,10 @@ class Subqueries:
         lookup = self.qsqr.stored.lookup(self.question)
         if lookup is not None:
             self.qsqr.spend(lookup.read(len(asked)))
-            self.answer((asked[i], free) for i, free in lookup(asked))
+            for start in range(0, len(asked), self.qsqr.chunk_rows):
+                self.qsqr.check()
+                part = asked[start : start + self.qsqr.chunk_rows]
+                self.answer((part[i], free) for i, free in lookup(part))
         if self._rules is None:
             self._rules = [Working(rule, self) for rule in self.qsqr.rules(self.question)]
         for rule in self._rules:
@@ -237,13 +243,17 @@ class Subqueries:
 
 
 class Working:
-    """An adorned rule at work for the table of its head."""
+    """An adorned rule at work for the table of its head.
 
-    __slots__ = ("_head", "_processes", "_rule", "qsqr")
+    Rows go through a step in batches, so that limits can be checked in between. `_batch_rows` has the size for each
+    step: it follows the fan-out of the batches before, so that about a chunk of rows comes out of each."""
+
+    __slots__ = ("_batch_rows", "_head", "_processes", "_rule", "qsqr")
 
     def __init__(self, rule: AdornedRule, head: Subqueries) -> None:
         self.qsqr, self._rule, self._head = head.qsqr, rule, head
         self._processes = [self._process(step, i) for i, step in enumerate(rule.steps)]
+        self._batch_rows = [self._first_batch_rows(step) for step in rule.steps]
 
     def start(self, keys: Sequence[Row]) -> None:
         if not keys:
@@ -253,20 +263,46 @@ class Working:
 
     def push(self, at: int, rows: list[Row]) -> None:
         """Rows through the steps from `at` on; what comes out are answers."""
-        chunk_rows = self.qsqr.chunk_rows
         for i in range(at, len(self._processes)):
-            if len(rows) > chunk_rows:
-                for start in range(0, len(rows), chunk_rows):
-                    self.push(i, rows[start : start + chunk_rows])
+            if len(rows) > self._batch_rows[i]:
+                self._push_in_batches(i, rows)
                 return
             if not rows:
                 return
             self.qsqr.spend(len(rows))
+            came = len(rows)
             rows = self._processes[i](rows)
+            self._batch_rows[i] = self._next_batch_rows(i, came, len(rows))
         key, answer = self._rule.key, self._rule.answer
         if rows:
             self.qsqr.spend(len(rows))
             self._head.answer([(key(row), answer(row)) for row in rows])
+
+    def _push_in_batches(self, at: int, rows: list[Row]) -> None:
+        start = 0
+        while start < len(rows):
+            self.qsqr.check()
+            end = start + self._batch_rows[at]
+            self.push(at, rows[start:end])
+            start = end
+
+    def push_all(self, at: int, rows: Iterator[Row], through: RowOperator) -> None:
+        """Pushes rows that are produced one by one, a chunk at a time, each chunk through an operator first."""
+        while chunk := list(islice(rows, self.qsqr.chunk_rows)):
+            self.qsqr.check()
+            self.push(at, through(chunk))
+
+    def _first_batch_rows(self, step: object) -> int:
+        """A step that looks up without a bound argument has all facts as matches of each row."""
+        if not isinstance(step, Ask | Deny) or self.qsqr.derives(step.pred):
+            return FIRST_BATCH_ROWS
+        lookup = self.qsqr.stored.lookup((step.pred, step.adornment))
+        fan_out = 1 if lookup is None else max(1, lookup.read(1))
+        return max(1, min(FIRST_BATCH_ROWS, self.qsqr.chunk_rows // fan_out))
+
+    def _next_batch_rows(self, i: int, came: int, went: int) -> int:
+        most = self.qsqr.chunk_rows if went <= came else max(1, self.qsqr.chunk_rows * came // went)
+        return min(most, BATCH_GROWTH * self._batch_rows[i])
 
     def _process(self, step: object, i: int) -> RowOperator:
         match step:
@@ -331,13 +367,15 @@ class Working:
 
         def process(rows: list[Row]) -> list[Row]:
             table.ask(map(step.key, rows))
-            self.qsqr.later(table.level + 1, lambda: self.push(after, grouped(rows)))
+            self.qsqr.later(table.level + 1, lambda: self.push_all(after, grouped(rows), agreeing))
             return []
 
-        def grouped(rows: list[Row]) -> list[Row]:
+        def grouped(rows: list[Row]) -> Iterator[Row]:
             groups = _groups(step, {step.key(row): table.answers[step.key(row)] for row in rows}, group)
-            made = [row + group for row in rows for group in groups.get(step.key(row), ())]
-            return _agreeing(made, step.equal)
+            return (row + group for row in rows for group in groups.get(step.key(row), ()))
+
+        def agreeing(rows: list[Row]) -> list[Row]:
+            return _agreeing(rows, step.equal)
 
         return process
 
@@ -376,9 +414,8 @@ class Waiting:
     def resume(self, found: Collection[tuple[Row, Row]]) -> None:
         """Waiting rows go on with new answers."""
         waiting = self._rows
-        matched = [row + answer for key, answer in found for row in waiting.get(key, ())]
-        if matched:
-            self._rule.push(self._after, extended(matched, self._step))
+        matched = (row + answer for key, answer in found for row in waiting.get(key, ()))
+        self._rule.push_all(self._after, matched, lambda rows: extended(rows, self._step))
 
 
 def extended(rows: list[Row], step: Ask) -> list[Row]:

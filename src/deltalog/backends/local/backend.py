@@ -66,7 +66,7 @@ class LocalBackend:
         self.workers = Workers(threads, self.tuning.parallel_min_rows)
         self._meters = Meters()
         self._scratch = Scratch()
-        self.vectors = Vectors(self.dictionary, self.tuning)
+        self.vectors = Vectors(self.dictionary, self.tuning, self.limits)
         self._preparation = Preparation(self.dictionary, self.tuning)
         self.codec = LocalCodec(self.dictionary, self.tuning)
         self.capabilities = self._capabilities()

@@ -23,12 +23,14 @@ from deltalog.expressions.scalar import SkolemForm, is_plain_skolem, skolem_form
 from deltalog.expressions.sparql_operators import PREFIX
 from deltalog.kernels.blake2b import NAME, skolem_names
 from deltalog.model.dictionary import Dictionary, distinct_ids
+from deltalog.model.limits import Limits
 from deltalog.model.terms import Kind, Value
 from deltalog.model.tuning import Tuning
 from deltalog.syntax.ast import Call, Constant, Expression, Variable, variables
 
 Mask = NDArray[np.bool_]
 Array = NDArray[Any]
+UNCHECKED_ROWS = 256  # whose values are computed one by one between two checks of limits, some 10 ms
 EXACT = 2**53  # integers below are exact as floats
 INT64 = 2.0**63 - 2.0**13  # results below surely fit: factors and product are rounded, by one part in 2**53 each
 
@@ -57,6 +59,7 @@ class Vectors:
 
     dictionary: Dictionary
     tuning: Tuning
+    limits: Limits
     lock: CallLock = field(default_factory=CallLock)
     failures: int = 0
     pieces: dict[int, bytes] = field(default_factory=dict)  # of names that SKOLEM makes, by id
@@ -246,15 +249,18 @@ class Vectors:
     ) -> tuple[tuple[list[Any], NDArray[np.intp]], Mask]:
         names = tuple(dict.fromkeys(variables(expression)))
         first, inverse = _distinct([rows.columns[v] for v in names], rows.size)
-        inputs = [self.dictionary.decode(rows.columns[v][first]) for v in names]
         results: list[Any] = []
         ok = np.ones(len(first), np.bool_)
-        for i, combination in enumerate(zip(*inputs, strict=True) if names else [()]):
-            try:
-                results.append(function(expression, dict(zip(names, combination, strict=True))))
-            except scalar.ExpressionFails:
-                results.append(False)
-                ok[i] = False
+        for start in range(0, len(first), UNCHECKED_ROWS):
+            self.limits.check()
+            some = first[start : start + UNCHECKED_ROWS]
+            inputs = [self.dictionary.decode(rows.columns[v][some]) for v in names]
+            for combination in zip(*inputs, strict=True) if names else [()]:
+                try:
+                    results.append(function(expression, dict(zip(names, combination, strict=True))))
+                except scalar.ExpressionFails:
+                    ok[len(results)] = False
+                    results.append(False)
         mask = ok[inverse]
         self.failures += int(rows.size - np.count_nonzero(mask))
         return (results, inverse), mask

@@ -338,6 +338,7 @@ class Rounds:
                 kernel.rounds(self._frame)
             if self._get(kernel.STATUS) != kernel.ASKING:
                 return
+            self._vectors.limits.check()  # a value may be text of any length
             question = self._code.questions[int(self._steps[self._get(kernel.QUESTION), kernel.SLOT])]
             kernel.take_answer(self._frame, self._answer(question))
             self._frame[kernel.LEFT] -= self._tuning.rounds_matches_per_expression

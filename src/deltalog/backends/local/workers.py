@@ -4,7 +4,8 @@
 thread of the pool that is free; when no task is left, the caller waits for those that others have begun. A task may map
 in turn, at any depth. A caller never waits for a task that nobody has begun (it runs that itself), and takes no task of
 another batch meanwhile, so whatever a thread waits for is running, further down in the tree of batches: there is no
-cycle of threads that wait for each other, however few there are.
+cycle of threads that wait for each other, however few there are. A task runs in the context (`contextvars`) of the
+caller: the limits of a call hold in every thread that works for it.
 
 Threads do not survive a fork: the pool belongs to a process, and another process starts its own.
 """
@@ -15,6 +16,7 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
 from typing import Any, Generic, TypeVar
 
 A = TypeVar("A")
@@ -49,7 +51,7 @@ class Workers:
         """Asks the pool for help; it comes when threads are free."""
         try:
             pool = self._own_pool()
-            return [pool.submit(batch.work) for _ in range(count)]
+            return [pool.submit(copy_context().run, batch.work) for _ in range(count)]
         except RuntimeError:  # there are no more threads, or the interpreter is ending: the caller does it all
             return []
 
