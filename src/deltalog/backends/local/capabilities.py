@@ -9,7 +9,7 @@ from itertools import compress
 import numpy as np
 
 from deltalog.backends.base import Tables
-from deltalog.backends.capabilities.point_lookup import VariablePlaces, Row, RowOperator
+from deltalog.backends.capabilities.point_lookup import Row, RowOperator, VariablePlaces
 from deltalog.backends.capabilities.small_rounds import SmallRules
 from deltalog.backends.capabilities.tuple_maintenance import Exchange, SmallChange, SmallResult
 from deltalog.backends.local.aggregate import aggregate, group_starts
