@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from conftest import goal_evaluator
 
@@ -154,6 +156,6 @@ def test_dead_rows_are_not_found() -> None:
 
 def test_spark_refuses_it_with_advice(monkeypatch: pytest.MonkeyPatch) -> None:
     kb = KnowledgeBase(CHAIN)
-    monkeypatch.setattr(kb, "engine", "spark")
+    monkeypatch.setattr(kb._backend, "capabilities", replace(kb._backend.capabilities, point_lookup=None))
     with pytest.raises(UsageError, match='ask with method="magic"'):
         kb.query("path(a, ?x)", "qsqr")
