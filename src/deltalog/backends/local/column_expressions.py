@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -247,14 +248,11 @@ class Vectors:
         names = tuple(dict.fromkeys(variables(expression)))
         first, inverse = _distinct([rows.columns[v] for v in names], rows.size)
         inputs = [self.dictionary.decode(rows.columns[v][first]) for v in names]
-        results: list[Any] = []
+        combinations = zip(*inputs, strict=True) if names else [()]
+        bindings = (dict(zip(names, combination, strict=True)) for combination in combinations)
+        results, failed = scalar.apply_each(partial(function, expression), bindings)
         ok = np.ones(len(first), np.bool_)
-        for i, combination in enumerate(zip(*inputs, strict=True) if names else [()]):
-            try:
-                results.append(function(expression, dict(zip(names, combination, strict=True))))
-            except scalar.ExpressionFails:
-                results.append(False)
-                ok[i] = False
+        ok[failed] = False
         mask = ok[inverse]
         self.failures += int(rows.size - np.count_nonzero(mask))
         return (results, inverse), mask
