@@ -252,8 +252,10 @@ def stream(universities: int = 5, updates: int = 1_000, few: int = 10) -> Iterat
 def table_bytes(kb: KnowledgeBase) -> int:
     """What all relations of a materialisation take, indexes included; what they share is counted once."""
     assert kb._state is not None
-    tables = (*kb._state.relations.parts.values(), *kb._explicit.values())
-    runs = {id(run): run for table in tables for run in (*table.runs, *(table.dead.runs if table.dead else ()))}
+    tables = [table.stored() for table in (*kb._state.relations.parts.values(), *kb._explicit.values())]
+    runs = {
+        id(run): run for table in tables for run in (*table.runs, *(table.tombstones.runs if table.tombstones else ()))
+    }
     return sum(run.nbytes for run in runs.values())
 
 

@@ -6,12 +6,14 @@ import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from deltalog.model.terms import Value, key
+from deltalog.model.tuning import Tuning
 from deltalog.syntax.ast import Pred
 
 if TYPE_CHECKING:
@@ -27,6 +29,8 @@ settings.register_profile(
 settings.register_profile("wide", parent=settings.get_profile("steady"), derandomize=False, max_examples=2_000)
 settings.load_profile("steady")
 
+# Fields of a Tuning, or constants of modules, and their values.
+Thresholds = Mapping[str | tuple[ModuleType, str], float]
 Materialisation = dict[str, set[tuple[tuple[type, object], ...]]]
 
 
@@ -42,12 +46,13 @@ def materialise(
     facts: Mapping[str, Iterable[Sequence[Value]]],
     data: Iterable[Path] = (),
     parallel: bool = False,
+    tuning: Tuning | None = None,
 ) -> dict[str, list[tuple[Value, ...]]]:
     """All facts of a program with its data, by predicate, from an engine of that name; `parallel`: everything that the
     local engine can deal out to threads is dealt out."""
     from deltalog import KnowledgeBase
 
-    kb = KnowledgeBase(program, engine=engine, threads=3 if parallel else None)
+    kb = KnowledgeBase(program, engine=engine, threads=3 if parallel else None, tuning=tuning)
     if parallel:
         in_parallel(kb)
     for predicate, rows in facts.items():
@@ -61,8 +66,19 @@ def materialise(
 def in_parallel(kb: KnowledgeBase, rows: int = 2) -> KnowledgeBase:
     """A knowledge base on the local engine that deals out so few rows to its threads."""
     backend: Any = kb._backend
-    backend.workers.parallel_rows = rows
+    backend.workers.parallel_min_rows = rows
     return kb
+
+
+def tuned(thresholds: Thresholds, monkeypatch: pytest.MonkeyPatch) -> Tuning:
+    """A Tuning with some thresholds; those that are still constants of modules are patched."""
+    fields: dict[str, Any] = {}
+    for name, value in thresholds.items():
+        if isinstance(name, str):
+            fields[name] = value
+        else:
+            monkeypatch.setattr(*name, value)
+    return Tuning(**fields)
 
 
 def name_of(pred: Pred) -> str:

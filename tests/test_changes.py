@@ -16,6 +16,7 @@ from deltalog.backends.local import LocalBackend
 from deltalog.backends.local.capabilities import LocalCounting, LocalTupleMaintenance
 from deltalog.backends.local.codec import LocalCodec
 from deltalog.model.change import Change
+from deltalog.model.tuning import Tuning
 
 PROGRAM = """
 path(X, Y) :- edge(X, Y).
@@ -192,14 +193,12 @@ def test_the_report_names_hyper_nodes() -> None:
 
 
 def test_facts_that_are_not_there_are_not_removed_from_a_recursion(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fact by fact, and with what is not there as dead rows of the table of what is."""
-    from deltalog.backends.local import table as tables
+    """Fact by fact, and with what is not there as tombstones of the table of what is."""
     from deltalog.maintenance import materialisation
 
     monkeypatch.setattr(materialisation, "MOST_CHANGED", 10)
-    for name in ("FENCED", "FEW", "MOST_DEAD"):
-        monkeypatch.setattr(tables, name, 0)
-    kb = KnowledgeBase("p(X, Y) :- p(X, Y), p(X, Y).")
+    tombstones = Tuning(fence_min_rows=0, tombstone_min_rows=0, tombstone_max_divisor=0)
+    kb = KnowledgeBase("p(X, Y) :- p(X, Y), p(X, Y).", tuning=tombstones)
     kb.add("p", [(2, 2.5), (2, 1)])
     kb.materialise()
     change = kb.update(remove={"p": [(2, 2.5), (2, 2)]})

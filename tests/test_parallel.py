@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from random import Random
 
 import numpy as np
@@ -16,12 +17,12 @@ from deltalog import KnowledgeBase, LimitReached
 from deltalog.backends.base import run
 from deltalog.backends.capabilities import required
 from deltalog.backends.codec import encode_rows
-from deltalog.backends.local import LocalBackend, bit_matrix, join_project, pipeline
-from deltalog.backends.local import nested_loop as nested_loops
+from deltalog.backends.local import LocalBackend
 from deltalog.backends.local.table import Table
 from deltalog.backends.local.workers import Workers
 from deltalog.model.limits import Limits
 from deltalog.model.terms import Value, key
+from deltalog.model.tuning import Tuning
 from deltalog.plan.ir import Part, Plan, columns
 from deltalog.program.recognise import Form, Structure
 
@@ -34,7 +35,7 @@ def test_nested_batches_end(threads: int) -> None:
 
 
 def nest(threads: int) -> None:
-    workers = Workers(threads)
+    workers = Workers(threads, 2)
 
     def leaves(depth: int) -> int:
         return sum(workers.map(leaves, [depth - 1] * 5)) if depth else 1
@@ -44,13 +45,13 @@ def nest(threads: int) -> None:
 
 
 def test_results_are_in_order() -> None:
-    assert Workers(4).map(lambda n: -n, range(1000)) == [-n for n in range(1000)]
+    assert Workers(4, 2).map(lambda n: -n, range(1000)) == [-n for n in range(1000)]
 
 
 @pytest.mark.parametrize("error", [ValueError, LimitReached, KeyboardInterrupt])
 @pytest.mark.parametrize("first", [True, False], ids=["in the caller", "in a thread of the pool"])
 def test_an_exception_reaches_the_caller_and_ends_the_batch(error: type[BaseException], first: bool) -> None:
-    workers, begun = Workers(2), list[int]()
+    workers, begun = Workers(2, 2), list[int]()
     here, barrier = threading.current_thread(), threading.Barrier(2)
 
     def task(number: int) -> int:
@@ -72,7 +73,7 @@ def test_without_threads_the_caller_does_it_all(monkeypatch: pytest.MonkeyPatch)
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr(threading.Thread, "start", refuse)
-    assert Workers(4).map(abs, range(-9, 0)) == list(range(9, 0, -1))
+    assert Workers(4, 2).map(abs, range(-9, 0)) == list(range(9, 0, -1))
 
 
 # Every operator of the algebra inside of every other, at sizes that are dealt out to threads.
@@ -82,12 +83,21 @@ FACTS: list[tuple[Value, ...]] = [(n, (n * 5 + k) % 9) for n in range(9) for k i
 CLOSED: list[tuple[Value, ...]] = [(0, 1), (1, 2), (2, 3), (5, 6), (6, 5), (7, 8)]
 
 
+LOW = Tuning(
+    parallel_min_rows=2,
+    nested_loop_max_leaf_rows=0,
+    product_min_left_rows=0,
+    product_offsets_divisor=10**9,
+    morsel_rows=3,
+)
+DENSE = replace(LOW, bit_matrix_min_pairs=1, bit_matrix_min_bits_per_word=0)
+
+
 class Plans:
     """Runs plans with the lowest thresholds, and checks what they give."""
 
-    def __init__(self, threads: int) -> None:
-        self.backend = LocalBackend(Limits(), threads=threads)
-        self.backend.workers.parallel_rows = 2
+    def __init__(self, threads: int, dense: bool = False) -> None:
+        self.backend = LocalBackend(Limits(), threads=threads, tuning=DENSE if dense else LOW)
         backbone, pairs = (encode_rows(self.backend.codec, facts) for facts in (CLOSED, FACTS))
         closure = required(self.backend.capabilities.virtual_relations).build(
             Structure(C, Form.CLOSURE, (C,)), [backbone]
@@ -104,22 +114,13 @@ class Plans:
         assert rows == distinct_rows(plan, self.relations), name
 
 
-def lower_thresholds(dense: bool) -> None:
-    nested_loops.FEW = 0
-    join_project.SMALL, join_project.WORTH_OFFSETS = 0, 10**9
-    pipeline.MORSEL = 3
-    if dense:
-        bit_matrix.FEWEST_PAIRS, bit_matrix.LEAST_FILLED = 1, 0
-
-
 @pytest.mark.parametrize("dense", [False, True], ids=["sparse", "dense"])
 def test_every_operator_inside_of_every_other(dense: bool) -> None:
     watched(all_pairs, dense)
 
 
 def all_pairs(dense: bool) -> None:
-    lower_thresholds(dense)
-    plans = Plans(threads=3)
+    plans = Plans(threads=3, dense=dense)
     for name, plan in nested(2):
         if not dense or "join" in name:
             plans.check(name, plan)
@@ -130,7 +131,6 @@ def test_random_nestings() -> None:
 
 
 def random_nestings(many: int) -> None:
-    lower_thresholds(dense=False)
     random, plans = Random(14), Plans(threads=2)
     for _ in range(many):
         name, plan = random.choice(list(LEAVES.items()))

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from deltalog.backends.local.reachability import Reachability
-from deltalog.backends.local.table import Table, pack, sort_distinct
+from deltalog.backends.local.sorted_runs import pack, sort_distinct
+from deltalog.backends.local.table import Table
 
 Edges = set[tuple[int, int]]
 

@@ -13,10 +13,11 @@ from hypothesis import given
 from random_values import values
 
 from deltalog import BlankNode, KnowledgeBase
-from deltalog.backends.local import column_expressions, skolem_cache
+from deltalog.backends.local import column_expressions
 from deltalog.backends.local.skolem_cache import Named, Skolems
 from deltalog.expressions.scalar import skolem, skolem_part
 from deltalog.model.terms import Value, key
+from deltalog.model.tuning import Tuning
 
 PROGRAM = """
     pair(?e), of(?e, ?x), of(?e, ?y) :- edge(?x, ?y), BIND(SKOLEM("pair", ?x, ?y) AS ?e).
@@ -55,15 +56,15 @@ def some(random: Random) -> dict[str, set[tuple[Any, ...]]]:
 @pytest.mark.parametrize("remembered", [0, 1 << 18])
 @pytest.mark.parametrize("maintenance", ["dred", "bf", "auto"])
 @pytest.mark.parametrize("cyclic", ["standard", "hypertree"])
-def test_random_changes(remembered: int, maintenance: str, cyclic: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(skolem_cache, "MOST", remembered)
+def test_random_changes(remembered: int, maintenance: str, cyclic: str) -> None:
+    tuning = Tuning(skolem_cache_names=remembered)
     for seed in range(4):
         random = Random(seed)
         facts = some(random)
-        kb = filled("local", facts, maintenance=maintenance, cyclic=cyclic)
+        kb = filled("local", facts, maintenance=maintenance, cyclic=cyclic, tuning=tuning)
         kb.materialise()
         if seed % 2:  # by then it may be forgotten how names came about
-            kb._backend.vectors.skolems = Skolems()
+            kb._backend.vectors.skolems = Skolems(tuning)
         for _ in range(4):
             add, remove = some(random), some(random)
             kb.update(add, remove)
@@ -95,9 +96,8 @@ def test_a_name_from_elsewhere_is_looked_for_everywhere() -> None:
     assert set(change.removed["made"]) == {(skolem("e", 2),), (BlankNode("b"),), (5,)}
 
 
-def test_the_last_names_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(skolem_cache, "MOST", 200)
-    memory = Skolems()
+def test_the_last_names_are_remembered() -> None:
+    memory = Skolems(Tuning(skolem_cache_names=200))
 
     def ids(*numbers: int) -> Any:
         return np.array(numbers, np.uint32)

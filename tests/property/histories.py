@@ -36,6 +36,7 @@ from deltalog import IRI, KnowledgeBase, ProgramError
 from deltalog.engine import naive
 from deltalog.model.limits import FactCount, Limits
 from deltalog.model.terms import key, lexical
+from deltalog.model.tuning import Tuning
 from deltalog.program import analyse
 from deltalog.syntax.ast import TRIPLES, TYPES, Constant, Pred, Rule
 from deltalog.syntax.parser import parse
@@ -48,22 +49,23 @@ SCHEMES = ("auto", "standard", "scheme", "module")
 CYCLIC = ("combined", "standard", "hypertree")
 
 # Thresholds so low that small data cross them, by name: module, constant, value.
-LOCAL, ENGINE, MAINTENANCE_ = "deltalog.backends.local.", "deltalog.engine.", "deltalog.maintenance."
-BY_SETS = ((LOCAL + "tuple_dred", "FEW", -1),)
+ENGINE, MAINTENANCE_ = "deltalog.engine.", "deltalog.maintenance."
+TUNED = "tuning"  # instead of a module: a field of the Tuning
+BY_SETS = ((TUNED, "tuple_max_changed_facts", -1),)
 KEPT = ((MAINTENANCE_ + "materialisation", "MOST_CHANGED", 10),)  # the change of a large part is maintained, too
 TUNINGS: Mapping[str, tuple[tuple[str, str, float], ...]] = {
     "defaults": (),
     "by facts": KEPT,
     "by facts, few": (
         *KEPT,
-        *(
-            (LOCAL + "tuple_dred", name, value)
-            for name, value in (("LEAST", 2), ("BOUND", 1), ("ROOM", 16), ("MOST", 64))
-        ),
+        (TUNED, "tuple_overdeletion_min_facts", 2),
+        (TUNED, "tuple_overdeletion_factor", 1),
+        (TUNED, "tuple_max_facts", 16),
+        (TUNED, "tuple_max_matches", 64),
     ),
     "by sets": (*KEPT, *BY_SETS),
     "by sets, bounded": (*KEPT, *BY_SETS, (MAINTENANCE_ + "dred", "LEAST", 4), (MAINTENANCE_ + "dred", "BOUND", 2)),
-    "by columns": (*KEPT, *BY_SETS, (LOCAL + "nested_loop", "FEW", 0), (MAINTENANCE_ + "dred", "MANY", 1)),
+    "by columns": (*KEPT, *BY_SETS, (TUNED, "nested_loop_max_leaf_rows", 0), (MAINTENANCE_ + "dred", "MANY", 1)),
     "recompute": (
         *KEPT,
         *BY_SETS,
@@ -90,11 +92,17 @@ TUNINGS: Mapping[str, tuple[tuple[str, str, float], ...]] = {
         *(("deltalog.query.choose_method", name, 0.01) for name in ("MAGIC", "PATIENCE")),
     ),
     "everything": ((MAINTENANCE_ + "materialisation", "FEW", 0), (MAINTENANCE_ + "materialisation", "MANY", 0)),
-    "dead rows": (
+    "tombstones": (
         *KEPT,
-        *((LOCAL + "table", name, value) for name, value in (("FENCED", 0), ("FEW", 0), ("MOST_DEAD", 3))),
+        (TUNED, "fence_min_rows", 0),
+        (TUNED, "tombstone_min_rows", 0),
+        (TUNED, "tombstone_max_divisor", 3),
     ),
-    "structures": (*KEPT, (LOCAL + "virtual_maintenance", "SMALL", 4), (LOCAL + "virtual_maintenance", "SPARSE", 0)),
+    "virtual relations": (
+        *KEPT,
+        (TUNED, "closure_listed_max_facts", 4),
+        (TUNED, "closure_listed_max_facts_per_edge", 0),
+    ),
 }
 
 
@@ -174,20 +182,21 @@ class Disagreement(AssertionError):
 
 def run(history: History) -> None:
     """Plays a history; a Disagreement, or whatever else is raised, if something is wrong."""
-    with tuned(history.tuning):
-        _Player(history).play()
+    with tuned(history.tuning) as tuning:
+        _Player(history, tuning).play()
 
 
 @contextmanager
-def tuned(name: str) -> Iterator[None]:
-    """Thresholds set for as long as the context lasts."""
+def tuned(name: str) -> Iterator[Tuning]:
+    """A Tuning; thresholds that are still constants of modules are set for as long as the context lasts."""
     before = []
-    for module, constant, value in TUNINGS[name]:
+    fields: dict[str, Any] = {field: value for module, field, value in TUNINGS[name] if module == TUNED}
+    for module, constant, value in (entry for entry in TUNINGS[name] if entry[0] != TUNED):
         found = importlib.import_module(module)
         before.append((found, constant, getattr(found, constant)))
         setattr(found, constant, value)
     try:
-        yield
+        yield Tuning(**fields)
     finally:
         for found, constant, old in reversed(before):
             setattr(found, constant, old)
@@ -196,10 +205,10 @@ def tuned(name: str) -> Iterator[None]:
 class _Player:
     """A knowledge base, and beside it the rules and facts that it should have."""
 
-    def __init__(self, history: History) -> None:
+    def __init__(self, history: History, tuning: Tuning) -> None:
         self.history = history
         self.rules, self.facts = list(dict.fromkeys(history.rules)), set(history.facts)
-        self.kb = KnowledgeBase(PREFIX + "\n".join(self.rules), **history.options)
+        self.kb = KnowledgeBase(PREFIX + "\n".join(self.rules), tuning=tuning, **history.options)
         for predicate, found in rows(sorted(self.facts)).items():
             self.kb.add(predicate, found)
 

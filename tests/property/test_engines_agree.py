@@ -10,6 +10,8 @@ from conftest import ENGINES, as_sets, materialise
 from hypothesis import given, settings
 from programs import INTEGERS, MIXED, Example, Features, examples
 
+from deltalog.model.tuning import Tuning
+
 OTHERS = [engine for engine in ENGINES if engine != "naive"]
 KINDS = {
     "joins": Features(INTEGERS, functions=False, aggregates=False),
@@ -19,10 +21,10 @@ KINDS = {
 }
 
 
-def agrees(engine: str, example: Example, parallel: bool = False) -> None:
+def agrees(engine: str, example: Example, parallel: bool = False, tuning: Tuning | None = None) -> None:
     facts = {pred.name: rows for pred, rows in example.facts.items() if rows}
     expected = as_sets(materialise("naive", example.program, facts))
-    assert as_sets(materialise(engine, example.program, facts, parallel=parallel)) == expected
+    assert as_sets(materialise(engine, example.program, facts, parallel=parallel, tuning=tuning)) == expected
 
 
 @pytest.mark.parametrize("engine", OTHERS)

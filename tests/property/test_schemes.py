@@ -14,12 +14,14 @@ import pytest
 from test_updates import everything, from_nothing, shown, without
 
 from deltalog import KnowledgeBase, Literal, ProgramError
-from deltalog.backends.local import virtual_maintenance
 from deltalog.backends.local.reachability import Graph, Reachability
-from deltalog.backends.local.table import Table, pack
-from deltalog.backends.local.virtual_relation import Implicit, Inverse, Plain, Union
+from deltalog.backends.local.relation import Relation
+from deltalog.backends.local.sorted_runs import pack
+from deltalog.backends.local.table import Table
+from deltalog.backends.local.virtual_relation import VirtualInverse, VirtualRelation, VirtualUnion
 from deltalog.maintenance import materialisation
 from deltalog.model.terms import Value
+from deltalog.model.tuning import Tuning
 
 RULES = """
 r(X, Z) :- r(X, Y), r(Y, Z).
@@ -130,7 +132,7 @@ def change(random: Random, kb: KnowledgeBase, rules: list[str], late: list[str],
 
 def in_order(relation: object) -> None:
     """What has to be true of the insides of a closure."""
-    if isinstance(relation, Implicit):
+    if isinstance(relation, VirtualRelation):
         pairs = {tuple(map(int, pair)) for pair in zip(*relation.columns(), strict=True)}
         assert len(pairs) == relation.size
         assert set(relation.leads(0).tolist()) == {x for x, _ in pairs}
@@ -142,7 +144,7 @@ def in_order(relation: object) -> None:
                 (int(ids[i]), int(v)) if forward else (int(v), int(ids[i])) for i, v in zip(left, values, strict=True)
             }
             assert seen == pairs
-    closure = relation if isinstance(relation, Reachability) else getattr(relation, "closure", None)
+    closure = getattr(relation, "closure", None)
     if isinstance(closure, Reachability):
         anew = Graph.of(closure.graph.edges, closure.graph.symmetric)
         now = closure.graph.components
@@ -161,7 +163,7 @@ def agrees(seed: int, way: str, mixed: bool = False) -> None:
     late = [rule for rule in rules if random.random() < 0.2]
     rules = [rule for rule in rules if rule not in late]
     try:
-        kb = KnowledgeBase("\n".join(rules), schemes=way)
+        kb = KnowledgeBase("\n".join(rules), schemes=way, tuning=Tuning(closure_listed_max_facts=12))
     except ProgramError:
         return
     for predicate, rows in facts(random, vertices).items():
@@ -187,7 +189,6 @@ def agrees(seed: int, way: str, mixed: bool = False) -> None:
 @pytest.mark.parametrize("batch", range(5))
 def test_schemes_agree_with_naive(way: str, batch: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(materialisation, "MOST_CHANGED", 10)
-    monkeypatch.setattr(virtual_maintenance, "SMALL", 12)
     for seed in range(batch * 40, batch * 40 + 40):
         agrees(seed, way)
 
@@ -195,7 +196,6 @@ def test_schemes_agree_with_naive(way: str, batch: int, monkeypatch: pytest.Monk
 @pytest.mark.parametrize("way", ["auto", "scheme", "module"])
 def test_guards_over_numbers_of_several_types(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(materialisation, "MOST_CHANGED", 10)
-    monkeypatch.setattr(virtual_maintenance, "SMALL", 12)
     for seed in range(40):
         agrees(seed, way, mixed=True)
 
@@ -205,7 +205,7 @@ def table(pairs: set[tuple[int, int]]) -> Table:
     return Table.of(np.sort(pack([column.copy() for column in columns], len(pairs))), 2)
 
 
-def pairs(found: Table) -> set[tuple[int, int]]:
+def pairs(found: Relation) -> set[tuple[int, int]]:
     first, second = found.columns()
     return set(zip(first.tolist(), second.tolist(), strict=True))
 
@@ -219,8 +219,8 @@ def test_differences_of_unions(seed: int) -> None:
     new = graph(random, 9) - edges if random.random() < 0.5 else set()
     closure = Reachability.closing(table(edges), random.random() < 0.3, random.random() < 0.3)
     later = closure.updated(table(edges - gone | new), table(gone), table(new))
-    same = Plain(table(third))
-    before = Union([closure, Union([Plain(table(other)), Inverse(closure)]), same])
-    after = Union([later, Union([Plain(table(graph(random, 8))), Inverse(later)]), same])
+    same = table(third)
+    before = VirtualUnion([closure, VirtualUnion([table(other), VirtualInverse(closure)]), same])
+    after = VirtualUnion([later, VirtualUnion([table(graph(random, 8)), VirtualInverse(later)]), same])
     assert pairs(before.minus(after)) == pairs(before) - pairs(after)
     assert pairs(after.minus(before)) == pairs(after) - pairs(before)

@@ -21,8 +21,8 @@ from programs import INTEGERS, Example, Features, examples
 from spelling import spell_rule
 
 from deltalog import KnowledgeBase, LimitReached, ProgramError
-from deltalog.backends.local import tuple_dred as small
 from deltalog.maintenance import materialisation
+from deltalog.model.tuning import Tuning
 
 R = TypeVar("R")
 KINDS = {"joins": Features(INTEGERS, functions=False, aggregates=False), "integers": Features(INTEGERS)}
@@ -160,8 +160,8 @@ def test_changes_that_are_stopped(kind: str, options: dict[str, Any], monkeypatc
     @given(examples(KINDS[kind]), st.randoms(use_true_random=False))
     def check(example: Example, random: Random) -> None:
         monkeypatch.setattr(materialisation, "MOST_CHANGED", random.choice((0.05, 10)))
-        monkeypatch.setattr(small, "FEW", random.choice((-1, 1 << 12)))
-        history = History(example, random, options)
+        tuning = Tuning(tuple_max_changed_facts=random.choice((-1, 1 << 12)))
+        history = History(example, random, options | {"tuning": tuning})
         facts = everything(history.kb)
         for _ in range(STEPS):
             try:

@@ -2,32 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from programs import INTEGERS, MIXED, Example, Features, examples
 from test_engines_agree import agrees
 
-from deltalog.backends.local import bit_matrix, index_join, join_project, nested_loop, pipeline, table
+from deltalog.model.tuning import Tuning
 from deltalog.plan import join_order
 
-COLUMNS = {(nested_loop, "FEW"): 0}
-SPARSE = {
-    **COLUMNS,
-    (join_project, "SMALL"): 0,
-    (join_project, "WORTH_OFFSETS"): 1e9,
-    (pipeline, "MORSEL"): 3,
-}
-DEAD = {(table, "MOST_DEAD"): 0, (index_join, "WORTH_COMPACTING"): 0}
+COLUMNS = Tuning(nested_loop_max_leaf_rows=0)
+SPARSE = replace(COLUMNS, product_min_left_rows=0, product_offsets_divisor=10**9, morsel_rows=3)
+TOMBSTONES = Tuning(tombstone_max_divisor=0, compact_lookup_divisor=0)
 WAYS = {
     "columns": COLUMNS,
     "parallel": COLUMNS,
-    "nested loops give up": {(nested_loop, "ROOM"): 4, (nested_loop, "MOST"): 16},
+    "nested loops give up": Tuning(nested_loop_max_facts=4, nested_loop_max_matches=16),
     "sparse products": SPARSE,
-    "dense products": {**SPARSE, (bit_matrix, "FEWEST_PAIRS"): 1, (bit_matrix, "LEAST_FILLED"): 0},
-    "distinct in between": {**COLUMNS, (join_order, "WORTH_DISTINCT"): 0, (pipeline, "MORSEL"): 2},
-    "dead rows stay": DEAD,
-    "dead rows stay, columns": {**COLUMNS, **DEAD},
-    "large tables": {**COLUMNS, (index_join, "FEW"): 0},
+    "dense products": replace(SPARSE, bit_matrix_min_pairs=1, bit_matrix_min_bits_per_word=0),
+    "distinct in between": replace(COLUMNS, distinct_min_rows=0, morsel_rows=2),
+    "tombstones stay": TOMBSTONES,
+    "tombstones stay, columns": replace(TOMBSTONES, nested_loop_max_leaf_rows=0),
+    "large tables": replace(COLUMNS, search_max_rows=0),
 }
 
 
@@ -36,18 +33,18 @@ PARALLEL = ("parallel", "sparse products", "dense products")  # everything is de
 
 @pytest.mark.parametrize("way", WAYS)
 def test_agrees_with_naive(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for (module, name), value in WAYS[way].items():
-        monkeypatch.setattr(module, name, value)
+    if hasattr(join_order, "WORTH_DISTINCT"):
+        monkeypatch.setattr(join_order, "WORTH_DISTINCT", WAYS[way].distinct_min_rows)
 
     @settings(max_examples=max(100, settings().max_examples))
     @given(examples(Features(INTEGERS, functions=False, aggregates=False)))
     def joins(example: Example) -> None:
-        agrees("local", example, way in PARALLEL)
+        agrees("local", example, way in PARALLEL, WAYS[way])
 
     @settings(max_examples=50)
     @given(examples(Features(MIXED)))
     def mixed(example: Example) -> None:
-        agrees("local", example, way in PARALLEL)
+        agrees("local", example, way in PARALLEL, WAYS[way])
 
     joins()
     mixed()

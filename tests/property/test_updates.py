@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from random import Random
 
 import pytest
-from conftest import as_sets, in_parallel, name_of
+from conftest import Thresholds, as_sets, in_parallel, name_of, tuned
 from counted import check_counts, count_all
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,10 +18,9 @@ from programs import INTEGERS, MIXED, Example, Features, examples
 from spelling import spell_rule
 
 from deltalog import KnowledgeBase, ProgramError
-from deltalog.backends.local import table as tables
-from deltalog.backends.local import tuple_dred as small
 from deltalog.maintenance import dred, materialisation, policy
 from deltalog.model.change import Difference
+from deltalog.model.tuning import Tuning
 
 KINDS = {
     "joins": Features(INTEGERS, functions=False, aggregates=False),
@@ -34,11 +33,11 @@ STRATEGIES = {
     "spreading": "auto",
     "fact by fact": "auto",
     "fact by fact, at most a few": "auto",
-    "dead rows, and none": "auto",
+    "tombstones, and none": "auto",
 }
 # By sets, which is what large changes and rules with more than atoms take; fact by fact; begun so, and given up.
-BY_SETS = {(small, "FEW"): -1}
-WAYS = {
+BY_SETS: Thresholds = {"tuple_max_changed_facts": -1}
+WAYS: dict[str, Thresholds] = {
     "dred": BY_SETS,
     "bf": {},
     "counting": {},
@@ -53,9 +52,14 @@ WAYS = {
         **BY_SETS,
         **{(policy, name): value for name, value in (("FEW", 0), ("SPREADING", 1e9), ("NOTICED", 1e9))},
     },
-    "fact by fact": {(tables, "FENCED"): 0, (tables, "FEW"): 0, (tables, "MOST_DEAD"): 0},
-    "dead rows, and none": {(tables, "FENCED"): 0, (tables, "FEW"): 0, (tables, "MOST_DEAD"): 3},
-    "fact by fact, at most a few": {(small, "LEAST"): 2, (small, "BOUND"): 1, (small, "ROOM"): 16, (small, "MOST"): 64},
+    "fact by fact": {"fence_min_rows": 0, "tombstone_min_rows": 0, "tombstone_max_divisor": 0},
+    "tombstones, and none": {"fence_min_rows": 0, "tombstone_min_rows": 0, "tombstone_max_divisor": 3},
+    "fact by fact, at most a few": {
+        "tuple_overdeletion_min_facts": 2,
+        "tuple_overdeletion_factor": 1,
+        "tuple_max_facts": 16,
+        "tuple_max_matches": 64,
+    },
 }
 
 
@@ -87,6 +91,7 @@ class Story:
     example: Example
     random: Random
     maintenance: str
+    tuning: Tuning
 
     def __post_init__(self) -> None:
         lines = [spell_rule(rule, self.example.spelling) for rule in self.example.rules if rule.body]
@@ -94,7 +99,7 @@ class Story:
         self.rules = [line for line in lines if line not in self.late]
         self.facts = {pred.name: [tuple(row) for row in rows] for pred, rows in self.example.facts.items() if rows}
         self.log: list[object] = []
-        self.kb = KnowledgeBase("\n".join(self.rules), maintenance=self.maintenance)
+        self.kb = KnowledgeBase("\n".join(self.rules), maintenance=self.maintenance, tuning=self.tuning)
         if self.random.random() < 0.3:
             in_parallel(self.kb)
         for predicate, rows in self.facts.items():
@@ -132,8 +137,8 @@ class Story:
         return change
 
 
-def agrees(example: Example, random: Random, maintenance: str) -> None:
-    story = Story(example, random, maintenance)
+def agrees(example: Example, random: Random, maintenance: str, tuning: Tuning) -> None:
+    story = Story(example, random, maintenance, tuning)
     before = everything(story.kb)
     if maintenance == "counting" and random.random() < 0.8:
         count_all(story.kb)
@@ -155,12 +160,11 @@ def agrees(example: Example, random: Random, maintenance: str) -> None:
 @pytest.mark.parametrize("way", WAYS)
 def test_updates_agree_with_naive(kind: str, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(materialisation, "MOST_CHANGED", 10)
-    for (module, name), value in WAYS[way].items():
-        monkeypatch.setattr(module, name, value)
+    tuning = tuned(WAYS[way], monkeypatch)
 
     @settings(max_examples=settings().max_examples // 2)
     @given(examples(KINDS[kind]), st.randoms(use_true_random=False))
     def check(example: Example, random: Random) -> None:
-        agrees(example, random, STRATEGIES.get(way, way))
+        agrees(example, random, STRATEGIES.get(way, way), tuning)
 
     check()

@@ -35,6 +35,7 @@ from numpy.typing import NDArray
 
 from deltalog.concurrency.locks import awaited_lock
 from deltalog.kernels import intern
+from deltalog.kernels.addresses import address
 from deltalog.model.errors import DataError, LimitReached
 from deltalog.model.terms import IRI, TOO_FINE, BlankNode, Kind, Literal, Value, kind, literal, number
 
@@ -348,7 +349,7 @@ class Dictionary:
     def _rehash(self, size: int) -> None:
         """A larger hash table takes the place of the present one when it is filled."""
         table, room = np.zeros(size, np.uint64), self._room.copy()
-        room[intern.TABLE], room[intern.MASK] = table.__array_interface__["data"][0], size - 1
+        room[intern.TABLE], room[intern.MASK] = address(table), size - 1
         intern.rehash(room)
         try:
             self._table = table
@@ -407,7 +408,7 @@ class Dictionary:
             intern.DOUBLES,
         )
         for field, array in zip(fields, self._arrays, strict=True):
-            self._room[field] = array.__array_interface__["data"][0]
+            self._room[field] = address(array)
         self._room[intern.MASK] = len(self._table) - 1
 
 

@@ -125,7 +125,8 @@ class Tuning:
     bit_matrix_min_bits_per_word: int = 2  # from which on words beat pairs
     plan_cache_entries: int = 1 << 13  # compiled plans that are kept
     skolem_cache_names: int = 1 << 18  # names whose arguments are remembered
-    skolem_cache_min_names: int = 1 << 6  # fewer names at a time cost as much to remember as to compute
+    skolem_cache_min_names: int = 1 << 6  # an entry costs as much memory as this many names, and one more for each name
+    skolem_cache_parts: int = 1 << 17  # encoded arguments of SKOLEM that are kept, by id
     closure_listed_max_facts: int = 1 << 16  # closures of fewer facts are stored as tables
     closure_listed_max_facts_per_edge: int = 2  # and so are those with at most this many facts for each edge
     closure_max_listed_difference: int = 1 << 26  # larger differences of closures are not listed

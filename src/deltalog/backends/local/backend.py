@@ -20,8 +20,10 @@ from deltalog.backends.local.codec import LocalCodec, load
 from deltalog.backends.local.column_expressions import Vectors
 from deltalog.backends.local.compile import Preparation
 from deltalog.backends.local.pipeline import Evaluation
+from deltalog.backends.local.relation import Relation
 from deltalog.backends.local.scratch import Scratch
-from deltalog.backends.local.table import Ids, Table, empty
+from deltalog.backends.local.sorted_runs import Ids
+from deltalog.backends.local.table import Table
 from deltalog.backends.local.workers import Workers
 from deltalog.model.dictionary import Dictionary
 from deltalog.model.limits import Limits
@@ -35,7 +37,7 @@ from deltalog.syntax.ast import Pred
 class LocalStatistics:
     """Statistics of a table, of the ids of a dictionary of this size."""
 
-    table: Table
+    table: Relation
     ids: int
 
     def distinct(self, column: int) -> float:
@@ -61,21 +63,21 @@ class LocalBackend:
         self.limits = limits
         self.tuning = tuning or Tuning()
         self.dictionary = dictionary or Dictionary()
-        self.workers = Workers(threads)
+        self.workers = Workers(threads, self.tuning.parallel_min_rows)
         self._meters = Meters()
         self._scratch = Scratch()
-        self.vectors = Vectors(self.dictionary)
-        self._preparation = Preparation(self.dictionary)
+        self.vectors = Vectors(self.dictionary, self.tuning)
+        self._preparation = Preparation(self.dictionary, self.tuning)
         self.codec = LocalCodec(self.dictionary, self.tuning)
         self.capabilities = self._capabilities()
 
-    def _capabilities(self) -> Capabilities[Table]:
+    def _capabilities(self) -> Capabilities[Relation]:
         return Capabilities(
             multiway_joins=True,
             tuple_maintenance=LocalTupleMaintenance(self.limits, self.tuning, self._preparation),
             small_rounds=LocalSmallRounds(self.tuning, self._preparation, self.vectors),
             virtual_relations=LocalVirtualRelations(self.limits, self.tuning),
-            skolem_inverse=LocalSkolemInverse(self.vectors),
+            skolem_inverse=LocalSkolemInverse(self.tuning, self.vectors),
             point_lookup=LocalPointLookup(self.dictionary, self.tuning, self.vectors),
             counting=LocalCounting(self.dictionary),
         )
@@ -89,35 +91,35 @@ class LocalBackend:
         return self._meters.here
 
     def load(self, columns: Sequence[Any], arity: int) -> Table:
-        return load(columns, arity)
+        return load(columns, arity, self.tuning)
 
-    def empty(self, arity: int) -> Table:
-        return empty(arity)
+    def empty(self, arity: int) -> Relation:
+        return Table(arity, tuning=self.tuning)
 
-    def run_all(self, plans: Mapping[Pred, Plan], tables: Tables[Table]) -> dict[Pred, Table]:
+    def run_all(self, plans: Mapping[Pred, Plan], tables: Tables[Relation]) -> dict[Pred, Relation]:
         self.limits.check()
         counting = [plan for plan in plans.values() if isinstance(plan, Counted)]
         group = self._preparation.bags(counting) if counting else self._preparation.group(plans.values())
         found = group.keys(self._evaluation(tables)) if group else None
         if found is None:
             found = [self._preparation.keys(plan)(self._evaluation(tables), None) for plan in plans.values()]
-        return {pred: Table.of(keys, pred.arity) for pred, keys in zip(plans, found, strict=True)}
+        return {pred: Table.of(keys, pred.arity, self.tuning) for pred, keys in zip(plans, found, strict=True)}
 
-    def _evaluation(self, tables: Tables[Table]) -> Evaluation:
+    def _evaluation(self, tables: Tables[Relation]) -> Evaluation:
         check, meter = self.limits.checker(), self.meter
-        return Evaluation(tables, self.dictionary, self.vectors, self._scratch, self.workers, check, meter)
+        return Evaluation(tables, self.dictionary, self.vectors, self._scratch, self.workers, check, meter, self.tuning)
 
-    def merge(self, old: Table, new: Table) -> Table:
+    def merge(self, old: Relation, new: Relation) -> Relation:
         return old.merge(new)
 
-    def minus(self, old: Table, gone: Table) -> Table:
+    def minus(self, old: Relation, gone: Relation) -> Relation:
         return old.minus(gone)
 
-    def size(self, table: Table) -> int:
+    def size(self, table: Relation) -> int:
         return table.size
 
-    def rows(self, table: Table) -> list[Ids]:
+    def rows(self, table: Relation) -> list[Ids]:
         return table.columns()
 
-    def statistics(self, table: Table) -> LocalStatistics:
+    def statistics(self, table: Relation) -> LocalStatistics:
         return LocalStatistics(table, len(self.dictionary))

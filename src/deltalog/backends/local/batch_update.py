@@ -9,16 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deltalog.backends.capabilities.tuple_maintenance import Exchange
-from deltalog.backends.local.table import Ids, Table, empty
+from deltalog.backends.local.addresses import TableAddresses
+from deltalog.backends.local.relation import Relation
+from deltalog.backends.local.sorted_runs import Ids
+from deltalog.backends.local.table import Table, empty
 from deltalog.kernels import batch_update as kernel
+from deltalog.model.tuning import Tuning
 from deltalog.syntax.ast import Pred
 
-FEW = 1 << 13  # rows: of more, each table has enough to do
-
 Ends = NDArray[np.int64]
+Exchanged = Exchange[Relation]
 
 
-def load_all(several: Sequence[Sequence[Ids]]) -> list[Table]:
+def load_all(several: Sequence[Sequence[Ids]], tuning: Tuning) -> list[Table]:
     """Tables of columns, one or two each."""
     sizes = [len(columns[0]) for columns in several]
     high = np.concatenate([columns[0] for columns in several])
@@ -28,41 +31,41 @@ def load_all(several: Sequence[Sequence[Ids]]) -> list[Table]:
     ends = _ends(sizes)
     keys, counts = kernel.pack_parts(high, low, ends)
     parts = zip(several, ends.tolist(), counts.tolist(), strict=False)
-    return [Table.of(keys[start : start + count].copy(), len(columns)) for columns, start, count in parts]
+    return [Table.of(keys[start : start + count].copy(), len(columns), tuning) for columns, start, count in parts]
 
 
 def exchanged(
-    tables: Mapping[Pred, Table], removed: Mapping[Pred, Table], added: Mapping[Pred, Table]
-) -> Exchange[Table] | None:
+    tables: Mapping[Pred, Relation], removed: Mapping[Pred, Relation], added: Mapping[Pred, Relation], tuning: Tuning
+) -> Exchanged | None:
     """Tables after a small change, and its net effect; None if it is not small."""
     given = list(chain(removed.items(), added.items()))
-    if sum([table.size for _, table in given]) > FEW or any(pred.arity > 2 for pred, _ in given):
+    size = sum([table.size for _, table in given])
+    if size > tuning.batch_update_max_rows or any(pred.arity > 2 for pred, _ in given):
         return None
     both = [pred for pred in removed if pred in added]
     removed = {**removed, **{pred: removed[pred].minus(added[pred]) for pred in both}}
     parts = [(pred, rows, False) for pred, rows in removed.items() if pred in tables]
     parts += [(pred, rows, True) for pred, rows in added.items()]
-    result: Exchange[Table] = Exchange(dict(tables), {}, {})
+    result: Exchanged = Exchange(dict(tables), {}, {})
     for (pred, rows, adds), found, counts in zip(parts, *_sifted(tables, parts), strict=True):
         (_add if adds else _remove)(pred, rows, found, counts, result)
     return result
 
 
 def _sifted(
-    tables: Mapping[Pred, Table], parts: Sequence[tuple[Pred, Table, bool]]
+    tables: Mapping[Pred, Relation], parts: Sequence[tuple[Pred, Relation, bool]]
 ) -> tuple[list[NDArray[np.uint64]], list[list[int]]]:
     """Of each part, the rows that change its table, in two groups, and how many are in each."""
-    words: list[int] = []
-    places = []
+    addresses, places = TableAddresses(), []
     for pred, _, _ in parts:
-        places.append(len(words))
-        words += tables.get(pred, empty(pred.arity)).best.places(tuple(range(pred.arity)))
+        table = tables.get(pred, empty(pred.arity)).stored().best
+        places.append(addresses.add(table, table.addresses(tuple(range(pred.arity)))))
     keys = [rows.keys() for _, rows, _ in parts]
     ends = _ends([len(part) for part in keys])
     adds = np.array([adds for _, _, adds in parts], np.bool_)
     if not parts:
         return [], []
-    found, counts = kernel.sift(np.concatenate(keys), ends, np.array(places), adds, np.array(words, np.int64))
+    found, counts = kernel.sift(np.concatenate(keys), ends, np.array(places), adds, addresses.words())
     starts = ends.tolist()
     return [found[start:end] for start, end in pairwise(starts)], counts.tolist()
 
@@ -73,20 +76,21 @@ def _ends(sizes: Sequence[int]) -> Ends:
     return ends
 
 
-def _remove(pred: Pred, rows: Table, found: NDArray[np.uint64], counts: list[int], result: Exchange[Table]) -> None:
+def _remove(pred: Pred, rows: Relation, found: NDArray[np.uint64], counts: list[int], result: Exchanged) -> None:
     if counts[0]:
-        gone = rows if counts[0] == rows.size else Table.of(found[: counts[0]].copy(), pred.arity)
+        gone = rows if counts[0] == rows.size else Table.of(found[: counts[0]].copy(), pred.arity, rows.tuning)
         result.removed[pred] = gone
-        result.tables[pred] = result.tables[pred].less(gone)
+        result.tables[pred] = result.tables[pred].minus_subset(gone)
 
 
-def _add(pred: Pred, rows: Table, found: NDArray[np.uint64], counts: list[int], result: Exchange[Table]) -> None:
+def _add(pred: Pred, rows: Relation, found: NDArray[np.uint64], counts: list[int], result: Exchanged) -> None:
     new, again = counts
     if not new + again:
         return
-    before = result.tables.get(pred, empty(pred.arity))
-    result.added[pred] = rows if new + again == rows.size else Table.of(np.sort(found[: new + again]), pred.arity)
-    if pred in result.removed:  # it is another table by now, and may have other dead rows
+    before = result.tables.get(pred) or Table(pred.arity, tuning=rows.tuning)
+    whole = new + again == rows.size
+    result.added[pred] = rows if whole else Table.of(np.sort(found[: new + again]), pred.arity, rows.tuning)
+    if pred in result.removed:  # it is another table by now, and may have other tombstones
         result.tables[pred] = before.merge(result.added[pred])
     else:
-        result.tables[pred] = before.best.plus(found[:new].copy(), found[new : new + again])
+        result.tables[pred] = before.stored().best.with_rows(found[:new].copy(), found[new : new + again])

@@ -9,14 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deltalog.backends.local.scratch import Stamps
-from deltalog.backends.local.table import Ids, Keys
+from deltalog.backends.local.sorted_runs import Ids, Keys
 from deltalog.kernels import bits as kernel
 from deltalog.kernels.sorted_keys import HALF, LOW
+from deltalog.model.tuning import Tuning
 
 Runs = tuple[tuple[Keys, ...], tuple[Ids, ...]]  # keys and offsets of RUNS runs
-MOST_BYTES = 1 << 28
-FEWEST_PAIRS = 1 << 12
-LEAST_FILLED = 2  # bits a word, on average, from which words beat pairs
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,19 +28,20 @@ class Matrix:
     first_word: int
 
     @classmethod
-    def of(cls, runs: Sequence[Keys]) -> Matrix | None:
+    def of(cls, runs: Sequence[Keys], tuning: Tuning) -> Matrix | None:
         """The matrix of pairs (y, z), if they fill it well and it is not too large."""
         pairs = sum(map(len, runs))
-        if pairs < FEWEST_PAIRS:
+        if pairs < tuning.bit_matrix_min_pairs:
             return None
         first_y = min(int(run[0] >> HALF) for run in runs)
         rows = max(int(run[-1] >> HALF) for run in runs) - first_y + 1
-        if pairs < LEAST_FILLED * rows:
+        if pairs < tuning.bit_matrix_min_bits_per_word * rows:
             return None
         seconds = [run & LOW for run in runs]
         first_word = min(int(column.min()) for column in seconds) >> 6
         width = (max(int(column.max()) for column in seconds) >> 6) - first_word + 1
-        if rows * width * 8 > MOST_BYTES or pairs < LEAST_FILLED * rows * width:
+        words = rows * width
+        if words * 8 > tuning.bit_matrix_max_bytes or pairs < tuning.bit_matrix_min_bits_per_word * words:
             return None
         matrix = cls(np.zeros((rows, width), np.uint64), np.full(rows, width), np.full(rows, -1), first_y, first_word)
         for run in runs:

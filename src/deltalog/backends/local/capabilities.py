@@ -20,8 +20,9 @@ from deltalog.backends.local.compile import Preparation
 from deltalog.backends.local.index_join import Rows
 from deltalog.backends.local.multiset import recounted, uncounted, with_counts
 from deltalog.backends.local.point_lookup import Lookup, rows_of
+from deltalog.backends.local.relation import Relation
 from deltalog.backends.local.small_rounds import Rounds
-from deltalog.backends.local.table import Ids, Table
+from deltalog.backends.local.sorted_runs import Ids
 from deltalog.backends.local.virtual_maintenance import made, remade
 from deltalog.model.dictionary import Dictionary
 from deltalog.model.limits import Limits
@@ -40,14 +41,14 @@ class LocalTupleMaintenance:
     tuning: Tuning
     preparation: Preparation
 
-    def maintain(self, strata: Sequence[SmallPlans], change: SmallChange[Table]) -> SmallResult[Table]:
+    def maintain(self, strata: Sequence[SmallPlans], change: SmallChange[Relation]) -> SmallResult[Relation]:
         self.limits.check()
         return self.preparation.strata(strata).maintained(change)
 
     def exchange(
-        self, tables: Mapping[Pred, Table], removed: Mapping[Pred, Table], added: Mapping[Pred, Table]
-    ) -> Exchange[Table] | None:
-        return exchanged(tables, removed, added)
+        self, tables: Mapping[Pred, Relation], removed: Mapping[Pred, Relation], added: Mapping[Pred, Relation]
+    ) -> Exchange[Relation] | None:
+        return exchanged(tables, removed, added, self.tuning)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,9 @@ class LocalSmallRounds:
     preparation: Preparation
     vectors: Vectors
 
-    def start(self, rules: SmallRules, tables: Tables[Table], new: Mapping[Pred, Table], room: int) -> Rounds | None:
+    def start(
+        self, rules: SmallRules, tables: Tables[Relation], new: Mapping[Pred, Relation], room: int
+    ) -> Rounds | None:
         code = self.preparation.rounds(rules)
         places = code.places(tables)
         room = min(self.tuning.rounds_max_facts, room)
@@ -74,31 +77,32 @@ class LocalVirtualRelations:
     limits: Limits
     tuning: Tuning
 
-    def build(self, structure: Structure, inputs: Sequence[Table]) -> Table:
+    def build(self, structure: Structure, inputs: Sequence[Relation]) -> Relation:
         self.limits.check()
-        return made(structure, inputs)
+        return made(structure, inputs, self.tuning)
 
     def rebuild(
         self,
         structure: Structure,
-        old: Table,
-        inputs: Sequence[Table],
-        removed: Sequence[Table],
-        added: Sequence[Table],
-    ) -> tuple[Table, Callable[[], tuple[Table, Table]]]:
+        old: Relation,
+        inputs: Sequence[Relation],
+        removed: Sequence[Relation],
+        added: Sequence[Relation],
+    ) -> tuple[Relation, Callable[[], tuple[Relation, Relation]]]:
         self.limits.check()
-        return remade(structure, old, inputs, removed, added)
+        return remade(structure, old, inputs, removed, added, self.tuning)
 
 
 @dataclass(frozen=True, slots=True)
 class LocalSkolemInverse:
     """The last names that SKOLEM generated, with their arguments."""
 
+    tuning: Tuning
     vectors: Vectors
 
-    def arguments(self, call: Call, table: Table, column: int) -> Table | None:
+    def arguments(self, call: Call, table: Relation, column: int) -> Relation | None:
         found = self.vectors.skolem_inverse(call, table.columns()[column])
-        return None if found is None else load(found, len(found))
+        return None if found is None else load(found, len(found), self.tuning)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,13 +111,13 @@ class LocalCounting:
 
     dictionary: Dictionary
 
-    def recount(self, counts: Table, added: Sequence[Table], removed: Sequence[Table]) -> Table:
+    def recount(self, counts: Relation, added: Sequence[Relation], removed: Sequence[Relation]) -> Relation:
         return recounted(counts, added, removed, self.dictionary)
 
-    def counts_of(self, rows: Table, counts: Table) -> Table:
+    def counts_of(self, rows: Relation, counts: Relation) -> Relation:
         return with_counts(rows.keys(), counts)
 
-    def uncounted(self, counts: Table) -> Table:
+    def uncounted(self, counts: Relation) -> Relation:
         return uncounted(counts)
 
 
@@ -135,11 +139,11 @@ class LocalPointLookup:
     def find(self, value: Value) -> int | None:
         return self.dictionary.find(value)
 
-    def lookup(self, table: Table, bound: Sequence[int]) -> Lookup:
+    def lookup(self, table: Relation, bound: Sequence[int]) -> Lookup:
         return Lookup(table, bound, self.dictionary)
 
-    def table(self, rows: Sequence[Row], arity: int) -> Table:
-        return rows_of(rows, arity)
+    def table(self, rows: Sequence[Row], arity: int) -> Relation:
+        return rows_of(rows, arity, self.tuning)
 
     def where(self, condition: Expression, places: VariablePlaces) -> RowOperator:
         vectors = self.vectors

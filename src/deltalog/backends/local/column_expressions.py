@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 
 from deltalog.backends.local.index_join import Rows
 from deltalog.backends.local.skolem_cache import Named, Skolems
-from deltalog.backends.local.table import Ids, pack
+from deltalog.backends.local.sorted_runs import Ids, pack
 from deltalog.concurrency.locks import CallLock
 from deltalog.expressions import scalar
 from deltalog.expressions.scalar import SkolemForm, is_plain_skolem, skolem_form
@@ -24,13 +25,13 @@ from deltalog.expressions.sparql_operators import PREFIX
 from deltalog.kernels.blake2b import NAME, skolem_names
 from deltalog.model.dictionary import Dictionary, distinct_ids
 from deltalog.model.terms import Kind, Value
+from deltalog.model.tuning import Tuning
 from deltalog.syntax.ast import Call, Constant, Expression, Variable, variables
 
 Mask = NDArray[np.bool_]
 Array = NDArray[Any]
 EXACT = 2**53  # integers below are exact as floats
 INT64 = 2.0**63 - 2.0**13  # results below surely fit: factors and product are rounded, by one part in 2**53 each
-MOST_PIECES = 1 << 17
 
 
 class NoFastPath(Exception):
@@ -56,10 +57,14 @@ class Vectors:
     """Evaluates expressions over rows, for one dictionary; counts the rows on which an expression failed."""
 
     dictionary: Dictionary
+    tuning: Tuning
     lock: CallLock = field(default_factory=CallLock)
     failures: int = 0
     pieces: dict[int, bytes] = field(default_factory=dict)  # of names that SKOLEM makes, by id
-    skolems: Skolems = field(default_factory=Skolems)
+    skolems: Skolems = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.skolems = Skolems(self.tuning)
 
     def holds(self, condition: Expression, rows: Rows) -> Mask:
         """The rows for which a condition is true."""
@@ -204,7 +209,7 @@ class Vectors:
 
     def _pieces_of(self, ids: Ids) -> list[bytes]:
         """What values add to names; kept, because the next round asks for many of them again."""
-        if len(self.pieces) > MOST_PIECES:
+        if len(self.pieces) > self.tuning.skolem_cache_parts:
             self.pieces.clear()
         asked = ids.tolist()
         missing = [id for id in asked if id not in self.pieces]
@@ -243,14 +248,11 @@ class Vectors:
         names = tuple(dict.fromkeys(variables(expression)))
         first, inverse = _distinct([rows.columns[v] for v in names], rows.size)
         inputs = [self.dictionary.decode(rows.columns[v][first]) for v in names]
-        results: list[Any] = []
+        combinations = zip(*inputs, strict=True) if names else [()]
+        bindings = (dict(zip(names, combination, strict=True)) for combination in combinations)
+        results, failed = scalar.apply_each(partial(function, expression), bindings)
         ok = np.ones(len(first), np.bool_)
-        for i, combination in enumerate(zip(*inputs, strict=True) if names else [()]):
-            try:
-                results.append(function(expression, dict(zip(names, combination, strict=True))))
-            except scalar.ExpressionFails:
-                results.append(False)
-                ok[i] = False
+        ok[failed] = False
         mask = ok[inverse]
         self.failures += int(rows.size - np.count_nonzero(mask))
         return (results, inverse), mask

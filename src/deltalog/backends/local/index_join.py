@@ -10,21 +10,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from deltalog.backends.local.table import Ids, Order, Run, Table, pack, unpack
-from deltalog.backends.local.virtual_relation import Implicit, plain
+from deltalog.backends.local.relation import Mask, Positions, Relation
+from deltalog.backends.local.sorted_runs import Ids, Order, Run, pack, unpack
 from deltalog.kernels import join as kernel
 from deltalog.kernels import sorted_keys as row_kernel
 from deltalog.syntax.ast import Variable
 
-Positions = NDArray[np.int64]
-Mask = NDArray[np.bool_]
+if TYPE_CHECKING:
+    from deltalog.backends.local.table import Table
+    from deltalog.backends.local.virtual_relation import VirtualRelation
+
 ANY = 1 << 62
-FEW = 1 << 10  # so many rows are looked up by search
-WORTH_COMPACTING = 8  # dead rows are cleared away when more than an eighth of a table is looked up
+SEARCH_ONLY = 1 << 62  # so many ids that look-ups go by search, unless a run has direct access already
 
 
 @dataclass(slots=True)
@@ -113,10 +114,29 @@ class Probe:
             row_kernel.ranges_words(run.order(self.order), first, last, low, high)
         return low, high
 
-    def matches(self, table: Table, rows: Rows, ids: int) -> Mask:
+    def matches(self, relation: Relation, rows: Rows, ids: int) -> Mask:
+        """Which rows have at least one match in a relation."""
+        return relation.semi_join(self, rows, ids)
+
+    def join(
+        self,
+        relation: Relation,
+        rows: Rows,
+        ids: int,
+        kept: Sequence[Variable],
+        new: frozenset[Variable],
+        most: int = ANY,
+    ) -> Rows | int:
+        """The natural join, with some columns of the rows and some of the new ones; only how many rows that would be
+        (or a little less), when it is more than `most`."""
+        if self.complete:
+            return rows.take(relation.semi_join(self, rows, ids), kept)
+        return relation.join(self, rows, ids, kept, new, most)
+
+    # Stored tables.
+
+    def matches_in_runs(self, table: Table, rows: Rows, ids: int) -> Mask:
         """Which rows have at least one match in a table."""
-        if isinstance(table, Implicit):
-            return self._related(table, rows)
         table = _fit(table, rows.size)
         if self.equal:
             found = np.zeros(rows.size, np.bool_)
@@ -127,7 +147,7 @@ class Probe:
             return np.full(rows.size, table.size > 0)
         if self.complete and len(self.order) != 1:
             return table.contains(pack(self.key_columns(rows), rows.size))
-        if len(self.order) <= 2 and rows.size < FEW:
+        if len(self.order) <= 2 and rows.size < table.tuning.search_max_rows:
             return self._matches_few(table, rows, ids)
         return self._counts(table, rows, ids) > 0
 
@@ -137,18 +157,18 @@ class Probe:
         column = self.key_columns(rows)[0]
         for run in table.runs:
             row_kernel.mark_leads(column, run.order(self.order), found)
-        if table.dead and found.any():  # some of those may have only dead matches
+        if table.tombstones and found.any():  # some of those may match tombstones only
             places = np.flatnonzero(found)
             some = Rows({v: c[places] for v, c in rows.columns.items()}, len(places))
             found[places] = self._counts(table, some, ids) > 0
         return found
 
     def _counts(self, table: Table, rows: Rows, ids: int) -> Positions:
-        """How many matches each row has: those of the runs less the dead ones."""
+        """How many matches each row has: those of the runs less the tombstones."""
         counts = np.zeros(rows.size, np.int64)
         for _, low, high in self._ranges(table, rows, ids):
             counts += high - low
-        for _, low, high in self._ranges(table.dead, rows, ids) if table.dead else ():
+        for _, low, high in self._ranges(table.tombstones, rows, ids) if table.tombstones else ():
             counts -= high - low
         return counts
 
@@ -165,7 +185,7 @@ class Probe:
             if not total:
                 continue
             left = np.empty(total, np.int64)
-            if len(self.order) == 2 and len(self.keys) == 1 and not table.dead:
+            if len(self.order) == 2 and len(self.keys) == 1 and not table.tombstones:
                 values = np.empty(total, np.uint32)
                 kernel.expand_keys(low, high, run.order(self.order), left, values)
                 yield left, dict.fromkeys(new, values)
@@ -181,23 +201,18 @@ class Probe:
         chosen = np.ones(len(left), np.bool_)
         for a, b in self.equal:
             chosen &= columns[a] == columns[b]
-        if table.dead:
+        if table.tombstones:
             places = sorted(range(len(self.order)), key=lambda i: self.order[i])
-            chosen &= ~table.dead.contains(pack([columns[i] for i in places], len(left)))
+            chosen &= ~table.tombstones.contains(pack([columns[i] for i in places], len(left)))
         if not chosen.all():
             left, columns = left[chosen], [column[chosen] for column in columns]
         return left, {v: columns[position] for v, position in new.items()}
 
-    def join(
-        self, table: Table, rows: Rows, ids: int, kept: Sequence[Variable], new: frozenset[Variable], most: int = ANY
+    def join_runs(
+        self, table: Table, rows: Rows, ids: int, kept: Sequence[Variable], new: frozenset[Variable], most: int
     ) -> Rows | int:
-        """The natural join, with some columns of the rows and some of the new ones; only how many rows that would be
-        (or a little less), when it is more than `most`."""
-        if self.complete:
-            return rows.take(self.matches(table, rows, ids), kept)
-        if isinstance(table, Implicit) and self._is_one_sided:
-            return self._partners(table, rows, kept, new, most)
-        table = _fit(plain(table), rows.size)
+        """The join with a table; see `join`."""
+        table = _fit(table, rows.size)
         ranges = self._ranges(table, rows, ids)
         expected = sum(kernel.total(low, high) for _, low, high in ranges)
         if expected > most:
@@ -207,35 +222,46 @@ class Probe:
             parts.append(Rows({**{v: rows.columns[v][left] for v in kept}, **values}, len(left)))
         return concatenate(parts, [*kept, *(v for v, _ in self.new if v in new)])
 
-    # Implicit relations.
+    # Virtual relations.
 
     @property
-    def _is_one_sided(self) -> bool:
+    def is_one_sided(self) -> bool:
         """Whether one of two columns is bound, and the other one is new."""
         return len(self.keys) == 1 and not self.equal
 
-    def _related(self, table: Implicit, rows: Rows) -> Mask:
-        """Which rows have a partner in an implicit relation, or are pairs of it."""
+    def matches_by_counts(self, relation: VirtualRelation, rows: Rows) -> Mask:
+        """Which rows have a partner in a virtual relation, or are pairs of it."""
         if self.complete:
-            return table.contains(pack(self.key_columns(rows), rows.size))
-        if not self._is_one_sided:
-            return self.matches(table.listed(), rows, 0)
+            return relation.contains(pack(self.key_columns(rows), rows.size))
         distinct, place = np.unique(self.key_columns(rows)[0], return_inverse=True)
-        found: Mask = (table.counts(distinct, self.order[0] == 0) > 0)[place]
+        found: Mask = (relation.counts(distinct, self.order[0] == 0) > 0)[place]
         return found
 
-    def _partners(
-        self, table: Implicit, rows: Rows, kept: Sequence[Variable], new: frozenset[Variable], most: int
+    def join_partners(
+        self, relation: VirtualRelation, rows: Rows, kept: Sequence[Variable], new: frozenset[Variable], most: int
     ) -> Rows | int:
+        """The join with a virtual relation of which one column is bound; see `join`."""
         ids, forward = self.key_columns(rows)[0], self.order[0] == 0
         if most < ANY:
-            expected = int(table.counts(ids, forward).sum())
+            expected = int(relation.counts(ids, forward).sum())
             if expected > most:
                 return expected
-        left, values = table.partners(ids, forward)
+        left, values = relation.partners(ids, forward)
         return Rows({**{v: rows.columns[v][left] for v in kept}, **dict.fromkeys(new, values)}, len(left))
 
 
+def partners_in_runs(table: Table, ids: Ids, forward: bool) -> tuple[Positions, Ids]:
+    """The partners of ids in a table of pairs: for each match the position of the id, ascending, and the partner."""
+    x, i, y = Variable("x"), Variable("i"), Variable("y")
+    probe = Probe.of([x, y] if forward else [y, x], frozenset([x]))
+    rows = Rows({x: ids, i: np.arange(len(ids), dtype=np.uint32)}, len(ids))
+    joined = probe.join(table, rows, SEARCH_ONLY, (i,), frozenset([y]))
+    assert isinstance(joined, Rows)
+    order = np.argsort(joined.columns[i], kind="stable") if len(table.runs) > 1 else slice(None)
+    return joined.columns[i][order].astype(np.int64), joined.columns[y][order]
+
+
 def _fit(table: Table, rows: int) -> Table:
-    """Dead rows are left out one by one; if many rows are looked up, it is better to have none."""
-    return table.compact if table.dead and WORTH_COMPACTING * rows > table.size else table
+    """Tombstones are left out one by one; if many rows are looked up, it is better to have none."""
+    is_much = table.tombstones is not None and table.tuning.compact_lookup_divisor * rows > table.size
+    return table.compact if is_much else table

@@ -15,16 +15,15 @@ import numpy as np
 from deltalog.backends.local.bit_matrix import Matrix, Runs
 from deltalog.backends.local.index_join import Probe, Rows
 from deltalog.backends.local.pipeline import Evaluation, Key, KeysOf, even_bounds, sorted_union
+from deltalog.backends.local.relation import Relation
 from deltalog.backends.local.scratch import Stamps
-from deltalog.backends.local.table import NO_KEYS, NO_OFFSETS, Keys, Order, Run, Table, pack, sort_distinct, unpack
-from deltalog.backends.local.virtual_relation import Implicit
+from deltalog.backends.local.sorted_runs import NO_KEYS, NO_OFFSETS, Keys, Order, Run, pack, sort_distinct, unpack
+from deltalog.backends.local.table import Table
 from deltalog.kernels import sorted_keys as kernel
 from deltalog.kernels.join import RUNS, compose
+from deltalog.model.tuning import Tuning
 from deltalog.syntax.ast import Variable
 
-LISTABLE = 1 << 24  # more pairs of an implicit relation are not written out
-SMALL = 1 << 9  # left sides below this are joined row by row
-WORTH_OFFSETS = 8  # direct access by id is worth making when there are at least ids / 8 candidates
 X, Y, Z = Variable("#x"), Variable("#y"), Variable("#z")
 
 
@@ -45,20 +44,18 @@ class Product:
     by_rows: KeysOf
     flipped: Product | None = None
 
-    def keys(self, evaluation: Evaluation, known: Table | None) -> Keys:
-        if self.leaf is not None and evaluation.table(self.leaf).size < SMALL:
+    def keys(self, evaluation: Evaluation, known: Relation | None) -> Keys:
+        tuning = evaluation.tuning
+        if self.leaf is not None and evaluation.table(self.leaf).size < tuning.product_min_left_rows:
             return self.by_rows(evaluation, known)
         if self.flipped is not None and self._worth_flipping(evaluation):
             return self.flipped.keys(evaluation, known)
         right, left, ids = evaluation.table(self.right), self.left(evaluation, None), evaluation.ids
-        if len(left) < SMALL or WORTH_OFFSETS * _candidates(len(left), right, self.order[0], ids) < ids:
+        offsets_pay = tuning.product_offsets_divisor * _candidates(len(left), right, self.order[0], ids) >= ids
+        if len(left) < tuning.product_min_left_rows or not offsets_pay:
             return self._small(left, right, ids)
-        if isinstance(right, Implicit):
-            needed = np.unique((left & kernel.LOW).astype(np.uint32))
-            if right.counts(needed, self.order[0] == 0).sum() > LISTABLE:
-                return self.by_rows(evaluation, known)
-            right = right.listed_for(needed, self.order[0] == 0)
-        return self._large(left, right, known, evaluation)
+        stored = right.stored_part(self.order[0], left, tuning.product_max_listed_pairs)
+        return self.by_rows(evaluation, known) if stored is None else self._large(left, stored, known, evaluation)
 
     def _worth_flipping(self, evaluation: Evaluation) -> bool:
         """Two stored relations of which the second is not much larger than what the join will visit."""
@@ -66,7 +63,7 @@ class Product:
         first, second = evaluation.table(self.leaf), evaluation.table(self.right)
         return second.size < 4 * _candidates(first.size, second, self.order[0], evaluation.ids)
 
-    def _small(self, left: Keys, right: Table, ids: int) -> Keys:
+    def _small(self, left: Keys, right: Relation, ids: int) -> Keys:
         """By look-ups, for a left side that is small beside the number of ids."""
         columns = unpack(left, 2)
         probe = Probe.of([Y, Z] if self.order == (0, 1) else [Z, Y], frozenset([Y]))
@@ -75,13 +72,11 @@ class Product:
         pair = (X, Z) if self.forward else (Z, X)
         return sort_distinct(pack([rows.columns[v] for v in pair], rows.size))
 
-    def _large(self, left: Keys, right: Table, known: Table | None, evaluation: Evaluation) -> Keys:
+    def _large(self, left: Keys, right: Table, known: Relation | None, evaluation: Evaluation) -> Keys:
         head = (0, 1) if self.forward else (1, 0)
-        # Dead rows of `known` are not known: without them, or it is asked afterwards.
-        stored = known if known and not known.dead and not isinstance(known, Implicit) else None
-        present = [run for run in stored.runs if run.has_order(head)] if stored else []
+        present = known.runs_in(head) if known else []  # what else is known is left out afterwards
         right, ids = right.compact, evaluation.ids
-        product = _product(right, self.order, _runs(present, head, ids), ids)
+        product = _product(right, self.order, _runs(present, head, ids), ids, evaluation.tuning)
 
         def part(bounds: tuple[int, int]) -> Keys:
             evaluation.check()
@@ -92,20 +87,20 @@ class Product:
         work = _candidates(len(left), right, self.order[0], ids)
         evaluation.meter.spend(work)
         workers = evaluation.workers
-        pieces = workers.threads * 4 if work > 2 * workers.parallel_rows else 1
+        pieces = workers.threads * 4 if work > 2 * workers.parallel_min_rows else 1
         parts = workers.map(part, _group_bounds(left, pieces))
         if self.forward:
             return np.concatenate(parts) if len(parts) > 1 else parts[0]  # the parts have ascending x
         return sorted_union(parts, 2)
 
 
-def _candidates(rows: int, right: Table, column: int, ids: int) -> float:
+def _candidates(rows: int, right: Relation, column: int, ids: int) -> float:
     return rows * right.size / max(1.0, right.distinct(column, ids))
 
 
-def _product(right: Table, order: Order, known: Runs, ids: int) -> Callable[[Keys, Stamps], Keys]:
+def _product(right: Table, order: Order, known: Runs, ids: int, tuning: Tuning) -> Callable[[Keys, Stamps], Keys]:
     """How to multiply: by bitmaps where rows of the right side are long, else pair by pair."""
-    dense = Matrix.of([run.order(order) for run in right.runs])
+    dense = Matrix.of([run.order(order) for run in right.runs], tuning)
     if dense is not None:
         return lambda left, stamps: dense.compose(left, known, stamps)
     runs = _runs(right.runs, order, ids)

@@ -11,7 +11,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from deltalog.backends.local.table import Ids, Keys, Table, no_keys, pack, unpack
+from deltalog.backends.local.relation import Relation
+from deltalog.backends.local.sorted_runs import Ids, Keys, no_keys, pack, unpack
+from deltalog.backends.local.table import Table
 from deltalog.kernels import sorted_keys as kernel
 from deltalog.model.dictionary import Dictionary
 
@@ -75,25 +77,26 @@ def with_column(found: Times, arity: int, dictionary: Dictionary) -> Keys:
     return joined(found.keys, dictionary.intern_integers(found.counts), arity)
 
 
-def _counted(table: Table, dictionary: Dictionary) -> Times:
+def _counted(table: Relation, dictionary: Dictionary) -> Times:
     keys, counts = divided(table.keys(), table.arity - 1)
     return Times(keys, dictionary.integers[counts].astype(np.int64))
 
 
-def uncounted(table: Table) -> Table:
+def uncounted(table: Relation) -> Table:
     """The rows of a table without their counts."""
-    return Table.of(divided(table.keys(), table.arity - 1)[0], table.arity - 1)
+    return Table.of(divided(table.keys(), table.arity - 1)[0], table.arity - 1, table.tuning)
 
 
-def with_counts(keys: Keys, table: Table) -> Table:
+def with_counts(keys: Keys, counts: Relation) -> Table:
     """The rows that a table has for some sorted keys without counts."""
+    table = counts.stored()
     none = np.zeros(len(keys), np.uint32)
     first, last = joined(keys, none, table.arity - 1), joined(keys, ~none, table.arity - 1)
     found = [_between(run.keys, first, last) for run in table.runs]
     rows = _sorted(np.concatenate(found)) if found else no_keys(table.arity)
-    if table.dead and len(rows):
-        rows = np.ascontiguousarray(rows[~table.dead.contains(rows)])
-    return Table.of(rows, table.arity)
+    if table.tombstones and len(rows):
+        rows = np.ascontiguousarray(rows[~table.tombstones.contains(rows)])
+    return Table.of(rows, table.arity, table.tuning)
 
 
 def _between(rows: Keys, first: Keys, last: Keys) -> Keys:
@@ -108,17 +111,19 @@ def _between(rows: Keys, first: Keys, last: Keys) -> Keys:
     return rows[np.repeat(high - ends, lengths) + np.arange(ends[-1] if len(ends) else 0)]
 
 
-def recounted(old: Table, won: Sequence[Table], lost: Sequence[Table], dictionary: Dictionary) -> Table:
+def recounted(
+    old: Relation, added: Sequence[Relation], removed: Sequence[Relation], dictionary: Dictionary
+) -> Relation:
     """A table after counts have been added to its own and taken off; only rows that this concerns are touched."""
-    parts = [_counted(table, dictionary) for table in won]
-    parts += [Times(keys, -counts) for keys, counts in (_counted(table, dictionary) for table in lost)]
+    parts = [_counted(table, dictionary) for table in added]
+    parts += [Times(keys, -counts) for keys, counts in (_counted(table, dictionary) for table in removed)]
     arity = old.arity - 1
     change = _not_zero(total(parts, arity))
     if not len(change.keys):
         return old
     present = with_counts(change.keys, old)
     after = _not_zero(total([change, _counted(present, dictionary)], arity))
-    return old.minus(present).merge(Table.of(with_column(after, arity, dictionary), old.arity))
+    return old.minus(present).merge(Table.of(with_column(after, arity, dictionary), old.arity, old.tuning))
 
 
 def _not_zero(found: Times) -> Times:

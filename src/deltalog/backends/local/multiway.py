@@ -11,10 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from deltalog.backends.local.addresses import TableAddresses
 from deltalog.backends.local.index_join import Rows
 from deltalog.backends.local.pipeline import Evaluation, Key, even_bounds
-from deltalog.backends.local.table import Order
-from deltalog.backends.local.virtual_relation import Implicit
+from deltalog.backends.local.sorted_runs import Order
+from deltalog.backends.local.table import Table
 from deltalog.kernels import multiway as kernel
 from deltalog.plan import ir
 from deltalog.syntax.ast import Term, Variable
@@ -36,16 +37,17 @@ class MultiwayJoin:
     wanted: Words
     needed: int
     names: tuple[Variable, ...]
-    by_rows: Callable[[Evaluation], Rows]  # the same by two-way joins, where a relation is implicit
+    by_rows: Callable[[Evaluation], Rows]  # the same by two-way joins, where a relation is virtual
 
     def rows(self, evaluation: Evaluation) -> Rows:
-        if any(isinstance(evaluation.table(key), Implicit) for key, _ in self.scans):
+        relations = [evaluation.table(key) for key, _ in self.scans]
+        if not all(relation.is_stored for relation in relations):
             return self.by_rows(evaluation)
-        lines, places = self.lines.copy(), list[int]()
-        for i, (key, order) in enumerate(self.scans):
-            lines[i, kernel.PLACE] = len(places)
-            places += evaluation.table(key).places(order)
-        where, ids = np.array(places, np.int64), evaluation.ids
+        tables, addresses = [relation.stored() for relation in relations], TableAddresses()
+        lines, ids = self.lines.copy(), evaluation.ids
+        for i, (table, (_, order)) in enumerate(zip(tables, self.scans, strict=True)):
+            lines[i, kernel.PLACE] = addresses.add(table, table.addresses(order))
+        where = addresses.words()
 
         def part(bounds: tuple[int, int]) -> NDArray[np.uint32]:
             evaluation.check()
@@ -54,17 +56,17 @@ class MultiwayJoin:
             )
             return found
 
-        parts = evaluation.workers.map(part, self._intervals(evaluation))
+        parts = evaluation.workers.map(part, self._intervals(tables, evaluation))
         found = np.concatenate(parts) if len(parts) > 1 else parts[0]
         return Rows({v: np.ascontiguousarray(found[:, i]) for i, v in enumerate(self.names)}, len(found))
 
-    def _intervals(self, evaluation: Evaluation) -> list[tuple[int, int]]:
+    def _intervals(self, tables: Sequence[Table], evaluation: Evaluation) -> list[tuple[int, int]]:
         """Intervals of ids that hold about as many rows of the largest relation of the first variable each."""
-        first = [evaluation.table(key) for key, _ in self.scans[: int(self.levels[1])]]
+        first = tables[: int(self.levels[1])]
         places = [i for i in range(len(first)) if self.lines[i, kernel.KIND] != kernel.SECOND]
         largest = max(places, key=lambda i: first[i].size, default=None)
-        rows = sum(evaluation.table(key).size for key, _ in self.scans)
-        if largest is None or rows < evaluation.workers.parallel_rows:
+        rows = sum(table.size for table in tables)
+        if largest is None or rows < evaluation.workers.parallel_min_rows:
             return [(0, evaluation.ids)]
         keys = first[largest].runs[0].order(self.scans[largest][1])
         pieces = even_bounds(len(keys), PIECES * evaluation.workers.threads)

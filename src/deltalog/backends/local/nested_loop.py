@@ -12,18 +12,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from deltalog.backends.local.addresses import TableAddresses
 from deltalog.backends.local.index_join import Probe
 from deltalog.backends.local.pipeline import Evaluation, Key
-from deltalog.backends.local.table import Keys, Order, sort_distinct
-from deltalog.backends.local.virtual_relation import Implicit
+from deltalog.backends.local.sorted_runs import Keys, Order, sort_distinct
 from deltalog.kernels import nested_loop as kernel
 from deltalog.plan import ir
 from deltalog.plan.ir import Plan, columns
 from deltalog.syntax.ast import Term, Variable
-
-FEW = 1 << 11  # larger leaves are not tried
-ROOM = 1 << 14  # facts
-MOST = 1 << 17  # matches
 
 Terms = tuple[Variable | int, ...]
 Words = NDArray[np.int64]
@@ -63,23 +59,23 @@ class Together:
 
     def keys(self, evaluation: Evaluation) -> dict[int, list[Keys]] | None:
         """The rows of each number, plan by plan; None if that is better done in another way."""
-        tables = [evaluation.table(key) for key, _ in self.scans]
-        if any(isinstance(table, Implicit) for table in tables) or any(tables[i].size >= FEW for i in self.leaves):
+        relations, tuning = [evaluation.table(key) for key, _ in self.scans], evaluation.tuning
+        if not all([relation.is_stored for relation in relations]):
             return None
-        words: list[int] = []
-        offsets = []
-        for table, (_, order) in zip(tables, self.scans, strict=True):
-            offsets.append(len(words))
-            words += table.places(order)
+        if any(relations[i].size >= tuning.nested_loop_max_leaf_rows for i in self.leaves):
+            return None
+        tables, addresses = [relation.stored() for relation in relations], TableAddresses()
+        scanned = zip(tables, self.scans, strict=True)
+        offsets = [addresses.add(table, table.addresses(order)) for table, (_, order) in scanned]
         code = self.code.copy()
         code[:, kernel.PLACE] = np.array(offsets, np.int64)[self.lines]
         known_starts = _starts([sum(map(len, tables[leaf].runs)) for _, leaf in self.shared])
         known = np.zeros(known_starts[-1], np.bool_)
-        out, ends = np.empty(ROOM, np.uint64), np.empty(len(self.heads), np.int64)
+        out, ends = np.empty(tuning.nested_loop_max_facts, np.uint64), np.empty(len(self.heads), np.int64)
         done = kernel.nested_loops(
             code,
             self.starts,
-            np.array(words, np.int64),
+            addresses.words(),
             self.constants,
             self.constant_starts,
             self.heads,
@@ -87,7 +83,7 @@ class Together:
             np.where(self.known < 0, -1, known_starts[self.known]),
             out,
             ends,
-            MOST,
+            tuning.nested_loop_max_matches,
         )
         return self._divided(out, ends) if done else None
 

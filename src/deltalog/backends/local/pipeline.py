@@ -20,15 +20,16 @@ import numpy as np
 from deltalog.backends.base import Tables
 from deltalog.backends.local.column_expressions import Vectors
 from deltalog.backends.local.index_join import ANY, Rows, concatenate
+from deltalog.backends.local.relation import Relation
 from deltalog.backends.local.scratch import Scratch
-from deltalog.backends.local.table import Keys, Table, empty, no_keys, sort_distinct, union
+from deltalog.backends.local.sorted_runs import Keys, no_keys, sort_distinct, union
+from deltalog.backends.local.table import Table, empty
 from deltalog.backends.local.workers import Once, Workers
 from deltalog.model.dictionary import Dictionary
+from deltalog.model.tuning import Tuning
 from deltalog.plan.ir import Part
 from deltalog.plan.work_counter import Meter
 from deltalog.syntax.ast import Pred, Variable
-
-MORSEL = 1 << 21  # rows in flight per thread
 
 R = TypeVar("R")
 Key = tuple[Pred, Part]
@@ -38,20 +39,21 @@ Key = tuple[Pred, Part]
 class Evaluation:
     """One evaluation: where its tables are, and with what it computes."""
 
-    tables: Tables[Table]
+    tables: Tables[Relation]
     dictionary: Dictionary
     vectors: Vectors
     scratch: Scratch
     workers: Workers
     check: Callable[[], None]  # raises when a limit is hit, in any thread
     meter: Meter  # is told the rows that go through steps; raises when they are too many
+    tuning: Tuning
     _made: dict[KeysOf, Once[Table]] = field(default_factory=dict)
 
     @property
     def ids(self) -> int:
         return len(self.dictionary)
 
-    def table(self, key: Key) -> Table:
+    def table(self, key: Key) -> Relation:
         return self.tables.get(key) or empty(key[0].arity)
 
     def rows(self, pipeline: Pipeline, names: Sequence[Variable]) -> Rows:
@@ -61,23 +63,24 @@ class Evaluation:
     def run(self, pipeline: Pipeline, sink: Callable[[Rows], R]) -> list[R]:
         """What the sink makes of each morsel of the pipeline's rows."""
         leaf, steps = pipeline.leaf(self), pipeline.steps
-        if leaf.size < self.workers.parallel_rows:
+        if leaf.size < self.workers.parallel_min_rows:
             return list(self._push(leaf, steps, 0, sink)) if leaf.size else []
 
         def part(bounds: tuple[int, int]) -> list[R]:
             return list(self._push(leaf.slice(*bounds), steps, 0, sink))
 
-        bounds = even_bounds(leaf.size, max(self.workers.threads, -(-leaf.size // MORSEL)))
+        bounds = even_bounds(leaf.size, max(self.workers.threads, -(-leaf.size // self.tuning.morsel_rows)))
         return [result for results in self.workers.map(part, bounds) for result in results]
 
     def _push(self, rows: Rows, steps: Sequence[Step], at: int, sink: Callable[[Rows], R]) -> Iterator[R]:
         """Rows through the steps from `at` on; split where a join would give too many."""
         self.check()
+        morsel = self.tuning.morsel_rows
         for i in range(at, len(steps)):
-            found = steps[i](self, rows, MORSEL if rows.size > 1 else ANY)
+            found = steps[i](self, rows, morsel if rows.size > 1 else ANY)
             if isinstance(found, int):
                 self.meter.spend(found)  # before they are made: too many may not even fit
-                pieces = min(rows.size, -(-found // MORSEL) + 1)
+                pieces = min(rows.size, -(-found // morsel) + 1)
                 for bounds in even_bounds(rows.size, pieces):
                     yield from self._push_on(rows.slice(*bounds), steps, i, sink)
                 return
@@ -95,12 +98,12 @@ class Evaluation:
 
     def made(self, keys: KeysOf, arity: int) -> Table:
         """The rows of a plan that steps look up, evaluated once, whichever morsel needs them first."""
-        return self._made.setdefault(keys, Once()).get(lambda: Table.of(keys(self, None), arity))
+        return self._made.setdefault(keys, Once()).get(lambda: Table.of(keys(self, None), arity, self.tuning))
 
 
 # What a step makes of rows; or only how many that would be, when it is more than the number given.
 Step = Callable[[Evaluation, Rows, int], Rows | int]
-KeysOf = Callable[[Evaluation, Table | None], Keys]  # rows of the table may be left out
+KeysOf = Callable[[Evaluation, Relation | None], Keys]  # rows of the relation may be left out
 
 
 @dataclass(frozen=True, slots=True)

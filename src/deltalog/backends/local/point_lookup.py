@@ -14,14 +14,16 @@ import numpy as np
 
 from deltalog.backends.capabilities.point_lookup import Row
 from deltalog.backends.local.index_join import Probe, Rows
-from deltalog.backends.local.table import Ids, Run, Table, pack
+from deltalog.backends.local.relation import Relation
+from deltalog.backends.local.sorted_runs import Ids, Run, pack, sort_distinct
+from deltalog.backends.local.table import DEFAULT, Table
 from deltalog.kernels.point_lookup import lookup_keys, lookup_pairs, scan_pairs
 from deltalog.model.dictionary import Dictionary
+from deltalog.model.tuning import Tuning
 from deltalog.syntax.ast import Variable
 
 SWAPPED = (1, 0)
 NUMBER = Variable("#number")
-WORTH_SORTING = 64  # a run is sorted when it would have been read this often
 
 
 class Lookup:
@@ -29,8 +31,8 @@ class Lookup:
 
     __slots__ = ("_bound", "_dictionary", "_free", "_read", "_table")
 
-    def __init__(self, table: Table, bound: Sequence[int], dictionary: Dictionary) -> None:
-        self._table, self._dictionary = table, dictionary
+    def __init__(self, table: Relation, bound: Sequence[int], dictionary: Dictionary) -> None:
+        self._table, self._dictionary = table.stored(), dictionary
         self._bound = tuple(bound)
         self._free = tuple(i for i in range(table.arity) if i not in bound)
         self._read = 0  # how many questions were answered by reading everything
@@ -39,7 +41,7 @@ class Lookup:
         """For every match: the number of the key, and the other columns of the row."""
         if not self._table.runs:
             return ()
-        if self._table.dead or self._table.arity > 2:
+        if self._table.tombstones or self._table.arity > 2:
             return self._probed(keys)
         if not self._bound:
             rows = list(zip(*(column.tolist() for column in self._table.columns()), strict=True))
@@ -75,7 +77,7 @@ class Lookup:
     def _pairs_of(self, run: Run, asked: Ids) -> tuple[Ids, Ids]:
         if self._bound == (0,):
             pairs: tuple[Ids, Ids] = lookup_pairs(run.keys, asked)
-        elif run.has_order(SWAPPED) or self._read + len(asked) > WORTH_SORTING:
+        elif run.has_order(SWAPPED) or self._read + len(asked) > self._table.tuning.lookup_sort_reads:
             pairs = lookup_pairs(run.order(SWAPPED), asked)
         else:
             self._read += len(asked)
@@ -98,13 +100,12 @@ def _key(row: Row) -> int:
     return row[0] << 32 | row[1] if len(row) == 2 else row[0] << 32 if row else 0
 
 
-def rows_of(rows: Sequence[Row], arity: int) -> Table:
+def rows_of(rows: Sequence[Row], arity: int, tuning: Tuning = DEFAULT) -> Table:
     """A table of rows of ids."""
-    from deltalog.backends.local.table import sort_distinct
-
     if arity == 0:
-        return Table.of(np.zeros(1, np.uint64), 0) if rows else Table(0)
+        return Table.of(np.zeros(min(1, len(rows)), np.uint64), 0, tuning)
     if not rows:
-        return Table(arity)
+        return Table(arity, tuning=tuning)
     ids = np.array(rows, np.uint32)
-    return Table.of(sort_distinct(pack([np.ascontiguousarray(ids[:, i]) for i in range(arity)], len(rows))), arity)
+    keys = pack([np.ascontiguousarray(ids[:, i]) for i in range(arity)], len(rows))
+    return Table.of(sort_distinct(keys), arity, tuning)

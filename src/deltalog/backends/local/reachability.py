@@ -21,16 +21,15 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from deltalog.backends.local.table import Ids, Keys, Table, pack, sort_distinct, unpack
-from deltalog.backends.local.virtual_relation import Gap, Implicit, Positions, look_up
+from deltalog.backends.local.relation import Mask, Positions, Relation
+from deltalog.backends.local.sorted_runs import Ids, Keys, pack, sort_distinct, unpack
+from deltalog.backends.local.table import Table
+from deltalog.backends.local.virtual_relation import VirtualDifference, VirtualRelation
 from deltalog.kernels import graphs, reachable_sets
+from deltalog.model.tuning import Tuning
 
 Numbers = NDArray[np.int64]
-LISTED = 1 << 26  # larger differences are not written out
-FEW = 16  # times fewer things are looked up one by one, not found among all
-STEPS, WALKED = 4, 1 << 8  # up to so many steps are gone up one by one, from so many vertices
 ROOM = 1 << 23  # words that are set aside for sets in the beginning, at most
-WASTE = 3  # times what the sets need, before they are written without gaps
 NONE: Numbers = np.empty(0, np.int64)
 
 
@@ -51,13 +50,15 @@ class Sets:
     length: Numbers
     buffer: Buffer
     used: int
+    tuning: Tuning
 
     @classmethod
-    def none(cls, count: int) -> Sets:
+    def none(cls, count: int, tuning: Tuning) -> Sets:
         """With room for the largest sets that there can be, twice, and not too much: memory that nobody has written to
         is not taken."""
         room = min(max(1024, 2 * count * ((count >> 6) + 2)), ROOM)
-        return cls(np.zeros(count, np.int64), np.zeros(count, np.int64), Buffer(np.empty(room, np.uint64), 0), 0)
+        buffer = Buffer(np.empty(room, np.uint64), 0)
+        return cls(np.zeros(count, np.int64), np.zeros(count, np.int64), buffer, 0, tuning)
 
     @property
     def arrays(self) -> tuple[Numbers, Numbers, NDArray[np.uint64]]:
@@ -76,15 +77,15 @@ class Sets:
         )
         if np.shares_memory(words, self.buffer.words):
             self.buffer.used = used
-            return Sets(start, length, self.buffer, used)._compact(), fresh
-        return Sets(start, length, Buffer(words, used), used)._compact(), fresh
+            return Sets(start, length, self.buffer, used, self.tuning)._compact(), fresh
+        return Sets(start, length, Buffer(words, used), used, self.tuning)._compact(), fresh
 
     def _compact(self) -> Sets:
         needed = int(np.abs(self.length).sum())
-        if self.used + 1024 < WASTE * needed + 4096:
+        if self.used + 1024 < self.tuning.closure_max_waste_factor * needed + 4096:
             return self
         start, words = reachable_sets.compacted(*self.arrays)
-        return Sets(start, self.length, Buffer(words, len(words)), len(words))
+        return Sets(start, self.length, Buffer(words, len(words)), len(words), self.tuning)
 
     @property
     def nbytes(self) -> int:
@@ -152,7 +153,7 @@ class Graph:
     def of(cls, edges: Table, symmetric: bool) -> Graph:
         sources, targets = unpack(edges.keys(), 2)
         ids = 1 + max((int(column.max()) for column in (sources, targets) if len(column)), default=-1)
-        vertices = distinct((sources, targets), ids)
+        vertices = distinct((sources, targets), ids, edges.tuning)
         number = np.full(ids, -1, np.int64)
         number[vertices] = np.arange(len(vertices))
         label, count = divided(number[sources], number[targets], len(vertices), symmetric)
@@ -160,7 +161,7 @@ class Graph:
         components = Components(number, *graphs.grouped(label, vertices, count))
         everything = np.ones(count, np.bool_)
         due = ordered(number[sources], number[targets], np.arange(count), everything, True)
-        forward, _ = Sets.none(count).written(due, count)
+        forward, _ = Sets.none(count, edges.tuning).written(due, count)
         return cls(edges, components, forward, symmetric)
 
     def sets(self, forward: bool) -> Sets:
@@ -171,7 +172,7 @@ class Graph:
             sources, targets = (self.components.find(column) for column in columns)
             everything = np.ones(count, np.bool_)
             due = ordered(targets, sources, np.arange(count), everything, False, self.descending)
-            sets, _ = Sets.none(count).written(due, count)
+            sets, _ = Sets.none(count, self.edges.tuning).written(due, count)
             object.__setattr__(self, "backward", sets)
         assert self.backward is not None
         return self.backward
@@ -200,7 +201,7 @@ class Graph:
         """The components, with one for each vertex that is new."""
         columns = added.columns()
         size = max(len(self.components.of), *(int(column.max()) + 1 for column in columns))
-        vertices = distinct(columns, size)
+        vertices = distinct(columns, size, self.edges.tuning)
         new = vertices[self.components.find(vertices) < 0]
         if not len(new):
             return self.components
@@ -214,9 +215,8 @@ class Graph:
         """The components on ways from some to others: only these can become one."""
         below = np.zeros((self.components.count >> 6) + 1, np.uint64)
         reachable_sets.gather(begins[begins < len(self.forward.start)], *self.forward.arrays, below)
-        reachable_sets.gather(
-            begins[begins >= len(self.forward.start)], *Sets.none(self.components.count).arrays, below
-        )
+        new = Sets.none(self.components.count, self.edges.tuning)
+        reachable_sets.gather(begins[begins >= len(self.forward.start)], *new.arrays, below)
         above = self._ancestors(ends)
         inside = np.intersect1d(reachable_sets.numbers(below), above)
         return inside if len(inside) > 1 else NONE
@@ -235,12 +235,12 @@ class Graph:
 
     def _walked_up(self, components: Numbers) -> Numbers | None:
         """The same by edges, where these are few and lead up a few steps only; None otherwise."""
-        seen = front = components
-        for _ in range(STEPS):
+        seen, front, tuning = components, components, self.edges.tuning
+        for _ in range(tuning.closure_max_walk_steps):
             ids = self.components.ids(front)
-            if len(ids) > WALKED:
+            if len(ids) > tuning.closure_max_walked_vertices:
                 return None
-            _, above = look_up(self.edges, ids, False)
+            _, above = self.edges.partners(ids, False)
             front = np.setdiff1d(self.components.find(above), seen)
             if not len(front):
                 return seen
@@ -249,7 +249,7 @@ class Graph:
 
     def _above(self, seeds: Numbers) -> Numbers:
         """The same, or all components where to find out takes as long as to look at them all."""
-        is_many = FEW * len(seeds) > self.components.count
+        is_many = self.edges.tuning.closure_point_lookup_factor * len(seeds) > self.components.count
         return np.arange(self.components.count) if is_many else self._ancestors(seeds)
 
     def _with_sets(self, components: Numbers, sets: Sets) -> Numbers:
@@ -282,7 +282,7 @@ class Graph:
         if not len(inside):
             return old, NONE, NONE
         vertices = np.sort(old.ids(inside))
-        left, right = look_up(edges, vertices, True)
+        left, right = edges.partners(vertices, True)
         place = np.full(len(old.of), -1, np.int64)
         place[vertices] = np.arange(len(vertices))
         target = place[right]
@@ -314,8 +314,8 @@ class Graph:
     def _edges_of(self, components: Numbers, forward: bool) -> tuple[Numbers, Numbers]:
         """The edges from some components (or to them), as components."""
         ids = self.components.ids(components)
-        if FEW * len(ids) < self.edges.size:
-            left, right = look_up(self.edges, ids, forward)
+        if self.edges.tuning.closure_point_lookup_factor * len(ids) < self.edges.size:
+            left, right = self.edges.partners(ids, forward)
             return self.components.find(ids)[left], self.components.find(right)
         ends = [self.components.find(column) for column in self.edges.columns()]
         sources, targets = ends if forward else ends[::-1]
@@ -330,9 +330,9 @@ class Graph:
         return self.components.nbytes + self.forward.nbytes + other
 
 
-def distinct(columns: Sequence[Ids], ids: int) -> Ids:
+def distinct(columns: Sequence[Ids], ids: int, tuning: Tuning) -> Ids:
     """The ids that occur in columns, ascending."""
-    if FEW * sum(map(len, columns)) < ids:
+    if tuning.closure_point_lookup_factor * sum(map(len, columns)) < ids:
         return np.unique(np.concatenate(columns))
     present = np.zeros(ids, np.bool_)
     for column in columns:
@@ -410,11 +410,11 @@ def alive(components: Numbers, dead: Numbers, new: Numbers, count: int) -> Numbe
     return np.flatnonzero(present)
 
 
-class Reachability(Implicit):
-    """The closure of a backbone, as an implicit relation."""
+class Reachability(VirtualRelation):
+    """The closure of a backbone, as a virtual relation."""
 
     def __init__(self, graph: Graph, guarded: bool, before: Reachability | None = None) -> None:
-        super().__init__()
+        super().__init__(graph.edges.tuning)
         self.graph, self.guarded = graph, guarded
         self.token = object()
         self.parent = before.token if before is not None else None
@@ -459,13 +459,13 @@ class Reachability(Implicit):
         reachable_sets.mark_related(ids, ids, self.graph.components.of, *self.graph.forward.arrays, loops)
         return loops & ~self.graph.edges.contains(pack([ids, ids], len(ids)))
 
-    def contains(self, probe: Keys) -> NDArray[np.bool_]:
-        sources, targets = unpack(probe, 2)
-        found = np.zeros(len(probe), np.bool_)
+    def contains(self, keys: Keys) -> Mask:
+        sources, targets = unpack(keys, 2)
+        found = np.zeros(len(keys), np.bool_)
         reachable_sets.mark_related(sources, targets, self.graph.components.of, *self.graph.forward.arrays, found)
         if self.guarded:
             same = np.flatnonzero(sources == targets)
-            found[same] &= self.graph.edges.contains(probe[same])
+            found[same] &= self.graph.edges.contains(keys[same])
         return found
 
     def counts(self, ids: Ids, forward: bool) -> Positions:
@@ -520,17 +520,22 @@ class Reachability(Implicit):
         members = self.graph.components.members
         return np.sort(members[self.counts(members, column == 0) > 0])
 
-    def minus(self, gone: Table) -> Table:
-        if isinstance(gone, Reachability) and (self.parent is gone.token or gone.parent is self.token):
-            return gained(self, gone)
-        return super().minus(gone)
+    def minus(self, removed: Relation) -> Relation:
+        """From the closure before or after an update: by the sets that it changed."""
+        if isinstance(removed, Reachability) and (self.parent is removed.token or removed.parent is self.token):
+            return gained(self, removed)
+        return super().minus(removed)
+
+    @property
+    def closure(self) -> Reachability:
+        return self
 
     @property
     def nbytes(self) -> int:
         return self.graph.nbytes
 
 
-def gained(new: Reachability, old: Reachability) -> Table:
+def gained(new: Reachability, old: Reachability) -> Relation:
     """The pairs of one closure that another one has not, read from their sets; one is an update of the other."""
     changed = new.graph.changed if new.parent is old.token else old.graph.changed
     components, earlier = new.graph.components, old.graph.components
@@ -542,13 +547,13 @@ def gained(new: Reachability, old: Reachability) -> Table:
         groups[0], groups[1], *old.graph.forward.arrays, *new.graph.forward.arrays, components.offsets, bits
     )
     total = int(weights[group].sum())
-    if total > LISTED:
-        return Gap(new, old, changed, new.one_sided if new.parent is old.token else old.one_sided)
+    if total > new.tuning.closure_max_listed_difference:
+        return VirtualDifference(new, old, changed, new.one_sided if new.parent is old.token else old.one_sided)
     keys = reachable_sets.pairs(changed, group, begins, found, components.offsets, components.members, total)
     keys = keys[~old.contains(keys)]  # numbers are new where components merged or split
     if new.guarded:
         keys = np.concatenate([keys[new.contains(keys)], _loops(new, old)])
-    return Table.of(sort_distinct(keys), 2)
+    return Table.of(sort_distinct(keys), 2, new.tuning)
 
 
 def _loops(new: Reachability, old: Reachability) -> Keys:

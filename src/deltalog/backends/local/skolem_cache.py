@@ -13,11 +13,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from deltalog.backends.local.table import Ids
+from deltalog.backends.local.sorted_runs import Ids
 from deltalog.expressions.scalar import SkolemForm
-
-MOST = 1 << 18  # names that are remembered
-EACH = 1 << 6  # so many names cost as much as it does to remember some
+from deltalog.model.tuning import Tuning
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,25 +26,26 @@ class Named:
     arguments: tuple[Ids, ...]
     names: Ids
 
-    @property
-    def cost(self) -> int:
-        return len(self.names) + EACH
-
 
 @dataclass(slots=True)
 class Skolems:
     """The last names of every form of SKOLEM."""
 
+    tuning: Tuning
     last: deque[Named] = field(default_factory=deque)
     cost: int = 0
 
     def remember(self, named: Named) -> None:
-        if named.cost > MOST:
+        cost, most = self._cost(named), self.tuning.skolem_cache_names
+        if cost > most:
             return
         self.last.append(named)
-        self.cost += named.cost
-        while self.cost > MOST:
-            self.cost -= self.last.popleft().cost
+        self.cost += cost
+        while self.cost > most:
+            self.cost -= self._cost(self.last.popleft())
+
+    def _cost(self, named: Named) -> int:
+        return len(named.names) + self.tuning.skolem_cache_min_names
 
     def inverse(self, form: SkolemForm, asked: Ids, ids: int) -> list[Ids] | None:
         """The arguments that gave the names asked for, and these (of which the greatest is less than `ids`); None if

@@ -10,34 +10,30 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deltalog.backends.base import Tables
 from deltalog.backends.capabilities.small_rounds import RoundRecord, RoundsEnd, SmallRules
+from deltalog.backends.local.addresses import TableAddresses
 from deltalog.backends.local.arithmetic import DEPTH, compiled
 from deltalog.backends.local.column_expressions import Vectors
 from deltalog.backends.local.index_join import Probe
-from deltalog.backends.local.table import Order, Table, empty, pack, sort_distinct
+from deltalog.backends.local.relation import Relation
+from deltalog.backends.local.sorted_runs import Order, pack, sort_distinct
+from deltalog.backends.local.table import Table, empty
 from deltalog.concurrency.cached import cached_property
 from deltalog.expressions.scalar import SkolemForm, is_plain_skolem, skolem_form
 from deltalog.kernels import small_rounds as kernel
+from deltalog.kernels.addresses import Addresses
 from deltalog.kernels.arithmetic import OP_FIELDS
 from deltalog.model.dictionary import Dictionary
 from deltalog.plan import ir
 from deltalog.plan.ir import Part, Plan, columns
 from deltalog.syntax.ast import Constant, Expression, Pred, Term, Variable, variables
 
-MATCHES_PER_FACT = 16  # of a round with that many facts
-QUESTIONS_PER_ROUND = 8  # values that are computed one by one take about as long as a round by sets
-LEAST_MATCHES, MOST_MATCHES = 1 << 12, 1 << 17  # of a call, about 10 ms: limits are checked in between
-MATCHES_PER_QUESTION = 1 << 8  # take as long
-ANSWERS = 1 << 8  # that are kept
-
 Words = NDArray[np.int64]
-Places = tuple[Words, Words, list[Table]]  # the tables themselves, too: they stay where they are while they are held
 Ids = Callable[[Sequence[Term]], tuple[Variable | int, ...]]
 ENDS = {
     kernel.DONE: RoundsEnd.DONE,
@@ -58,6 +54,14 @@ class Question:
     registers: tuple[int, ...]
     is_condition: bool
     form: SkolemForm | None  # if it is a SKOLEM of variables and constants
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where tables are, and for each source of the code where it is among them."""
+
+    addresses: TableAddresses
+    offsets: Words
 
 
 class RoundsCode:
@@ -115,18 +119,16 @@ class RoundsCode:
         """Whether rounds may add values to the dictionary."""
         return bool(np.isin(self.code[:, kernel.KIND], (kernel.EXTEND, kernel.ASK)).any())
 
-    def places(self, tables: Tables[Table]) -> Places | None:
-        """Where tables are, and for each source where it is there; None if one has to be made first."""
-        words: list[int] = []
-        offsets = []
-        read = [tables.get((pred, Part.ALL), empty(pred.arity)) for pred, _ in self.sources]
-        for table, (_, order) in zip(read, self.sources, strict=True):
-            found = table.places_soon(order)
+    def places(self, tables: Tables[Relation]) -> Places | None:
+        """Where the tables are that are read; None if one would have to be sorted first."""
+        addresses, offsets = TableAddresses(), []
+        for pred, order in self.sources:
+            relation = tables.get((pred, Part.ALL), empty(pred.arity))
+            found = relation.cheap_addresses(order)
             if found is None:
                 return None
-            offsets.append(len(words))
-            words += found
-        return np.array(words, np.int64), np.array(offsets, np.int64), read
+            offsets.append(addresses.add(relation, found))
+        return Places(addresses, np.array(offsets, np.int64))
 
 
 class _Variant:
@@ -246,24 +248,25 @@ class Rounds:
     """A run of rounds. `new` are facts that the tables do not have."""
 
     def __init__(
-        self, code: RoundsCode, places: Places, new: Mapping[Pred, Table], few: int, room: int, vectors: Vectors
+        self, code: RoundsCode, places: Places, new: Mapping[Pred, Relation], few: int, room: int, vectors: Vectors
     ) -> None:
-        self._code, self._vectors = code, vectors
+        self._code, self._vectors, self._tuning = code, vectors, vectors.tuning
         self._frame = np.zeros(kernel.FRAME, np.int64)
-        self._held: dict[int, Any] = {-1: places}
+        self._addresses = Addresses()
+        self._addresses.hold(places)
         self._registers = self._put(kernel.REGISTERS, code.registers.copy())
         self._facts = self._put(kernel.FACTS, np.zeros((room, 1 + code.width), np.int64))
         self._log = self._put(kernel.LOG, np.empty((room + 2, kernel.RECORD), np.int64))
-        self._matches, self._reported = LEAST_MATCHES, 0
+        self._matches, self._reported = self._tuning.rounds_min_matches_per_call, 0
         self._put_rules(places)
         self._put_room(room)
-        most = min(MATCHES_PER_FACT * few, MOST_MATCHES)
-        self._set(FEW=few, MATCHES=most, QUESTIONS=QUESTIONS_PER_ROUND)
+        most = min(self._tuning.rounds_matches_per_fact * few, self._tuning.rounds_max_matches_per_call)
+        self._set(FEW=few, MATCHES=most, QUESTIONS=self._tuning.rounds_expressions_per_round)
         self._start(new)
 
     def _put(self, field: int, words: Words) -> Words:
-        """Where an array is; it is held as long as the frame."""
-        self._held[field], self._frame[field] = words, words.__array_interface__["data"][0]
+        """Writes the address of an array into the frame."""
+        self._frame[field] = self._addresses.of(words)
         return words
 
     def _set(self, **numbers: int) -> None:
@@ -274,12 +277,13 @@ class Rounds:
         return int(self._frame[field])
 
     def _put_rules(self, places: Places) -> None:
-        code, (words, offsets, _) = self._code, places
+        code, offsets = self._code, places.offsets
         steps, relations = code.code.copy(), code.relations.copy()
         steps[:, kernel.PLACE] = offsets[steps[:, kernel.PLACE]]
         relations[:, kernel.TABLE] = offsets[relations[:, kernel.TABLE]]
-        for field, table in ((kernel.CODE, steps), (kernel.RELATIONS, relations), (kernel.PLACES, words)):
-            self._put(field, table)
+        self._steps = self._put(kernel.CODE, steps)
+        self._put(kernel.RELATIONS, relations)
+        self._put(kernel.PLACES, places.addresses.words())
         self._put(kernel.PLANS, code.plans)
         self._put(kernel.ARGS, code.args)
         self._put(kernel.OPS, code.ops)
@@ -288,7 +292,7 @@ class Rounds:
         self._put(kernel.ROOM, self._vectors.dictionary.room)
 
     def _put_room(self, room: int) -> None:
-        code, answers = self._code, ANSWERS if self._code.questions else 0
+        code, answers = self._code, self._tuning.rounds_cached_results if self._code.questions else 0
         asked = max((len(question.variables) for question in code.questions), default=0)
         buckets = 1 << (2 * room * code.slots - 1).bit_length()
         self._put(kernel.CHAINS, np.empty(room * code.slots, np.int64))
@@ -302,7 +306,7 @@ class Rounds:
         self._set(SLOTS=code.slots, BUCKET_MASK=buckets - 1, ANSWER_MASK=2 * answers - 1, HEAD_KEY=code.depth)
         self._set(MOST_FACTS=room, MOST_ANSWERS=answers)
 
-    def _start(self, new: Mapping[Pred, Table]) -> None:
+    def _start(self, new: Mapping[Pred, Relation]) -> None:
         n = 0
         for pred, table in new.items():
             part = self._facts[n : n + table.size]
@@ -319,7 +323,7 @@ class Rounds:
         self._set(LEFT=self._matches)
         with self._vectors.lock if self._code.computes else nullcontext():
             self._run(self._vectors.dictionary)
-        self._matches = min(2 * self._matches, MOST_MATCHES)
+        self._matches = min(2 * self._matches, self._tuning.rounds_max_matches_per_call)
         done = self._get(kernel.ROUNDS)
         lines = self._log[self._reported : done, kernel.NEW :].tolist()
         self._reported = done
@@ -334,9 +338,9 @@ class Rounds:
                 kernel.rounds(self._frame)
             if self._get(kernel.STATUS) != kernel.ASKING:
                 return
-            question = self._code.questions[int(self._held[kernel.CODE][self._get(kernel.QUESTION), kernel.SLOT])]
+            question = self._code.questions[int(self._steps[self._get(kernel.QUESTION), kernel.SLOT])]
             kernel.take_answer(self._frame, self._answer(question))
-            self._frame[kernel.LEFT] -= MATCHES_PER_QUESTION
+            self._frame[kernel.LEFT] -= self._tuning.rounds_matches_per_expression
 
     def _answer(self, question: Question) -> int:
         ids = {v: int(self._registers[r]) for v, r in zip(question.variables, question.registers, strict=True)}
@@ -345,13 +349,13 @@ class Rounds:
         truth = self._vectors.truth(question.expression, ids)
         return kernel.FAILS if truth is None else kernel.TRUE if truth else kernel.FALSE
 
-    def found(self, rounds: int) -> tuple[dict[Pred, Table], dict[Pred, Table]]:
+    def found(self, rounds: int) -> tuple[dict[Pred, Relation], dict[Pred, Relation]]:
         """The facts before the last of so many rounds, those from the start included; and what that one found."""
         ends = [self._first, *self._log[max(0, rounds - 2) : rounds, kernel.AFTER].tolist()]
         last, end = (ends[-2], ends[-1]) if rounds else (0, self._first)
         return self._tables(0, last), self._tables(last, end)
 
-    def _tables(self, start: int, end: int) -> dict[Pred, Table]:
+    def _tables(self, start: int, end: int) -> dict[Pred, Relation]:
         return dict(self._by_pred(self._facts[start:end])) if end > start else {}
 
     def _by_pred(self, facts: Words) -> Iterator[tuple[Pred, Table]]:
@@ -363,4 +367,4 @@ class Rounds:
             start, end = end, end + int(counts[number])
             rows, pred = facts[order[start:end]], preds[number]
             ids = [rows[:, 1 + i].astype(np.uint32) for i in range(pred.arity)]
-            yield pred, Table.of(sort_distinct(pack(ids, len(rows))), pred.arity)
+            yield pred, Table.of(sort_distinct(pack(ids, len(rows))), pred.arity, self._tuning)

@@ -19,20 +19,21 @@ from numpy.typing import NDArray
 
 from deltalog.backends.base import Tables
 from deltalog.backends.capabilities.tuple_maintenance import SmallChange, SmallResult
+from deltalog.backends.local.addresses import TableAddresses
 from deltalog.backends.local.index_join import Probe
-from deltalog.backends.local.table import Keys, Order, Table, empty
+from deltalog.backends.local.relation import Relation
+from deltalog.backends.local.sorted_runs import Keys, Order
+from deltalog.backends.local.table import Table
 from deltalog.kernels import nested_loop
 from deltalog.kernels import tuple_dred as kernel
+from deltalog.model.tuning import Tuning
 from deltalog.plan.delta_rules import Role, SeenFrom, SmallPlans
 from deltalog.plan.ir import Part
 from deltalog.syntax.ast import Atom, Negation, Pred, Term, Variable, variables
 
-FEW = 1 << 12  # facts of a change that a stratum sees
-ROOM = 1 << 16  # facts that are looked at
 LEAST_ROOM = 11  # bits of a number
-MOST = 1 << 13  # matches in a stratum: more are sooner found by sets
-LEAST, BOUND = 1000, 16  # when bounded: so many facts are overdeleted in all, or for each that is lost at first
 ANY = 1 << 62
+EMPTY = (0, 0)  # a table of no runs, as kernels read it
 
 Ids = Callable[[Sequence[Term]], tuple[Variable | int, ...]]
 Words = NDArray[np.int64]
@@ -45,11 +46,12 @@ IN_CODE = [kernel.FIRST, kernel.SECOND, kernel.HIGH, kernel.LOW]
 class SmallStratum:
     """The rules of a stratum as code; predicates, places and registers have numbers of their own."""
 
-    def __init__(self, plans: SmallPlans, ids: Ids) -> None:
+    def __init__(self, plans: SmallPlans, ids: Ids, tuning: Tuning) -> None:
         self.heads, self._ids = plans.preds, ids
         self.preds = {pred: i for i, pred in enumerate(plans.preds)}
         self.sources: dict[tuple[Pred, Order], int] = {}
-        self.allowed = FEW  # facts of a change: fewer after one that was too much, until that is forgotten
+        # Facts of a change: fewer after one that was too much, until that is forgotten.
+        self.allowed = tuning.tuple_max_changed_facts
         self._registers: list[int] = []
         self._code: list[list[int]] = []
         plan = [self._plan(rule) for rule in plans.rules]
@@ -129,8 +131,8 @@ def _moved(registers: Words, by: int) -> Words:
 class SmallStrata:
     """Strata that come one after the other."""
 
-    def __init__(self, strata: Sequence[SmallStratum]) -> None:
-        self._strata = strata
+    def __init__(self, strata: Sequence[SmallStratum], tuning: Tuning) -> None:
+        self._strata, self._tuning, self._empty = strata, tuning, Table(0, tuning=tuning)
         self._heads = {pred for part in strata for pred in part.heads}
         self._given = {pred for part in strata for pred in part.preds} - self._heads
         self.preds: dict[Pred, int] = {}
@@ -220,39 +222,39 @@ class SmallStrata:
 
     # A change.
 
-    def maintained(self, change: SmallChange[Table]) -> SmallResult[Table]:
+    def maintained(self, change: SmallChange[Relation]) -> SmallResult[Relation]:
         """What becomes of the strata, up to one that is better maintained in another way."""
         changed = (change.removed, change.added, change.removed_facts, change.added_facts)
         size = sum([table.size for facts in changed for table in facts.values()])
-        if size > 2 * FEW:
+        if size > 2 * self._tuning.tuple_max_changed_facts:
             return SmallResult()
-        words, offsets, strata = self._where(change)
+        addresses, offsets, strata = self._where(change)
         if not strata:
             return SmallResult()
         given, ends = self._lines(changed)
-        facts, done = self._run(words, offsets, given, ends, self._limits(change, strata))
+        facts, done = self._run(addresses.words(), offsets, given, ends, self._limits(change, strata))
         return self._result(facts, int(ends[kernel.LESS]), change.before, done)
 
-    def _where(self, change: SmallChange[Table]) -> tuple[Words, Words, int]:
+    def _where(self, change: SmallChange[Relation]) -> tuple[TableAddresses, Words, int]:
         """Where tables are, and for each source where it is there (those that nobody will read are empty); and how many
         strata have all that they read."""
         changed = {*change.removed, *change.added} & self._given
         due = [self._read_from[pred] for pred in changed]
-        words, offsets, strata = [0, 0], [0] * len(self._sources), len(self._strata)
+        addresses, offsets, strata = TableAddresses(), [0] * len(self._sources), len(self._strata)
+        addresses.add(self._empty, EMPTY)
         for i in sorted(self._always.union(*due)):
             source = self._sources[i]
             if source.reader < strata:
                 explicit, before = change.explicit, change.before
                 found = explicit.get(source.pred) if source.is_explicit else before.get((source.pred, Part.ALL))
-                places = [0, 0] if found is None else found.places_soon(source.order)
+                places = EMPTY if found is None else found.cheap_addresses(source.order)
                 if places is None:
                     strata = source.reader
                 else:
-                    offsets[i] = len(words)
-                    words += places
-        return np.array(words, np.int64), np.array(offsets, np.int64), strata
+                    offsets[i] = addresses.add(found or self._empty, places)
+        return addresses, np.array(offsets, np.int64), strata
 
-    def _lines(self, changed: Sequence[Mapping[Pred, Table]]) -> tuple[Words, Words]:
+    def _lines(self, changed: Sequence[Mapping[Pred, Relation]]) -> tuple[Words, Words]:
         """The explicit changes, in four parts, and where these begin and end."""
         numbers: list[int] = []
         keys: list[Keys] = []
@@ -270,16 +272,18 @@ class SmallStrata:
             given[:, 1] = np.concatenate(keys).view(np.int64)
         return given, np.array([0, *np.cumsum(sizes)], np.int64)[ends]
 
-    def _limits(self, change: SmallChange[Table], strata: int) -> Words:
+    def _limits(self, change: SmallChange[Relation], strata: int) -> Words:
         limits = zip(self._strata[:strata], change.max_changed, change.bounded, strict=False)
-        bounds = {True: (LEAST, BOUND), False: (ANY, 0)}
+        tuning, factor = self._tuning, int(self._tuning.tuple_overdeletion_factor)
+        bounds = {True: (tuning.tuple_overdeletion_min_facts, factor), False: (ANY, 0)}
+        facts, matches = tuning.tuple_max_changed_facts, tuning.tuple_max_matches
         return np.array(
-            [(min(FEW, s.allowed), int(most), MOST, *bounds[bounded]) for s, most, bounded in limits], np.int64
+            [(min(facts, s.allowed), int(most), matches, *bounds[bounded]) for s, most, bounded in limits], np.int64
         )
 
     def _run(self, words: Words, offsets: Words, given: Words, ends: Words, limits: Words) -> tuple[Words, int]:
         """The facts that the change is about, and how many strata were done."""
-        room = min(ROOM, 1 << max(LEAST_ROOM, (8 * len(given)).bit_length()))
+        room = min(self._tuning.tuple_max_facts, 1 << max(LEAST_ROOM, (8 * len(given)).bit_length()))
         code, own = self._code.copy(), self._own.copy()
         code[:, kernel.PLACE] = offsets[code[:, kernel.PLACE]]
         own[:, : kernel.STRATUM] = offsets[own[:, : kernel.STRATUM]]
@@ -293,8 +297,8 @@ class SmallStrata:
             stratum.allowed = allowed
         return facts[: state[kernel.COUNT]], done
 
-    def _result(self, facts: Words, first: int, before: Tables[Table], done: int) -> SmallResult[Table]:
-        result: SmallResult[Table] = SmallResult(done)
+    def _result(self, facts: Words, first: int, before: Tables[Relation], done: int) -> SmallResult[Relation]:
+        result: SmallResult[Relation] = SmallResult(done)
         keys, ends, counts = kernel.net_changes(facts, first, len(self.preds))
         ends, counts = ends.tolist(), counts.tolist()
         for pred, number in self.preds.items():
@@ -302,17 +306,17 @@ class SmallStrata:
             if overdeleted or inserted:
                 result.counts[pred] = tuple(counts[number])
                 low, middle, high = ends[2 * number : 2 * number + 3]
-                _settle(pred, keys[low:middle].copy(), keys[middle:high].copy(), before, result)
+                table = before.get((pred, Part.ALL)) or Table(pred.arity, tuning=self._tuning)
+                _settle(pred, keys[low:middle].copy(), keys[middle:high].copy(), table, result)
         return result
 
 
-def _settle(pred: Pred, removed: Keys, added: Keys, before: Tables[Table], result: SmallResult[Table]) -> None:
-    table = before.get((pred, Part.ALL), empty(pred.arity))
+def _settle(pred: Pred, removed: Keys, added: Keys, table: Relation, result: SmallResult[Relation]) -> None:
     if len(removed):
-        result.removed[pred] = Table.of(removed, pred.arity)
-        table = table.less(result.removed[pred])
+        result.removed[pred] = Table.of(removed, pred.arity, table.tuning)
+        table = table.minus_subset(result.removed[pred])
     if len(added):
-        result.added[pred] = Table.of(added, pred.arity)
+        result.added[pred] = Table.of(added, pred.arity, table.tuning)
         table = table.merge(result.added[pred])
     if len(removed) or len(added):
         result.tables[pred] = table

@@ -1,69 +1,62 @@
-"""Binary relations that are given by a structure, and not row by row.
+"""Virtual relations: binary relations that are given by a scheme, and not row by row.
 
-An `Implicit` relation can do what a table of two columns can: it is read by the plans of rules, under negation and in
-aggregates, and it is a value like a table. It says how many partners an id has, lists them, and knows whether a pair
-belongs; from this, everything else follows. Its rows are written out only where a plan needs them all.
+A `VirtualRelation` has the interface of a table of two columns (`Relation`): it is read by the plans of rules, under
+negation and in aggregates, and it is a value like a table. It counts the partners of an id, lists them, and knows
+whether a pair belongs; from this, everything else follows. Its rows are listed only where a plan needs them all.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from deltalog.backends.local.table import Ids, Keys, Order, Run, Table, pack, sort_distinct, unpack
+from deltalog.backends.local.index_join import Probe, Rows
+from deltalog.backends.local.relation import Mask, Positions, Relation, contained, overlap
+from deltalog.backends.local.sorted_runs import Ids, Keys, Order, Run, pack, sort_distinct, unpack
+from deltalog.backends.local.table import Table
 from deltalog.concurrency.cached import cached_property
 from deltalog.kernels import sorted_keys as kernel
+from deltalog.model.tuning import Tuning
 from deltalog.syntax.ast import Variable
 
-Positions = NDArray[np.int64]
-BLOCK = 1 << 22  # pairs that are written out at a time
-NO_OFFSETS_HERE = 1 << 62  # look-ups by search, unless the table has direct access already
+if TYPE_CHECKING:
+    from deltalog.backends.local.reachability import Reachability
+
+BLOCK = 1 << 22  # pairs that are listed at a time
 
 
-def look_up(table: Table, ids: Ids, forward: bool) -> tuple[Positions, Ids]:
-    """The partners of ids in a plain table: to which of them each belongs, ascending, and the partners."""
-    from deltalog.backends.local.index_join import Probe, Rows
+class VirtualRelation:
+    """A set of pairs; subclasses say which. See `Relation` for what all relations have."""
 
-    x, i, y = Variable("x"), Variable("i"), Variable("y")
-    probe = Probe.of([x, y] if forward else [y, x], frozenset([x]))
-    rows = Rows({x: ids, i: np.arange(len(ids), dtype=np.uint32)}, len(ids))
-    joined = probe.join(table, rows, NO_OFFSETS_HERE, (i,), frozenset([y]))
-    assert isinstance(joined, Rows)
-    order = np.argsort(joined.columns[i], kind="stable") if len(table.runs) > 1 else slice(None)
-    return joined.columns[i][order].astype(np.int64), joined.columns[y][order]
+    arity = 2
+    is_stored = False
 
+    def __init__(self, tuning: Tuning) -> None:
+        self.tuning = tuning
 
-class Implicit(Table):
-    """A set of pairs; subclasses say which."""
-
-    def __init__(self) -> None:
-        self.arity = 2
-        self.dead = None
-
-    def places_soon(self, order: Order) -> list[int] | None:
-        return None
-
-    # What a structure says.
+    # What a subclass says.
 
     def measured(self) -> int:
         """How many pairs there are."""
         raise NotImplementedError
 
-    def contains(self, probe: Keys) -> NDArray[np.bool_]:
+    def contains(self, keys: Keys) -> Mask:
         raise NotImplementedError
 
     def counts(self, ids: Ids, forward: bool) -> Positions:
-        """How many partners each id has: second columns of it as a first one (forward), or the other way round."""
-        raise NotImplementedError
+        """How many partners each id has."""
+        return np.bincount(self.partners(ids, forward)[0], minlength=len(ids))
 
     def partners(self, ids: Ids, forward: bool) -> tuple[Positions, Ids]:
-        """The partners of ids: to which of them each one belongs, and the partners."""
         raise NotImplementedError
 
     def leads(self, column: int) -> Ids:
-        """The distinct ids of a column, ascending."""
+        raise NotImplementedError
+
+    @property
+    def nbytes(self) -> int:
         raise NotImplementedError
 
     @property
@@ -71,14 +64,17 @@ class Implicit(Table):
         """How many pairs have their inverse."""
         return sum(int(np.count_nonzero(self.contains(kernel.swap(block)))) for block in self.blocks())
 
-    # What follows.
+    @property
+    def closure(self) -> Reachability | None:
+        return None
+
+    # What follows: all pairs.
 
     @cached_property
-    def size(self) -> int:  # type: ignore[override]
+    def size(self) -> int:
         return self.measured()
 
     def blocks(self) -> Iterator[Keys]:
-        """All pairs, by ascending first column, as sorted keys."""
         firsts = self.leads(0)
         ends = np.cumsum(self.counts(firsts, True))
         start = 0
@@ -100,38 +96,36 @@ class Implicit(Table):
             n += len(block)
         return out
 
-    def listed(self) -> Table:
-        """The same pairs as a plain table."""
-        return Table.of(self.keys(), 2)
-
-    def listed_for(self, ids: Ids, forward: bool) -> Table:
-        """The pairs that have one of some ids as their first column (forward), or their second, as a plain table."""
-        left, values = self.partners(ids, forward)
-        pair = (ids[left], values) if forward else (values, ids[left])
-        return Table.of(np.sort(pack(pair, len(left))), 2)
-
-    @property
-    def compact(self) -> Table:  # type: ignore[override]
-        return self
-
-    @property
-    def runs(self) -> tuple[Run, ...]:  # type: ignore[override]
-        return self.listed().runs
+    def stored(self) -> Table:
+        return Table.of(self.keys(), 2, self.tuning)
 
     def columns(self) -> list[Ids]:
         return unpack(self.keys(), 2)
 
-    def merge(self, new: Table) -> Table:
-        return self.listed().merge(new) if new.size else self
-
-    def minus(self, gone: Table) -> Table:
-        if not gone.size:
-            return self
-        kept = [np.ascontiguousarray(block[~gone.contains(block)]) for block in self.blocks()]
-        return Table.of(np.concatenate(kept) if kept else np.empty(0, np.uint64), 2)
+    # Sets.
 
     def without(self, keys: Keys) -> Keys:
         return np.ascontiguousarray(keys[~self.contains(keys)]) if len(keys) else keys
+
+    def merge(self, new: Relation) -> Relation:
+        return self.stored().merge(new) if new.size else self
+
+    def minus(self, removed: Relation) -> Relation:
+        if not removed.size:
+            return self
+        kept = [np.ascontiguousarray(block[~removed.contains(block)]) for block in self.blocks()]
+        return Table.of(np.concatenate(kept) if kept else np.empty(0, np.uint64), 2, self.tuning)
+
+    def minus_subset(self, removed: Relation) -> Relation:
+        return self.minus(removed)
+
+    def inverse(self) -> VirtualRelation:
+        return VirtualInverse(self)
+
+    def overlap(self, others: Sequence[Relation]) -> int:
+        return overlap(self, others)
+
+    # Statistics.
 
     def distinct(self, column: int, ids: int) -> float:
         return float(len(self._leads[column]))
@@ -143,19 +137,53 @@ class Implicit(Table):
     def _leads(self) -> tuple[Ids, Ids]:
         return self.leads(0), self.leads(1)
 
+    # Joins.
 
-class Inverse(Implicit):
+    def scan(self, columns: Sequence[int]) -> list[Ids]:
+        return [self.leads(column) for column in columns[:1]]
+
+    def semi_join(self, join: Probe, rows: Rows, ids: int) -> Mask:
+        if join.complete or join.is_one_sided:
+            return join.matches_by_counts(self, rows)
+        return join.matches_in_runs(self.stored(), rows, ids)
+
+    def join(
+        self, join: Probe, rows: Rows, ids: int, kept: Sequence[Variable], new: frozenset[Variable], most: int
+    ) -> Rows | int:
+        if join.is_one_sided:
+            return join.join_partners(self, rows, kept, new, most)
+        return join.join_runs(self.stored(), rows, ids, kept, new, most)
+
+    def addresses(self, order: Order) -> list[int] | None:
+        return None
+
+    def cheap_addresses(self, order: Order) -> list[int] | None:
+        return None
+
+    def runs_in(self, order: Order) -> Sequence[Run]:
+        return ()
+
+    def stored_part(self, column: int, ids: Keys, most: int) -> Table | None:
+        needed, forward = np.unique((ids & kernel.LOW).astype(np.uint32)), column == 0
+        if self.counts(needed, forward).sum() > most:
+            return None
+        left, values = self.partners(needed, forward)
+        pair = (needed[left], values) if forward else (values, needed[left])
+        return Table.of(np.sort(pack(pair, len(left))), 2, self.tuning)
+
+
+class VirtualInverse(VirtualRelation):
     """The pairs of another relation, exchanged."""
 
-    def __init__(self, source: Implicit) -> None:
-        super().__init__()
+    def __init__(self, source: VirtualRelation) -> None:
+        super().__init__(source.tuning)
         self.source = source
 
     def measured(self) -> int:
         return self.source.size
 
-    def contains(self, probe: Keys) -> NDArray[np.bool_]:
-        return self.source.contains(kernel.swap(probe))
+    def contains(self, keys: Keys) -> Mask:
+        return self.source.contains(kernel.swap(keys))
 
     def counts(self, ids: Ids, forward: bool) -> Positions:
         return self.source.counts(ids, not forward)
@@ -166,80 +194,32 @@ class Inverse(Implicit):
     def leads(self, column: int) -> Ids:
         return self.source.leads(1 - column)
 
-    def minus(self, gone: Table) -> Table:
-        return turned(self.source.minus(gone.source)) if isinstance(gone, Inverse) else super().minus(gone)
+    def minus(self, removed: Relation) -> Relation:
+        return self.source.minus(removed.inverse()).inverse() if removed.size else self
+
+    def inverse(self) -> VirtualRelation:
+        return self.source
+
+    def overlap(self, others: Sequence[Relation]) -> int:
+        return self.source.mutual if len(others) == 1 and others[0] is self.source else super().overlap(others)
 
     @property
     def nbytes(self) -> int:
         return 0
 
 
-class Plain(Implicit):
-    """A plain table of pairs, seen as an implicit relation."""
-
-    def __init__(self, table: Table) -> None:
-        super().__init__()
-        self.table = table
-
-    def measured(self) -> int:
-        return self.table.size
-
-    def contains(self, probe: Keys) -> NDArray[np.bool_]:
-        return self.table.contains(probe)
-
-    def counts(self, ids: Ids, forward: bool) -> Positions:
-        return np.bincount(self.partners(ids, forward)[0], minlength=len(ids))
-
-    def partners(self, ids: Ids, forward: bool) -> tuple[Positions, Ids]:
-        return look_up(self.table, ids, forward)
-
-    def leads(self, column: int) -> Ids:
-        return np.unique(self.table.columns()[column])
-
-    def keys(self) -> Keys:
-        return self.table.keys()
-
-    def minus(self, gone: Table) -> Table:
-        return self.table.minus(gone.table if isinstance(gone, Plain) else gone)
-
-    @property
-    def nbytes(self) -> int:
-        return self.table.nbytes
-
-
-class Union(Implicit):
+class VirtualUnion(VirtualRelation):
     """The pairs of several relations; a pair that several have is read from the first of them."""
 
-    def __init__(self, parts: Sequence[Implicit]) -> None:
-        super().__init__()
+    def __init__(self, parts: Sequence[Relation]) -> None:
+        super().__init__(parts[0].tuning)
         self.parts = tuple(part for part in parts if part.size)
 
     def measured(self) -> int:
-        total = 0
-        for i, part in enumerate(self.parts):
-            total += part.size - sum(self._shared(part, i))
-        return total
+        return sum(part.size - part.overlap(self.parts[:i]) for i, part in enumerate(self.parts))
 
-    def _shared(self, part: Implicit, before: int) -> Iterator[int]:
-        """How many pairs of a part, by blocks, are in the parts before it."""
-        earlier = self.parts[:before]
-        if len(earlier) == 1 and isinstance(part, Inverse) and part.source is earlier[0]:
-            yield part.source.mutual
-        elif earlier:
-            yield from (int(np.count_nonzero(self._in(earlier, block))) for block in part.blocks())
-
-    @staticmethod
-    def _in(parts: Sequence[Implicit], probe: Keys) -> NDArray[np.bool_]:
-        found = np.zeros(len(probe), np.bool_)
-        for part in parts:
-            found |= part.contains(probe)
-        return found
-
-    def contains(self, probe: Keys) -> NDArray[np.bool_]:
-        return self._in(self.parts, probe)
-
-    def counts(self, ids: Ids, forward: bool) -> Positions:
-        return np.bincount(self.partners(ids, forward)[0], minlength=len(ids))
+    def contains(self, keys: Keys) -> Mask:
+        return contained(keys, self.parts)
 
     def partners(self, ids: Ids, forward: bool) -> tuple[Positions, Ids]:
         found = [self._own(i, ids, forward) for i in range(len(self.parts))]
@@ -255,33 +235,33 @@ class Union(Implicit):
         if not number or not len(left):
             return left, values
         pair = (ids[left], values) if forward else (values, ids[left])
-        own = ~self._in(self.parts[:number], pack(pair, len(left)))
+        own = ~contained(pack(pair, len(left)), self.parts[:number])
         return left[own], values[own]
 
     def leads(self, column: int) -> Ids:
         found = [part.leads(column) for part in self.parts]
         return np.unique(np.concatenate(found)) if found else np.empty(0, np.uint32)
 
-    def minus(self, gone: Table) -> Table:
-        """Of another union with the same parts, after a change of them: what a part lost, and no other one has."""
-        if not isinstance(gone, Union) or len(self.parts) != len(gone.parts):
-            return super().minus(gone)
-        lost = [own.minus(other) for own, other in zip(self.parts, gone.parts, strict=True) if own is not other]
-        if any(isinstance(table, Implicit) for table in lost):
-            return super().minus(gone)
-        return unknown(lost, gone)
+    def minus(self, removed: Relation) -> Relation:
+        """From another union with the same parts, after a change of them: what a part has lost, and no other has."""
+        if not isinstance(removed, VirtualUnion) or len(self.parts) != len(removed.parts):
+            return super().minus(removed)
+        lost = [own.minus(other) for own, other in zip(self.parts, removed.parts, strict=True) if own is not other]
+        if not all(difference.is_stored for difference in lost):
+            return super().minus(removed)
+        return missing_pairs(lost, removed)
 
     @property
     def nbytes(self) -> int:
         return 0
 
 
-class Gap(Implicit):
-    """What one relation has more than another one, when that is too much to be listed. Only the partners of ids in
-    `changed` differ; `nested` says that the first contains the other."""
+class VirtualDifference(VirtualRelation):
+    """The pairs of one relation that another one does not have, where they are too many to be listed. Only the partners
+    of ids in `changed` differ; `nested` says that the first contains the other."""
 
-    def __init__(self, large: Implicit, small: Implicit, changed: Ids, nested: bool) -> None:
-        super().__init__()
+    def __init__(self, large: VirtualRelation, small: VirtualRelation, changed: Ids, nested: bool) -> None:
+        super().__init__(large.tuning)
         self.large, self.small, self.changed, self.nested = large, small, np.sort(changed), nested
 
     def measured(self) -> int:
@@ -289,13 +269,13 @@ class Gap(Implicit):
             return self.large.size - self.small.size
         return sum(len(self.partners(self.changed[i : i + 1], True)[0]) for i in range(len(self.changed)))
 
-    def contains(self, probe: Keys) -> NDArray[np.bool_]:
-        return self.large.contains(probe) & ~self.small.contains(probe)
+    def contains(self, keys: Keys) -> Mask:
+        return self.large.contains(keys) & ~self.small.contains(keys)
 
     def counts(self, ids: Ids, forward: bool) -> Positions:
         if self.nested:
             return self.large.counts(ids, forward) - self.small.counts(ids, forward)
-        return np.bincount(self.partners(ids, forward)[0], minlength=len(ids))
+        return super().counts(ids, forward)
 
     def partners(self, ids: Ids, forward: bool) -> tuple[Positions, Ids]:
         left, values = self.large.partners(ids, forward)
@@ -312,19 +292,7 @@ class Gap(Implicit):
         return self.large.nbytes + self.small.nbytes
 
 
-def turned(table: Table) -> Table:
-    """A relation with its columns exchanged."""
-    if isinstance(table, Implicit):
-        return Inverse(table)
-    return Table.of(np.sort(kernel.swap(table.keys())), 2)
-
-
-def unknown(tables: Sequence[Table], known: Table) -> Table:
-    """The pairs of some relations that another one has not."""
-    keys = [known.without(table.keys()) for table in tables if table.size]
-    return Table.of(sort_distinct(np.concatenate(keys)), 2) if keys else Table(2)
-
-
-def plain(table: Table) -> Table:
-    """A relation as a table that has all of its rows."""
-    return table.listed() if isinstance(table, Implicit) else table
+def missing_pairs(relations: Sequence[Relation], known: Relation) -> Table:
+    """The pairs of some relations that another one does not have."""
+    keys = [known.without(relation.keys()) for relation in relations if relation.size]
+    return Table.of(sort_distinct(np.concatenate(keys)), 2, known.tuning) if keys else Table(2, tuning=known.tuning)

@@ -17,18 +17,16 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Generic, TypeVar
 
-PARALLEL_ROWS = 1 << 15  # below, handing tasks to another thread (about 50 microseconds) costs more than it saves
-
 A = TypeVar("A")
 R = TypeVar("R")
 
 
 class Workers:
-    """So many threads, the caller's own included. Fewer rows than `parallel_rows` are not worth a second thread."""
+    """So many threads, the caller's own included. Fewer rows than `parallel_min_rows` are not worth a second thread."""
 
-    def __init__(self, threads: int | None = None, parallel_rows: int = PARALLEL_ROWS) -> None:
+    def __init__(self, threads: int | None, parallel_min_rows: int) -> None:
         self.threads = threads or _cores()
-        self.parallel_rows = parallel_rows
+        self.parallel_min_rows = parallel_min_rows
         self._pool: ThreadPoolExecutor | None = None
         self._process = 0
 
