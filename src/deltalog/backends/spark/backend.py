@@ -21,7 +21,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from deltalog.backends.base import Exchange, SmallChange, SmallResult, SmallRules, Tables, Twin
-from deltalog.backends.spark.driver_engine import Near, grid, twin
+from deltalog.backends.spark.driver_engine import Near, twin
 from deltalog.backends.spark.io.arrow import words
 from deltalog.backends.spark.io.blocks import BLOCKS, Deal, cells, dealing, spread, unpacked
 from deltalog.backends.spark.io.dictionary import SparkDictionary
@@ -37,6 +37,7 @@ from deltalog.backends.spark.table import (
     NEAR,
     TAG,
     UNIT,
+    Grid,
     Piece,
     SparkTable,
     column_names,
@@ -171,16 +172,16 @@ class SparkBackend:
     def load(self, columns: Sequence[Any], arity: int) -> SparkTable:
         if arity == 0:
             return near_table(np.empty((1, 0), np.int64), 0, self.spark)
-        rows = distinct_rows(grid(columns, 0))
-        return self.loaded([rows[:, i] for i in range(arity)], arity, len(rows))
+        return self.loaded(distinct_rows(np.stack(columns, axis=1).astype(np.int64, copy=False)))
 
-    def loaded(self, columns: Sequence[Any], arity: int, size: int, stay: bool = False) -> SparkTable:
+    def loaded(self, rows: Grid, stay: bool = False) -> SparkTable:
         """A table of rows that are distinct already; with `stay` they stay in the driver, however many they are."""
+        size, arity = rows.shape
         if size == 0:
             return self.empty(arity)
         if stay or size <= NEAR:
-            return near_table(grid(columns, size), arity, self.spark)
-        arrays = [pa.array(np.ascontiguousarray(column, np.int64)) for column in columns]
+            return near_table(rows, arity, self.spark)
+        arrays = [pa.array(np.ascontiguousarray(rows[:, i])) for i in range(arity)]
         partitions = self.spark.sparkContext.defaultParallelism
         frame = self.spark.createDataFrame(pa.table(arrays, names=column_names(arity))).repartition(partitions)
         return SparkTable(arity, (Piece(self.cut(frame)),), size)
@@ -275,6 +276,7 @@ class SparkBackend:
     def structure(self, structure: Structure, inputs: Sequence[SparkTable]) -> SparkTable:
         from deltalog.backends.spark.operators.virtual_maintenance import made
 
+        self.limits.check()
         return made(structure, inputs, self) if any(map(self.size, inputs)) else self.empty(2)
 
     def restructured(

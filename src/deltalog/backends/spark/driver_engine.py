@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from deltalog.backends.spark.backend import SparkBackend
 
 COMPARE_IDS = ("=", "!=", "sameterm", "&&", "||", "!")
+TRANSFER_ROWS = 1 << 20  # rows that are copied from the local engine between two checks of the limits
 
 
 @dataclass(slots=True)
@@ -60,11 +61,13 @@ class Near:
 
     def moved(self, table: SparkTable) -> Any:
         """A table of the local engine with the same rows."""
-        if table.arity == 0:
-            return self.local.load([], 0)
-        return self.local.load([self.local_ids(ids) for ids in self.home.rows(table)], table.arity)
+        columns = [self.local_ids(ids) for ids in self.home.rows(table)]
+        self.home.limits.check()
+        return self.local.load(columns, table.arity)
 
     def local_ids(self, ids: Ids64) -> Any:
+        """The local ids of 64-bit ids; terms that the driver does not have are fetched."""
+        self.home.limits.check()
         out = np.empty(len(ids), np.uint32)
         inline = ids < 0
         out[inline] = self.local.dictionary.intern_integers(ids[inline] + INLINE)
@@ -73,9 +76,7 @@ class Near:
 
     def back(self, table: Any) -> SparkTable:
         """A local table as one of ours."""
-        ids = self.home.dictionary.ids()
-        columns = [ids[column] for column in self.local.rows(table)]
-        return self.home.loaded(columns, table.arity, self.local.size(table), self.home.driver_budget > 0)
+        return transferred(table, self.local, self.home.dictionary.ids(), self.home)
 
 
 def scans(plan: Plan) -> Iterable[ir.Scan]:
@@ -114,14 +115,15 @@ def _opaque(rules: Sequence[Rule], tables: Mapping[Pred, SparkTable], home: Spar
     dictionary = Dictionary()
     local = LocalBackend(home.limits, dictionary, tuning=home.tuning)
     rows = home.rows_of({pred: table for pred, table in tables.items() if not table.empty})
-    moved = {
-        (pred, Part.ALL): local.load([dictionary.intern_integers(ids) for ids in columns], pred.arity)
-        for pred, columns in rows.items()
-    }
+    moved = {}
+    for pred, columns in rows.items():
+        home.limits.check()
+        interned = [dictionary.intern_integers(ids) for ids in columns]
+        home.limits.check()
+        moved[pred, Part.ALL] = local.load(interned, pred.arity)
 
     def back(table: Any) -> SparkTable:
-        columns = [dictionary.integers[ids] for ids in local.rows(table)]
-        return home.loaded(columns, table.arity, local.size(table), home.driver_budget > 0)
+        return transferred(table, local, dictionary.integers, home)
 
     return Twin(local, moved, tuple(_with_ids(rule, home.dictionary.id) for rule in rules), back)
 
@@ -163,6 +165,18 @@ def _with_ids(rule: Rule, id_of: Callable[[Any], int]) -> Rule:
     return replace(rule, heads=tuple(map(term, rule.heads)), body=tuple(map(term, rule.body)))
 
 
-def grid(columns: Sequence[Any], size: int) -> Grid:
-    """Columns as lines."""
-    return np.stack(columns, axis=1).astype(np.int64) if columns else np.empty((size, 0), np.int64)
+def transferred(table: Any, local: Any, ids: Ids64, home: SparkBackend) -> SparkTable:
+    """A local table as one of the Spark engine, kept in the driver; `ids` has the 64-bit id of each local id."""
+    rows = grid(local.rows(table), local.size(table), ids, home.limits.checker())
+    return home.loaded(rows, home.driver_budget > 0)
+
+
+def grid(columns: Sequence[Any], size: int, ids: Ids64, check: Callable[[], None]) -> Grid:
+    """Columns of local ids as rows of 64-bit ids. Limits are checked on the way: results can be far larger than what
+    they were computed from."""
+    rows = np.empty((size, len(columns)), np.int64)
+    for start in range(0, size, TRANSFER_ROWS):
+        check()
+        for i, column in enumerate(columns):
+            rows[start : start + TRANSFER_ROWS, i] = ids[column[start : start + TRANSFER_ROWS]]
+    return rows

@@ -27,7 +27,7 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from deltalog.backends.spark.io.blocks import rows_of
+from deltalog.backends.spark.io.blocks import distinct, rows_of
 
 MOST_PIECES = 8
 NEAR = 20_000  # rows up to which a table is kept in the driver
@@ -136,8 +136,9 @@ def constant(rows: Grid, arity: int, spark: Any) -> DataFrame:
 
 
 def without(rows: Grid, gone: Grid) -> Grid:
-    """The rows that are not among others."""
+    """The rows that are not among others. Both are sets."""
     if rows.shape[1] == 0:
         return rows[: max(0, len(rows) - len(gone))]
-    known = set(map(tuple, gone.tolist()))
-    return rows[[row not in known for row in map(tuple, rows.tolist())]]
+    both = np.concatenate([gone, rows])
+    is_row = np.repeat(np.array([0, 1], np.int64), [len(gone), len(rows)])
+    return np.stack(distinct(list(both.T), is_row), axis=1)

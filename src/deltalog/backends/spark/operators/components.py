@@ -16,13 +16,14 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 Cut = Callable[[DataFrame], DataFrame]
+Check = Callable[[], None]
 A, B = F.col("a"), F.col("b")
 
 
-def same_component(edges: DataFrame, guarded: bool, cut: Cut) -> DataFrame:
+def same_component(edges: DataFrame, guarded: bool, cut: Cut, check: Check) -> DataFrame:
     """The pairs of vertices of one component; with a guard, one with itself only where that is an edge."""
     edges = edges.select(F.col("c0").alias("a"), F.col("c1").alias("b"))
-    labels = least(edges, cut)
+    labels = least(edges, cut, check)
     other = labels.select(F.col("vertex").alias("c1"), F.col("label").alias("same"))
     pairs = labels.join(other, F.col("label") == F.col("same")).select(F.col("vertex").alias("c0"), "c1")
     if not guarded:
@@ -31,18 +32,19 @@ def same_component(edges: DataFrame, guarded: bool, cut: Cut) -> DataFrame:
     return pairs.where(F.col("c0") != F.col("c1")).unionAll(loops)
 
 
-def least(edges: DataFrame, cut: Cut) -> DataFrame:
+def least(edges: DataFrame, cut: Cut, check: Check) -> DataFrame:
     """Each vertex with the least one of its component, as `vertex` and `label`."""
     vertices = edges.select(A.alias("vertex")).unionAll(edges.select(B.alias("vertex"))).distinct()
-    stars = _stars(edges.where(A != B), cut).select(A.alias("leaf"), B.alias("label"))
+    stars = _stars(edges.where(A != B), cut, check).select(A.alias("leaf"), B.alias("label"))
     joined = vertices.join(stars, F.col("vertex") == F.col("leaf"), "left")
     return cut(joined.select("vertex", F.coalesce("label", "vertex").alias("label")))
 
 
-def _stars(edges: DataFrame, cut: Cut) -> DataFrame:
+def _stars(edges: DataFrame, cut: Cut, check: Check) -> DataFrame:
     """Edges from every vertex that is not the least of its component to the one that is."""
     before = None
     while True:
+        check()
         edges = cut(_small_star(_large_star(edges)))
         now = edges.agg(F.count(F.lit(1)), F.bit_xor(F.xxhash64("a", "b"))).collect()[0]
         if now == before:

@@ -47,22 +47,25 @@ def _closed(structure: Structure, edges: SparkTable, home: SparkBackend) -> Spar
         return _closed_by_rounds(structure, edges, home)
     from deltalog.backends.spark.operators.components import same_component
 
-    return SparkTable(2, (Piece(same_component(edges.frame(), structure.guarded, home.cut)),), None)
+    pairs = same_component(edges.frame(), structure.guarded, home.cut, home.limits.check)
+    return SparkTable(2, (Piece(pairs),), None)
 
 
 def _closed_in_driver(structure: Structure, edges: SparkTable, home: SparkBackend) -> SparkTable:
     """Components and reachable sets are made in the driver; executors list the pairs, unless they are few."""
     from deltalog.backends.local import LocalBackend
     from deltalog.backends.local.reachability import Reachability
+    from deltalog.backends.spark.driver_engine import grid
     from deltalog.backends.spark.operators.broadcast_closure import expanded
 
     local = LocalBackend(home.limits, Dictionary(), tuning=home.tuning)
     table = local.load([local.dictionary.intern_integers(ids) for ids in home.rows(edges)], 2)
+    home.limits.check()
     closure = Reachability.closing(table, structure.form is Form.COMPONENTS, structure.guarded)
+    home.limits.check()
     if closure.size > NEAR:
         return expanded(closure, local.dictionary.integers[: len(local.dictionary)], home)
-    columns = [local.dictionary.integers[ids] for ids in closure.columns()]
-    return home.loaded(columns, 2, closure.size)
+    return home.loaded(grid(closure.columns(), closure.size, local.dictionary.integers, home.limits.checker()))
 
 
 def _closed_by_rounds(structure: Structure, edges: SparkTable, home: SparkBackend) -> SparkTable:
