@@ -28,13 +28,12 @@ from deltalog.backends.spark.io.dictionary import SparkDictionary
 from deltalog.backends.spark.io.hashed_ids import Ids64
 from deltalog.backends.spark.operators.bindings import fresh
 from deltalog.backends.spark.operators.dedup_store import pinned
-from deltalog.backends.spark.operators.evaluate import BROADCAST, Evaluation
+from deltalog.backends.spark.operators.evaluate import Evaluation
 from deltalog.backends.spark.operators.shared_scan import Route, copy_of, routed, straight
 from deltalog.backends.spark.operators.sql_expressions import TOO_LARGE
+from deltalog.backends.spark.settings import salt, tuned
 from deltalog.backends.spark.startup.session import session
 from deltalog.backends.spark.table import (
-    MOST_PIECES,
-    NEAR,
     TAG,
     UNIT,
     Grid,
@@ -60,8 +59,6 @@ from deltalog.program.value_kinds import NUMERIC
 from deltalog.syntax.ast import Call, Pred, Rule
 
 PARTITIONS_PER_CORE = 2
-ROWS_OF_A_PLACE = 4_000_000
-DRIVER_BUDGET = 30_000_000  # facts that a recursive hyper-node may read and still be finished in the driver
 
 
 class SparkBackend:
@@ -77,21 +74,18 @@ class SparkBackend:
         limits: Limits,
         spark: Any = None,
         master: str | None = None,
-        driver_budget: int | None = None,
         driver_first: bool = False,
         tuning: Tuning | None = None,
     ) -> None:
         """With `driver_first` the whole program is evaluated in the driver, if its facts fit the driver's budget."""
         self.limits = limits
-        self.tuning = tuning or Tuning()
         self.spark = spark or session(master)
+        self.tuning = tuned(tuning or Tuning(), self.spark)
         self.driver_first = driver_first
         self.reasoned_by = ("spark", "")
-        self.salt = int(self.spark.conf.get("spark.deltalog.salt", "0"))
-        budget = self.spark.conf.get("spark.deltalog.driverBudget", str(DRIVER_BUDGET))
-        self.driver_budget = int(budget) if driver_budget is None else driver_budget
+        self.salt = salt(self.spark)
         self._meters = Meters()
-        self.dictionary = SparkDictionary(self.spark, self.salt)
+        self.dictionary = SparkDictionary(self.spark, self.salt, self.tuning)
         self.accumulator = self.spark.sparkContext.accumulator(0)
         self.near = Near(self)
         self._sql = True  # whether expressions may be SQL
@@ -106,12 +100,17 @@ class SparkBackend:
     def failures(self, failures: int) -> None:
         self.accumulator.value = failures
 
+    @property
+    def driver_budget(self) -> int:
+        """How many facts the driver may evaluate rules over; 0: it evaluates nothing."""
+        return self.tuning.spark_driver_budget_facts
+
     # Facts in and out.
 
     def read(self, paths: Sequence[Path], reading: Reading) -> dict[Pred, SparkTable]:
         from deltalog.backends.spark.io.read import is_small, read
 
-        near = self.driver_budget and is_small(paths)
+        near = self.driver_budget > 0 and is_small(paths)
         return self.near.read(paths, reading) if near else read(paths, reading, self)
 
     def encode(self, data: Any, predicate: str) -> tuple[int, SparkTable]:
@@ -171,7 +170,7 @@ class SparkBackend:
 
     def load(self, columns: Sequence[Any], arity: int) -> SparkTable:
         if arity == 0:
-            return near_table(np.empty((1, 0), np.int64), 0, self.spark)
+            return near_table(np.empty((1, 0), np.int64), self.spark, self.tuning)
         return self.loaded(distinct_rows(np.stack(columns, axis=1).astype(np.int64, copy=False)))
 
     def loaded(self, rows: Grid, stay: bool = False) -> SparkTable:
@@ -179,8 +178,8 @@ class SparkBackend:
         size, arity = rows.shape
         if size == 0:
             return self.empty(arity)
-        if stay or size <= NEAR:
-            return near_table(rows, arity, self.spark)
+        if stay or size <= self.tuning.spark_driver_table_max_rows:
+            return near_table(rows, self.spark, self.tuning)
         arrays = [pa.array(np.ascontiguousarray(rows[:, i])) for i in range(arity)]
         partitions = self.spark.sparkContext.defaultParallelism
         frame = self.spark.createDataFrame(pa.table(arrays, names=column_names(arity))).repartition(partitions)
@@ -240,12 +239,14 @@ class SparkBackend:
         ]
         present = routed(straight(known), columns, deal)
         present = None if present is None else self.narrowed(present)
-        return pinned(rows, present, dict(enumerate(plans)), places, NEAR)
+        return pinned(rows, present, dict(enumerate(plans)), places, self.tuning)
 
     def _places(self, tables: Tables[SparkTable]) -> int:
         """How many partitions the rows of an evaluation come together in: each should have a few million of them."""
         rows = sum(table.size or 0 for table in tables.values())
-        return max(rows // ROWS_OF_A_PLACE, int(self.spark.conf.get("spark.sql.shuffle.partitions")), 1)
+        return max(
+            rows // self.tuning.spark_rows_per_partition, int(self.spark.conf.get("spark.sql.shuffle.partitions")), 1
+        )
 
     def _rows(self, plans: Sequence[Plan], columns: int, evaluation: Evaluation, deal: Deal) -> DataFrame | None:
         """The rows of plans as blocks, tagged with their numbers."""
@@ -305,12 +306,13 @@ class SparkBackend:
     def merge(self, old: SparkTable, new: SparkTable) -> SparkTable:
         if old.empty or new.empty:
             return new if old.empty else old
-        if old.near is not None and new.near is not None and len(old.near) + len(new.near) <= NEAR:
-            return near_table(np.concatenate([old.near, new.near]), old.arity, self.spark)
+        few = self.tuning.spark_driver_table_max_rows
+        if old.near is not None and new.near is not None and len(old.near) + len(new.near) <= few:
+            return near_table(np.concatenate([old.near, new.near]), self.spark, self.tuning)
         size = None if old.size is None or new.size is None else old.size + new.size
         distinct = [max(a, b) for a, b in zip(old.distinct, new.distinct, strict=False)]
         merged = SparkTable(old.arity, old.parts() + new.parts(), size, distinct)
-        return self._compacted(merged) if len(merged.pieces) > MOST_PIECES else merged
+        return self._compacted(merged) if len(merged.pieces) > self.tuning.spark_max_pieces else merged
 
     def _compacted(self, table: SparkTable) -> SparkTable:
         """The same rows in one piece."""
@@ -322,10 +324,10 @@ class SparkBackend:
         if old.empty or gone.empty:
             return old
         if old.near is not None and gone.near is not None:
-            return near_table(without(old.near, gone.near), old.arity, self.spark)
+            return near_table(without(old.near, gone.near), self.spark, self.tuning)
         names = column_names(old.arity)
         right = gone.frame().select(*[F.col(name).alias(name + "gone") for name in names])
-        if gone.size is not None and gone.size <= BROADCAST:
+        if gone.size is not None and gone.size <= self.tuning.spark_broadcast_max_rows:
             right = F.broadcast(right)
         same = [F.col(name) == F.col(name + "gone") for name in names]
         piece = Piece(old.frame().join(right, same, "left_anti"))
@@ -436,7 +438,7 @@ class SparkBackend:
             key = fresh()
             terms = self.dictionary.frame()
             terms = terms.select(F.col("id").alias(key), F.col("term").alias(name + "term"))
-            if self.dictionary.size <= BROADCAST:
+            if self.dictionary.size <= self.tuning.spark_broadcast_max_rows:
                 terms = F.broadcast(terms)
             frame = frame.join(terms, F.col(name) == F.col(key), "left").drop(key)
         return frame

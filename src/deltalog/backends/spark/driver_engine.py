@@ -19,7 +19,7 @@ import numpy as np
 
 from deltalog.backends.base import Tables, Twin
 from deltalog.backends.spark.io.hashed_ids import INLINE, Ids64
-from deltalog.backends.spark.table import NEAR, Grid, SparkTable
+from deltalog.backends.spark.table import Grid, SparkTable
 from deltalog.io.documents import Reading
 from deltalog.model.dictionary import Dictionary
 from deltalog.plan import ir
@@ -49,8 +49,9 @@ class Near:
         """The rows of plans if all they read is in the driver, else None."""
         keys = {(scan.atom.pred, scan.part) for plan in plans.values() for scan in scans(plan)}
         read = {key: table for key in keys if (table := tables.get(key)) is not None and not table.empty}
-        sizes = [NEAR + 1 if table.near is None else len(table.near) for table in read.values()]
-        if sum(sizes) > min(NEAR, self.home.driver_budget):
+        sizes = [None if table.near is None else len(table.near) for table in read.values()]
+        most = min(self.home.tuning.spark_driver_table_max_rows, self.home.driver_budget)
+        if None in sizes or sum(size for size in sizes if size is not None) > most:
             return None
         moved = {key: self.moved(table) for key, table in read.items()}
         return {pred: self.back(self.local.run(plan, moved)) for pred, plan in plans.items()}

@@ -28,10 +28,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from deltalog.backends.spark.io.blocks import distinct, rows_of
+from deltalog.model.tuning import Tuning
 
-MOST_PIECES = 8
-NEAR = 20_000  # rows up to which a table is kept in the driver
-LOOKED_AT = 1_000_000  # rows of which the driver counts distinct values
 UNIT = "unit"
 TAG = "tag"
 
@@ -90,6 +88,7 @@ class SparkTable:
     size: int | None = 0
     distinct: Sequence[float] = ()
     near: Grid | None = None
+    inline: bool = False  # whether the rows in the driver are few enough to go along with every plan
     spark: Any = None
     expansion: Any = (
         None  # where executors can list the rows by themselves (`deltalog.backends.spark.operators.broadcast_closure`)
@@ -104,7 +103,7 @@ class SparkTable:
         """The pieces; rows in the driver become one."""
         if not self.pieces and self.near is not None:
             frame = constant(self.near, self.arity, self.spark)
-            if len(self.near) > NEAR:  # sent once, not with every plan
+            if not self.inline:  # sent once
                 frame = cut(frame.repartition(self.spark.sparkContext.defaultParallelism))
             self.pieces = (Piece(frame),)
         return self.pieces
@@ -114,10 +113,12 @@ class SparkTable:
         return reduce(DataFrame.unionAll, [piece.rows(self.arity) for piece in self.parts()])
 
 
-def near_table(rows: Grid, arity: int, spark: Any) -> SparkTable:
+def near_table(rows: Grid, spark: Any, tuning: Tuning) -> SparkTable:
     """A table of distinct rows that the driver has."""
-    distinct = [float(len(np.unique(rows[:, i]))) for i in range(arity)] if len(rows) <= LOOKED_AT else []
-    return SparkTable(arity, (), len(rows), distinct, rows, spark)
+    size, arity = rows.shape
+    counted = size <= tuning.spark_distinct_count_max_rows
+    distinct = [float(len(np.unique(rows[:, i]))) for i in range(arity)] if counted else []
+    return SparkTable(arity, (), size, distinct, rows, size <= tuning.spark_driver_table_max_rows, spark)
 
 
 def distinct_rows(rows: Grid) -> Grid:

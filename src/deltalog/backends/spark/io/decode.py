@@ -1,7 +1,7 @@
 """Ids back to values, inside executors.
 
-A dictionary of up to BROADCAST_TERMS terms goes to every worker once, and only ids cross from the JVM to Python. A
-larger one is joined with the rows, and the terms of a batch come along with its ids.
+A small dictionary (`Tuning.spark_broadcast_max_terms`) is broadcast to every worker once, and only ids cross from the
+JVM to Python. A larger one is joined with the rows, and the terms of a batch come along with its ids.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from deltalog.model.dictionary import Dictionary
 if TYPE_CHECKING:
     from deltalog.backends.spark.backend import SparkBackend
 
-BROADCAST_TERMS = 2_000_000  # not more than `dictionary.FETCH_ALL`
 _known: dict[int, tuple[Dictionary, Ids64, Any]] = {}  # in a worker: what it has unpacked of broadcasts
 
 
@@ -34,7 +33,7 @@ class Decoder:
     @classmethod
     def of(cls, frame: DataFrame, names: Sequence[str], backend: SparkBackend) -> tuple[DataFrame, Decoder]:
         """The rows that executors need, and the decoder for them."""
-        if backend.dictionary.total > BROADCAST_TERMS:
+        if not backend.dictionary.is_small:
             return backend.with_terms(frame, names), cls(None, 0)
         return frame, cls(*backend.dictionary.shared())
 

@@ -26,8 +26,8 @@ from deltalog.backends.spark.table import cut
 from deltalog.model.dictionary import Dictionary
 from deltalog.model.errors import EngineError
 from deltalog.model.terms import Value
+from deltalog.model.tuning import Tuning
 
-FETCH_ALL = 2_000_000  # a dictionary up to this size is fetched as a whole when values are asked for
 BUCKETS = 64
 SCHEMA = pa.schema([("id", pa.int64()), ("term", pa.large_binary())])
 SETTLED = "to int, data binary, size long, greatest long, double long"
@@ -36,8 +36,8 @@ SETTLED = "to int, data binary, size long, greatest long, double long"
 class SparkDictionary:
     """Values <-> 64-bit ids."""
 
-    def __init__(self, spark: Any, salt: int) -> None:
-        self._spark, self._salt = spark, salt
+    def __init__(self, spark: Any, salt: int, tuning: Tuning) -> None:
+        self._spark, self._salt, self._tuning = spark, salt, tuning
         self.near = Dictionary()  # what the driver knows
         self._ids = np.zeros(1, np.int64)  # the 64-bit id of each id of `near`
         self._order = np.zeros(0, np.int64)  # places of `_ids`, sorted by it
@@ -103,7 +103,7 @@ class SparkDictionary:
 
     def _bring(self, missing: Ids64) -> None:
         self.settle()
-        if self.size <= FETCH_ALL:
+        if self.size <= self._tuning.spark_broadcast_max_terms:
             self._bring_all()
             return
         wanted = self._spark.createDataFrame(pa.table([numbers(missing)], names=["id"]))
@@ -119,6 +119,11 @@ class SparkDictionary:
     def _intern(self, terms: pa.ChunkedArray) -> None:
         identity.intern_terms(self.near, identity.one(terms))
         self._settled_near = len(self.near)
+
+    @property
+    def is_small(self) -> bool:
+        """Whether all pairs may be broadcast."""
+        return self.total <= self._tuning.spark_broadcast_max_terms
 
     @property
     def total(self) -> int:

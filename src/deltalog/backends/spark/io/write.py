@@ -28,7 +28,7 @@ from pyspark.sql import functions as F
 from deltalog.backends.spark.io import blocks
 from deltalog.backends.spark.io.arrow import binaries, words
 from deltalog.backends.spark.io.arrow import number as one
-from deltalog.backends.spark.io.decode import BROADCAST_TERMS, Decoder
+from deltalog.backends.spark.io.decode import Decoder
 from deltalog.backends.spark.operators.broadcast_closure import Expansion
 from deltalog.backends.spark.operators.shared_scan import routed, straight
 from deltalog.backends.spark.table import TAG, SparkTable, column_names, width
@@ -84,7 +84,7 @@ def _written(
     parts: dict[Pred, list[Path]] = {pred: [] for pred in facts}
     far: dict[int, dict[Pred, SparkTable]] = {}
     for pred, table in facts.items():
-        if table.expansion is not None and backend.dictionary.total <= BROADCAST_TERMS:
+        if table.expansion is not None and backend.dictionary.is_small:
             parts |= _written_expanded(folder, pred, table.expansion, backend, format)
             continue
         if table.near is None:
@@ -141,7 +141,7 @@ def _dealt(
     tables: Mapping[Pred, SparkTable], columns: int, parts: Parts, backend: SparkBackend
 ) -> tuple[DataFrame, Decoder]:
     """The rows of tables in blocks that go to the parts, and the decoder for them."""
-    broadcast = backend.dictionary.total <= BROADCAST_TERMS
+    broadcast = backend.dictionary.is_small
     dealt = routed(straight(tables.values()), columns, parts.of if broadcast else blocks.nowhere)
     assert dealt is not None
     if broadcast:

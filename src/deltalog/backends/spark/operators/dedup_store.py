@@ -24,6 +24,7 @@ from deltalog.backends.spark.io import blocks
 from deltalog.backends.spark.io.arrow import binaries, numbers, words
 from deltalog.backends.spark.io.blocks import Numbers
 from deltalog.backends.spark.table import Piece, SparkTable, cut, near_table
+from deltalog.model.tuning import Tuning
 from deltalog.syntax.ast import Pred
 
 LEAST = 128  # hashes of a sketch
@@ -32,9 +33,10 @@ ROOM = 1 << 21  # rows that wait before they are made distinct
 
 
 def pinned(
-    new: DataFrame, known: DataFrame | None, preds: Mapping[int, Pred], places: int, near: int = 0
+    new: DataFrame, known: DataFrame | None, preds: Mapping[int, Pred], places: int, tuning: Tuning | None = None
 ) -> dict[Pred, SparkTable]:
-    """The tables of blocks, by the tags of their rows; up to `near` rows in all come to the driver."""
+    """The tables of blocks, by the tags of their rows; with a tuning, a few rows in all come to the driver."""
+    near = tuning.spark_driver_table_max_rows if tuning else 0
     both = new.select("to", F.lit(False).alias("known"), "data")
     if known is not None:
         both = both.unionAll(known.select("to", F.lit(True).alias("known"), "data"))
@@ -43,9 +45,9 @@ def pinned(
     found = stored.select("about", F.when(few, F.col("data")).alias("data") if near else F.lit(None).alias("data"))
     rows = found.collect()
     tables = _tables(stored.select("data"), [bytes(row.about) for row in rows if row.about], preds)
-    if near and tables and sum(table.size or 0 for table in tables.values()) <= near:
+    if tuning and near and tables and sum(table.size or 0 for table in tables.values()) <= near:
         data = [row.data for row in rows] if all(row.data is not None for row in rows) else _fetched(stored)
-        return _near(data, preds, stored.sparkSession)
+        return _near(data, preds, stored.sparkSession, tuning)
     return tables
 
 
@@ -68,14 +70,14 @@ def _fetched(stored: DataFrame) -> list[bytes]:
     return [row.data for row in stored.select("data").collect()]
 
 
-def _near(data: Sequence[bytes], preds: Mapping[int, Pred], spark: Any) -> dict[Pred, SparkTable]:
+def _near(data: Sequence[bytes], preds: Mapping[int, Pred], spark: Any, tuning: Tuning) -> dict[Pred, SparkTable]:
     """Stored rows as tables of the driver."""
     rows: dict[int, list[Numbers]] = {}
     for block in data:
         grid = np.stack([words(column) for column in unpacked_columns(block)], axis=1)
         for tag, start, end in blocks.stretches(grid[:, 0]):
             rows.setdefault(tag, []).append(grid[start:end, 1 : preds[tag].arity + 1])
-    return {preds[tag]: near_table(np.concatenate(found), preds[tag].arity, spark) for tag, found in rows.items()}
+    return {preds[tag]: near_table(np.concatenate(found), spark, tuning) for tag, found in rows.items()}
 
 
 def unpacked_columns(block: bytes) -> list[pa.Array]:

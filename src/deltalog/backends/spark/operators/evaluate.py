@@ -29,8 +29,6 @@ from deltalog.syntax.ast import Atom, Constant, Term, Variable
 if TYPE_CHECKING:
     from deltalog.backends.spark.backend import SparkBackend
 
-BROADCAST = 200_000  # rows of ids that every executor may hold
-
 
 @dataclass(slots=True)
 class Evaluation:
@@ -104,9 +102,9 @@ class Evaluation:
         shared = [v for v in right.names if v in left.names]
         new = {v: name for v, name in right.names.items() if v not in left.names}
         big, small = left.frame, right.frame
-        if _small(right):
+        if self._small(right):
             small = F.broadcast(small)
-        elif _small(left):
+        elif self._small(left):
             big = F.broadcast(big)
         if not shared:
             joined = big.drop(UNIT).crossJoin(small) if UNIT in big.columns else big.crossJoin(small.drop(UNIT))
@@ -128,7 +126,7 @@ class Evaluation:
             one = right.frame.select(F.lit(1).alias(fresh())).limit(1)
             return Rows(left.frame.join(F.broadcast(one), F.lit(True), how), left.names, left.most)
         keys = right.frame.select(*[right.column(v) for v in shared])
-        keys = F.broadcast(keys) if _small(right) else keys
+        keys = F.broadcast(keys) if self._small(right) else keys
         return Rows(left.frame.join(keys, _equal(left, right, shared), how), left.names, left.most)
 
     def _project(self, rows: Rows | None, new: tuple[tuple[Variable, Term], ...]) -> Rows | None:
@@ -143,6 +141,9 @@ class Evaluation:
             return rows.column(term)
         return F.lit(self.backend.dictionary.id(term.value)).cast("long")
 
+    def _small(self, rows: Rows) -> bool:
+        return rows.most is not None and rows.most <= self.backend.tuning.spark_broadcast_max_rows
+
     @staticmethod
     def _union(inputs: list[Rows | None], variables: tuple[Variable, ...]) -> Rows | None:
         present = [rows for rows in inputs if rows is not None]
@@ -152,10 +153,6 @@ class Evaluation:
         bounds = [rows.most for rows in present if rows.most is not None]
         names = {v: present[0].names[v] for v in variables}
         return Rows(reduce(DataFrame.unionAll, ordered), names, sum(bounds) if len(bounds) == len(present) else None)
-
-
-def _small(rows: Rows) -> bool:
-    return rows.most is not None and rows.most <= BROADCAST
 
 
 def _equal(left: Rows, right: Rows, shared: list[Variable]) -> Column:

@@ -21,7 +21,7 @@ from pyspark.sql import functions as F
 
 from deltalog.backends.spark.io.arrow import words
 from deltalog.backends.spark.io.blocks import BLOCKS, Deal, cells, dealing, sent, stretches, unpacked
-from deltalog.backends.spark.table import NEAR, TAG, Grid, Piece, SparkTable, column_names
+from deltalog.backends.spark.table import TAG, Grid, Piece, SparkTable, column_names
 from deltalog.plan import ir
 from deltalog.plan.ir import Part, Plan
 from deltalog.syntax.ast import Pred, Variable
@@ -69,7 +69,7 @@ def routed(routes: Sequence[Route], columns: int, deal: Deal) -> DataFrame | Non
     for route in routes:
         if route.table.empty:
             continue
-        if route.table.near is not None and len(route.table.near) <= NEAR:
+        if route.table.near is not None and route.table.inline:
             close.append(route)
             continue
         for piece in route.table.parts():

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from deltalog.backends.spark.table import NEAR, Piece, SparkTable
+from deltalog.backends.spark.table import Piece, SparkTable
 from deltalog.model.dictionary import Dictionary
 from deltalog.plan import ir
 from deltalog.plan.ir import Part, Plan, fact_columns
@@ -63,7 +63,7 @@ def _closed_in_driver(structure: Structure, edges: SparkTable, home: SparkBacken
     home.limits.check()
     closure = Reachability.closing(table, structure.form is Form.COMPONENTS, structure.guarded)
     home.limits.check()
-    if closure.size > NEAR:
+    if closure.size > home.tuning.spark_driver_table_max_rows:
         return expanded(closure, local.dictionary.integers[: len(local.dictionary)], home)
     return home.loaded(grid(closure.columns(), closure.size, local.dictionary.integers, home.limits.checker()))
 
