@@ -42,7 +42,7 @@ def answers(engine: str, program: str, rows: list[tuple[str, str]], tuning: Tuni
 def test_executors_list_what_the_driver_has_found(name: str, spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from deltalog.backends.spark.operators import broadcast_closure
 
-    monkeypatch.setattr(broadcast_closure, "CHUNK", 7)
+    monkeypatch.setattr(broadcast_closure, "CHUNK_PAIRS", 7)
     rows = edges(len(name))
     assert answers("spark", PROGRAMS[name], rows, LISTED) == answers("local", PROGRAMS[name], rows)
 
@@ -59,7 +59,7 @@ def test_executors_write_what_they_list(
 ) -> None:
     from deltalog.backends.spark.operators import broadcast_closure
 
-    monkeypatch.setattr(broadcast_closure, "CHUNK", 50)
+    monkeypatch.setattr(broadcast_closure, "CHUNK_PAIRS", 50)
     rows: list[tuple[Any, Any]] = [*edges(5), (1, 2), (2, "v3")]
     kb = KnowledgeBase(CLOSURE, engine="spark", tuning=LISTED)
     kb.add("e", rows)

@@ -50,7 +50,7 @@ def test_two_values_with_one_id_are_an_error(monkeypatch: pytest.MonkeyPatch, sp
     pairs = spark.createDataFrame([(7, bytearray(b"\x0aa")), (7, bytearray(b"\x0ab"))], "id long, term binary")
     backend.dictionary.add(pairs)
     with pytest.raises(EngineError, match=r"spark\.deltalog\.salt"):
-        backend.dictionary.settle()
+        backend.dictionary.merge_pending()
 
 
 def test_recursion_round_by_round(everything_far: None) -> None:
@@ -156,7 +156,7 @@ def test_facts_are_transferred_within_limits(monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.parametrize("engine", ["spark", "auto"])
 def test_what_the_driver_has_derived_can_be_kept_at_a_limit(engine: str) -> None:
-    kb = KnowledgeBase(ENDLESS + "s(0).", engine=engine, timeout=50.0)
+    kb = KnowledgeBase(ENDLESS + "s(0).", engine=engine, timeout=8.0)
     kb.limits.clock = ticking()
     assert not kb.materialise(partial=True).complete
     assert kb.count("n") > 10

@@ -2,8 +2,8 @@
 
 `run_all` is what evaluation calls: the rows of the plans of a round go together (and once more for each arity above
 two), with a tag that says of which predicate a row is. They are computed, made distinct and counted in one job with one
-shuffle, and lineage is cut there (see `pinned`). Rules that only copy are one pass over what they read (see `routes`).
-Everything else is lazy.
+shuffle, and lineage is cut there (see `dedup_store`). Rules that only copy are one pass over what they read (see
+`shared_scan`). Everything else is lazy.
 
 Rows that an evaluation keeps only until its end (bindings of aggregates, computed values) are released then.
 """
@@ -21,30 +21,30 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from deltalog.backends.base import Exchange, SmallChange, SmallResult, SmallRules, Tables, Twin
-from deltalog.backends.spark.driver_engine import Near, twin
+from deltalog.backends.spark.driver_engine import DriverEngine, offload_to_driver
 from deltalog.backends.spark.io.arrow import words
-from deltalog.backends.spark.io.blocks import BLOCKS, Deal, cells, dealing, spread, unpacked
+from deltalog.backends.spark.io.blocks import BLOCKS, Partitioner, cells, hash_partition, to_blocks, unpack
 from deltalog.backends.spark.io.dictionary import SparkDictionary
 from deltalog.backends.spark.io.hashed_ids import Ids64
-from deltalog.backends.spark.operators.bindings import fresh
-from deltalog.backends.spark.operators.dedup_store import pinned
+from deltalog.backends.spark.operators.bindings import fresh_name
+from deltalog.backends.spark.operators.dedup_store import store_distinct
 from deltalog.backends.spark.operators.evaluate import Evaluation
-from deltalog.backends.spark.operators.shared_scan import Route, copy_of, routed, straight
+from deltalog.backends.spark.operators.shared_scan import TaggedScan, copied_columns, full_scans, shared_scan
 from deltalog.backends.spark.operators.sql_expressions import TOO_LARGE
 from deltalog.backends.spark.settings import salt, tuned
 from deltalog.backends.spark.startup.session import session
 from deltalog.backends.spark.table import (
     TAG,
     UNIT,
-    Grid,
-    Piece,
+    IdMatrix,
+    Segment,
     SparkTable,
+    checkpointed,
     column_names,
-    cut,
+    difference,
     distinct_rows,
-    near_table,
+    driver_table,
     width,
-    without,
 )
 from deltalog.io.documents import Reading
 from deltalog.model.limits import Limits
@@ -87,9 +87,9 @@ class SparkBackend:
         self._meters = Meters()
         self.dictionary = SparkDictionary(self.spark, self.salt, self.tuning)
         self.accumulator = self.spark.sparkContext.accumulator(0)
-        self.near = Near(self)
+        self.driver = DriverEngine(self)
         self._sql = True  # whether expressions may be SQL
-        self._kept: list[DataFrame] = []
+        self._persisted: list[DataFrame] = []
 
     @property
     def failures(self) -> int:
@@ -110,8 +110,8 @@ class SparkBackend:
     def read(self, paths: Sequence[Path], reading: Reading) -> dict[Pred, SparkTable]:
         from deltalog.backends.spark.io.read import is_small, read
 
-        near = self.driver_budget > 0 and is_small(paths)
-        return self.near.read(paths, reading) if near else read(paths, reading, self)
+        in_driver = self.driver_budget > 0 and is_small(paths)
+        return self.driver.read(paths, reading) if in_driver else read(paths, reading, self)
 
     def encode(self, data: Any, predicate: str) -> tuple[int, SparkTable]:
         from deltalog.backends.spark.io.read import encode_frame
@@ -120,7 +120,7 @@ class SparkBackend:
         if isinstance(data, DataFrame):
             return encode_frame(data, self)
         rows = listed(data)
-        found = columns_of(rows, self.dictionary.near)
+        found = columns_of(rows, self.dictionary.local)
         if not has_rows(found, rows):
             return len(found), self.empty(len(found))
         ids = self.dictionary.ids()
@@ -138,8 +138,8 @@ class SparkBackend:
         from deltalog.io.frames import to_arrow
 
         dictionary = self.dictionary
-        local = [dictionary.near.encode(dictionary.values(ids)) for ids in self.rows(table)]
-        return to_arrow(local, dictionary.near, columns)
+        local = [dictionary.local.encode(dictionary.values(ids)) for ids in self.rows(table)]
+        return to_arrow(local, dictionary.local, columns)
 
     def to_spark(self, table: SparkTable, columns: Sequence[str]) -> DataFrame:
         """A DataFrame of the table's values; nothing is collected."""
@@ -153,8 +153,8 @@ class SparkBackend:
     def contains(self, table: SparkTable, row: Sequence[Value]) -> bool:
         if table.empty:
             return False
-        if table.near is not None:
-            return bool((table.near == [self.dictionary.id(value) for value in row]).all(axis=1).any())
+        if table.driver_rows is not None:
+            return bool((table.driver_rows == [self.dictionary.id(value) for value in row]).all(axis=1).any())
         frame = table.frame()
         for i, value in enumerate(row):
             frame = frame.where(F.col(f"c{i}") == self.dictionary.id(value))
@@ -170,20 +170,20 @@ class SparkBackend:
 
     def load(self, columns: Sequence[Any], arity: int) -> SparkTable:
         if arity == 0:
-            return near_table(np.empty((1, 0), np.int64), self.spark, self.tuning)
+            return driver_table(np.empty((1, 0), np.int64), self.spark, self.tuning)
         return self.loaded(distinct_rows(np.stack(columns, axis=1).astype(np.int64, copy=False)))
 
-    def loaded(self, rows: Grid, stay: bool = False) -> SparkTable:
+    def loaded(self, rows: IdMatrix, stay: bool = False) -> SparkTable:
         """A table of rows that are distinct already; with `stay` they stay in the driver, however many they are."""
         size, arity = rows.shape
         if size == 0:
             return self.empty(arity)
         if stay or size <= self.tuning.spark_driver_table_max_rows:
-            return near_table(rows, self.spark, self.tuning)
+            return driver_table(rows, self.spark, self.tuning)
         arrays = [pa.array(np.ascontiguousarray(rows[:, i])) for i in range(arity)]
         partitions = self.spark.sparkContext.defaultParallelism
         frame = self.spark.createDataFrame(pa.table(arrays, names=column_names(arity))).repartition(partitions)
-        return SparkTable(arity, (Piece(self.cut(frame)),), size)
+        return SparkTable(arity, (Segment(self.cut(frame)),), size)
 
     def empty(self, arity: int) -> SparkTable:
         return SparkTable(arity)
@@ -198,7 +198,7 @@ class SparkBackend:
     def run_all(self, plans: Mapping[Pred, Plan], tables: Tables[SparkTable]) -> dict[Pred, SparkTable]:
         """The distinct rows of several plans, computed together, with their sizes."""
         self.limits.check()
-        found = self.near.run_all(plans, tables)
+        found = self.driver.run_all(plans, tables)
         if found is not None:
             return found
         try:
@@ -217,19 +217,19 @@ class SparkBackend:
             by_width.setdefault(width(pred.arity), []).append(pred)
         try:
             for columns, preds in by_width.items():
-                found |= self._pinned({pred: plans[pred] for pred in preds}, columns, evaluation)
-            self.dictionary.settle()
+                found |= self._stored({pred: plans[pred] for pred in preds}, columns, evaluation)
+            self.dictionary.merge_pending()
         finally:
-            for frame in self._kept:
+            for frame in self._persisted:
                 frame.unpersist()
-            self._kept = []
+            self._persisted = []
         return found
 
-    def _pinned(self, plans: Mapping[Pred, Plan], columns: int, evaluation: Evaluation) -> dict[Pred, SparkTable]:
+    def _stored(self, plans: Mapping[Pred, Plan], columns: int, evaluation: Evaluation) -> dict[Pred, SparkTable]:
         """The distinct rows of plans of one width, computed and counted in one job; what is known is removed once."""
         parts = {pred: _new_facts(plan) for pred, plan in plans.items()}
         places = self._places(evaluation.tables)
-        deal = partial(spread, places=places)
+        deal = partial(hash_partition, partitions=places)
         rows = self._rows([input for input, _ in parts.values()], columns, evaluation, deal)
         if rows is None:
             return {}
@@ -237,9 +237,9 @@ class SparkBackend:
             table if key is not None and (table := evaluation.tables.get(key)) is not None else self.empty(columns)
             for _, key in parts.values()
         ]
-        present = routed(straight(known), columns, deal)
+        present = shared_scan(full_scans(known), columns, deal)
         present = None if present is None else self.narrowed(present)
-        return pinned(rows, present, dict(enumerate(plans)), places, self.tuning)
+        return store_distinct(rows, present, dict(enumerate(plans)), places, self.tuning)
 
     def _places(self, tables: Tables[SparkTable]) -> int:
         """How many partitions the rows of an evaluation come together in: each should have a few million of them."""
@@ -248,22 +248,22 @@ class SparkBackend:
             rows // self.tuning.spark_rows_per_partition, int(self.spark.conf.get("spark.sql.shuffle.partitions")), 1
         )
 
-    def _rows(self, plans: Sequence[Plan], columns: int, evaluation: Evaluation, deal: Deal) -> DataFrame | None:
+    def _rows(self, plans: Sequence[Plan], columns: int, evaluation: Evaluation, deal: Partitioner) -> DataFrame | None:
         """The rows of plans as blocks, tagged with their numbers."""
-        routes: list[Route] = []
+        scans: list[TaggedScan] = []
         frames: list[DataFrame] = []
         for tag, plan in enumerate(plans):
             for part in plan.inputs if isinstance(plan, ir.Union) else (plan,):
-                copy = copy_of(part)
+                copy = copied_columns(part)
                 if copy is not None:
                     table = evaluation.tables.get(copy.key, self.empty(0))
-                    routes.append(Route(table, tag, tuple(copy.columns.values())))
+                    scans.append(TaggedScan(table, tag, tuple(copy.columns.values())))
                 elif (frame := evaluation.table(part)) is not None:
                     frames.append(_tagged(frame, tag, columns))
-        copied = routed(routes, columns, deal)
+        copied = shared_scan(scans, columns, deal)
         found = [copied] if copied is not None else []
         if frames:
-            found.append(reduce(DataFrame.unionAll, frames).mapInArrow(dealing(deal), BLOCKS))
+            found.append(reduce(DataFrame.unionAll, frames).mapInArrow(to_blocks(deal), BLOCKS))
         return self.narrowed(reduce(DataFrame.unionAll, found)) if found else None
 
     def narrowed(self, frame: DataFrame) -> DataFrame:
@@ -272,7 +272,7 @@ class SparkBackend:
 
     def cut(self, frame: DataFrame) -> DataFrame:
         """A DataFrame that is computed once, when it is first read, and whose plan is forgotten."""
-        return cut(frame).select(*[F.col(name).alias(name) for name in frame.columns])
+        return checkpointed(frame).select(*[F.col(name).alias(name) for name in frame.columns])
 
     def structure(self, structure: Structure, inputs: Sequence[SparkTable]) -> SparkTable:
         from deltalog.backends.spark.operators.virtual_maintenance import made
@@ -307,31 +307,35 @@ class SparkBackend:
         if old.empty or new.empty:
             return new if old.empty else old
         few = self.tuning.spark_driver_table_max_rows
-        if old.near is not None and new.near is not None and len(old.near) + len(new.near) <= few:
-            return near_table(np.concatenate([old.near, new.near]), self.spark, self.tuning)
+        if (
+            old.driver_rows is not None
+            and new.driver_rows is not None
+            and len(old.driver_rows) + len(new.driver_rows) <= few
+        ):
+            return driver_table(np.concatenate([old.driver_rows, new.driver_rows]), self.spark, self.tuning)
         size = None if old.size is None or new.size is None else old.size + new.size
         distinct = [max(a, b) for a, b in zip(old.distinct, new.distinct, strict=False)]
-        merged = SparkTable(old.arity, old.parts() + new.parts(), size, distinct)
-        return self._compacted(merged) if len(merged.pieces) > self.tuning.spark_max_pieces else merged
+        merged = SparkTable(old.arity, old.to_segments() + new.to_segments(), size, distinct)
+        return self._compacted(merged) if len(merged.segments) > self.tuning.spark_max_segments else merged
 
     def _compacted(self, table: SparkTable) -> SparkTable:
-        """The same rows in one piece."""
+        """The same rows in one segment."""
         partitions = max(1, int(self.spark.conf.get("spark.sql.shuffle.partitions")))
-        piece = Piece(self.cut(table.frame().coalesce(partitions)))
-        return SparkTable(table.arity, (piece,), table.size, table.distinct)
+        segment = Segment(self.cut(table.frame().coalesce(partitions)))
+        return SparkTable(table.arity, (segment,), table.size, table.distinct)
 
     def minus(self, old: SparkTable, gone: SparkTable) -> SparkTable:
         if old.empty or gone.empty:
             return old
-        if old.near is not None and gone.near is not None:
-            return near_table(without(old.near, gone.near), self.spark, self.tuning)
+        if old.driver_rows is not None and gone.driver_rows is not None:
+            return driver_table(difference(old.driver_rows, gone.driver_rows), self.spark, self.tuning)
         names = column_names(old.arity)
         right = gone.frame().select(*[F.col(name).alias(name + "gone") for name in names])
         if gone.size is not None and gone.size <= self.tuning.spark_broadcast_max_rows:
             right = F.broadcast(right)
         same = [F.col(name) == F.col(name + "gone") for name in names]
-        piece = Piece(old.frame().join(right, same, "left_anti"))
-        return SparkTable(old.arity, (piece,), None, old.distinct)
+        segment = Segment(old.frame().join(right, same, "left_anti"))
+        return SparkTable(old.arity, (segment,), None, old.distinct)
 
     def recounted(self, counts: SparkTable, won: Sequence[SparkTable], lost: Sequence[SparkTable]) -> SparkTable:
         from deltalog.backends.spark.operators.multiset import recounted
@@ -357,8 +361,8 @@ class SparkBackend:
 
     def size(self, table: SparkTable) -> int:
         if table.size is None:
-            table.pieces = (Piece(self.cut(table.frame())),)
-            table.size = table.pieces[0].frame.count()
+            table.segments = (Segment(self.cut(table.frame())),)
+            table.size = table.segments[0].frame.count()
         return table.size
 
     def distinct(self, table: SparkTable, column: int) -> float:
@@ -373,24 +377,26 @@ class SparkBackend:
     def rows(self, table: SparkTable) -> list[Ids64]:
         if table.empty or table.arity == 0:
             return [np.empty(0, np.int64) for _ in range(table.arity)]
-        if table.near is not None:
-            return [table.near[:, i] for i in range(table.arity)]
+        if table.driver_rows is not None:
+            return [table.driver_rows[:, i] for i in range(table.arity)]
         pred = Pred("", table.arity)
         return self.rows_of({pred: table})[pred]
 
     def rows_of(self, tables: Mapping[Pred, SparkTable]) -> dict[Pred, list[Ids64]]:
         """The columns of ids of several tables, fetched together."""
-        found = {pred: self.rows(table) for pred, table in tables.items() if table.near is not None or table.empty}
+        found = {
+            pred: self.rows(table) for pred, table in tables.items() if table.driver_rows is not None or table.empty
+        }
         far: dict[int, list[Pred]] = {}
         for pred in tables:
             if pred not in found:
                 far.setdefault(width(pred.arity), []).append(pred)
         for wide, preds in far.items():
-            dealt = routed(straight(tables[pred] for pred in preds), wide, _tags)
+            dealt = shared_scan(full_scans(tables[pred] for pred in preds), wide, _tags)
             assert dealt is not None
             fetched = dealt.select("data").toArrow()
             by_tag: dict[int, list[list[Ids64]]] = {}
-            for rows in map(unpacked, cells(fetched.to_batches())):
+            for rows in map(unpack, cells(fetched.to_batches())):
                 columns = [words(column) for column in rows.columns]
                 by_tag.setdefault(int(columns[0][0]), []).append(columns[1:])
             for tag, pred in enumerate(preds):
@@ -399,7 +405,7 @@ class SparkBackend:
         return found
 
     def drop(self, table: SparkTable) -> None:
-        table.pieces, table.near, table.size = (), None, 0
+        table.segments, table.driver_rows, table.size = (), None, 0
 
     def rounds(self, rules: SmallRules, tables: Tables[Any], new: Mapping[Pred, Any], room: int) -> None:
         return None
@@ -407,7 +413,7 @@ class SparkBackend:
     def twin(self, rules: Sequence[Rule], tables: Mapping[Pred, SparkTable], everything: bool = False) -> Twin | None:
         if everything and not self.driver_first:
             return None
-        found = twin(rules, tables, self)
+        found = offload_to_driver(rules, tables, self)
         if everything:
             facts = sum(self.size(table) for table in tables.values())
             than = "not more than" if found else "more than"
@@ -416,26 +422,26 @@ class SparkBackend:
         return found
 
     def tally(self) -> dict[str, int]:
-        from deltalog.backends.spark.metrics import tally
+        from deltalog.backends.spark.metrics import metrics
 
-        return tally(self.spark.sparkContext)
+        return metrics(self.spark.sparkContext)
 
     # For expressions and aggregates.
 
     @property
     def only_integers(self) -> bool:
-        """Whether SQL may compute with ids (see `conditions`)."""
+        """Whether SQL may compute with ids (see `sql_expressions`)."""
         return self._sql and self.dictionary.only_integers
 
     def keep(self, frame: DataFrame) -> DataFrame:
         """Rows that are read several times during this run."""
-        self._kept.append(frame.persist())
+        self._persisted.append(frame.persist())
         return frame
 
     def with_terms(self, frame: DataFrame, names: Sequence[str]) -> DataFrame:
         """The rows with a column `name + "term"` for each of some columns of ids."""
         for name in names:
-            key = fresh()
+            key = fresh_name()
             terms = self.dictionary.frame()
             terms = terms.select(F.col("id").alias(key), F.col("term").alias(name + "term"))
             if self.dictionary.size <= self.tuning.spark_broadcast_max_rows:
@@ -452,7 +458,7 @@ class SparkBackend:
 
 
 def _new_facts(plan: Plan) -> tuple[Plan, tuple[Pred, Part] | None]:
-    """Of `rows.new_facts(pred, ...)`: the rows that are derived, and what is known; any other plan as it is."""
+    """Of `variants.new_facts(pred, ...)`: the rows that are derived, and what is known; any other plan as it is."""
     match plan:
         case ir.AntiJoin(ir.Distinct(input), ir.Scan(atom, part)) if atom.terms == columns(input):
             return input, (atom.pred, part)
@@ -469,5 +475,5 @@ def _tagged(frame: DataFrame, tag: int, columns: int) -> DataFrame:
 
 
 def _tags(columns: Sequence[Any]) -> Any:
-    """Rows dealt by their tags."""
+    """Rows partitioned by their tags."""
     return columns[0]

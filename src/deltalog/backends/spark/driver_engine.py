@@ -1,11 +1,14 @@
-"""Evaluation in the driver, by the local engine, for what is small enough.
+"""Driver: small evaluations by the local engine.
 
-`Near` evaluates plans over tables that the driver holds: the local engine works on the driver's own dictionary, so
-constants and expressions mean what they mean everywhere.
+`DriverEngine` evaluates plans over driver tables. Its local engine uses the driver's own dictionary, so constants and
+expressions mean what they mean everywhere.
 
-A `twin` is for a recursive hyper-node whose relations may be far larger, up to the driver's budget. Where its rules
-only compare ids, no term is fetched: ids of 64 bits become integers of a local dictionary of their own, and so do the
-constants of the rules. Otherwise the terms of all ids that occur come to the driver first.
+`offload_to_driver` is for a recursive hyper-node (or a whole program) whose relations may be far larger, up to the
+driver's budget. If its rules only compare ids, no term is fetched: 64-bit ids become integers of a separate local
+dictionary, and so do the constants of the rules. Otherwise the terms of all ids are fetched first.
+
+Limits hold here as on the local engine. Results can be far larger than what they are computed from, so limits are also
+checked while rows are copied between the engines.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ import numpy as np
 
 from deltalog.backends.base import Tables, Twin
 from deltalog.backends.spark.io.hashed_ids import INLINE, Ids64
-from deltalog.backends.spark.table import Grid, SparkTable
+from deltalog.backends.spark.table import IdMatrix, SparkTable
 from deltalog.io.documents import Reading
 from deltalog.model.dictionary import Dictionary
 from deltalog.plan import ir
@@ -30,54 +33,55 @@ if TYPE_CHECKING:
     from deltalog.backends.spark.backend import SparkBackend
 
 COMPARE_IDS = ("=", "!=", "sameterm", "&&", "||", "!")
-TRANSFER_ROWS = 1 << 20  # rows that are copied from the local engine between two checks of the limits
+TRANSFER_ROWS = 1 << 20  # rows copied from the local engine between two checks of the limits
 
 
 @dataclass(slots=True)
-class Near:
-    """The local engine over the driver's dictionary."""
+class DriverEngine:
+    """A local engine over the driver's dictionary."""
 
-    home: SparkBackend
+    backend: SparkBackend
     local: Any = None
 
     def __post_init__(self) -> None:
         from deltalog.backends.local import LocalBackend
 
-        self.local = LocalBackend(self.home.limits, self.home.dictionary.near, tuning=self.home.tuning)
+        self.local = LocalBackend(self.backend.limits, self.backend.dictionary.local, tuning=self.backend.tuning)
 
     def run_all(self, plans: Mapping[Pred, Plan], tables: Tables[SparkTable]) -> dict[Pred, SparkTable] | None:
-        """The rows of plans if all they read is in the driver, else None."""
+        """The rows of plans if they read only driver tables, of few rows in all; else None."""
         keys = {(scan.atom.pred, scan.part) for plan in plans.values() for scan in scans(plan)}
         read = {key: table for key in keys if (table := tables.get(key)) is not None and not table.empty}
-        sizes = [None if table.near is None else len(table.near) for table in read.values()]
-        most = min(self.home.tuning.spark_driver_table_max_rows, self.home.driver_budget)
-        if None in sizes or sum(size for size in sizes if size is not None) > most:
+        max_rows = min(self.backend.tuning.spark_driver_table_max_rows, self.backend.driver_budget)
+        if any(table.driver_rows is None for table in read.values()):
             return None
-        moved = {key: self.moved(table) for key, table in read.items()}
-        return {pred: self.back(self.local.run(plan, moved)) for pred, plan in plans.items()}
+        if sum(table.size or 0 for table in read.values()) > max_rows:
+            return None
+        local_tables = {key: self.to_local(table) for key, table in read.items()}
+        return {pred: self.from_local(self.local.run(plan, local_tables)) for pred, plan in plans.items()}
 
     def read(self, paths: Sequence[Path], reading: Reading) -> dict[Pred, SparkTable]:
         """The facts of small files, read in the driver."""
-        return {pred: self.back(table) for pred, table in self.local.read(paths, reading).items()}
+        return {pred: self.from_local(table) for pred, table in self.local.read(paths, reading).items()}
 
-    def moved(self, table: SparkTable) -> Any:
-        """A table of the local engine with the same rows."""
-        columns = [self.local_ids(ids) for ids in self.home.rows(table)]
-        self.home.limits.check()
+    def to_local(self, table: SparkTable) -> Any:
+        """The same rows as a table of the local engine."""
+        columns = [self.local_ids(ids) for ids in self.backend.rows(table)]
+        self.backend.limits.check()
         return self.local.load(columns, table.arity)
 
     def local_ids(self, ids: Ids64) -> Any:
         """The local ids of 64-bit ids; terms that the driver does not have are fetched."""
-        self.home.limits.check()
+        self.backend.limits.check()
         out = np.empty(len(ids), np.uint32)
         inline = ids < 0
         out[inline] = self.local.dictionary.intern_integers(ids[inline] + INLINE)
-        out[~inline] = self.home.dictionary.fetch(ids[~inline])
+        out[~inline] = self.backend.dictionary.fetch(ids[~inline])
         return out
 
-    def back(self, table: Any) -> SparkTable:
-        """A local table as one of ours."""
-        return transferred(table, self.local, self.home.dictionary.ids(), self.home)
+    def from_local(self, table: Any) -> SparkTable:
+        """A table of the local engine as a table of the Spark engine."""
+        return from_local_table(table, self.local, self.backend.dictionary.ids(), self.backend)
 
 
 def scans(plan: Plan) -> Iterable[ir.Scan]:
@@ -99,43 +103,44 @@ def scans(plan: Plan) -> Iterable[ir.Scan]:
             yield from scans(plan.input)
 
 
-def twin(rules: Sequence[Rule], tables: Mapping[Pred, SparkTable], home: SparkBackend) -> Twin | None:
-    """A local engine with the same relations, if they fit the driver's budget."""
-    if sum(home.size(table) for table in tables.values()) > home.driver_budget:
+def offload_to_driver(rules: Sequence[Rule], tables: Mapping[Pred, SparkTable], backend: SparkBackend) -> Twin | None:
+    """A local engine with the same relations, if they are within the driver's budget."""
+    if sum(backend.size(table) for table in tables.values()) > backend.driver_budget:
         return None
-    if all(_compares_ids(literal, home) for rule in rules for literal in rule.body):
-        return _opaque(rules, tables, home)
-    near = home.near
-    moved = {(pred, Part.ALL): near.moved(table) for pred, table in tables.items() if not table.empty}
-    return Twin(near.local, moved, tuple(rules), near.back)
+    if all(_compares_ids(literal, backend) for rule in rules for literal in rule.body):
+        return _offload_ids(rules, tables, backend)
+    driver = backend.driver
+    local_tables = {(pred, Part.ALL): driver.to_local(table) for pred, table in tables.items() if not table.empty}
+    return Twin(driver.local, local_tables, tuple(rules), driver.from_local)
 
 
-def _opaque(rules: Sequence[Rule], tables: Mapping[Pred, SparkTable], home: SparkBackend) -> Twin:
+def _offload_ids(rules: Sequence[Rule], tables: Mapping[Pred, SparkTable], backend: SparkBackend) -> Twin:
+    """The same, over ids alone."""
     from deltalog.backends.local import LocalBackend
 
     dictionary = Dictionary()
-    local = LocalBackend(home.limits, dictionary, tuning=home.tuning)
-    rows = home.rows_of({pred: table for pred, table in tables.items() if not table.empty})
-    moved = {}
+    local = LocalBackend(backend.limits, dictionary, tuning=backend.tuning)
+    rows = backend.rows_of({pred: table for pred, table in tables.items() if not table.empty})
+    local_tables = {}
     for pred, columns in rows.items():
-        home.limits.check()
+        backend.limits.check()
         interned = [dictionary.intern_integers(ids) for ids in columns]
-        home.limits.check()
-        moved[pred, Part.ALL] = local.load(interned, pred.arity)
+        backend.limits.check()
+        local_tables[pred, Part.ALL] = local.load(interned, pred.arity)
 
     def back(table: Any) -> SparkTable:
-        return transferred(table, local, dictionary.integers, home)
+        return from_local_table(table, local, dictionary.integers, backend)
 
-    return Twin(local, moved, tuple(_with_ids(rule, home.dictionary.id) for rule in rules), back)
+    return Twin(local, local_tables, tuple(_with_ids(rule, backend.dictionary.id) for rule in rules), back)
 
 
-def _compares_ids(literal: Literal, home: SparkBackend) -> bool:
+def _compares_ids(literal: Literal, backend: SparkBackend) -> bool:
     """Whether a literal means the same over ids as over values."""
     match literal:
         case Atom() | Negation():
             return True
         case Filter(condition):
-            return home.only_integers and _only_compares(condition)
+            return backend.only_integers and _only_compares(condition)
         case Bind() | Aggregate():
             return False
 
@@ -166,15 +171,14 @@ def _with_ids(rule: Rule, id_of: Callable[[Any], int]) -> Rule:
     return replace(rule, heads=tuple(map(term, rule.heads)), body=tuple(map(term, rule.body)))
 
 
-def transferred(table: Any, local: Any, ids: Ids64, home: SparkBackend) -> SparkTable:
-    """A local table as one of the Spark engine, kept in the driver; `ids` has the 64-bit id of each local id."""
-    rows = grid(local.rows(table), local.size(table), ids, home.limits.checker())
-    return home.loaded(rows, home.driver_budget > 0)
+def from_local_table(table: Any, local: Any, ids: Ids64, backend: SparkBackend) -> SparkTable:
+    """A local table as a driver table; `ids` has the 64-bit id of each local id."""
+    rows = id_matrix(local.rows(table), local.size(table), ids, backend.limits.checker())
+    return backend.loaded(rows, backend.driver_budget > 0)
 
 
-def grid(columns: Sequence[Any], size: int, ids: Ids64, check: Callable[[], None]) -> Grid:
-    """Columns of local ids as rows of 64-bit ids. Limits are checked on the way: results can be far larger than what
-    they were computed from."""
+def id_matrix(columns: Sequence[Any], size: int, ids: Ids64, check: Callable[[], None]) -> IdMatrix:
+    """Columns of local ids as rows of 64-bit ids."""
     rows = np.empty((size, len(columns)), np.int64)
     for start in range(0, size, TRANSFER_ROWS):
         check()

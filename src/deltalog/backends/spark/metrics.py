@@ -1,12 +1,12 @@
-"""What Spark has done so far: jobs, stages, shuffles. It counts by itself; we only ask."""
+"""Driver: jobs, stages, tasks and shuffles of an application, read from Spark's status store."""
 
 from __future__ import annotations
 
 from typing import Any
 
 
-def tally(context: Any) -> dict[str, int]:
-    """Of all jobs of an application (as far as Spark remembers: `spark.ui.retainedStages`)."""
+def metrics(context: Any) -> dict[str, int]:
+    """The totals over all jobs that Spark still remembers (`spark.ui.retainedStages`)."""
     scala = context._jsc.sc()
     scala.listenerBus().waitUntilEmpty()
     store, jvm = scala.statusStore(), context._jvm
