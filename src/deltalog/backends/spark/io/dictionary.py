@@ -106,8 +106,8 @@ class SparkDictionary:
         if self.size <= self._tuning.spark_broadcast_max_terms:
             self._fetch_all()
             return
-        wanted = self._spark.createDataFrame(pa.table([numbers(missing)], names=["id"]))
-        found = self.frame().join(F.broadcast(wanted), "id", "left_semi")
+        requested = self._spark.createDataFrame(pa.table([numbers(missing)], names=["id"]))
+        found = self.frame().join(F.broadcast(requested), "id", "left_semi")
         self._intern(found.select("term").toArrow().column("term"))
 
     def _fetch_all(self) -> None:
