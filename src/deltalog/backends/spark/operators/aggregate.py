@@ -8,7 +8,9 @@ a group are collected into one row, to which the reference semantics are applied
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +19,7 @@ from pyspark.sql import functions as F
 
 from deltalog.backends.spark.io import hashed_ids as identity
 from deltalog.backends.spark.io.hashed_ids import INLINE
+from deltalog.backends.spark.operators import reference
 from deltalog.backends.spark.operators.bindings import Bindings, fresh_name
 from deltalog.backends.spark.table import UNIT
 from deltalog.expressions import scalar
@@ -146,16 +149,9 @@ def _results(call: AggregateCall, lists: pa.Array, salt: int) -> tuple[pa.Array,
     """The reference's result for each group of pairs, as ids and terms."""
     pairs = lists.flatten()
     values = identity.values_of(pairs.field("id").to_numpy(zero_copy_only=False), pairs.field("term"))
-    found: list[Any] = []
-    ok = np.ones(len(lists), np.bool_)
-    at = 0
-    for group, length in enumerate(lists.value_lengths().to_pylist()):
-        try:
-            found.append(scalar.aggregate(call.function, values[at : at + length]))
-        except scalar.ExpressionFails:
-            found.append(False)
-            ok[group] = False
-        at += length
+    ends = np.cumsum(lists.value_lengths().to_numpy(zero_copy_only=False)).tolist()
+    groups = (values[start:end] for start, end in pairwise([0, *ends]))
+    found, ok = reference.results(partial(scalar.aggregate, call.function), groups)
     ids, terms = identity.encode(found, salt)
     mask = pa.array(~ok)
     return (

@@ -20,6 +20,7 @@ from pyspark.sql import functions as F
 
 from deltalog.backends.spark.io import hashed_ids as identity
 from deltalog.backends.spark.io.hashed_ids import INLINE, Ids64
+from deltalog.backends.spark.operators import reference
 from deltalog.backends.spark.operators.bindings import Bindings, fresh_name
 from deltalog.expressions import scalar
 from deltalog.model.terms import Value
@@ -210,23 +211,17 @@ def _results(
     size: int,
     function: Callable[[Expression, dict[Variable, Value]], Any],
 ) -> tuple[list[Any], np.ndarray[Any, np.dtype[np.bool_]]]:
-    """What the reference says of each row (False where it fails), and where it does not fail."""
+    """The result for each row (False where the expression fails), and where it does not fail."""
     coded = [_distinct_values(ids, terms) for ids, terms in columns]
-    memory: dict[tuple[int, ...], tuple[Any, bool]] = {}
-    results, ok = [], np.empty(size, np.bool_)
-    keys: Any = zip(*(codes for _, codes in coded), strict=True) if coded else [()] * size
-    for i, key in enumerate(keys):
-        known = memory.get(key)
-        if known is None:
-            binding = {v: values[code] for v, (values, _), code in zip(names, coded, key, strict=True)}
-            try:
-                known = (function(expression, binding), True)
-            except scalar.ExpressionFails:
-                known = (False, False)
-            memory[key] = known
-        results.append(known[0])
-        ok[i] = known[1]
-    return results, ok
+    keys = list(zip(*(codes for _, codes in coded), strict=True)) if coded else [()] * size
+    numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
+
+    def result(key: tuple[int, ...]) -> Any:
+        return function(expression, {v: values[code] for v, (values, _), code in zip(names, coded, key, strict=True)})
+
+    found, ok = reference.results(result, numbers)
+    rows = [numbers[key] for key in keys]
+    return [found[row] for row in rows], ok[rows]
 
 
 def _distinct_values(ids: Ids64, terms: pa.Array) -> tuple[list[Value], list[int]]:

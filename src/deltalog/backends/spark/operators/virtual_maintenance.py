@@ -16,9 +16,9 @@ from deltalog.backends.spark.table import Segment, SparkTable
 from deltalog.model.dictionary import Dictionary
 from deltalog.plan import ir
 from deltalog.plan.ir import Part, Plan, fact_columns
-from deltalog.plan.variants import new_facts, project
+from deltalog.program import Program
 from deltalog.program.recognise import Form, Structure, X, Y, Z, atom
-from deltalog.syntax.ast import Atom, Call, HiddenName, Pred
+from deltalog.syntax.ast import Atom, Call, Filter, HiddenName, Pred, Rule
 
 if TYPE_CHECKING:
     from deltalog.backends.spark.backend import SparkBackend
@@ -72,14 +72,13 @@ def _closed_in_driver(structure: Structure, edges: SparkTable, backend: SparkBac
 
 def _closed_by_rounds(structure: Structure, edges: SparkTable, backend: SparkBackend) -> SparkTable:
     """Beyond the driver's budget: semi-naive evaluation of r(x, z) <- r(x, y), e(y, z)."""
-    pred, delta, edge = (Pred(HiddenName(f"#{name}"), 2) for name in ("closed", "delta", "edge"))
-    body: Plan = ir.Join(ir.Scan(atom(delta, X, Y)), ir.Scan(atom(edge, Y, Z)))
-    if structure.guarded:
-        body = ir.Where(body, Call("!=", (X, Z)))
-    plan = new_facts(pred, (project(atom(pred, X, Z), body),))
-    found = new = edges
-    while backend.size(new):
-        tables = {(pred, Part.ALL): found, (delta, Part.ALL): new, (edge, Part.ALL): edges}
-        new = backend.run(plan, tables)
-        found = backend.merge(found, new)
-    return found
+    from deltalog.engine.seminaive import Relations, SemiNaive, tasks_by_delta
+
+    closed, edge = (Pred(HiddenName(f"#{name}"), 2) for name in ("closed", "edge"))
+    guard = (Filter(Call("!=", (X, Z))),) if structure.guarded else ()
+    rule = Rule((atom(closed, X, Z),), (atom(closed, X, Y), atom(edge, Y, Z), *guard))
+    relations = Relations(backend, {(edge, Part.ALL): edges})
+    evaluation = SemiNaive(Program((), (), (), ()), relations)
+    with backend.meter.uncounted():
+        evaluation.propagate((closed,), tasks_by_delta([rule], (closed,)), {closed: edges})
+    return relations.get(closed)

@@ -31,7 +31,7 @@ def settings() -> dict[str, str]:
     return _of_environment() | _of_file() | _of_arguments()
 
 
-def requested_by() -> str | None:
+def requested() -> str | None:
     """What requests Spark, as text for users; None if nothing does."""
     if PORT in os.environ:
         return "spark-submit started this"
