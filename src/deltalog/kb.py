@@ -265,6 +265,7 @@ class KnowledgeBase:
         program = self.program
         analysed, planned = time.perf_counter() - started, 0.0
         relations, evaluator = start(program.placed(self._explicit), self._backend), self._evaluator(report)
+        evaluator.keep_partial = partial
         try:
             planned = evaluator.run(program, relations)
         except LimitReached as limit:

@@ -136,11 +136,11 @@ def chosen_engine(options: RunOptions) -> tuple[str, str]:
 
 def _spark_wanted(options: RunOptions, need: int) -> str | None:
     """Why Spark shall read and write, if it shall."""
-    from deltalog.backends.spark.startup.submit_conf import wanted
+    from deltalog.backends.spark.startup.submit_conf import requested
 
     if options.master:
         return f"the master is {options.master}"
-    return wanted() or (f"the input is above {SPARK_FROM >> 30} GB" if need > SPARK_FROM * EXPANSION[""] else None)
+    return requested() or (f"the input is above {SPARK_FROM >> 30} GB" if need > SPARK_FROM * EXPANSION[""] else None)
 
 
 def _in_memory(file: Path) -> int:

@@ -15,7 +15,8 @@ import os
 import re
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from numbers import Integral, Real
 from typing import Any
@@ -172,6 +173,15 @@ class Limits:
     def running(self, call: str, timeout: float | None = None) -> Running:
         """A context in which the limits hold; inside of another call, with its deadline or a shorter one."""
         return Running(self, call, timeout)
+
+    @contextmanager
+    def suspended(self) -> Iterator[None]:
+        """A context in which this thread has no limits, to keep what was derived before one was reached."""
+        running, self.running_now = self.running_now, None
+        try:
+            yield
+        finally:
+            self.running_now = running
 
     def checker(self) -> Callable[[], None]:
         """The check of the call that this thread makes, for any thread; interrupts alone where there is none."""
