@@ -122,17 +122,16 @@ def spark() -> Iterator[Any]:
 
 
 @pytest.fixture
-def in_frames(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def in_frames(spark: Any) -> Iterator[None]:
     """Spark evaluates nothing in the driver; small tables are constants of plans."""
-    from deltalog.backends.spark import backend
-
-    monkeypatch.setattr(backend, "DRIVER_BUDGET", 0)
+    spark.conf.set("spark.deltalog.driverBudget", "0")
+    yield
+    spark.conf.unset("spark.deltalog.driverBudget")
 
 
 @pytest.fixture
-def everything_far(in_frames: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def everything_far(in_frames: None, spark: Any) -> Iterator[None]:
     """Nor does a table stay in the driver."""
-    from deltalog.backends.spark import backend, driver_engine
-
-    monkeypatch.setattr(backend, "NEAR", 0)
-    monkeypatch.setattr(driver_engine, "NEAR", 0)
+    spark.conf.set("spark.deltalog.driverTableRows", "0")
+    yield
+    spark.conf.unset("spark.deltalog.driverTableRows")

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from deltalog import KnowledgeBase
+from deltalog.model.tuning import Tuning
 
 CLOSURE = "r(X, Y) :- e(X, Y).  r(X, Z) :- r(X, Y), r(Y, Z)."
 GUARDED = "r(X, Y) :- e(X, Y).  r(X, Z) :- r(X, Y), r(Y, Z), X != Z."
@@ -21,6 +22,7 @@ PROGRAMS = {
     "guarded components": GUARDED_COMPONENTS,
 }
 ALSO = " n(X, N) :- AGGREGATE(r(X, Y) ON X BIND COUNT(Y) AS N). both(X, Y) :- r(X, Y), r(Y, X)."
+LISTED = Tuning(spark_driver_table_max_rows=0)  # however few pairs there are, executors list them
 
 
 def edges(seed: int) -> list[tuple[str, str]]:
@@ -29,20 +31,20 @@ def edges(seed: int) -> list[tuple[str, str]]:
     return [*pairs, ("v1", "v1"), ("w", "w"), *((f"p{i}", f"p{i + 1}") for i in range(9))]
 
 
-def answers(engine: str, program: str, rows: list[tuple[str, str]]) -> Any:
-    kb = KnowledgeBase(program + ALSO, engine=engine, **({"schemes": "standard"} if engine == "local" else {}))
+def answers(engine: str, program: str, rows: list[tuple[str, str]], tuning: Tuning | None = None) -> Any:
+    schemes = "standard" if engine == "local" else "auto"
+    kb = KnowledgeBase(program + ALSO, engine=engine, schemes=schemes, tuning=tuning)
     kb.add("e", rows)
     return {name: set(kb.facts(name)) for name in ("r", "n", "both")}
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_executors_list_what_the_driver_has_found(name: str, spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from deltalog.backends.spark.operators import broadcast_closure, virtual_maintenance
+    from deltalog.backends.spark.operators import broadcast_closure
 
-    monkeypatch.setattr(virtual_maintenance, "NEAR", 0)
-    monkeypatch.setattr(broadcast_closure, "CHUNK", 7)
+    monkeypatch.setattr(broadcast_closure, "CHUNK_PAIRS", 7)
     rows = edges(len(name))
-    assert answers("spark", PROGRAMS[name], rows) == answers("local", PROGRAMS[name], rows)
+    assert answers("spark", PROGRAMS[name], rows, LISTED) == answers("local", PROGRAMS[name], rows)
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -55,12 +57,11 @@ def test_beyond_the_drivers_budget(name: str, everything_far: None) -> None:
 def test_executors_write_what_they_list(
     format: str, spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from deltalog.backends.spark.operators import broadcast_closure, virtual_maintenance
+    from deltalog.backends.spark.operators import broadcast_closure
 
-    monkeypatch.setattr(virtual_maintenance, "NEAR", 0)
-    monkeypatch.setattr(broadcast_closure, "CHUNK", 50)
+    monkeypatch.setattr(broadcast_closure, "CHUNK_PAIRS", 50)
     rows: list[tuple[Any, Any]] = [*edges(5), (1, 2), (2, "v3")]
-    kb = KnowledgeBase(CLOSURE, engine="spark")
+    kb = KnowledgeBase(CLOSURE, engine="spark", tuning=LISTED)
     kb.add("e", rows)
     kb.write(tmp_path / "out", format)
     again, local = KnowledgeBase(), KnowledgeBase(CLOSURE)

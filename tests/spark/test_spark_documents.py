@@ -37,7 +37,7 @@ def test_the_same_names(
 ) -> None:
     from deltalog.backends.spark.io import read
 
-    monkeypatch.setattr(read, "RANGE", 1000)
+    monkeypatch.setattr(read, "SPLIT_BYTES", 1000)
     documents(tmp_path)
     assert facts_of("spark", tmp_path, **options) == facts_of("local", tmp_path, **options)
 
@@ -45,7 +45,7 @@ def test_the_same_names(
 def test_strict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_frames: None) -> None:
     from deltalog.backends.spark.io import read
 
-    monkeypatch.setattr(read, "RANGE", 1000)
+    monkeypatch.setattr(read, "SPLIT_BYTES", 1000)
     documents(tmp_path)
     with pytest.raises(DataError, match=r"a\.nt:2:19: expected an object"):
         facts_of("spark", tmp_path / "a.nt", strict=True)

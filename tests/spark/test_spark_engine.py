@@ -50,7 +50,7 @@ def test_two_values_with_one_id_are_an_error(monkeypatch: pytest.MonkeyPatch, sp
     pairs = spark.createDataFrame([(7, bytearray(b"\x0aa")), (7, bytearray(b"\x0ab"))], "id long, term binary")
     backend.dictionary.add(pairs)
     with pytest.raises(EngineError, match=r"spark\.deltalog\.salt"):
-        backend.dictionary.settle()
+        backend.dictionary.merge_pending()
 
 
 def test_recursion_round_by_round(everything_far: None) -> None:
@@ -117,6 +117,49 @@ def test_the_driver_obeys_the_same_limits(body: str) -> None:
     kb.add("e", [(1, 2), (2, 3)])
     target = kb._backend.capabilities.offload.offer(kb.rules, kb._explicit).target
     assert target is not None and target.backend.limits is kb.limits
+
+
+@pytest.mark.parametrize("engine", ["spark", "auto"])
+@pytest.mark.parametrize("option", ["timeout", "memory"])
+def test_a_round_in_the_driver_obeys_limits(engine: str, option: str) -> None:
+    """The first round alone would derive 25 million facts, so it is stopped before it ends."""
+    kb = KnowledgeBase("p(X, Y) :- a(X), b(Y), X != Y.", engine=engine)
+    for predicate in ("a", "b"):
+        kb.add(predicate, [(i,) for i in range(5_000)])
+    readings = ticking()
+    kb.limits.clock = kb.limits.resident = readings  # type: ignore[assignment]
+    setattr(kb.limits, option, 12)
+    with pytest.raises(LimitReached, match=f"`{option}`"):
+        kb.materialise()
+    assert readings() < 30 and not kb.report.rounds
+
+
+def test_facts_are_transferred_within_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the driver has derived is brought into tables of the Spark engine only as long as there is time."""
+    from deltalog.backends.spark import driver_engine
+
+    monkeypatch.setattr(driver_engine, "TRANSFER_ROWS", 2)
+    kb = KnowledgeBase(REACH + "ends(X) :- path(X, Y).", engine="auto", schemes="standard")
+    kb.add("edge", [(i, i + 1) for i in range(40)])
+    readings = ticking()
+    kb.limits.clock = readings
+    kb.limits.timeout = 1_000.0
+    kb.materialise()
+    needed = readings()
+    assert needed > 820 / 2  # one for each part of the 820 paths
+    again = KnowledgeBase(REACH + "ends(X) :- path(X, Y).", engine="auto", schemes="standard", timeout=needed / 2)
+    again.add("edge", [(i, i + 1) for i in range(40)])
+    again.limits.clock = ticking()
+    with pytest.raises(LimitReached, match="`timeout`"):
+        again.materialise()
+
+
+@pytest.mark.parametrize("engine", ["spark", "auto"])
+def test_what_the_driver_has_derived_can_be_kept_at_a_limit(engine: str) -> None:
+    kb = KnowledgeBase(ENDLESS + "s(0).", engine=engine, timeout=12.0)
+    kb.limits.clock = ticking()
+    assert not kb.materialise(partial=True).complete
+    assert kb.count("n") > 10
 
 
 def test_without_java() -> None:

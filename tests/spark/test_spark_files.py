@@ -108,7 +108,7 @@ def test_the_number_of_files_is_of_no_importance(files: int, tmp_path: Path, in_
 def test_large_files_are_cut_at_line_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_frames: None) -> None:
     from deltalog.backends.spark.io import read
 
-    monkeypatch.setattr(read, "RANGE", 1000)
+    monkeypatch.setattr(read, "SPLIT_BYTES", 1000)
     lines = [f"<http://e.org/{i}> <http://e.org/p> {i} .\n" for i in range(300)]
     (tmp_path / "f.nt").write_text("".join(lines))
     (tmp_path / "t.csv").write_text("".join(f"a{i},{i}\n" for i in range(300)))
@@ -125,7 +125,7 @@ def test_large_files_are_cut_at_line_ends(tmp_path: Path, monkeypatch: pytest.Mo
 def test_quoted_line_ends_are_not_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_frames: None) -> None:
     from deltalog.backends.spark.io import read
 
-    monkeypatch.setattr(read, "RANGE", 100)
+    monkeypatch.setattr(read, "SPLIT_BYTES", 100)
     (tmp_path / "t.csv").write_text("".join(f'"a\n{i}",{i}\n' for i in range(100)))
     kb = KnowledgeBase("", engine="spark")
     kb.load(tmp_path / "t.csv")

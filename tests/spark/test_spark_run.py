@@ -51,7 +51,7 @@ def test_with_a_master_the_driver_reasons_while_that_fits(
 ) -> None:
     from deltalog.backends.spark.io import read
 
-    monkeypatch.setattr(read, "SMALL", 0)
+    monkeypatch.setattr(read, "DRIVER_READ_BYTES", 0)
     found = {}
     for engine in ("auto", "spark", "local"):
         report = run(folder, capsys, "--engine", engine, "--out", str(folder / engine), "--master", "local[2]")
@@ -116,7 +116,7 @@ def test_a_failure_in_the_middle_of_writing_leaves_nothing(folder: Path, monkeyp
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(write, "_together", interrupted)
+    monkeypatch.setattr(write, "_merge_parts", interrupted)
     with pytest.raises(KeyboardInterrupt):
         kb.write(folder / "out", "csv")
     assert sorted(path.name for path in folder.iterdir()) == ["data", "rules.dl"]

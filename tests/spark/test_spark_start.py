@@ -19,10 +19,10 @@ from deltalog.backends.spark.startup.zygote import ADDRESS
 CLOSED = 1  # how pyspark's daemon ends when its input does
 DRIVER = """
 import time
-from deltalog.backends.spark.zygote import Egg
-egg = Egg.laid()
-egg.hatch()
-print(egg.folder, flush=True)
+from deltalog.backends.spark.startup.zygote import PendingZygote
+zygote = PendingZygote.create()
+zygote.fork()
+print(zygote.folder, flush=True)
 time.sleep(600)
 """
 

@@ -51,9 +51,9 @@ def choose_engine(
 
 def _spark_configured(master: str | None) -> str | None:
     """Where a Spark master is named, if it is."""
-    from deltalog.backends.spark.startup.submit_conf import wanted
+    from deltalog.backends.spark.startup.submit_conf import requested
 
-    return f"the master is {master}" if master else wanted()
+    return f"the master is {master}" if master else requested()
 
 
 def _memory_need(file: Path) -> int:

@@ -28,6 +28,7 @@ from deltalog.engine.replan_trees import ChoiceChanged, Revision
 from deltalog.engine.report import Observer, Placement, Round
 from deltalog.engine.schedule import in_passes
 from deltalog.engine.small_rounds import SmallRounds
+from deltalog.model.errors import LimitReached
 from deltalog.model.limits import FactCount
 from deltalog.model.tuning import Tuning
 from deltalog.plan import ir
@@ -133,6 +134,7 @@ class SemiNaive(Generic[T]):
     )  # with their plans, from an earlier evaluation of the program
     pending: dict[Pred, T] = field(default_factory=dict)  # structures that have grown, by what is new in this round
     revision: Revision[T] | None = None  # the choices of the hyper-node that is evaluated, where there are any
+    keep_partial: bool = False  # whether what was derived before a limit is kept
     placement: Placement = field(init=False)  # where the program is evaluated
 
     def __post_init__(self) -> None:
@@ -197,19 +199,25 @@ class SemiNaive(Generic[T]):
         relations = Relations(target.backend, dict(target.tables))
         before = {pred: relations.get(pred) for pred in heads}
 
-        def new() -> dict[Pred, T]:
+        def bring_back() -> None:
             found = {pred: target.backend.minus(relations.get(pred), table) for pred, table in before.items()}
-            return {pred: target.to_table(table) for pred, table in found.items() if target.backend.size(table)}
+            tables = {pred: target.to_table(table) for pred, table in found.items() if target.backend.size(table)}
+            for pred, table in tables.items():
+                self.relations.add(pred, table)
 
         evaluation = SemiNaive(self.program, relations, self.observe, goal=self.goal, facts=self.facts)
         try:
             rules = iter(target.rules)
             for number, node in nodes:
                 evaluation._evaluate(number, replace(node, rules=tuple(islice(rules, len(node.rules)))))
-        finally:  # at a limit, too: what there is is right
-            for pred, table in new().items():
-                self.relations.add(pred, table)
+        except LimitReached:
+            if self.keep_partial:
+                with self.relations.backend.limits.suspended():
+                    bring_back()
+            raise
+        finally:
             self.planning += evaluation.planning
+        bring_back()
 
     def _evaluate(self, number: int, hyper_node: HyperNode, place: int = 0) -> None:
         """The fixpoint of one hyper-node, or of a part of it."""

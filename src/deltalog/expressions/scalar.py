@@ -50,7 +50,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime
 from fractions import Fraction
 from functools import partial
-from typing import Any, TypeGuard
+from typing import Any, TypeGuard, TypeVar
 
 from deltalog.expressions import sparql_operators
 from deltalog.expressions.sparql_operators import (
@@ -59,6 +59,8 @@ from deltalog.expressions.sparql_operators import (
 from deltalog.model.terms import BlankNode, Kind, Literal, Value, datatype, key, kind, lexical, number
 from deltalog.syntax.ast import Call, Constant, Expression, Variable, variables
 
+T = TypeVar("T")
+R = TypeVar("R")
 Number = int | float
 
 
@@ -87,6 +89,20 @@ def holds(condition: Expression, binding: Mapping[Variable, Value]) -> bool:
 
 
 # Conditions
+
+
+def apply_each(function: Callable[[T], R], arguments: Iterable[T]) -> tuple[list[R | bool], list[int]]:
+    """What a function of this module gives for several arguments, one after the other, and the positions of those for
+    which it fails: there, False stands for the value that is not there."""
+    values: list[R | bool] = []
+    failed: list[int] = []
+    for position, argument in enumerate(arguments):
+        try:
+            values.append(function(argument))
+        except ExpressionFails:
+            values.append(False)
+            failed.append(position)
+    return values, failed
 
 
 def _boolean(value: Value) -> bool:

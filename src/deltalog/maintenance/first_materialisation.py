@@ -22,7 +22,7 @@ def materialise_first(
 ) -> Materialisation[T]:
     """Takes explicit facts to the fixpoint, and fills the report in. At a limit: LimitReached, or with `partial` the
     facts derived so far and a report that says so."""
-    evaluator = replace(evaluator, observe=_recorded(report, evaluator.observe))
+    evaluator = replace(evaluator, observe=_recorded(report, evaluator.observe), keep_partial=partial)
     started, planned = time.perf_counter(), 0.0
     program = analysed()
     analysing = time.perf_counter() - started

@@ -46,6 +46,7 @@ class Evaluator(Generic[T]):
     maintenance: str = "auto"
     observe: Observer = field(default=lambda _: None)
     trees: Trees = field(default_factory=Trees)
+    keep_partial: bool = False  # whether what was derived before a limit is kept
     placement: Placement = field(init=False)  # of the last evaluation
 
     def __post_init__(self) -> None:
@@ -62,6 +63,7 @@ class Evaluator(Generic[T]):
             return 0.0
         self.trees.leave_structures(program)
         evaluation = SemiNaive(program, relations, self.observe, self.trees, goal, facts)
+        evaluation.keep_partial = self.keep_partial
         try:
             evaluation.run()
         finally:

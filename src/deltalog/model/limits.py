@@ -15,7 +15,8 @@ import math
 import os
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import wraps
@@ -179,6 +180,16 @@ class Limits:
     def running(self, call: str, timeout: float | None = None) -> Running:
         """A context in which the limits hold; inside of another call, with its deadline or a shorter one."""
         return Running(self, call, timeout)
+
+    @contextmanager
+    def suspended(self) -> Iterator[None]:
+        """A context in which this thread has no limits, to keep what was derived before one was reached."""
+        running = _RUNNING.get()
+        _RUNNING.set(None)
+        try:
+            yield
+        finally:
+            _RUNNING.set(running)
 
     def checker(self) -> Callable[[], None]:
         """The check of the call that this thread makes, for any thread; interrupts alone where there is none."""

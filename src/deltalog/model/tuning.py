@@ -163,6 +163,8 @@ class Tuning:
     spark_driver_budget_facts: int = 30_000_000
     spark_driver_table_max_rows: int = 20_000  # smaller tables are kept in the driver
     spark_broadcast_max_rows: int = 200_000  # rows of ids that every executor may hold
+    # A dictionary up to this size is fetched by the driver as a whole and broadcast; a larger one is joined:
+    spark_broadcast_max_terms: int = 2_000_000
     spark_distinct_count_max_rows: int = 1_000_000  # rows of which the driver counts distinct values
     spark_rows_per_partition: int = 4_000_000  # of a relation
-    spark_max_pieces: int = 8  # a table with more pieces is merged into one
+    spark_max_segments: int = 8  # a table with more segments is rewritten as one

@@ -53,6 +53,16 @@ class Meter:
         finally:
             self.most, self.ceiling = before
 
+    @contextmanager
+    def uncounted(self) -> Iterator[None]:
+        """What happens inside is neither counted nor given up."""
+        before = self.work, self.most, self.ceiling
+        self.most = self.ceiling = inf
+        try:
+            yield
+        finally:
+            self.work, self.most, self.ceiling = before
+
     def allow(self, rows: float) -> None:
         """So many rows more for what happens here."""
         self.most = min(self.most + rows, self.ceiling)

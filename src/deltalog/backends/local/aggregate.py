@@ -8,6 +8,7 @@ else by `expressions.aggregate`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -113,11 +114,8 @@ def _reference(
     call: AggregateCall, column: Ids, starts: Bounds, ends: Bounds, dictionary: Dictionary
 ) -> tuple[Ids, Mask]:
     values = dictionary.decode(column)
-    results, ok = [], np.ones(len(starts), np.bool_)
-    for group, (start, end) in enumerate(zip(starts, ends, strict=True)):
-        try:
-            results.append(scalar.aggregate(call.function, values[start:end]))
-        except scalar.ExpressionFails:
-            results.append(False)
-            ok[group] = False
+    groups = (values[start:end] for start, end in zip(starts, ends, strict=True))
+    results, failed = scalar.apply_each(partial(scalar.aggregate, call.function), groups)
+    ok = np.ones(len(starts), np.bool_)
+    ok[failed] = False
     return dictionary.encode(results), ok

@@ -7,8 +7,9 @@ combination of inputs. So there is one meaning, and a fast way to it for the col
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -249,21 +250,23 @@ class Vectors:
     ) -> tuple[tuple[list[Any], NDArray[np.intp]], Mask]:
         names = tuple(dict.fromkeys(variables(expression)))
         first, inverse = _distinct([rows.columns[v] for v in names], rows.size)
-        results: list[Any] = []
+        results, failed = scalar.apply_each(partial(function, expression), self._bindings(names, rows, first))
         ok = np.ones(len(first), np.bool_)
-        for start in range(0, len(first), UNCHECKED_ROWS):
-            self.limits.check()
-            some = first[start : start + UNCHECKED_ROWS]
-            inputs = [self.dictionary.decode(rows.columns[v][some]) for v in names]
-            for combination in zip(*inputs, strict=True) if names else [()]:
-                try:
-                    results.append(function(expression, dict(zip(names, combination, strict=True))))
-                except scalar.ExpressionFails:
-                    ok[len(results)] = False
-                    results.append(False)
+        ok[failed] = False
         mask = ok[inverse]
         self.failures += int(rows.size - np.count_nonzero(mask))
         return (results, inverse), mask
+
+    def _bindings(
+        self, names: Sequence[Variable], rows: Rows, numbers: NDArray[np.intp]
+    ) -> Iterator[dict[Variable, Value]]:
+        """The values of variables in some rows; limits are checked now and then."""
+        for start in range(0, len(numbers), UNCHECKED_ROWS):
+            self.limits.check()
+            some = numbers[start : start + UNCHECKED_ROWS]
+            inputs = [self.dictionary.decode(rows.columns[v][some]) for v in names]
+            for combination in zip(*inputs, strict=True) if names else [()]:
+                yield dict(zip(names, combination, strict=True))
 
 
 def _joined(pieces: Sequence[bytes]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:

@@ -7,10 +7,10 @@ keep their plans, and what is around them changes from round to round.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, TypeGuard, TypeVar
+from typing import TypeGuard, TypeVar
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from deltalog.backends.local.multiset import Times, times, total, with_column
 from deltalog.backends.local.multiway import multiway_join
 from deltalog.backends.local.nested_loop import NestedLoops, Together, nested_loops, one_set
 from deltalog.backends.local.pipeline import Evaluation, Key, KeysOf, Pipeline, Step, sorted_union
+from deltalog.backends.local.plan_cache import PlanCache
 from deltalog.backends.local.relation import Relation
 from deltalog.backends.local.small_rounds import RoundsCode
 from deltalog.backends.local.sorted_runs import Keys, Order, no_keys, pack, sort_distinct, unpack
@@ -38,8 +39,6 @@ NO_VALUE = 0  # no value has this id
 Terms = tuple[Variable | int, ...]
 Names = tuple[Variable, ...]
 
-K = TypeVar("K")
-A = TypeVar("A")
 B = TypeVar("B")
 
 
@@ -48,13 +47,7 @@ class Preparation:
 
     def __init__(self, dictionary: Dictionary, tuning: Tuning) -> None:
         self.dictionary, self.tuning = dictionary, tuning
-        self._kept: dict[int, tuple[Plan, KeysOf]] = {}
-        self._bags: dict[int, tuple[ir.Project, Bag]] = {}
-        self._bag_groups: dict[tuple[int, ...], tuple[Sequence[ir.Counted], Bags]] = {}
-        self._groups: dict[tuple[int, ...], tuple[Sequence[Inputs], Group]] = {}
-        self._strata: dict[int, tuple[SmallPlans, SmallStratum]] = {}
-        self._strata_together: dict[tuple[int, ...], tuple[Sequence[SmallPlans], SmallStrata]] = {}
-        self._rounds: dict[tuple[Any, ...], tuple[SmallRules, RoundsCode]] = {}
+        self._cache = PlanCache(tuning.plan_cache_entries)
         self._unknown = False  # a constant has no id yet: it may have one the next time
 
     def keys(self, plan: Plan) -> KeysOf:
@@ -71,31 +64,25 @@ class Preparation:
             case ir.Union(inputs):
                 return partial(_union, [self.keys(input) for input in inputs], len(columns(plan)))
             case _:
-                return self._keep(plan)
+                return self._once("plan", (plan,), partial(self._projected, plan))
 
-    def _keep(self, plan: Plan) -> KeysOf:
-        return self._once(self._kept, id(plan), plan, self._projected)
-
-    def _once(self, kept: dict[K, tuple[A, B]], key: K, of: A, make: Callable[[A], B]) -> B:
-        """What is made of something, made once. What is kept holds on to that, so that its id stays its own; it is not
-        kept if it has a constant without an id."""
-        known = kept.get(key)
+    def _once(self, kind: str, objects: Sequence[object], compile: Callable[[], B], values: Hashable = None) -> B:
+        """What is compiled from some objects, compiled once. It is not kept if it has a constant without an id."""
+        known: B | None = self._cache.find(kind, objects, values)
         if known is not None:
-            return known[1]
-        if len(kept) >= self.tuning.plan_cache_entries:
-            kept.clear()
+            return known
         before, self._unknown = self._unknown, False
-        made = make(of)
+        compiled = compile()
         if not self._unknown:
-            kept[key] = of, made
+            self._cache.keep(kind, objects, compiled, values)
         self._unknown |= before
-        return made
+        return compiled
 
     def _bag(self, plan: ir.Project) -> Bag:
         """The rows of a projected body with how many times each comes; all columns of the body make a row."""
-        return self._once(self._bags, id(plan), plan, self._made_bag)
+        return self._once("bag", (plan,), partial(self._compile_bag, plan))
 
-    def _made_bag(self, plan: ir.Project) -> Bag:
+    def _compile_bag(self, plan: ir.Project) -> Bag:
         ids = self._interned([t for _, t in plan.columns])
         small = nested_loops(plan.input, ids, self._ids)
         alone = Together([(0, replace(small, is_leaf=False))]) if small else None
@@ -103,19 +90,19 @@ class Preparation:
 
     def strata(self, plans: Sequence[SmallPlans]) -> SmallStrata:
         """Strata that come one after the other, seen from facts."""
-        return self._once(self._strata_together, tuple(map(id, plans)), plans, self._made_strata)
+        return self._once("strata", plans, partial(self._compile_strata, plans))
 
-    def _made_strata(self, plans: Sequence[SmallPlans]) -> SmallStrata:
-        strata = [self._once(self._strata, id(one), one, self._made_stratum) for one in plans]
-        return SmallStrata(strata, self.tuning)
+    def _compile_strata(self, plans: Sequence[SmallPlans]) -> SmallStrata:
+        return SmallStrata([self._stratum(one) for one in plans], self.tuning)
 
-    def _made_stratum(self, plans: SmallPlans) -> SmallStratum:
-        return SmallStratum(plans, self._interned, self.tuning)
+    def _stratum(self, plans: SmallPlans) -> SmallStratum:
+        return self._once("stratum", (plans,), lambda: SmallStratum(plans, self._interned, self.tuning))
 
     def rounds(self, rules: SmallRules) -> RoundsCode:
         """Rule variants for rounds over few facts."""
-        key = (rules.preds, rules.counted, tuple((delta, id(plan)) for delta, _, plan in rules.variants))
-        return self._once(self._rounds, key, rules, lambda rules: RoundsCode(rules, self._interned))
+        values = rules.preds, rules.counted, tuple(delta for delta, _, _ in rules.variants)
+        plans = [plan for _, _, plan in rules.variants]
+        return self._once("rounds", plans, lambda: RoundsCode(rules, self._interned), values)
 
     def _interned(self, terms: Sequence[Term]) -> Terms:
         """Constants by their ids, which they get if they have none."""
@@ -129,8 +116,8 @@ class Preparation:
         if not all(unions):
             return None
         inputs: Sequence[Inputs] = unions  # type: ignore[assignment]
-        key = tuple(id(plan) for union in inputs for plan in (*union[0], union[1]))
-        return self._once(self._groups, key, inputs, self._group)
+        parts = [plan for union, known in inputs for plan in (*union, known)]
+        return self._once("group", parts, lambda: self._group(inputs))
 
     def _group(self, inputs: Sequence[Inputs]) -> Group:
         small: list[tuple[int, NestedLoops]] = []
@@ -145,10 +132,10 @@ class Preparation:
 
     def bags(self, plans: Sequence[ir.Counted]) -> Bags:
         """Plans that count, as a group."""
-        key = tuple(id(input) for plan in plans for input in (*plan.inputs, None))
-        return self._once(self._bag_groups, key, plans, self._made_bags)
+        parts = [input for plan in plans for input in (*plan.inputs, None)]
+        return self._once("bags", parts, lambda: self._compile_bags(plans))
 
-    def _made_bags(self, plans: Sequence[ir.Counted]) -> Bags:
+    def _compile_bags(self, plans: Sequence[ir.Counted]) -> Bags:
         small: list[tuple[int, NestedLoops]] = []
         others: list[list[Bag]] = []
         for number, plan in enumerate(plans):

@@ -1,4 +1,4 @@
-"""The Spark engine: partitioned DataFrames of 64-bit ids in a SparkSession."""
+"""The Spark engine: partitioned DataFrames of 64-bit ids in a SparkSession. See docs/spark.md for what runs where."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ __all__ = ["SparkBackend"]
 
 
 def __getattr__(name: str) -> Any:
-    """The engine is imported when it is asked for: a JVM can be started before (see `session`)."""
+    """Imports the engine on first use, so that a JVM can be started before that (see `startup.session`)."""
     if name != "SparkBackend":
         raise AttributeError(name)
     from deltalog.backends.spark.backend import SparkBackend

@@ -2,8 +2,8 @@
 
 `run_all` is what evaluation calls: the rows of the plans of a round go together (and once more for each arity above
 two), with a tag that says of which predicate a row is. They are computed, made distinct and counted in one job with one
-shuffle, and lineage is cut there (see `pinned`). Rules that only copy are one pass over what they read (see `routes`).
-Everything else is lazy.
+shuffle, and lineage is cut there (see `dedup_store`). Rules that only copy are one pass over what they read (see
+`shared_scan`). Everything else is lazy.
 
 Rows that an evaluation keeps only until its end (bindings of aggregates, computed values) are released then.
 """
@@ -30,30 +30,30 @@ from deltalog.backends.spark.capabilities import (
     SparkVirtualRelations,
 )
 from deltalog.backends.spark.codec import SparkCodec
-from deltalog.backends.spark.driver_engine import Near, grid
+from deltalog.backends.spark.driver_engine import DriverEngine
 from deltalog.backends.spark.io.arrow import words
-from deltalog.backends.spark.io.blocks import BLOCKS, Deal, cells, dealing, spread, unpacked
+from deltalog.backends.spark.io.blocks import BLOCKS, Partitioner, cells, hash_partition, to_blocks, unpack
 from deltalog.backends.spark.io.dictionary import SparkDictionary
 from deltalog.backends.spark.io.hashed_ids import Ids64
-from deltalog.backends.spark.operators.bindings import fresh
-from deltalog.backends.spark.operators.dedup_store import pinned
-from deltalog.backends.spark.operators.evaluate import BROADCAST, Evaluation
-from deltalog.backends.spark.operators.shared_scan import Route, copy_of, routed, straight
+from deltalog.backends.spark.operators.bindings import fresh_name
+from deltalog.backends.spark.operators.dedup_store import store_distinct
+from deltalog.backends.spark.operators.evaluate import Evaluation
+from deltalog.backends.spark.operators.shared_scan import TaggedScan, copied_columns, full_scans, shared_scan
 from deltalog.backends.spark.operators.sql_expressions import TOO_LARGE
+from deltalog.backends.spark.settings import salt, tuned
 from deltalog.backends.spark.startup.session import session
 from deltalog.backends.spark.table import (
-    MOST_PIECES,
-    NEAR,
     TAG,
     UNIT,
-    Piece,
+    IdMatrix,
+    Segment,
     SparkTable,
+    checkpointed,
     column_names,
-    cut,
+    difference,
     distinct_rows,
-    near_table,
+    driver_table,
     width,
-    without,
 )
 from deltalog.model.limits import Limits
 from deltalog.model.tuning import Tuning
@@ -63,8 +63,6 @@ from deltalog.plan.work_counter import Meter, Meters
 from deltalog.syntax.ast import Pred
 
 PARTITIONS_PER_CORE = 2
-ROWS_OF_A_PLACE = 4_000_000
-DRIVER_BUDGET = 30_000_000  # facts that a recursive hyper-node may read and still be finished in the driver
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,16 +70,16 @@ class SparkStatistics:
     """Statistics of a table: counted while it was small, and else guessed from its size."""
 
     table: SparkTable
-    home: SparkBackend
+    backend: SparkBackend
 
     def distinct(self, column: int) -> float:
         if column < len(self.table.distinct):
             return self.table.distinct[column]
-        size = self.home.size(self.table)
+        size = self.backend.size(self.table)
         return max(1.0, size / 2) if self.table.arity > 1 else float(size)
 
     def heaviest(self, column: int) -> float:
-        return self.home.size(self.table) / self.distinct(column)
+        return self.backend.size(self.table) / self.distinct(column)
 
 
 class SparkBackend:
@@ -95,23 +93,20 @@ class SparkBackend:
         limits: Limits,
         spark: Any = None,
         master: str | None = None,
-        driver_budget: int | None = None,
         driver_first: bool = False,
         tuning: Tuning | None = None,
     ) -> None:
         """With `driver_first` the whole program is evaluated in the driver, if its facts fit the driver's budget."""
         self.limits = limits
-        self.tuning = tuning or Tuning()
         self.spark = spark or session(master)
-        self.salt = int(self.spark.conf.get("spark.deltalog.salt", "0"))
-        budget = self.spark.conf.get("spark.deltalog.driverBudget", str(DRIVER_BUDGET))
-        self.driver_budget = int(budget) if driver_budget is None else driver_budget
+        self.tuning = tuned(tuning or Tuning(), self.spark)
+        self.salt = salt(self.spark)
         self._meters = Meters()
-        self.dictionary = SparkDictionary(self.spark, self.salt)
+        self.dictionary = SparkDictionary(self.spark, self.salt, self.tuning)
         self.accumulator = self.spark.sparkContext.accumulator(0)
-        self.near = Near(self)
+        self.driver = DriverEngine(self)
         self._sql = True  # whether expressions may be SQL
-        self._kept: list[DataFrame] = []
+        self._persisted: list[DataFrame] = []
         self.codec = SparkCodec(self)
         self.capabilities: Capabilities[SparkTable] = Capabilities(
             virtual_relations=SparkVirtualRelations(self),
@@ -126,24 +121,29 @@ class SparkBackend:
         """The number of rows dropped because an expression failed, where executors evaluated it."""
         return int(self.accumulator.value)
 
+    @property
+    def driver_budget(self) -> int:
+        """How many facts the driver may evaluate rules over; 0: it evaluates nothing."""
+        return self.tuning.spark_driver_budget_facts
+
     # Sets of rows of ids.
 
     def load(self, columns: Sequence[Any], arity: int) -> SparkTable:
         if arity == 0:
-            return near_table(np.empty((1, 0), np.int64), 0, self.spark)
-        rows = distinct_rows(grid(columns, 0))
-        return self.loaded([rows[:, i] for i in range(arity)], arity, len(rows))
+            return driver_table(np.empty((1, 0), np.int64), self.spark, self.tuning)
+        return self.loaded(distinct_rows(np.stack(columns, axis=1).astype(np.int64, copy=False)))
 
-    def loaded(self, columns: Sequence[Any], arity: int, size: int, stay: bool = False) -> SparkTable:
+    def loaded(self, rows: IdMatrix, stay: bool = False) -> SparkTable:
         """A table of rows that are distinct already; with `stay` they stay in the driver, however many they are."""
+        size, arity = rows.shape
         if size == 0:
             return self.empty(arity)
-        if stay or size <= NEAR:
-            return near_table(grid(columns, size), arity, self.spark)
-        arrays = [pa.array(np.ascontiguousarray(column, np.int64)) for column in columns]
+        if stay or size <= self.tuning.spark_driver_table_max_rows:
+            return driver_table(rows, self.spark, self.tuning)
+        arrays = [pa.array(np.ascontiguousarray(rows[:, i])) for i in range(arity)]
         partitions = self.spark.sparkContext.defaultParallelism
         frame = self.spark.createDataFrame(pa.table(arrays, names=column_names(arity))).repartition(partitions)
-        return SparkTable(arity, (Piece(self.cut(frame)),), size)
+        return SparkTable(arity, (Segment(self.cut(frame)),), size)
 
     def empty(self, arity: int) -> SparkTable:
         return SparkTable(arity)
@@ -155,7 +155,7 @@ class SparkBackend:
     def run_all(self, plans: Mapping[Pred, Plan], tables: Tables[SparkTable]) -> dict[Pred, SparkTable]:
         """The distinct rows of several plans, computed together, with their sizes."""
         self.limits.check()
-        found = self.near.run_all(plans, tables)
+        found = self.driver.run_all(plans, tables)
         if found is not None:
             return found
         try:
@@ -174,19 +174,19 @@ class SparkBackend:
             by_width.setdefault(width(pred.arity), []).append(pred)
         try:
             for columns, preds in by_width.items():
-                found |= self._pinned({pred: plans[pred] for pred in preds}, columns, evaluation)
-            self.dictionary.settle()
+                found |= self._stored({pred: plans[pred] for pred in preds}, columns, evaluation)
+            self.dictionary.merge_pending()
         finally:
-            for frame in self._kept:
+            for frame in self._persisted:
                 frame.unpersist()
-            self._kept = []
+            self._persisted = []
         return found
 
-    def _pinned(self, plans: Mapping[Pred, Plan], columns: int, evaluation: Evaluation) -> dict[Pred, SparkTable]:
+    def _stored(self, plans: Mapping[Pred, Plan], columns: int, evaluation: Evaluation) -> dict[Pred, SparkTable]:
         """The distinct rows of plans of one width, computed and counted in one job; what is known is removed once."""
         parts = {pred: _new_facts(plan) for pred, plan in plans.items()}
         places = self._places(evaluation.tables)
-        deal = partial(spread, places=places)
+        deal = partial(hash_partition, partitions=places)
         rows = self._rows([input for input, _ in parts.values()], columns, evaluation, deal)
         if rows is None:
             return {}
@@ -194,31 +194,33 @@ class SparkBackend:
             table if key is not None and (table := evaluation.tables.get(key)) is not None else self.empty(columns)
             for _, key in parts.values()
         ]
-        present = routed(straight(known), columns, deal)
+        present = shared_scan(full_scans(known), columns, deal)
         present = None if present is None else self.narrowed(present)
-        return pinned(rows, present, dict(enumerate(plans)), places, NEAR)
+        return store_distinct(rows, present, dict(enumerate(plans)), places, self.tuning)
 
     def _places(self, tables: Tables[SparkTable]) -> int:
         """How many partitions the rows of an evaluation come together in: each should have a few million of them."""
         rows = sum(table.size or 0 for table in tables.values())
-        return max(rows // ROWS_OF_A_PLACE, int(self.spark.conf.get("spark.sql.shuffle.partitions")), 1)
+        return max(
+            rows // self.tuning.spark_rows_per_partition, int(self.spark.conf.get("spark.sql.shuffle.partitions")), 1
+        )
 
-    def _rows(self, plans: Sequence[Plan], columns: int, evaluation: Evaluation, deal: Deal) -> DataFrame | None:
+    def _rows(self, plans: Sequence[Plan], columns: int, evaluation: Evaluation, deal: Partitioner) -> DataFrame | None:
         """The rows of plans as blocks, tagged with their numbers."""
-        routes: list[Route] = []
+        scans: list[TaggedScan] = []
         frames: list[DataFrame] = []
         for tag, plan in enumerate(plans):
             for part in plan.inputs if isinstance(plan, ir.Union) else (plan,):
-                copy = copy_of(part)
+                copy = copied_columns(part)
                 if copy is not None:
                     table = evaluation.tables.get(copy.key, self.empty(0))
-                    routes.append(Route(table, tag, tuple(copy.columns.values())))
+                    scans.append(TaggedScan(table, tag, tuple(copy.columns.values())))
                 elif (frame := evaluation.table(part)) is not None:
                     frames.append(_tagged(frame, tag, columns))
-        copied = routed(routes, columns, deal)
+        copied = shared_scan(scans, columns, deal)
         found = [copied] if copied is not None else []
         if frames:
-            found.append(reduce(DataFrame.unionAll, frames).mapInArrow(dealing(deal), BLOCKS))
+            found.append(reduce(DataFrame.unionAll, frames).mapInArrow(to_blocks(deal), BLOCKS))
         return self.narrowed(reduce(DataFrame.unionAll, found)) if found else None
 
     def narrowed(self, frame: DataFrame) -> DataFrame:
@@ -227,36 +229,41 @@ class SparkBackend:
 
     def cut(self, frame: DataFrame) -> DataFrame:
         """A DataFrame that is computed once, when it is first read, and whose plan is forgotten."""
-        return cut(frame).select(*[F.col(name).alias(name) for name in frame.columns])
+        return checkpointed(frame).select(*[F.col(name).alias(name) for name in frame.columns])
 
     def merge(self, old: SparkTable, new: SparkTable) -> SparkTable:
         if old.empty or new.empty:
             return new if old.empty else old
-        if old.near is not None and new.near is not None and len(old.near) + len(new.near) <= NEAR:
-            return near_table(np.concatenate([old.near, new.near]), old.arity, self.spark)
+        few = self.tuning.spark_driver_table_max_rows
+        if (
+            old.driver_rows is not None
+            and new.driver_rows is not None
+            and len(old.driver_rows) + len(new.driver_rows) <= few
+        ):
+            return driver_table(np.concatenate([old.driver_rows, new.driver_rows]), self.spark, self.tuning)
         size = None if old.size is None or new.size is None else old.size + new.size
         distinct = [max(a, b) for a, b in zip(old.distinct, new.distinct, strict=False)]
-        merged = SparkTable(old.arity, old.parts() + new.parts(), size, distinct)
-        return self._compacted(merged) if len(merged.pieces) > MOST_PIECES else merged
+        merged = SparkTable(old.arity, old.to_segments() + new.to_segments(), size, distinct)
+        return self._compacted(merged) if len(merged.segments) > self.tuning.spark_max_segments else merged
 
     def _compacted(self, table: SparkTable) -> SparkTable:
-        """The same rows in one piece."""
+        """The same rows in one segment."""
         partitions = max(1, int(self.spark.conf.get("spark.sql.shuffle.partitions")))
-        piece = Piece(self.cut(table.frame().coalesce(partitions)))
-        return SparkTable(table.arity, (piece,), table.size, table.distinct)
+        segment = Segment(self.cut(table.frame().coalesce(partitions)))
+        return SparkTable(table.arity, (segment,), table.size, table.distinct)
 
     def minus(self, old: SparkTable, gone: SparkTable) -> SparkTable:
         if old.empty or gone.empty:
             return old
-        if old.near is not None and gone.near is not None:
-            return near_table(without(old.near, gone.near), old.arity, self.spark)
+        if old.driver_rows is not None and gone.driver_rows is not None:
+            return driver_table(difference(old.driver_rows, gone.driver_rows), self.spark, self.tuning)
         names = column_names(old.arity)
         right = gone.frame().select(*[F.col(name).alias(name + "gone") for name in names])
-        if gone.size is not None and gone.size <= BROADCAST:
+        if gone.size is not None and gone.size <= self.tuning.spark_broadcast_max_rows:
             right = F.broadcast(right)
         same = [F.col(name) == F.col(name + "gone") for name in names]
-        piece = Piece(old.frame().join(right, same, "left_anti"))
-        return SparkTable(old.arity, (piece,), None, old.distinct)
+        segment = Segment(old.frame().join(right, same, "left_anti"))
+        return SparkTable(old.arity, (segment,), None, old.distinct)
 
     @property
     def meter(self) -> Meter:
@@ -264,8 +271,8 @@ class SparkBackend:
 
     def size(self, table: SparkTable) -> int:
         if table.size is None:
-            table.pieces = (Piece(self.cut(table.frame())),)
-            table.size = table.pieces[0].frame.count()
+            table.segments = (Segment(self.cut(table.frame())),)
+            table.size = table.segments[0].frame.count()
         return table.size
 
     def statistics(self, table: SparkTable) -> SparkStatistics:
@@ -274,24 +281,26 @@ class SparkBackend:
     def rows(self, table: SparkTable) -> list[Ids64]:
         if table.empty or table.arity == 0:
             return [np.empty(0, np.int64) for _ in range(table.arity)]
-        if table.near is not None:
-            return [table.near[:, i] for i in range(table.arity)]
+        if table.driver_rows is not None:
+            return [table.driver_rows[:, i] for i in range(table.arity)]
         pred = Pred("", table.arity)
         return self.rows_of({pred: table})[pred]
 
     def rows_of(self, tables: Mapping[Pred, SparkTable]) -> dict[Pred, list[Ids64]]:
         """The columns of ids of several tables, fetched together."""
-        found = {pred: self.rows(table) for pred, table in tables.items() if table.near is not None or table.empty}
+        found = {
+            pred: self.rows(table) for pred, table in tables.items() if table.driver_rows is not None or table.empty
+        }
         far: dict[int, list[Pred]] = {}
         for pred in tables:
             if pred not in found:
                 far.setdefault(width(pred.arity), []).append(pred)
         for wide, preds in far.items():
-            dealt = routed(straight(tables[pred] for pred in preds), wide, _tags)
+            dealt = shared_scan(full_scans(tables[pred] for pred in preds), wide, _tags)
             assert dealt is not None
             fetched = dealt.select("data").toArrow()
             by_tag: dict[int, list[list[Ids64]]] = {}
-            for rows in map(unpacked, cells(fetched.to_batches())):
+            for rows in map(unpack, cells(fetched.to_batches())):
                 columns = [words(column) for column in rows.columns]
                 by_tag.setdefault(int(columns[0][0]), []).append(columns[1:])
             for tag, pred in enumerate(preds):
@@ -303,21 +312,21 @@ class SparkBackend:
 
     @property
     def only_integers(self) -> bool:
-        """Whether SQL may compute with ids (see `conditions`)."""
+        """Whether SQL may compute with ids (see `sql_expressions`)."""
         return self._sql and self.dictionary.only_integers
 
     def keep(self, frame: DataFrame) -> DataFrame:
         """Rows that are read several times during this run."""
-        self._kept.append(frame.persist())
+        self._persisted.append(frame.persist())
         return frame
 
     def with_terms(self, frame: DataFrame, names: Sequence[str]) -> DataFrame:
         """The rows with a column `name + "term"` for each of some columns of ids."""
         for name in names:
-            key = fresh()
+            key = fresh_name()
             terms = self.dictionary.frame()
             terms = terms.select(F.col("id").alias(key), F.col("term").alias(name + "term"))
-            if self.dictionary.size <= BROADCAST:
+            if self.dictionary.size <= self.tuning.spark_broadcast_max_rows:
                 terms = F.broadcast(terms)
             frame = frame.join(terms, F.col(name) == F.col(key), "left").drop(key)
         return frame
@@ -331,7 +340,7 @@ class SparkBackend:
 
 
 def _new_facts(plan: Plan) -> tuple[Plan, tuple[Pred, Part] | None]:
-    """Of `rows.new_facts(pred, ...)`: the rows that are derived, and what is known; any other plan as it is."""
+    """Of `variants.new_facts(pred, ...)`: the rows that are derived, and what is known; any other plan as it is."""
     match plan:
         case ir.AntiJoin(ir.Distinct(input), ir.Scan(atom, part)) if atom.terms == columns(input):
             return input, (atom.pred, part)
@@ -348,5 +357,5 @@ def _tagged(frame: DataFrame, tag: int, columns: int) -> DataFrame:
 
 
 def _tags(columns: Sequence[Any]) -> Any:
-    """Rows dealt by their tags."""
+    """Rows partitioned by their tags."""
     return columns[0]

@@ -1,4 +1,4 @@
-"""The capabilities of the Spark engine (see `deltalog.backends.capabilities`)."""
+"""Driver: the capabilities of the Spark engine (see `deltalog.backends.capabilities`)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from deltalog.backends.capabilities.offload import OffloadOffer
-from deltalog.backends.spark.driver_engine import offload_target
+from deltalog.backends.spark.driver_engine import offload_to_driver
 from deltalog.backends.spark.metrics import metrics
 from deltalog.backends.spark.operators.multiset import recounted, uncounted, with_counts
 from deltalog.backends.spark.operators.virtual_maintenance import made
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 class SparkOffload:
     """Offloads what fits the driver's budget to the local engine in the driver."""
 
-    home: SparkBackend
+    backend: SparkBackend
     whole_programs: bool
 
     def offer(self, rules: Sequence[Rule], tables: Mapping[Pred, SparkTable]) -> OffloadOffer[SparkTable]:
-        facts, budget = sum(self.home.size(table) for table in tables.values()), self.home.driver_budget
-        target = offload_target(rules, tables, self.home) if facts <= budget else None
+        facts, budget = sum(self.backend.size(table) for table in tables.values()), self.backend.driver_budget
+        target = offload_to_driver(rules, tables, self.backend) if facts <= budget else None
         than = "not more than" if target else "more than"
         return OffloadOffer(target, f"rules read {facts:,} facts, {than} the driver's budget of {budget:,}")
 
@@ -37,10 +37,11 @@ class SparkOffload:
 class SparkVirtualRelations:
     """Closures, unions and inverses, listed; a change rebuilds them."""
 
-    home: SparkBackend
+    backend: SparkBackend
 
     def build(self, scheme: Scheme, inputs: Sequence[SparkTable]) -> SparkTable:
-        return made(scheme, inputs, self.home) if any(map(self.home.size, inputs)) else self.home.empty(2)
+        self.backend.limits.check()
+        return made(scheme, inputs, self.backend) if any(map(self.backend.size, inputs)) else self.backend.empty(2)
 
     def rebuild(
         self,
@@ -50,45 +51,44 @@ class SparkVirtualRelations:
         removed: Sequence[SparkTable],
         added: Sequence[SparkTable],
     ) -> tuple[SparkTable, Callable[[], tuple[SparkTable, SparkTable]]]:
-        home = self.home
-        home.limits.check()
+        backend = self.backend
         new = self.build(scheme, inputs)
-        return new, lambda: (home.minus(old, new), home.minus(new, old))
+        return new, lambda: (backend.minus(old, new), backend.minus(new, old))
 
 
 @dataclass(frozen=True, slots=True)
 class SparkCounting:
     """Tables with a column of counts, by plans."""
 
-    home: SparkBackend
+    backend: SparkBackend
 
     def recount(self, counts: SparkTable, added: Sequence[SparkTable], removed: Sequence[SparkTable]) -> SparkTable:
-        return recounted(counts, added, removed, self.home)
+        return recounted(counts, added, removed, self.backend)
 
     def counts_of(self, rows: SparkTable, counts: SparkTable) -> SparkTable:
-        return with_counts(rows, counts, self.home)
+        return with_counts(rows, counts, self.backend)
 
     def uncounted(self, counts: SparkTable) -> SparkTable:
-        return uncounted(counts, self.home)
+        return uncounted(counts, self.backend)
 
 
 @dataclass(frozen=True, slots=True)
 class SparkMetrics:
     """Jobs, stages, tasks and shuffles of the application."""
 
-    home: SparkBackend
+    backend: SparkBackend
 
     def snapshot(self) -> dict[str, int]:
-        return metrics(self.home.spark.sparkContext)
+        return metrics(self.backend.spark.sparkContext)
 
 
 @dataclass(frozen=True, slots=True)
 class SparkDataFrames:
     """Tables as DataFrames of values."""
 
-    home: SparkBackend
+    backend: SparkBackend
 
     def to_spark(self, table: SparkTable, columns: Sequence[str]) -> Any:
         from deltalog.backends.spark.io.to_dataframe import to_spark
 
-        return to_spark(table, columns, self.home)
+        return to_spark(table, columns, self.backend)

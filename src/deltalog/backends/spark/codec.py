@@ -1,4 +1,4 @@
-"""The codec of the Spark engine: 64-bit ids, hashed from values; small inputs are read in the driver."""
+"""Driver: the codec of the Spark engine, 64-bit ids, hashed from values; small inputs are read in the driver."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
 class SparkCodec:
     """Facts in and out, over the dictionary of a backend."""
 
-    home: SparkBackend
+    backend: SparkBackend
 
     def read(self, paths: Sequence[Path], reading: Reading) -> dict[Pred, SparkTable]:
         from deltalog.backends.spark.io.read import is_small, read
 
-        near = self.home.driver_budget and is_small(paths)
-        return self.home.near.read(paths, reading) if near else read(paths, reading, self.home)
+        in_driver = self.backend.driver_budget > 0 and is_small(paths)
+        return self.backend.driver.read(paths, reading) if in_driver else read(paths, reading, self.backend)
 
     def write(self, folder: Path, facts: Mapping[Pred, SparkTable], format: str) -> None:
         from deltalog.backends.spark.io.write import write
 
-        write(folder, facts, self.home, format)
+        write(folder, facts, self.backend, format)
 
     def encode(self, facts: Mapping[str, Any]) -> dict[str, tuple[int, SparkTable]]:
         return {predicate: self._encoded(data) for predicate, data in facts.items()}
@@ -44,32 +44,32 @@ class SparkCodec:
         from deltalog.backends.spark.io.read import encode_frame
         from deltalog.io.frames import columns_of, has_rows, listed
 
-        home = self.home
+        backend = self.backend
         if isinstance(data, DataFrame):
-            return encode_frame(data, home)
+            return encode_frame(data, backend)
         rows = listed(data)
-        found = columns_of(rows, home.dictionary.near)
+        found = columns_of(rows, backend.dictionary.local)
         if not has_rows(found, rows):
-            return len(found), home.empty(len(found))
-        ids = home.dictionary.ids()
-        return len(found), home.load([ids[column] for column in found], len(found))
+            return len(found), backend.empty(len(found))
+        ids = backend.dictionary.ids()
+        return len(found), backend.load([ids[column] for column in found], len(found))
 
     def values(self, ids: Any) -> list[Value]:
-        return self.home.dictionary.values(ids)
+        return self.backend.dictionary.values(ids)
 
     def to_arrow(self, table: SparkTable, columns: Sequence[str]) -> Any:
         from deltalog.io.frames import to_arrow
 
-        dictionary = self.home.dictionary
-        local = [dictionary.near.encode(dictionary.values(ids)) for ids in self.home.rows(table)]
-        return to_arrow(local, dictionary.near, columns)
+        dictionary = self.backend.dictionary
+        local = [dictionary.local.encode(dictionary.values(ids)) for ids in self.backend.rows(table)]
+        return to_arrow(local, dictionary.local, columns)
 
     def contains(self, table: SparkTable, row: Sequence[Value]) -> bool:
         if table.empty:
             return False
-        id_of = self.home.dictionary.id
-        if table.near is not None:
-            return bool((table.near == [id_of(value) for value in row]).all(axis=1).any())
+        id_of = self.backend.dictionary.id
+        if table.driver_rows is not None:
+            return bool((table.driver_rows == [id_of(value) for value in row]).all(axis=1).any())
         frame = table.frame()
         for i, value in enumerate(row):
             frame = frame.where(F.col(f"c{i}") == id_of(value))
@@ -79,4 +79,4 @@ class SparkCodec:
         """Those of the whole dictionary, which knows only whether there are others than integers."""
         if all(table.empty for table in tables):
             return frozenset()
-        return frozenset((Kind.INTEGER,)) if self.home.dictionary.only_integers else NUMERIC
+        return frozenset((Kind.INTEGER,)) if self.backend.dictionary.only_integers else NUMERIC

@@ -1,11 +1,14 @@
-"""Evaluation in the driver, by the local engine, for what is small enough.
+"""Driver: small evaluations by the local engine.
 
-`Near` evaluates plans over tables that the driver holds: the local engine works on the driver's own dictionary, so
-constants and expressions mean what they mean everywhere.
+`DriverEngine` evaluates plans over driver tables. Its local engine uses the driver's own dictionary, so constants and
+expressions mean what they mean everywhere.
 
-An offload is for a recursive hyper-node whose relations may be far larger, up to the driver's budget. Where its rules
-only compare ids, no term is fetched: ids of 64 bits become integers of a local dictionary of their own, and so do the
-constants of the rules. Otherwise the terms of all ids that occur come to the driver first.
+`offload_to_driver` is for a recursive hyper-node (or a whole program) whose relations may be far larger, up to the
+driver's budget. If its rules only compare ids, no term is fetched: 64-bit ids become integers of a separate local
+dictionary, and so do the constants of the rules. Otherwise the terms of all ids are fetched first.
+
+Limits hold here as on the local engine. Results can be far larger than what they are computed from, so limits are also
+checked while rows are copied between the engines.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ import numpy as np
 from deltalog.backends.base import Tables
 from deltalog.backends.capabilities.offload import OffloadTarget
 from deltalog.backends.spark.io.hashed_ids import INLINE, Ids64
-from deltalog.backends.spark.table import NEAR, Grid, SparkTable
+from deltalog.backends.spark.table import IdMatrix, SparkTable
 from deltalog.io.documents import Reading
 from deltalog.model.dictionary import Dictionary
 from deltalog.plan import ir
@@ -31,52 +34,55 @@ if TYPE_CHECKING:
     from deltalog.backends.spark.backend import SparkBackend
 
 COMPARE_IDS = ("=", "!=", "sameterm", "&&", "||", "!")
+TRANSFER_ROWS = 1 << 20  # rows copied from the local engine between two checks of the limits
 
 
 @dataclass(slots=True)
-class Near:
-    """The local engine over the driver's dictionary."""
+class DriverEngine:
+    """A local engine over the driver's dictionary."""
 
-    home: SparkBackend
+    backend: SparkBackend
     local: Any = None
 
     def __post_init__(self) -> None:
         from deltalog.backends.local import LocalBackend
 
-        self.local = LocalBackend(self.home.limits, self.home.dictionary.near, tuning=self.home.tuning)
+        self.local = LocalBackend(self.backend.limits, self.backend.dictionary.local, tuning=self.backend.tuning)
 
     def run_all(self, plans: Mapping[Pred, Plan], tables: Tables[SparkTable]) -> dict[Pred, SparkTable] | None:
-        """The rows of plans if all they read is in the driver, else None."""
+        """The rows of plans if they read only driver tables, of few rows in all; else None."""
         keys = {(scan.atom.pred, scan.part) for plan in plans.values() for scan in scans(plan)}
         read = {key: table for key in keys if (table := tables.get(key)) is not None and not table.empty}
-        sizes = [NEAR + 1 if table.near is None else len(table.near) for table in read.values()]
-        if sum(sizes) > min(NEAR, self.home.driver_budget):
+        max_rows = min(self.backend.tuning.spark_driver_table_max_rows, self.backend.driver_budget)
+        if any(table.driver_rows is None for table in read.values()):
             return None
-        moved = {key: self.moved(table) for key, table in read.items()}
-        return {pred: self.back(table) for pred, table in self.local.run_all(plans, moved).items()}
+        if sum(table.size or 0 for table in read.values()) > max_rows:
+            return None
+        local_tables = {key: self.to_local(table) for key, table in read.items()}
+        return {pred: self.from_local(table) for pred, table in self.local.run_all(plans, local_tables).items()}
 
     def read(self, paths: Sequence[Path], reading: Reading) -> dict[Pred, SparkTable]:
         """The facts of small files, read in the driver."""
-        return {pred: self.back(table) for pred, table in self.local.codec.read(paths, reading).items()}
+        return {pred: self.from_local(table) for pred, table in self.local.codec.read(paths, reading).items()}
 
-    def moved(self, table: SparkTable) -> Any:
-        """A table of the local engine with the same rows."""
-        if table.arity == 0:
-            return self.local.load([], 0)
-        return self.local.load([self.local_ids(ids) for ids in self.home.rows(table)], table.arity)
+    def to_local(self, table: SparkTable) -> Any:
+        """The same rows as a table of the local engine."""
+        columns = [self.local_ids(ids) for ids in self.backend.rows(table)]
+        self.backend.limits.check()
+        return self.local.load(columns, table.arity)
 
     def local_ids(self, ids: Ids64) -> Any:
+        """The local ids of 64-bit ids; terms that the driver does not have are fetched."""
+        self.backend.limits.check()
         out = np.empty(len(ids), np.uint32)
         inline = ids < 0
         out[inline] = self.local.dictionary.intern_integers(ids[inline] + INLINE)
-        out[~inline] = self.home.dictionary.fetch(ids[~inline])
+        out[~inline] = self.backend.dictionary.fetch(ids[~inline])
         return out
 
-    def back(self, table: Any) -> SparkTable:
-        """A local table as one of ours."""
-        ids = self.home.dictionary.ids()
-        columns = [ids[column] for column in self.local.rows(table)]
-        return self.home.loaded(columns, table.arity, self.local.size(table), self.home.driver_budget > 0)
+    def from_local(self, table: Any) -> SparkTable:
+        """A table of the local engine as a table of the Spark engine."""
+        return from_local_table(table, self.local, self.backend.dictionary.ids(), self.backend)
 
 
 def scans(plan: Plan) -> Iterable[ir.Scan]:
@@ -98,42 +104,46 @@ def scans(plan: Plan) -> Iterable[ir.Scan]:
             yield from scans(plan.input)
 
 
-def offload_target(
-    rules: Sequence[Rule], tables: Mapping[Pred, SparkTable], home: SparkBackend
+def offload_to_driver(
+    rules: Sequence[Rule], tables: Mapping[Pred, SparkTable], backend: SparkBackend
 ) -> OffloadTarget[SparkTable]:
     """A local engine with the same relations."""
-    if all(_compares_ids(literal, home) for rule in rules for literal in rule.body):
-        return _opaque(rules, tables, home)
-    near = home.near
-    moved = {(pred, Part.ALL): near.moved(table) for pred, table in tables.items() if not table.empty}
-    return OffloadTarget(near.local, moved, tuple(rules), near.back)
+    if all(_compares_ids(literal, backend) for rule in rules for literal in rule.body):
+        return _offload_ids(rules, tables, backend)
+    driver = backend.driver
+    local_tables = {(pred, Part.ALL): driver.to_local(table) for pred, table in tables.items() if not table.empty}
+    return OffloadTarget(driver.local, local_tables, tuple(rules), driver.from_local)
 
 
-def _opaque(rules: Sequence[Rule], tables: Mapping[Pred, SparkTable], home: SparkBackend) -> OffloadTarget[SparkTable]:
+def _offload_ids(
+    rules: Sequence[Rule], tables: Mapping[Pred, SparkTable], backend: SparkBackend
+) -> OffloadTarget[SparkTable]:
+    """The same, over ids alone."""
     from deltalog.backends.local import LocalBackend
 
     dictionary = Dictionary()
-    local = LocalBackend(home.limits, dictionary, tuning=home.tuning)
-    rows = home.rows_of({pred: table for pred, table in tables.items() if not table.empty})
-    moved = {
-        (pred, Part.ALL): local.load([dictionary.intern_integers(ids) for ids in columns], pred.arity)
-        for pred, columns in rows.items()
-    }
+    local = LocalBackend(backend.limits, dictionary, tuning=backend.tuning)
+    rows = backend.rows_of({pred: table for pred, table in tables.items() if not table.empty})
+    local_tables = {}
+    for pred, columns in rows.items():
+        backend.limits.check()
+        interned = [dictionary.intern_integers(ids) for ids in columns]
+        backend.limits.check()
+        local_tables[pred, Part.ALL] = local.load(interned, pred.arity)
 
     def back(table: Any) -> SparkTable:
-        columns = [dictionary.integers[ids] for ids in local.rows(table)]
-        return home.loaded(columns, table.arity, local.size(table), home.driver_budget > 0)
+        return from_local_table(table, local, dictionary.integers, backend)
 
-    return OffloadTarget(local, moved, tuple(_with_ids(rule, home.dictionary.id) for rule in rules), back)
+    return OffloadTarget(local, local_tables, tuple(_with_ids(rule, backend.dictionary.id) for rule in rules), back)
 
 
-def _compares_ids(literal: Literal, home: SparkBackend) -> bool:
+def _compares_ids(literal: Literal, backend: SparkBackend) -> bool:
     """Whether a literal means the same over ids as over values."""
     match literal:
         case Atom() | Negation():
             return True
         case Filter(condition):
-            return home.only_integers and _only_compares(condition)
+            return backend.only_integers and _only_compares(condition)
         case Bind() | Aggregate():
             return False
 
@@ -164,6 +174,17 @@ def _with_ids(rule: Rule, id_of: Callable[[Any], int]) -> Rule:
     return replace(rule, heads=tuple(map(term, rule.heads)), body=tuple(map(term, rule.body)))
 
 
-def grid(columns: Sequence[Any], size: int) -> Grid:
-    """Columns as lines."""
-    return np.stack(columns, axis=1).astype(np.int64) if columns else np.empty((size, 0), np.int64)
+def from_local_table(table: Any, local: Any, ids: Ids64, backend: SparkBackend) -> SparkTable:
+    """A local table as a driver table; `ids` has the 64-bit id of each local id."""
+    rows = id_matrix(local.rows(table), local.size(table), ids, backend.limits.checker())
+    return backend.loaded(rows, backend.driver_budget > 0)
+
+
+def id_matrix(columns: Sequence[Any], size: int, ids: Ids64, check: Callable[[], None]) -> IdMatrix:
+    """Columns of local ids as rows of 64-bit ids."""
+    rows = np.empty((size, len(columns)), np.int64)
+    for start in range(0, size, TRANSFER_ROWS):
+        check()
+        for i, column in enumerate(columns):
+            rows[start : start + TRANSFER_ROWS, i] = ids[column[start : start + TRANSFER_ROWS]]
+    return rows

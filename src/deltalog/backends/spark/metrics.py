@@ -1,4 +1,4 @@
-"""Metrics of a Spark application: jobs, stages, tasks, shuffles. Spark counts them; they are only read here."""
+"""Driver: jobs, stages, tasks and shuffles of an application, read from Spark's status store."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def metrics(context: Any) -> dict[str, int]:
-    """Of all jobs of an application (as far as Spark remembers: `spark.ui.retainedStages`)."""
+    """The totals over all jobs that Spark still remembers (`spark.ui.retainedStages`)."""
     scala = context._jsc.sc()
     scala.listenerBus().waitUntilEmpty()
     store, jvm = scala.statusStore(), context._jvm

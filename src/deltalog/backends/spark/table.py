@@ -1,16 +1,15 @@
-"""Tables of the Spark engine: sets of rows of 64-bit ids, as a few pieces that share no row, or in the driver.
+"""Driver: tables, which are sets of rows of 64-bit ids.
 
-A piece is a DataFrame of its own, or the rows of one tag in shared blocks: what is read or derived in one job is
-one DataFrame of blocks (see `blocks`) with columns `tag`, `c0`, `c1` (0 where an arity has no such column; wider facts
-have a DataFrame for each arity). `deltalog.backends.spark.operators.shared_scan` reads many tables of it in one go.
+A table has disjoint segments. A segment is a DataFrame of its own, or the rows of one tag in a shared DataFrame: all
+that is read or derived in one job is one DataFrame of blocks (see `io.blocks`) with the columns `tag`, `c0`, `c1` (0
+where the arity is smaller; wider facts have a DataFrame for each arity). `operators.shared_scan` reads many tables of a
+shared DataFrame in one pass. Merging tables concatenates segments; the backend rewrites a table with too many of them.
 
-A table's own columns are `c0`, `c1`, ...; a table of arity 0 has one column `unit`, so that it has rows at all. Merging
-puts pieces side by side, and the backend makes one of them again before there are too many. `size` is None while nobody
-knows it.
+The columns of a table are `c0`, `c1`, ...; a table of arity 0 has one column, `unit`. The size is None until it is
+counted.
 
-A table of few rows is an array in the driver (`near`): a plan over such tables needs no job at all, and as a DataFrame
-it is a constant of the plan that uses it. What the driver itself has derived stays there, too, until a plan of
-executors needs it.
+A driver table has its rows in an array in the driver. A plan over driver tables needs no Spark job. In other plans a
+small driver table is a constant DataFrame. What the driver derives stays in driver tables until executors need it.
 """
 
 from __future__ import annotations
@@ -27,32 +26,30 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from deltalog.backends.spark.io.blocks import rows_of
+from deltalog.backends.spark.io.blocks import rows_with_tag, sorted_distinct
+from deltalog.model.tuning import Tuning
 
-MOST_PIECES = 8
-NEAR = 20_000  # rows up to which a table is kept in the driver
-LOOKED_AT = 1_000_000  # rows of which the driver counts distinct values
 UNIT = "unit"
 TAG = "tag"
 
-Grid = NDArray[np.int64]  # one line for each row
+IdMatrix = NDArray[np.int64]  # rows of ids, as the rows of the matrix
 
 
 def column_names(arity: int) -> list[str]:
-    """The columns of a table."""
+    """The names of a table's columns."""
     return [f"c{i}" for i in range(arity)] or [UNIT]
 
 
 def width(arity: int) -> int:
-    """How many columns a shared DataFrame has for facts of an arity."""
+    """The number of columns for facts of an arity in a shared DataFrame."""
     return max(2, arity)
 
 
-def cut(frame: DataFrame) -> DataFrame:
-    """A DataFrame that is computed once, when it is first read, and whose plan is forgotten.
+def checkpointed(frame: DataFrame) -> DataFrame:
+    """The same rows, computed when they are first read and then stored, without lineage.
 
-    In the folder for checkpoints if the user has set one; else with the executors. On a cluster there are two copies of
-    each part then, so that an executor may die.
+    They are stored in the checkpoint folder if the user has set one, and otherwise by the executors; on a cluster in
+    two copies, so that an executor may fail.
     """
     context = frame.sparkSession.sparkContext
     if context.getCheckpointDir():
@@ -62,82 +59,84 @@ def cut(frame: DataFrame) -> DataFrame:
     return frame.localCheckpoint(eager=False, storageLevel=StorageLevel.MEMORY_AND_DISK_2)
 
 
-def columns_of(arity: int) -> list[Any]:
-    """The columns of a table, of a DataFrame that has them and possibly others."""
+def selected_columns(arity: int) -> list[Any]:
+    """The columns of a table, selected from a DataFrame that may have others."""
     return [F.col(name).alias(name) for name in column_names(arity)] if arity else [F.lit(0).cast("long").alias(UNIT)]
 
 
-class Piece(NamedTuple):
-    """Rows of a table: a DataFrame of its columns, or the rows that have a tag in a DataFrame of blocks."""
+class Segment(NamedTuple):
+    """Rows of a table: a DataFrame of its columns, or the rows of a tag in a DataFrame of blocks."""
 
     frame: DataFrame
     tag: int | None = None
 
     def rows(self, arity: int) -> DataFrame:
-        """As a DataFrame of the table's columns, every one under a fresh alias."""
+        """The rows as a DataFrame; columns have fresh aliases."""
         if self.tag is None:
-            return self.frame.select(*columns_of(arity))
+            return self.frame.select(*selected_columns(arity))
         names = column_names(arity) if arity else ["c0"]
-        return rows_of(self.frame, self.tag, names).select(*columns_of(arity))
+        return rows_with_tag(self.frame, self.tag, names).select(*selected_columns(arity))
 
 
 @dataclass(eq=False, slots=True)
 class SparkTable:
-    """A set of rows. `distinct` has estimates per column where they are known."""
+    """A set of rows; `distinct` estimates the distinct values of each column, where that is known."""
 
     arity: int
-    pieces: tuple[Piece, ...] = ()
+    segments: tuple[Segment, ...] = ()
     size: int | None = 0
     distinct: Sequence[float] = ()
-    near: Grid | None = None
+    driver_rows: IdMatrix | None = None
+    inline: bool = False  # whether a driver table is small enough to be a constant of plans
     spark: Any = None
-    expansion: Any = (
-        None  # where executors can list the rows by themselves (`deltalog.backends.spark.operators.broadcast_closure`)
-    )
+    closure: Any = None  # a BroadcastClosure, if executors can list the rows
 
     @property
     def empty(self) -> bool:
         """Known to have no rows."""
         return self.size == 0
 
-    def parts(self) -> tuple[Piece, ...]:
-        """The pieces; rows in the driver become one."""
-        if not self.pieces and self.near is not None:
-            frame = constant(self.near, self.arity, self.spark)
-            if len(self.near) > NEAR:  # sent once, not with every plan
-                frame = cut(frame.repartition(self.spark.sparkContext.defaultParallelism))
-            self.pieces = (Piece(frame),)
-        return self.pieces
+    def to_segments(self) -> tuple[Segment, ...]:
+        """The segments; a driver table becomes one segment."""
+        if not self.segments and self.driver_rows is not None:
+            frame = constant_frame(self.driver_rows, self.arity, self.spark)
+            if not self.inline:  # sent to executors once
+                frame = checkpointed(frame.repartition(self.spark.sparkContext.defaultParallelism))
+            self.segments = (Segment(frame),)
+        return self.segments
 
     def frame(self) -> DataFrame:
-        """All rows as one DataFrame, every column under a fresh alias."""
-        return reduce(DataFrame.unionAll, [piece.rows(self.arity) for piece in self.parts()])
+        """All rows as one DataFrame; columns have fresh aliases."""
+        return reduce(DataFrame.unionAll, [segment.rows(self.arity) for segment in self.to_segments()])
 
 
-def near_table(rows: Grid, arity: int, spark: Any) -> SparkTable:
-    """A table of distinct rows that the driver has."""
-    distinct = [float(len(np.unique(rows[:, i]))) for i in range(arity)] if len(rows) <= LOOKED_AT else []
-    return SparkTable(arity, (), len(rows), distinct, rows, spark)
+def driver_table(rows: IdMatrix, spark: Any, tuning: Tuning) -> SparkTable:
+    """A driver table of distinct rows."""
+    size, arity = rows.shape
+    counted = size <= tuning.spark_distinct_count_max_rows
+    distinct = [float(len(np.unique(rows[:, i]))) for i in range(arity)] if counted else []
+    return SparkTable(arity, (), size, distinct, rows, size <= tuning.spark_driver_table_max_rows, spark)
 
 
-def distinct_rows(rows: Grid) -> Grid:
-    """Each row once; a row without columns is there or not."""
+def distinct_rows(rows: IdMatrix) -> IdMatrix:
+    """The distinct rows."""
     if rows.shape[1] == 0:
         return rows[:1]
     return np.unique(rows, axis=0)
 
 
-def constant(rows: Grid, arity: int, spark: Any) -> DataFrame:
-    """Rows as a DataFrame."""
+def constant_frame(rows: IdMatrix, arity: int, spark: Any) -> DataFrame:
+    """Rows as a constant DataFrame."""
     columns = [pa.array(np.ascontiguousarray(rows[:, i])) for i in range(arity)] or [
         pa.array([0] * len(rows), pa.int64())
     ]
     return spark.createDataFrame(pa.table(columns, names=column_names(arity)))
 
 
-def without(rows: Grid, gone: Grid) -> Grid:
-    """The rows that are not among others."""
+def difference(rows: IdMatrix, gone: IdMatrix) -> IdMatrix:
+    """The rows that are not among others; neither has duplicates."""
     if rows.shape[1] == 0:
         return rows[: max(0, len(rows) - len(gone))]
-    known = set(map(tuple, gone.tolist()))
-    return rows[[row not in known for row in map(tuple, rows.tolist())]]
+    both = np.concatenate([gone, rows])
+    is_row = np.repeat(np.array([0, 1], np.int64), [len(gone), len(rows)])
+    return np.stack(sorted_distinct(list(both.T), is_row), axis=1)

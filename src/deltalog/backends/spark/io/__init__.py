@@ -1,1 +1,1 @@
-"""Files, ids and values on Spark: what executors read, encode, decode and write."""
+"""Files, ids and values on Spark. Each module says in its first line where its code runs."""

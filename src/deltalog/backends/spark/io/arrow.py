@@ -1,6 +1,6 @@
-"""Arrow arrays of numpy's and back, without a copy.
+"""Executors (Python workers) and driver: numpy arrays as Arrow arrays and back, without a copy.
 
-`pyarrow.array` and `to_numpy` do that, too, but import pandas first, which takes each worker a second.
+`pyarrow.array` and `to_numpy` do the same, but import pandas first, which takes each worker a second.
 """
 
 from __future__ import annotations

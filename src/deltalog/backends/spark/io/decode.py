@@ -1,7 +1,7 @@
-"""Ids back to values, inside executors.
+"""Executors (Python workers): 64-bit ids to values.
 
-A dictionary of up to BROADCAST_TERMS terms goes to every worker once, and only ids cross from the JVM to Python. A
-larger one is joined with the rows, and the terms of a batch come along with its ids.
+A small dictionary (`Tuning.spark_broadcast_max_terms`) is broadcast to every worker once, and only ids cross from the
+JVM to Python. A larger one is joined with the rows, so each batch has the terms of its ids.
 """
 
 from __future__ import annotations
@@ -21,25 +21,24 @@ from deltalog.model.dictionary import Dictionary
 if TYPE_CHECKING:
     from deltalog.backends.spark.backend import SparkBackend
 
-BROADCAST_TERMS = 2_000_000  # not more than `dictionary.FETCH_ALL`
-_known: dict[int, tuple[Dictionary, Ids64, Any]] = {}  # in a worker: what it has unpacked of broadcasts
+_known: dict[int, tuple[Dictionary, Ids64, Any]] = {}  # in a worker: the last broadcast dictionary, unpacked
 
 
 class Decoder:
-    """Makes local ids of batches of 64-bit ids; what `of` gives is sent to executors."""
+    """Turns batches of 64-bit ids into local ids. The driver makes it, and executors use it."""
 
     def __init__(self, shared: Any, key: int) -> None:
         self._shared, self._key = shared, key
 
     @classmethod
     def of(cls, frame: DataFrame, names: Sequence[str], backend: SparkBackend) -> tuple[DataFrame, Decoder]:
-        """The rows that executors need, and the decoder for them."""
-        if backend.dictionary.total > BROADCAST_TERMS:
+        """The rows with what the decoder needs, and the decoder."""
+        if not backend.dictionary.is_small:
             return backend.with_terms(frame, names), cls(None, 0)
-        return frame, cls(*backend.dictionary.shared())
+        return frame, cls(*backend.dictionary.broadcast())
 
     def local(self, batch: pa.RecordBatch, names: Sequence[str]) -> tuple[Dictionary, list[Any]]:
-        """A dictionary, and the columns of a batch in its ids."""
+        """A dictionary, and the columns of a batch as its local ids."""
         columns = [words(batch.column(name)) for name in names]
         if self._shared is None:
             dictionary = Dictionary()
@@ -50,7 +49,7 @@ class Decoder:
         return self._unpacked()[0], [self.ids(ids)[1] for ids in columns]
 
     def ids(self, ids: Ids64) -> tuple[Dictionary, Any]:
-        """A dictionary that was broadcast, and the ids in it of 64-bit ids."""
+        """The broadcast dictionary, and the local ids of 64-bit ids."""
         dictionary, sorted_ids, local = self._unpacked()
         out = np.empty(len(ids), np.uint32)
         inline = ids < 0
@@ -63,7 +62,7 @@ class Decoder:
         if self._key not in _known:
             ids, terms = pa.ipc.open_stream(self._shared.value).read_all().combine_chunks().columns
             dictionary = Dictionary()
-            local = identity.intern_terms(dictionary, identity.one(terms))
+            local = identity.intern_terms(dictionary, identity.combined(terms))
             sorted_ids = words(ids)
             order = np.argsort(sorted_ids)
             _known.clear()
@@ -72,7 +71,7 @@ class Decoder:
 
 
 def _interned(ids: Ids64, terms: pa.Array, dictionary: Dictionary) -> Any:
-    """The local ids of a column that comes with its terms."""
+    """The local ids of a column that has a column of terms."""
     distinct, first, places = np.unique(ids, return_index=True, return_inverse=True)
     local = np.empty(len(distinct), np.uint32)
     inline = distinct < 0

@@ -1,9 +1,9 @@
-"""The dictionary of the Spark engine: pairs (id, term), some in the driver, most where executors made them.
+"""Driver and executors (Python workers): the dictionary, a set of pairs (id, term).
 
-The driver interns what it sees itself: constants of rules, rows that a user adds, terms that were asked for. Executors
-make the terms of files and of computed values; those wait as DataFrames of blocks (see `blocks`) until somebody needs
-terms, or a run ends. `settle` then makes one set of all, computed once: a pair goes to one of BUCKETS by its id, and
-where a bucket comes together ids are made distinct, with a look for two terms of the same id.
+The driver interns the values that it sees itself: constants of rules, rows that a user adds, terms that it fetched.
+Executors produce the terms of files and of computed values. Those stay pending, as DataFrames of blocks (see `blocks`),
+until terms are needed or a run ends. `merge_pending` then merges them into one set: pairs are shuffled by their id into
+at most BUCKETS partitions, and each partition removes duplicates and checks that no id has two terms.
 """
 
 from __future__ import annotations
@@ -22,61 +22,61 @@ from deltalog.backends.spark.io import blocks
 from deltalog.backends.spark.io import hashed_ids as identity
 from deltalog.backends.spark.io.arrow import binaries, number, numbers, words
 from deltalog.backends.spark.io.hashed_ids import INLINE, Ids64
-from deltalog.backends.spark.table import cut
+from deltalog.backends.spark.table import checkpointed
 from deltalog.model.dictionary import Dictionary
 from deltalog.model.errors import EngineError
 from deltalog.model.terms import Value
+from deltalog.model.tuning import Tuning
 
-FETCH_ALL = 2_000_000  # a dictionary up to this size is fetched as a whole when values are asked for
 BUCKETS = 64
 SCHEMA = pa.schema([("id", pa.int64()), ("term", pa.large_binary())])
-SETTLED = "to int, data binary, size long, greatest long, double long"
+MERGED = "to int, data binary, size long, greatest long, double long"
 
 
 class SparkDictionary:
     """Values <-> 64-bit ids."""
 
-    def __init__(self, spark: Any, salt: int) -> None:
-        self._spark, self._salt = spark, salt
-        self.near = Dictionary()  # what the driver knows
-        self._ids = np.zeros(1, np.int64)  # the 64-bit id of each id of `near`
-        self._order = np.zeros(0, np.int64)  # places of `_ids`, sorted by it
-        self._settled: DataFrame | None = None
-        self._settled_near = 1  # the ids of `near` below are in `_settled`
-        self._waiting: list[DataFrame] = []
-        self._places = 1  # partitions that settled pairs are in
-        self.size = 0  # of what is settled
+    def __init__(self, spark: Any, salt: int, tuning: Tuning) -> None:
+        self._spark, self._salt, self._tuning = spark, salt, tuning
+        self.local = Dictionary()  # the values that the driver knows
+        self._ids = np.zeros(1, np.int64)  # the 64-bit id of each local id
+        self._order = np.zeros(0, np.int64)  # local ids, sorted by their 64-bit id
+        self._merged: DataFrame | None = None
+        self._merged_local = 1  # smaller local ids are in `_merged`
+        self._pending: list[DataFrame] = []
+        self._partitions = 1  # of the merged pairs
+        self.size = 0  # of the merged pairs
         self._other_numbers = False
-        self._near_has_all = False  # whether every settled pair is in `near`, too
-        self._shared: tuple[int, Any, int] | None = None  # what was broadcast: how many pairs, and which broadcast
+        self._local_is_complete = False  # whether the driver knows every merged pair
+        self._broadcast: tuple[int, Any, int] | None = None  # how many local ids it has, the broadcast, and its key
 
     # In the driver.
 
     def id(self, value: Value) -> int:
-        """The id of a value, which is added if it is new."""
+        """The 64-bit id of a value, which is added if it is new."""
         if type(value) is int and -INLINE <= value < INLINE:
             return value - INLINE
-        local = self.near.intern(value)
+        local = self.local.intern(value)
         return int(self.ids()[local])
 
     def ids(self) -> Ids64:
-        """The 64-bit id of each id of `near`."""
-        if len(self._ids) < len(self.near):
-            self._ids = identity.digests(self.near, self._salt)
+        """The 64-bit id of each local id."""
+        if len(self._ids) < len(self.local):
+            self._ids = identity.digests(self.local, self._salt)
             self._order = np.argsort(self._ids[1:], kind="stable") + 1
             ordered = self._ids[self._order]
             if (ordered[1:] == ordered[:-1]).any():
                 raise _collision()
         return self._ids
 
-    def near_ids(self, ids: Ids64) -> tuple[Any, Any]:
-        """For each 64-bit id its id in `near`, and whether it is there."""
+    def local_ids(self, ids: Ids64) -> tuple[Any, Any]:
+        """The local id of each 64-bit id, and whether it has one."""
         known = self.ids()
-        places = np.searchsorted(known[self._order], ids)
-        places = np.minimum(places, max(len(self._order) - 1, 0))
+        positions = np.searchsorted(known[self._order], ids)
+        positions = np.minimum(positions, max(len(self._order) - 1, 0))
         if not len(self._order):
             return np.zeros(len(ids), np.uint32), np.zeros(len(ids), np.bool_)
-        local = self._order[places]
+        local = self._order[positions]
         return local.astype(np.uint32), known[local] == ids
 
     def values(self, ids: Ids64) -> list[Value]:
@@ -85,126 +85,133 @@ class SparkDictionary:
         inline = ids < 0
         values = np.empty(len(ids), object)
         values[inline] = (ids[inline] + INLINE).tolist()
-        far = ids[~inline]
-        if len(far):
-            found = self.near.decode(self.fetch(far))
-            for place, value in zip(np.flatnonzero(~inline).tolist(), found, strict=True):
-                values[place] = value
+        missing = ids[~inline]
+        if len(missing):
+            found = self.local.decode(self.fetch(missing))
+            for position, value in zip(np.flatnonzero(~inline).tolist(), found, strict=True):
+                values[position] = value
         return values.tolist()
 
     def fetch(self, ids: Ids64) -> Any:
-        """The ids in `near` of 64-bit ids; their terms are brought to the driver if they are not there."""
-        local, there = self.near_ids(ids)
+        """The local ids of 64-bit ids; terms that the driver does not have are fetched."""
+        local, there = self.local_ids(ids)
         if not there.all():
-            self._bring(np.unique(ids[~there]))
-            local, there = self.near_ids(ids)
+            self._fetch_missing(np.unique(ids[~there]))
+            local, there = self.local_ids(ids)
             assert there.all(), "an id without a term"
         return local
 
-    def _bring(self, missing: Ids64) -> None:
-        self.settle()
-        if self.size <= FETCH_ALL:
-            self._bring_all()
+    def _fetch_missing(self, missing: Ids64) -> None:
+        self.merge_pending()
+        if self.size <= self._tuning.spark_broadcast_max_terms:
+            self._fetch_all()
             return
-        wanted = self._spark.createDataFrame(pa.table([numbers(missing)], names=["id"]))
-        found = self.frame().join(F.broadcast(wanted), "id", "left_semi")
+        requested = self._spark.createDataFrame(pa.table([numbers(missing)], names=["id"]))
+        found = self.frame().join(F.broadcast(requested), "id", "left_semi")
         self._intern(found.select("term").toArrow().column("term"))
 
-    def _bring_all(self) -> None:
-        pairs = blocks.together(blocks.cells(self._all().select("data").toArrow().to_batches()))
+    def _fetch_all(self) -> None:
+        pairs = blocks.concatenated(blocks.cells(self._all().select("data").toArrow().to_batches()))
         if pairs is not None:
             self._intern(pairs.column("term"))
-        self._near_has_all = True
+        self._local_is_complete = True
 
     def _intern(self, terms: pa.ChunkedArray) -> None:
-        identity.intern_terms(self.near, identity.one(terms))
-        self._settled_near = len(self.near)
+        identity.intern_terms(self.local, identity.combined(terms))
+        self._merged_local = len(self.local)
+
+    @property
+    def is_small(self) -> bool:
+        """Whether all pairs may be broadcast."""
+        return self.total <= self._tuning.spark_broadcast_max_terms
 
     @property
     def total(self) -> int:
-        """How many pairs there are, at the most."""
-        self.settle()
-        return self.size + len(self.near) - self._settled_near
+        """An upper bound on the number of pairs."""
+        self.merge_pending()
+        return self.size + len(self.local) - self._merged_local
 
-    def shared(self) -> tuple[Any, int]:
-        """All pairs as a broadcast Arrow stream of ids and terms, and a number for it."""
-        self.settle()
-        if not self._near_has_all:
-            self._bring_all()
-        if self._shared is None or self._shared[0] != len(self.near):
-            stream = blocks.packed(self._near_pairs(1))
-            self._shared = (len(self.near), self._spark.sparkContext.broadcast(stream), random.getrandbits(62))
-        return self._shared[1:]
+    def broadcast(self) -> tuple[Any, int]:
+        """All pairs as a broadcast Arrow stream of ids and terms, and a key for caches."""
+        self.merge_pending()
+        if not self._local_is_complete:
+            self._fetch_all()
+        if self._broadcast is None or self._broadcast[0] != len(self.local):
+            stream = blocks.pack(self._local_pairs(1))
+            self._broadcast = (len(self.local), self._spark.sparkContext.broadcast(stream), random.getrandbits(62))
+        return self._broadcast[1:]
 
-    # In executors.
+    # In DataFrames.
 
     @property
     def only_integers(self) -> bool:
-        """Whether no number is known but integers that are their own ids."""
-        self.settle()
+        """Whether all numbers are integers that are their own ids."""
+        self.merge_pending()
         return not self._other_numbers and not (self.ids() >= INLINE).any()
 
     def add(self, terms: DataFrame) -> None:
-        """Pairs (id, term), any number of times each; the DataFrame must be cheap to read twice."""
+        """Adds pairs (id, term), which may have duplicates; the DataFrame must be cheap to read twice."""
         self.add_blocks(terms.select("id", "term").mapInArrow(_packed, "to int, data binary"))
 
-    def add_blocks(self, terms: DataFrame, places: int = 1) -> None:
-        """Blocks of pairs by buckets, as `term_blocks` makes them; `places` is how many partitions they are worth."""
-        self._waiting.append(terms)
-        self._places = max(self._places, places)
+    def add_blocks(self, terms: DataFrame, partitions: int = 1) -> None:
+        """Adds blocks of pairs by bucket, as `term_blocks` makes them, for a number of partitions."""
+        self._pending.append(terms)
+        self._partitions = max(self._partitions, partitions)
 
     def frame(self) -> DataFrame:
-        """All pairs, each id once."""
+        """All pairs, without duplicates."""
         return self._all().select("data").mapInArrow(_unpacked, "id long, term binary")
 
     def _all(self) -> DataFrame:
-        """The blocks of all pairs, each id once."""
-        self.settle()
-        if self._settled is None or self._settled_near < len(self.near):
-            self._settle([self._near_frame(self._settled_near)])
-        assert self._settled is not None
-        return self._settled
+        """All pairs as blocks, without duplicates."""
+        self.merge_pending()
+        if self._merged is None or self._merged_local < len(self.local):
+            self._merge([self._local_frame(self._merged_local)])
+        assert self._merged is not None
+        return self._merged
 
-    def settle(self) -> None:
-        """Computes what is waiting, and looks for ids with two terms."""
-        if self._waiting:
-            self._settle([*self._waiting, self._near_frame(self._settled_near)])
+    def merge_pending(self) -> None:
+        """Merges pending pairs; raises EngineError if an id has two terms."""
+        if self._pending:
+            self._merge([*self._pending, self._local_frame(self._merged_local)])
 
-    def _settle(self, new: list[DataFrame]) -> None:
-        if self._settled is None and not self._waiting:
-            self._settled, self.size, self._near_has_all = new[0], len(self.near) - 1, True
-            self._settled_near = len(self.near)
+    def _merge(self, new: list[DataFrame]) -> None:
+        if self._merged is None and not self._pending:
+            self._merged, self.size, self._local_is_complete = new[0], len(self.local) - 1, True
+            self._merged_local = len(self.local)
             return
-        pieces = new if self._settled is None else [self._settled, *new]
-        places = min(BUCKETS, max(self._places, int(self._spark.conf.get("spark.sql.shuffle.partitions"))))
-        pairs = cut(blocks.gathered(reduce(DataFrame.unionAll, pieces), places).mapInArrow(_settled, SETTLED))
+        parts = new if self._merged is None else [self._merged, *new]
+        partitions = min(BUCKETS, max(self._partitions, int(self._spark.conf.get("spark.sql.shuffle.partitions"))))
+        pairs = checkpointed(
+            blocks.shuffled(reduce(DataFrame.unionAll, parts), partitions).mapInArrow(_merged_partition, MERGED)
+        )
         looks = (F.sum("size"), F.max("greatest"), F.max("double"))
         size, greatest, double = pairs.agg(*looks).collect()[0]
         if double:
             raise _collision()
-        self._settled, self._waiting = pairs.select("to", "data"), []
-        self._near_has_all = False
-        self.size, self._settled_near = size or 0, len(self.near)
+        self._merged, self._pending = pairs.select("to", "data"), []
+        self._local_is_complete = False
+        self.size, self._merged_local = size or 0, len(self.local)
         self._other_numbers = (greatest or 0) >= INLINE
 
-    def _near_pairs(self, first: int) -> pa.RecordBatch:
-        """The pairs that the driver knows, from one of its ids on."""
+    def _local_pairs(self, first: int) -> pa.RecordBatch:
+        """The pairs of local ids from `first` on."""
         ids = self.ids()[first:]
         need = np.flatnonzero(ids >= 0)
-        return pa.RecordBatch.from_arrays([numbers(ids[need]), identity.terms(self.near, need + first)], schema=SCHEMA)
+        return pa.RecordBatch.from_arrays([numbers(ids[need]), identity.terms(self.local, need + first)], schema=SCHEMA)
 
-    def _near_frame(self, first: int) -> DataFrame:
-        pairs = self._near_pairs(first)
+    def _local_frame(self, first: int) -> DataFrame:
+        pairs = self._local_pairs(first)
         rows = list(term_blocks(words(pairs.column("id")), pairs.column("term")))
         return self._spark.createDataFrame(pa.table(_columns(rows), names=["to", "data"]))
 
 
-# In executors.
+# In Python workers.
 
 
 def term_blocks(ids: Ids64, terms: pa.Array) -> Iterator[tuple[int, bytes]]:
-    """Pairs of ids (that are not their own values) and terms as blocks, by buckets."""
-    return blocks.dealt(pa.RecordBatch.from_arrays([numbers(ids), terms], schema=SCHEMA), ids % BUCKETS)
+    """Pairs of ids (none of them an inline integer) and terms as blocks, by bucket."""
+    return blocks.split_by_partition(pa.RecordBatch.from_arrays([numbers(ids), terms], schema=SCHEMA), ids % BUCKETS)
 
 
 def _packed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -213,32 +220,32 @@ def _packed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield pa.RecordBatch.from_arrays(_columns(pairs), ["to", "data"])
 
 
-def _columns(dealt: Sequence[tuple[int, bytes]]) -> list[pa.Array]:
-    """Blocks and their places, as columns."""
-    return [numbers(np.array([to for to, _ in dealt], np.int32)), binaries([block for _, block in dealt])]
+def _columns(blocks: Sequence[tuple[int, bytes]]) -> list[pa.Array]:
+    """Pairs of target partition and block as columns."""
+    return [numbers(np.array([to for to, _ in blocks], np.int32)), binaries([block for _, block in blocks])]
 
 
 def _unpacked(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for block in blocks.cells(batches):
-        pairs = blocks.unpacked(block)
+        pairs = blocks.unpack(block)
         columns = [pairs.column("id"), pairs.column("term").cast(pa.binary())]
         yield pa.RecordBatch.from_arrays(columns, ["id", "term"])
 
 
-def _settled(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The distinct pairs of all blocks of a partition, in blocks, with what the driver wants to know of each."""
-    pairs = blocks.together(blocks.cells(batches))
+def _merged_partition(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The distinct pairs of a partition as blocks, with their number, greatest id, and whether an id has two terms."""
+    pairs = blocks.concatenated(blocks.cells(batches))
     if pairs is None:
         return
-    ids, terms = words(pairs.column("id")), identity.one(pairs.column("term"))
+    ids, terms = words(pairs.column("id")), identity.combined(pairs.column("term"))
     order = np.argsort(ids, kind="stable")
     again = np.flatnonzero(ids[order][1:] == ids[order][:-1])
     double = not terms.take(numbers(order[again])).equals(terms.take(numbers(order[again + 1])))
     once = np.delete(order, again + 1)
     for to, block in term_blocks(ids[once], terms.take(numbers(once))):
-        found = words(blocks.unpacked(block).column("id"))
-        told = [number(value, np.int64) for value in (len(found), int(found.max()), int(double))]
-        columns = [number(to), binaries([block]), *told]
+        found = words(blocks.unpack(block).column("id"))
+        statistics = [number(value, np.int64) for value in (len(found), int(found.max()), int(double))]
+        columns = [number(to), binaries([block]), *statistics]
         yield pa.RecordBatch.from_arrays(columns, ["to", "data", "size", "greatest", "double"])
 
 

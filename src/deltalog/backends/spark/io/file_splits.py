@@ -1,4 +1,7 @@
-"""A part of a large file: the lines that begin in a range of bytes, or some row groups of Parquet."""
+"""Executors (Python workers): reading a split of a large file.
+
+A split is the lines that begin in a range of bytes, or some row groups of a Parquet file.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from deltalog.model.dictionary import Dictionary
 from deltalog.model.errors import DataError, UsageError
 from deltalog.syntax.ast import Pred
 
-STEP = 1 << 16
+READ_BYTES = 1 << 16
 
 
 class Lines(io.RawIOBase):
@@ -39,13 +42,13 @@ class Lines(io.RawIOBase):
         super().close()
 
 
-def line_start(file: Any, place: int) -> int:
-    """The first place from `place` on where a line begins (or the end of the file)."""
-    if place == 0:
+def line_start(file: Any, position: int) -> int:
+    """The first position from `position` on at which a line begins, or the end of the file."""
+    if position == 0:
         return 0
-    file.seek(place - 1)
-    at = place - 1
-    while block := file.read(STEP):
+    file.seek(position - 1)
+    at = position - 1
+    while block := file.read(READ_BYTES):
         found = block.find(b"\n")
         if found >= 0:
             return at + int(found) + 1
@@ -56,7 +59,7 @@ def line_start(file: Any, place: int) -> int:
 def read_lines(
     name: str, path: Path, format: str, start: int, end: int, dictionary: Dictionary, reading: Reading
 ) -> Facts:
-    """The facts of the lines that begin in a range; errors have the line's number in the whole file."""
+    """The facts of the lines that begin in a range; errors have line numbers of the whole file."""
     with Lines(path, start, end) as stream:
         try:
             if format == "ntriples":
@@ -72,13 +75,13 @@ def read_lines(
 
 
 def _renumbered(message: str, path: Path, start: int) -> str:
-    """The line number of a message, counted from the start of the file."""
+    """A message with the line number counted from the start of the file."""
     found = re.match(re.escape(str(path)) + r":(\d+)", message)
     if not found:
         return message
     lines = 0
     with open(path, "rb") as file:
-        while start > 0 and (block := file.read(min(start, STEP))):
+        while start > 0 and (block := file.read(min(start, READ_BYTES))):
             lines += block.count(b"\n")
             start -= len(block)
     return f"{path}:{int(found[1]) + lines}{message[found.end() :]}"

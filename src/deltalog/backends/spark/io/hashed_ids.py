@@ -1,15 +1,15 @@
-"""Ids of 64 bits that need no coordination.
+"""Executors (Python workers) and driver: 64-bit ids that need no coordination.
 
-An id is a digest of the value (`deltalog.kernels.digest`): executors that parse files or compute values know the ids
-without asking anybody, the same value has the same id in every job, and the dictionary is only a set of pairs (id,
-term) that parts append to. The price is that two values could have one id. Of 100 million terms that happens in one
-case in a thousand; it is looked for whenever terms come in, and is an error then, never a wrong answer. With another
-salt (the option `spark.deltalog.salt`) the same data have other ids.
+An id is a digest of the value (`deltalog.kernels.digest`). Executors that parse files or compute values know the ids
+without a lookup, the same value has the same id in every job, and the dictionary is a set of pairs (id, term) that
+every task can append to. Two values could have the same id: among 100 million terms, in one case in a thousand. That is
+checked whenever terms are added, and is an error, never a wrong answer. Another salt (`spark.deltalog.salt`) gives all
+values other ids.
 
-Integers below 2^62 are their own ids, so arithmetic and comparisons of them are plain SQL, without the dictionary:
+Integers below 2^62 are their own ids (inline), so that SQL can compute with them without the dictionary:
 
     id < 0             the integer id + 2^62
-    id < 2^62          no number
+    id < 2^62          not a number
     id >= 2^62         a number of another kind
 
 A term is the bytes of a value: its kind, then its text (see `kernels.digest.terms`).
@@ -31,7 +31,7 @@ from deltalog.model.terms import Kind, Value
 Ids64 = NDArray[np.int64]
 INLINE = 2**62
 WORDS = (Kind.INTEGER, Kind.DOUBLE)
-BY_VALUE = (Kind.BIG_INTEGER, Kind.NUMBER)  # texts that also have a number
+BY_VALUE = (Kind.BIG_INTEGER, Kind.NUMBER)  # texts that are interned by their value
 
 
 def digests(dictionary: Dictionary, salt: int) -> Ids64:
@@ -87,7 +87,7 @@ def _by_value(what: Kind, text: bytes) -> Value:
 
 
 def values_of(ids: Ids64, terms: pa.Array) -> list[Value]:
-    """The values behind ids; the terms of integers that are their own ids may be null."""
+    """The values of ids; the terms of inline integers may be null."""
     inline = ids < 0
     values = np.empty(len(ids), object)
     values[inline] = (ids[inline] + INLINE).tolist()
@@ -102,7 +102,7 @@ def values_of(ids: Ids64, terms: pa.Array) -> list[Value]:
 
 
 def encode(values: Sequence[Value], salt: int) -> tuple[Ids64, pa.Array]:
-    """The ids of values, and their terms (null for integers that are their own ids)."""
+    """The ids of values, and their terms (null for inline integers)."""
     dictionary = Dictionary()
     local = dictionary.encode(values)
     ids = digests(dictionary, salt)[local]
@@ -111,14 +111,14 @@ def encode(values: Sequence[Value], salt: int) -> tuple[Ids64, pa.Array]:
 
 
 def fresh_terms(dictionary: Dictionary, salt: int) -> tuple[Ids64, Ids64, pa.Array]:
-    """Of a whole dictionary: the 64-bit id of each id, and the ids and terms of what needs a term."""
+    """Of a whole dictionary: the 64-bit id of each local id, and the ids and terms of all that are not inline."""
     ids = digests(dictionary, salt)
     need = np.flatnonzero(ids >= 0)[1:]
     return ids, ids[need], terms(dictionary, need)
 
 
-def one(column: pa.ChunkedArray) -> pa.Array:
-    """A column of terms in one piece, as Arrow's large binary."""
+def combined(column: pa.ChunkedArray) -> pa.Array:
+    """A column of terms in one chunk, as Arrow's large binary."""
     return pa.concat_arrays(
         [chunk.cast(pa.large_binary()) for chunk in column.chunks] or [pa.array([], pa.large_binary())]
     )

@@ -1,12 +1,11 @@
-"""Files to tables, inside executors.
+"""Executors (Python workers): files to tables. The driver only lists files and plans splits.
 
-The driver only lists files and cuts large ones into ranges of whole lines (or of row groups). A partition is a handful
-of such tasks; an executor parses them with the readers of `deltalog.io`, each with a dictionary of its own, and sends
-on blocks (see `blocks`) of facts and of terms, the names of predicates, and what was wrong in a file. Nobody raises in
-an executor, so a bad line is neither tried four times nor followed by pages of Java; the driver raises, with file and
-line.
+The driver cuts large files into splits of whole lines or of row groups, and a partition gets a group of them. An
+executor parses them with the readers of `deltalog.io`, each split with its own dictionary, and returns blocks (see
+`blocks`) of facts and terms, the names of predicates, and errors. Executors do not raise: Spark would retry a bad line
+four times and print pages of Java. The driver raises, with file and line.
 
-Facts become tables as derived ones do (see `pinned`).
+Facts become tables as derived facts do (see `dedup_store`).
 """
 
 from __future__ import annotations
@@ -27,8 +26,8 @@ from deltalog.backends.spark.io import hashed_ids as identity
 from deltalog.backends.spark.io.arrow import binaries, numbers
 from deltalog.backends.spark.io.arrow import number as one
 from deltalog.backends.spark.io.dictionary import term_blocks
-from deltalog.backends.spark.operators.dedup_store import pinned
-from deltalog.backends.spark.table import TAG, SparkTable, column_names, cut, width
+from deltalog.backends.spark.operators.dedup_store import store_distinct
+from deltalog.backends.spark.table import TAG, SparkTable, checkpointed, column_names, width
 from deltalog.io.columns import Facts
 from deltalog.io.documents import Reading
 from deltalog.kernels.digest import hash_bytes
@@ -39,58 +38,58 @@ from deltalog.syntax.ast import Pred
 if TYPE_CHECKING:
     from deltalog.backends.spark.backend import SparkBackend
 
-SMALL = 2**20
-RANGE = 32 * 2**20  # bytes of a file that one task parses
-PLACE = 256 * 2**20  # bytes of files whose facts one partition has, at the most
-UNPACKED = 8  # bytes for a byte of a compressed file
-TASKS_PER_CORE = 2
-FACT, TERM, NAME, WRONG = range(4)
+DRIVER_READ_BYTES = 2**20  # smaller input is read by the driver
+SPLIT_BYTES = 32 * 2**20  # of a file that one task parses
+PARTITION_BYTES = 256 * 2**20  # at most, of the files whose facts are in one partition
+DECOMPRESSION_FACTOR = 8  # estimated
+PARTITIONS_PER_CORE = 2
+FACT, TERM, NAME, ERROR = range(4)
 SCHEMA = "to int, what int, number long, data binary"
 
 
-class Task(NamedTuple):
-    """What to parse: a file, or a range of its bytes or row groups. `name` is the predicate of a table."""
+class Split(NamedTuple):
+    """What a task parses: a file, or a range of its bytes or row groups; `name` is the predicate of a table."""
 
     number: int
     path: str
     format: str
     name: str
     start: int
-    end: int  # 0: all of it
+    end: int  # 0: the whole file
     size: int
 
 
 def is_small(paths: Sequence[Path]) -> bool:
-    """Whether the files are so small that the driver reads them sooner than executors have started Python."""
+    """Whether the driver reads the files sooner than executors start Python."""
     from deltalog.io.read import files_of
 
-    return sum(file.stat().st_size for path in paths for file in files_of(Path(path))) <= SMALL
+    return sum(file.stat().st_size for path in paths for file in files_of(Path(path))) <= DRIVER_READ_BYTES
 
 
 def read(paths: Sequence[Path], reading: Reading, backend: SparkBackend) -> dict[Pred, SparkTable]:
     """The facts of files and folders."""
-    tasks = list(_tasks(paths, backend))
-    if not tasks:
+    splits = list(_splits(paths, backend))
+    if not splits:
         return {}
-    groups = _balanced(tasks, TASKS_PER_CORE * max(1, backend.spark.sparkContext.defaultParallelism))
-    salt, places = backend.salt, _places(sum(task.size for task in tasks), backend)
+    groups = _balanced(splits, PARTITIONS_PER_CORE * max(1, backend.spark.sparkContext.defaultParallelism))
+    salt, partitions = backend.salt, _partitions(sum(split.size for split in splits), backend)
 
     def each(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for group in batch.column(0).to_pylist():
-                for task in groups[group]:
-                    yield from _guarded(task.number, partial(parse, task, reading), salt, places)
+                for split in groups[group]:
+                    yield from _parsed(split.number, partial(parse, split, reading), salt, partitions)
 
-    partitions = backend.spark.range(0, len(groups), 1, len(groups))
-    return collected(partitions.mapInArrow(each, SCHEMA), places, backend)
+    group_numbers = backend.spark.range(0, len(groups), 1, len(groups))
+    return _tables(group_numbers.mapInArrow(each, SCHEMA), partitions, backend)
 
 
 def encode_frame(data: DataFrame, backend: SparkBackend) -> tuple[int, SparkTable]:
-    """The rows of a Spark DataFrame as a table, without collecting them."""
+    """The rows of a Spark DataFrame as a table; none is collected."""
     from deltalog.io.frames import KIND, columns_of
 
     kinds = [field.metadata.get(KIND.decode()) for field in data.schema.fields]
-    salt, places = backend.salt, _places(0, backend)
+    salt, partitions = backend.salt, _partitions(0, backend)
     pred = Pred("", len(data.columns))
 
     def encoded(table: pa.Table, dictionary: Dictionary) -> Facts:
@@ -100,16 +99,16 @@ def encode_frame(data: DataFrame, backend: SparkBackend) -> tuple[int, SparkTabl
         for batch in batches:
             fields = [f.with_metadata({KIND: k}) if k else f for f, k in zip(batch.schema, kinds, strict=True)]
             table = pa.Table.from_batches([pa.RecordBatch.from_arrays(batch.columns, schema=pa.schema(fields))])
-            yield from _guarded(0, partial(encoded, table), salt, places)
+            yield from _parsed(0, partial(encoded, table), salt, partitions)
 
-    tables = collected(data.mapInArrow(each, SCHEMA), places, backend)
+    tables = _tables(data.mapInArrow(each, SCHEMA), partitions, backend)
     return pred.arity, tables.get(pred, backend.empty(pred.arity))
 
 
 # In the driver.
 
 
-def _tasks(paths: Sequence[Path], backend: SparkBackend) -> Iterator[Task]:
+def _splits(paths: Sequence[Path], backend: SparkBackend) -> Iterator[Split]:
     from deltalog.io.files import name_of
     from deltalog.io.read import files_of, names_of
 
@@ -119,17 +118,17 @@ def _tasks(paths: Sequence[Path], backend: SparkBackend) -> Iterator[Task]:
         name = names_of(file.parent).get(stem, stem) if format in ("csv", "tsv", "parquet") else ""
         size = file.stat().st_size
         for start, end in _ranges(file, format, compression, size, backend):
-            whole = size * (UNPACKED if compression else 1)
-            yield Task(number, str(file.absolute()), format, name, start, end, (end - start) or whole)
+            whole = size * (DECOMPRESSION_FACTOR if compression else 1)
+            yield Split(number, str(file.absolute()), format, name, start, end, (end - start) or whole)
             number += 1
 
 
 def _ranges(file: Path, format: str, compression: str, size: int, backend: SparkBackend) -> Iterable[tuple[int, int]]:
-    if compression or size <= RANGE:
+    if compression or size <= SPLIT_BYTES:
         return [(0, 0)]
     if format == "parquet":
         return _row_groups(file, size)
-    cuts = [*range(0, size, RANGE), size]
+    cuts = [*range(0, size, SPLIT_BYTES), size]
     ranges = list(pairwise(cuts))
     if format == "ntriples" or (format in ("csv", "tsv") and not _has_quotes(file, ranges, backend)):
         return ranges
@@ -142,14 +141,14 @@ def _row_groups(file: Path, size: int) -> list[tuple[int, int]]:
     try:
         count = pq.ParquetFile(file).num_row_groups
     except (pa.ArrowException, OSError):
-        return [(0, 0)]  # the executor says what is wrong with it
-    step = max(1, count * RANGE // size)
+        return [(0, 0)]  # the executor reports the error
+    step = max(1, count * SPLIT_BYTES // size)
     cuts = [*range(0, count, step), count]
     return list(pairwise(cuts)) or [(0, 0)]
 
 
 def _has_quotes(file: Path, ranges: Sequence[tuple[int, int]], backend: SparkBackend) -> bool:
-    """Whether a table has quoted cells, in which a line may end without the row being at its end."""
+    """Whether a table has quoted cells, which may contain line ends."""
 
     def each(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -164,41 +163,41 @@ def _has_quotes(file: Path, ranges: Sequence[tuple[int, int]], backend: SparkBac
     return any(row.found for row in looked.collect())
 
 
-def _balanced(tasks: Sequence[Task], count: int) -> list[list[Task]]:
-    """Tasks in groups of about the same size."""
-    groups: list[list[Task]] = [[] for _ in range(min(count, len(tasks)))]
+def _balanced(splits: Sequence[Split], count: int) -> list[list[Split]]:
+    """Splits in groups of about equal size."""
+    groups: list[list[Split]] = [[] for _ in range(min(count, len(splits)))]
     sizes = [0] * len(groups)
-    for task in sorted(tasks, key=lambda task: -task.size):
+    for split in sorted(splits, key=lambda split: -split.size):
         least = sizes.index(min(sizes))
-        groups[least].append(task)
-        sizes[least] += task.size + 4096
+        groups[least].append(split)
+        sizes[least] += split.size + 4096
     return groups
 
 
-def _places(size: int, backend: SparkBackend) -> int:
-    """How many partitions facts go to, of files of so many bytes."""
-    return max(size // PLACE + 1, int(backend.spark.conf.get("spark.sql.shuffle.partitions")))
+def _partitions(size: int, backend: SparkBackend) -> int:
+    """The number of partitions for the facts of files of a size in bytes."""
+    return max(size // PARTITION_BYTES + 1, int(backend.spark.conf.get("spark.sql.shuffle.partitions")))
 
 
-def collected(parsed: DataFrame, places: int, backend: SparkBackend) -> dict[Pred, SparkTable]:
-    """The tables of parsed blocks; their terms go to the dictionary."""
-    parsed = cut(parsed)
+def _tables(parsed: DataFrame, partitions: int, backend: SparkBackend) -> dict[Pred, SparkTable]:
+    """The tables of parsed blocks; terms are added to the dictionary."""
+    parsed = checkpointed(parsed)
     preds = _preds(parsed.where(F.col("what") >= NAME).collect(), backend.salt)
-    backend.dictionary.add_blocks(parsed.where(F.col("what") == TERM).select("to", "data"), places)
+    backend.dictionary.add_blocks(parsed.where(F.col("what") == TERM).select("to", "data"), partitions)
     facts = parsed.where(F.col("what") == FACT)
     tables: dict[Pred, SparkTable] = {}
     for columns in sorted({width(pred.arity) for pred in preds.values()}):
         mine = {tag: pred for tag, pred in preds.items() if width(pred.arity) == columns}
-        tables |= pinned(facts.where(F.col("number") == columns), None, mine, places)
-    backend.dictionary.settle()
+        tables |= store_distinct(facts.where(F.col("number") == columns), None, mine, partitions)
+    backend.dictionary.merge_pending()
     return tables
 
 
 def _preds(rows: Sequence[Any], salt: int) -> dict[int, Pred]:
-    """The predicates by their tags; the first error in the order of the files is raised."""
-    wrong = sorted((row.to, row.number, bytes(row.data).decode()) for row in rows if row.what == WRONG)
-    if wrong:
-        _, usage, message = wrong[0]
+    """The predicates by their tags; raises the first error in the order of files."""
+    errors = sorted((row.to, row.number, bytes(row.data).decode()) for row in rows if row.what == ERROR)
+    if errors:
+        _, usage, message = errors[0]
         raise UsageError(message) if usage else DataError(message)
     preds: dict[int, Pred] = {}
     for pred in {Pred(bytes(row.data).decode(), row.number) for row in rows}:
@@ -207,21 +206,21 @@ def _preds(rows: Sequence[Any], salt: int) -> dict[int, Pred]:
     return preds
 
 
-# In executors.
+# In Python workers.
 
 
-def _guarded(number: int, parse: Callable[[Dictionary], Facts], salt: int, places: int) -> Iterator[pa.RecordBatch]:
-    """The blocks of what is parsed, or the one row that says what is wrong."""
+def _parsed(number: int, parse: Callable[[Dictionary], Facts], salt: int, partitions: int) -> Iterator[pa.RecordBatch]:
+    """The blocks of what is parsed, or one row with the error."""
     dictionary = Dictionary()
     try:
         facts = parse(dictionary)
     except DeltalogError as problem:
-        yield _row(number, WRONG, int(isinstance(problem, UsageError)), str(problem).encode())
+        yield _row(number, ERROR, int(isinstance(problem, UsageError)), str(problem).encode())
         return
-    yield from _sent(facts, dictionary, salt, places)
+    yield from encoded_blocks(facts, dictionary, salt, partitions)
 
 
-def _sent(facts: Facts, dictionary: Dictionary, salt: int, places: int) -> Iterator[pa.RecordBatch]:
+def encoded_blocks(facts: Facts, dictionary: Dictionary, salt: int, partitions: int) -> Iterator[pa.RecordBatch]:
     ids, need, terms = identity.fresh_terms(dictionary, salt)
     for to, block in term_blocks(need, terms):
         yield _row(to, TERM, len(need), block)
@@ -232,12 +231,12 @@ def _sent(facts: Facts, dictionary: Dictionary, salt: int, places: int) -> Itera
     for columns, preds in by_width.items():
         rows = _tagged({pred: facts[pred] for pred in preds}, ids, columns, salt)
         batch = pa.RecordBatch.from_arrays(list(map(numbers, rows)), [TAG, *column_names(columns)])
-        for to, block in blocks.dealt(batch, blocks.spread(rows, places)):
+        for to, block in blocks.split_by_partition(batch, blocks.hash_partition(rows, partitions)):
             yield _row(to, FACT, columns, block)
 
 
 def _tagged(facts: Facts, ids: identity.Ids64, columns: int, salt: int) -> list[identity.Ids64]:
-    """The rows of predicates of one width: tags, and 64-bit ids in columns (0 where an arity has no such column)."""
+    """The rows of predicates of one width: a column of tags, then columns of 64-bit ids (0 where the arity is less)."""
     sizes = [len(found[0]) if found else 1 for found in facts.values()]
     rows = np.zeros((columns + 1, sum(sizes)), np.int64)
     start = 0
@@ -250,7 +249,7 @@ def _tagged(facts: Facts, ids: identity.Ids64, columns: int, salt: int) -> list[
 
 
 def _tag(pred: Pred, salt: int) -> int:
-    """The number of a predicate, the same everywhere."""
+    """The tag of a predicate, the same in all splits."""
     name = np.frombuffer(b"%d:%b" % (pred.arity, pred.name.encode()), np.uint8)
     return int(hash_bytes(name, salt)) >> 1
 
@@ -260,17 +259,17 @@ def _row(to: int, what: int, number: int, data: bytes) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, ["to", "what", "number", "data"])
 
 
-def parse(task: Task, reading: Reading, dictionary: Dictionary) -> Facts:
-    """The facts of a task."""
+def parse(split: Split, reading: Reading, dictionary: Dictionary) -> Facts:
+    """The facts of a split."""
     from deltalog.backends.spark.io.file_splits import read_lines, read_row_groups
     from deltalog.io.read import read_file
 
-    path = Path(task.path)
-    if task.end and task.format == "parquet":
-        columns = read_row_groups(path, task.start, task.end, dictionary)
-    elif task.end:
-        return read_lines(task.name, path, task.format, task.start, task.end, dictionary, reading)
+    path = Path(split.path)
+    if split.end and split.format == "parquet":
+        columns = read_row_groups(path, split.start, split.end, dictionary)
+    elif split.end:
+        return read_lines(split.name, path, split.format, split.start, split.end, dictionary, reading)
     else:
         facts = read_file(path, dictionary, reading)
-        return {Pred(task.name, pred.arity): found for pred, found in facts.items()} if task.name else facts
-    return {Pred(task.name, len(columns)): columns}
+        return {Pred(split.name, pred.arity): found for pred, found in facts.items()} if split.name else facts
+    return {Pred(split.name, len(columns)): columns}

@@ -1,9 +1,9 @@
-"""Tables as Spark DataFrames of values, without collecting a row.
+"""Executors (Python workers): tables as Spark DataFrames of values; no row is collected.
 
-A column gets the type that `deltalog.io.frames` gives it: long, double, boolean, date or string; IRIs and blank nodes
-are strings, and a column of other or of mixed values has the cells of CSV. What the strings are is in the metadata of
-the column (`deltalog:kind`), so that a DataFrame that is added to a knowledge base gives the same values again. Times
-are cells, too: Spark would move them to its own time zone.
+A column gets the type that `deltalog.io.frames` gives it: long, double, boolean, date or string. IRIs and blank nodes
+are strings, and a column of other or mixed values has the cells of CSV. The metadata of a column says what its strings
+are (`deltalog:kind`), so a DataFrame that is added to a knowledge base gives the same values again. Times are cells,
+too, because Spark would move them to its session's time zone.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ def to_spark(table: SparkTable, columns: Sequence[str], backend: SparkBackend) -
     """A DataFrame of the table's values."""
     names = column_names(table.arity)[: table.arity]
     kinds = _kinds(table, names, backend)
-    forms = [PLAIN.get(next(iter(found)), CELL) if len(found) == 1 else CELL for found in kinds]
+    column_types = [PLAIN.get(next(iter(found)), CELL) if len(found) == 1 else CELL for found in kinds]
     fields = [
-        T.StructField(name, form[0], False, {"deltalog:kind": form[2]} if form[2] else None)
-        for name, form in zip(columns, forms, strict=True)
+        T.StructField(name, column_type[0], False, {"deltalog:kind": column_type[2]} if column_type[2] else None)
+        for name, column_type in zip(columns, column_types, strict=True)
     ]
     if table.empty or not names:
         size = 0 if table.empty else 1
         return backend.spark.createDataFrame([()] * size, T.StructType(fields))
     frame, decoder = Decoder.of(table.frame(), names, backend)
-    types = [(form[1], form[2]) for form in forms]
+    types = [(column_type[1], column_type[2]) for column_type in column_types]
 
     def each(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -68,7 +68,7 @@ def _array(values: Sequence[Any], type_: Any, what: str | None) -> pa.Array:
 
 
 def _kinds(table: SparkTable, names: Sequence[str], backend: SparkBackend) -> list[set[Kind]]:
-    """The kinds of values that each column has."""
+    """The kinds of values in each column."""
     if table.empty:
         return [{Kind.STRING} for _ in names]
     frame = backend.with_terms(table.frame(), names)

@@ -1,13 +1,13 @@
-"""Tables to a folder: executors write part files, the driver puts them together under their names.
+"""Executors (Python workers) and driver: tables to a folder. Executors write part files, the driver merges them.
 
-Who writes what is planned in the driver, which knows how many rows each table has: a predicate of up to PART_ROWS rows
-is one part, and so its whole file; a larger one has several, dealt by hash. Rows go to the partition that writes them
-in blocks (see `blocks`).
+The driver plans who writes what, from the sizes of the tables: a predicate of up to PART_ROWS rows is one part, which
+becomes its file; a larger one has several, partitioned by hash. Rows are shuffled to the task that writes them as
+blocks (see `blocks`).
 
-The parts lie in the hidden folder that becomes the result (see `deltalog.io.write`), so driver and executors must see
-the same file system there. An executor names each part it has written only when it is whole; a part of a task that
-died and was tried again is named by nobody, and goes. Rows are never collected: the driver copies bytes (CSV, TSV,
-N-Triples) or whole row groups, as they are, with a new footer (Parquet, by the JVM's own library).
+The parts are in the hidden folder that becomes the result (see `deltalog.io.write`), so driver and executors must see
+the same file system there. An executor reports a part only when it is complete; parts of a failed task are reported by
+nobody, and are deleted. Rows are never collected: the driver copies bytes (CSV, TSV, N-Triples) or whole row groups
+with a new footer (Parquet, by the JVM's own library).
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from pyspark.sql import functions as F
 from deltalog.backends.spark.io import blocks
 from deltalog.backends.spark.io.arrow import binaries, words
 from deltalog.backends.spark.io.arrow import number as one
-from deltalog.backends.spark.io.decode import BROADCAST_TERMS, Decoder
-from deltalog.backends.spark.operators.broadcast_closure import Expansion
-from deltalog.backends.spark.operators.shared_scan import routed, straight
+from deltalog.backends.spark.io.decode import Decoder
+from deltalog.backends.spark.operators.broadcast_closure import BroadcastClosure
+from deltalog.backends.spark.operators.shared_scan import full_scans, shared_scan
 from deltalog.backends.spark.table import TAG, SparkTable, column_names, width
 from deltalog.io.write import FORMATS, names_table, safe_names, whole, write_file
 from deltalog.model.dictionary import Dictionary
@@ -43,13 +43,13 @@ if TYPE_CHECKING:
 PART_ROWS = 1 << 20
 PARTITIONS_PER_CORE = 2
 PARTS = ".parts"
-OPENING = 2_000  # what it costs to open a file, in rows
+FILE_COST_ROWS = 2_000  # rows that take as long as opening a file
 NAMED = "tag int, number int, path string"
 Numbers = NDArray[np.int64]
 
 
 def write(out: Path, facts: Mapping[Pred, SparkTable], backend: SparkBackend, format: str) -> None:
-    """Write facts to a folder that does not exist yet, or is empty."""
+    """Writes facts to a folder that does not exist yet, or is empty."""
     if format not in FORMATS:
         raise UsageError(f"unknown format {format!r}: choose one of {', '.join(FORMATS)}")
     whole(out, lambda folder: _fill(folder.absolute(), facts, backend, format))
@@ -62,16 +62,16 @@ def _fill(folder: Path, facts: Mapping[Pred, SparkTable], backend: SparkBackend,
     names = safe_names(facts)
     parts = _written(parts_folder, facts, backend, format)
     if format == "nt":
-        _together(_marked_first(path for pred in facts for path in parts[pred]), folder / "facts.nt", backend)
+        _merge_parts(_marked_first(path for pred in facts for path in parts[pred]), folder / "facts.nt", backend)
     else:
         for pred in facts:
-            _together(parts[pred], folder / f"{names[pred]}.{format}", backend)
+            _merge_parts(parts[pred], folder / f"{names[pred]}.{format}", backend)
         names_table(folder, names)
     shutil.rmtree(parts_folder)
 
 
 def _marked_first(parts: Iterable[Path]) -> list[Path]:
-    """A part of N-Triples whose blank nodes are global names first: then so are those of the whole file."""
+    """Parts of N-Triples, those with global names of blank nodes first: then the names of the whole file are global."""
     from deltalog.io.ntriples import is_marked
 
     return sorted(parts, key=lambda path: not is_marked(path))
@@ -82,23 +82,23 @@ def _written(
 ) -> dict[Pred, list[Path]]:
     """The parts of each predicate, in order."""
     parts: dict[Pred, list[Path]] = {pred: [] for pred in facts}
-    far: dict[int, dict[Pred, SparkTable]] = {}
+    in_executors: dict[int, dict[Pred, SparkTable]] = {}
     for pred, table in facts.items():
-        if table.expansion is not None and backend.dictionary.total <= BROADCAST_TERMS:
-            parts |= _written_expanded(folder, pred, table.expansion, backend, format)
+        if table.closure is not None and backend.dictionary.is_small:
+            parts |= _written_closure(folder, pred, table.closure, backend, format)
             continue
-        if table.near is None:
-            far.setdefault(width(pred.arity), {})[pred] = table
+        if table.driver_rows is None:
+            in_executors.setdefault(width(pred.arity), {})[pred] = table
             continue
-        columns = [backend.near.local_ids(ids) for ids in backend.rows(table)]
-        parts[pred].append(_part(folder, pred, columns, backend.dictionary.near, format))
-    for wide, tables in far.items():
-        parts |= _written_far(folder, tables, wide, backend, format)
+        columns = [backend.driver.local_ids(ids) for ids in backend.rows(table)]
+        parts[pred].append(_part(folder, pred, columns, backend.dictionary.local, format))
+    for wide, tables in in_executors.items():
+        parts |= _written_by_executors(folder, tables, wide, backend, format)
     return parts
 
 
 def _part(folder: Path, pred: Pred, columns: Sequence[Any], dictionary: Dictionary, format: str) -> Path:
-    """One part file, written."""
+    """Writes one part file."""
     path = folder / f"{uuid.uuid4().hex}.{format}"
     if format == "nt":
         from deltalog.io.triples import write_triples
@@ -112,15 +112,15 @@ def _part(folder: Path, pred: Pred, columns: Sequence[Any], dictionary: Dictiona
     return path
 
 
-def _written_far(
+def _written_by_executors(
     folder: Path, tables: Mapping[Pred, SparkTable], columns: int, backend: SparkBackend, format: str
 ) -> dict[Pred, list[Path]]:
-    """The parts that executors write, for predicates of one width, in one job."""
+    """Has executors write predicates of one width, in one job."""
     preds = list(tables)
-    parts = Parts.planned([backend.size(table) for table in tables.values()], backend)
-    dealt, decoder = _dealt(tables, columns, parts, backend)
-    places = F.element_at(F.lit(parts.places.tolist()), F.col("to") + 1).cast("int")
-    placed = backend.narrowed(dealt).select(F.col("to").alias("part"), places.alias("to"), "data")
+    parts = PartPlan.planned([backend.size(table) for table in tables.values()], backend)
+    blocks_of_parts, decoder = _blocks_of_parts(tables, columns, parts, backend)
+    partitions = F.element_at(F.lit(parts.partitions.tolist()), F.col("to") + 1).cast("int")
+    placed = backend.narrowed(blocks_of_parts).select(F.col("to").alias("part"), partitions.alias("to"), "data")
     names = column_names(columns)
 
     def each(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -133,89 +133,91 @@ def _written_far(
         except DeltalogError as problem:
             yield _named(-1, 0, str(problem))
 
-    written = blocks.gathered(placed, parts.count).select("part", "data").mapInArrow(each, NAMED)
+    written = blocks.shuffled(placed, parts.partition_count).select("part", "data").mapInArrow(each, NAMED)
     return _in_order(written.collect(), preds)
 
 
-def _dealt(
-    tables: Mapping[Pred, SparkTable], columns: int, parts: Parts, backend: SparkBackend
+def _blocks_of_parts(
+    tables: Mapping[Pred, SparkTable], columns: int, parts: PartPlan, backend: SparkBackend
 ) -> tuple[DataFrame, Decoder]:
-    """The rows of tables in blocks that go to the parts, and the decoder for them."""
-    broadcast = backend.dictionary.total <= BROADCAST_TERMS
-    dealt = routed(straight(tables.values()), columns, parts.of if broadcast else blocks.nowhere)
-    assert dealt is not None
+    """The rows of tables as blocks, partitioned by part, and the decoder for them."""
+    broadcast = backend.dictionary.is_small
+    blocks_of_parts = shared_scan(
+        full_scans(tables.values()), columns, parts.of if broadcast else blocks.single_partition
+    )
+    assert blocks_of_parts is not None
     if broadcast:
-        return dealt, Decoder(*backend.dictionary.shared())
+        return blocks_of_parts, Decoder(*backend.dictionary.broadcast())
     names = [TAG, *column_names(columns)]
-    frame, decoder = Decoder.of(blocks.all_rows(dealt, names), names[1:], backend)
+    frame, decoder = Decoder.of(blocks.all_rows(blocks_of_parts, names), names[1:], backend)
 
     def each(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            yield from blocks.rows_sent(batch, parts.of([words(batch.column(name)) for name in names]))
+            yield from blocks.batch_as_blocks(batch, parts.of([words(batch.column(name)) for name in names]))
 
     return frame.mapInArrow(each, blocks.BLOCKS), decoder
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
-    """Who writes what: the tag and the place (a partition) of each part. The parts of a tag are consecutive."""
+class PartPlan:
+    """Who writes what: the tag and the partition of each part. The parts of a tag are consecutive."""
 
     tags: Numbers
-    places: Numbers
-    firsts: Numbers  # of each tag: its first part
-    counts: Numbers  # of each tag: how many parts it has
-    count: int  # of places
+    partitions: Numbers
+    firsts: Numbers  # the first part of each tag
+    counts: Numbers  # the number of parts of each tag
+    partition_count: int
 
     @classmethod
-    def planned(cls, sizes: Sequence[int], backend: SparkBackend) -> Parts:
-        """Parts of at most about PART_ROWS rows, in places that have about as many rows each."""
+    def planned(cls, sizes: Sequence[int], backend: SparkBackend) -> PartPlan:
+        """Parts of about PART_ROWS rows or less, in partitions of about equal size."""
         counts = np.array([max(1, -(-size // PART_ROWS)) for size in sizes], np.int64)
         tags = np.repeat(np.arange(len(sizes)), counts)
         rows = (np.array(sizes, np.int64) // counts)[tags]
         count = max(PARTITIONS_PER_CORE * backend.spark.sparkContext.defaultParallelism, sum(sizes) // PART_ROWS)
-        places, load = np.zeros(len(tags), np.int64), np.zeros(max(1, min(count, len(tags))), np.int64)
+        partitions, load = np.zeros(len(tags), np.int64), np.zeros(max(1, min(count, len(tags))), np.int64)
         for part in np.argsort(-rows, kind="stable"):
-            places[part] = load.argmin()
-            load[places[part]] += rows[part] + OPENING
-        return cls(tags, places, np.cumsum(counts) - counts, counts, len(load))
+            partitions[part] = load.argmin()
+            load[partitions[part]] += rows[part] + FILE_COST_ROWS
+        return cls(tags, partitions, np.cumsum(counts) - counts, counts, len(load))
 
     def of(self, columns: Sequence[Numbers]) -> Numbers:
         """The part of each row, whose first column is the tag."""
         counts = self.counts[columns[0]]
-        hashed = blocks.spread(columns, 1 << 30) if (counts > 1).any() else 0
+        hashed = blocks.hash_partition(columns, 1 << 30) if (counts > 1).any() else 0
         parts: Numbers = self.firsts[columns[0]] + hashed % counts
         return parts
 
 
 def _by_part(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """The rows of each part of a partition."""
-    waiting: dict[int, list[bytes]] = {}
+    """The parts of a partition, with their rows."""
+    buffered: dict[int, list[bytes]] = {}
     for batch in batches:
         for number, block in zip(batch.column("part").to_pylist(), batch.column("data").to_pylist(), strict=True):
-            waiting.setdefault(number, []).append(block)
-    for number in sorted(waiting):
-        rows = blocks.together(waiting.pop(number))
+            buffered.setdefault(number, []).append(block)
+    for number in sorted(buffered):
+        rows = blocks.concatenated(buffered.pop(number))
         assert rows is not None
         yield number, rows.to_batches(max_chunksize=2**31 - 1)[0]
 
 
 def _in_order(named: Sequence[Any], preds: Sequence[Pred]) -> dict[Pred, list[Path]]:
-    """The parts of each predicate, from what executors say that they have written; what was wrong is raised."""
-    wrong = [row.path for row in named if row.tag < 0]
-    if wrong:
-        raise DataError(wrong[0])
+    """The parts of each predicate that executors have reported; raises the first error."""
+    errors = [row.path for row in named if row.tag < 0]
+    if errors:
+        raise DataError(errors[0])
     parts: dict[Pred, list[Path]] = {pred: [] for pred in preds}
     for row in sorted(named):
         parts[preds[row.tag]].append(Path(row.path))
     return parts
 
 
-def _written_expanded(
-    folder: Path, pred: Pred, expansion: Expansion, backend: SparkBackend, format: str
+def _written_closure(
+    folder: Path, pred: Pred, closure: BroadcastClosure, backend: SparkBackend, format: str
 ) -> dict[Pred, list[Path]]:
-    """The parts of a closure: each executor lists, decodes and writes its own."""
-    decoder = Decoder(*backend.dictionary.shared())
-    shared = expansion.shared
+    """Has executors write a closure: each lists, decodes and writes its own part."""
+    decoder = Decoder(*backend.dictionary.broadcast())
+    shared = closure.shared
 
     def each(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         pairs = shared.value
@@ -228,7 +230,7 @@ def _written_expanded(
         except DeltalogError as problem:
             yield _named(-1, 0, str(problem))
 
-    return _in_order(expansion.numbers(backend.spark).mapInArrow(each, NAMED).collect(), [pred])
+    return _in_order(closure.chunk_numbers(backend.spark).mapInArrow(each, NAMED).collect(), [pred])
 
 
 def _named(tag: int, number: int, path: str) -> pa.RecordBatch:
@@ -236,12 +238,12 @@ def _named(tag: int, number: int, path: str) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, ["tag", "number", "path"])
 
 
-# Parts into one file.
+# PartPlan into one file.
 
 
-def _together(parts: Sequence[Path], path: Path, backend: SparkBackend) -> None:
+def _merge_parts(parts: Sequence[Path], path: Path, backend: SparkBackend) -> None:
     if path.suffix == ".parquet" and len(parts) > 1:
-        _row_groups_together(parts, path, backend)
+        _merge_row_groups(parts, path, backend)
         return
     if parts:
         parts[0].replace(path)
@@ -251,7 +253,7 @@ def _together(parts: Sequence[Path], path: Path, backend: SparkBackend) -> None:
                 shutil.copyfileobj(file, out, 1 << 24)
 
 
-def _row_groups_together(parts: Sequence[Path], path: Path, backend: SparkBackend) -> None:
+def _merge_row_groups(parts: Sequence[Path], path: Path, backend: SparkBackend) -> None:
     import pyarrow.parquet as pq
 
     schemas = [pq.read_schema(part) for part in parts]
@@ -265,7 +267,7 @@ def _row_groups_together(parts: Sequence[Path], path: Path, backend: SparkBacken
 
 
 def _appended(parts: Sequence[Path], path: Path, jvm: Any) -> None:
-    """Row groups of files of one schema in one file; no value is looked at."""
+    """Row groups of files of one schema in one file; no value is decoded."""
     io, hadoop = jvm.org.apache.parquet.io, jvm.org.apache.parquet.hadoop
     files = [io.LocalInputFile(jvm.java.io.File(str(part)).toPath()) for part in parts]
     first = hadoop.ParquetFileReader.open(files[0])
@@ -280,7 +282,7 @@ def _appended(parts: Sequence[Path], path: Path, jvm: Any) -> None:
 
 
 def _as_cells(table: pa.Table) -> pa.Table:
-    """A table all of whose columns are cells, which can have any values."""
+    """A table with all columns as cells, which can have any values."""
     from deltalog.io.csv_cells import print_cell
     from deltalog.io.frames import KIND, columns_of
 

@@ -1,1 +1,1 @@
-"""The operators of the algebra over DataFrames, most of them run by executors."""
+"""The operators of the algebra. Each module says in its first line where its code runs."""

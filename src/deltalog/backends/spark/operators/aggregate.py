@@ -1,13 +1,16 @@
-"""Aggregates: counts, and sums, least and greatest of integers in SQL; everything else by the reference.
+"""JVM (Spark SQL) where that is exact, otherwise executors (Python workers): aggregates.
 
-The distinct bindings are kept while their columns are looked at once: are all arguments integers, and how large. Where
-SQL will not do, the terms of a group are collected into one row, so a group must fit an executor's memory there.
+SQL computes counts, and sums, minima and maxima of inline integers (see `io.hashed_ids`). The distinct bindings are
+persisted while one query finds out whether all arguments are integers, and how large. For everything else the terms of
+a group are collected into one row, to which the reference semantics are applied; such a group must fit an executor.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +19,8 @@ from pyspark.sql import functions as F
 
 from deltalog.backends.spark.io import hashed_ids as identity
 from deltalog.backends.spark.io.hashed_ids import INLINE
-from deltalog.backends.spark.operators.bindings import Rows, fresh
+from deltalog.backends.spark.operators import reference
+from deltalog.backends.spark.operators.bindings import Bindings, fresh_name
 from deltalog.backends.spark.table import UNIT
 from deltalog.expressions import scalar
 from deltalog.syntax.ast import AggregateCall, Variable
@@ -26,55 +30,55 @@ if TYPE_CHECKING:
 
 
 def aggregate(
-    rows: Rows | None,
+    rows: Bindings | None,
     variables: Sequence[Variable],
     on: Sequence[Variable],
     calls: Sequence[AggregateCall],
     backend: SparkBackend,
-) -> Rows | None:
-    """The calls over the distinct rows, one row for each group in which all have a value."""
+) -> Bindings | None:
+    """The calls over the distinct bindings, one row for each group in which all of them have a value."""
     if rows is None:
         return None if on else _of_nothing(calls, backend)
     frame = backend.keep(rows.frame.select(*[rows.column(v) for v in variables] or [F.col(UNIT)]).distinct())
-    names = {v: rows.names[v] for v in on} | {call.variable: fresh() for call in calls}
+    names = {v: rows.names[v] for v in on} | {call.variable: fresh_name() for call in calls}
     arguments = {v: rows.names[v] for call in calls if isinstance(v := call.argument, Variable)}
-    plain = _in_sql(frame, calls, arguments)
-    if not all(plain):
+    exact_calls = _in_sql(frame, calls, arguments)
+    if not all(exact_calls):
         frame = backend.with_terms(frame, list(dict.fromkeys(arguments.values())))
     columns = [
-        (_sql(call, arguments) if fast else _collected(call, arguments)).alias(names[call.variable])
-        for call, fast in zip(calls, plain, strict=True)
+        (_sql(call, arguments) if exact else _collected(call, arguments)).alias(names[call.variable])
+        for call, exact in zip(calls, exact_calls, strict=True)
     ]
     grouped = frame.groupBy(*[F.col(names[v]) for v in on]).agg(*columns)
-    slow = {names[call.variable]: call for call, fast in zip(calls, plain, strict=True) if not fast}
-    result = _by_reference(grouped, slow, list(names.values()), backend) if slow else grouped
+    collected = {names[call.variable]: call for call, exact in zip(calls, exact_calls, strict=True) if not exact}
+    result = _by_reference(grouped, collected, list(names.values()), backend) if collected else grouped
     for call in calls:
         result = result.where(F.col(names[call.variable]).isNotNull())
-    return Rows(result, names)
+    return Bindings(result, names)
 
 
-def counted(rows: Rows, variable: Variable) -> Rows:
-    """The distinct rows, and how many times each comes."""
-    name = fresh()
+def counted(rows: Bindings, variable: Variable) -> Bindings:
+    """The distinct bindings, and the number of occurrences of each."""
+    name = fresh_name()
     number = F.count(F.lit(1))
     grouped = rows.frame.groupBy(*[F.col(column) for column in rows.names.values()]).agg(number.alias(name))
     found = grouped.where(F.col(name) > 0).withColumn(name, F.col(name) - F.lit(INLINE))
-    return Rows(found, rows.names | {variable: name}, rows.most)
+    return Bindings(found, rows.names | {variable: name}, rows.max_rows)
 
 
-def _of_nothing(calls: Sequence[AggregateCall], backend: SparkBackend) -> Rows | None:
-    """One group, and nothing in it: counts and sums are 0, other functions of rules have no value."""
+def _of_nothing(calls: Sequence[AggregateCall], backend: SparkBackend) -> Bindings | None:
+    """The calls over one empty group: counts and sums are 0, other functions have no value."""
     try:
         results = [scalar.aggregate(call.function, []) for call in calls]
     except scalar.ExpressionFails:
         return None
-    names = {call.variable: fresh() for call in calls}
+    names = {call.variable: fresh_name() for call in calls}
     ids = [F.lit(backend.dictionary.id(value)).cast("long") for value in results]
-    return Rows(backend.unit().select(*map(Column.alias, ids, names.values())), names, 1)
+    return Bindings(backend.unit().select(*map(Column.alias, ids, names.values())), names, 1)
 
 
 def _in_sql(frame: DataFrame, calls: Sequence[AggregateCall], arguments: dict[Variable, str]) -> list[bool]:
-    """For each call, whether SQL computes it: counts always, others of integers whose sum stays below 2^62."""
+    """For each call, whether SQL is exact: always for counts, else for integers whose sum stays below 2^62."""
     if all(call.function == "count" for call in calls):
         return [True] * len(calls)
     looks: list[Column] = [F.count(F.lit(1))]
@@ -118,23 +122,25 @@ def _collected(call: AggregateCall, arguments: dict[Variable, str]) -> Column:
 
 
 def _by_reference(
-    grouped: DataFrame, slow: dict[str, AggregateCall], names: Sequence[str], backend: SparkBackend
+    grouped: DataFrame, collected: dict[str, AggregateCall], names: Sequence[str], backend: SparkBackend
 ) -> DataFrame:
-    """Replaces collected pairs by the id of the reference's result, NULL where it fails."""
-    salt, plain, failures = backend.salt, [name for name in names if name not in slow], backend.accumulator
+    """Replaces collected pairs (id, term) by the id of the result, NULL where the function fails."""
+    salt, plain, failures = backend.salt, [name for name in names if name not in collected], backend.accumulator
 
     def each(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             arrays = [batch.column(name) for name in plain]
-            for name, call in slow.items():
+            for name, call in collected.items():
                 ids, terms = _results(call, batch.column(name), salt)
                 failures.add(ids.null_count)
                 arrays += [ids, terms]
-            yield pa.RecordBatch.from_arrays(arrays, [*plain, *(n for name in slow for n in (name, name + "term"))])
+            yield pa.RecordBatch.from_arrays(
+                arrays, [*plain, *(n for name in collected for n in (name, name + "term"))]
+            )
 
-    schema = [f"{name} long" for name in plain] + [f"{name} long, {name}term binary" for name in slow]
+    schema = [f"{name} long" for name in plain] + [f"{name} long, {name}term binary" for name in collected]
     frame = grouped.mapInArrow(each, ", ".join(schema))
-    for name in slow:
+    for name in collected:
         frame = backend.with_new_terms(frame, name, name + "term")
     return frame
 
@@ -143,16 +149,9 @@ def _results(call: AggregateCall, lists: pa.Array, salt: int) -> tuple[pa.Array,
     """The reference's result for each group of pairs, as ids and terms."""
     pairs = lists.flatten()
     values = identity.values_of(pairs.field("id").to_numpy(zero_copy_only=False), pairs.field("term"))
-    found: list[Any] = []
-    ok = np.ones(len(lists), np.bool_)
-    at = 0
-    for group, length in enumerate(lists.value_lengths().to_pylist()):
-        try:
-            found.append(scalar.aggregate(call.function, values[at : at + length]))
-        except scalar.ExpressionFails:
-            found.append(False)
-            ok[group] = False
-        at += length
+    ends = np.cumsum(lists.value_lengths().to_numpy(zero_copy_only=False)).tolist()
+    groups = (values[start:end] for start, end in pairwise([0, *ends]))
+    found, ok = reference.results(partial(scalar.aggregate, call.function), groups)
     ids, terms = identity.encode(found, salt)
     mask = pa.array(~ok)
     return (

@@ -1,4 +1,4 @@
-"""Bindings in a DataFrame: which column stands for which variable."""
+"""JVM (Spark SQL): bindings as a DataFrame with a column for each variable."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ _numbers = count()
 
 
 @dataclass(slots=True)
-class Rows:
-    """A DataFrame and the column of each variable; `most` is a bound on the number of rows, if one is known."""
+class Bindings:
+    """A DataFrame and the column of each variable; `max_rows` is an upper bound on its rows, if one is known."""
 
     frame: DataFrame
     names: dict[Variable, str]
-    most: int | None = None
+    max_rows: int | None = None
 
     def column(self, variable: Variable) -> Column:
         return F.col(self.names[variable])
 
-    def kept(self) -> list[Column]:
+    def columns(self) -> list[Column]:
         return [F.col(name) for name in self.names.values()] or [F.col(UNIT)]
 
 
-def fresh() -> str:
-    """A name for a column that no other column has."""
+def fresh_name() -> str:
+    """A column name that is used nowhere else."""
     return f"x{next(_numbers)}"

@@ -1,11 +1,11 @@
-"""Connected components by executors, in few rounds (Kiveris et al., Connected Components in MapReduce and Beyond).
+"""JVM (Spark SQL): connected components in few rounds (Kiveris et al., Connected Components in MapReduce and Beyond).
 
-Edges are rewired until each vertex has an edge to the least one of its component, and no others:
+Edges are rewired until each vertex has an edge to the least vertex of its component, and no other edge:
 
-    large star   the larger neighbours of a vertex are connected to the least of its neighbours and itself
-    small star   so are the smaller neighbours, and the vertex itself
+    large star   connects the larger neighbours of a vertex to the least of its neighbours and itself
+    small star   connects the smaller neighbours of a vertex, and the vertex itself, to the least of them
 
-A round of both needs two joins and two aggregations; rounds grow with the logarithm of the longest distance.
+A round of both has two joins and two aggregations. The number of rounds grows with the logarithm of the diameter.
 """
 
 from __future__ import annotations
@@ -15,14 +15,15 @@ from collections.abc import Callable
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-Cut = Callable[[DataFrame], DataFrame]
+Checkpoint = Callable[[DataFrame], DataFrame]
+Check = Callable[[], None]
 A, B = F.col("a"), F.col("b")
 
 
-def same_component(edges: DataFrame, guarded: bool, cut: Cut) -> DataFrame:
-    """The pairs of vertices of one component; with a guard, one with itself only where that is an edge."""
+def same_component(edges: DataFrame, guarded: bool, checkpoint: Checkpoint, check: Check) -> DataFrame:
+    """The pairs of vertices of the same component; with a guard, a vertex with itself only if that is an edge."""
     edges = edges.select(F.col("c0").alias("a"), F.col("c1").alias("b"))
-    labels = least(edges, cut)
+    labels = component_labels(edges, checkpoint, check)
     other = labels.select(F.col("vertex").alias("c1"), F.col("label").alias("same"))
     pairs = labels.join(other, F.col("label") == F.col("same")).select(F.col("vertex").alias("c0"), "c1")
     if not guarded:
@@ -31,19 +32,20 @@ def same_component(edges: DataFrame, guarded: bool, cut: Cut) -> DataFrame:
     return pairs.where(F.col("c0") != F.col("c1")).unionAll(loops)
 
 
-def least(edges: DataFrame, cut: Cut) -> DataFrame:
-    """Each vertex with the least one of its component, as `vertex` and `label`."""
+def component_labels(edges: DataFrame, checkpoint: Checkpoint, check: Check) -> DataFrame:
+    """Each vertex with the least vertex of its component, as `vertex` and `label`."""
     vertices = edges.select(A.alias("vertex")).unionAll(edges.select(B.alias("vertex"))).distinct()
-    stars = _stars(edges.where(A != B), cut).select(A.alias("leaf"), B.alias("label"))
+    stars = _stars(edges.where(A != B), checkpoint, check).select(A.alias("leaf"), B.alias("label"))
     joined = vertices.join(stars, F.col("vertex") == F.col("leaf"), "left")
-    return cut(joined.select("vertex", F.coalesce("label", "vertex").alias("label")))
+    return checkpoint(joined.select("vertex", F.coalesce("label", "vertex").alias("label")))
 
 
-def _stars(edges: DataFrame, cut: Cut) -> DataFrame:
-    """Edges from every vertex that is not the least of its component to the one that is."""
+def _stars(edges: DataFrame, checkpoint: Checkpoint, check: Check) -> DataFrame:
+    """Edges from each vertex to the least vertex of its component, without loops."""
     before = None
     while True:
-        edges = cut(_small_star(_large_star(edges)))
+        check()
+        edges = checkpoint(_small_star(_large_star(edges)))
         now = edges.agg(F.count(F.lit(1)), F.bit_xor(F.xxhash64("a", "b"))).collect()[0]
         if now == before:
             return edges

@@ -1,11 +1,11 @@
-"""Rows that were derived or read become tables, in one job.
+"""Executors (Python workers): new rows are deduplicated, known rows removed, the rest stored as tables, in one job.
 
-Blocks of new rows, and of rows that are known, come together by a hash of the row. Where they have met, new rows are
-made distinct, known ones are taken out, and what is left is stored there as blocks: lineage is cut (see `table.cut`).
-Along with them goes what the driver wants to know of each predicate: the number of rows, and a sketch of each column
-that says about how many distinct values it has (the k least hashes, Bar-Yossef et al. 2002).
+Blocks of new and of known rows are shuffled by a hash of the row. Each partition then deduplicates the new rows,
+removes the known ones and stores the rest as blocks. The lineage ends there (see `table.checkpointed`). Statistics for
+the driver go along: for each predicate the number of rows, and for each column a sketch that estimates the number of
+distinct values (the k least hashes; Bar-Yossef et al., Counting Distinct Elements in a Data Stream, 2002).
 
-A few rows come to the driver in the same job, and stay there.
+Small results come to the driver in the same job, and become driver tables.
 """
 
 from __future__ import annotations
@@ -23,44 +23,51 @@ from pyspark.sql import functions as F
 from deltalog.backends.spark.io import blocks
 from deltalog.backends.spark.io.arrow import binaries, numbers, words
 from deltalog.backends.spark.io.blocks import Numbers
-from deltalog.backends.spark.table import Piece, SparkTable, cut, near_table
+from deltalog.backends.spark.table import Segment, SparkTable, checkpointed, driver_table
+from deltalog.model.tuning import Tuning
 from deltalog.syntax.ast import Pred
 
-LEAST = 128  # hashes of a sketch
-STORED = "data binary, about binary"
-ROOM = 1 << 21  # rows that wait before they are made distinct
+SKETCH_HASHES = 128
+STORED = "data binary, statistics binary"
+BUFFER_ROWS = 1 << 21  # new rows of a partition that are buffered before they are deduplicated
 
 
-def pinned(
-    new: DataFrame, known: DataFrame | None, preds: Mapping[int, Pred], places: int, near: int = 0
+def store_distinct(
+    new: DataFrame, known: DataFrame | None, preds: Mapping[int, Pred], partitions: int, tuning: Tuning | None = None
 ) -> dict[Pred, SparkTable]:
-    """The tables of blocks, by the tags of their rows; up to `near` rows in all come to the driver."""
+    """The distinct new rows that are not known, as tables by their tags. With a tuning, a result that is
+    small in all becomes driver tables."""
+    max_rows = tuning.spark_driver_table_max_rows if tuning else 0
     both = new.select("to", F.lit(False).alias("known"), "data")
     if known is not None:
         both = both.unionAll(known.select("to", F.lit(True).alias("known"), "data"))
-    stored = cut(blocks.gathered(both, places).select("known", "data").mapInArrow(_stored, STORED))
-    few = F.length("data") <= 32 * near // places + 4096
-    found = stored.select("about", F.when(few, F.col("data")).alias("data") if near else F.lit(None).alias("data"))
+    stored = checkpointed(
+        blocks.shuffled(both, partitions).select("known", "data").mapInArrow(_store_partition, STORED)
+    )
+    small = F.length("data") <= 32 * max_rows // partitions + 4096
+    found = stored.select(
+        "statistics", F.when(small, F.col("data")).alias("data") if max_rows else F.lit(None).alias("data")
+    )
     rows = found.collect()
-    tables = _tables(stored.select("data"), [bytes(row.about) for row in rows if row.about], preds)
-    if near and tables and sum(table.size or 0 for table in tables.values()) <= near:
+    tables = _tables(stored.select("data"), [bytes(row.statistics) for row in rows if row.statistics], preds)
+    if tuning and max_rows and tables and sum(table.size or 0 for table in tables.values()) <= max_rows:
         data = [row.data for row in rows] if all(row.data is not None for row in rows) else _fetched(stored)
-        return _near(data, preds, stored.sparkSession)
+        return _driver_tables(data, preds, stored.sparkSession, tuning)
     return tables
 
 
-def _tables(stored: DataFrame, about: Sequence[bytes], preds: Mapping[int, Pred]) -> dict[Pred, SparkTable]:
-    told: dict[int, list[dict[str, Any]]] = {}
-    for line in (line for block in about for line in blocks.unpacked(block).to_pylist()):
-        told.setdefault(line["tag"], []).append(line)
+def _tables(stored: DataFrame, statistics: Sequence[bytes], preds: Mapping[int, Pred]) -> dict[Pred, SparkTable]:
+    by_tag: dict[int, list[dict[str, Any]]] = {}
+    for line in (line for block in statistics for line in blocks.unpack(block).to_pylist()):
+        by_tag.setdefault(line["tag"], []).append(line)
     return {
         (pred := preds[tag]): SparkTable(
             pred.arity,
-            (Piece(stored, tag),),
+            (Segment(stored, tag),),
             sum(line["size"] for line in lines),
             [estimated([line["sketches"][i] for line in lines]) for i in range(pred.arity)],
         )
-        for tag, lines in told.items()
+        for tag, lines in by_tag.items()
     }
 
 
@@ -68,32 +75,34 @@ def _fetched(stored: DataFrame) -> list[bytes]:
     return [row.data for row in stored.select("data").collect()]
 
 
-def _near(data: Sequence[bytes], preds: Mapping[int, Pred], spark: Any) -> dict[Pred, SparkTable]:
-    """Stored rows as tables of the driver."""
+def _driver_tables(
+    data: Sequence[bytes], preds: Mapping[int, Pred], spark: Any, tuning: Tuning
+) -> dict[Pred, SparkTable]:
+    """Stored rows as driver tables."""
     rows: dict[int, list[Numbers]] = {}
     for block in data:
-        grid = np.stack([words(column) for column in unpacked_columns(block)], axis=1)
-        for tag, start, end in blocks.stretches(grid[:, 0]):
-            rows.setdefault(tag, []).append(grid[start:end, 1 : preds[tag].arity + 1])
-    return {preds[tag]: near_table(np.concatenate(found), preds[tag].arity, spark) for tag, found in rows.items()}
+        matrix = np.stack([words(column) for column in unpacked_columns(block)], axis=1)
+        for tag, start, end in blocks.tag_runs(matrix[:, 0]):
+            rows.setdefault(tag, []).append(matrix[start:end, 1 : preds[tag].arity + 1])
+    return {preds[tag]: driver_table(np.concatenate(found), spark, tuning) for tag, found in rows.items()}
 
 
 def unpacked_columns(block: bytes) -> list[pa.Array]:
-    return list(blocks.unpacked(bytes(block)).columns)
+    return list(blocks.unpack(bytes(block)).columns)
 
 
-# In executors.
+# In Python workers.
 
 
 @dataclass(slots=True)
-class Meeting:
-    """The rows of a partition: known ones, and new ones, which are made distinct before they become too many."""
+class PartitionRows:
+    """The known and new rows of a partition. New rows are deduplicated whenever the buffer is full."""
 
     names: list[str] = field(default_factory=list)
     known: list[list[Numbers]] = field(default_factory=list)
     new: list[list[Numbers]] = field(default_factory=list)
-    waiting: int = 0
-    room: int = ROOM
+    buffered: int = 0
+    capacity: int = BUFFER_ROWS
 
     def add(self, known: bool, rows: pa.RecordBatch) -> None:
         self.names = rows.schema.names
@@ -102,60 +111,60 @@ class Meeting:
             self.known.append(columns)
             return
         self.new.append(columns)
-        self.waiting += len(columns[0])
-        if self.waiting > self.room:
-            self.new = [blocks.distinct(_joined(self.new))]
-            self.waiting = len(self.new[0][0])
-            self.room = max(ROOM, 2 * self.waiting)
+        self.buffered += len(columns[0])
+        if self.buffered > self.capacity:
+            self.new = [blocks.sorted_distinct(_joined(self.new))]
+            self.buffered = len(self.new[0][0])
+            self.capacity = max(BUFFER_ROWS, 2 * self.buffered)
 
-    def fresh(self) -> list[Numbers]:
+    def new_rows(self) -> list[Numbers]:
         """The distinct new rows that are not known, in order."""
         if not self.new:
             return [np.empty(0, np.int64) for _ in self.names]
         if not self.known:
-            return blocks.distinct(_joined(self.new))
+            return blocks.sorted_distinct(_joined(self.new))
         sizes = [sum(len(columns[0]) for columns in rows) for rows in (self.known, self.new)]
-        return blocks.distinct(_joined([*self.known, *self.new]), np.repeat(np.array([0, 1], np.int64), sizes))
+        return blocks.sorted_distinct(_joined([*self.known, *self.new]), np.repeat(np.array([0, 1], np.int64), sizes))
 
 
 def _joined(rows: Sequence[Sequence[Numbers]]) -> list[Numbers]:
     return [np.concatenate(columns) for columns in zip(*rows, strict=True)]
 
 
-def _stored(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    meeting = Meeting()
+def _store_partition(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    rows = PartitionRows()
     for batch in batches:
         for known, cell in zip(batch.column("known").to_pylist(), batch.column("data"), strict=True):
-            meeting.add(known, blocks.unpacked(cell.as_buffer()))
-    columns = meeting.fresh()
-    about = _about(columns) if meeting.names else None
-    for start in range(0, len(columns[0]) if columns else 0, blocks.MOST):
-        part = [numbers(column[start : start + blocks.MOST]) for column in columns]
-        data = blocks.packed(pa.RecordBatch.from_arrays(part, meeting.names))
-        cells = [binaries([data]), binaries([b"" if start or about is None else about])]
-        yield pa.RecordBatch.from_arrays(cells, ["data", "about"])
+            rows.add(known, blocks.unpack(cell.as_buffer()))
+    columns = rows.new_rows()
+    statistics = _statistics(columns) if rows.names else None
+    for start in range(0, len(columns[0]) if columns else 0, blocks.BLOCK_ROWS):
+        part = [numbers(column[start : start + blocks.BLOCK_ROWS]) for column in columns]
+        data = blocks.pack(pa.RecordBatch.from_arrays(part, rows.names))
+        cells = [binaries([data]), binaries([b"" if start or statistics is None else statistics])]
+        yield pa.RecordBatch.from_arrays(cells, ["data", "statistics"])
 
 
-def _about(columns: Sequence[Numbers]) -> bytes:
-    """What there is of each tag."""
-    found = list(blocks.stretches(columns[0]))
+def _statistics(columns: Sequence[Numbers]) -> bytes:
+    """The number of rows of each tag, and the sketches of its columns."""
+    found = list(blocks.tag_runs(columns[0]))
     sketches = [sketch(column[start:end]) for _, start, end in found for column in columns[1:]]
     ends = np.cumsum([0, *map(len, sketches)], dtype=np.int32)
     inner = pa.ListArray.from_arrays(numbers(ends), numbers(np.concatenate([np.empty(0, np.uint64), *sketches])))
-    places = np.arange(len(found) + 1, dtype=np.int32) * np.int32(len(columns) - 1)
+    offsets = np.arange(len(found) + 1, dtype=np.int32) * np.int32(len(columns) - 1)
     tags, starts, stops = np.array(found, np.int64).reshape(-1, 3).T
-    about = [numbers(tags), numbers(stops - starts), pa.ListArray.from_arrays(numbers(places), inner)]
-    return blocks.packed(pa.RecordBatch.from_arrays(about, ["tag", "size", "sketches"]))
+    statistics = [numbers(tags), numbers(stops - starts), pa.ListArray.from_arrays(numbers(offsets), inner)]
+    return blocks.pack(pa.RecordBatch.from_arrays(statistics, ["tag", "size", "sketches"]))
 
 
 def sketch(column: Numbers) -> Any:
-    """The least hashes of the values of a column."""
+    """The SKETCH_HASHES least hashes of the values of a column."""
     values = words(pc.unique(numbers(column)))
-    hashes = blocks.mixed(values.view(np.uint64))
-    return np.sort(hashes if len(hashes) <= LEAST else np.partition(hashes, LEAST)[:LEAST])
+    hashes = blocks.mix_hash(values.view(np.uint64))
+    return np.sort(hashes if len(hashes) <= SKETCH_HASHES else np.partition(hashes, SKETCH_HASHES)[:SKETCH_HASHES])
 
 
 def estimated(sketches: Sequence[Sequence[int]]) -> float:
-    """About how many distinct values there are in columns of which these are the sketches."""
-    least = sorted({hashed for sketch in sketches for hashed in sketch})[:LEAST]
-    return float(len(least)) if len(least) < LEAST else (LEAST - 1) * 2.0**64 / least[-1]
+    """The estimated number of distinct values in columns with these sketches."""
+    least = sorted({hashed for sketch in sketches for hashed in sketch})[:SKETCH_HASHES]
+    return float(len(least)) if len(least) < SKETCH_HASHES else (SKETCH_HASHES - 1) * 2.0**64 / least[-1]

@@ -1,11 +1,11 @@
-"""Plans as DataFrames.
+"""JVM (Spark SQL): plans as DataFrames.
 
-A node becomes `Rows`: a DataFrame of longs, and which of its columns stands for which variable. Every scan gives its
-columns fresh names, so that no name is ever ambiguous in a join of a relation with itself, and columns that survived a
-checkpoint have new identities. What is known to be empty is None, and takes everything that needs it away with it.
+A plan node becomes `Bindings`: a DataFrame of 64-bit ids with a column for each variable. Every scan gives its columns
+fresh names, so names stay unambiguous in self-joins and after checkpoints. A node that is known to be empty is None,
+and so is every node that needs it.
 
-Sizes of stored relations are known, so the side of a join that is small is broadcast by a hint; the rest is left to
-adaptive execution.
+The sizes of stored relations are known, so the small side of a join is broadcast by a hint. Everything else is left to
+Spark's optimiser.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 
 from deltalog.backends.base import Tables
 from deltalog.backends.spark.operators.aggregate import aggregate, counted
-from deltalog.backends.spark.operators.bindings import Rows, fresh
+from deltalog.backends.spark.operators.bindings import Bindings, fresh_name
 from deltalog.backends.spark.operators.sql_expressions import extended, where
 from deltalog.backends.spark.table import UNIT, SparkTable, column_names
 from deltalog.plan import ir
@@ -28,8 +28,6 @@ from deltalog.syntax.ast import Atom, Constant, Term, Variable
 
 if TYPE_CHECKING:
     from deltalog.backends.spark.backend import SparkBackend
-
-BROADCAST = 200_000  # rows of ids that every executor may hold
 
 
 @dataclass(slots=True)
@@ -40,17 +38,17 @@ class Evaluation:
     tables: Tables[SparkTable]
 
     def table(self, plan: Plan) -> DataFrame | None:
-        """The rows of a plan as the columns of a table; not made distinct."""
+        """The rows of a plan as a DataFrame of a table's columns, with duplicates."""
         rows = self.rows(plan)
         if rows is None:
             return None
         chosen = [rows.column(v).alias(f"c{i}") for i, v in enumerate(ir.columns(plan))]
         return rows.frame.select(*chosen or [F.lit(0).cast("long").alias(UNIT)])
 
-    def rows(self, plan: Plan) -> Rows | None:
+    def rows(self, plan: Plan) -> Bindings | None:
         match plan:
             case ir.Unit():
-                return Rows(self.backend.unit(), {}, 1)
+                return Bindings(self.backend.unit(), {}, 1)
             case ir.Scan(atom, part):
                 return self._scan(atom, self.tables.get((atom.pred, part)))
             case ir.Where(input, condition):
@@ -75,14 +73,14 @@ class Evaluation:
                 return self._union([self.rows(input) for input in inputs], ir.columns(plan))
             case ir.Distinct(input):
                 rows = self.rows(input)
-                return rows and Rows(rows.frame.select(*rows.kept()).distinct(), rows.names, rows.most)
+                return rows and Bindings(rows.frame.select(*rows.columns()).distinct(), rows.names, rows.max_rows)
             case ir.Aggregate(input, on, calls):
                 return aggregate(self.rows(input), ir.columns(input), on, calls, self.backend)
             case ir.Counted(inputs, variable):
                 rows = self._union([self.rows(input) for input in inputs], ir.columns(inputs[0]))
                 return rows and counted(rows, variable)
 
-    def _scan(self, atom: Atom, table: SparkTable | None) -> Rows | None:
+    def _scan(self, atom: Atom, table: SparkTable | None) -> Bindings | None:
         if table is None or table.empty:
             return None
         frame, names = table.frame(), column_names(table.arity)
@@ -94,69 +92,70 @@ class Evaluation:
                 frame = frame.where(F.col(name) == F.col(first[term]))
             else:
                 first[term] = name
-        chosen = {variable: fresh() for variable in first}
+        chosen = {variable: fresh_name() for variable in first}
         columns = [F.col(first[v]).alias(chosen[v]) for v in first] or [F.lit(0).cast("long").alias(UNIT)]
-        return Rows(frame.select(*columns), chosen, table.size)
+        return Bindings(frame.select(*columns), chosen, table.size)
 
-    def _join(self, left: Rows | None, right: Rows | None) -> Rows | None:
+    def _join(self, left: Bindings | None, right: Bindings | None) -> Bindings | None:
         if left is None or right is None:
             return None
         shared = [v for v in right.names if v in left.names]
         new = {v: name for v, name in right.names.items() if v not in left.names}
         big, small = left.frame, right.frame
-        if _small(right):
+        if self._small(right):
             small = F.broadcast(small)
-        elif _small(left):
+        elif self._small(left):
             big = F.broadcast(big)
         if not shared:
             joined = big.drop(UNIT).crossJoin(small) if UNIT in big.columns else big.crossJoin(small.drop(UNIT))
         else:
             joined = big.join(small, _equal(left, right, shared), "inner")
         names = left.names | new
-        rows = Rows(joined, names)
-        return Rows(joined.select(*rows.kept()), names)
+        rows = Bindings(joined, names)
+        return Bindings(joined.select(*rows.columns()), names)
 
-    def _semi(self, left: Rows | None, right: Rows | None) -> Rows | None:
+    def _semi(self, left: Bindings | None, right: Bindings | None) -> Bindings | None:
         return None if left is None or right is None else self._filtered(left, right, "left_semi")
 
-    def _anti(self, left: Rows | None, right: Rows | None) -> Rows | None:
+    def _anti(self, left: Bindings | None, right: Bindings | None) -> Bindings | None:
         return left if left is None or right is None else self._filtered(left, right, "left_anti")
 
-    def _filtered(self, left: Rows, right: Rows, how: str) -> Rows:
+    def _filtered(self, left: Bindings, right: Bindings, how: str) -> Bindings:
         shared = [v for v in right.names if v in left.names]
         if not shared:
-            one = right.frame.select(F.lit(1).alias(fresh())).limit(1)
-            return Rows(left.frame.join(F.broadcast(one), F.lit(True), how), left.names, left.most)
+            one = right.frame.select(F.lit(1).alias(fresh_name())).limit(1)
+            return Bindings(left.frame.join(F.broadcast(one), F.lit(True), how), left.names, left.max_rows)
         keys = right.frame.select(*[right.column(v) for v in shared])
-        keys = F.broadcast(keys) if _small(right) else keys
-        return Rows(left.frame.join(keys, _equal(left, right, shared), how), left.names, left.most)
+        keys = F.broadcast(keys) if self._small(right) else keys
+        return Bindings(left.frame.join(keys, _equal(left, right, shared), how), left.names, left.max_rows)
 
-    def _project(self, rows: Rows | None, new: tuple[tuple[Variable, Term], ...]) -> Rows | None:
+    def _project(self, rows: Bindings | None, new: tuple[tuple[Variable, Term], ...]) -> Bindings | None:
         if rows is None:
             return None
-        names = {variable: fresh() for variable, _ in new}
+        names = {variable: fresh_name() for variable, _ in new}
         columns = [self._term(term, rows).alias(names[variable]) for variable, term in new]
-        return Rows(rows.frame.select(*columns or [F.lit(0).cast("long").alias(UNIT)]), names, rows.most)
+        return Bindings(rows.frame.select(*columns or [F.lit(0).cast("long").alias(UNIT)]), names, rows.max_rows)
 
-    def _term(self, term: Term, rows: Rows) -> Column:
+    def _term(self, term: Term, rows: Bindings) -> Column:
         if isinstance(term, Variable):
             return rows.column(term)
         return F.lit(self.backend.dictionary.id(term.value)).cast("long")
 
+    def _small(self, rows: Bindings) -> bool:
+        return rows.max_rows is not None and rows.max_rows <= self.backend.tuning.spark_broadcast_max_rows
+
     @staticmethod
-    def _union(inputs: list[Rows | None], variables: tuple[Variable, ...]) -> Rows | None:
+    def _union(inputs: list[Bindings | None], variables: tuple[Variable, ...]) -> Bindings | None:
         present = [rows for rows in inputs if rows is not None]
         if not present:
             return None
         ordered = [rows.frame.select(*[rows.column(v) for v in variables] or [F.col(UNIT)]) for rows in present]
-        bounds = [rows.most for rows in present if rows.most is not None]
+        bounds = [rows.max_rows for rows in present if rows.max_rows is not None]
         names = {v: present[0].names[v] for v in variables}
-        return Rows(reduce(DataFrame.unionAll, ordered), names, sum(bounds) if len(bounds) == len(present) else None)
+        return Bindings(
+            reduce(DataFrame.unionAll, ordered), names, sum(bounds) if len(bounds) == len(present) else None
+        )
 
 
-def _small(rows: Rows) -> bool:
-    return rows.most is not None and rows.most <= BROADCAST
-
-
-def _equal(left: Rows, right: Rows, shared: list[Variable]) -> Column:
+def _equal(left: Bindings, right: Bindings, shared: list[Variable]) -> Column:
     return reduce(Column.__and__, [left.column(v) == right.column(v) for v in shared])

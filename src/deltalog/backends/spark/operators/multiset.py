@@ -1,4 +1,4 @@
-"""Rows with how many times each comes, as plans: see `maintenance.derivation_counts`."""
+"""Driver: multisets as plans over relations with a count in their last column (see `maintenance.derivation_counts`)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def with_counts(rows: SparkTable, counts: SparkTable, backend: SparkBackend) -> 
 def recounted(
     old: SparkTable, won: Sequence[SparkTable], lost: Sequence[SparkTable], backend: SparkBackend
 ) -> SparkTable:
-    """Only rows that this concerns are touched."""
+    """Counts after additions and subtractions; only rows that change are read and written."""
     if not won and not lost:
         return old
     rows, notes = (
@@ -51,7 +51,7 @@ def recounted(
 
 
 def _sums(rows: tuple[Variable, ...], more: Sequence[Plan], less: Sequence[Plan]) -> Plan:
-    """For each row its counts in some relations less those in others, where that is not 0."""
+    """For each row the sum of its counts in some relations minus those in others, where that is not 0."""
     signed = [(scan, COUNT) for scan in more]
     signed += [(ir.Extend(scan, LESS, Call("-", (Constant(0), COUNT))), LESS) for scan in less]
     columns = tuple((name, name) for name in rows)

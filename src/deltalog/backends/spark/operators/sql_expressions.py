@@ -1,10 +1,11 @@
-"""Expressions over DataFrames of ids: as SQL where that is sure to be right, else by the reference in executors.
+"""JVM (Spark SQL) where that is exact, otherwise executors (Python workers): expressions over DataFrames of ids.
 
-SQL computes with integers that are their own ids, compares ids, and knows the three truth values of conditions: true,
-false and failing, which is NULL. It is right as long as the dictionary has no other numbers (`only_integers`), for
-then a value that is not such an integer fails in arithmetic and equals nothing but itself. What SQL does not cover
-(`None` below) goes to executors: ids are joined with their terms, and `deltalog.expressions.scalar` is asked once for
-each distinct combination of a batch. Values that are new are pairs (id, term), and the dictionary gets them afterwards.
+SQL computes with inline integers (see `io.hashed_ids`), compares ids, and has the three truth values of conditions:
+true, false, and failed, which is NULL. It is exact as long as the dictionary has no other numbers (`only_integers`):
+then any other value fails in arithmetic and equals only itself. What SQL does not cover (`None` below) is evaluated in
+Python workers: ids are joined with their terms, and the reference semantics (`deltalog.expressions.scalar`) are applied
+once to each distinct combination of values of a batch. New values are pairs (id, term), which are then added to the
+dictionary.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from pyspark.sql import functions as F
 
 from deltalog.backends.spark.io import hashed_ids as identity
 from deltalog.backends.spark.io.hashed_ids import INLINE, Ids64
-from deltalog.backends.spark.operators.bindings import Rows, fresh
+from deltalog.backends.spark.operators import reference
+from deltalog.backends.spark.operators.bindings import Bindings, fresh_name
 from deltalog.expressions import scalar
 from deltalog.model.terms import Value
 from deltalog.syntax.ast import Call, Constant, Expression, Variable, variables
@@ -37,28 +39,28 @@ _COMPARISONS: dict[str, Callable[[Column, Column], Column]] = {
 _ARITHMETIC = {"+": F.try_add, "-": F.try_subtract, "*": F.try_multiply}
 
 
-def where(rows: Rows, condition: Expression, backend: SparkBackend) -> Rows:
-    """The rows for which a condition is true."""
+def where(rows: Bindings, condition: Expression, backend: SparkBackend) -> Bindings:
+    """The bindings for which a condition is true."""
     fast = _condition(condition, rows, backend)
     if fast is not None:
-        return Rows(rows.frame.where(fast), rows.names, rows.most)
+        return Bindings(rows.frame.where(fast), rows.names, rows.max_rows)
     names = _names(condition)
     frame = backend.with_terms(rows.frame, [rows.names[v] for v in names])
-    return Rows(_filtered(frame, rows, names, condition, backend), rows.names, rows.most)
+    return Bindings(_filtered(frame, rows, names, condition, backend), rows.names, rows.max_rows)
 
 
-def extended(rows: Rows, variable: Variable, expression: Expression, backend: SparkBackend) -> Rows:
-    """The rows for which an expression has a value, with that value."""
-    name = fresh()
+def extended(rows: Bindings, variable: Variable, expression: Expression, backend: SparkBackend) -> Bindings:
+    """The bindings for which an expression has a value, with that value."""
+    name = fresh_name()
     names = rows.names | {variable: name}
     fast = _id(expression, rows, backend)
     if fast is not None:
         frame = rows.frame.select(*[F.col(n) for n in rows.names.values()], fast.alias(name))
-        return Rows(frame.where(F.col(name).isNotNull()), names, rows.most)
+        return Bindings(frame.where(F.col(name).isNotNull()), names, rows.max_rows)
     inputs = _names(expression)
     frame = backend.with_terms(rows.frame, [rows.names[v] for v in inputs])
     computed = _computed(frame, rows, inputs, expression, name, backend)
-    return Rows(backend.with_new_terms(computed, name, name + "term"), names, rows.most)
+    return Bindings(backend.with_new_terms(computed, name, name + "term"), names, rows.max_rows)
 
 
 def _names(expression: Expression) -> list[Variable]:
@@ -68,8 +70,8 @@ def _names(expression: Expression) -> list[Variable]:
 # SQL.
 
 
-def _condition(condition: Expression, rows: Rows, backend: SparkBackend) -> Column | None:
-    """A condition as SQL; None when SQL may not know."""
+def _condition(condition: Expression, rows: Bindings, backend: SparkBackend) -> Column | None:
+    """A condition as SQL; None if SQL may not be exact."""
     match condition:
         case Constant(bool(value)):
             return F.lit(value)
@@ -95,7 +97,7 @@ def _both(left: Column | None, right: Column | None, combine: Callable[[Column, 
 
 
 def _is_number(left: Expression, right: Expression) -> bool:
-    """Whether a comparison is one of numbers: it is if one of the sides is a number or nothing."""
+    """Whether a comparison is one of numbers: it is if one side is a number or fails."""
     return any(isinstance(side, Call) or _is_integer(side) for side in (left, right))
 
 
@@ -103,8 +105,8 @@ def _is_integer(side: Expression) -> bool:
     return isinstance(side, Constant) and type(side.value) is int and -INLINE <= side.value < INLINE
 
 
-def _id(expression: Expression, rows: Rows, backend: SparkBackend) -> Column | None:
-    """The id of an expression's value."""
+def _id(expression: Expression, rows: Bindings, backend: SparkBackend) -> Column | None:
+    """The id of the value of an expression; None if SQL may not be exact."""
     match expression:
         case Variable():
             return rows.column(expression)
@@ -115,7 +117,7 @@ def _id(expression: Expression, rows: Rows, backend: SparkBackend) -> Column | N
             if number is None:
                 return None
             fits = (number >= F.lit(-INLINE)) & (number < F.lit(INLINE))
-            # An integer beyond has its id from the reference only; the backend starts again without SQL.
+            # Larger integers have no inline id; the backend then evaluates again without SQL.
             return (
                 F.when(number.isNull(), F.lit(None))
                 .when(fits, number - F.lit(INLINE))
@@ -123,8 +125,8 @@ def _id(expression: Expression, rows: Rows, backend: SparkBackend) -> Column | N
             )
 
 
-def _number(expression: Expression, rows: Rows, backend: SparkBackend) -> Column | None:
-    """The integer that an expression is, NULL where it fails; None when SQL may not know."""
+def _number(expression: Expression, rows: Bindings, backend: SparkBackend) -> Column | None:
+    """The integer value of an expression, NULL where it fails; None if SQL may not be exact."""
     if not backend.only_integers:
         return None
     match expression:
@@ -144,15 +146,17 @@ def _number(expression: Expression, rows: Rows, backend: SparkBackend) -> Column
 
 
 def _modulo(a: Column, b: Column) -> Column:
-    """With the sign of the divisor; NULL for a divisor of 0."""
+    """The remainder with the sign of the divisor; NULL for a divisor of 0."""
     rest = a % F.nullif(b, F.lit(0).cast("long"))
     return F.when((rest != 0) & ((rest < 0) != (b < 0)), rest + b).otherwise(rest)
 
 
-# The reference, in executors.
+# The reference semantics, in Python workers.
 
 
-def _filtered(frame: Any, rows: Rows, names: Sequence[Variable], condition: Expression, backend: SparkBackend) -> Any:
+def _filtered(
+    frame: Any, rows: Bindings, names: Sequence[Variable], condition: Expression, backend: SparkBackend
+) -> Any:
     kept, inputs, failures = list(rows.names.values()), [rows.names[v] for v in names], backend.accumulator
 
     def each(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -168,7 +172,7 @@ def _filtered(frame: Any, rows: Rows, names: Sequence[Variable], condition: Expr
 
 
 def _filtered_units(frame: Any, condition: Expression) -> Any:
-    """A condition without variables over rows without columns: it holds for all or for none."""
+    """A condition without variables over bindings without columns: it holds for all or for none."""
     try:
         holds = scalar.holds(condition, {})
     except scalar.ExpressionFails:
@@ -177,9 +181,9 @@ def _filtered_units(frame: Any, condition: Expression) -> Any:
 
 
 def _computed(
-    frame: Any, rows: Rows, names: Sequence[Variable], expression: Expression, name: str, backend: SparkBackend
+    frame: Any, rows: Bindings, names: Sequence[Variable], expression: Expression, name: str, backend: SparkBackend
 ) -> Any:
-    """The rows with the columns `name` and `name + "term"`, the id and the term of an expression's value."""
+    """The bindings with the columns `name` and `name + "term"`, the id and the term of an expression's value."""
     kept, inputs, failures = list(rows.names.values()), [rows.names[v] for v in names], backend.accumulator
     salt, all_names = backend.salt, [*rows.names.values(), name, name + "term"]
 
@@ -207,23 +211,17 @@ def _results(
     size: int,
     function: Callable[[Expression, dict[Variable, Value]], Any],
 ) -> tuple[list[Any], np.ndarray[Any, np.dtype[np.bool_]]]:
-    """What the reference says of each row (False where it fails), and where it does not fail."""
+    """The result for each row (False where the expression fails), and where it does not fail."""
     coded = [_distinct_values(ids, terms) for ids, terms in columns]
-    memory: dict[tuple[int, ...], tuple[Any, bool]] = {}
-    results, ok = [], np.empty(size, np.bool_)
-    keys: Any = zip(*(codes for _, codes in coded), strict=True) if coded else [()] * size
-    for i, key in enumerate(keys):
-        known = memory.get(key)
-        if known is None:
-            binding = {v: values[code] for v, (values, _), code in zip(names, coded, key, strict=True)}
-            try:
-                known = (function(expression, binding), True)
-            except scalar.ExpressionFails:
-                known = (False, False)
-            memory[key] = known
-        results.append(known[0])
-        ok[i] = known[1]
-    return results, ok
+    keys = list(zip(*(codes for _, codes in coded), strict=True)) if coded else [()] * size
+    numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
+
+    def result(key: tuple[int, ...]) -> Any:
+        return function(expression, {v: values[code] for v, (values, _), code in zip(names, coded, key, strict=True)})
+
+    found, ok = reference.results(result, numbers)
+    rows = [numbers[key] for key in keys]
+    return [found[row] for row in rows], ok[rows]
 
 
 def _distinct_values(ids: Ids64, terms: pa.Array) -> tuple[list[Value], list[int]]:

@@ -1,10 +1,10 @@
-"""Structures on Spark.
+"""Driver: virtual relations (closures, components, inverses and unions) on Spark.
 
-Of a graph that fits the driver's budget, components and reachable sets are made there by the local kernels, and
-executors list the pairs (`expansion`). Beyond it the closure is evaluated round by round, and components are found by
-executors in few rounds (`components`). Inverses and unions are plans.
+For a graph within the driver's budget, the local kernels compute components and reachable sets in the driver, and
+executors list the pairs (`broadcast_closure`). For larger graphs a closure is evaluated round by round, and Spark SQL
+finds components in few rounds (`components`). Inverses and unions are plans.
 
-A change makes the relation anew, and its difference is that of two tables.
+After a change the relation is recomputed, and its delta is the difference of two tables.
 """
 
 from __future__ import annotations
@@ -13,26 +13,26 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from deltalog.backends.base import run
-from deltalog.backends.spark.table import NEAR, Piece, SparkTable
+from deltalog.backends.spark.table import Segment, SparkTable
 from deltalog.model.dictionary import Dictionary
 from deltalog.plan import ir
 from deltalog.plan.ir import Part, Plan, fact_columns
-from deltalog.plan.variants import new_facts, project
+from deltalog.program import Program
 from deltalog.program.schemes import Scheme, SchemeKind, X, Y, Z, atom
-from deltalog.syntax.ast import Atom, Call, HiddenName, Pred
+from deltalog.syntax.ast import Atom, Call, Filter, HiddenName, Pred, Rule
 
 if TYPE_CHECKING:
     from deltalog.backends.spark.backend import SparkBackend
 
 
-def made(structure: Scheme, inputs: Sequence[SparkTable], home: SparkBackend) -> SparkTable:
-    """The relation that a structure makes of its inputs."""
+def made(structure: Scheme, inputs: Sequence[SparkTable], backend: SparkBackend) -> SparkTable:
+    """The virtual relation of a structure over its inputs."""
     if structure.kind in (SchemeKind.CLOSURE, SchemeKind.COMPONENTS):
-        return _closed(structure, inputs[0], home)
+        return _closed(structure, inputs[0], backend)
     names = [Pred(HiddenName(f"#input{i}"), 2) for i in range(len(inputs))]
     flags = structure.swapped or (False,) * len(inputs)
     plan = ir.Distinct(ir.Union(tuple(_read(name, swap) for name, swap in zip(names, flags, strict=True))))
-    return run(home, plan, {(name, Part.ALL): table for name, table in zip(names, inputs, strict=True)})
+    return run(backend, plan, {(name, Part.ALL): table for name, table in zip(names, inputs, strict=True)})
 
 
 def _read(pred: Pred, swap: bool) -> Plan:
@@ -41,41 +41,45 @@ def _read(pred: Pred, swap: bool) -> Plan:
     return ir.Project(scan, ((first, first), (second, second)))
 
 
-def _closed(structure: Scheme, edges: SparkTable, home: SparkBackend) -> SparkTable:
-    if home.size(edges) <= home.driver_budget:
-        return _closed_in_driver(structure, edges, home)
+def _closed(structure: Scheme, edges: SparkTable, backend: SparkBackend) -> SparkTable:
+    if backend.size(edges) <= backend.driver_budget:
+        return _closed_in_driver(structure, edges, backend)
     if structure.kind is SchemeKind.CLOSURE:
-        return _closed_by_rounds(structure, edges, home)
+        return _closed_by_rounds(structure, edges, backend)
     from deltalog.backends.spark.operators.components import same_component
 
-    return SparkTable(2, (Piece(same_component(edges.frame(), structure.guarded, home.cut)),), None)
+    pairs = same_component(edges.frame(), structure.guarded, backend.cut, backend.limits.check)
+    return SparkTable(2, (Segment(pairs),), None)
 
 
-def _closed_in_driver(structure: Scheme, edges: SparkTable, home: SparkBackend) -> SparkTable:
-    """Components and reachable sets are made in the driver; executors list the pairs, unless they are few."""
+def _closed_in_driver(structure: Scheme, edges: SparkTable, backend: SparkBackend) -> SparkTable:
+    """By components and reachable sets in the driver; executors list the pairs, unless there are few."""
     from deltalog.backends.local import LocalBackend
     from deltalog.backends.local.reachability import Reachability
-    from deltalog.backends.spark.operators.broadcast_closure import expanded
+    from deltalog.backends.spark.driver_engine import id_matrix
+    from deltalog.backends.spark.operators.broadcast_closure import closure_table
 
-    local = LocalBackend(home.limits, Dictionary(), tuning=home.tuning)
-    table = local.load([local.dictionary.intern_integers(ids) for ids in home.rows(edges)], 2)
+    local = LocalBackend(backend.limits, Dictionary(), tuning=backend.tuning)
+    table = local.load([local.dictionary.intern_integers(ids) for ids in backend.rows(edges)], 2)
+    backend.limits.check()
     closure = Reachability.closing(table, structure.kind is SchemeKind.COMPONENTS, structure.guarded)
-    if closure.size > NEAR:
-        return expanded(closure, local.dictionary.integers[: len(local.dictionary)], home)
-    columns = [local.dictionary.integers[ids] for ids in closure.columns()]
-    return home.loaded(columns, 2, closure.size)
+    backend.limits.check()
+    if closure.size > backend.tuning.spark_driver_table_max_rows:
+        return closure_table(closure, local.dictionary.integers[: len(local.dictionary)], backend)
+    return backend.loaded(
+        id_matrix(closure.columns(), closure.size, local.dictionary.integers, backend.limits.checker())
+    )
 
 
-def _closed_by_rounds(structure: Scheme, edges: SparkTable, home: SparkBackend) -> SparkTable:
-    """For graphs beyond the driver's budget: semi-naive evaluation of r(x, z) <- r(x, y), e(y, z)."""
-    pred, delta, edge = (Pred(HiddenName(f"#{name}"), 2) for name in ("closed", "delta", "edge"))
-    body: Plan = ir.Join(ir.Scan(atom(delta, X, Y)), ir.Scan(atom(edge, Y, Z)))
-    if structure.guarded:
-        body = ir.Where(body, Call("!=", (X, Z)))
-    plan = new_facts(pred, (project(atom(pred, X, Z), body),))
-    found = new = edges
-    while home.size(new):
-        tables = {(pred, Part.ALL): found, (delta, Part.ALL): new, (edge, Part.ALL): edges}
-        new = run(home, plan, tables)
-        found = home.merge(found, new)
-    return found
+def _closed_by_rounds(structure: Scheme, edges: SparkTable, backend: SparkBackend) -> SparkTable:
+    """Beyond the driver's budget: semi-naive evaluation of r(x, z) <- r(x, y), e(y, z)."""
+    from deltalog.engine.seminaive import Relations, SemiNaive, tasks_by_delta
+
+    closed, edge = (Pred(HiddenName(f"#{name}"), 2) for name in ("closed", "edge"))
+    guard = (Filter(Call("!=", (X, Z))),) if structure.guarded else ()
+    rule = Rule((atom(closed, X, Z),), (atom(closed, X, Y), atom(edge, Y, Z), *guard))
+    relations = Relations(backend, {(edge, Part.ALL): edges})
+    evaluation = SemiNaive(Program((), (), (), ()), relations)
+    with backend.meter.uncounted():
+        evaluation.propagate((closed,), tasks_by_delta([rule], (closed,)), {closed: edges})
+    return relations.get(closed)

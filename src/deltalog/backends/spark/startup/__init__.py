@@ -1,1 +1,1 @@
-"""How the JVM, the SparkSession and the Python workers are started."""
+"""Driver: starting the JVM, the SparkSession and the Python workers."""

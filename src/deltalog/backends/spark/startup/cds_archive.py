@@ -1,13 +1,13 @@
-"""An archive of Spark's classes, so that a JVM starts without reading and checking ten thousand of them.
+"""Driver, before Spark starts: an archive of Spark's classes, with which the JVM starts faster.
 
-Java does that by itself (dynamic class-data sharing): at the end of a run without an archive the JVM writes one, which
-takes some seconds once; later JVMs map it into memory. Measured on two cores: the CPU time of a JVM until the end of a
-first small query falls from 12 to 6.4 seconds.
+Java's dynamic class-data sharing: at the end of a run without an archive the JVM writes one, which takes some seconds
+once; later JVMs map it into memory and need not load and verify ten thousand classes. Measured on two cores: the CPU
+time of a JVM until the end of a first small query falls from 12 to 6.4 seconds.
 
-The archive lies in the user's cache folder, in a folder that only the user may write to. Java looks whether it fits the
-JVM and the jars, and does without it otherwise; it writes the first bytes last, so a JVM that dies meanwhile leaves a
-file that nobody takes for an archive. A class path with folders in it (of settings, for example: SPARK_CONF_DIR) cannot
-be archived.
+The archive is in the user's cache folder, in a folder that only the user may write to. Java checks that it fits the JVM
+and the jars, and otherwise ignores it. Java writes the first bytes last, so a JVM that is killed meanwhile leaves a
+file that is not taken for an archive. A class path with folders (of settings, for example: SPARK_CONF_DIR) cannot be
+archived.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from pathlib import Path
 MAGIC = bytes.fromhex("f00baba8")
 SILENT = "-Xlog:cds=off -Xlog:cds+dynamic=off -Xlog:class+path=off"
 FOLDERS = ("SPARK_CONF_DIR", "HADOOP_CONF_DIR", "YARN_CONF_DIR", "SPARK_DIST_CLASSPATH", "SPARK_PREPEND_CLASSES")
-UNUSED = 60 * 24 * 3600  # seconds after which an archive goes
+UNUSED_SECONDS = 60 * 24 * 3600  # after which an archive is deleted
 
 
 def options(spark_home: Path, memory: str) -> str:
-    """Options for a JVM that use the archive, or have it written; none where that cannot be."""
+    """JVM options that use the archive, or write it; none where that is not possible."""
     if any(os.environ.get(name) for name in FOLDERS) or (spark_home / "conf").exists():
         return ""
     release, folder = _release(), _folder()
@@ -37,21 +37,19 @@ def options(spark_home: Path, memory: str) -> str:
         os.utime(archive)
         return f'{SILENT} "-XX:SharedArchiveFile={archive}"'
     _tidy(folder)
-    logging.getLogger(__name__).info(
-        "when this run is over, Java will take some seconds to store Spark's classes, once"
-    )
+    logging.getLogger(__name__).info("at the end of this run, Java takes some seconds to archive Spark's classes, once")
     return f'{SILENT} "-XX:ArchiveClassesAtExit={archive}"'
 
 
 def _release() -> str | None:
-    """What Java says that it is."""
+    """The release file of the Java installation."""
     java = shutil.which("java") if not os.environ.get("JAVA_HOME") else f"{os.environ['JAVA_HOME']}/bin/java"
     file = Path(java or "java").resolve().parent.parent / "release"
     return f"{file.parent}\n{file.read_text()}" if file.is_file() else None
 
 
 def _folder() -> Path | None:
-    """The folder of archives, if there is one that is the user's own."""
+    """The folder of archives, if it belongs to the user."""
     home = os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
     folder = Path(home) / "deltalog" / "spark"
     try:
@@ -64,7 +62,7 @@ def _folder() -> Path | None:
 
 
 def _key(release: str, spark_home: Path, memory: str) -> str:
-    """Another one for each Java, each Spark, and each size of memory that needs other pointers."""
+    """A key of the Java, the Spark and the size of memory, which decides on the size of pointers."""
     jars = sorted(f"{jar.name} {jar.stat().st_size}" for jar in (spark_home / "jars").glob("*.jar"))
     what = [release, str(spark_home), *jars, memory]
     return hashlib.sha256("\n".join(what).encode()).hexdigest()[:16]
@@ -79,7 +77,7 @@ def _is_whole(archive: Path) -> bool:
 
 
 def _tidy(folder: Path) -> None:
-    """Removes archives that nobody has used for long."""
+    """Deletes archives that have not been used for long."""
     for archive in folder.glob("spark-*.jsa"):
-        if time.time() - archive.stat().st_mtime > UNUSED:
+        if time.time() - archive.stat().st_mtime > UNUSED_SECONDS:
             archive.unlink(missing_ok=True)

@@ -1,9 +1,9 @@
-"""The daemon that Spark forks Python workers from, with what they need imported, and the kernels loaded, once.
+"""Executors: the daemon from which Spark forks Python workers, with imports done and kernels loaded.
 
-A new worker then costs milliseconds. All of that is frozen: a worker collects garbage after each task, and would look
-at a million objects of imported modules each time, which takes a tenth of a second. Our own sessions use this daemon
-(`spark.python.daemon.module`); in others the workers import by themselves. Where there is a zygote (see `zygote`), it
-has imported already, and this process is only its stand-in.
+A new worker then takes milliseconds. Imported objects are frozen: a worker collects garbage after each task, and would
+otherwise scan a million objects each time, which takes a tenth of a second. Sessions that deltalog starts use this
+daemon (`spark.python.daemon.module`); in other sessions the workers import by themselves. Where there is a zygote (see
+`zygote`), it has done the imports, and this process is only its stand-in.
 """
 
 import gc
@@ -15,11 +15,11 @@ from pathlib import Path
 from deltalog.backends.spark.startup.zygote import handed_over
 
 LINES = b'<http://a> <http://p> "x" .\n<http://a> <http://a> <http://b> .\n<http://a> <http://q> 1 .\n'
-PLAIN = ("http://p", "http://a")  # what is written: for anything but texts pyarrow imports pandas
+PLAIN = ("http://p", "http://a")  # written as Parquet: for anything but text pyarrow imports pandas
 
 
 def warm() -> None:
-    """Reads, encodes, decodes and writes a few facts, so that all that this takes is in memory."""
+    """Reads, encodes, decodes and writes a few facts, so that all code for that is loaded."""
     import pyspark.sql.conversion
     import pyspark.worker
 
@@ -33,7 +33,7 @@ def warm() -> None:
     assert pyspark and aggregate and write and tables
     dictionary = Dictionary()
     facts = read_stream(io.BytesIO(LINES), Path("warm.nt"), dictionary)
-    list(read._sent(facts, dictionary, 0, 1))
+    list(read.encoded_blocks(facts, dictionary, 0, 1))
     hashed_ids.intern_terms(dictionary, hashed_ids.fresh_terms(dictionary, 0)[2])
     with tempfile.TemporaryDirectory() as folder:
         for columns in (columns for pred, columns in facts.items() if pred.name in PLAIN):
@@ -41,7 +41,7 @@ def warm() -> None:
 
 
 def main() -> int | None:
-    """The stand-in's or the daemon's life."""
+    """Runs as the stand-in, or as the daemon if there is no zygote."""
     code = handed_over()
     if code is not None:
         return code

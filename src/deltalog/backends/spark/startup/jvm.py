@@ -1,8 +1,9 @@
-"""The JVM of our own session, started before anything else, so that it comes up while this process imports.
+"""Driver: the JVM of a session that deltalog starts, launched first, so that it comes up while this process imports.
 
 pyspark's own `launch_gateway` starts a JVM and waits for it. Here these are two steps: `launch` starts the same command
-(spark-submit, with a file that the JVM writes its port to), and `Launch.connect` waits, and has pyspark connect to that
-JVM as to one that was there before. The JVM ends when its standard input does, so with this process, however that ends.
+(spark-submit, with a file to which the JVM writes its port), and `Launch.connect` waits, and lets pyspark connect to
+that JVM as to one that was already running. The JVM ends when its standard input is closed, so it ends with this
+process, however that ends.
 """
 
 from __future__ import annotations
@@ -28,20 +29,20 @@ SECRET = "PYSPARK_GATEWAY_SECRET"
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """A JVM that comes up, and the folder of the file that it writes its port to."""
+    """A JVM that is starting, and the folder of the file to which it writes its port."""
 
     process: subprocess.Popen[bytes]
     folder: str
 
     def abandon(self) -> None:
-        """At the end of this process: a JVM that nobody has connected to goes at once."""
+        """At the end of this process: kills a JVM that was never connected to."""
         if Path(self.folder).exists():
             self.process.kill()
             self.process.wait()
             shutil.rmtree(self.folder, ignore_errors=True)
 
     def connect(self) -> Any:
-        """pyspark's gateway to the JVM, once that is up."""
+        """pyspark's gateway to the JVM; waits until it is up."""
         from pyspark.java_gateway import launch_gateway
 
         try:
@@ -60,14 +61,14 @@ class Launch:
         file = Path(self.folder) / "address"
         while not file.exists():
             if self.process.poll() is not None:
-                raise EngineError("the JVM ended before it was up; what it said is above")
+                raise EngineError("the JVM ended before it was up; its messages are above")
             time.sleep(0.02)
         with open(file, "rb") as info:
             return {PORT: str(read_int(info)), SECRET: UTF8Deserializer().loads(info)}
 
 
 def launch(settings: Mapping[str, str]) -> Launch | None:
-    """A JVM with settings; None if it is to be left to pyspark."""
+    """Starts a JVM with settings; None if pyspark has to start it."""
     home = spark_home()
     if home is None or os.name != "posix" or not (home / "bin" / "spark-submit").exists():
         return None

@@ -1,13 +1,14 @@
-"""The SparkSession: the user's if there is one, else ours.
+"""Driver: the SparkSession, which is the active one if there is one, else one that deltalog starts.
 
-Ours runs on `local[*]` unless a master is given: Arrow on, no web page, errors only in the log, as many shuffle
-partitions as cores where that is known, and Python workers of the interpreter that runs us. On a local master the JVM
-compiles quickly rather than well (C1): on two cores the other compiler takes half of the time of a run of a minute.
+A session that deltalog starts runs on `local[*]` unless a master is given. Arrow is on and the web UI off, only errors
+are logged, there are as many shuffle partitions as cores where that is known, and Python workers use the interpreter of
+the driver. On a local master the JVM uses only its quick compiler (C1): on two cores the other one takes half of the
+time of a run of a minute.
 
-To start takes seconds in three processes, so they start side by side: first the JVM (`jvm`), with the classes of an
-archive (`archive`); while it comes up, this process imports what driver and workers will need. `deltalog run` then
-forks the process that workers come from (`zygote`); elsewhere, as soon as the JVM is up, a first small job has it start
-Python, while the driver goes on.
+Starting takes seconds in three processes, so they start in parallel: first the JVM (`jvm`), with archived classes
+(`cds_archive`); while it comes up, this process imports what driver and workers need. `deltalog run` then forks the
+process that workers come from (`zygote`); elsewhere a first small job has the JVM start Python while the driver goes
+on.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from typing import Any
 from deltalog.backends.spark.startup import cds_archive, submit_conf
 from deltalog.backends.spark.startup.jvm import launch
 from deltalog.backends.spark.startup.submit_conf import PORT, spark_home
-from deltalog.backends.spark.startup.zygote import Egg
+from deltalog.backends.spark.startup.zygote import PendingZygote
 from deltalog.concurrency.interrupts import hear_again
 from deltalog.model.errors import EngineError
 
@@ -43,7 +44,7 @@ _own_process = False
 
 
 def own_process() -> None:
-    """Says that this process is ours alone, so that it may be forked."""
+    """Declares that this process belongs to deltalog alone, so that it may be forked."""
     global _own_process
     _own_process = True
 
@@ -63,27 +64,27 @@ def _new(master: str | None) -> Any:
     _same_python()
     settings = _settings(master)
     local = settings["spark.master"].startswith("local")
-    egg = Egg.laid() if _own_process and local and not _has_jvm() else None
-    settings |= egg.settings if egg else {}
+    zygote = PendingZygote.create() if _own_process and local and not _has_jvm() else None
+    settings |= zygote.settings if zygote else {}
     try:
-        spark = _started(settings, egg)
+        spark = _started(settings, zygote)
     except Exception as problem:
         raise EngineError(f"Spark did not start{f' on {master}' if master else ''}: {_first_line(problem)}") from None
     spark.sparkContext.setLogLevel("ERROR")
     if _own_process:
         atexit.register(_end, spark)
-    if local and not egg:
+    if local and not zygote:
         Thread(target=_start_python, args=(spark,), daemon=True).start()
     return spark
 
 
-def _started(settings: Mapping[str, str], egg: Egg | None) -> Any:
-    """A session; the JVM comes up while this process imports."""
+def _started(settings: Mapping[str, str], zygote: PendingZygote | None) -> Any:
+    """Starts a session; the JVM comes up while this process imports."""
     launched = None if _has_jvm() else launch(settings)
     _import_ahead()
-    if egg:
-        egg.hatch()
-    Thread(target=import_module, args=("pandas",), daemon=True).start()  # which only pyspark's driver needs
+    if zygote:
+        zygote.fork()
+    Thread(target=import_module, args=("pandas",), daemon=True).start()  # only pyspark's driver needs it
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
@@ -98,8 +99,8 @@ def _started(settings: Mapping[str, str], egg: Egg | None) -> Any:
 
 
 def _end(spark: Any) -> None:
-    """This process ends, and its JVM with it: tasks that have not ended by then are no news. A cluster is told, lest it
-    put new executors in the place of those that go; what is all in one JVM need not wait for that."""
+    """At the end of this process: its JVM ends too, so unfinished tasks are not logged. A cluster is told, so that it
+    does not replace executors; a session in one JVM need not wait for that."""
     with suppress(Exception):
         spark.sparkContext.setLogLevel("OFF")
         if not re.match(r"local(\[|$)", spark.sparkContext.master):
@@ -107,13 +108,13 @@ def _end(spark: Any) -> None:
 
 
 def _has_jvm() -> bool:
-    """Whether a JVM is there already: that of spark-submit, or of a session that is over."""
+    """Whether there is a JVM already: that of spark-submit, or of an earlier session."""
     pyspark = sys.modules.get("pyspark")
     return PORT in os.environ or bool(pyspark and pyspark.SparkContext._gateway)
 
 
 def _import_ahead() -> None:
-    """What driver and workers need a little later."""
+    """Imports what driver and workers will need."""
     import deltalog.backends.local
     import deltalog.backends.spark.backend
     from deltalog.backends.spark.startup.daemon import warm
@@ -123,7 +124,7 @@ def _import_ahead() -> None:
 
 
 def _start_python(spark: Any) -> None:
-    """A job for each core that does nothing: Spark starts its Python daemon for it."""
+    """Runs an empty job on each core, for which Spark starts its Python daemon."""
     import logging
 
     def same(batches: Iterator[Any]) -> Iterator[Any]:
@@ -132,12 +133,12 @@ def _start_python(spark: Any) -> None:
     try:
         cores = spark.sparkContext.defaultParallelism
         spark.range(0, cores, 1, cores).mapInArrow(same, "id long").collect()
-    except Exception as problem:  # whatever it is, the first real job will say it
+    except Exception as problem:  # the first real job will report it
         logging.getLogger(__name__).debug("Python workers did not start: %s", problem)
 
 
 def _settings(master: str | None) -> dict[str, str]:
-    """Our own session's settings; what spark-submit or spark-defaults.conf says goes first."""
+    """The settings of a session that deltalog starts; those of spark-submit and spark-defaults.conf take precedence."""
     given = _given()
     master = master or given.get("spark.master", "local[*]")
     ours = {
@@ -152,7 +153,7 @@ def _settings(master: str | None) -> dict[str, str]:
     if master.startswith("local"):
         ours |= {
             "spark.sql.shuffle.partitions": str(cores(master)),
-            "spark.sql.adaptive.enabled": "false",  # it makes a job of every stage, and has nothing to choose here
+            "spark.sql.adaptive.enabled": "false",  # it runs each stage as a job, and has nothing to choose here
             "spark.driver.memory": _driver_memory(),
             "spark.driver.extraJavaOptions": f"-XX:TieredStopAtLevel=1 -XX:+UseParallelGC {_archive()}",
             "spark.driver.host": "127.0.0.1",
@@ -162,7 +163,7 @@ def _settings(master: str | None) -> dict[str, str]:
 
 
 def _given() -> dict[str, str]:
-    """What spark-submit was told; or, as long as there is no JVM to ask, what it would be told."""
+    """The settings of spark-submit, from the JVM if there is one."""
     if _has_jvm():
         from pyspark import SparkConf, SparkContext
 
@@ -172,7 +173,7 @@ def _given() -> dict[str, str]:
 
 
 def _archive() -> str:
-    """Options for an archive of classes, if there is a JVM to be started."""
+    """JVM options for the archive of classes, if a JVM is to be started."""
     home = spark_home()
     return "" if home is None or _has_jvm() else cds_archive.options(home, _driver_memory())
 
@@ -198,7 +199,7 @@ def _need_java() -> None:
 
 
 def _same_python() -> None:
-    """Otherwise the workers take whatever `python3` is, and fail or differ."""
+    """Makes workers use this interpreter, and not any `python3`."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
 

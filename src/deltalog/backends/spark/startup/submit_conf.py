@@ -1,8 +1,8 @@
-"""What Spark is told from outside of a program, as spark-submit reads it; nothing is started or imported for that.
+"""Driver, before Spark starts: settings from outside the program, as spark-submit reads them. Nothing is started.
 
 In this order: the arguments in PYSPARK_SUBMIT_ARGS, spark-defaults.conf (in SPARK_CONF_DIR, or in Spark's own folder),
-and for the master also the variable MASTER, if it has one in it: others use that name, too. Who names a master there
-wants Spark, and so does who calls spark-submit.
+and for the master also the environment variable MASTER, if its value looks like a master (other tools use the name,
+too). A master that is set there, or spark-submit itself, is a request for Spark.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from argparse import ArgumentParser
 from importlib.util import find_spec
 from pathlib import Path
 
-PORT = "PYSPARK_GATEWAY_PORT"  # is there for programs that spark-submit has started
+PORT = "PYSPARK_GATEWAY_PORT"  # is set for programs that spark-submit has started
 ARGUMENTS, DEFAULTS, MASTER = "PYSPARK_SUBMIT_ARGS", "spark-defaults.conf", "MASTER"
 
 
 def spark_home() -> Path | None:
-    """Where Spark is: SPARK_HOME, or in the package pyspark, which is not imported for that."""
+    """The folder of Spark: SPARK_HOME, or the package pyspark, which is not imported for that."""
     if home := os.environ.get("SPARK_HOME"):
         return Path(home)
     found = find_spec("pyspark")
@@ -27,12 +27,12 @@ def spark_home() -> Path | None:
 
 
 def settings() -> dict[str, str]:
-    """All settings, the master included if there is one."""
+    """All settings, with the master if there is one."""
     return _of_environment() | _of_file() | _of_arguments()
 
 
-def wanted() -> str | None:
-    """Who wants Spark, for people to read; None if nobody does."""
+def requested() -> str | None:
+    """What requests Spark, as text for users; None if nothing does."""
     if PORT in os.environ:
         return "spark-submit started this"
     places = {ARGUMENTS: _of_arguments, DEFAULTS: _of_file, MASTER: _of_environment}

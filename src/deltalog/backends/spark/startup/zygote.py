@@ -1,17 +1,18 @@
-"""A process from which Spark's Python workers are forked, itself forked from the driver.
+"""Driver: the zygote, a process forked from the driver from which Spark's Python workers are forked.
 
-Spark has the JVM start a daemon (`python -m deltalog.backends.spark.daemon`), which would import all that the driver
-has imported already, two seconds of CPU time, while the first job waits. So `deltalog run` on a local master forks a
-zygote as soon as it has imported; the daemon that the JVM starts only hands its standard streams over (`handed_over`),
-by a socket in a folder of the user's own, and lives as long as the daemon that the zygote forks in its place.
+Spark has the JVM start a daemon (`python -m deltalog.backends.spark.startup.daemon`). It would import all that the
+driver has imported already, two seconds of CPU time, while the first job waits. So `deltalog run` on a local master
+forks a zygote as soon as it has imported. The daemon that the JVM starts is then only a stand-in: it hands its standard
+streams over (`handed_over`), by a socket in a folder of the user's own, and lives as long as the daemon that the zygote
+forks in its place.
 
     driver ---- zygote ---- daemon (pyspark's manager) ---- workers
        JVM ---- stand-in, whose streams the daemon has
 
-Nobody is left behind. The daemon ends when the JVM closes its input, as it always does, and the zygote tells the
-stand-in; if that is killed, the zygote ends the daemon. The zygote ends with its last daemon once the driver is gone,
-which it sees from a pipe that only the driver writes to. Without a zygote the daemon imports by itself: on clusters,
-and where deltalog is a guest in somebody else's process, which is not ours to fork.
+No process is left behind. The daemon ends when the JVM closes its input, as it always does, and the zygote tells the
+stand-in; if the stand-in is killed, the zygote ends the daemon. The zygote ends with its last daemon after the driver
+has ended, which it notices by a pipe that only the driver writes to. Without a zygote the daemon imports by itself: on
+clusters, and where deltalog runs inside another program's process, which it must not fork.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from types import FrameType
 from typing import NoReturn
 
 ADDRESS = "DELTALOG_ZYGOTE"
-PATIENCE = 10.0  # seconds in which a stand-in says what it wants
+HANDSHAKE_SECONDS = 10.0  # in which a stand-in must send its request
 BACKLOG = 16
 
 
@@ -41,28 +42,28 @@ BACKLOG = 16
 
 
 @dataclass(slots=True)
-class Egg:
-    """A zygote to be: its folder and the socket that listens there."""
+class PendingZygote:
+    """A zygote that is not forked yet: its folder, and the socket that listens there."""
 
     folder: str
     listener: socket.socket
 
     @classmethod
-    def laid(cls) -> Egg:
+    def create(cls) -> PendingZygote:
         folder = tempfile.mkdtemp(prefix="deltalog-")
-        egg = cls(folder, socket.socket(socket.AF_UNIX))
-        atexit.register(egg.drop)
-        egg.listener.bind(f"{folder}/zygote")
-        egg.listener.listen(BACKLOG)
-        return egg
+        zygote = cls(folder, socket.socket(socket.AF_UNIX))
+        atexit.register(zygote.drop)
+        zygote.listener.bind(f"{folder}/zygote")
+        zygote.listener.listen(BACKLOG)
+        return zygote
 
     @property
     def settings(self) -> dict[str, str]:
-        """Have Spark tell the address to Python daemons."""
+        """Settings by which Python daemons get the address."""
         return {f"spark.executorEnv.{ADDRESS}": f"{self.folder}/zygote"}
 
-    def hatch(self) -> None:
-        """Forks the zygote; it has all that is imported by now."""
+    def fork(self) -> None:
+        """Forks the zygote, with all that is imported by now."""
         driver_lives, _ = os.pipe()  # the other end stays open as long as this process lives
         if os.fork():
             os.close(driver_lives)
@@ -75,7 +76,7 @@ class Egg:
             os._exit(0)
 
     def drop(self) -> None:
-        """At the end of this process, or if there will be none."""
+        """Closes the socket and deletes the folder, at the end of this process or if no zygote is needed."""
         self.listener.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
@@ -93,9 +94,9 @@ class Zygote:
     daemons: dict[int, socket.socket] = field(default_factory=dict)
 
     def serve(self) -> None:
-        """Until the driver is gone, and every daemon."""
+        """Serves until the driver and every daemon have ended."""
         gc.collect()
-        gc.freeze()  # a worker collects garbage after each task, and need not look at what is imported
+        gc.freeze()  # workers collect garbage after each task, and need not scan imported objects
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         _streams([os.open(os.devnull, os.O_RDWR)] * 3)
@@ -123,7 +124,7 @@ class Zygote:
     def _fork(self) -> None:
         connection, _ = self.listener.accept()
         try:
-            connection.settimeout(PATIENCE)
+            connection.settimeout(HANDSHAKE_SECONDS)
             _, streams, _, _ = socket.recv_fds(connection, 1, 3)
             words, environment = json.loads(connection.makefile("rb").readline())
         except (OSError, ValueError):
@@ -158,29 +159,29 @@ class Zygote:
             os._exit(code)
 
     def _reap(self) -> None:
-        """Daemons that have ended; their stand-ins are told how."""
+        """Collects daemons that have ended, and tells their stand-ins the exit codes."""
         while self.daemons:
             pid, status = os.waitpid(-1, os.WNOHANG)
             if not pid:
                 return
             connection = self.daemons.pop(pid)
-            with suppress(OSError):  # if it is gone, too
+            with suppress(OSError):  # it may have ended, too
                 connection.send(bytes([os.waitstatus_to_exitcode(status) & 255]))
             connection.close()
 
     def _end(self, pid: int) -> None:
-        """A stand-in was killed, so its daemon ends. It is waited for as all are."""
+        """Ends the daemon of a stand-in that was killed; `_reap` collects it."""
         os.kill(pid, signal.SIGTERM)
         self.daemons[pid].close()
         self.daemons[pid] = socket.socket(socket.AF_UNIX)
 
 
 def _noticed(number: int, frame: FrameType | None) -> None:
-    """Of a child's end `serve` hears by the pipe."""
+    """A handler for SIGCHLD; the wakeup pipe tells `serve`."""
 
 
 def _close_all_but(*kept: int) -> None:
-    """Closes files of the driver: above all its ends of pipes, of which others wait for the end."""
+    """Closes files of the driver, above all its ends of pipes, on whose end other processes wait."""
     bounds = [2, *sorted(kept), max(map(int, os.listdir("/dev/fd"))) + 1]
     for before, after in pairwise(bounds):
         os.closerange(before + 1, after)
@@ -194,7 +195,7 @@ def _readable(files: list[int]) -> list[int]:
 
 
 def _streams(new: list[int]) -> None:
-    """Other standard streams, for those who know them by number and for those who know them by name."""
+    """Replaces the standard streams, both file descriptors and Python's objects."""
     for number, stream in enumerate(new):
         os.dup2(stream, number)
     for stream in {stream for stream in new if stream > 2}:
@@ -208,7 +209,7 @@ def _streams(new: list[int]) -> None:
 
 
 def handed_over() -> int | None:
-    """Has the zygote fork a daemon, and waits for its end: its exit code. None if there is no zygote."""
+    """Has the zygote fork a daemon and waits for it; returns its exit code, or None if there is no zygote."""
     address = os.environ.get(ADDRESS)
     if not address:
         return None
