@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from deltalog.backends.base import Exchange, SmallChange, SmallResult, SmallRules, Tables, Twin
-from deltalog.backends.local.batch_update import exchanged, load_all
-from deltalog.backends.local.column_expressions import Vectors
-from deltalog.backends.local.compile import Preparation
+from deltalog.backends.local.batch_update import batch_update, load_all
+from deltalog.backends.local.column_expressions import ColumnExpressions
+from deltalog.backends.local.compile import PlanCompiler
 from deltalog.backends.local.multiset import recounted, uncounted, with_counts
 from deltalog.backends.local.pipeline import Evaluation
 from deltalog.backends.local.relation import Relation
@@ -19,7 +19,7 @@ from deltalog.backends.local.scratch import Scratch
 from deltalog.backends.local.small_rounds import Rounds
 from deltalog.backends.local.sorted_runs import Ids, pack, sort_distinct
 from deltalog.backends.local.table import Table
-from deltalog.backends.local.virtual_maintenance import made, remade
+from deltalog.backends.local.virtual_maintenance import create_relation, update_relation
 from deltalog.backends.local.workers import Workers
 from deltalog.io.documents import Reading
 from deltalog.model.dictionary import Dictionary
@@ -56,8 +56,8 @@ class LocalBackend:
         self.workers = Workers(threads, self.tuning.parallel_min_rows)
         self._meters = Meters()
         self._scratch = Scratch()
-        self.vectors = Vectors(self.dictionary, self.tuning)
-        self._preparation = Preparation(self.dictionary, self.tuning)
+        self.vectors = ColumnExpressions(self.dictionary, self.tuning)
+        self._compiler = PlanCompiler(self.dictionary, self.tuning)
 
     @property
     def failures(self) -> int:
@@ -109,13 +109,13 @@ class LocalBackend:
         return Table(arity, tuning=self.tuning)
 
     def run(self, plan: Plan, tables: Tables[Relation]) -> Relation:
-        keys = self._preparation.keys(plan)(self._evaluation(tables), None)
+        keys = self._compiler.keys(plan)(self._evaluation(tables), None)
         return Table.of(keys, len(columns(plan)), self.tuning)
 
     def run_all(self, plans: Mapping[Pred, Plan], tables: Tables[Relation]) -> dict[Pred, Relation]:
         self.limits.check()
         counting = [plan for plan in plans.values() if isinstance(plan, Counted)]
-        group = self._preparation.bags(counting) if counting else self._preparation.group(plans.values())
+        group = self._compiler.bags(counting) if counting else self._compiler.group(plans.values())
         found = group.keys(self._evaluation(tables)) if group else None
         if found is None:
             return {pred: self.run(plan, tables) for pred, plan in plans.items()}
@@ -132,7 +132,7 @@ class LocalBackend:
     def rounds(
         self, rules: SmallRules, tables: Tables[Relation], new: Mapping[Pred, Relation], room: int
     ) -> Rounds | None:
-        code = self._preparation.rounds(rules)
+        code = self._compiler.rounds(rules)
         places = code.places(tables)
         room = min(self.tuning.rounds_max_facts, room)
         if places is None or 2 * sum(table.size for table in new.values()) > room:
@@ -147,7 +147,7 @@ class LocalBackend:
 
     def structure(self, structure: Structure, inputs: Sequence[Relation]) -> Relation:
         self.limits.check()
-        return made(structure, inputs, self.tuning)
+        return create_relation(structure, inputs, self.tuning)
 
     def restructured(
         self,
@@ -158,16 +158,16 @@ class LocalBackend:
         added: Sequence[Relation],
     ) -> tuple[Relation, Callable[[], tuple[Relation, Relation]]]:
         self.limits.check()
-        return remade(structure, old, inputs, removed, added, self.tuning)
+        return update_relation(structure, old, inputs, removed, added, self.tuning)
 
     def maintained(self, strata: Sequence[SmallPlans], change: SmallChange[Relation]) -> SmallResult[Relation]:
         self.limits.check()
-        return self._preparation.strata(strata).maintained(change)
+        return self._compiler.strata(strata).maintained(change)
 
     def exchanged(
         self, tables: Mapping[Pred, Relation], removed: Mapping[Pred, Relation], added: Mapping[Pred, Relation]
     ) -> Exchange[Relation] | None:
-        return exchanged(tables, removed, added, self.tuning)
+        return batch_update(tables, removed, added, self.tuning)
 
     def merge(self, old: Relation, new: Relation) -> Relation:
         return old.merge(new)
@@ -185,7 +185,7 @@ class LocalBackend:
         return uncounted(counts)
 
     def made_of(self, call: Call, table: Relation, column: int) -> Relation | None:
-        found = self.vectors.made_of(call, table.columns()[column])
+        found = self.vectors.skolem_inverse(call, table.columns()[column])
         return None if found is None else self.load(found, len(found))
 
     def pin(self, table: Relation) -> Relation:
