@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from benchmarks.generators.motivating import motivating as generated
 from deltalog import KnowledgeBase, UsageError
-from deltalog.backends.local.index_join import Probe
+from deltalog.backends.local.index_join import IndexJoin
 from deltalog.engine import replan_joins
 from deltalog.maintenance import materialisation
 from deltalog.model.tuning import Tuning
@@ -183,7 +183,7 @@ def test_three_stars_are_no_square(n: int, monkeypatch: pytest.MonkeyPatch) -> N
     def no_join(*_: object) -> None:
         raise AssertionError("a two-way join")
 
-    monkeypatch.setattr(Probe, "join", no_join)
+    monkeypatch.setattr(IndexJoin, "join", no_join)
     star = [(0, 0)] + [edge for i in range(1, n // 2 + 1) for edge in ((0, i), (i, 0))]
     kb = KnowledgeBase("t(X, Y, Z) :- r(X, Y), s(Y, Z), u(Z, X).")
     for name in "rsu":

@@ -14,7 +14,7 @@ from random_values import values
 
 from deltalog import BlankNode, KnowledgeBase
 from deltalog.backends.local import column_expressions
-from deltalog.backends.local.skolem_cache import Named, Skolems
+from deltalog.backends.local.skolem_cache import NamedTerms, SkolemCache
 from deltalog.expressions.scalar import skolem, skolem_part
 from deltalog.model.terms import Value, key
 from deltalog.model.tuning import Tuning
@@ -64,7 +64,7 @@ def test_random_changes(remembered: int, maintenance: str, cyclic: str) -> None:
         kb = filled("local", facts, maintenance=maintenance, cyclic=cyclic, tuning=tuning)
         kb.materialise()
         if seed % 2:  # by then it may be forgotten how names came about
-            kb._backend.vectors.skolems = Skolems(tuning)
+            kb._backend.vectors.skolems = SkolemCache(tuning)
         for _ in range(4):
             add, remove = some(random), some(random)
             kb.update(add, remove)
@@ -97,13 +97,13 @@ def test_a_name_from_elsewhere_is_looked_for_everywhere() -> None:
 
 
 def test_the_last_names_are_remembered() -> None:
-    memory = Skolems(Tuning(skolem_cache_names=200))
+    memory = SkolemCache(Tuning(skolem_cache_names=200))
 
     def ids(*numbers: int) -> Any:
         return np.array(numbers, np.uint32)
 
     for i in range(10):
-        memory.remember(Named((0,), (ids(i, 10 + i),), ids(100 + i, 110 + i)))
+        memory.remember(NamedTerms((0,), (ids(i, 10 + i),), ids(100 + i, 110 + i)))
     found = memory.inverse((0,), ids(109, 118), 200)
     assert found is not None
     assert sorted(zip(*(column.tolist() for column in found), strict=True)) == [(9, 109), (18, 118)]

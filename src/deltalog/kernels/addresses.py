@@ -6,7 +6,7 @@ nothing alive, so each is given out by an owner that holds on to its array:
 - `Addresses` holds every array whose address it has given out. Its addresses are valid for as long as it is
   referenced. A run of a table has one for its sorted keys and fences, so these are valid for as long as the run is; a
   kernel call over tables has one that holds the tables; a run of small rounds has one for its whole state.
-- A dictionary writes the addresses of its arrays into its `room`, and writes them anew when an array is replaced by a
+- A dictionary writes the addresses of its arrays into its `room`, and updates them when it replaces an array by a
   longer one. They are valid while its lock is held.
 """
 

@@ -1,7 +1,7 @@
-"""A few rows of each of many tables, in one call: the call costs more than the rows do.
+"""Updates of a few rows of each of many tables, in one call: a call costs more than a few rows.
 
-Rows come in parts, one after the other; the i-th goes from ends[i] to ends[i + 1]. Tables are where
-`kernels.nested_loop` says.
+Rows come in parts, one for each table; the i-th goes from ends[i] to ends[i + 1]. Tables are described as in
+`kernels.nested_loop`.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ import numpy as np
 from numba import njit
 
 from deltalog.kernels.intern import get
-from deltalog.kernels.nested_loop import RUN, is_dead, search
+from deltalog.kernels.nested_loop import RUN, is_tombstone, search
 from deltalog.kernels.sorted_keys import HALF
 
-ABSENT, LIVE, DEAD = range(3)
+ABSENT, LIVE, TOMBSTONE = range(3)
 
 
 @njit(nogil=True, cache=True)
 def pack_parts(high, low, ends):
-    """Rows as keys, those of each part sorted and distinct from where it begins on; and how many these are."""
+    """Rows as keys, sorted and distinct within each part, from where it begins; and their number in each part."""
     keys, counts = np.empty(len(high), np.uint64), np.zeros(len(ends) - 1, np.int64)
     for i in range(len(high)):
         keys[i] = (np.uint64(high[i]) << HALF) | np.uint64(low[i])
@@ -36,8 +36,8 @@ def pack_parts(high, low, ends):
 
 @njit(nogil=True, cache=True)
 def sift(keys, ends, tables, adds, places):
-    """Of each part, which is sorted, those that its table has; or, where they are to be added to it, those that it has
-    not, and then those that it has as dead rows. And how many these are."""
+    """The rows of each (sorted) part that its table has; or, for rows to be added, those that it does not have, and
+    then those that it has as tombstones. And their numbers."""
     found, counts = np.empty(len(keys), np.uint64), np.zeros((len(tables), 2), np.int64)
     status = np.empty(len(keys), np.int64)
     for part in range(len(tables)):
@@ -45,7 +45,7 @@ def sift(keys, ends, tables, adds, places):
         for i in range(ends[part], ends[part + 1]):
             status[i] = _status(places, tables[part], keys[i])
         for group in range(2 if adds[part] else 1):
-            wanted = (DEAD if group else ABSENT) if adds[part] else LIVE
+            wanted = (TOMBSTONE if group else ABSENT) if adds[part] else LIVE
             for i in range(ends[part], ends[part + 1]):
                 if status[i] == wanted:
                     found[at] = keys[i]
@@ -60,5 +60,5 @@ def _status(places, place, key):
         here = place + 2 + RUN * run
         at = search(places, here, key)
         if at < places[here + 1] and np.uint64(get(places[here], at)) == key:
-            return DEAD if places[place + 1] and is_dead(places, place, key) else LIVE
+            return TOMBSTONE if places[place + 1] and is_tombstone(places, place, key) else LIVE
     return ABSENT

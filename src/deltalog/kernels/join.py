@@ -1,10 +1,10 @@
 """Joins into sorted runs.
 
-A probe has an id per row; the run has keys with that id in the high half. First the range of every probe is found
-(`ranges_*`), then the ranges are written out (`expand_*`). `compose` does both for the commonest rule of all,
-h(x, z) <- l(x, y), r(y, z), without ever writing a pair twice: for one x after the other, a stamp per z says whether
-the pair has been seen or is known already (Gustavson's sparse matrix product, with a mask); where a row has many
-candidates, a bit per z.
+The left side has an id per row; the run has keys with that id in the high half. First the range of each id is found
+(`ranges_*`), then the ranges are expanded (`expand_*`). `compose` does both for the commonest rule of all,
+h(x, z) <- l(x, y), r(y, z), and gives each pair once: for one x after the other, a stamp per z says whether the pair
+has been seen or is known already (Gustavson's sparse matrix product, with a mask); where a row has many candidates,
+a bit per z.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ RUNS = 6  # how many runs compose reads at once; shorter lists are padded with e
 
 
 @njit(nogil=True, cache=True)
-def ranges_offsets(offsets, probe, low, high):
-    """low[i] to high[i] are the keys of id probe[i], by direct access."""
+def ranges_offsets(offsets, ids, low, high):
+    """low[i] to high[i] are the keys of id ids[i], by direct access."""
     last = len(offsets) - 1
-    for i in range(len(probe)):
-        a = np.int64(probe[i])
+    for i in range(len(ids)):
+        a = np.int64(ids[i])
         if a < last:
             low[i] = offsets[a]
             high[i] = offsets[a + 1]
@@ -33,17 +33,17 @@ def ranges_offsets(offsets, probe, low, high):
 
 
 @njit(nogil=True, cache=True)
-def ranges_search(keys, probe, low, high):
-    """The same by search: for few probes, or a run that is small beside the ids."""
+def ranges_search(keys, ids, low, high):
+    """The same by search: for few ids, or a run that is small beside the number of ids."""
     at = 0
-    for i in range(len(probe)):
-        if i > 0 and probe[i] < probe[i - 1]:
+    for i in range(len(ids)):
+        if i > 0 and ids[i] < ids[i - 1]:
             at = 0
-        if i > 0 and probe[i] == probe[i - 1]:
+        if i > 0 and ids[i] == ids[i - 1]:
             low[i], high[i] = low[i - 1], high[i - 1]
             continue
-        low[i] = at = gallop(keys, np.uint64(probe[i]) << HALF, at)
-        high[i] = at = gallop(keys, (np.uint64(probe[i]) + np.uint64(1)) << HALF, at)
+        low[i] = at = gallop(keys, np.uint64(ids[i]) << HALF, at)
+        high[i] = at = gallop(keys, (np.uint64(ids[i]) + np.uint64(1)) << HALF, at)
 
 
 @njit(nogil=True, cache=True)
@@ -57,7 +57,7 @@ def total(low, high):
 
 @njit(nogil=True, cache=True)
 def expand_keys(low, high, keys, left, right):
-    """left: the probe's row number, right: the low half of the key, for every key of every range."""
+    """left: the row number, right: the low half of the key, for every key of every range."""
     n = 0
     for i in range(len(low)):
         for position in range(low[i], high[i]):
@@ -68,7 +68,7 @@ def expand_keys(low, high, keys, left, right):
 
 @njit(nogil=True, cache=True)
 def expand(low, high, left, right):
-    """left: the probe's row number, right: the position in the run."""
+    """left: the row number, right: the position in the run, for every key of every range."""
     n = 0
     for i in range(len(low)):
         for position in range(low[i], high[i]):

@@ -7,8 +7,8 @@ A level binds a variable. Its `lines` say which relations have the variable, one
     PLACE   where in `places` the relation is, sorted by the column that is bound first; as `kernels.nested_loop` reads
     it
 
-A level begins with the ranges of its lines (`_begin`), all values that they allow; the shortest of them is gone
-through, and each value looked up in the others (`_advance`). Values ascend within a run, so a look-up begins where
+A level begins with the ranges of its lines (`_begin`), all values that they allow; the shortest of them is
+scanned, and each value looked up in the others (`_advance`). Values ascend within a run, so a look-up begins where
 the last one ended; where another line has not got the value, all up to the next one that it has is skipped. The state
 of a line is for each of its runs where it is, and where its range ends.
 """
@@ -19,7 +19,7 @@ import numpy as np
 
 from deltalog.kernels.intern import get, inner, kernel
 from deltalog.kernels.join import RUNS
-from deltalog.kernels.nested_loop import RUN, is_dead
+from deltalog.kernels.nested_loop import RUN, is_tombstone
 from deltalog.kernels.sorted_keys import HALF
 
 KIND, OTHER, PLACE = range(3)
@@ -95,7 +95,7 @@ def _next(line, places, registers, value, at, end):
             found = np.uint64(get(address, at[run]))
             here = np.int64(found & MASK) if line[KIND] == SECOND else np.int64(found >> HALF)
             if here == value:
-                if line[KIND] == FIRST or places[place + 1] == 0 or not is_dead(places, place, found):
+                if line[KIND] == FIRST or places[place + 1] == 0 or not is_tombstone(places, place, found):
                     return value
                 here += 1
             least = min(least, here)
@@ -149,7 +149,7 @@ def _advance(lines, first, last, chosen, places, registers, run, at, end, begun)
                 alive = run == 0 or not _is_repeated(line, places, run, value, begun[chosen])
             else:
                 at[chosen, run] += 1
-                alive = places[place + 1] == 0 or not is_dead(places, place, key)
+                alive = places[place + 1] == 0 or not is_tombstone(places, place, key)
             if alive:
                 least = _allowed(lines, first, last, chosen, places, registers, value, at, end)
                 if least == value:

@@ -1,4 +1,4 @@
-"""Joins row by row, as nested loops, for the many small plans of a small change.
+"""Nested-loop joins, for the many small plans of a small change.
 
 A plan is a list of steps over registers, one register for each variable or constant. A step is a line of `code`:
 
@@ -6,12 +6,12 @@ A plan is a list of steps over registers, one register for each variable or cons
     FIRST, SECOND   the registers that the halves of a key must be equal to, or -1
     HIGH, LOW       the registers that its halves go to, or -1
     EQUAL   1 if its halves must be the same
-    PLACE   where in `places` its relation begins: how many runs it has, how many runs of dead rows, and then for each
-            run the address of its keys, their number, and the address of its fence, or 0 (kernels take addresses: see
-            `kernels.intern`). A fence is every 64th key: a search begins there, where few words are looked at, and
-            ends within a few lines of memory.
+    PLACE   where in `places` its relation begins: the number of its runs, the number of runs of tombstones, and then
+            for each run the address of its keys, their number, and the address of its fence, or 0 (see
+            `kernels.addresses`). A fence has every 64th key: a search begins there, where it reads few words, and ends
+            within a few cache lines.
 
-Nothing is written but the result, and one call does it all, for any number of plans.
+One call runs any number of plans, and writes nothing but their results.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ def search(places, run, key):
 
 
 @njit(nogil=True)
-def is_dead(places, place, key):
-    """Whether a key is in one of the runs of dead rows."""
+def is_tombstone(places, place, key):
+    """Whether a key is in one of the runs of tombstones."""
     first = place + 2 + RUN * places[place]
     for run in range(first, first + RUN * places[place + 1], RUN):
         at = search(places, run, key)
@@ -84,7 +84,7 @@ def _next(step, registers, places, place, run, at):
             if step[FIRST] >= 0 and key >> HALF != bound >> HALF:
                 break
             equal = step[EQUAL] == 0 or key >> HALF == key & MASK
-            if equal and (places[place + 1] == 0 or not is_dead(places, place, key)):
+            if equal and (places[place + 1] == 0 or not is_tombstone(places, place, key)):
                 return run, at
             at += 1
         run += 1
@@ -94,7 +94,7 @@ def _next(step, registers, places, place, run, at):
 
 @njit(nogil=True)
 def _bind(step, registers, places, run, position):
-    """Gives the halves of a match to their registers."""
+    """Writes the halves of a match to their registers."""
     key = np.uint64(get(places[step[PLACE] + 2 + RUN * run], position))
     if step[HIGH] >= 0:
         registers[step[HIGH]] = np.int64(key >> HALF)
@@ -104,9 +104,9 @@ def _bind(step, registers, places, run, position):
 
 @njit(nogil=True)
 def _advance(code, places, registers, runs, at, level):
-    """One step of the search at a level; the level where it goes on."""
+    """One step of the search at a level; the level where it continues."""
     step = code[level]
-    if runs[level] < 0:  # done: the level above goes on
+    if runs[level] < 0:  # done: back to the level above
         runs[level], at[level] = 0, -1
         return level - 1
     run, position = _next(step, registers, places, step[PLACE], runs[level], at[level])
@@ -124,10 +124,10 @@ def _advance(code, places, registers, runs, at, level):
 @njit(nogil=True)
 def _all_rows(code, places, registers, head, out, n, most):
     """Writes the keys of the registers `head` for every row to `out` from n on: where that ends; TOO_MUCH if they do
-    not fit, or if more than `most` matches have been looked at."""
+    not fit, or if there are more than `most` matches."""
     depth = len(code)
     runs, at = np.zeros(depth, np.int64), np.full(depth, -1, np.int64)
-    level = looked = 0
+    level = matches = 0
     while level >= 0:
         if level == depth:
             if n == len(out):
@@ -141,8 +141,8 @@ def _all_rows(code, places, registers, head, out, n, most):
             n += 1
             level -= 1
             continue
-        looked += 1
-        if looked > most:
+        matches += 1
+        if matches > most:
             return TOO_MUCH
         level = _advance(code, places, registers, runs, at, level)
     return n
@@ -150,24 +150,24 @@ def _all_rows(code, places, registers, head, out, n, most):
 
 @njit(nogil=True)
 def _leaves_with_rows(code, places, registers, known, out, n, most):
-    """Writes the keys of the first relation for which there is a row to `out`, except those that are known, and notes
-    them there."""
+    """Writes the keys of the first relation for which there is a row to `out`, except those that are known, and marks
+    them as known."""
     depth, leaf = len(code), code[0]
     runs, at = np.zeros(depth, np.int64), np.full(depth, -1, np.int64)
-    row = looked = 0
+    row = matches = 0
     place = leaf[PLACE]
     for run in range(places[place]):
         for position in range(places[place + 3 + RUN * run]):
             key = np.uint64(get(places[place + 2 + RUN * run], position))
             row += 1
-            if known[row - 1] or (places[place + 1] and is_dead(places, place, key)):
+            if known[row - 1] or (places[place + 1] and is_tombstone(places, place, key)):
                 continue
             _bind(leaf, registers, places, run, position)
             runs[:], at[:] = 0, -1
             level = 1
             while 1 <= level < depth:
-                looked += 1
-                if looked > most:
+                matches += 1
+                if matches > most:
                     return TOO_MUCH
                 level = _advance(code, places, registers, runs, at, level)
             if level == depth:
@@ -181,10 +181,10 @@ def _leaves_with_rows(code, places, registers, known, out, n, most):
 
 @njit(nogil=True, cache=True)
 def nested_loops(code, starts, places, registers, register_starts, heads, known, known_starts, out, ends, most):
-    """Plan after plan: the rows of each to `out`, and where they end to `ends`; False if it is too much.
+    """Runs plan after plan: the rows of each go to `out`, and where they end to `ends`; False if they are too many.
 
-    Plans have lines of code and registers each. Where `known_starts` is not negative, the head of a plan is what its
-    first relation has: every row of that is tried once only, also among several plans with the same start there.
+    Each plan has its lines of code and its registers. Where `known_starts` is not negative, the head of a plan is a row
+    of its first relation: each such row is derived only once, also by several plans with the same start.
     """
     n = 0
     for i in range(len(heads)):

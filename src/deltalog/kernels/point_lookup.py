@@ -1,6 +1,6 @@
-"""Look-ups of a few rows in one call: for evaluation top-down, where most questions are small.
+"""Point look-ups in one call: for top-down evaluation, where most look-ups are small.
 
-Each takes the ids or keys that are asked for and gives, for every match, the number of the question and the answer.
+Each takes the ids or keys that are wanted and gives, for every match, the position of the id or key, and the match.
 The result is written as it is found, into arrays that grow.
 """
 
@@ -67,13 +67,13 @@ def scan_pairs(keys, tails):
 
 
 @njit(nogil=True, cache=True)
-def lookup_keys(keys, asked):
-    """The numbers of the asked keys that are there."""
-    found = np.empty(len(asked), np.int64)
+def lookup_keys(keys, wanted):
+    """The positions of the wanted keys that are present."""
+    found = np.empty(len(wanted), np.int64)
     n = 0
-    for i in range(len(asked)):
-        at = lower_bound(keys, asked[i])
-        if at < len(keys) and keys[at] == asked[i]:
+    for i in range(len(wanted)):
+        at = lower_bound(keys, wanted[i])
+        if at < len(keys) and keys[at] == wanted[i]:
             found[n] = i
             n += 1
     return found[:n]

@@ -1,24 +1,25 @@
-"""Semi-naive rounds over few facts, fact by fact, many rounds in one call.
+"""Small semi-naive rounds, tuple at a time, many rounds in one call.
 
-A round that derives a handful of facts costs, set by set, the calls that it takes. Here a fact of the last round is
-taken, the rules are seen from it (the fact for the atom that reads the DELTA, look-ups for the others), and what they
-give and nobody knows is a fact of the next round; until there is none, or until a round has more to do than sets would
-take for it. Rows have any number of columns, and rules may compute (see `kernels.arithmetic`).
+Evaluated set at a time, a round that derives a handful of facts costs as much as the calls that it takes. Here each
+fact of the last round is taken for the atom that reads the DELTA, the other atoms of the rule are looked up, and a head
+that is not known yet is a fact of the next round. This ends when a round derives nothing, or when a round is so large
+that sets are faster. Rows have any number of columns, and rules may compute (see `kernels.arithmetic`).
 
 A **plan** is a rule variant: its leaf is matched with the fact, then come its steps (JOIN, EXISTS and ABSENT as in
-`kernels.nested_loop`; WHERE and EXTEND compute, ASK has something computed by the caller, ESCAPE gives up), and its
-head. An atom is some lines of arguments, one for each column in the order of the look-up: first those that are bound
-(KEY), then those that are new: PUT into a register, SAME as what is there, or SKIP.
+`kernels.nested_loop`; WHERE and EXTEND compute, DEFER_VALUE and DEFER_CONDITION leave an expression to the caller,
+ESCAPE gives up), and its head. An atom is some lines of arguments, one for each column in the order of the look-up:
+first those that are bound (KEY), then those that are new: PUT into a register, SAME as a register, or SKIP.
 
-The **facts** of the call are lines of a table: their relation, and their ids. A fact is found by the ids of some of its
-columns: by all of them, and by those that look-ups bind. Each such index has chains in one hash table; what is linked
-there is a node, fact * slots + slot of the index + 1, and 0 is the end. Facts are in the order of their rounds; those
-from VISIBLE on belong to the next round, and look-ups do not see them. So rounds are those of evaluation by sets.
+The **facts** of the call are lines of a table: their relation, and their ids. They have hash indexes: by all columns,
+and by the columns that look-ups bind. All indexes have their chains in one hash table; a node of a chain is
+fact * slots + slot of the index + 1, and 0 is the end. Facts are in the order of their rounds; those from VISIBLE on
+belong to the next round, and look-ups do not see them. So rounds are the same as in evaluation by sets.
 
-**Answers** are what the caller has computed, by expression and arguments. A fact that needs one that is not there is
-left, and taken once more when it is there: what it has derived by then is only found again.
+**Results** are values of deferred expressions, which the caller has computed, by expression and arguments. A fact that
+needs one that is missing is taken again when the result is there; what it has derived by then is found as known.
 
-All tables are words, and a **frame** has their addresses, and how wide their lines are. See `kernels.intern` on why.
+All tables are words, and a **frame** has their addresses and the widths of their lines (`kernels.intern`). The caller
+keeps the arrays alive for as long as the frame (`kernels.addresses`).
 """
 
 from __future__ import annotations
@@ -34,20 +35,21 @@ from deltalog.kernels.sorted_keys import HALF
 
 # Of a frame: addresses.
 PLANS, CODE, ARGS, OPS, RELATIONS, INDEXES, COLUMNS, REGISTERS, PLACES, ROOM = range(10)
-FACTS, CHAINS, BUCKETS, KEYS, LEVELS, STACK, LOG, ANSWERS, ANSWER_BUCKETS = range(10, 19)
-# And numbers: words of a fact, of a key and of an answer, indexes of a relation at most, the masks of hash tables, the
-# line of KEYS for heads (the next one is for lines that may be dead), how many facts and answers there is room for.
-FACT_WORDS, KEY_WORDS, ANSWER_WORDS, SLOTS, BUCKET_MASK, ANSWER_MASK, HEAD_KEY, MOST_FACTS, MOST_ANSWERS = range(19, 28)
-# How many facts a round may have; matches that it may look at, and questions that it may ask.
-FEW, MATCHES, QUESTIONS = range(28, 31)
-# And the state. START, VISIBLE: the facts of the last round. LEFT: matches before the next pause; IN_ROUND, TO_ASK:
-# what the round may still do; QUESTION: the step that asks.
-COUNT, START, NEXT, VISIBLE, ROUNDS, LEFT, IN_ROUND, TO_ASK, STATUS, QUESTION, ANSWERED = range(31, 42)
+FACTS, CHAINS, BUCKETS, KEYS, LEVELS, STACK, LOG, RESULTS, RESULT_BUCKETS = range(10, 19)
+# And numbers: words of a fact, of a key and of a result, most indexes of a relation, the masks of hash tables, the
+# line of KEYS for heads (the next one is for lines that may be tombstones), room for facts and for results.
+FACT_WORDS, KEY_WORDS, RESULT_WORDS, SLOTS, BUCKET_MASK, RESULT_MASK, HEAD_KEY, MAX_FACTS, MAX_RESULTS = range(19, 28)
+# Limits of a round: new facts, matches, and deferred expressions.
+MAX_NEW_FACTS, MAX_MATCHES, MAX_DEFERRED = range(28, 31)
+# And the state. START, VISIBLE: the facts of the last round. MATCHES_LEFT: matches before the next pause.
+COUNT, START, NEXT, VISIBLE, ROUNDS, MATCHES_LEFT = range(31, 37)
+# What the round has left of its limits. DEFERRED: the step whose expression is needed.
+ROUND_MATCHES_LEFT, DEFERRED_LEFT, STATUS, DEFERRED, RESULT_COUNT = range(37, 42)
 FRAME = 42
-RUNNING, DONE, LARGE, PAUSED, FULL, TOO_MUCH, ESCAPED, ASKING = range(8)
+RUNNING, DONE, LARGE, PAUSED, FULL, TOO_MUCH, ESCAPED, DEFERRING = range(8)
 # Of a step. OWN: the number of its relation if that is a recursive one, or -1. FIRST_OP to LAST_OP: its expression.
 KIND, PLACE, OWN, SLOT, FIRST_ARG, ARITY, BOUND, FIRST_OP, LAST_OP, TARGET, STEP = range(11)
-JOIN, EXISTS, ABSENT, WHERE, EXTEND, ASK, ASK_WHETHER, ESCAPE = range(8)
+JOIN, EXISTS, ABSENT, WHERE, EXTEND, DEFER_VALUE, DEFER_CONDITION, ESCAPE = range(8)
 # Of an argument.
 REGISTER, COLUMN, MODE, ARG = range(4)
 KEY, PUT, SAME, SKIP = range(4)
@@ -60,9 +62,9 @@ WIDTH, TABLE, FIRST_PLAN, LAST_PLAN, FIRST_INDEX, LAST_INDEX, SHOWN, RULES, ROUN
 BY, BY_END, INDEX = range(3)
 # Of the log of a round: how many facts there are after it, how many of its own are shown, how many rules were due.
 AFTER, NEW, DUE, RECORD = range(4)
-# Of an answer: the expression, the answer (an id; of a condition TRUE or FALSE; or FAILS), the next one in its chain,
-# and the arguments.
-ASKED, ANSWER, FOLLOWING, ARGUMENTS = range(4)
+# Of a result: the expression, its value (an id; of a condition TRUE or FALSE; or FAILS), the next one in its chain, and
+# the arguments.
+EXPRESSION, RESULT, FOLLOWING, ARGUMENTS = range(4)
 FAILS, TRUE, FALSE = range(3)
 MIX = np.uint64(0x9E3779B97F4A7C15)
 
@@ -110,7 +112,7 @@ def _add(f: Any, field: Any, number: Any) -> Any:
     return get(f, field)
 
 
-# Facts that were found here.
+# Facts of this call.
 
 
 @inner
@@ -150,7 +152,7 @@ def _chain(f: Any, pred: Any, slot: Any, key: Any, bound: Any) -> Any:
 
 @inner
 def _is_known(f: Any, pred: Any, key: Any, width: Any) -> Any:
-    """Whether a fact was found here, in this round or before."""
+    """Whether a fact is one of this call, in this round or before."""
     node, slots = _chain(f, pred, 0, key, width), get(f, SLOTS)
     while node > 0:
         i = (node - 1) // slots
@@ -223,19 +225,19 @@ def _is_in(f: Any, first: Any, runs: Any, key: Any, width: Any) -> Any:
 
 
 @inner
-def _is_dead(f: Any, place: Any, key: Any, width: Any) -> Any:
-    runs, dead = _place(f, place), _place(f, place + 1)
-    return dead != 0 and _is_in(f, place + 2 + RUN * runs, dead, key, width)
+def _is_tombstone(f: Any, place: Any, key: Any, width: Any) -> Any:
+    runs, tombstones = _place(f, place), _place(f, place + 1)
+    return tombstones != 0 and _is_in(f, place + 2 + RUN * runs, tombstones, key, width)
 
 
 @inner
-def _is_dead_line(f: Any, place: Any, address: Any, at: Any, width: Any) -> Any:
+def _is_tombstone_line(f: Any, place: Any, address: Any, at: Any, width: Any) -> Any:
     if _place(f, place + 1) == 0:
         return False
     key = _key(f, get(f, HEAD_KEY) + 1)
     for i in range(width):
         put(key, i, _id(address, _words(width), at, i))
-    return _is_dead(f, place, key, width)
+    return _is_tombstone(f, place, key, width)
 
 
 # Matches of a step.
@@ -243,7 +245,7 @@ def _is_dead_line(f: Any, place: Any, address: Any, at: Any, width: Any) -> Any:
 
 @inner
 def _bind(f: Any, arg: Any, id: Any) -> Any:
-    """An id for a column that is new; False if it must be another."""
+    """Binds a column that is new to an id; False if its register has another one."""
     mode, register = _arg(f, arg, MODE), _arg(f, arg, REGISTER)
     if mode == PUT:
         put(get(f, REGISTERS), register, id)
@@ -280,9 +282,9 @@ def _next_stored(f: Any, line: Any, key: Any, run: Any, at: Any) -> Any:
             at = _search(f, here, words, key, bound)
         while at < length and _order(address, words, at, key, bound) == 0:
             at += 1
-            if not _is_dead_line(f, place, address, at - 1, width) and _bind_line(f, line, address, at - 1):
+            if not _is_tombstone_line(f, place, address, at - 1, width) and _bind_line(f, line, address, at - 1):
                 return run, at
-            if _add(f, IN_ROUND, -1) < 0:
+            if _add(f, ROUND_MATCHES_LEFT, -1) < 0:
                 return runs, np.int64(-1)
         run += 1
         at = np.int64(-1)
@@ -301,12 +303,12 @@ def _is_match(f: Any, line: Any, key: Any, i: Any) -> Any:
 
 @inner
 def _next_found(f: Any, line: Any, key: Any, node: Any) -> Any:
-    """Binds the next match among the facts that were found here: the node after it, or -1 if there is none."""
+    """Binds the next match among the facts of this call: the node after it, or -1 if there is none."""
     pred, slot, slots = _step(f, line, OWN), _step(f, line, SLOT), get(f, SLOTS)
     if node < 0:
         node = _chain(f, pred, slot, key, _step(f, line, BOUND))
     while node > 0:
-        _add(f, IN_ROUND, -1)
+        _add(f, ROUND_MATCHES_LEFT, -1)
         i = (node - 1) // slots
         right = node - 1 == i * slots + slot and i < get(f, VISIBLE) and _fact(f, i, 0) == pred
         node = get(get(f, CHAINS), node - 1)
@@ -332,70 +334,70 @@ def _next(f: Any, line: Any, level: Any) -> Any:
     return get(here, 1) >= 0
 
 
-# What the caller computes.
+# Deferred expressions.
 
 
 @inner
-def _answer_bucket(f: Any, line: Any) -> Any:
-    """The address of the start of the chain for what a step asks."""
+def _result_bucket(f: Any, line: Any) -> Any:
+    """The address of the start of the chain for the expression of a step."""
     h = _seed(_step(f, line, SLOT), 0)
     first = _step(f, line, FIRST_ARG)
     for i in range(_step(f, line, BOUND)):
         h = _mixed(h, get(get(f, REGISTERS), _arg(f, first + i, REGISTER)))
-    return get(f, ANSWER_BUCKETS) + 8 * (np.int64(h) & get(f, ANSWER_MASK))
+    return get(f, RESULT_BUCKETS) + 8 * (np.int64(h) & get(f, RESULT_MASK))
 
 
 @inner
-def _answers(f: Any, line: Any, answer: Any) -> Any:
-    """Whether an answer is one to what a step asks."""
-    if get(answer, ASKED) != _step(f, line, SLOT):
+def _is_result(f: Any, line: Any, entry: Any) -> Any:
+    """Whether an entry is the result of the expression of a step."""
+    if get(entry, EXPRESSION) != _step(f, line, SLOT):
         return False
     first = _step(f, line, FIRST_ARG)
     for i in range(_step(f, line, BOUND)):
-        if get(answer, ARGUMENTS + i) != get(get(f, REGISTERS), _arg(f, first + i, REGISTER)):
+        if get(entry, ARGUMENTS + i) != get(get(f, REGISTERS), _arg(f, first + i, REGISTER)):
             return False
     return True
 
 
 @inner
-def _asked(f: Any, line: Any) -> Any:
-    """The answer to what a step asks; -1 if there is none yet."""
-    number = get(_answer_bucket(f, line), 0)
+def _deferred_result(f: Any, line: Any) -> Any:
+    """The result of the expression of a step; -1 if it is missing."""
+    number = get(_result_bucket(f, line), 0)
     while number > 0:
-        answer = get(f, ANSWERS) + 8 * (number - 1) * get(f, ANSWER_WORDS)
-        if _answers(f, line, answer):
-            return get(answer, ANSWER)
-        number = get(answer, FOLLOWING)
-    put(f, QUESTION, line)
-    put(f, STATUS, ASKING if _add(f, TO_ASK, -1) >= 0 else TOO_MUCH)
+        entry = get(f, RESULTS) + 8 * (number - 1) * get(f, RESULT_WORDS)
+        if _is_result(f, line, entry):
+            return get(entry, RESULT)
+        number = get(entry, FOLLOWING)
+    put(f, DEFERRED, line)
+    put(f, STATUS, DEFERRING if _add(f, DEFERRED_LEFT, -1) >= 0 else TOO_MUCH)
     return np.int64(-1)
 
 
 @kernel
-def take_answer(frame: Any, result: int) -> None:
-    """The answer to the question that was asked."""
+def take_result(frame: Any, result: int) -> None:
+    """Stores the result of the deferred expression."""
     f = np.int64(frame.ctypes.data)
-    if get(f, ANSWERED) == get(f, MOST_ANSWERS):  # they can be asked for again
-        put(f, ANSWERED, 0)
-        for i in range(get(f, ANSWER_MASK) + 1):
-            put(get(f, ANSWER_BUCKETS), i, 0)
-    line = get(f, QUESTION)
-    bucket, first = _answer_bucket(f, line), _step(f, line, FIRST_ARG)
-    answer = get(f, ANSWERS) + 8 * get(f, ANSWERED) * get(f, ANSWER_WORDS)
-    put(answer, ASKED, _step(f, line, SLOT))
-    put(answer, ANSWER, result)
-    put(answer, FOLLOWING, get(bucket, 0))
+    if get(f, RESULT_COUNT) == get(f, MAX_RESULTS):  # they can be computed again
+        put(f, RESULT_COUNT, 0)
+        for i in range(get(f, RESULT_MASK) + 1):
+            put(get(f, RESULT_BUCKETS), i, 0)
+    line = get(f, DEFERRED)
+    bucket, first = _result_bucket(f, line), _step(f, line, FIRST_ARG)
+    entry = get(f, RESULTS) + 8 * get(f, RESULT_COUNT) * get(f, RESULT_WORDS)
+    put(entry, EXPRESSION, _step(f, line, SLOT))
+    put(entry, RESULT, result)
+    put(entry, FOLLOWING, get(bucket, 0))
     for i in range(_step(f, line, BOUND)):
-        put(answer, ARGUMENTS + i, get(get(f, REGISTERS), _arg(f, first + i, REGISTER)))
-    put(bucket, 0, _add(f, ANSWERED, 1))
+        put(entry, ARGUMENTS + i, get(get(f, REGISTERS), _arg(f, first + i, REGISTER)))
+    put(bucket, 0, _add(f, RESULT_COUNT, 1))
 
 
-# Rules seen from facts.
+# Rules, starting from a fact.
 
 
 @inner
 def _enter(f: Any, line: Any, level: Any) -> Any:
-    """The first time at a step: what it looks for."""
+    """Enters a step: the key that it looks for."""
     key, here, first = _key(f, level), get(f, LEVELS) + 16 * level, _step(f, line, FIRST_ARG)
     if _step(f, line, KIND) <= ABSENT:
         for i in range(_step(f, line, BOUND)):
@@ -406,11 +408,11 @@ def _enter(f: Any, line: Any, level: Any) -> Any:
 
 @inner
 def _compute(f: Any, line: Any) -> Any:
-    """A truth value, or the id of a new one; 0 if it is false or fails; -1 if there is none yet."""
+    """A truth value, or the id of a value; 0 if it is false or fails; -1 if the result is missing."""
     kind, result = _step(f, line, KIND), np.int64(0)
-    if kind == ASK or kind == ASK_WHETHER:
-        result = _asked(f, line)
-        if kind == ASK_WHETHER and result == FALSE:
+    if kind == DEFER_VALUE or kind == DEFER_CONDITION:
+        result = _deferred_result(f, line)
+        if kind == DEFER_CONDITION and result == FALSE:
             return np.int64(0)
     elif kind != ESCAPE:
         first, last = _step(f, line, FIRST_OP), _step(f, line, LAST_OP)
@@ -430,7 +432,7 @@ def _goes_on(f: Any, line: Any, level: Any) -> Any:
     if kind <= ABSENT:
         return _next(f, line, level) == (kind == EXISTS)
     result = _compute(f, line)
-    if kind == EXTEND or kind == ASK:
+    if kind == EXTEND or kind == DEFER_VALUE:
         put(get(f, REGISTERS), _step(f, line, TARGET), result)
     return result > 0
 
@@ -457,10 +459,10 @@ def _derive(f: Any, plan: Any) -> Any:
         put(key, i, get(get(f, REGISTERS), _arg(f, first + i, REGISTER)))
     if _is_known(f, pred, key, width):
         return
-    if _is_in(f, place + 2, _place(f, place), key, width) and not _is_dead(f, place, key, width):
+    if _is_in(f, place + 2, _place(f, place), key, width) and not _is_tombstone(f, place, key, width):
         return
     i = get(f, COUNT)
-    if i == get(f, MOST_FACTS):
+    if i == get(f, MAX_FACTS):
         put(f, STATUS, FULL)
         return
     fact = get(f, FACTS) + 8 * i * get(f, FACT_WORDS)
@@ -473,14 +475,14 @@ def _derive(f: Any, plan: Any) -> Any:
 
 @inner
 def _solve(f: Any, plan: Any, i: Any) -> Any:
-    """All that a plan gives for a fact."""
+    """All heads of a plan for a fact."""
     first, leaf = _plan(f, plan, LINES), _plan(f, plan, LEAF)
     depth = _plan(f, plan, END) - first
     if not _bind_fact(f, leaf, leaf + _relation(f, _fact(f, i, 0), WIDTH), i):
         return
     level, new = np.int64(0), True
     while level >= 0 and get(f, STATUS) == RUNNING:
-        if _add(f, IN_ROUND, -1) < 0:
+        if _add(f, ROUND_MATCHES_LEFT, -1) < 0:
             put(f, STATUS, TOO_MUCH)
         elif level == depth:
             _derive(f, plan)
@@ -494,7 +496,7 @@ def _solve(f: Any, plan: Any, i: Any) -> Any:
 
 @inner
 def _finish_round(f: Any) -> Any:
-    """Counts the round that is done."""
+    """Writes the record of a finished round."""
     number, due, shown = get(f, ROUNDS), np.int64(0), np.int64(0)
     for i in range(get(f, START), get(f, VISIBLE)):
         pred = _fact(f, i, 0)
@@ -526,26 +528,26 @@ def _round(f: Any) -> Any:
 
 @kernel
 def rounds(frame: Any) -> None:
-    """Round after round, from the facts of the last one; LEFT matches at most, and those of one round more."""
+    """Round after round, from the facts of the last one; at most MATCHES_LEFT matches, and those of one more round."""
     f = np.int64(frame.ctypes.data)
-    goes_on = get(f, STATUS) == ASKING
+    goes_on = get(f, STATUS) == DEFERRING
     put(f, STATUS, RUNNING)
     while get(f, STATUS) == RUNNING:
         if not goes_on:
-            put(f, IN_ROUND, get(f, MATCHES))
-            put(f, TO_ASK, get(f, QUESTIONS))
+            put(f, ROUND_MATCHES_LEFT, get(f, MAX_MATCHES))
+            put(f, DEFERRED_LEFT, get(f, MAX_DEFERRED))
         goes_on = False
         _round(f)
         if get(f, STATUS) != RUNNING:
             return
-        _add(f, LEFT, get(f, IN_ROUND) - get(f, MATCHES))
+        _add(f, MATCHES_LEFT, get(f, ROUND_MATCHES_LEFT) - get(f, MAX_MATCHES))
         _finish_round(f)
         new = get(f, COUNT) - get(f, VISIBLE)
         if new == 0:
             put(f, STATUS, DONE)
-        elif new > get(f, FEW):
+        elif new > get(f, MAX_NEW_FACTS):
             put(f, STATUS, LARGE)
-        elif get(f, LEFT) < 0:
+        elif get(f, MATCHES_LEFT) < 0:
             put(f, STATUS, PAUSED)
         put(f, VISIBLE, get(f, COUNT))
 

@@ -13,7 +13,7 @@ from numba import njit
 LOW = np.uint64(0xFFFFFFFF)
 HALF = np.uint64(32)
 SIDE = 32  # searches side by side
-FAR = 64  # keys are far from each other when there are so many for each that is looked for
+FAR = 64  # with this many keys per probe, searches miss the cache
 NEAR = 8  # sets are of like size when neither is this many times larger
 
 
@@ -108,8 +108,8 @@ def gallop(keys, key, start):
 
 
 @njit(nogil=True, cache=True)
-def mark_few(probe, keys, found):
-    """The same for few probes: many searches go side by side, so that memory which is far away is waited for once."""
+def mark_by_search(probe, keys, found):
+    """The same for few probes: many searches are interleaved, so that their cache misses overlap."""
     at = np.empty(SIDE, np.int64)
     for first in range(0, len(probe), SIDE):
         count = min(SIDE, len(probe) - first)
@@ -131,7 +131,7 @@ def mark_members(probe, keys, found):
     if len(keys) == 0:
         return
     if FAR * len(probe) < len(keys):
-        mark_few(probe, keys, found)
+        mark_by_search(probe, keys, found)
         return
     at = 0
     for i in range(len(probe)):
@@ -155,14 +155,14 @@ def mark_leads(probe, keys, found):
 
 
 @njit(nogil=True, cache=True)
-def difference(keys, gone):
-    """The sorted keys that are not in the sorted set `gone`."""
+def difference(keys, removed):
+    """The sorted keys that are not in the sorted set `removed`."""
     out = np.empty(len(keys) + 1, np.uint64)
     n = at = 0
-    if len(gone) < NEAR * len(keys) and len(keys) < NEAR * len(gone):  # of like size: one walk, without any branch
+    if len(removed) < NEAR * len(keys) and len(keys) < NEAR * len(removed):  # of similar size: one branch-free merge
         i = 0
-        while i < len(keys) and at < len(gone):
-            x, y = keys[i], gone[at]
+        while i < len(keys) and at < len(removed):
+            x, y = keys[i], removed[at]
             out[n] = x
             n += x < y
             i += x <= y
@@ -170,8 +170,8 @@ def difference(keys, gone):
         out[n : n + len(keys) - i] = keys[i:]
         return out[: n + len(keys) - i]
     for i in range(len(keys)):
-        at = gallop(gone, keys[i], at)
-        if at == len(gone) or gone[at] != keys[i]:
+        at = gallop(removed, keys[i], at)
+        if at == len(removed) or removed[at] != keys[i]:
             out[n] = keys[i]
             n += 1
     return out[:n]

@@ -1,18 +1,17 @@
-"""Delete and rederive, fact by fact: a small change of some strata in one call (paper 003, Algorithm 3).
+"""Delete and rederive (DRed), tuple at a time: a small change of several strata in one call (paper 003, Algorithm 3).
 
-`maintenance.dred` goes set by set, which is right for much, and for everything that a rule can say. A small change has
-sets of a handful of facts, and what it costs is the calls. Here a fact is taken, the rules are seen from it (the fact
-for one atom, look-ups for the others), and what they give is put into a queue, until that is empty; stratum after
-stratum.
+`maintenance.dred` goes set at a time, for large changes and for all rules. A small change has sets of a handful of
+facts, and costs as much as the calls that it takes. Here a fact is taken for one atom of a rule, the other atoms are
+looked up, and the heads go to a queue, until that is empty; stratum after stratum.
 
-A **plan** is a rule seen from a fact: a line of `plans`. The fact goes to the registers PUT_FIRST and PUT_SECOND, or
-must be equal to the registers TEST_FIRST and TEST_SECOND (-1: neither). Then follow its steps, the lines LINES to END
-of `code`, as in `kernels.nested_loop`. There is only the table of a relation from before the change; what it is after
-it is that without what was removed, and with what was added.
+A **plan** is a rule that starts from a fact: a line of `plans`. The fact goes to the registers PUT_FIRST and
+PUT_SECOND, or must be equal to the registers TEST_FIRST and TEST_SECOND (-1: neither). Then follow its steps, the lines
+LINES to END of `code`, as in `kernels.nested_loop`. Tables are those from before the change; the state after it is the
+table without the removed facts and with the added ones.
 
-The **facts** that a change is about are lines of a table, found by hashes: of their keys, and for those that were added
-also of their first and of their second id and of their relation. An index there is one more than the line's number, and
-0 is none. First come those of relations that are settled, and then those of each rules.
+The changed **facts** are lines of a table with hash indexes: by key, and for added facts also by their first id, by
+their second id and by their relation. An index has the number of a line plus one, and 0 for none. The changes of the
+inputs come first, and then those of each stratum.
 """
 
 from __future__ import annotations
@@ -23,42 +22,41 @@ import numpy as np
 from numba import njit
 
 from deltalog.kernels.intern import get
-from deltalog.kernels.nested_loop import ABSENT, JOIN, MASK, RUN, is_dead, search
+from deltalog.kernels.nested_loop import ABSENT, JOIN, MASK, RUN, is_tombstone, search
 from deltalog.kernels.sorted_keys import HALF
 
 # Of a step; OWN is the number of its relation.
 KIND, FIRST, SECOND, HIGH, LOW, EQUAL, PLACE, OWN, SWAPPED = range(9)
 # Of a plan. NEGATED: the fact is one of a negated atom.
 LINES, END, TEST_FIRST, TEST_SECOND, PUT_FIRST, PUT_SECOND, HEAD, HEAD_FIRST, HEAD_SECOND, NEGATED = range(10)
-# Of a relation: where it is, its explicit facts after the change, and its stratum (-1: it is settled).
+# Of a relation: where it is, its explicit facts after the change, and its stratum (-1: it is an input).
 TABLE, EXPLICIT, STRATUM = range(3)
 # Of a fact.
 PRED, KEY, FLAGS, NEXT = range(4)  # from NEXT on: the next fact in each of four chains
 FACT_FIELDS = NEXT + 4
 BY_KEY, BY_FIRST, BY_SECOND, BY_PRED = range(4)
-SEEN, REMOVED, BACK, ADDED = 1, 2, 4, 8
-# Of the state: how many facts there are, and of them before this stratum; how many of them are in the queue, matches
-# that may still be looked at, and whether it became too much.
-COUNT, START, QUEUED, LEFT, TOO_MUCH = range(5)
+SEEN, REMOVED, REDERIVED, ADDED = 1, 2, 4, 8
+# Of the state: the number of facts, and of facts before this stratum; the length of the queue, the matches that are
+# left of the limit, and whether a limit was reached.
+COUNT, START, QUEUED, MATCHES_LEFT, TOO_MUCH = range(5)
 STATE_FIELDS = 5
-# Of a stratum: how many facts that it reads, or has as explicit ones, may have changed, that have been tried in vain;
-# how many if some are removed; how many matches may be looked at; how many facts may be overdeleted at least, and for
-# each that is lost at first.
-ALLOWED, MOST, MATCHES, LEAST, BOUND = range(5)
+# Limits of a stratum: changed facts that it reads or has as explicit ones (fewer after an attempt that gave up); the
+# same if some are removed; matches; overdeleted facts: this many in all, or this many for each seed.
+MAX_CHANGED, MAX_CHANGED_BY_REMOVAL, MAX_MATCHES, MIN_OVERDELETED, OVERDELETED_PER_SEED = range(5)
 CHECK, DELETE, INSERT = range(3)
 LOOP, CHECKS, RECHECKS = range(3)
-# The explicit changes: of relations that are settled, and of those of the strata.
-GONE, CAME, LESS, MORE = range(4)
+# The given changes: of the inputs, and explicit ones of the relations of the strata.
+INPUT_REMOVED, INPUT_ADDED, EXPLICIT_REMOVED, EXPLICIT_ADDED = range(4)
 MIX = np.uint64(0x9E3779B97F4A7C15)
-RETRY = 32  # after about half as many, a change of the size that was too much is tried again
+RETRY = 32  # a change of a size that gave up is tried again after about half as many updates
 
 
-# `affected` says, for a stratum and a relation, from where to where the plans go that are seen from a change of it;
-# `inner` the same of a relation of a stratum: recursive ones seen from its facts, nonrecursive ones that give its
-# facts, recursive ones that do. `own` are the relations.
+# `affected` has, for a stratum and a relation, the range of the plans that start from a change of it; `inner` the same
+# for a relation of a stratum: recursive plans that start from its facts, nonrecursive ones that derive its facts, and
+# recursive ones that do. `own` are the relations.
 Rules = namedtuple("Rules", "plans affected inner code registers places own")
-# `given` are the numbers of relations and the keys of explicit changes, in four parts that end at `ends`; `touched`
-# says whether something was removed from a relation, or added.
+# `given` are the numbers of relations and the keys of the given changes, in four parts that end at `ends`; `touched`
+# says whether facts of a relation were removed, or added.
 Change = namedtuple("Change", "given ends facts buckets queue levels touched state")
 
 
@@ -73,7 +71,7 @@ def _bucket(chain, pred, value, buckets):
     return np.int64(h >> HALF) & np.int64(buckets.shape[1] - 1)
 
 
-# The facts that the change is about.
+# The changed facts.
 
 
 @inner
@@ -87,8 +85,8 @@ def _find(change, pred, key):
 
 
 @inner
-def _note(change, pred, key):
-    """A new line for a fact; -1 if there is no room."""
+def _add_fact(change, pred, key):
+    """Adds a line for a fact; -1 if there is no room."""
     facts, buckets = change.facts, change.buckets
     i = change.state[COUNT]
     if i == len(facts):
@@ -103,7 +101,7 @@ def _note(change, pred, key):
 
 @inner
 def _link(change, i):
-    """An added fact is found by its ids and by its relation."""
+    """Adds an added fact to the indexes by ids and by relation."""
     pred, key = change.facts[i, PRED], np.uint64(change.facts[i, KEY])
     change.touched[pred] |= ADDED
     for chain, value in ((BY_FIRST, np.int64(key >> HALF)), (BY_SECOND, np.int64(key & MASK)), (BY_PRED, 0)):
@@ -120,22 +118,22 @@ def _is_removed(change, pred, key):
 
 @inner
 def _delete(change, pred, key):
-    """A fact loses an instance."""
+    """A fact loses a derivation: it is a candidate deletion."""
     if _find(change, pred, np.int64(key)) < 0:
-        i = _note(change, pred, np.int64(key))
+        i = _add_fact(change, pred, np.int64(key))
         if i >= 0:
             change.facts[i, FLAGS] = SEEN
 
 
 @inner
 def _insert(rules, change, pred, key):
-    """A fact holds: it goes to the queue if that is news."""
+    """A fact is derived: it goes to the queue if it was not there."""
     facts, state = change.facts, change.state
     i = _find(change, pred, np.int64(key))
     if i < 0:
         if _holds(rules.places, rules.own[pred, TABLE], key):
             return
-        i = _note(change, pred, np.int64(key))
+        i = _add_fact(change, pred, np.int64(key))
         if i < 0:
             return
     elif facts[i, FLAGS] & ADDED or not facts[i, FLAGS] & REMOVED:
@@ -156,7 +154,7 @@ def _holds(places, place, key):
         here = place + 2 + RUN * run
         at = search(places, here, key)
         if at < places[here + 1] and np.uint64(get(places[here], at)) == key:
-            return places[place + 1] == 0 or not is_dead(places, place, key)
+            return places[place + 1] == 0 or not is_tombstone(places, place, key)
     return False
 
 
@@ -202,7 +200,7 @@ def _next_stored(rules, change, line, bound, after, run, at):
             at += 1
             if code[line, EQUAL] and key >> HALF != key & MASK:
                 continue
-            if places[place + 1] and is_dead(places, place, key):
+            if places[place + 1] and is_tombstone(places, place, key):
                 continue
             if not loses or not _is_removed(change, own, _turned(key, code[line, SWAPPED])):
                 return run, at, key
@@ -249,12 +247,12 @@ def _next(rules, change, line, after, run, at):
     return -1, -1, np.uint64(0)
 
 
-# Rules seen from facts.
+# Rules, starting from a fact.
 
 
 @inner
-def _seen_from(plans, plan, registers, key):
-    """Gives a fact to the registers of a plan; False if it is none that the rule's atom can be."""
+def _bind_leaf(plans, plan, registers, key):
+    """Binds the registers of a plan to a fact; False if the fact does not match the atom of the rule."""
     high, low = np.int64(key >> HALF), np.int64(key & MASK)
     if plans[plan, TEST_FIRST] >= 0 and registers[plans[plan, TEST_FIRST]] != high:
         return False
@@ -279,9 +277,9 @@ def _head(plans, plan, registers):
 
 @inner
 def _advance(rules, change, line, after, level):
-    """One step of the search at a level; the level where it goes on."""
+    """One step of the search at a level; the level where it continues."""
     code, levels, registers = rules.code, change.levels, rules.registers
-    if levels[level, 0] < 0:  # done: the level above goes on
+    if levels[level, 0] < 0:  # done: back to the level above
         return level - 1
     run, at, key = _next(rules, change, line, after, levels[level, 0], levels[level, 1])
     if code[line, KIND] != JOIN:
@@ -298,10 +296,10 @@ def _advance(rules, change, line, after, level):
 
 
 @inner
-def _solve(rules, change, plan, key, phase, after):
-    """A rule seen from a fact: whether it gives anything (CHECK), or all that it gives, to be deleted or inserted."""
+def _run_plan(rules, change, plan, key, phase, after):
+    """A rule that starts from a fact: whether it has a match (CHECK); else all of its heads are deleted or inserted."""
     plans, levels, state = rules.plans, change.levels, change.state
-    if not _seen_from(plans, plan, rules.registers, key):
+    if not _bind_leaf(plans, plan, rules.registers, key):
         return False
     first = plans[plan, LINES]
     depth = plans[plan, END] - first
@@ -309,8 +307,8 @@ def _solve(rules, change, plan, key, phase, after):
     levels[0, 0], levels[0, 1] = 0, -1
     while level >= 0 and not state[TOO_MUCH]:
         if level < depth:
-            state[LEFT] -= 1
-            state[TOO_MUCH] |= state[LEFT] < 0
+            state[MATCHES_LEFT] -= 1
+            state[TOO_MUCH] |= state[MATCHES_LEFT] < 0
             before, level = level, _advance(rules, change, first + level, after, level)
             if before < level < depth:
                 levels[level, 0], levels[level, 1] = 0, -1
@@ -326,17 +324,17 @@ def _solve(rules, change, plan, key, phase, after):
 
 
 @inner
-def _solve_all(rules, change, which, pred, key, phase, after):
-    """All plans of a relation for something, seen from a fact; for CHECK, whether one of them gives anything."""
+def _run_plans(rules, change, which, pred, key, phase, after):
+    """All plans of a kind for a relation, starting from a fact; for CHECK, whether one of them has a match."""
     for plan in range(rules.inner[which, pred, 0], rules.inner[which, pred, 1]):
-        if _solve(rules, change, plan, key, phase, after):
+        if _run_plan(rules, change, plan, key, phase, after):
             return True
     return False
 
 
 @inner
-def _solve_changes(rules, change, stratum, phase, after):
-    """The plans seen from what relations before the stratum have lost, or won."""
+def _run_affected(rules, change, stratum, phase, after):
+    """The plans that start from removed, or added, facts of relations before the stratum."""
     facts = change.facts
     for i in range(change.state[START]):
         pred, net = facts[i, PRED], facts[i, FLAGS] & (REMOVED | ADDED)
@@ -344,12 +342,12 @@ def _solve_changes(rules, change, stratum, phase, after):
             continue
         for plan in range(rules.affected[stratum, pred, 0], rules.affected[stratum, pred, 1]):
             if (net == ADDED) == (after != (rules.plans[plan, NEGATED] != 0)):
-                _solve(rules, change, plan, np.uint64(facts[i, KEY]), phase, after)
+                _run_plan(rules, change, plan, np.uint64(facts[i, KEY]), phase, after)
 
 
 @inner
 def _explicit_changes(rules, change, stratum, part, phase):
-    """Explicit facts of a stratum that were removed, or added."""
+    """Deletes or inserts explicit facts of a stratum."""
     for i in range(change.ends[part], change.ends[part + 1]):
         pred, key = change.given[i, 0], np.uint64(change.given[i, 1])
         if rules.own[pred, STRATUM] != stratum:
@@ -365,17 +363,17 @@ def _explicit_changes(rules, change, stratum, part, phase):
 
 @inner
 def _is_protected(rules, change, pred, key):
-    """Whether a fact holds without the recursive rules."""
+    """Whether a fact is explicit or derived by a nonrecursive rule."""
     explicit = _holds(rules.places, rules.own[pred, EXPLICIT], key)
-    return explicit or _solve_all(rules, change, CHECKS, pred, key, CHECK, True)
+    return explicit or _run_plans(rules, change, CHECKS, pred, key, CHECK, True)
 
 
 @inner
 def _overdelete(rules, change, stratum, limits):
     facts, state = change.facts, change.state
-    _explicit_changes(rules, change, stratum, LESS, DELETE)
-    _solve_changes(rules, change, stratum, DELETE, False)
-    first, removed, most = state[COUNT], 0, limits[stratum, LEAST]
+    _explicit_changes(rules, change, stratum, EXPLICIT_REMOVED, DELETE)
+    _run_affected(rules, change, stratum, DELETE, False)
+    first, removed, most = state[COUNT], 0, limits[stratum, MIN_OVERDELETED]
     i = state[START]
     while i < state[COUNT] and not state[TOO_MUCH]:
         pred, key = facts[i, PRED], np.uint64(facts[i, KEY])
@@ -383,10 +381,10 @@ def _overdelete(rules, change, stratum, limits):
             facts[i, FLAGS] |= REMOVED
             change.touched[pred] |= REMOVED
             removed += 1
-            _solve_all(rules, change, LOOP, pred, key, DELETE, False)
+            _run_plans(rules, change, LOOP, pred, key, DELETE, False)
         i += 1
         if i == first:
-            most = max(most, limits[stratum, BOUND] * removed)
+            most = max(most, limits[stratum, OVERDELETED_PER_SEED] * removed)
         state[TOO_MUCH] |= i > first and removed > most
 
 
@@ -395,22 +393,22 @@ def _rederive(rules, change):
     facts = change.facts
     for i in range(change.state[START], change.state[COUNT]):
         if facts[i, FLAGS] & REMOVED:
-            if _solve_all(rules, change, RECHECKS, facts[i, PRED], np.uint64(facts[i, KEY]), CHECK, True):
-                facts[i, FLAGS] |= BACK
+            if _run_plans(rules, change, RECHECKS, facts[i, PRED], np.uint64(facts[i, KEY]), CHECK, True):
+                facts[i, FLAGS] |= REDERIVED
 
 
 @inner
 def _insert_all(rules, change, stratum):
     facts, state = change.facts, change.state
     for i in range(state[START], state[COUNT]):
-        if facts[i, FLAGS] & BACK:
+        if facts[i, FLAGS] & REDERIVED:
             _insert(rules, change, facts[i, PRED], np.uint64(facts[i, KEY]))
-    _explicit_changes(rules, change, stratum, MORE, INSERT)
-    _solve_changes(rules, change, stratum, INSERT, True)
+    _explicit_changes(rules, change, stratum, EXPLICIT_ADDED, INSERT)
+    _run_affected(rules, change, stratum, INSERT, True)
     i = 0
     while i < state[QUEUED] and not state[TOO_MUCH]:
         fact = change.queue[i]
-        _solve_all(rules, change, LOOP, facts[fact, PRED], np.uint64(facts[fact, KEY]), INSERT, True)
+        _run_plans(rules, change, LOOP, facts[fact, PRED], np.uint64(facts[fact, KEY]), INSERT, True)
         i += 1
 
 
@@ -418,11 +416,11 @@ def _insert_all(rules, change, stratum):
 
 
 @inner
-def _note_given(change):
-    """The changes of relations that are settled."""
-    for part, flag in ((GONE, REMOVED), (CAME, ADDED)):
+def _add_inputs(change):
+    """The changes of the inputs."""
+    for part, flag in ((INPUT_REMOVED, REMOVED), (INPUT_ADDED, ADDED)):
         for at in range(change.ends[part], change.ends[part + 1]):
-            i = _note(change, change.given[at, 0], change.given[at, 1])
+            i = _add_fact(change, change.given[at, 0], change.given[at, 1])
             if i < 0:
                 return
             change.facts[i, FLAGS] = flag
@@ -432,30 +430,30 @@ def _note_given(change):
 
 
 @inner
-def _seen(rules, change, stratum, limits):
-    """How many changes a stratum sees; -1 if these are too many."""
+def _count_changes(rules, change, stratum, limits):
+    """How many changed facts a stratum reads; -1 if these are too many."""
     facts, changed, removed = change.facts, 0, 0
     for i in range(change.state[START]):
         pred, net = facts[i, PRED], facts[i, FLAGS] & (REMOVED | ADDED)
         removed |= net == REMOVED
         if net == REMOVED or net == ADDED:
             changed += rules.affected[stratum, pred, 1] > rules.affected[stratum, pred, 0]
-    if removed and changed > limits[stratum, MOST]:
+    if removed and changed > limits[stratum, MAX_CHANGED_BY_REMOVAL]:
         return -1
-    for i in range(change.ends[LESS], change.ends[MORE + 1]):
+    for i in range(change.ends[EXPLICIT_REMOVED], change.ends[EXPLICIT_ADDED + 1]):
         changed += rules.own[change.given[i, 0], STRATUM] == stratum
-    if changed > limits[stratum, ALLOWED]:
-        limits[stratum, ALLOWED] += 1 + changed // RETRY
+    if changed > limits[stratum, MAX_CHANGED]:
+        limits[stratum, MAX_CHANGED] += 1 + changed // RETRY
         return -1
     return changed
 
 
 @inner
 def _maintain(rules, change, stratum, limits):
-    """One stratum; False, and nothing done, if that is too much."""
+    """Maintains one stratum; False, and no change, if a limit is reached."""
     state = change.state
-    state[START], state[QUEUED], state[LEFT] = state[COUNT], 0, limits[stratum, MATCHES]
-    changed = _seen(rules, change, stratum, limits)
+    state[START], state[QUEUED], state[MATCHES_LEFT] = state[COUNT], 0, limits[stratum, MAX_MATCHES]
+    changed = _count_changes(rules, change, stratum, limits)
     if changed < 0:
         return False
     _overdelete(rules, change, stratum, limits)
@@ -464,7 +462,7 @@ def _maintain(rules, change, stratum, limits):
         _insert_all(rules, change, stratum)
     if state[TOO_MUCH]:
         state[COUNT] = state[START]
-        limits[stratum, ALLOWED] = changed // 2
+        limits[stratum, MAX_CHANGED] = changed // 2
         return False
     return True
 
@@ -473,11 +471,11 @@ def _maintain(rules, change, stratum, limits):
 def delete_and_rederive(
     plans, affected, inner, code, registers, places, own, given, ends, facts, buckets, queue, levels, limits, state
 ):
-    """What a change does to strata: `facts`, with flags that say what became of each. How many strata were done: after
-    those comes one where it is too much."""
+    """Maintains strata: `facts` get flags that say what became of each. The number of strata that were maintained; the
+    next one reached a limit."""
     rules = Rules(plans, affected, inner, code, registers, places, own)
     change = Change(given, ends, facts, buckets, queue, levels, np.zeros(len(own), np.int64), state)
-    _note_given(change)
+    _add_inputs(change)
     for stratum in range(len(limits)):
         if not _maintain(rules, change, stratum, limits):
             return stratum
@@ -486,13 +484,13 @@ def delete_and_rederive(
 
 @njit(nogil=True, cache=True)
 def net_changes(facts, first, preds):
-    """What became of the facts from a line on, by relation: the keys that went and came, sorted, where those of each
-    relation end (`preds` times two), and how many facts were overdeleted, rederived and inserted."""
+    """The net changes of the facts from a line on, by relation: the removed and the added keys, sorted, where those of
+    each relation end (`preds` times two), and how many facts were overdeleted, rederived and inserted."""
     ends, counts = np.zeros(2 * preds + 1, np.int64), np.zeros((preds, 3), np.int64)
     for i in range(first, len(facts)):
         pred, flags = facts[i, PRED], facts[i, FLAGS]
         counts[pred, 0] += flags & REMOVED != 0
-        counts[pred, 1] += flags & BACK != 0
+        counts[pred, 1] += flags & REDERIVED != 0
         counts[pred, 2] += flags & ADDED != 0
         if (flags & REMOVED != 0) != (flags & ADDED != 0):
             ends[2 * pred + (flags & ADDED != 0) + 1] += 1

@@ -1,12 +1,12 @@
 """Limits of a call: time, facts, memory. Rules that invent values can go on for ever; a limit ends that.
 
 `Limits` are the limits of a knowledge base, and its backend has them: everything that evaluates has a backend, so it
-has limits. `running` begins a call. The deadline is of that call alone: it is kept in the context (`contextvars`) of the
-thread that makes the call, and when the call ends it is gone. What a user does between two calls, such as reading the
-difference of an update, has no deadline.
+has limits. `running` begins a call. The deadline is of that call alone: it is kept in the context (`contextvars`) of
+the thread that makes the call, and when the call ends it is gone. What a user does between two calls, such as reading
+the difference of an update, has no deadline.
 
-A worker thread runs in a copy of the context of the thread that it works for (`backends.local.workers`), so the limits of
-a call hold wherever its work is done.
+A worker thread runs in a copy of the context of the thread that it works for (`backends.local.workers`), so the limits
+of a call hold wherever its work is done.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The local engine: sorted columnar runs in the process, Numba kernels, both cores."""
+"""The local engine: sorted columnar runs in the process, Numba kernels, all cores."""
 
 from deltalog.backends.local.backend import LocalBackend
 

@@ -13,6 +13,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from deltalog.backends.local.relation import Mask
 from deltalog.backends.local.sorted_runs import Ids, sort_distinct
 from deltalog.expressions import scalar
 from deltalog.expressions.sparql_operators import PREFIX
@@ -21,7 +22,6 @@ from deltalog.model.dictionary import Dictionary
 from deltalog.model.terms import Kind
 from deltalog.syntax.ast import AggregateCall, Variable
 
-Mask = NDArray[np.bool_]
 Bounds = NDArray[np.int64]
 _SPARQL = {PREFIX + name: name for name in ("sum", "min", "max")}  # the same of integers
 

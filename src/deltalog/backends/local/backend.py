@@ -17,8 +17,8 @@ from deltalog.backends.local.capabilities import (
     LocalVirtualRelations,
 )
 from deltalog.backends.local.codec import LocalCodec, load
-from deltalog.backends.local.column_expressions import Vectors
-from deltalog.backends.local.compile import Preparation
+from deltalog.backends.local.column_expressions import ColumnExpressions
+from deltalog.backends.local.compile import PlanCompiler
 from deltalog.backends.local.pipeline import Evaluation
 from deltalog.backends.local.relation import Relation
 from deltalog.backends.local.scratch import Scratch
@@ -66,16 +66,16 @@ class LocalBackend:
         self.workers = Workers(threads, self.tuning.parallel_min_rows)
         self._meters = Meters()
         self._scratch = Scratch()
-        self.vectors = Vectors(self.dictionary, self.tuning, self.limits)
-        self._preparation = Preparation(self.dictionary, self.tuning)
+        self.vectors = ColumnExpressions(self.dictionary, self.tuning, self.limits)
+        self._compiler = PlanCompiler(self.dictionary, self.tuning)
         self.codec = LocalCodec(self.dictionary, self.tuning)
         self.capabilities = self._capabilities()
 
     def _capabilities(self) -> Capabilities[Relation]:
         return Capabilities(
             multiway_joins=True,
-            tuple_maintenance=LocalTupleMaintenance(self.limits, self.tuning, self._preparation),
-            small_rounds=LocalSmallRounds(self.tuning, self._preparation, self.vectors),
+            tuple_maintenance=LocalTupleMaintenance(self.limits, self.tuning, self._compiler),
+            small_rounds=LocalSmallRounds(self.tuning, self._compiler, self.vectors),
             virtual_relations=LocalVirtualRelations(self.limits, self.tuning),
             skolem_inverse=LocalSkolemInverse(self.vectors, self.tuning),
             point_lookup=LocalPointLookup(self.dictionary, self.tuning, self.vectors),
@@ -99,10 +99,10 @@ class LocalBackend:
     def run_all(self, plans: Mapping[Pred, Plan], tables: Tables[Relation]) -> dict[Pred, Relation]:
         self.limits.check()
         counting = [plan for plan in plans.values() if isinstance(plan, Counted)]
-        group = self._preparation.bags(counting) if counting else self._preparation.group(plans.values())
+        group = self._compiler.bags(counting) if counting else self._compiler.group(plans.values())
         found = group.keys(self._evaluation(tables)) if group else None
         if found is None:
-            found = [self._preparation.keys(plan)(self._evaluation(tables), None) for plan in plans.values()]
+            found = [self._compiler.keys(plan)(self._evaluation(tables), None) for plan in plans.values()]
         return {pred: Table.of(keys, pred.arity, self.tuning) for pred, keys in zip(plans, found, strict=True)}
 
     def _evaluation(self, tables: Tables[Relation]) -> Evaluation:

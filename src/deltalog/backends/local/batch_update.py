@@ -1,4 +1,4 @@
-"""Small changes of many tables at once: see `kernels.batch_update`."""
+"""Small changes of many tables in one kernel call: see `kernels.batch_update`."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ def load_all(several: Sequence[Sequence[Ids]], tuning: Tuning) -> list[Table]:
     return [Table.of(keys[start : start + count].copy(), len(columns), tuning) for columns, start, count in parts]
 
 
-def exchanged(
+def batch_update(
     tables: Mapping[Pred, Relation], removed: Mapping[Pred, Relation], added: Mapping[Pred, Relation], tuning: Tuning
 ) -> Exchanged | None:
-    """Tables after a small change, and its net effect; None if it is not small."""
+    """Tables after a change, and its net effect; None if it is too large for one call."""
     given = list(chain(removed.items(), added.items()))
     size = sum([table.size for _, table in given])
     if size > tuning.batch_update_max_rows or any(pred.arity > 2 for pred, _ in given):
@@ -78,19 +78,19 @@ def _ends(sizes: Sequence[int]) -> Ends:
 
 def _remove(pred: Pred, rows: Relation, found: NDArray[np.uint64], counts: list[int], result: Exchanged) -> None:
     if counts[0]:
-        gone = rows if counts[0] == rows.size else Table.of(found[: counts[0]].copy(), pred.arity, rows.tuning)
-        result.removed[pred] = gone
-        result.tables[pred] = result.tables[pred].minus_subset(gone)
+        removed = rows if counts[0] == rows.size else Table.of(found[: counts[0]].copy(), pred.arity, rows.tuning)
+        result.removed[pred] = removed
+        result.tables[pred] = result.tables[pred].minus_subset(removed)
 
 
 def _add(pred: Pred, rows: Relation, found: NDArray[np.uint64], counts: list[int], result: Exchanged) -> None:
-    new, again = counts
-    if not new + again:
+    new, revived = counts
+    if not new + revived:
         return
     before = result.tables.get(pred) or Table(pred.arity, tuning=rows.tuning)
-    whole = new + again == rows.size
-    result.added[pred] = rows if whole else Table.of(np.sort(found[: new + again]), pred.arity, rows.tuning)
+    whole = new + revived == rows.size
+    result.added[pred] = rows if whole else Table.of(np.sort(found[: new + revived]), pred.arity, rows.tuning)
     if pred in result.removed:  # it is another table by now, and may have other tombstones
         result.tables[pred] = before.merge(result.added[pred])
     else:
-        result.tables[pred] = before.stored().best.with_rows(found[:new].copy(), found[new : new + again])
+        result.tables[pred] = before.stored().best.with_rows(found[:new].copy(), found[new : new + revived])

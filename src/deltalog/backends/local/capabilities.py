@@ -13,17 +13,17 @@ from deltalog.backends.capabilities.point_lookup import Row, RowOperator, Variab
 from deltalog.backends.capabilities.small_rounds import SmallRules
 from deltalog.backends.capabilities.tuple_maintenance import Exchange, SmallChange, SmallResult
 from deltalog.backends.local.aggregate import aggregate, group_starts
-from deltalog.backends.local.batch_update import exchanged
+from deltalog.backends.local.batch_update import batch_update
 from deltalog.backends.local.codec import load
-from deltalog.backends.local.column_expressions import Vectors
-from deltalog.backends.local.compile import Preparation
+from deltalog.backends.local.column_expressions import ColumnExpressions
+from deltalog.backends.local.compile import PlanCompiler
 from deltalog.backends.local.index_join import Rows
 from deltalog.backends.local.multiset import recounted, uncounted, with_counts
 from deltalog.backends.local.point_lookup import Lookup, rows_of
 from deltalog.backends.local.relation import Relation
 from deltalog.backends.local.small_rounds import Rounds
 from deltalog.backends.local.sorted_runs import Ids
-from deltalog.backends.local.virtual_maintenance import made, remade
+from deltalog.backends.local.virtual_maintenance import create_relation, update_relation
 from deltalog.model.dictionary import Dictionary
 from deltalog.model.limits import Limits
 from deltalog.model.terms import Value
@@ -39,16 +39,16 @@ class LocalTupleMaintenance:
 
     limits: Limits
     tuning: Tuning
-    preparation: Preparation
+    compiler: PlanCompiler
 
     def maintain(self, strata: Sequence[SmallPlans], change: SmallChange[Relation]) -> SmallResult[Relation]:
         self.limits.check()
-        return self.preparation.strata(strata).maintained(change)
+        return self.compiler.strata(strata).maintained(change)
 
     def exchange(
         self, tables: Mapping[Pred, Relation], removed: Mapping[Pred, Relation], added: Mapping[Pred, Relation]
     ) -> Exchange[Relation] | None:
-        return exchanged(tables, removed, added, self.tuning)
+        return batch_update(tables, removed, added, self.tuning)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +56,13 @@ class LocalSmallRounds:
     """Runs of small rounds by the kernel `small_rounds`."""
 
     tuning: Tuning
-    preparation: Preparation
-    vectors: Vectors
+    compiler: PlanCompiler
+    vectors: ColumnExpressions
 
     def start(
         self, rules: SmallRules, tables: Tables[Relation], new: Mapping[Pred, Relation], room: int
     ) -> Rounds | None:
-        code = self.preparation.rounds(rules)
+        code = self.compiler.rounds(rules)
         places = code.places(tables)
         room = min(self.tuning.rounds_max_facts, room)
         if places is None or 2 * sum(table.size for table in new.values()) > room:
@@ -79,7 +79,7 @@ class LocalVirtualRelations:
 
     def build(self, scheme: Scheme, inputs: Sequence[Relation]) -> Relation:
         self.limits.check()
-        return made(scheme, inputs, self.tuning)
+        return create_relation(scheme, inputs, self.tuning)
 
     def rebuild(
         self,
@@ -90,14 +90,14 @@ class LocalVirtualRelations:
         added: Sequence[Relation],
     ) -> tuple[Relation, Callable[[], tuple[Relation, Relation]]]:
         self.limits.check()
-        return remade(scheme, old, inputs, removed, added, self.tuning)
+        return update_relation(scheme, old, inputs, removed, added, self.tuning)
 
 
 @dataclass(frozen=True, slots=True)
 class LocalSkolemInverse:
     """The last names that SKOLEM generated, with their arguments."""
 
-    vectors: Vectors
+    vectors: ColumnExpressions
     tuning: Tuning
 
     def arguments(self, call: Call, table: Relation, column: int) -> Relation | None:
@@ -127,7 +127,7 @@ class LocalPointLookup:
 
     dictionary: Dictionary
     tuning: Tuning
-    vectors: Vectors
+    vectors: ColumnExpressions
 
     @property
     def known_ids(self) -> int:

@@ -2,7 +2,7 @@
 
 Numbers and conditions are computed by numpy where every value of the columns concerned is an integer, or every one a
 number that a float holds; everything else goes through `deltalog.expressions.scalar`, the reference, once per distinct
-combination of inputs. So there is one meaning, and a fast way to it for the columns that are worth one.
+combination of inputs. So there is one meaning, and a fast path for the columns that are worth one.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deltalog.backends.local.index_join import Rows
-from deltalog.backends.local.skolem_cache import Named, Skolems
+from deltalog.backends.local.relation import Mask
+from deltalog.backends.local.skolem_cache import NamedTerms, SkolemCache
 from deltalog.backends.local.sorted_runs import Ids, pack
 from deltalog.concurrency.locks import CallLock
 from deltalog.expressions import scalar
@@ -29,7 +30,6 @@ from deltalog.model.terms import Kind, Value
 from deltalog.model.tuning import Tuning
 from deltalog.syntax.ast import Call, Constant, Expression, Variable, variables
 
-Mask = NDArray[np.bool_]
 Array = NDArray[Any]
 UNCHECKED_ROWS = 256  # whose values are computed one by one between two checks of limits, some 10 ms
 EXACT = 2**53  # integers below are exact as floats
@@ -55,7 +55,7 @@ _CONNECTIVES: dict[str, Callable[[Array, Array], Array]] = {"&&": np.logical_and
 
 
 @dataclass(slots=True)
-class Vectors:
+class ColumnExpressions:
     """Evaluates expressions over rows, for one dictionary; counts the rows on which an expression failed."""
 
     dictionary: Dictionary
@@ -63,11 +63,11 @@ class Vectors:
     limits: Limits
     lock: CallLock = field(default_factory=CallLock)
     failures: int = 0
-    pieces: dict[int, bytes] = field(default_factory=dict)  # of names that SKOLEM makes, by id
-    skolems: Skolems = field(init=False)
+    parts: dict[int, bytes] = field(default_factory=dict)  # arguments of SKOLEM as they are hashed, by id
+    skolems: SkolemCache = field(init=False)
 
     def __post_init__(self) -> None:
-        self.skolems = Skolems(self.tuning)
+        self.skolems = SkolemCache(self.tuning)
 
     def holds(self, condition: Expression, rows: Rows) -> Mask:
         """The rows for which a condition is true."""
@@ -168,7 +168,7 @@ class Vectors:
             case _:
                 return None
 
-    # SKOLEM: what an argument adds to the name is computed once per value of the argument.
+    # SKOLEM: the part of the hashed text that belongs to an argument is computed once per value.
 
     def _skolems(self, call: Call, rows: Rows, only_known: bool = False) -> Ids:
         """The ids of the names; if only known ones are wanted, 0, which is no id, for one that has none. The names
@@ -177,27 +177,27 @@ class Vectors:
         first, inverse = _distinct([rows.columns[v] for v in names], rows.size)
         chosen = Rows({v: rows.columns[v][first] for v in names}, len(first))
         with self.lock:
-            pieces, numbers = self._skolem_pieces(call, chosen)
+            parts, numbers = self._skolem_parts(call, chosen)
         found = np.empty((len(first), NAME), np.uint8)
-        skolem_names(*_joined(pieces), numbers, found)
+        skolem_names(*_joined(parts), numbers, found)
         ends = NAME * np.arange(1, len(first) + 1)
         with self.lock:
             look_up = self.dictionary.find_texts if only_known else self.dictionary.intern_texts
             ids = look_up(found.reshape(-1), ends - NAME, ends, Kind.BLANK)
             if not only_known:
-                self.skolems.remember(Named(skolem_form(call), tuple(chosen.columns[v] for v in names), ids))
+                self.skolems.remember(NamedTerms(skolem_form(call), tuple(chosen.columns[v] for v in names), ids))
         return ids[inverse]
 
     def skolem_inverse(self, call: Call, names: Ids) -> list[Ids] | None:
-        """The arguments by which a SKOLEM gives names, and these; None if they are not known. What is no blank node is
-        not the name of anything."""
+        """The arguments for which a SKOLEM gives some names, and the names; None if they are not cached. Terms that are
+        no blank nodes are no such names."""
         blank = names[self.dictionary.kinds[names] == Kind.BLANK]
         with self.lock:
             return self.skolems.inverse(skolem_form(call), blank, len(self.dictionary))
 
-    def _skolem_pieces(self, call: Call, rows: Rows) -> tuple[list[bytes], NDArray[np.int64]]:
-        """What the values of the arguments add, each once, and the numbers of these for each row."""
-        pieces: list[bytes] = []
+    def _skolem_parts(self, call: Call, rows: Rows) -> tuple[list[bytes], NDArray[np.int64]]:
+        """The distinct arguments as SKOLEM hashes them, and for each row their positions."""
+        parts: list[bytes] = []
         numbers = np.empty((rows.size, len(call.arguments)), np.int64)
         for place, argument in enumerate(call.arguments):
             if isinstance(argument, Constant):
@@ -205,20 +205,20 @@ class Vectors:
             else:
                 assert isinstance(argument, Variable)
                 distinct, places = distinct_ids(rows.columns[argument], len(self.dictionary))
-                found = self._pieces_of(distinct)
-            numbers[:, place] = places.reshape(-1) + len(pieces)
-            pieces += found
-        return pieces, numbers
+                found = self._parts_of(distinct)
+            numbers[:, place] = places.reshape(-1) + len(parts)
+            parts += found
+        return parts, numbers
 
-    def _pieces_of(self, ids: Ids) -> list[bytes]:
-        """What values add to names; kept, because the next round asks for many of them again."""
-        if len(self.pieces) > self.tuning.skolem_cache_parts:
-            self.pieces.clear()
-        asked = ids.tolist()
-        missing = [id for id in asked if id not in self.pieces]
+    def _parts_of(self, ids: Ids) -> list[bytes]:
+        """Arguments as SKOLEM hashes them; cached, because the next round needs many of them again."""
+        if len(self.parts) > self.tuning.skolem_cache_parts:
+            self.parts.clear()
+        wanted = ids.tolist()
+        missing = [id for id in wanted if id not in self.parts]
         if missing:
-            self.pieces.update(zip(missing, map(scalar.skolem_part, self.dictionary.decode(missing)), strict=True))
-        return [self.pieces[id] for id in asked]
+            self.parts.update(zip(missing, map(scalar.skolem_part, self.dictionary.decode(missing)), strict=True))
+        return [self.parts[id] for id in wanted]
 
     # One binding at a time.
 
@@ -230,7 +230,7 @@ class Vectors:
             return None
         if form is not None:
             arguments = tuple(np.array([id], np.uint32) for id in ids.values())
-            self.skolems.remember(Named(form, arguments, found))
+            self.skolems.remember(NamedTerms(form, arguments, found))
         return int(found[0])
 
     def truth(self, condition: Expression, ids: Mapping[Variable, int]) -> bool | None:
@@ -269,10 +269,10 @@ class Vectors:
                 yield dict(zip(names, combination, strict=True))
 
 
-def _joined(pieces: Sequence[bytes]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """Pieces one after the other, and their boundaries."""
-    bounds = np.cumsum([0, *map(len, pieces)], dtype=np.int64)
-    return np.frombuffer(b"".join(pieces), np.uint8), bounds
+def _joined(parts: Sequence[bytes]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Parts one after the other, and their boundaries."""
+    bounds = np.cumsum([0, *map(len, parts)], dtype=np.int64)
+    return np.frombuffer(b"".join(parts), np.uint8), bounds
 
 
 def _distinct(columns: list[Ids], size: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

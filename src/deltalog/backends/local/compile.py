@@ -1,8 +1,8 @@
-"""Plans to what can be run many times, each time over other tables.
+"""Compiles plans to functions that can be called many times, each time over other tables.
 
-A small change of facts runs hundreds of small plans. So all that depends on a plan alone (column orders of look-ups,
-which columns are needed where, ids of constants) is found once and kept, by the identity of the plan's nodes: rules
-keep their plans, and what is around them changes from round to round.
+A small change of facts runs hundreds of small plans. So all that depends on a plan alone (column orders of index joins,
+which columns are needed where, ids of constants) is compiled once and cached by the identity of the plan's nodes
+(`plan_cache`).
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ import numpy as np
 
 from deltalog.backends.capabilities.small_rounds import SmallRules
 from deltalog.backends.local.aggregate import aggregate, group_starts
-from deltalog.backends.local.index_join import Probe, Rows
+from deltalog.backends.local.index_join import IndexJoin, Rows
 from deltalog.backends.local.join_project import Product
-from deltalog.backends.local.multiset import Times, times, total, with_column
+from deltalog.backends.local.multiset import Multiset, multiset_of, multiset_sum, with_count_column
 from deltalog.backends.local.multiway import multiway_join
-from deltalog.backends.local.nested_loop import NestedLoops, Together, nested_loops, one_set
+from deltalog.backends.local.nested_loop import LoopBatch, NestedLoops, distinct_keys, nested_loops
 from deltalog.backends.local.pipeline import Evaluation, Key, KeysOf, Pipeline, Step, sorted_union
 from deltalog.backends.local.plan_cache import PlanCache
 from deltalog.backends.local.relation import Relation
 from deltalog.backends.local.small_rounds import RoundsCode
 from deltalog.backends.local.sorted_runs import Keys, Order, no_keys, pack, sort_distinct, unpack
 from deltalog.backends.local.table import Table, empty
-from deltalog.backends.local.tuple_dred import SmallStrata, SmallStratum
+from deltalog.backends.local.tuple_dred import LinkedStrata, StratumCode
 from deltalog.model.dictionary import Dictionary
 from deltalog.model.tuning import Tuning
 from deltalog.plan import ir
@@ -42,8 +42,8 @@ Names = tuple[Variable, ...]
 B = TypeVar("B")
 
 
-class Preparation:
-    """Prepares plans over one dictionary."""
+class PlanCompiler:
+    """Compiles plans over one dictionary."""
 
     def __init__(self, dictionary: Dictionary, tuning: Tuning) -> None:
         self.dictionary, self.tuning = dictionary, tuning
@@ -79,39 +79,39 @@ class Preparation:
         return compiled
 
     def _bag(self, plan: ir.Project) -> Bag:
-        """The rows of a projected body with how many times each comes; all columns of the body make a row."""
+        """The rows of a projected body with how many times each occurs; a binding of all columns counts once."""
         return self._once("bag", (plan,), partial(self._compile_bag, plan))
 
     def _compile_bag(self, plan: ir.Project) -> Bag:
         ids = self._interned([t for _, t in plan.columns])
         small = nested_loops(plan.input, ids, self._ids)
-        alone = Together([(0, replace(small, is_leaf=False))]) if small else None
-        return partial(_times, self.pipeline(plan.input, frozenset(columns(plan.input))), ids, alone)
+        alone = LoopBatch([(0, replace(small, is_leaf=False))]) if small else None
+        return partial(_bag_of, self.pipeline(plan.input, frozenset(columns(plan.input))), ids, alone)
 
-    def strata(self, plans: Sequence[SmallPlans]) -> SmallStrata:
-        """Strata that come one after the other, seen from facts."""
+    def strata(self, plans: Sequence[SmallPlans]) -> LinkedStrata:
+        """Consecutive strata, for maintenance tuple at a time."""
         return self._once("strata", plans, partial(self._compile_strata, plans))
 
-    def _compile_strata(self, plans: Sequence[SmallPlans]) -> SmallStrata:
-        return SmallStrata([self._stratum(one) for one in plans], self.tuning)
+    def _compile_strata(self, plans: Sequence[SmallPlans]) -> LinkedStrata:
+        return LinkedStrata([self._stratum(one) for one in plans], self.tuning)
 
-    def _stratum(self, plans: SmallPlans) -> SmallStratum:
-        return self._once("stratum", (plans,), lambda: SmallStratum(plans, self._interned, self.tuning))
+    def _stratum(self, plans: SmallPlans) -> StratumCode:
+        return self._once("stratum", (plans,), lambda: StratumCode(plans, self._interned, self.tuning))
 
     def rounds(self, rules: SmallRules) -> RoundsCode:
-        """Rule variants for rounds over few facts."""
+        """Rule variants, for small rounds."""
         values = rules.preds, rules.counted, tuple(delta for delta, _, _ in rules.variants)
         plans = [plan for _, _, plan in rules.variants]
         return self._once("rounds", plans, lambda: RoundsCode(rules, self._interned), values)
 
     def _interned(self, terms: Sequence[Term]) -> Terms:
-        """Constants by their ids, which they get if they have none."""
+        """Constants by their ids; a constant without an id gets one."""
         return tuple(t if isinstance(t, Variable) else self.dictionary.intern(t.value) for t in terms)
 
-    # Plans together.
+    # Groups of plans.
 
     def group(self, plans: Iterable[Plan]) -> Group | None:
-        """Plans as a group, if each is a union of some bodies."""
+        """Plans as a group, if each is a union of bodies."""
         unions = [_inputs(plan) for plan in plans]
         if not all(unions):
             return None
@@ -128,10 +128,10 @@ class Preparation:
             others.append([self.keys(plan) for plan, loops in zip(union, found, strict=True) if loops is None])
         known = [(scan.atom.pred, scan.part) if scan else None for _, scan in inputs]
         arities = [len(columns(union[0])) for union, _ in inputs]
-        return Group(Together(small) if small else None, others, known, arities)
+        return Group(LoopBatch(small) if small else None, others, known, arities)
 
     def bags(self, plans: Sequence[ir.Counted]) -> Bags:
-        """Plans that count, as a group."""
+        """Plans that count derivations, as a group."""
         parts = [input for plan in plans for input in (*plan.inputs, None)]
         return self._once("bags", parts, lambda: self._compile_bags(plans))
 
@@ -142,7 +142,7 @@ class Preparation:
             found = [self._small(input) for input in plan.inputs]
             small += [(number, replace(loops, is_leaf=False)) for loops in found if loops is not None]
             others.append([self._bag(input) for input, loops in zip(plan.inputs, found, strict=True) if loops is None])
-        return Bags(Together(small) if small else None, others, [len(columns(plan)) - 1 for plan in plans])
+        return Bags(LoopBatch(small) if small else None, others, [len(columns(plan)) - 1 for plan in plans])
 
     def _small(self, plan: Plan) -> NestedLoops | None:
         if not isinstance(plan, ir.Project):
@@ -158,7 +158,7 @@ class Preparation:
             return self._stored(body, ids)
         needed = frozenset(t for t in ids if isinstance(t, Variable))
         small = nested_loops(body, ids, self._ids)
-        alone = Together([(0, small)]) if small else None
+        alone = LoopBatch([(0, small)]) if small else None
         by_rows = partial(_sink, self.pipeline(body, needed), ids, alone)
         product = self._product(body, ids, by_rows)
         return by_rows if product is None else product.keys
@@ -169,7 +169,7 @@ class Preparation:
         return partial(_copy, (body.atom.pred, body.part), order)
 
     def _product(self, body: Plan, terms: Terms, by_rows: KeysOf, flip: bool = True) -> Product | None:
-        """The body as a sparse product, where it has that form."""
+        """The body as a sparse product, if its last join has that form."""
         if not (isinstance(body, ir.Join) and isinstance(body.right, ir.Scan) and len(terms) == 2):
             return None
         left, scan, atom = body.left, body.right, body.right.atom
@@ -210,38 +210,38 @@ class Preparation:
                     needed = needed - {variable} | set(variables(expression))
                     plan = input
                 case ir.Join(left, right) | ir.SemiJoin(left, right) | ir.AntiJoin(left, right):
-                    probe = self._probe(right, frozenset(columns(left)))
-                    steps.append(self._look_up(plan, probe, needed))
-                    needed = (needed & set(columns(left))) | {k for k in probe.keys if isinstance(k, Variable)}
+                    join = self._index_join(right, frozenset(columns(left)))
+                    steps.append(self._look_up(plan, join, needed))
+                    needed = (needed & set(columns(left))) | {k for k in join.keys if isinstance(k, Variable)}
                     plan = left
                 case _:
                     if isinstance(plan, ir.Scan) and _is_pair(plan, needed):
                         first = frozenset(columns(plan)[:1])
-                        steps.append(partial(_spread, (plan.atom.pred, plan.part), self._probe(plan, first)))
+                        steps.append(partial(_spread, (plan.atom.pred, plan.part), self._index_join(plan, first)))
                     return Pipeline(self._leaf(plan, needed), tuple(steps[::-1]))
 
-    def _look_up(self, plan: ir.Join | ir.SemiJoin | ir.AntiJoin, probe: Probe, needed: frozenset[Variable]) -> Step:
-        source, kept = self._source(plan.right, probe), _both(plan.left, needed)
-        if isinstance(plan, ir.Join) and not probe.complete:
-            return partial(_join, source, probe, kept, needed - set(kept))
-        return partial(_anti_join if isinstance(plan, ir.AntiJoin) else _semi_join, source, probe, kept)
+    def _look_up(self, plan: ir.Join | ir.SemiJoin | ir.AntiJoin, join: IndexJoin, needed: frozenset[Variable]) -> Step:
+        source, kept = self._source(plan.right, join), _both(plan.left, needed)
+        if isinstance(plan, ir.Join) and not join.complete:
+            return partial(_join, source, join, kept, needed - set(kept))
+        return partial(_anti_join if isinstance(plan, ir.AntiJoin) else _semi_join, source, join, kept)
 
-    def _probe(self, plan: Plan, bound: frozenset[Variable]) -> Probe:
-        return Probe.of(self._ids(plan.atom.terms) if isinstance(plan, ir.Scan) else columns(plan), bound)
+    def _index_join(self, plan: Plan, bound: frozenset[Variable]) -> IndexJoin:
+        return IndexJoin.of(self._ids(plan.atom.terms) if isinstance(plan, ir.Scan) else columns(plan), bound)
 
     def _ids(self, terms: Sequence[Term]) -> Terms:
-        """Constants by their ids; the id of no value for what is no value of any fact."""
+        """Constants by their ids; `NO_VALUE` for a constant that no fact has."""
         found = tuple(t if isinstance(t, Variable) else self.dictionary.find(t.value) or NO_VALUE for t in terms)
         self._unknown |= NO_VALUE in found
         return found
 
-    def _source(self, plan: Plan, probe: Probe) -> Source:
-        """Where a probe finds its table."""
+    def _source(self, plan: Plan, join: IndexJoin) -> Source:
+        """Where an index join finds its relation."""
         if not isinstance(plan, ir.Scan):
-            return partial(_made, self.keys(plan), len(columns(plan)))
-        if NO_VALUE in probe.keys:
-            return lambda _: empty(len(probe.order))
-        return partial(_found, (plan.atom.pred, plan.part))
+            return partial(_evaluated_once, self.keys(plan), len(columns(plan)))
+        if NO_VALUE in join.keys:
+            return lambda _: empty(len(join.order))
+        return partial(_relation, (plan.atom.pred, plan.part))
 
     # Leaves.
 
@@ -269,24 +269,24 @@ class Preparation:
                 return partial(_unpacked, self.keys(plan), len(names), _places(names, needed))
 
     def _scan(self, plan: ir.Scan, needed: frozenset[Variable]) -> Leaf:
-        probe = self._probe(plan, frozenset())
-        source = self._source(plan, probe)
-        if probe.keys or probe.equal:
-            return partial(_selected, source, probe, needed)
+        join = self._index_join(plan, frozenset())
+        source = self._source(plan, join)
+        if join.keys or join.equal:
+            return partial(_selected, source, join, needed)
         return partial(_columns, source, _places(columns(plan), needed))
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Unions of bodies, the small ones of which are evaluated together; for each, what is left out of it."""
+    """Unions of bodies, whose small ones are evaluated in one kernel call; `known` is subtracted from each union."""
 
-    together: Together | None
+    together: LoopBatch | None
     others: list[list[KeysOf]]
     known: list[Key | None]
     arities: list[int]
 
     def keys(self, evaluation: Evaluation) -> list[Keys] | None:
-        """The distinct rows of each union; None where there is so much to do that each is better done alone."""
+        """The distinct rows of each union; None if they are too large for one call, and each is evaluated alone."""
         found = self.together.keys(evaluation) if self.together else {}
         if found is None:
             return None
@@ -295,7 +295,7 @@ class Group:
     def _one(self, number: int, small: list[Keys] | None, evaluation: Evaluation) -> Keys:
         known = self.known[number]
         table = evaluation.table(known) if known else None
-        parts = [one_set(small)] if small else []
+        parts = [distinct_keys(small)] if small else []
         parts += [keys for other in self.others[number] if len(keys := other(evaluation, table))]
         keys = sorted_union(parts, self.arities[number])
         return keys if table is None else table.without(keys)
@@ -305,7 +305,7 @@ class Group:
 class Bags:
     """The same for plans that count."""
 
-    together: Together | None
+    together: LoopBatch | None
     others: list[list[Bag]]
     arities: list[int]
 
@@ -316,9 +316,9 @@ class Bags:
         return [self._one(number, found.get(number, []), evaluation) for number in range(len(self.arities))]
 
     def _one(self, number: int, small: list[Keys], evaluation: Evaluation) -> Keys:
-        parts = [times(np.concatenate(small))] if small else []
+        parts = [multiset_of(np.concatenate(small))] if small else []
         parts += [part for bag in self.others[number] for part in bag(evaluation)]
-        return with_column(total(parts, self.arities[number]), self.arities[number], evaluation.dictionary)
+        return with_count_column(multiset_sum(parts, self.arities[number]), self.arities[number], evaluation.dictionary)
 
 
 Inputs = tuple[tuple[Plan, ...], ir.Scan | None]  # bodies, and what is left out of their union
@@ -334,12 +334,12 @@ def _inputs(plan: Plan) -> Inputs | None:
             return None
 
 
-# The forms of prepared plans, each a function of what depends on the plan alone, and then of an evaluation.
+# Compiled plans: functions of what depends on the plan alone, and then of an evaluation.
 
 Leaf = Callable[[Evaluation], Rows]
 Source = Callable[[Evaluation], Relation]
 Places = tuple[tuple[Variable, int], ...]
-Bag = Callable[[Evaluation], list[Times]]
+Bag = Callable[[Evaluation], list[Multiset]]
 
 
 def _without(inner: KeysOf, known: Key, evaluation: Evaluation, _: Relation | None) -> Keys:
@@ -355,25 +355,27 @@ def _copy(key: Key, order: Order, evaluation: Evaluation, _: Relation | None) ->
     return sorted_union([run.order(order) for run in evaluation.table(key).stored().compact.runs], len(order))
 
 
-def _sink(pipeline: Pipeline, terms: Terms, small: Together | None, evaluation: Evaluation, _: Relation | None) -> Keys:
+def _sink(
+    pipeline: Pipeline, terms: Terms, small: LoopBatch | None, evaluation: Evaluation, _: Relation | None
+) -> Keys:
     found = small.keys(evaluation) if small else None
     if found is not None:
-        return one_set(found[0]) if found else no_keys(len(terms))
+        return distinct_keys(found[0]) if found else no_keys(len(terms))
     return sorted_union(evaluation.run(pipeline, lambda rows: sort_distinct(_packed(terms, rows))), len(terms))
 
 
 def _counted(bags: Sequence[Bag], arity: int, evaluation: Evaluation, _: Relation | None) -> Keys:
-    """The rows of bags, and how many times each comes in a further column."""
-    found = total([part for bag in bags for part in bag(evaluation)], arity)
-    return with_column(found, arity, evaluation.dictionary)
+    """The sum of bags, with the counts in one more column."""
+    found = multiset_sum([part for bag in bags for part in bag(evaluation)], arity)
+    return with_count_column(found, arity, evaluation.dictionary)
 
 
-def _times(pipeline: Pipeline, terms: Terms, small: Together | None, evaluation: Evaluation) -> list[Times]:
+def _bag_of(pipeline: Pipeline, terms: Terms, small: LoopBatch | None, evaluation: Evaluation) -> list[Multiset]:
     found = small.keys(evaluation) if small else None
     if found is not None:
-        return [times(keys) for keys in found.get(0, ())]
+        return [multiset_of(keys) for keys in found.get(0, ())]
     return evaluation.run(
-        pipeline, lambda rows: times(_packed(terms, rows) if terms else np.zeros(rows.size, np.uint64))
+        pipeline, lambda rows: multiset_of(_packed(terms, rows) if terms else np.zeros(rows.size, np.uint64))
     )
 
 
@@ -396,42 +398,42 @@ def _extend(
 
 def _join(
     source: Source,
-    probe: Probe,
+    join: IndexJoin,
     kept: Names,
     new: frozenset[Variable],
     evaluation: Evaluation,
     rows: Rows,
     most: int,
 ) -> Rows | int:
-    return probe.join(source(evaluation), rows, evaluation.ids, kept, new, most)
+    return join.join(source(evaluation), rows, evaluation.ids, kept, new, most)
 
 
-def _spread(key: Key, probe: Probe, evaluation: Evaluation, rows: Rows, most: int) -> Rows | int:
+def _spread(key: Key, join: IndexJoin, evaluation: Evaluation, rows: Rows, most: int) -> Rows | int:
     """The second column of pairs, where the scan has given the first one only."""
-    ((new, _),) = probe.new
+    ((new, _),) = join.new
     if new in rows.columns:
         return rows
-    return probe.join(evaluation.table(key), rows, evaluation.ids, tuple(rows.columns), frozenset([new]), most)
+    return join.join(evaluation.table(key), rows, evaluation.ids, tuple(rows.columns), frozenset([new]), most)
 
 
-def _semi_join(source: Source, probe: Probe, kept: Names, evaluation: Evaluation, rows: Rows, _: int) -> Rows:
-    return rows.take(probe.matches(source(evaluation), rows, evaluation.ids), kept)
+def _semi_join(source: Source, join: IndexJoin, kept: Names, evaluation: Evaluation, rows: Rows, _: int) -> Rows:
+    return rows.take(join.matches(source(evaluation), rows, evaluation.ids), kept)
 
 
-def _anti_join(source: Source, probe: Probe, kept: Names, evaluation: Evaluation, rows: Rows, _: int) -> Rows:
-    return rows.take(~probe.matches(source(evaluation), rows, evaluation.ids), kept)
+def _anti_join(source: Source, join: IndexJoin, kept: Names, evaluation: Evaluation, rows: Rows, _: int) -> Rows:
+    return rows.take(~join.matches(source(evaluation), rows, evaluation.ids), kept)
 
 
-def _found(key: Key, evaluation: Evaluation) -> Relation:
+def _relation(key: Key, evaluation: Evaluation) -> Relation:
     return evaluation.table(key)
 
 
-def _made(keys: KeysOf, arity: int, evaluation: Evaluation) -> Table:
-    return evaluation.made(keys, arity)
+def _evaluated_once(keys: KeysOf, arity: int, evaluation: Evaluation) -> Table:
+    return evaluation.evaluated_once(keys, arity)
 
 
-def _selected(source: Source, probe: Probe, needed: frozenset[Variable], evaluation: Evaluation) -> Rows:
-    rows = probe.join(source(evaluation), Rows({}, 1), evaluation.ids, (), needed)
+def _selected(source: Source, join: IndexJoin, needed: frozenset[Variable], evaluation: Evaluation) -> Rows:
+    rows = join.join(source(evaluation), Rows({}, 1), evaluation.ids, (), needed)
     assert isinstance(rows, Rows)
     return rows
 
@@ -486,7 +488,7 @@ def _is_pair(plan: ir.Scan, needed: frozenset[Variable]) -> bool:
 
 
 def _bounding(plan: Plan) -> Key | None:
-    """The stored relation that has at least as many rows as the plan, if that is plain to see."""
+    """A stored relation that bounds the number of rows of a plan, if its form shows one."""
     match plan:
         case ir.Scan(atom, part):
             return atom.pred, part

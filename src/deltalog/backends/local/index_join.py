@@ -1,9 +1,8 @@
-"""Rows of bindings, and how a stored relation is looked up from them.
+"""Rows of bindings, and joins of them with a relation by one of its indexes.
 
-`Rows` is what flows between the steps of a plan: a column of ids per variable. A `Probe` is a relation as seen from
-such rows: which of its columns are bound (by a variable of the rows or a constant), in which order its runs must
-therefore be sorted, and which columns are new. A relation that is not stored (an aggregate, say) is probed the same
-way, once it is a table.
+`Rows` is what flows between the steps of a plan: a column of ids per variable. An `IndexJoin` says how a relation is
+joined with such rows: which of its columns are bound (by a variable of the rows or a constant), in which order its runs
+must therefore be sorted, and which columns are new.
 """
 
 from __future__ import annotations
@@ -55,8 +54,8 @@ def concatenate(parts: Sequence[Rows], variables: Sequence[Variable]) -> Rows:
 
 
 @dataclass(frozen=True, slots=True)
-class Probe:
-    """How a relation is looked up by the columns that are bound: `keys` in the order of `order`, then the `new` ones.
+class IndexJoin:
+    """A join by the columns of a relation that are bound: `keys` in the order of `order`, then the `new` ones.
 
     A term is a variable or an id. `equal` are pairs of columns of the relation that must agree, where a new variable is
     repeated.
@@ -68,8 +67,8 @@ class Probe:
     equal: tuple[tuple[int, int], ...]
 
     @classmethod
-    def of(cls, terms: Sequence[Variable | int], bound: frozenset[Variable]) -> Probe:
-        """The probe of a relation with these terms, from rows that bind these variables."""
+    def of(cls, terms: Sequence[Variable | int], bound: frozenset[Variable]) -> IndexJoin:
+        """The join with a relation that has these terms, from rows that bind these variables."""
         fixed = [i for i, t in enumerate(terms) if isinstance(t, int)]
         joined = [i for i, t in enumerate(terms) if isinstance(t, Variable) and t in bound]
         free = [i for i, t in enumerate(terms) if isinstance(t, Variable) and t not in bound]
@@ -90,14 +89,14 @@ class Probe:
 
     @property
     def complete(self) -> bool:
-        """Every column is bound: a lookup gives yes or no."""
+        """Whether every column is bound: a look-up gives yes or no."""
         return len(self.keys) == len(self.order)
 
     def key_columns(self, rows: Rows) -> list[Ids]:
         return [np.full(rows.size, k, np.uint32) if isinstance(k, int) else rows.columns[k] for k in self.keys]
 
     def ranges(self, rows: Rows, run: Run, ids: int) -> tuple[Positions, Positions]:
-        """For each row, the range of matching positions of the run in this probe's order."""
+        """For each row, the range of matching positions of the run in the order of the join."""
         low, high = np.empty(rows.size, np.int64), np.empty(rows.size, np.int64)
         if not self.keys:
             low[:], high[:] = 0, len(run)
@@ -148,10 +147,10 @@ class Probe:
         if self.complete and len(self.order) != 1:
             return table.contains(pack(self.key_columns(rows), rows.size))
         if len(self.order) <= 2 and rows.size < table.tuning.search_max_rows:
-            return self._matches_few(table, rows, ids)
+            return self._matches_by_search(table, rows, ids)
         return self._counts(table, rows, ids) > 0
 
-    def _matches_few(self, table: Table, rows: Rows, ids: int) -> Mask:
+    def _matches_by_search(self, table: Table, rows: Rows, ids: int) -> Mask:
         """By search for the first column."""
         found = np.zeros(rows.size, np.bool_)
         column = self.key_columns(rows)[0]
@@ -253,9 +252,9 @@ class Probe:
 def partners_in_runs(table: Table, ids: Ids, forward: bool) -> tuple[Positions, Ids]:
     """The partners of ids in a table of pairs: for each match the position of the id, ascending, and the partner."""
     x, i, y = Variable("x"), Variable("i"), Variable("y")
-    probe = Probe.of([x, y] if forward else [y, x], frozenset([x]))
+    join = IndexJoin.of([x, y] if forward else [y, x], frozenset([x]))
     rows = Rows({x: ids, i: np.arange(len(ids), dtype=np.uint32)}, len(ids))
-    joined = probe.join(table, rows, SEARCH_ONLY, (i,), frozenset([y]))
+    joined = join.join(table, rows, SEARCH_ONLY, (i,), frozenset([y]))
     assert isinstance(joined, Rows)
     order = np.argsort(joined.columns[i], kind="stable") if len(table.runs) > 1 else slice(None)
     return joined.columns[i][order].astype(np.int64), joined.columns[y][order]

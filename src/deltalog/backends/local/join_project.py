@@ -1,7 +1,7 @@
-"""The last join of a rule, h(x, z) <- left(.., x, y, ..), r(y, z), as a sparse product.
+"""The last join of a rule with its projection, h(x, z) <- left(.., x, y, ..), r(y, z), as a sparse matrix product.
 
-It finds the new pairs without writing any twice (see `kernels.join.compose`), and applies itself to what is left of the
-body, so a chain of joins becomes a chain of sparse products.
+It gives each new pair once (see `kernels.join.compose`). The rest of the body is compiled the same way, so a chain of
+joins becomes a chain of sparse products.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 
 from deltalog.backends.local.bit_matrix import Matrix, Runs
-from deltalog.backends.local.index_join import Probe, Rows
+from deltalog.backends.local.index_join import IndexJoin, Rows
 from deltalog.backends.local.pipeline import Evaluation, Key, KeysOf, even_bounds, sorted_union
 from deltalog.backends.local.relation import Relation
 from deltalog.backends.local.scratch import Stamps
@@ -29,7 +29,7 @@ X, Y, Z = Variable("#x"), Variable("#y"), Variable("#z")
 
 @dataclass(slots=True)
 class Product:
-    """A product, ready for any tables.
+    """A compiled product.
 
     left: the pairs (x, y). right: the relation of (y, z), read in an order. forward: the head is (x, z), not (z, x).
     leaf: the stored relation that bounds the left side's size, if there is one; `by_rows` is the same join row by row.
@@ -58,16 +58,16 @@ class Product:
         return self.by_rows(evaluation, known) if stored is None else self._large(left, stored, known, evaluation)
 
     def _worth_flipping(self, evaluation: Evaluation) -> bool:
-        """Two stored relations of which the second is not much larger than what the join will visit."""
+        """Whether the second of two stored relations is not much larger than the candidates of the join."""
         assert self.leaf is not None
         first, second = evaluation.table(self.leaf), evaluation.table(self.right)
         return second.size < 4 * _candidates(first.size, second, self.order[0], evaluation.ids)
 
     def _small(self, left: Keys, right: Relation, ids: int) -> Keys:
-        """By look-ups, for a left side that is small beside the number of ids."""
+        """By an index join, for a left side that is small beside the number of ids."""
         columns = unpack(left, 2)
-        probe = Probe.of([Y, Z] if self.order == (0, 1) else [Z, Y], frozenset([Y]))
-        rows = probe.join(right, Rows({X: columns[0], Y: columns[1]}, len(left)), ids, (X,), frozenset([Z]))
+        join = IndexJoin.of([Y, Z] if self.order == (0, 1) else [Z, Y], frozenset([Y]))
+        rows = join.join(right, Rows({X: columns[0], Y: columns[1]}, len(left)), ids, (X,), frozenset([Z]))
         assert isinstance(rows, Rows)
         pair = (X, Z) if self.forward else (Z, X)
         return sort_distinct(pack([rows.columns[v] for v in pair], rows.size))
@@ -99,7 +99,7 @@ def _candidates(rows: int, right: Relation, column: int, ids: int) -> float:
 
 
 def _product(right: Table, order: Order, known: Runs, ids: int, tuning: Tuning) -> Callable[[Keys, Stamps], Keys]:
-    """How to multiply: by bitmaps where rows of the right side are long, else pair by pair."""
+    """The kernel that multiplies: by bitmaps where rows of the right side are long, else pair by pair."""
     dense = Matrix.of([run.order(order) for run in right.runs], tuning)
     if dense is not None:
         return lambda left, stamps: dense.compose(left, known, stamps)

@@ -1,6 +1,6 @@
-"""Rows with how many times each comes: as sorted keys with numbers, and as tables with one more column.
+"""Multisets of rows: as sorted keys with counts, and as tables with a column for the counts.
 
-In a table the number is the id of an integer, like any other value. See `maintenance.derivation_counts`.
+In a table a count is the id of an integer, like any other value. See `maintenance.derivation_counts`.
 """
 
 from __future__ import annotations
@@ -20,29 +20,29 @@ from deltalog.model.dictionary import Dictionary
 Numbers = NDArray[np.int64]
 
 
-class Times(NamedTuple):
-    """Sorted distinct keys, and how many times each comes."""
+class Multiset(NamedTuple):
+    """Sorted distinct keys, and how many times each occurs."""
 
     keys: Keys
     counts: Numbers
 
 
-def times(keys: Keys) -> Times:
-    """Keys in any order, some of them more than once."""
+def multiset_of(keys: Keys) -> Multiset:
+    """The multiset of keys, which come in any order and may be repeated."""
     keys = _sorted(keys)
     starts = _starts(keys)
-    return Times(np.ascontiguousarray(keys[starts]), np.diff(starts, append=len(keys)))
+    return Multiset(np.ascontiguousarray(keys[starts]), np.diff(starts, append=len(keys)))
 
 
-def total(parts: Sequence[Times], arity: int) -> Times:
-    """The sum of parts."""
+def multiset_sum(parts: Sequence[Multiset], arity: int) -> Multiset:
+    """The sum of several multisets."""
     if len(parts) <= 1:
-        return parts[0] if parts else Times(no_keys(arity), np.zeros(0, np.int64))
+        return parts[0] if parts else Multiset(no_keys(arity), np.zeros(0, np.int64))
     keys, counts = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     order = np.argsort(keys, kind="stable") if keys.ndim == 1 else np.lexsort(keys.T[::-1])
     keys, counts = keys[order], counts[order]
     starts = _starts(keys)
-    return Times(np.ascontiguousarray(keys[starts]), np.add.reduceat(counts, starts) if len(keys) else counts)
+    return Multiset(np.ascontiguousarray(keys[starts]), np.add.reduceat(counts, starts) if len(keys) else counts)
 
 
 def _sorted(keys: Keys) -> Keys:
@@ -56,7 +56,7 @@ def _starts(keys: Keys) -> Numbers:
     return np.flatnonzero(change)
 
 
-# Keys without counts and with them, of rows of so many columns; the order of rows is the same.
+# Keys without counts and with them, for rows of a given arity; the order of rows is the same.
 
 
 def joined(keys: Keys, counts: Ids, arity: int) -> Keys:
@@ -72,14 +72,14 @@ def divided(keys: Keys, arity: int) -> tuple[Keys, Ids]:
     return pack(columns, len(keys)) if columns else np.zeros(len(keys), np.uint64), counts
 
 
-def with_column(found: Times, arity: int, dictionary: Dictionary) -> Keys:
+def with_count_column(found: Multiset, arity: int, dictionary: Dictionary) -> Keys:
     """The keys of a table with a column for the counts."""
     return joined(found.keys, dictionary.intern_integers(found.counts), arity)
 
 
-def _counted(table: Relation, dictionary: Dictionary) -> Times:
+def _counted(table: Relation, dictionary: Dictionary) -> Multiset:
     keys, counts = divided(table.keys(), table.arity - 1)
-    return Times(keys, dictionary.integers[counts].astype(np.int64))
+    return Multiset(keys, dictionary.integers[counts].astype(np.int64))
 
 
 def uncounted(table: Relation) -> Table:
@@ -114,18 +114,18 @@ def _between(rows: Keys, first: Keys, last: Keys) -> Keys:
 def recounted(
     old: Relation, added: Sequence[Relation], removed: Sequence[Relation], dictionary: Dictionary
 ) -> Relation:
-    """A table after counts have been added to its own and taken off; only rows that this concerns are touched."""
+    """A table after counts have been added and subtracted; rows without a change are not touched."""
     parts = [_counted(table, dictionary) for table in added]
-    parts += [Times(keys, -counts) for keys, counts in (_counted(table, dictionary) for table in removed)]
+    parts += [Multiset(keys, -counts) for keys, counts in (_counted(table, dictionary) for table in removed)]
     arity = old.arity - 1
-    change = _not_zero(total(parts, arity))
+    change = _not_zero(multiset_sum(parts, arity))
     if not len(change.keys):
         return old
     present = with_counts(change.keys, old)
-    after = _not_zero(total([change, _counted(present, dictionary)], arity))
-    return old.minus(present).merge(Table.of(with_column(after, arity, dictionary), old.arity, old.tuning))
+    after = _not_zero(multiset_sum([change, _counted(present, dictionary)], arity))
+    return old.minus(present).merge(Table.of(with_count_column(after, arity, dictionary), old.arity, old.tuning))
 
 
-def _not_zero(found: Times) -> Times:
+def _not_zero(found: Multiset) -> Multiset:
     chosen = found.counts != 0
-    return found if chosen.all() else Times(np.ascontiguousarray(found.keys[chosen]), found.counts[chosen])
+    return found if chosen.all() else Multiset(np.ascontiguousarray(found.keys[chosen]), found.counts[chosen])

@@ -1,6 +1,6 @@
 """Joins of several relations at once: see `kernels.multiway`.
 
-The values of the first variable are cut into intervals, and both cores take intervals.
+The values of the first variable are cut into intervals, and all cores take intervals.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from deltalog.kernels import multiway as kernel
 from deltalog.plan import ir
 from deltalog.syntax.ast import Term, Variable
 
-PIECES = 8  # for each thread: some intervals have more to do than others
+PIECES = 8  # intervals per thread: some take longer than others
 
 Words = NDArray[np.int64]
 Terms = tuple[Variable | int, ...]

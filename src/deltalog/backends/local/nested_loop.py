@@ -1,7 +1,7 @@
-"""Small plans in one call of a kernel: see `kernels.nested_loop`.
+"""Small plans as nested loops, many of them in one kernel call: see `kernels.nested_loop`.
 
-It takes plans over stored relations of up to two columns without conditions and expressions, which is most of what a
-change of facts evaluates, and gives up when there is much to do: the ways for large data are better at that.
+This covers plans over stored relations of up to two columns without conditions and expressions, which is most of what a
+change of facts evaluates. It gives up where there are many matches: pipelines are faster there.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deltalog.backends.local.addresses import TableAddresses
-from deltalog.backends.local.index_join import Probe
+from deltalog.backends.local.index_join import IndexJoin
 from deltalog.backends.local.pipeline import Evaluation, Key
 from deltalog.backends.local.sorted_runs import Keys, Order, sort_distinct
 from deltalog.kernels import nested_loop as kernel
@@ -28,7 +28,7 @@ KINDS = {ir.Join: kernel.JOIN, ir.SemiJoin: kernel.EXISTS, ir.AntiJoin: kernel.A
 
 @dataclass(frozen=True, slots=True)
 class NestedLoops:
-    """A plan as the kernel takes it; `scans` are the relations of its steps, and how they are sorted."""
+    """A plan as code of the kernel; `scans` are the relations of its steps, and how they are sorted."""
 
     code: Words
     scans: tuple[tuple[Key, Order], ...]
@@ -37,8 +37,8 @@ class NestedLoops:
     is_leaf: bool  # the head is what the first relation has
 
 
-class Together:
-    """Several plans in one call, each for a number that says what it derives: plans of one number share what they find.
+class LoopBatch:
+    """Several plans in one call. Each has a number that says what it derives; plans of one number share their results.
 
     `scans` has each relation once; `lines` says which one each line of code reads.
     """
@@ -58,7 +58,7 @@ class Together:
         self.known = np.array([self.shared[key] if key else -1 for key in shared], np.int64)
 
     def keys(self, evaluation: Evaluation) -> dict[int, list[Keys]] | None:
-        """The rows of each number, plan by plan; None if that is better done in another way."""
+        """The rows of each number, plan by plan; None if the plans are too large for nested loops."""
         relations, tuning = [evaluation.table(key) for key, _ in self.scans], evaluation.tuning
         if not all([relation.is_stored for relation in relations]):
             return None
@@ -97,8 +97,8 @@ class Together:
         return found
 
 
-def one_set(parts: Sequence[Keys]) -> Keys:
-    """What some plans give, sorted, each row once."""
+def distinct_keys(parts: Sequence[Keys]) -> Keys:
+    """The results of several plans, sorted and distinct."""
     return sort_distinct(np.concatenate(parts))
 
 
@@ -107,7 +107,7 @@ def _starts(lengths: Sequence[int]) -> Words:
 
 
 def nested_loops(body: Plan, head: Terms, ids: Callable[[Sequence[Term]], Terms]) -> NestedLoops | None:
-    """A plan as nested loops, where it has the form."""
+    """A plan as nested loops, if it has that form."""
     steps = _steps(body)
     if steps is None or len(head) > 2:
         return None
@@ -118,10 +118,9 @@ def nested_loops(body: Plan, head: Terms, ids: Callable[[Sequence[Term]], Terms]
 
     code, scans, bound = [], [], frozenset[Variable]()
     for kind, scan in steps:
-        probe = Probe.of(ids(scan.atom.terms), bound)
-        step = _step(kind, probe, register)
-        code.append(step)
-        scans.append(((scan.atom.pred, scan.part), probe.order))
+        join = IndexJoin.of(ids(scan.atom.terms), bound)
+        code.append(_step(kind, join, register))
+        scans.append(((scan.atom.pred, scan.part), join.order))
         bound |= set(columns(scan)) if kind == kernel.JOIN else frozenset()
     places = [register(term) for term in head] + [-1] * (2 - len(head))
     constants = np.array([term if isinstance(term, int) else 0 for term in registers], np.int64)
@@ -144,9 +143,9 @@ def _steps(plan: Plan) -> list[tuple[int, ir.Scan]] | None:
     return steps if all(len(scan.atom.terms) <= 2 for _, scan in steps) else None
 
 
-def _step(kind: int, probe: Probe, register: Callable[[Variable | int], int]) -> list[int]:
+def _step(kind: int, join: IndexJoin, register: Callable[[Variable | int], int]) -> list[int]:
     """A line of code; PLACE is filled in when there are tables."""
-    keys = [register(key) for key in probe.keys] + [-1] * (2 - len(probe.keys))
-    new = {position: variable for variable, position in probe.new}
+    keys = [register(key) for key in join.keys] + [-1] * (2 - len(join.keys))
+    new = {position: variable for variable, position in join.new}
     goes = [register(new[i]) if i in new and kind == kernel.JOIN else -1 for i in range(2)]
-    return [kind, *keys, *goes, int(bool(probe.equal)), 0]
+    return [kind, *keys, *goes, int(bool(join.equal)), 0]

@@ -1,11 +1,11 @@
-"""Prepared plans over local tables.
+"""Compiled plans over local tables.
 
 A left-deep plan is a pipeline: rows of its leftmost input are pushed through one step after the other (look-ups in
 other relations, conditions, new columns), a morsel at a time, so that no intermediate result is much larger than a
-morsel; both cores take morsels. What comes out is packed into keys, sorted and made distinct. `Distinct`, `Union` and
+morsel; all cores take morsels. What comes out is packed into keys, sorted and made distinct. `Distinct`, `Union` and
 `Aggregate` end a pipeline and begin the next one.
 
-How plans become pipelines is said in `prepare`; here is what needs tables.
+`compile` turns plans into pipelines; this module runs them over tables.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import TypeVar
 import numpy as np
 
 from deltalog.backends.base import Tables
-from deltalog.backends.local.column_expressions import Vectors
+from deltalog.backends.local.column_expressions import ColumnExpressions
 from deltalog.backends.local.index_join import ANY, Rows, concatenate
 from deltalog.backends.local.relation import Relation
 from deltalog.backends.local.scratch import Scratch
@@ -37,17 +37,17 @@ Key = tuple[Pred, Part]
 
 @dataclass(slots=True)
 class Evaluation:
-    """One evaluation: where its tables are, and with what it computes."""
+    """One evaluation: its tables, and what it computes with."""
 
     tables: Tables[Relation]
     dictionary: Dictionary
-    vectors: Vectors
+    vectors: ColumnExpressions
     scratch: Scratch
     workers: Workers
     check: Callable[[], None]  # raises when a limit is hit, in any thread
     meter: Meter  # is told the rows that go through steps; raises when they are too many
     tuning: Tuning
-    _made: dict[KeysOf, Once[Table]] = field(default_factory=dict)
+    _evaluated: dict[KeysOf, Once[Table]] = field(default_factory=dict)
 
     @property
     def ids(self) -> int:
@@ -61,7 +61,7 @@ class Evaluation:
         return concatenate([rows for rows in self.run(pipeline, lambda rows: rows) if rows.size], names)
 
     def run(self, pipeline: Pipeline, sink: Callable[[Rows], R]) -> list[R]:
-        """What the sink makes of each morsel of the pipeline's rows."""
+        """The results of the sink, one per morsel of rows."""
         leaf, steps = pipeline.leaf(self), pipeline.steps
         if leaf.size < self.workers.parallel_min_rows:
             return list(self._push(leaf, steps, 0, sink)) if leaf.size else []
@@ -79,7 +79,7 @@ class Evaluation:
         for i in range(at, len(steps)):
             found = steps[i](self, rows, morsel if rows.size > 1 else ANY)
             if isinstance(found, int):
-                self.meter.spend(found)  # before they are made: too many may not even fit
+                self.meter.spend(found)  # before they exist: too many may not even fit
                 pieces = min(rows.size, -(-found // morsel) + 1)
                 for bounds in even_bounds(rows.size, pieces):
                     yield from self._push_on(rows.slice(*bounds), steps, i, sink)
@@ -91,17 +91,17 @@ class Evaluation:
         yield sink(rows)
 
     def _push_on(self, rows: Rows, steps: Sequence[Step], at: int, sink: Callable[[Rows], R]) -> Iterator[R]:
-        """A piece through the step that made it necessary (however much that gives), then on."""
+        """A piece through the step that was split, however many rows it gives, and through the rest."""
         found = steps[at](self, rows, ANY)
         if isinstance(found, Rows) and found.size:
             yield from self._push(found, steps, at + 1, sink)
 
-    def made(self, keys: KeysOf, arity: int) -> Table:
-        """The rows of a plan that steps look up, evaluated once, whichever morsel needs them first."""
-        return self._made.setdefault(keys, Once()).get(lambda: Table.of(keys(self, None), arity, self.tuning))
+    def evaluated_once(self, keys: KeysOf, arity: int) -> Table:
+        """The rows of a plan that steps join with, evaluated once, when the first morsel needs them."""
+        return self._evaluated.setdefault(keys, Once()).get(lambda: Table.of(keys(self, None), arity, self.tuning))
 
 
-# What a step makes of rows; or only how many that would be, when it is more than the number given.
+# The rows after a step; or only how many that would be, when it is more than the number given.
 Step = Callable[[Evaluation, Rows, int], Rows | int]
 KeysOf = Callable[[Evaluation, Relation | None], Keys]  # rows of the relation may be left out
 

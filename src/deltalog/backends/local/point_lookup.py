@@ -1,8 +1,8 @@
-"""A table, asked for a few rows at a time.
+"""Point look-ups: a few rows of a table at a time.
 
-Evaluation top-down asks thousands of small questions, so what counts is what one costs: a call of one kernel and no
-plan. Where the columns asked by are not the first of any order that a run has, the run is read from end to end for as
-long as that is cheaper than sorting it; rows of more than two columns, and tables with dead rows, go by a `Probe`.
+Top-down evaluation makes thousands of small look-ups, so the cost of one counts: a call of one kernel, and no plan.
+Where a run has no index for the bound columns, it is scanned, for as long as that is cheaper than sorting it. Rows of
+more than two columns and tables with tombstones are looked up by an `IndexJoin`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from itertools import repeat
 import numpy as np
 
 from deltalog.backends.capabilities.point_lookup import Row
-from deltalog.backends.local.index_join import Probe, Rows
+from deltalog.backends.local.index_join import IndexJoin, Rows
 from deltalog.backends.local.relation import Relation
 from deltalog.backends.local.sorted_runs import Ids, Run, pack, sort_distinct
 from deltalog.backends.local.table import DEFAULT, Table
@@ -35,14 +35,14 @@ class Lookup:
         self._table, self._dictionary = table.stored(), dictionary
         self._bound = tuple(bound)
         self._free = tuple(i for i in range(table.arity) if i not in bound)
-        self._read = 0  # how many questions were answered by reading everything
+        self._read = 0  # how many keys were looked up by a scan
 
     def __call__(self, keys: Sequence[Row]) -> Iterable[tuple[int, Row]]:
         """For every match: the number of the key, and the other columns of the row."""
         if not self._table.runs:
             return ()
         if self._table.tombstones or self._table.arity > 2:
-            return self._probed(keys)
+            return self._by_index_join(keys)
         if not self._bound:
             rows = list(zip(*(column.tolist() for column in self._table.columns()), strict=True))
             return ((number, row) for number in range(len(keys)) for row in (rows if self._free else [()]))
@@ -52,11 +52,11 @@ class Lookup:
 
     @property
     def indexed(self) -> bool:
-        """Whether a question is answered without reading everything."""
+        """Whether look-ups need no scan."""
         return self._bound != (1,) or all(run.has_order(SWAPPED) for run in self._table.runs)
 
     def read(self, keys: int) -> int:
-        """How many rows so many keys will give, where that is known: nothing is bound, and all of them match."""
+        """How many rows a number of keys will give, where that is known: with nothing bound, all of them match."""
         return 0 if self._bound else keys * self._table.size
 
     def count(self, key: Row) -> int:
@@ -64,32 +64,32 @@ class Lookup:
         return self._table.size if not self._bound else sum(1 for _ in self([key]))
 
     def _present(self, keys: Sequence[Row]) -> Iterable[int]:
-        asked = np.fromiter((_key(key) for key in keys), np.uint64, len(keys))
-        return [number for run in self._table.runs for number in lookup_keys(run.keys, asked).tolist()]
+        wanted = np.fromiter((_key(key) for key in keys), np.uint64, len(keys))
+        return [number for run in self._table.runs for number in lookup_keys(run.keys, wanted).tolist()]
 
-    def _pairs(self, asked: Ids) -> Iterable[tuple[int, Row]]:
+    def _pairs(self, wanted: Ids) -> Iterable[tuple[int, Row]]:
         found: list[tuple[int, Row]] = []
         for run in self._table.runs:
-            left, right = self._pairs_of(run, asked)
+            left, right = self._pairs_of(run, wanted)
             found.extend(zip(left.tolist(), zip(right.tolist(), strict=True), strict=True))
         return found
 
-    def _pairs_of(self, run: Run, asked: Ids) -> tuple[Ids, Ids]:
+    def _pairs_of(self, run: Run, wanted: Ids) -> tuple[Ids, Ids]:
         if self._bound == (0,):
-            pairs: tuple[Ids, Ids] = lookup_pairs(run.keys, asked)
-        elif run.has_order(SWAPPED) or self._read + len(asked) > self._table.tuning.lookup_sort_reads:
-            pairs = lookup_pairs(run.order(SWAPPED), asked)
+            pairs: tuple[Ids, Ids] = lookup_pairs(run.keys, wanted)
+        elif run.has_order(SWAPPED) or self._read + len(wanted) > self._table.tuning.lookup_sort_reads:
+            pairs = lookup_pairs(run.order(SWAPPED), wanted)
         else:
-            self._read += len(asked)
-            pairs = scan_pairs(run.keys, asked)
+            self._read += len(wanted)
+            pairs = scan_pairs(run.keys, wanted)
         return pairs
 
-    def _probed(self, keys: Sequence[Row]) -> Iterable[tuple[int, Row]]:
+    def _by_index_join(self, keys: Sequence[Row]) -> Iterable[tuple[int, Row]]:
         names = [Variable(f"#{i}") for i in range(self._table.arity)]
         columns = {names[i]: np.array(c, np.uint32) for i, c in zip(self._bound, zip(*keys, strict=True), strict=False)}
-        probe, free = Probe.of(names, frozenset(columns)), [names[i] for i in self._free]
+        join, free = IndexJoin.of(names, frozenset(columns)), [names[i] for i in self._free]
         rows = Rows({**columns, NUMBER: np.arange(len(keys), dtype=np.uint32)}, len(keys))
-        found = probe.join(self._table, rows, len(self._dictionary), [NUMBER], frozenset(free))
+        found = join.join(self._table, rows, len(self._dictionary), [NUMBER], frozenset(free))
         assert isinstance(found, Rows)
         values = zip(*(found.columns[v].tolist() for v in free), strict=True) if free else repeat(())
         return zip(found.columns[NUMBER].tolist(), values, strict=False)

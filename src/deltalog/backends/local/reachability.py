@@ -1,14 +1,14 @@
-"""Closures: relations in which R(u, v) means that v can be reached from u.
+"""Closures: virtual relations in which R(u, v) means that v can be reached from u.
 
 The graph is the backbone of the relation: the facts that are given or that other rules derive (X_R in paper 003, the
 underlying graph in paper 002, section 5.4). Its strongly connected components are numbered in post-order, and each
 component has the set of those that it reaches (`kernels.reachable_sets`). For a symmetric relation components are
 simply the connected ones, and each reaches itself.
 
-A reachability is a value: an update gives a new one that shares what has not changed. Where an update closes a cycle
-or opens one, components merge or split: the vertices of the region where that can happen are divided into components
-again, and components that are other than before get new numbers. Then the sets of the components with changed edges
-are written, and those of their ancestors for as long as something changes.
+A reachability is a value: an update gives a new one that shares the parts without a change. Where an update closes a
+cycle or opens one, components merge or split: the components of the vertices in the region where that can happen are
+recomputed, and components that have changed get new numbers. Then the sets of the components with changed edges are
+rewritten, and those of their ancestors for as long as something changes.
 
 `guarded` is the closure by a rule that does not derive R(u, u): such a pair belongs only if it is in the backbone.
 """
@@ -29,7 +29,7 @@ from deltalog.kernels import graphs, reachable_sets
 from deltalog.model.tuning import Tuning
 
 Numbers = NDArray[np.int64]
-ROOM = 1 << 23  # words that are set aside for sets in the beginning, at most
+ROOM = 1 << 23  # maximum of words that are allocated for sets at first
 NONE: Numbers = np.empty(0, np.int64)
 
 
@@ -54,8 +54,8 @@ class Sets:
 
     @classmethod
     def none(cls, count: int, tuning: Tuning) -> Sets:
-        """With room for the largest sets that there can be, twice, and not too much: memory that nobody has written to
-        is not taken."""
+        """Empty sets, with room for twice the largest sets that there can be, up to a maximum: memory that is never
+        written to is not used."""
         room = min(max(1024, 2 * count * ((count >> 6) + 2)), ROOM)
         buffer = Buffer(np.empty(room, np.uint64), 0)
         return cls(np.zeros(count, np.int64), np.zeros(count, np.int64), buffer, 0, tuning)
@@ -64,12 +64,12 @@ class Sets:
     def arrays(self) -> tuple[Numbers, Numbers, NDArray[np.uint64]]:
         return self.start, self.length, self.buffer.words
 
-    def written(self, due: Due, count: int, dead: Numbers = NONE) -> tuple[Sets, NDArray[np.bool_]]:
-        """With the sets that are due, for `count` numbers; and which sets are other than before, or new."""
+    def written(self, due: Due, count: int, obsolete: Numbers = NONE) -> tuple[Sets, NDArray[np.bool_]]:
+        """With the sets that are due, for `count` components; and which sets have changed, or are new."""
         start, length = (np.concatenate([a, np.zeros(count - len(a), np.int64)]) for a in (self.start, self.length))
-        length[dead] = 0
+        length[obsolete] = 0
         words, fresh = self.buffer.words, np.arange(count) >= len(self.start)
-        if self.buffer.used != self.used:  # others have written behind us
+        if self.buffer.used != self.used:  # a later version has written behind this one
             words = words[: self.used].copy()
         bits = np.zeros((count >> 6) + 1, np.uint64)
         words, used = reachable_sets.close(
@@ -94,7 +94,7 @@ class Sets:
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """Components whose sets may have to be written, those that they reach first; and their successors."""
+    """Components whose sets may have to be rewritten, successors first; and their successors."""
 
     order: Numbers
     must: NDArray[np.bool_]
@@ -139,7 +139,7 @@ class Components:
 
 @dataclass(frozen=True)
 class Graph:
-    """A backbone with its components and what they reach. Sets of the other direction are made when they are needed."""
+    """A backbone with its components and their reachable sets. Those of the other direction are computed on demand."""
 
     edges: Table
     components: Components
@@ -156,7 +156,7 @@ class Graph:
         vertices = distinct((sources, targets), ids, edges.tuning)
         number = np.full(ids, -1, np.int64)
         number[vertices] = np.arange(len(vertices))
-        label, count = divided(number[sources], number[targets], len(vertices), symmetric)
+        label, count = find_components(number[sources], number[targets], len(vertices), symmetric)
         number[vertices] = label
         components = Components(number, *graphs.grouped(label, vertices, count))
         everything = np.ones(count, np.bool_)
@@ -192,7 +192,7 @@ class Graph:
         descending = self.descending and bool((sources >= targets).all())
         grown = replace(self, components=components, descending=descending)
         sources, targets = (united(components.count, each) for each in (sources, targets))
-        inside = NONE if descending else grown._between(targets, sources)  # no way leads up again
+        inside = NONE if descending else grown._between(targets, sources)  # no path leads up again
         if self.symmetric:
             inside = united(components.count, sources, targets)
         return grown._changed(edges, sources, targets, inside)
@@ -212,7 +212,7 @@ class Graph:
         return Components(of, offsets, np.concatenate([self.components.members, new]))
 
     def _between(self, begins: Numbers, ends: Numbers) -> Numbers:
-        """The components on ways from some to others: only these can become one."""
+        """The components on paths from some to others: only these can merge."""
         below = np.zeros((self.components.count >> 6) + 1, np.uint64)
         reachable_sets.gather(begins[begins < len(self.forward.start)], *self.forward.arrays, below)
         new = Sets.none(self.components.count, self.edges.tuning)
@@ -234,7 +234,7 @@ class Graph:
         return united(self.components.count, components, found)
 
     def _walked_up(self, components: Numbers) -> Numbers | None:
-        """The same by edges, where these are few and lead up a few steps only; None otherwise."""
+        """The same by walking up edges, if that ends after a few steps with few vertices; else None."""
         seen, front, tuning = components, components, self.edges.tuning
         for _ in range(tuning.closure_max_walk_steps):
             ids = self.components.ids(front)
@@ -248,7 +248,7 @@ class Graph:
         return None
 
     def _above(self, seeds: Numbers) -> Numbers:
-        """The same, or all components where to find out takes as long as to look at them all."""
+        """The same, or all components where finding them costs as much as visiting all."""
         is_many = self.edges.tuning.closure_point_lookup_factor * len(seeds) > self.components.count
         return np.arange(self.components.count) if is_many else self._ancestors(seeds)
 
@@ -258,26 +258,26 @@ class Graph:
         return united(self.components.count, components, reachable_sets.numbers(bits))
 
     def _changed(self, edges: Table, sources: Numbers, targets: Numbers, inside: Numbers) -> Graph:
-        """With other edges: `sources` and `targets` are the components of those that came or went, `inside` the
-        components that may have to be divided anew."""
-        components, new, dead = self._divided(edges, inside)
+        """With other edges: `sources` and `targets` are the components of those that were added or removed, `inside`
+        the components that may have to be recomputed."""
+        components, new, obsolete = self._recomputed(edges, inside)
         count = components.count
         seeds = united(count, sources, inside)
-        above = alive(self._above(seeds), dead, new, count)
-        seeds = alive(seeds, dead, new, count)
+        above = current(self._above(seeds), obsolete, new, count)
+        seeds = current(seeds, obsolete, new, count)
         graph = replace(self, edges=edges, components=components, descending=self.descending and not len(new))
-        forward, fresh = self.forward.written(graph._due(above, seeds, True), count, dead)
+        forward, fresh = self.forward.written(graph._due(above, seeds, True), count, obsolete)
         backward = self.backward
         if backward is not None:
             ends = united(count, targets, inside)
-            below = alive(self._with_sets(ends, self.forward), dead, new, count)
-            due = graph._due(below, alive(ends, dead, new, count), False)
-            backward, _ = backward.written(due, count, dead)
+            below = current(self._with_sets(ends, self.forward), obsolete, new, count)
+            due = graph._due(below, current(ends, obsolete, new, count), False)
+            backward, _ = backward.written(due, count, obsolete)
         changed = components.ids(np.flatnonzero(fresh))
         return replace(graph, forward=forward, backward=backward, changed=changed)
 
-    def _divided(self, edges: Table, inside: Numbers) -> tuple[Components, Numbers, Numbers]:
-        """Components after those inside were divided anew; the numbers that are new, and those that are no more."""
+    def _recomputed(self, edges: Table, inside: Numbers) -> tuple[Components, Numbers, Numbers]:
+        """Components after those inside were recomputed; the new numbers, and the obsolete ones."""
         old = self.components
         if not len(inside):
             return old, NONE, NONE
@@ -287,9 +287,9 @@ class Graph:
         place[vertices] = np.arange(len(vertices))
         target = place[right]
         within = target >= 0
-        label, count = divided(left[within], target[within], len(vertices), self.symmetric)
+        label, count = find_components(left[within], target[within], len(vertices), self.symmetric)
         before = old.of[vertices]
-        # A component that is as before keeps its number: all of its vertices have one old component, of the same size.
+        # An unchanged component keeps its number: all of its vertices have one old component, of the same size.
         sizes = np.bincount(label, minlength=count)
         first = np.full(count, -1, np.int64)
         first[label] = before
@@ -340,7 +340,7 @@ def distinct(columns: Sequence[Ids], ids: int, tuning: Tuning) -> Ids:
     return np.flatnonzero(present).astype(np.uint32)
 
 
-def divided(sources: Numbers, targets: Numbers, count: int, symmetric: bool) -> tuple[Numbers, int]:
+def find_components(sources: Numbers, targets: Numbers, count: int, symmetric: bool) -> tuple[Numbers, int]:
     """The component of each vertex from 0 on, and their number; edges in order of their sources."""
     if symmetric:
         label, found = graphs.connected_components(sources, targets, count)
@@ -367,7 +367,7 @@ def ordered(
         turn = _turns(order, count, forward)
     place = np.full(count, -1, np.int64)
     place[order] = np.arange(len(order))
-    # The successors of each, in the order of their sources; who may reach most first.
+    # The successors of each, in the order of their sources; those that may reach most first.
     _, by_turn = graphs.grouped(turn[targets], np.arange(len(targets)), count)
     offsets, by_source = graphs.grouped(place[sources[by_turn]], by_turn, len(order))
     return Due(order, must[order], offsets, targets[by_source])
@@ -384,7 +384,7 @@ def _ranks(sources: Numbers, targets: Numbers, components: Numbers, count: int) 
 
 
 def _turns(order: Numbers, count: int, forward: bool) -> Numbers:
-    """When each component is looked at: those that come late in an order first, as they reach most, then the others."""
+    """The order in which components are visited: those late in an order first, as they reach most, then the others."""
     others = np.ones(count, np.bool_)
     others[order] = False
     rest = np.flatnonzero(others)
@@ -401,11 +401,11 @@ def united(count: int, *parts: Numbers) -> Numbers:
     return np.flatnonzero(present)
 
 
-def alive(components: Numbers, dead: Numbers, new: Numbers, count: int) -> Numbers:
-    """Components without those that are no more, and with those that are new."""
+def current(components: Numbers, obsolete: Numbers, new: Numbers, count: int) -> Numbers:
+    """Components without the obsolete ones, and with the new ones."""
     present = np.zeros(count, np.bool_)
     present[components] = True
-    present[dead] = False
+    present[obsolete] = False
     present[new] = True
     return np.flatnonzero(present)
 
@@ -418,7 +418,7 @@ class Reachability(VirtualRelation):
         self.graph, self.guarded = graph, guarded
         self.token = object()
         self.parent = before.token if before is not None else None
-        self.one_sided = True  # whether the update that made it only removed, or only added
+        self.one_sided = True  # whether its update only removed edges, or only added them
 
     @classmethod
     def closing(cls, edges: Table, symmetric: bool, guarded: bool) -> Reachability:
@@ -452,7 +452,7 @@ class Reachability(VirtualRelation):
         return total
 
     def _barred(self, ids: Ids) -> NDArray[np.bool_]:
-        """Ids that reach themselves although that pair does not belong."""
+        """Ids that reach themselves, but whose pair with themselves is excluded by the guard."""
         if not self.guarded:
             return np.zeros(len(ids), np.bool_)
         loops = np.zeros(len(ids), np.bool_)
@@ -523,7 +523,7 @@ class Reachability(VirtualRelation):
     def minus(self, removed: Relation) -> Relation:
         """From the closure before or after an update: by the sets that it changed."""
         if isinstance(removed, Reachability) and (self.parent is removed.token or removed.parent is self.token):
-            return gained(self, removed)
+            return pairs_gained(self, removed)
         return super().minus(removed)
 
     @property
@@ -535,8 +535,8 @@ class Reachability(VirtualRelation):
         return self.graph.nbytes
 
 
-def gained(new: Reachability, old: Reachability) -> Relation:
-    """The pairs of one closure that another one has not, read from their sets; one is an update of the other."""
+def pairs_gained(new: Reachability, old: Reachability) -> Relation:
+    """The pairs of one closure that another one does not have, by their sets; one is an update of the other."""
     changed = new.graph.changed if new.parent is old.token else old.graph.changed
     components, earlier = new.graph.components, old.graph.components
     pairs = pack([(c.find(changed) + 1).astype(np.uint32) for c in (earlier, components)], len(changed))
@@ -557,7 +557,7 @@ def gained(new: Reachability, old: Reachability) -> Relation:
 
 
 def _loops(new: Reachability, old: Reachability) -> Keys:
-    """R(u, u) that came as edges: the sets of u may be the same as before."""
+    """Pairs R(u, u) that were added as edges: the sets of u may be the same as before."""
     sources, targets = unpack(new.graph.edges.minus(old.graph.edges).keys(), 2)
     same = sources[sources == targets]
     keys = pack([same, same], len(same))

@@ -21,7 +21,7 @@ from deltalog.model.tuning import Tuning
 from deltalog.syntax.ast import Variable
 
 if TYPE_CHECKING:
-    from deltalog.backends.local.index_join import Probe, Rows
+    from deltalog.backends.local.index_join import IndexJoin, Rows
     from deltalog.backends.local.reachability import Reachability
     from deltalog.backends.local.table import Table
 
@@ -95,13 +95,13 @@ class Relation(Protocol):
         """Some columns of all rows, or the first ones of them: a virtual relation gives the distinct ids of one
         column, and a join with itself adds the other."""
 
-    def semi_join(self, join: Probe, rows: Rows, ids: int) -> Mask:
+    def semi_join(self, join: IndexJoin, rows: Rows, ids: int) -> Mask:
         """Which rows of bindings have a match here."""
 
     def join(
-        self, join: Probe, rows: Rows, ids: int, kept: Sequence[Variable], new: frozenset[Variable], most: int
+        self, join: IndexJoin, rows: Rows, ids: int, kept: Sequence[Variable], new: frozenset[Variable], most: int
     ) -> Rows | int:
-        """The natural join of bindings with this relation; see `Probe.join`."""
+        """The natural join of bindings with this relation; see `IndexJoin.join`."""
 
     def addresses(self, order: Order) -> list[int] | None:
         """The addresses of the keys in an order, as `kernels.nested_loop` reads them, valid for as long as the relation

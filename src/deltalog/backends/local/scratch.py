@@ -1,4 +1,4 @@
-"""Arrays that kernels use again and again, one per thread that needs it at a time."""
+"""Scratch arrays that kernels reuse, one per thread at a time."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-LAST = 2**30  # beyond, start anew rather than overflow
+LAST = 2**30  # beyond, a new array is allocated rather than overflow
 
 
 @dataclass(slots=True)

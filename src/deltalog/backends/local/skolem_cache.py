@@ -1,9 +1,9 @@
-"""What SKOLEM has named, backwards.
+"""The inverse of SKOLEM, for recent names.
 
-The name that SKOLEM gives to values is a digest of them: from the name alone there is no way back. But a fact that may
-be lost is found by a rule that computes its name, in the same change. So the last names and what they were made of are
-remembered, and the rule that is asked whether the fact still holds begins with the values. Distinct values have
-distinct names, so what is remembered of a name is all that there is; of a name that is not, nothing is known.
+The name that SKOLEM gives to values is a digest of them, which has no inverse. But a candidate deletion is found by a
+rule that computes its name, in the same change. So the last names are cached with their arguments, and the check
+whether such a fact still has a derivation starts from the arguments. Distinct arguments have distinct names, so the
+arguments of a cached name are complete; nothing is known about other names.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from deltalog.model.tuning import Tuning
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
-    """Names that were made at once, with the distinct variables of the SKOLEM."""
+class NamedTerms:
+    """Names that were computed together, with their arguments: the distinct variables of the SKOLEM."""
 
     form: SkolemForm
     arguments: tuple[Ids, ...]
@@ -28,14 +28,14 @@ class Named:
 
 
 @dataclass(slots=True)
-class Skolems:
+class SkolemCache:
     """The last names of every form of SKOLEM."""
 
     tuning: Tuning
-    last: deque[Named] = field(default_factory=deque)
+    last: deque[NamedTerms] = field(default_factory=deque)
     cost: int = 0
 
-    def remember(self, named: Named) -> None:
+    def remember(self, named: NamedTerms) -> None:
         cost, most = self._cost(named), self.tuning.skolem_cache_names
         if cost > most:
             return
@@ -44,18 +44,17 @@ class Skolems:
         while self.cost > most:
             self.cost -= self._cost(self.last.popleft())
 
-    def _cost(self, named: Named) -> int:
+    def _cost(self, named: NamedTerms) -> int:
         return len(named.names) + self.tuning.skolem_cache_min_names
 
-    def inverse(self, form: SkolemForm, asked: Ids, ids: int) -> list[Ids] | None:
-        """The arguments that gave the names asked for, and these (of which the greatest is less than `ids`); None if
-        one of them is not known."""
+    def inverse(self, form: SkolemForm, names: Ids, ids: int) -> list[Ids] | None:
+        """The arguments of some names (whose ids are below `ids`), and the names; None if one is not cached."""
         missing = np.zeros(ids, np.bool_)
-        missing[asked] = True
-        found = [[asked[:0]] * (len({a for a in form if isinstance(a, int)}) + 1)]
+        missing[names] = True
+        found = [[names[:0]] * (len({a for a in form if isinstance(a, int)}) + 1)]
         for named in (named for named in reversed(self.last) if named.form == form):
             known = np.flatnonzero(missing[named.names])
             if len(known):
                 found.append([column[known] for column in (*named.arguments, named.names)])
                 missing[named.names] = False
-        return None if missing[asked].any() else [np.concatenate(columns) for columns in zip(*found, strict=True)]
+        return None if missing[names].any() else [np.concatenate(columns) for columns in zip(*found, strict=True)]

@@ -1,7 +1,7 @@
-"""Semi-naive rounds over few facts, many in one call: see `kernels.small_rounds`.
+"""Small semi-naive rounds, many of them in one kernel call: see `kernels.small_rounds`.
 
-The plans of rule variants become code once (`RoundsCode`); a run of rounds (`Rounds`) is that code over tables as they
-are at its start, with what it has found so far. What it has found goes to the tables when it ends.
+The plans of rule variants are compiled to code once (`RoundsCode`). A run of rounds (`Rounds`) is that code over the
+tables as they are at its start, with the facts found so far; these are merged into the tables when the run ends.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from deltalog.backends.base import Tables
 from deltalog.backends.capabilities.small_rounds import RoundRecord, RoundsEnd, SmallRules
 from deltalog.backends.local.addresses import TableAddresses
 from deltalog.backends.local.arithmetic import DEPTH, compiled
-from deltalog.backends.local.column_expressions import Vectors
-from deltalog.backends.local.index_join import Probe
+from deltalog.backends.local.column_expressions import ColumnExpressions
+from deltalog.backends.local.index_join import IndexJoin
 from deltalog.backends.local.relation import Relation
 from deltalog.backends.local.sorted_runs import Order, pack, sort_distinct
 from deltalog.backends.local.table import Table, empty
@@ -46,8 +46,8 @@ ENDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """An expression that is evaluated by the reference, and the registers of its variables."""
+class Deferred:
+    """An expression that the kernel leaves to the reference, and the registers of its variables."""
 
     expression: Expression
     variables: tuple[Variable, ...]
@@ -65,7 +65,7 @@ class Places:
 
 
 class RoundsCode:
-    """Rule variants as code; recursive relations, tables that are read, and registers have numbers."""
+    """Rule variants as code; recursive relations, the tables that are read, and registers have numbers."""
 
     def __init__(self, rules: SmallRules, ids: Ids) -> None:
         self.preds = {pred: i for i, pred in enumerate(rules.preds)}
@@ -76,7 +76,7 @@ class RoundsCode:
         self._args: list[tuple[int, int, int]] = []
         self._ops: list[tuple[int, int, int]] = []
         self._registers: list[int] = []
-        self.questions: list[Question] = []
+        self.deferred: list[Deferred] = []
         self._plans: dict[Pred, list[list[int]]] = defaultdict(list)
         for pred in rules.preds:
             self._source(pred, tuple(range(pred.arity)))
@@ -117,7 +117,7 @@ class RoundsCode:
     @cached_property
     def computes(self) -> bool:
         """Whether rounds may add values to the dictionary."""
-        return bool(np.isin(self.code[:, kernel.KIND], (kernel.EXTEND, kernel.ASK)).any())
+        return bool(np.isin(self.code[:, kernel.KIND], (kernel.EXTEND, kernel.DEFER_VALUE)).any())
 
     def places(self, tables: Tables[Relation]) -> Places | None:
         """Where the tables are that are read; None if one would have to be sorted first."""
@@ -132,7 +132,7 @@ class RoundsCode:
 
 
 class _Variant:
-    """The code of one variant, in a program: its registers are its own."""
+    """The code of one variant; its registers are its own."""
 
     def __init__(self, program: RoundsCode, ids: Ids) -> None:
         self.program, self._ids = program, ids
@@ -164,8 +164,8 @@ class _Variant:
         self.program._code.append([kind, *fields] + [0] * (kernel.STEP - 1 - len(fields)))
 
     def _args(self, terms: Sequence[Variable | int], places: Sequence[int], new: frozenset[Variable] | None) -> int:
-        """Lines for terms in their order, with their columns. `new`: the variables that get a value here; None if all
-        have one."""
+        """Lines for terms in their order, with their columns. `new`: the variables that are bound here; None if all
+        are bound already."""
         args, first = self.program._args, len(self.program._args)
         seen: set[Variable | int] = set()
         for term, column in zip(terms, places, strict=False):
@@ -196,29 +196,29 @@ class _Variant:
     def _computed(self, kind: int, expression: Expression, target: int) -> None:
         ops, program = compiled(expression, self._term), self.program
         if ops is None:
-            self._ask(kernel.ASK_WHETHER if kind == kernel.WHERE else kernel.ASK, expression, target)
+            self._defer(kernel.DEFER_CONDITION if kind == kernel.WHERE else kernel.DEFER_VALUE, expression, target)
             return
         first = len(program._ops)
         program._ops += ops
         self._line(kind, 0, -1, 0, 0, 0, 0, first, len(program._ops), target)
 
-    def _ask(self, kind: int, expression: Expression, target: int) -> None:
-        questions, names = self.program.questions, tuple(dict.fromkeys(variables(expression)))
+    def _defer(self, kind: int, expression: Expression, target: int) -> None:
+        deferred, names = self.program.deferred, tuple(dict.fromkeys(variables(expression)))
         registers = tuple(map(self._register, names))
         first = self._args(names, range(len(names)), None)
-        self._line(kind, 0, -1, len(questions), first, len(names), len(names), 0, 0, target)
+        self._line(kind, 0, -1, len(deferred), first, len(names), len(names), 0, 0, target)
         form = skolem_form(expression) if is_plain_skolem(expression) else None
-        questions.append(Question(expression, names, registers, kind == kernel.ASK_WHETHER, form))
+        deferred.append(Deferred(expression, names, registers, kind == kernel.DEFER_CONDITION, form))
 
     def _look_up(self, kind: int, scan: ir.Scan, bound: frozenset[Variable]) -> None:
         pred, terms = scan.atom.pred, self._ids(scan.atom.terms)
-        probe = Probe.of(terms, bound)
-        known, order, program = len(probe.keys), probe.order, self.program
+        join = IndexJoin.of(terms, bound)
+        known, order, program = len(join.keys), join.order, self.program
         own = program.preds.get(pred, -1)
         indexes = program._indexes.get(pred, {})
         slot = indexes.setdefault(order[:known], len(indexes)) if own >= 0 else 0
         first = self._args([terms[i] for i in order[:known]], order[:known], None)
-        self._args([terms[i] for i in order[known:]], order[known:], frozenset(v for v, _ in probe.new))
+        self._args([terms[i] for i in order[known:]], order[known:], frozenset(v for v, _ in join.new))
         self._line(kind, program._source(pred, order), own, slot, first, len(order), known)
 
 
@@ -245,12 +245,21 @@ def _steps(plan: Plan) -> list[Plan] | None:
 
 
 class Rounds:
-    """A run of rounds. `new` are facts that the tables do not have."""
+    """A run of rounds. `new` are facts that the tables do not have.
+
+    The frame has the addresses of all arrays, which are held in `_addresses`: they live as long as the run.
+    """
 
     def __init__(
-        self, code: RoundsCode, places: Places, new: Mapping[Pred, Relation], few: int, room: int, vectors: Vectors
+        self,
+        code: RoundsCode,
+        places: Places,
+        new: Mapping[Pred, Relation],
+        max_new_facts: int,
+        room: int,
+        expressions: ColumnExpressions,
     ) -> None:
-        self._code, self._vectors, self._tuning = code, vectors, vectors.tuning
+        self._code, self._expressions, self._tuning = code, expressions, expressions.tuning
         self._frame = np.zeros(kernel.FRAME, np.int64)
         self._addresses = Addresses()
         self._addresses.hold(places)
@@ -260,8 +269,8 @@ class Rounds:
         self._matches, self._reported = self._tuning.rounds_min_matches_per_call, 0
         self._put_rules(places)
         self._put_room(room)
-        most = min(self._tuning.rounds_matches_per_fact * few, self._tuning.rounds_max_matches_per_call)
-        self._set(FEW=few, MATCHES=most, QUESTIONS=self._tuning.rounds_expressions_per_round)
+        most = min(self._tuning.rounds_matches_per_fact * max_new_facts, self._tuning.rounds_max_matches_per_call)
+        self._set(MAX_NEW_FACTS=max_new_facts, MAX_MATCHES=most, MAX_DEFERRED=self._tuning.rounds_expressions_per_round)
         self._start(new)
 
     def _put(self, field: int, words: Words) -> Words:
@@ -289,22 +298,22 @@ class Rounds:
         self._put(kernel.OPS, code.ops)
         self._put(kernel.INDEXES, code.indexes)
         self._put(kernel.COLUMNS, code.columns)
-        self._put(kernel.ROOM, self._vectors.dictionary.room)
+        self._put(kernel.ROOM, self._expressions.dictionary.room)
 
     def _put_room(self, room: int) -> None:
-        code, answers = self._code, self._tuning.rounds_cached_results if self._code.questions else 0
-        asked = max((len(question.variables) for question in code.questions), default=0)
+        code, results = self._code, self._tuning.rounds_cached_results if self._code.deferred else 0
+        arguments = max((len(one.variables) for one in code.deferred), default=0)
         buckets = 1 << (2 * room * code.slots - 1).bit_length()
         self._put(kernel.CHAINS, np.empty(room * code.slots, np.int64))
         self._put(kernel.BUCKETS, np.zeros(buckets, np.int64))
         self._put(kernel.KEYS, np.empty((code.depth + 2, max(1, code.width)), np.int64))
         self._put(kernel.LEVELS, np.empty((code.depth + 1, 2), np.int64))
         self._put(kernel.STACK, np.empty((DEPTH, 2), np.int64))
-        self._put(kernel.ANSWERS, np.empty((answers, kernel.ARGUMENTS + asked), np.int64))
-        self._put(kernel.ANSWER_BUCKETS, np.zeros(2 * answers, np.int64))
-        self._set(FACT_WORDS=1 + code.width, KEY_WORDS=max(1, code.width), ANSWER_WORDS=kernel.ARGUMENTS + asked)
-        self._set(SLOTS=code.slots, BUCKET_MASK=buckets - 1, ANSWER_MASK=2 * answers - 1, HEAD_KEY=code.depth)
-        self._set(MOST_FACTS=room, MOST_ANSWERS=answers)
+        self._put(kernel.RESULTS, np.empty((results, kernel.ARGUMENTS + arguments), np.int64))
+        self._put(kernel.RESULT_BUCKETS, np.zeros(2 * results, np.int64))
+        self._set(FACT_WORDS=1 + code.width, KEY_WORDS=max(1, code.width), RESULT_WORDS=kernel.ARGUMENTS + arguments)
+        self._set(SLOTS=code.slots, BUCKET_MASK=buckets - 1, RESULT_MASK=2 * results - 1, HEAD_KEY=code.depth)
+        self._set(MAX_FACTS=room, MAX_RESULTS=results)
 
     def _start(self, new: Mapping[Pred, Relation]) -> None:
         n = 0
@@ -319,10 +328,10 @@ class Rounds:
         kernel.link_all(self._frame)
 
     def advance(self) -> tuple[RoundsEnd, list[RoundRecord]]:
-        """Some more rounds: why they end, and what each has found."""
-        self._set(LEFT=self._matches)
-        with self._vectors.lock if self._code.computes else nullcontext():
-            self._run(self._vectors.dictionary)
+        """Runs more rounds: why they end, and a record of each."""
+        self._set(MATCHES_LEFT=self._matches)
+        with self._expressions.lock if self._code.computes else nullcontext():
+            self._run(self._expressions.dictionary)
         self._matches = min(2 * self._matches, self._tuning.rounds_max_matches_per_call)
         done = self._get(kernel.ROUNDS)
         lines = self._log[self._reported : done, kernel.NEW :].tolist()
@@ -330,28 +339,28 @@ class Rounds:
         return ENDS[self._get(kernel.STATUS)], [RoundRecord(*line) for line in lines]
 
     def _run(self, dictionary: Dictionary) -> None:
-        """Calls the kernel until it has no more questions."""
+        """Calls the kernel until it needs no more expressions."""
         while True:
             with dictionary.lock:
-                if self._code.computes:  # a match adds one value at most
-                    dictionary.reserve(self._matches + self._get(kernel.MATCHES), 0)
+                if self._code.computes:  # a match adds at most one value
+                    dictionary.reserve(self._matches + self._get(kernel.MAX_MATCHES), 0)
                 kernel.rounds(self._frame)
-            if self._get(kernel.STATUS) != kernel.ASKING:
+            if self._get(kernel.STATUS) != kernel.DEFERRING:
                 return
-            self._vectors.limits.check()  # a value may be text of any length
-            question = self._code.questions[int(self._steps[self._get(kernel.QUESTION), kernel.SLOT])]
-            kernel.take_answer(self._frame, self._answer(question))
-            self._frame[kernel.LEFT] -= self._tuning.rounds_matches_per_expression
+            self._expressions.limits.check()  # a value may be text of any length
+            deferred = self._code.deferred[int(self._steps[self._get(kernel.DEFERRED), kernel.SLOT])]
+            kernel.take_result(self._frame, self._evaluate(deferred))
+            self._frame[kernel.MATCHES_LEFT] -= self._tuning.rounds_matches_per_expression
 
-    def _answer(self, question: Question) -> int:
-        ids = {v: int(self._registers[r]) for v, r in zip(question.variables, question.registers, strict=True)}
-        if not question.is_condition:
-            return self._vectors.value(question.expression, ids, question.form) or kernel.FAILS
-        truth = self._vectors.truth(question.expression, ids)
+    def _evaluate(self, deferred: Deferred) -> int:
+        ids = {v: int(self._registers[r]) for v, r in zip(deferred.variables, deferred.registers, strict=True)}
+        if not deferred.is_condition:
+            return self._expressions.value(deferred.expression, ids, deferred.form) or kernel.FAILS
+        truth = self._expressions.truth(deferred.expression, ids)
         return kernel.FAILS if truth is None else kernel.TRUE if truth else kernel.FALSE
 
     def found(self, rounds: int) -> tuple[dict[Pred, Relation], dict[Pred, Relation]]:
-        """The facts before the last of so many rounds, those from the start included; and what that one found."""
+        """The facts before the last of a number of rounds, those from the start included, and the facts of that one."""
         ends = [self._first, *self._log[max(0, rounds - 2) : rounds, kernel.AFTER].tolist()]
         last, end = (ends[-2], ends[-1]) if rounds else (0, self._first)
         return self._tables(0, last), self._tables(last, end)

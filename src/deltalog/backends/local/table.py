@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from deltalog.backends.local.index_join import Probe, Rows, partners_in_runs
+from deltalog.backends.local.index_join import IndexJoin, Rows, partners_in_runs
 from deltalog.backends.local.relation import Mask, Positions, Relation, overlap
 from deltalog.backends.local.sorted_runs import Ids, Keys, Order, Run, mark_members, no_keys, union, unpack
 from deltalog.kernels import sorted_keys as kernel
@@ -186,11 +186,11 @@ class Table:
         values = self.columns()
         return [values[i] for i in columns]
 
-    def semi_join(self, join: Probe, rows: Rows, ids: int) -> Mask:
+    def semi_join(self, join: IndexJoin, rows: Rows, ids: int) -> Mask:
         return join.matches_in_runs(self, rows, ids)
 
     def join(
-        self, join: Probe, rows: Rows, ids: int, kept: Sequence[Variable], new: frozenset[Variable], most: int
+        self, join: IndexJoin, rows: Rows, ids: int, kept: Sequence[Variable], new: frozenset[Variable], most: int
     ) -> Rows | int:
         return join.join_runs(self, rows, ids, kept, new, most)
 

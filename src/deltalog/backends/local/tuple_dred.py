@@ -1,11 +1,10 @@
-"""Small changes of strata in one call of a kernel: see `kernels.tuple_dred`.
+"""Maintenance tuple at a time, in one kernel call for several strata: see `kernels.tuple_dred`.
 
-It takes rules of atoms and negated atoms over stored relations of up to two columns, and gives up when there is much to
-do: the ways for large data, and for all other rules, are better at that.
+This covers rules of atoms and negated atoms over stored relations of up to two columns. It gives up on large changes:
+maintenance set at a time is faster there, and covers all other rules.
 
-The rules of a stratum become code once (`SmallStratum`). Code of strata that a change may touch one after the other is
-linked (`SmallStrata`): they get common numbers for relations, places and registers. That is kept for the next change of
-the same strata.
+The rules of a stratum are compiled to code once (`StratumCode`). The code of consecutive strata is linked
+(`LinkedStrata`): they get common numbers for relations, places and registers. Both are cached for later changes.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from numpy.typing import NDArray
 from deltalog.backends.base import Tables
 from deltalog.backends.capabilities.tuple_maintenance import SmallChange, SmallResult
 from deltalog.backends.local.addresses import TableAddresses
-from deltalog.backends.local.index_join import Probe
+from deltalog.backends.local.index_join import IndexJoin
 from deltalog.backends.local.relation import Relation
 from deltalog.backends.local.sorted_runs import Keys, Order
 from deltalog.backends.local.table import Table
@@ -43,15 +42,15 @@ IN_PLANS += [kernel.HEAD_FIRST, kernel.HEAD_SECOND]
 IN_CODE = [kernel.FIRST, kernel.SECOND, kernel.HIGH, kernel.LOW]
 
 
-class SmallStratum:
+class StratumCode:
     """The rules of a stratum as code; predicates, places and registers have numbers of their own."""
 
     def __init__(self, plans: SmallPlans, ids: Ids, tuning: Tuning) -> None:
         self.heads, self._ids = plans.preds, ids
         self.preds = {pred: i for i, pred in enumerate(plans.preds)}
         self.sources: dict[tuple[Pred, Order], int] = {}
-        # Facts of a change: fewer after one that was too much, until that is forgotten.
-        self.allowed = tuning.tuple_max_changed_facts
+        # Fewer after a change on which the kernel gave up; the kernel raises it again with every change refused.
+        self.max_changed = tuning.tuple_max_changed_facts
         self._registers: list[int] = []
         self._code: list[list[int]] = []
         plan = [self._plan(rule) for rule in plans.rules]
@@ -93,20 +92,20 @@ class SmallStratum:
     ) -> frozenset[Variable]:
         """A line of code; what is bound after it."""
         atom = step.atom if isinstance(step, Negation) else step
-        probe = Probe.of(self._ids(atom.terms), bound)
-        new = {position: variable for variable, position in probe.new}
+        join = IndexJoin.of(self._ids(atom.terms), bound)
+        new = {position: variable for variable, position in join.new}
         joins = isinstance(step, Atom) and not needed.isdisjoint(new.values())
         kind = nested_loop.JOIN if joins else nested_loop.EXISTS if isinstance(step, Atom) else nested_loop.ABSENT
-        keys = [register(key) for key in probe.keys] + [-1] * (2 - len(probe.keys))
+        keys = [register(key) for key in join.keys] + [-1] * (2 - len(join.keys))
         goes = [register(new[i]) if i in new and joins else -1 for i in range(2)]
-        place = self.sources.setdefault((atom.pred, probe.order), len(self.sources))
-        swapped = probe.order == (1, 0)
-        self._code.append([kind, *keys, *goes, int(bool(probe.equal)), place, self._number(atom.pred), int(swapped)])
+        place = self.sources.setdefault((atom.pred, join.order), len(self.sources))
+        swapped = join.order == (1, 0)
+        self._code.append([kind, *keys, *goes, int(bool(join.equal)), place, self._number(atom.pred), int(swapped)])
         return bound | set(new.values()) if joins else bound
 
 
 def _leaf(terms: Sequence[Variable | int], register: Callable[[Variable | int], int]) -> list[int]:
-    """What the ids of a fact must be equal to, and where they go."""
+    """The registers that the ids of a fact must be equal to, and those that they go to."""
     tests, puts = [-1, -1], [-1, -1]
     for i, term in enumerate(terms):
         known = isinstance(term, int) or term in terms[:i]
@@ -116,7 +115,7 @@ def _leaf(terms: Sequence[Variable | int], register: Callable[[Variable | int], 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A table that is read, and the first stratum that does."""
+    """A table that is read, and the first stratum that reads it."""
 
     is_explicit: bool
     pred: Pred
@@ -128,13 +127,13 @@ def _moved(registers: Words, by: int) -> Words:
     return np.where(registers >= 0, registers + by, registers)
 
 
-class SmallStrata:
+class LinkedStrata:
     """Strata that come one after the other."""
 
-    def __init__(self, strata: Sequence[SmallStratum], tuning: Tuning) -> None:
+    def __init__(self, strata: Sequence[StratumCode], tuning: Tuning) -> None:
         self._strata, self._tuning, self._empty = strata, tuning, Table(0, tuning=tuning)
         self._heads = {pred for part in strata for pred in part.heads}
-        self._given = {pred for part in strata for pred in part.preds} - self._heads
+        self._inputs = {pred for part in strata for pred in part.preds} - self._heads
         self.preds: dict[Pred, int] = {}
         for part in strata:
             for pred in (*part.heads, *part.preds):
@@ -173,7 +172,7 @@ class SmallStrata:
                 own[self.preds[pred]] = *places, stratum
         return own
 
-    def _numbers(self, part: SmallStratum) -> Words:
+    def _numbers(self, part: StratumCode) -> Words:
         """The common numbers of a stratum's predicates."""
         return np.array([self.preds[pred] for pred in part.preds] + [-1], np.int64)
 
@@ -199,7 +198,7 @@ class SmallStrata:
             yield plans
 
     def _ranges(self) -> tuple[Words, Words]:
-        """From where to where plans go that are for one thing: they come one after the other."""
+        """The ranges of plans of one kind and relation: they are consecutive."""
         affected = np.zeros((len(self._strata), len(self.preds), 2), np.int64)
         inner = np.zeros((kernel.RECHECKS + 1, len(self.preds), 2), np.int64)
         strata = np.repeat(np.arange(len(self._strata)), [len(part.plans) for part in self._strata])
@@ -210,20 +209,20 @@ class SmallStrata:
         return affected, inner
 
     def _reads(self) -> tuple[set[int], dict[Pred, set[int]]]:
-        """The sources that are read whatever changes, and those that are read when a settled relation does."""
+        """The sources that every change reads, and those that only a change of an input reads."""
         always = {i for i, source in enumerate(self._sources) if source.pred in self._heads}
         read_from: dict[Pred, set[int]] = defaultdict(set)
         names = list(self.preds)
         for plan in self._plans.tolist():
             read = self._code[plan[kernel.LINES] : plan[kernel.END], kernel.PLACE].tolist()
-            settled = plan[ROLE] == Role.AFFECTED and names[plan[FACT]] in self._given
-            (read_from[names[plan[FACT]]] if settled else always).update(read)
+            from_input = plan[ROLE] == Role.AFFECTED and names[plan[FACT]] in self._inputs
+            (read_from[names[plan[FACT]]] if from_input else always).update(read)
         return always, read_from
 
     # A change.
 
     def maintained(self, change: SmallChange[Relation]) -> SmallResult[Relation]:
-        """What becomes of the strata, up to one that is better maintained in another way."""
+        """The strata after a change, up to one on which the kernel gives up."""
         changed = (change.removed, change.added, change.removed_facts, change.added_facts)
         size = sum([table.size for facts in changed for table in facts.values()])
         if size > 2 * self._tuning.tuple_max_changed_facts:
@@ -233,12 +232,12 @@ class SmallStrata:
             return SmallResult()
         given, ends = self._lines(changed)
         facts, done = self._run(addresses.words(), offsets, given, ends, self._limits(change, strata))
-        return self._result(facts, int(ends[kernel.LESS]), change.before, done)
+        return self._result(facts, int(ends[kernel.EXPLICIT_REMOVED]), change.before, done)
 
     def _where(self, change: SmallChange[Relation]) -> tuple[TableAddresses, Words, int]:
-        """Where tables are, and for each source where it is there (those that nobody will read are empty); and how many
-        strata have all that they read."""
-        changed = {*change.removed, *change.added} & self._given
+        """The addresses of tables, and for each source its offset among them (empty if this change does not read it);
+        and how many strata can be maintained: all that they read is stored, and sorted or quick to sort."""
+        changed = {*change.removed, *change.added} & self._inputs
         due = [self._read_from[pred] for pred in changed]
         addresses, offsets, strata = TableAddresses(), [0] * len(self._sources), len(self._strata)
         addresses.add(self._empty, EMPTY)
@@ -255,11 +254,11 @@ class SmallStrata:
         return addresses, np.array(offsets, np.int64), strata
 
     def _lines(self, changed: Sequence[Mapping[Pred, Relation]]) -> tuple[Words, Words]:
-        """The explicit changes, in four parts, and where these begin and end."""
+        """The given changes, in four parts, and where these begin and end."""
         numbers: list[int] = []
         keys: list[Keys] = []
         ends = [0]
-        for facts, known in zip(changed, (self._given, self._given, self._heads, self._heads), strict=True):
+        for facts, known in zip(changed, (self._inputs, self._inputs, self._heads, self._heads), strict=True):
             for pred, table in facts.items():
                 if pred in known:
                     numbers.append(self.preds[pred])
@@ -278,11 +277,11 @@ class SmallStrata:
         bounds = {True: (tuning.tuple_overdeletion_min_facts, factor), False: (ANY, 0)}
         facts, matches = tuning.tuple_max_changed_facts, tuning.tuple_max_matches
         return np.array(
-            [(min(facts, s.allowed), int(most), matches, *bounds[bounded]) for s, most, bounded in limits], np.int64
+            [(min(facts, s.max_changed), int(most), matches, *bounds[bounded]) for s, most, bounded in limits], np.int64
         )
 
     def _run(self, words: Words, offsets: Words, given: Words, ends: Words, limits: Words) -> tuple[Words, int]:
-        """The facts that the change is about, and how many strata were done."""
+        """The changed facts, and how many strata were maintained."""
         room = min(self._tuning.tuple_max_facts, 1 << max(LEAST_ROOM, (8 * len(given)).bit_length()))
         code, own = self._code.copy(), self._own.copy()
         code[:, kernel.PLACE] = offsets[code[:, kernel.PLACE]]
@@ -293,8 +292,8 @@ class SmallStrata:
         done = kernel.delete_and_rederive(
             *rules, code, self._registers.copy(), words, own, given, ends, facts, buckets, queue, levels, limits, state
         )
-        for stratum, allowed in zip(self._strata, limits[:, kernel.ALLOWED].tolist(), strict=False):
-            stratum.allowed = allowed
+        for stratum, max_changed in zip(self._strata, limits[:, kernel.MAX_CHANGED].tolist(), strict=False):
+            stratum.max_changed = max_changed
         return facts[: state[kernel.COUNT]], done
 
     def _result(self, facts: Words, first: int, before: Tables[Relation], done: int) -> SmallResult[Relation]:
@@ -307,11 +306,11 @@ class SmallStrata:
                 result.counts[pred] = tuple(counts[number])
                 low, middle, high = ends[2 * number : 2 * number + 3]
                 table = before.get((pred, Part.ALL)) or Table(pred.arity, tuning=self._tuning)
-                _settle(pred, keys[low:middle].copy(), keys[middle:high].copy(), table, result)
+                _apply(pred, keys[low:middle].copy(), keys[middle:high].copy(), table, result)
         return result
 
 
-def _settle(pred: Pred, removed: Keys, added: Keys, table: Relation, result: SmallResult[Relation]) -> None:
+def _apply(pred: Pred, removed: Keys, added: Keys, table: Relation, result: SmallResult[Relation]) -> None:
     if len(removed):
         result.removed[pred] = Table.of(removed, pred.arity, table.tuning)
         table = table.minus_subset(result.removed[pred])

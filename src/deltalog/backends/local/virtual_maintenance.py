@@ -1,8 +1,8 @@
-"""Structures on the local engine: what each form is made of, and how it follows its inputs.
+"""Schemes on the local engine: how virtual relations are created from their inputs, and how they follow them.
 
-Relations are kept by their structure (`implicit`, `reachability`). Where that is allowed and the relation is small or
-not much larger than its input, it is a `Listed` table instead: one that has all rows, for the fastest reading, and the
-structure beside them, for its maintenance.
+A relation with a scheme is virtual (`virtual_relation`, `reachability`). Where that is allowed and the relation is
+small or not much larger than its input, it is a `ListedClosure` instead: a table with all rows, which is read fastest,
+and the closure beside them, for maintenance.
 """
 
 from __future__ import annotations
@@ -35,34 +35,34 @@ class ListedClosure(Table):
         return self._closure
 
 
-def made(structure: Scheme, inputs: Sequence[Relation], tuning: Tuning) -> Relation:
-    """The relation that a structure makes of its inputs."""
-    if structure.kind in (SchemeKind.CLOSURE, SchemeKind.COMPONENTS):
-        closure = Reachability.closing(inputs[0].stored(), structure.kind is SchemeKind.COMPONENTS, structure.guarded)
-        return ListedClosure(closure.stored(), closure) if _is_small(structure, closure, tuning) else closure
-    parts = _parts(structure, inputs)
-    if structure.listed and all(relation.is_stored for relation in inputs):
+def create_relation(scheme: Scheme, inputs: Sequence[Relation], tuning: Tuning) -> Relation:
+    """The relation that a scheme gives for its inputs."""
+    if scheme.kind in (SchemeKind.CLOSURE, SchemeKind.COMPONENTS):
+        closure = Reachability.closing(inputs[0].stored(), scheme.kind is SchemeKind.COMPONENTS, scheme.guarded)
+        return ListedClosure(closure.stored(), closure) if _is_small(scheme, closure, tuning) else closure
+    parts = _parts(scheme, inputs)
+    if scheme.listed and all(relation.is_stored for relation in inputs):
         return Table.of(reduce(kernel.union, [part.keys() for part in parts]), 2, tuning)
-    return parts[0] if structure.kind is SchemeKind.INVERSE else VirtualUnion(parts)
+    return parts[0] if scheme.kind is SchemeKind.INVERSE else VirtualUnion(parts)
 
 
-def remade(
-    structure: Scheme,
+def update_relation(
+    scheme: Scheme,
     old: Relation,
     inputs: Sequence[Relation],
     removed: Sequence[Relation],
     added: Sequence[Relation],
     tuning: Tuning,
 ) -> tuple[Relation, Deltas]:
-    """The same after a change of the inputs, and what finds all that it lost and won: that can be far more than what
-    has changed, and often nobody asks."""
-    if structure.kind in (SchemeKind.CLOSURE, SchemeKind.COMPONENTS):
-        edges, lost, new = (relations[0].stored() for relations in (inputs, removed, added))
-        return _remade_closure(structure, old, edges, lost, new, tuning)
-    now = VirtualUnion(_parts(structure, inputs)) if old.is_stored else made(structure, inputs, tuning)
+    """The same after a change of the inputs, and its deltas on demand: they can be far larger than the change, and
+    often nothing reads them."""
+    if scheme.kind in (SchemeKind.CLOSURE, SchemeKind.COMPONENTS):
+        edges, without, with_ = (relations[0].stored() for relations in (inputs, removed, added))
+        return _update_closure(scheme, old, edges, without, with_, tuning)
+    now = VirtualUnion(_parts(scheme, inputs)) if old.is_stored else create_relation(scheme, inputs, tuning)
 
     def deltas() -> tuple[Relation, Relation]:
-        return missing_pairs(_parts(structure, removed), now), missing_pairs(_parts(structure, added), old)
+        return missing_pairs(_parts(scheme, removed), now), missing_pairs(_parts(scheme, added), old)
 
     return _listed(old, deltas()) if old.is_stored else (now, deltas)
 
@@ -73,31 +73,31 @@ def _listed(old: Relation, change: tuple[Relation, Relation]) -> tuple[Relation,
     return old.minus(removed).merge(added), lambda: change
 
 
-def _remade_closure(
-    structure: Scheme, old: Relation, edges: Table, removed: Table, added: Table, tuning: Tuning
+def _update_closure(
+    scheme: Scheme, old: Relation, edges: Table, removed: Table, added: Table, tuning: Tuning
 ) -> tuple[Relation, Deltas]:
     before = old.closure
-    if before is None:  # there was nothing yet, or it was kept in another way
-        new = made(structure, [edges], tuning)
+    if before is None:  # it was empty, or had another representation
+        new = create_relation(scheme, [edges], tuning)
         return new, lambda: (old.minus(new), new.minus(old))
     closure = before.updated(edges, removed, added)
 
     def deltas() -> tuple[Relation, Relation]:
-        lost = before.minus(closure) if removed.size else empty(2)
-        return lost, closure.minus(before) if added.size else empty(2)
+        removed_rows = before.minus(closure) if removed.size else empty(2)
+        return removed_rows, closure.minus(before) if added.size else empty(2)
 
-    if not old.is_stored or not _is_small(structure, closure, tuning):
+    if not old.is_stored or not _is_small(scheme, closure, tuning):
         return closure, deltas
     rows, known = _listed(old, deltas())
     return ListedClosure(rows.stored(), closure), known
 
 
-def _is_small(structure: Scheme, closure: Reachability, tuning: Tuning) -> bool:
+def _is_small(scheme: Scheme, closure: Reachability, tuning: Tuning) -> bool:
     sparse = tuning.closure_listed_max_facts_per_edge * closure.graph.edges.size
-    return structure.listed and closure.size <= max(tuning.closure_listed_max_facts, sparse)
+    return scheme.listed and closure.size <= max(tuning.closure_listed_max_facts, sparse)
 
 
-def _parts(structure: Scheme, relations: Sequence[Relation]) -> list[Relation]:
-    """The inputs, with columns exchanged where the structure says so."""
-    flags = structure.swapped or (False,) * len(relations)
+def _parts(scheme: Scheme, relations: Sequence[Relation]) -> list[Relation]:
+    """The inputs, with columns exchanged where the scheme says so."""
+    flags = scheme.swapped or (False,) * len(relations)
     return [relation.inverse() if swap else relation for relation, swap in zip(relations, flags, strict=True)]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from deltalog.backends.local.index_join import Probe, Rows
+from deltalog.backends.local.index_join import IndexJoin, Rows
 from deltalog.backends.local.relation import Mask, Positions, Relation, contained, overlap
 from deltalog.backends.local.sorted_runs import Ids, Keys, Order, Run, pack, sort_distinct, unpack
 from deltalog.backends.local.table import Table
@@ -85,7 +85,7 @@ class VirtualRelation:
             start = end
 
     def _block(self, firsts: Ids, count: int) -> Keys:
-        """The pairs of some first columns, which are about so many."""
+        """The pairs of some first columns; `count` is about their number."""
         left, seconds = self.partners(firsts, True)
         return np.sort(kernel.pack(firsts[left], seconds))
 
@@ -142,13 +142,13 @@ class VirtualRelation:
     def scan(self, columns: Sequence[int]) -> list[Ids]:
         return [self.leads(column) for column in columns[:1]]
 
-    def semi_join(self, join: Probe, rows: Rows, ids: int) -> Mask:
+    def semi_join(self, join: IndexJoin, rows: Rows, ids: int) -> Mask:
         if join.complete or join.is_one_sided:
             return join.matches_by_counts(self, rows)
         return join.matches_in_runs(self.stored(), rows, ids)
 
     def join(
-        self, join: Probe, rows: Rows, ids: int, kept: Sequence[Variable], new: frozenset[Variable], most: int
+        self, join: IndexJoin, rows: Rows, ids: int, kept: Sequence[Variable], new: frozenset[Variable], most: int
     ) -> Rows | int:
         if join.is_one_sided:
             return join.join_partners(self, rows, kept, new, most)
@@ -243,13 +243,15 @@ class VirtualUnion(VirtualRelation):
         return np.unique(np.concatenate(found)) if found else np.empty(0, np.uint32)
 
     def minus(self, removed: Relation) -> Relation:
-        """From another union with the same parts, after a change of them: what a part has lost, and no other has."""
+        """From another version of the same union: the pairs that a part has removed, and that no other part has."""
         if not isinstance(removed, VirtualUnion) or len(self.parts) != len(removed.parts):
             return super().minus(removed)
-        lost = [own.minus(other) for own, other in zip(self.parts, removed.parts, strict=True) if own is not other]
-        if not all(difference.is_stored for difference in lost):
+        differences = [
+            own.minus(other) for own, other in zip(self.parts, removed.parts, strict=True) if own is not other
+        ]
+        if not all(difference.is_stored for difference in differences):
             return super().minus(removed)
-        return missing_pairs(lost, removed)
+        return missing_pairs(differences, removed)
 
     @property
     def nbytes(self) -> int:

@@ -1,11 +1,10 @@
 """The threads of the local engine, and the one way to use them.
 
 `Workers.map` makes a batch of tasks. The calling thread takes tasks of its batch, one after the other, and so does each
-thread of the pool that is free; when no task is left, the caller waits for those that others have begun. A task may map
-in turn, at any depth. A caller never waits for a task that nobody has begun (it runs that itself), and takes no task of
-another batch meanwhile, so whatever a thread waits for is running, further down in the tree of batches: there is no
-cycle of threads that wait for each other, however few there are. A task runs in the context (`contextvars`) of the
-caller: the limits of a call hold in every thread that works for it.
+thread of the pool that is free; when no task is left, the caller waits for those that others have begun. Tasks may call
+`map` too, at any depth. A caller never waits for a task that nobody has begun (it runs that itself), and takes no task
+of another batch meanwhile, so whatever a thread waits for is running, further down in the tree of batches: there is no
+cycle of threads that wait for each other, however few there are.
 
 Threads do not survive a fork: the pool belongs to a process, and another process starts its own.
 """
@@ -24,7 +23,7 @@ R = TypeVar("R")
 
 
 class Workers:
-    """So many threads, the caller's own included. Fewer rows than `parallel_min_rows` are not worth a second thread."""
+    """A number of threads, with that of the caller. Fewer rows than `parallel_min_rows` are not worth a second one."""
 
     def __init__(self, threads: int | None, parallel_min_rows: int) -> None:
         self.threads = threads or _cores()
@@ -48,7 +47,7 @@ class Workers:
                 helper.cancel()
 
     def _helpers(self, batch: _Batch[Any, Any], count: int) -> list[Future[None]]:
-        """Asks the pool for help; it comes when threads are free."""
+        """Submits the batch to the pool, whose free threads take tasks from it."""
         try:
             pool = self._own_pool()
             return [pool.submit(copy_context().run, batch.work) for _ in range(count)]
@@ -101,12 +100,12 @@ class _Batch(Generic[A, R]):
                 self._changed.notify_all()
 
     def stop(self) -> None:
-        """No task is begun any more."""
+        """No more tasks are begun."""
         with self._changed:
             self._next = len(self._arguments)
 
     def results(self) -> list[R]:
-        """What all tasks gave, when they are done."""
+        """The results of all tasks, when they are done."""
         with self._changed:
             self._changed.wait_for(lambda: not self._running)
         error, self._failed = self._failed, None
@@ -119,7 +118,7 @@ class _Batch(Generic[A, R]):
 
 
 class Once(Generic[R]):
-    """A value that the first thread that asks for it computes; others wait for that."""
+    """A value that is computed by the first thread that needs it; others wait for that."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
