@@ -36,6 +36,7 @@ from deltalog import IRI, KnowledgeBase, ProgramError
 from deltalog.engine import naive
 from deltalog.model.limits import FactCount, Limits
 from deltalog.model.terms import key, lexical
+from deltalog.model.tuning import Tuning
 from deltalog.program import analyse
 from deltalog.syntax.ast import TRIPLES, TYPES, Constant, Pred, Rule
 from deltalog.syntax.parser import parse
@@ -49,6 +50,7 @@ CYCLIC = ("combined", "standard", "hypertree")
 
 # Thresholds so low that small data cross them, by name: module, constant, value.
 LOCAL, ENGINE, MAINTENANCE_ = "deltalog.backends.local.", "deltalog.engine.", "deltalog.maintenance."
+TUNING = "deltalog.model.tuning"  # fields of the `Tuning` that the knowledge base is made with
 BY_SETS = ((LOCAL + "tuple_dred", "FEW", -1),)
 KEPT = ((MAINTENANCE_ + "materialisation", "MOST_CHANGED", 10),)  # the change of a large part is maintained, too
 TUNINGS: Mapping[str, tuple[tuple[str, str, float], ...]] = {
@@ -82,12 +84,13 @@ TUNINGS: Mapping[str, tuple[tuple[str, str, float], ...]] = {
         (ENGINE + "replan_trees", "GROWN", 0.0),
         *((ENGINE + "hypertree", name, value) for name, value in (("MUCH", 1.0), ("FAR_BETTER", 0.0))),
         *(("deltalog.plan.hypertree.choose", name, 1.0) for name in ("MARGIN", "GREATER", "SAFE", "FEW_ROWS")),
-        ("deltalog.query.choose_method", "MAGIC", 0.0),
+        (TUNING, "magic_patience_factor", 0.0),
     ),
     "wrong choices, twice": (
         (ENGINE + "replan_joins", "ENOUGH", 10_000.0),
         (ENGINE + "replan_joins", "FAR_OFF", 0.0),
-        *(("deltalog.query.choose_method", name, 0.01) for name in ("MAGIC", "PATIENCE")),
+        (TUNING, "magic_patience_factor", 0.01),
+        (TUNING, "materialisation_patience_factor", 0.01),
     ),
     "everything": ((MAINTENANCE_ + "materialisation", "FEW", 0), (MAINTENANCE_ + "materialisation", "MANY", 0)),
     "dead rows": (
@@ -182,7 +185,7 @@ def run(history: History) -> None:
 def tuned(name: str) -> Iterator[None]:
     """Thresholds set for as long as the context lasts."""
     before = []
-    for module, constant, value in TUNINGS[name]:
+    for module, constant, value in (entry for entry in TUNINGS[name] if entry[0] != TUNING):
         found = importlib.import_module(module)
         before.append((found, constant, getattr(found, constant)))
         setattr(found, constant, value)
@@ -199,7 +202,8 @@ class _Player:
     def __init__(self, history: History) -> None:
         self.history = history
         self.rules, self.facts = list(dict.fromkeys(history.rules)), set(history.facts)
-        self.kb = KnowledgeBase(PREFIX + "\n".join(self.rules), **history.options)
+        overrides: dict[str, Any] = {name: value for module, name, value in TUNINGS[history.tuning] if module == TUNING}
+        self.kb = KnowledgeBase(PREFIX + "\n".join(self.rules), tuning=Tuning(**overrides), **history.options)
         for predicate, found in rows(sorted(self.facts)).items():
             self.kb.add(predicate, found)
 

@@ -22,25 +22,12 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 from math import inf
 
-from deltalog.plan.work_counter import PLAN_ROWS, RUN_ROWS
+from deltalog.model.tuning import Tuning
 from deltalog.query.adornment import Adornment, adorn
 from deltalog.query.estimate import Features
 from deltalog.query.goal import Goal
 from deltalog.query.selector import Model
 from deltalog.syntax.ast import Atom, Pred, Rule, Variable
-
-MANY = 20  # goals of one kind
-MOST = 0.5  # of the facts, and of the rules
-FEW_FACTS, FEW_RULES = 10_000, 50  # with neither more facts nor more rules, a goal that needs everything is no hurry
-# About the rows of a materialisation: every rule is planned and run, every fact goes through a few steps. Measured:
-# LUBM(1) with L 0.4 M for 57 rules and 100,000 facts, with RDFS 2.1 M for 126 rules.
-ROWS_PER_FACT, ROWS_PER_RULE = 3, PLAN_ROWS + RUN_ROWS
-AT_LEAST = 50_000  # rows, for planning and the first rounds of the smallest programs (`python -m benchmarks.choices`)
-PATIENCE = 4.0  # times what a materialisation should take, when it is tried
-MAGIC = 1.0  # times the same, for magic sets
-QSQR_ROWS = 20  # rows of a plan that take as long as one row of QSQ-R
-GOAL_ROWS = 10_000  # the same for a goal, whatever it asks
-SLOWEST = 1e6  # rows a second; a materialisation that is slower is given up by the clock
 
 Kind = tuple[tuple[Pred, Adornment], ...]
 
@@ -66,6 +53,7 @@ class History:
 
     facts: int
     rules: int
+    tuning: Tuning = field(default_factory=Tuning)
     spent: float = 0.0
     kinds: Counter[Kind] = field(default_factory=Counter)
     tried: bool = False  # to materialise, in vain
@@ -73,22 +61,30 @@ class History:
 
     def note(self, asked: Kind, work: float) -> None:
         self.kinds[asked] += 1
-        self.spent += work + GOAL_ROWS
+        self.spent += work + self.tuning.goal_cost_rows
 
     @property
     def expected(self) -> float:
         """About the work of a materialisation: by an estimate, and by what is known of those that were given up."""
-        return max(self.known_work, AT_LEAST + ROWS_PER_RULE * self.rules + ROWS_PER_FACT * self.facts)
+        tuning = self.tuning
+        rows_per_rule = tuning.planning_cost_rows + tuning.running_cost_rows
+        estimate = rows_per_rule * self.rules + tuning.materialisation_rows_per_fact * self.facts
+        return max(self.known_work, tuning.materialisation_min_rows + estimate)
 
     @property
     def allowed(self) -> float:
         """The work that a materialisation may be when it is tried."""
-        return PATIENCE * max(self.expected, self.spent)
+        return self.tuning.materialisation_patience_factor * max(self.expected, self.spent)
+
+    @property
+    def allowed_seconds(self) -> float:
+        """The same in seconds: a materialisation that is far slower is given up by the clock."""
+        return self.allowed / self.tuning.materialisation_min_rows_per_second
 
     @property
     def allowed_magic(self) -> float:
         """The work that magic sets may do before everything is derived instead."""
-        return max(MAGIC * self.expected, self.known_work)
+        return max(self.tuning.magic_patience_factor * self.expected, self.known_work)
 
     def give_up_materialising(self) -> None:
         """Notes that everything was more work than it was allowed."""
@@ -108,21 +104,25 @@ class History:
         if self.tried:
             return None
         asked = self.kinds[asking]
-        if asked >= MANY and self.spent >= self.expected:
+        if asked >= self.tuning.goals_before_materialising and self.spent >= self.expected:
             return f"{asked} goals of this kind have been asked, and were as much work as deriving everything should be"
-        return self._why_everything(features) if features.rules > MOST * self.rules else None
+        most_rules = features.rules > self.tuning.goal_most_of_program_share * self.rules
+        return self._why_everything(features) if most_rules else None
 
     def _why_everything(self, features: Features) -> str | None:
         """The same for a goal that needs most of the rules."""
-        if features.facts > MOST * self.facts and (self.facts > FEW_FACTS or self.rules > FEW_RULES):
+        tuning = self.tuning
+        many_rules = self.rules > tuning.goal_small_rules
+        most_facts = features.facts > tuning.goal_most_of_program_share * self.facts
+        if most_facts and (many_rules or self.facts > tuning.goal_small_facts):
             return "the goal needs most of the facts and most of the rules"
-        if self.rules > FEW_RULES and features.substitutions > self.expected:
+        if many_rules and features.substitutions > self.expected:
             return "the goal needs most of the rules, and is estimated to be more work than deriving everything"
         return None
 
 
 UNSTRATIFIED = Choice("materialised", "with every class and property in one relation, rules would negate themselves")
-AT_ONCE = Choice("qsqr", "it was answered before there was anything to choose", patience=1_000)
+AT_ONCE = Choice("qsqr", "it was answered before there was anything to choose")
 
 
 def kind(rules: Iterable[Rule], given: Collection[Variable] = ()) -> Kind:
@@ -143,5 +143,6 @@ def choose(asking: Kind, features: Features, model: Model, history: History) -> 
     method = model.choose(features)
     expected = f"about {features.facts:,.0f} facts and {features.rules:,.0f} rules"
     reason = f"the {model.classifier} model expects it to be faster for {expected}"
-    patience = min(model.patience(features), history.allowed_magic / QSQR_ROWS) if method == "qsqr" else inf
-    return Choice(method, reason, features, patience, history.allowed_magic)
+    allowed = history.allowed_magic
+    patience = min(model.patience(features), allowed / history.tuning.qsqr_row_cost_rows) if method == "qsqr" else inf
+    return Choice(method, reason, features, patience, allowed)

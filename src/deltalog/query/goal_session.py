@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from math import inf
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 
@@ -145,7 +146,7 @@ class GoalEvaluator(Generic[T]):
         from deltalog.query.choose_method import History
 
         facts = sum(self.backend.size(table) for table in self.facts.values())
-        return History(facts, sum(map(len, self.rulebase().deriving.values())))
+        return History(facts, sum(map(len, self.rulebase().deriving.values())), self.backend.tuning)
 
     def estimate(self, goal: Goal) -> Features:
         """The features of a goal (Algorithm 2)."""
@@ -172,8 +173,9 @@ class GoalEvaluator(Generic[T]):
         """The answers of a goal that is less work than choosing how to answer it; None for others."""
         from deltalog.query.choose_method import AT_ONCE
 
+        attempt = replace(AT_ONCE, patience=self.backend.tuning.qsqr_first_attempt_rows)
         try:
-            return self.derive(goal, AT_ONCE, again=False)
+            return self.derive(goal, attempt, again=False)
         except GivenUp:
             return None
 
@@ -242,7 +244,6 @@ class GoalEvaluator(Generic[T]):
     def by_qsqr(self, goal: Goal, patience: float = inf) -> tuple[Facts[T], int]:
         """The answers, and the work that they were; GivenUp where that is more than the patience."""
         from deltalog.backends.local.point_lookup import rows_of
-        from deltalog.query.choose_method import QSQR_ROWS
         from deltalog.query.qsqr import Qsqr
 
         backend: Any = self.backend
@@ -251,7 +252,7 @@ class GoalEvaluator(Generic[T]):
         try:
             rows = evaluation.ask(goal.head.pred, goal.adornment, key)
         finally:
-            self.backend.meter.work += QSQR_ROWS * evaluation.work
+            self.backend.meter.work += self.backend.tuning.qsqr_row_cost_rows * evaluation.work
         table: Any = rows_of(rows, len(goal.names))
         return Facts(goal.names, table, self.backend), evaluation.work
 

@@ -39,8 +39,6 @@ from deltalog.query.adornment import Adornment
 from deltalog.query.rulebase import Rulebase
 from deltalog.syntax.ast import Pred, Rule, Variable
 
-CHUNK = 1 << 14  # rows that go through a step together
-RULE_ROWS = 100  # rows that take as long as preparing a rule, some 0.2 ms
 Question = tuple[Pred, Adornment]
 Work = Callable[[], None]
 Process = Callable[[list[Row]], list[Row]]
@@ -76,6 +74,7 @@ class Qsqr:
     ) -> None:
         self.rulebase, self.stored, self.backend, self.extra = rulebase, stored, backend, extra
         self.work, self.planned, self.patience = 0, 0, patience
+        self.chunk_rows, self._rule_rows = backend.tuning.qsqr_chunk_rows, backend.tuning.qsqr_rule_cost_rows
         self.tables: dict[Question, Subqueries] = {}
         self.answers = 0
         self.subqueries = 0
@@ -103,11 +102,11 @@ class Qsqr:
     def spend(self, rows: int, planned: int = 0) -> None:
         """Counts rows as work, and rules that are prepared; raises GivenUp when there is no patience left."""
         self.work, self.planned = self.work + rows, self.planned + planned
-        if self.work + RULE_ROWS * self.planned > self.patience:
+        if self.work + self._rule_rows * self.planned > self.patience:
             raise GivenUp
         if self.work > self._check_at:
             self._check()
-            self._check_at = self.work + CHUNK
+            self._check_at = self.work + self.chunk_rows
 
     def derived(self, facts: int) -> None:
         """Counts subqueries and answers: both can go on for ever."""
@@ -257,10 +256,11 @@ class Working:
 
     def push(self, at: int, rows: list[Row]) -> None:
         """Rows through the steps from `at` on; what comes out are answers."""
+        chunk = self.qsqr.chunk_rows
         for i in range(at, len(self._processes)):
-            if len(rows) > CHUNK:
-                for start in range(0, len(rows), CHUNK):
-                    self.push(i, rows[start : start + CHUNK])
+            if len(rows) > chunk:
+                for start in range(0, len(rows), chunk):
+                    self.push(i, rows[start : start + chunk])
                 return
             if not rows:
                 return

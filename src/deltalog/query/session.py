@@ -20,7 +20,7 @@ from deltalog.backends.base import Backend
 from deltalog.model.errors import LimitReached, UsageError
 from deltalog.plan.work_counter import GivenUp
 from deltalog.query import selector
-from deltalog.query.choose_method import SLOWEST, UNSTRATIFIED, Choice, choose, kind, kind_of_goal
+from deltalog.query.choose_method import UNSTRATIFIED, Choice, choose, kind, kind_of_goal
 from deltalog.query.contents import Contents
 from deltalog.query.estimate import Features
 from deltalog.query.goal import Goal, as_goal
@@ -203,7 +203,7 @@ class QuerySession(Generic[T]):
         if choice.method != "materialised":
             return choice
         history, limits = self.goals(now).history, self._backend.limits
-        with limits.running("query", history.allowed / SLOWEST), self._backend.meter.within(history.allowed):
+        with limits.running("query", history.allowed_seconds), self._backend.meter.within(history.allowed):
             try:
                 now.materialise()
             except (LimitReached, GivenUp):

@@ -30,7 +30,6 @@ from deltalog.syntax.ast import TRIPLES, TYPES, Pred, Rule, variables
 
 T = TypeVar("T")
 ANY = (TRIPLES, TYPES)
-MOST = 128  # queries that are kept
 INNER = Choice("magic", "a subquery with a limit is asked first")
 
 
@@ -64,7 +63,7 @@ class SparqlEvaluator(Generic[T]):
         kept = self.kept.get(id(query))
         if kept is not None:
             return kept[1]
-        if len(self.kept) >= MOST:
+        if len(self.kept) >= self.evaluator.backend.tuning.sparql_cache_queries:
             self.kept.clear()
         made = GoalEvaluator(needed(query.rules, self.rules), self._all_facts(query), self.evaluator.backend)
         self.kept[id(query)] = query, made
