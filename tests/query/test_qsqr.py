@@ -155,5 +155,5 @@ def test_dead_rows_are_not_found() -> None:
 def test_spark_refuses_it_with_advice(monkeypatch: pytest.MonkeyPatch) -> None:
     kb = KnowledgeBase(CHAIN)
     monkeypatch.setattr(kb, "engine", "spark")
-    with pytest.raises(UsageError, match='ask with method="magic"'):
+    with pytest.raises(UsageError, match='use method="magic"'):
         kb.query("path(a, ?x)", "qsqr")

@@ -32,7 +32,7 @@ from deltalog.query.rulebase import Rulebase, reads
 from deltalog.syntax.ast import TRIPLES, TYPES, Atom, HiddenName, Literal, Pred, Rule, variables
 
 if TYPE_CHECKING:
-    from deltalog.query.choose_method import Choice, History
+    from deltalog.query.choose_method import History, MethodChoice
     from deltalog.query.estimate import Estimator, Features
     from deltalog.query.qsqr import Stored
 
@@ -76,7 +76,7 @@ class Rewritten(NamedTuple):
 class Derived(NamedTuple, Generic[T]):
     """Answers, the choice that led to them, and the work that they were for QSQ-R."""
 
-    choice: Choice
+    choice: MethodChoice
     facts: Facts[T]
     work: int | None = None
 
@@ -179,7 +179,7 @@ class GoalEvaluator(Generic[T]):
         except GivenUp:
             return None
 
-    def derive(self, goal: Goal, choice: Choice, again: bool = True) -> Derived[T]:
+    def derive(self, goal: Goal, choice: MethodChoice, again: bool = True) -> Derived[T]:
         """The answers of a goal by magic sets or QSQ-R, as chosen; where QSQ-R is given up, by magic sets, or GivenUp
         is raised if not `again`. It is raised where magic sets is more work than allowed, too. Where everything has
         been derived instead, the answers are there: none here."""
@@ -197,7 +197,7 @@ class GoalEvaluator(Generic[T]):
         with self.backend.meter.within(choice.allowed):
             return Derived(choice, self.by_magic(goal))
 
-    def none(self, goal: Goal, choice: Choice) -> Derived[T]:
+    def none(self, goal: Goal, choice: MethodChoice) -> Derived[T]:
         """No answers."""
         return Derived(choice, Facts(goal.names, self.backend.empty(len(goal.names)), self.backend))
 
