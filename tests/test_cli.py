@@ -287,7 +287,7 @@ def test_an_unforeseen_error_is_one_line(deltalog: Run, paths: None, monkeypatch
     monkeypatch.setattr("deltalog.kb.KnowledgeBase.plan", lambda self: 1 / 0)
     code, _, err = deltalog("plan", "paths.dl")
     assert code == 1
-    assert "this should not have happened (ZeroDivisionError: division by zero)" in err
+    assert "internal error (ZeroDivisionError: division by zero)" in err
     monkeypatch.setenv("DELTALOG_DEBUG", "1")
     with pytest.raises(ZeroDivisionError):
         main(["plan", "paths.dl"])

@@ -139,3 +139,17 @@ def test_a_stream_with_counts_does_not_grow() -> None:
     assert kb._state is not None
     (counts,) = kb._state.counts.values()
     assert all(table.nbytes < 20_000 for kept in (counts.nonrecursive, counts.recursive) for table in kept.values())
+
+
+def test_backbones_of_schemes_are_counted() -> None:
+    """As docs/schemes.md says: relations that a scheme keeps have no counts, and their backbones have."""
+    program = "p(X, Y) :- e(X, Y), g(Y). p(X, Y) :- f(X, Y), g(Y). p(X, Z) :- p(X, Y), p(Y, Z)."
+    kb = KnowledgeBase(program, maintenance="counting", schemes="scheme")
+    for predicate in ("e", "f"):
+        kb.add(predicate, [(i, i + 1) for i in range(9)])
+    kb.add("g", [(i,) for i in range(10)])
+    kb.materialise()
+    kb.update(remove={"f": [(3, 4)]})
+    assert kb._state is not None
+    assert {str(pred) for preds in kb._state.counts for pred in preds} == {"#backbone p/2"}
+    assert kb.count("p") == 45

@@ -25,6 +25,7 @@ from deltalog import (
     UnsafeRule,
     UsageError,
 )
+from deltalog.model.naming import Names
 from deltalog.model.terms import RDF_TYPE
 
 PATHS = "path(X, Y) :- edge(X, Y).  path(X, Z) :- path(X, Y), edge(Y, Z)."
@@ -289,6 +290,18 @@ def test_write(paths: KnowledgeBase, tmp_path: Path, format: str) -> None:
     again.load(tmp_path / "out")
     assert set(again.facts("path")) == ALL_PATHS
     assert again.predicates == ["edge", "path"]
+
+
+def test_writing_many_predicates_looks_names_up_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which predicates there are is found out once, and not for each predicate that is written."""
+    kb = KnowledgeBase("".join(f"p{i}(a). q{i}(X) :- p{i}(X).\n" for i in range(100)))
+    kb.materialise()
+    made, make = [], Names.__init__
+    monkeypatch.setattr(Names, "__init__", lambda self, preds: (made.append(self), make(self, preds))[1])
+    for number, options in enumerate([{}, {"derived": True}, {"only": [f"q{i}" for i in range(100)]}]):
+        kb.write(tmp_path / str(number), **options)
+    assert len(made) <= 3
+    assert [len(list((tmp_path / str(number)).iterdir())) for number in range(3)] == [200, 100, 100]
 
 
 # Queries.

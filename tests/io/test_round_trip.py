@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -107,6 +108,10 @@ def test_safe_names_are_different_and_mapped_back(tmp_path: Path) -> None:
     assert safe_names([Pred("edge", 2)]) == {Pred("edge", 2): "edge"}
     for odd in ("", "/", "..", ".hidden", "a/b", "con", "x" * 300, "é", "predicates"):
         assert safe_names([Pred(odd, 1)])[Pred(odd, 1)] not in ("", "/", "..", "con", "predicates")
+    started = time.process_time()
+    many = safe_names(Pred(f"http://example.org/{i}#name", 1 + i % 2) for i in range(20_000))
+    assert len(set(many.values())) == 20_000
+    assert time.process_time() - started < 10  # each finds its number at once, and does not try those of all others
     dictionary = Dictionary()
     write(tmp_path / "out", encoded({pred: [("a",) * pred.arity] for pred in preds}, dictionary), dictionary, "tsv")
     assert set(read(tmp_path / "out", dictionary)) == set(preds)

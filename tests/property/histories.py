@@ -87,12 +87,13 @@ TUNINGS: Mapping[str, tuple[tuple[str, str, float], ...]] = {
         (TUNED, "tree_cost_margin_when_safer", 1.0),
         (TUNED, "tree_safe_join_factor", 1.0),
         (TUNED, "tree_min_rows", 1.0),
-        ("deltalog.query.choose_method", "MAGIC", 0.0),
+        (TUNED, "magic_patience_factor", 0.0),
     ),
     "wrong choices, twice": (
         (ENGINE + "replan_joins", "ENOUGH", 10_000.0),
         (ENGINE + "replan_joins", "FAR_OFF", 0.0),
-        *(("deltalog.query.choose_method", name, 0.01) for name in ("MAGIC", "PATIENCE")),
+        (TUNED, "magic_patience_factor", 0.01),
+        (TUNED, "materialisation_patience_factor", 0.01),
     ),
     "everything": ((MAINTENANCE_ + "materialisation", "FEW", 0), (MAINTENANCE_ + "materialisation", "MANY", 0)),
     "tombstones": (

@@ -157,5 +157,5 @@ def test_dead_rows_are_not_found() -> None:
 def test_spark_refuses_it_with_advice(monkeypatch: pytest.MonkeyPatch) -> None:
     kb = KnowledgeBase(CHAIN)
     monkeypatch.setattr(kb._backend, "capabilities", replace(kb._backend.capabilities, point_lookup=None))
-    with pytest.raises(UsageError, match='ask with method="magic"'):
+    with pytest.raises(UsageError, match='use method="magic"'):
         kb.query("path(a, ?x)", "qsqr")

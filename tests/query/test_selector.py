@@ -8,6 +8,7 @@ import time
 from math import inf
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 from conftest import goal_evaluator
@@ -15,6 +16,7 @@ from conftest import goal_evaluator
 from deltalog import KnowledgeBase, UsageError
 from deltalog.backends.local.point_lookup import Lookup
 from deltalog.model.errors import DataError
+from deltalog.model.tuning import Tuning
 from deltalog.plan.work_counter import GivenUp
 from deltalog.query import choose_method, estimate
 from deltalog.query.estimate import Features
@@ -29,8 +31,8 @@ EXAMPLE = "q(X, Z) :- p(X, Y), p(Z, Y). p(X, Y) :- s(Y, X). s(u, a). s(v, b)."
 CHAIN = "path(X, Y) :- edge(X, Y). path(X, Z) :- edge(X, Y), path(Y, Z)."
 
 
-def chain(length: int, program: str = CHAIN) -> KnowledgeBase:
-    kb = KnowledgeBase(program)
+def chain(length: int, program: str = CHAIN, **thresholds: Any) -> KnowledgeBase:
+    kb = KnowledgeBase(program, tuning=Tuning(**thresholds))
     kb.add("edge", [(i, i + 1) for i in range(length)])
     return kb
 
@@ -191,11 +193,11 @@ def test_a_knowledge_base_takes_a_model(tmp_path: Path) -> None:
 def test_answers_say_how_they_came_about() -> None:
     kb = chain(50)
     answers = kb.query("path(5, ?x)")
-    assert answers.method in ("magic", "qsqr") and "model expects" in answers.reason and answers.features is not None
-    assert kb.query("path(45, ?x)", "magic").reason == "as asked"
+    assert answers.method in ("magic", "qsqr") and "model predicts" in answers.reason and answers.features is not None
+    assert kb.query("path(45, ?x)", "magic").reason == "as requested"
     kb.materialise()
     assert kb.query("path(45, ?x)").method == "materialised"
-    assert "by materialised: everything that follows is known already" in repr(kb.query("path(45, ?x)"))
+    assert "by materialised: already materialised" in repr(kb.query("path(45, ?x)"))
 
 
 def test_answers_come_as_frames() -> None:
@@ -205,46 +207,39 @@ def test_answers_come_as_frames() -> None:
     assert answers.to_pandas().shape == (1, 2) and answers.to_polars().shape == (1, 2)
 
 
-def test_many_goals_of_a_kind_materialise(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(choose_method, "AT_LEAST", 0)
-    monkeypatch.setattr(choose_method, "MAGIC", inf)
-    kb = chain(60)
+def test_many_goals_of_a_kind_materialise() -> None:
+    kb = chain(60, materialisation_min_rows=0, magic_patience_factor=inf)
     methods = [kb.query(f"path({i}, ?x)").method for i in range(30)]
-    assert "materialised" not in methods[: choose_method.MANY] and methods[-1] == "materialised"
+    assert "materialised" not in methods[: Tuning().goals_before_materialising] and methods[-1] == "materialised"
     assert kb._state is not None
 
 
-def test_a_goal_that_needs_everything_materialises(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(choose_method, "FEW_FACTS", 10)
-    answers = chain(60).query("path(?x, ?y)")
+def test_a_goal_that_needs_everything_materialises() -> None:
+    answers = chain(60, goal_small_facts=10).query("path(?x, ?y)")
     assert answers.method == "materialised" and "most of the facts" in answers.reason
     assert len(answers) == 60 * 61 // 2
 
 
-def test_a_materialisation_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(choose_method, "FEW_FACTS", 10)
-    monkeypatch.setattr(choose_method, "PATIENCE", 0.0)
-    kb = chain(60)
+def test_a_materialisation_that_takes_too_long_is_given_up() -> None:
+    kb = chain(60, goal_small_facts=10, materialisation_patience_factor=0.0)
     assert kb.query("path(?x, ?y)").method in ("magic", "qsqr")
     assert kb._state is None and goal_evaluator(kb).history.tried
 
 
-def test_magic_sets_is_given_up_where_deriving_everything_should_be_less_work(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_magic_sets_is_given_up_where_deriving_everything_should_be_less_work() -> None:
     kb = chain(60)
     kb.selector = Model("tree", "tree", {"tree": 1}, None, "", 0, 0.0)  # always magic sets
     history = goal_evaluator(kb).history
     assert kb.query("path(5, ?x)").method == "magic"
-    monkeypatch.setattr(choose_method, "AT_LEAST", 7)
+    history.tuning = Tuning(materialisation_min_rows=7)
     history.rules, history.facts = 0, 1  # deriving everything should be next to nothing
     answers = kb.query("path(6, ?x)")
-    assert answers.method == "materialised" and "magic sets was given up at 10 rows" in answers.reason
+    assert answers.method == "materialised" and "magic sets gave up after 10 rows" in answers.reason
     assert len(answers) == 54 and kb._state is not None
 
 
-def test_what_is_given_up_both_ways_is_answered_by_magic_sets(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(choose_method, "PATIENCE", 0.0)
-    monkeypatch.setattr(choose_method, "MAGIC", 0.0)
-    kb = chain(60)
+def test_what_is_given_up_both_ways_is_answered_by_magic_sets() -> None:
+    kb = chain(60, materialisation_patience_factor=0.0, magic_patience_factor=0.0)
     answers = kb.query("path(5, ?x)")
     assert answers.method == "magic" and len(answers) == 55
     assert kb._state is None and goal_evaluator(kb).history.tried
@@ -273,10 +268,9 @@ def test_goals_for_training_and_for_tests() -> None:
     assert {depth for _, depth in tested} > {1, 2}
 
 
-def test_a_materialisation_that_was_stopped_serves_what_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(choose_method, "MAGIC", inf)  # never instead of magic sets
+def test_a_materialisation_that_was_stopped_serves_what_it_has() -> None:
     program = "low(X) :- edge(X, _). n(0). n(Y) :- n(X), BIND(X + 1 AS Y), Y < 900. high(X) :- n(X), low(X)."
-    kb = chain(10, program)
+    kb = chain(10, program, magic_patience_factor=inf)  # never materialised instead of magic sets
     kb.limits.max_facts = 300
     assert not kb.materialise(partial=True).complete
     kb.limits.max_facts = None
@@ -290,14 +284,13 @@ def test_a_materialisation_that_was_stopped_serves_what_it_has(monkeypatch: pyte
     assert not kb.query("n(?x)", "materialised").complete
 
 
-def test_qsqr_that_is_given_up_leaves_the_goal_to_magic_sets(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(choose_method, "MAGIC", inf)
-    kb = chain(200)
+def test_qsqr_that_is_given_up_leaves_the_goal_to_magic_sets() -> None:
+    kb = chain(200, magic_patience_factor=inf)
     for rows, method in ((5.0, "magic"), (20.0, "qsqr")):
         kb.selector = Model("tree", "tree", {"tree": 0}, rows, "", 0, 0.0)
         answers = kb.query("path(50, ?x)")
         assert answers.method == method and len(answers) == 150
-        assert ("given up at 148 rows" in answers.reason) == (method == "magic")
+        assert ("gave up after 148 rows" in answers.reason) == (method == "magic")
     assert kb.query("path(50, ?x)", "qsqr").method == "qsqr"  # as asked, however long it takes
 
 
@@ -342,7 +335,7 @@ def test_a_handful_of_facts_is_less_work_than_a_choice() -> None:
     kb = chain(50)
     answers = kb.query("path(47, ?x)")
     assert answers.method == "qsqr" and answers.reason == choose_method.AT_ONCE.reason and answers.features is None
-    assert answers.work is not None and answers.work <= choose_method.AT_ONCE.patience and len(answers) == 3
+    assert answers.work is not None and answers.work <= Tuning().qsqr_first_attempt_rows and len(answers) == 3
     assert kb.query("path(5, ?x)").features is not None
 
 

@@ -32,7 +32,7 @@ def test_train_writes_a_model(program: list[str], tmp_path: Path, capsys: pytest
     assert main(["selector", "train", *program, "--goals", "40", "--goal-timeout", "1", "--out", str(out)]) == 0
     model, said = load(out), capsys.readouterr().out
     assert model.trained_for == "rules.dl" and model.goals == 40 and model.classifier == "tree"
-    assert "40 goals: " in said and f"{out}: tree, right for " in said
+    assert "40 goals: " in said and f"{out}: tree, accuracy " in said
     goal = ["query", program[0], "path(2000, ?x)", *program[1:], "--selector", str(out), "--why"]
     assert main(goal) == 0
     out.write_text(json.dumps({**json.loads(out.read_text()), "kind": "forest"}))

@@ -4,13 +4,14 @@ the forms in which solutions come."""
 from __future__ import annotations
 
 from math import inf
+from typing import Any
 
 import pytest
 from sparql_oracle import PREFIX, Twins
 
 from deltalog import KnowledgeBase, UsageError
 from deltalog.model.terms import IRI, XSD, Literal, Value
-from deltalog.query import choose_method
+from deltalog.model.tuning import Tuning
 from deltalog.query.selector import Model
 from deltalog.query.sparql.query import translate
 from deltalog.query.sparql.solutions import Solutions
@@ -407,8 +408,8 @@ def test_a_limit_stops_a_query() -> None:
 CLOSURE = ":r[?x, ?y] :- :p[?x, ?y] . :r[?x, ?z] :- :p[?x, ?y], :r[?y, ?z] ."
 
 
-def long_chain(length: int) -> KnowledgeBase:
-    knowledge = KnowledgeBase(PREFIX + CLOSURE)
+def long_chain(length: int, **thresholds: Any) -> KnowledgeBase:
+    knowledge = KnowledgeBase(PREFIX + CLOSURE, tuning=Tuning(**thresholds))
     knowledge.add("http://e/p", [(IRI(f"http://e/n{i}"), IRI(f"http://e/n{i + 1}")) for i in range(length)])
     return knowledge
 
@@ -416,31 +417,27 @@ def long_chain(length: int) -> KnowledgeBase:
 def test_solutions_say_how_they_came_about() -> None:
     knowledge = long_chain(30)
     solutions = knowledge.solve(PREFIX + "SELECT ?x {:n20 :r ?x}")
-    assert solutions.method in ("magic", "qsqr") and "model expects" in solutions.reason
+    assert solutions.method in ("magic", "qsqr") and "model predicts" in solutions.reason
     assert solutions.features is not None and solutions.seconds > 0 and len(solutions) == 10
     for method in ("magic", "qsqr", "materialised"):
         asked = knowledge.solve(PREFIX + "ASK {:n20 :r :n25}", method)
-        assert asked.ask and asked.method == method and asked.reason == "as asked" and len(asked) == 1
-    assert knowledge.solve(PREFIX + "SELECT ?x {:n20 :r ?x}").reason == "everything that follows is known already"
+        assert asked.ask and asked.method == method and asked.reason == "as requested" and len(asked) == 1
+    assert knowledge.solve(PREFIX + "SELECT ?x {:n20 :r ?x}").reason == "already materialised"
 
 
-def test_a_query_goes_by_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(choose_method, "MAGIC", inf)  # nothing is materialised instead
-    knowledge = long_chain(30)
+def test_a_query_goes_by_the_model() -> None:
+    knowledge = long_chain(30, magic_patience_factor=inf)  # nothing is materialised instead
     for tree, rows, method in ((1, None, "magic"), (0, None, "qsqr"), (0, 1.0, "magic")):
         knowledge.selector = Model("tree", "tree", {"tree": tree}, rows, "", 0, 0.0)
         solutions = knowledge.solve(PREFIX + "SELECT ?x {:n20 :r ?x}")
         assert (solutions.method, len(solutions)) == (method, 10)
 
 
-def test_many_queries_of_a_kind_materialise(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(choose_method, "AT_LEAST", 0.0)
-    monkeypatch.setattr(choose_method, "MAGIC", inf)
-    knowledge = long_chain(30)
-    methods = [
-        knowledge.solve(PREFIX + f"SELECT ?x {{:n{i % 30} :r ?x}}").method for i in range(choose_method.MANY + 5)
-    ]
-    assert "materialised" not in methods[: choose_method.MANY] and methods[-1] == "materialised"
+def test_many_queries_of_a_kind_materialise() -> None:
+    knowledge = long_chain(30, materialisation_min_rows=0, magic_patience_factor=inf)
+    many = Tuning().goals_before_materialising
+    methods = [knowledge.solve(PREFIX + f"SELECT ?x {{:n{i % 30} :r ?x}}").method for i in range(many + 5)]
+    assert "materialised" not in methods[:many] and methods[-1] == "materialised"
 
 
 def test_what_is_kept_of_a_query_follows_the_facts() -> None:

@@ -20,8 +20,8 @@ Measure deltalog, and peers that are installed, on the benchmarks of this checko
   deltalog bench                                  a small set, in about three minutes
   deltalog bench --full --json new.json           all of them at full size, in about an hour at most
   deltalog bench lubm_l --sizes 1,5,10            one of them, at sizes of its own
-  deltalog bench --compare old.json               says what got slower beyond the noise
-  deltalog bench --list                           which benchmarks, sizes, tasks and ways there are
+  deltalog bench --compare old.json               report what got slower beyond the noise
+  deltalog bench --list                           list benchmarks, sizes, tasks and ways
 """
 EPILOG = "Exit codes: 0 done; 1 a wrong answer, a way that failed, or slower than --compare; 2 wrong usage."
 
@@ -30,9 +30,7 @@ def parser() -> ArgumentParser:
     made = command_parser("bench", DESCRIPTION, EPILOG)
     add = made.add_argument
     add("names", metavar="NAME", nargs="*", help="benchmarks (default: the small set, or all with --full)")
-    add(
-        "--list", action="store_true", help="say which benchmarks, sizes, tasks and ways there are, and measure nothing"
-    )
+    add("--list", action="store_true", help="list benchmarks, sizes, tasks and ways, and measure nothing")
     add("--full", action="store_true", help="all benchmarks and tasks, at full size")
     add(
         "--sizes",
@@ -56,11 +54,11 @@ def parser() -> ArgumentParser:
         metavar="S",
         type=float,
         default=3600.0,
-        help="seconds after which no benchmark is begun; the rest is shown as skipped (default: 3600)",
+        help="start no benchmark after this many seconds; the rest is shown as skipped (default: 3600)",
     )
     add("--json", metavar="FILE", type=Path, help="write the results to this file")
     add("--report", metavar="DIR", type=Path, help="write a page with plots to this folder, as HTML and as Markdown")
-    add("--compare", metavar="FILE", type=Path, help="say what got slower than in this file of results")
+    add("--compare", metavar="FILE", type=Path, help="report what got slower than in this file of results")
     return made
 
 

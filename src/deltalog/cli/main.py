@@ -34,7 +34,7 @@ Datalog over RDF, CSV and Parquet: derives everything that follows from rules an
   deltalog plan PROGRAM... [--data PATH]... [--svg FILE]  how it would be evaluated; --goal: how a goal would be
   deltalog query PROGRAM GOAL [--data PATH]...            the answers of a goal or of SPARQL, deriving what they need
   deltalog selector train|evaluate PROGRAM...             learn which method answers goals faster
-  deltalog bench [NAME]...                                measure it, from a checkout of the project
+  deltalog bench [NAME]...                                run the benchmarks, from a checkout of the project
 
 `deltalog COMMAND --help` says more about each; `deltalog --version` shows the version.
 """
@@ -90,7 +90,7 @@ def _guarded(command: Callable[[], int]) -> int:
     except BrokenPipeError:
         _drop_output()
     except MemoryError:
-        print("error: there is not enough memory; --memory stops earlier, with the facts so far", file=sys.stderr)
+        print("error: out of memory; --memory sets a limit and keeps the facts derived so far", file=sys.stderr)
     except Exception as error:
         if isinstance(error, OSError) and error.errno in NO_ROOM and error.filename is None:
             _drop_output()
@@ -99,12 +99,12 @@ def _guarded(command: Callable[[], int]) -> int:
         if os.environ.get(DEBUG):
             raise
         what = f"{type(error).__name__}: {error}"
-        print(f"error: this should not have happened ({what}); {DEBUG}=1 shows where it did", file=sys.stderr)
+        print(f"error: internal error ({what}); set {DEBUG}=1 for a traceback", file=sys.stderr)
     return ERROR
 
 
 def _drop_output() -> None:
-    """What is left in the buffer of standard output goes nowhere."""
+    """Discards the rest of the buffer of standard output."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

@@ -45,13 +45,11 @@ def add_data(parser: ArgumentParser) -> None:
     )
 
     add = parser.add_argument
-    base_help = (
-        "the IRI that relative IRIs in Turtle and RDF/XML are relative to (default: that of the file, file:///...)"
-    )
+    base_help = "the base of relative IRIs in Turtle and RDF/XML (default: the file's own IRI, file:///...)"
     add("--base", metavar="IRI", type=base, help=base_help)
-    shared = "a blank-node label is one node in all RDF files, not one in each: for the parts of one document"
+    shared = "blank-node labels are shared by all RDF files instead of local to each: for the parts of one document"
     add("--shared-blank-nodes", action="store_true", help=shared)
-    strict = "refuse relative IRIs, bare numbers and booleans in N-Triples and N-Quads, as the standard does"
+    strict = "reject relative IRIs, bare numbers and booleans in N-Triples and N-Quads, as the standard does"
     add("--strict", action="store_true", help=strict)
 
 
@@ -62,8 +60,8 @@ def load_data(kb: KnowledgeBase, options: Namespace) -> None:
 
 
 def add_cyclic(parser: ArgumentParser) -> None:
-    ways = "rules with cyclic bodies: standard joins, hypertree decompositions for all rules, or (default) combined, "
-    ways += "which decomposes cyclic ones where that pays"
+    ways = "how to evaluate rules with cyclic bodies: by joins (standard), by hypertree decompositions of all rules "
+    ways += "(hypertree), or by decompositions of cyclic rules where that pays (combined, the default)"
     parser.add_argument("--cyclic", choices=("combined", "standard", "hypertree"), default="combined", help=ways)
 
 
@@ -72,8 +70,9 @@ def add_schemes(parser: ArgumentParser) -> None:
         "--schemes",
         choices=("auto", "standard", "module", "scheme"),
         default="auto",
-        help="how transitive, symmetric and inverse relations and unions are kept: as all others (standard), as tables "
-        "with rules of their own (module), by their structure (scheme), or so where it saves something (auto)",
+        help="how to store transitive, symmetric and inverse relations and unions: as tables (standard), as tables "
+        "with the rules of a module (module), as virtual relations (scheme), or as virtual relations where that saves "
+        "something (auto, the default)",
     )
 
 

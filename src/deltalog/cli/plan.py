@@ -16,7 +16,7 @@ def parser() -> ArgumentParser:
     )
     add_programs(made)
     add_data(made)
-    made.add_argument("--goal", metavar="GOAL", help="show the rules that magic sets makes for this goal instead")
+    made.add_argument("--goal", metavar="GOAL", help="show the magic-sets program of this goal instead")
     add_cyclic(made)
     add_schemes(made)
     drawing = "also draw the dependency graph and the decompositions into this file"

@@ -19,22 +19,21 @@ if TYPE_CHECKING:
 def parser() -> ArgumentParser:
     what = "Print the answers of a goal such as 'path(a, ?x)', or of SPARQL, as rows: variable by variable."
     made = command_parser("query", what)
-    made.add_argument("program", metavar="PROGRAM", type=Path, help="a file of rules")
+    add = made.add_argument
+    add("program", metavar="PROGRAM", type=Path, help="a file of rules")
     goals = "one or more atoms and conditions, separated by commas; or a SELECT or an ASK in SPARQL"
-    made.add_argument("goal", metavar="GOAL", help=goals)
+    add("goal", metavar="GOAL", help=goals)
     add_data(made)
-    methods = "magic and qsqr derive what the goal needs, materialised everything first (default: auto, which chooses)"
-    made.add_argument("--method", choices=("auto", "materialised", "magic", "qsqr"), default="auto", help=methods)
-    made.add_argument("--format", choices=("csv", "tsv"), default="csv", help="the form of the rows (default: csv)")
-    made.add_argument("--timeout", metavar="S", type=seconds, help="give up after so many seconds")
-    made.add_argument("--max-facts", metavar="N", type=count, help="give up when more facts are derived than this")
-    made.add_argument("--memory", metavar="SIZE", type=memory, help="give up when the process holds more than this")
-    made.add_argument("--why", action="store_true", help="say on standard error which method ran, why, and how long")
-    made.add_argument("--selector", metavar="FILE", type=Path, help="the model that chooses, instead of the default")
-    learn = (
-        "ask by magic and qsqr, too, and note in this file which was faster, for `deltalog selector train --examples`"
-    )
-    made.add_argument("--learn", metavar="FILE", type=Path, help=learn)
+    methods = "magic and qsqr derive only what the goal needs, materialised derives everything first (default: auto)"
+    add("--method", choices=("auto", "materialised", "magic", "qsqr"), default="auto", help=methods)
+    add("--format", choices=("csv", "tsv"), default="csv", help="the format of the rows (default: csv)")
+    add("--timeout", metavar="S", type=seconds, help="stop after this many seconds")
+    add("--max-facts", metavar="N", type=count, help="stop when more facts than this are derived")
+    add("--memory", metavar="SIZE", type=memory, help="stop when the process uses more memory than this")
+    add("--why", action="store_true", help="print the method, the reason for it and its time on standard error")
+    add("--selector", metavar="FILE", type=Path, help="the model that chooses the method, instead of the default")
+    learn = "also time magic and qsqr, and append the result to this file, for `deltalog selector train --examples`"
+    add("--learn", metavar="FILE", type=Path, help=learn)
     return made
 
 
@@ -62,7 +61,7 @@ def run(options: Namespace) -> int:
 
 
 def _show_how(kb: KnowledgeBase, answers: Answers[Any] | Solutions, options: Namespace) -> None:
-    """What --learn and --why ask for."""
+    """The outputs of --learn and --why."""
     if options.learn is not None:
         from deltalog.query.training_goals import write_examples
 

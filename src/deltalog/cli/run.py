@@ -43,9 +43,9 @@ def parser() -> ArgumentParser:
         "--engine",
         choices=engines,
         default="auto",
-        help="where to evaluate: auto is local while the data should fit in memory, and spark beyond. Spark also reads "
-        "and writes if a master is named (by --master, spark-submit, PYSPARK_SUBMIT_ARGS, spark-defaults.conf or "
-        "MASTER), if the input is over 8 GB, and with spark; otherwise, and with local, no JVM is started",
+        help="where to evaluate: auto (default) is local while the data should fit in memory, else spark. With a Spark "
+        "master (from --master, spark-submit, PYSPARK_SUBMIT_ARGS, spark-defaults.conf or MASTER), or over 8 GB of "
+        "input, auto reads and writes with Spark; otherwise it starts no JVM",
     )
     add(
         "--master",

@@ -1,4 +1,4 @@
-"""`deltalog selector`: train the choice between magic sets and QSQ-R for a program, and see how good it is."""
+"""`deltalog selector`: train and evaluate models that choose between magic sets and QSQ-R for a program."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ FEATURES = ("substitutions", "facts", "subqueries", "applications", "rules")
 
 
 def parser() -> ArgumentParser:
-    what = "Train the choice between magic sets and QSQ-R for a program, or see how good it is."
+    what = "Train a model that chooses between magic sets and QSQ-R for a program, or evaluate one."
     made = command_parser("selector", what)
     add = made.add_argument
-    add("action", choices=("train", "evaluate"), help="make a model; or judge one, and all classifiers")
+    add("action", choices=("train", "evaluate"), help="train a model; or evaluate one, and all classifiers")
     add_programs(made)
     add_data(made)
-    add("--goals", metavar="N", type=count, default=500, help="how many goals to ask (default: 500)")
+    add("--goals", metavar="N", type=count, default=500, help="number of goals (default: 500)")
     add("--goal-timeout", metavar="S", type=seconds, default=10.0, help="seconds for a goal and a method (default: 10)")
-    add("--seed", metavar="N", type=count, default=0, help="of the choice of goals (default: 0)")
+    add("--seed", metavar="N", type=count, default=0, help="random seed for the choice of goals (default: 0)")
     add("--classifier", metavar="NAME", default="tree", help="svm, bayes, tree or logistic (default: tree)")
-    add("--examples", metavar="FILE", type=Path, help="goals with their times, as `deltalog query --learn` notes them")
+    add("--examples", metavar="FILE", type=Path, help="timed goals, as `deltalog query --learn` writes them")
     out = "the file of the model (train; default: selector.json), or a folder for tables and plots (evaluate)"
     add("--out", metavar="PATH", type=Path, help=out)
-    add("--model", metavar="FILE", type=Path, help="the model to judge (default: the one in use)")
+    add("--model", metavar="FILE", type=Path, help="the model to evaluate (default: the one in use)")
     return made
 
 
@@ -49,7 +49,7 @@ def run(options: Namespace) -> int:
 
 
 def train(kb: KnowledgeBase, options: Namespace) -> int:
-    """Asks goals made from the program by both methods, and writes a model."""
+    """Times goals made from the program by both methods, and writes a model."""
     from deltalog.query.fit_model import train as trained
 
     found = [*_given(options), *_asked(kb, kb.training_goals(options.goals, options.seed), options)]
@@ -57,8 +57,8 @@ def train(kb: KnowledgeBase, options: Namespace) -> int:
     out = options.out or Path("selector.json")
     model.save(out)
     magic = sum(example.label == "magic" for example in found)
-    print(f"{len(found):,} goals: {len(found) - magic:,} faster by QSQ-R, {magic:,} by magic sets")
-    print(f"{out}: {model.classifier}, right for {model.accuracy:.1%} of them")
+    print(f"{len(found):,} goals: QSQ-R is faster for {len(found) - magic:,}, magic sets for {magic:,}")
+    print(f"{out}: {model.classifier}, accuracy {model.accuracy:.1%}")
     return 0
 
 
@@ -80,7 +80,7 @@ def _asked(kb: KnowledgeBase, goals: Sequence[str], options: Namespace) -> list[
 
 
 def evaluate(kb: KnowledgeBase, options: Namespace) -> int:
-    """Asks other goals than those trained with, and says how good the choices are."""
+    """Measures the choices of models for other goals than those they were trained with."""
     from deltalog.query.fit_model import CLASSIFIERS, Evaluation, cross_validated, judged, train
     from deltalog.query.selector import load
 

@@ -136,11 +136,14 @@ def safe_names(preds: Iterable[Pred]) -> dict[Pred, str]:
     """A file name (without ending) for each predicate, all different even where case does not count."""
     names: dict[Pred, str] = {}
     taken = {"predicates"}
+    next_numbers: dict[tuple[str, int], int] = {}
     for pred in sorted(preds, key=lambda pred: (not _is_safe(pred.name), pred)):
         name = base = pred.name if _is_safe(pred.name) else _made_safe(pred.name)
-        number = pred.arity
+        series = base.lower(), pred.arity
+        number = next_numbers.get(series, pred.arity)
         while name.lower() in taken:
             name, number = f"{base}-{number}", number + 1
+        next_numbers[series] = number
         taken.add(name.lower())
         names[pred] = name
     return names

@@ -150,11 +150,13 @@ class Tuning:
     # A materialisation that was tried is given up beyond this many times its estimate:
     materialisation_patience_factor: float = 4.0
     magic_patience_factor: float = 1.0  # and magic sets beyond this many times the estimate of a materialisation
+    qsqr_first_attempt_rows: int = 1_000  # rows that QSQ-R may visit before anything is estimated, some 1 ms
     qsqr_row_cost_rows: int = 20  # rows of a plan that take as long as one row of QSQ-R
     goal_cost_rows: int = 10_000  # rows that take as long as a goal, whatever it asks
     materialisation_min_rows_per_second: float = 1e6  # a slower materialisation is given up by the clock
     qsqr_chunk_rows: int = 1 << 14  # rows that go through a step of QSQ-R together
     qsqr_rule_cost_rows: int = 100  # rows that take as long as preparing a rule, 0.2 ms
+    sparql_cache_queries: int = 128  # SPARQL queries whose preparation is kept
 
     # Spark.
     # `--engine auto` without a master reads and writes with Spark from this much input on:

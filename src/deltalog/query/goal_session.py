@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from math import inf
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
@@ -32,7 +33,7 @@ from deltalog.query.rulebase import Rulebase, reads
 from deltalog.syntax.ast import TRIPLES, TYPES, Atom, HiddenName, Literal, Pred, Rule, variables
 
 if TYPE_CHECKING:
-    from deltalog.query.choose_method import Choice, History
+    from deltalog.query.choose_method import History, MethodChoice
     from deltalog.query.estimate import Estimator, Features
     from deltalog.query.qsqr import Stored
 
@@ -76,7 +77,7 @@ class Rewritten(NamedTuple):
 class Derived(NamedTuple, Generic[T]):
     """Answers, the choice that led to them, and the work that they were for QSQ-R."""
 
-    choice: Choice
+    choice: MethodChoice
     facts: Facts[T]
     work: int | None = None
 
@@ -146,7 +147,7 @@ class GoalEvaluator(Generic[T]):
         from deltalog.query.choose_method import History
 
         facts = sum(self.backend.size(table) for table in self.facts.values())
-        return History(facts, sum(map(len, self.rulebase().deriving.values())))
+        return History(facts, sum(map(len, self.rulebase().deriving.values())), self.backend.tuning)
 
     def estimate(self, goal: Goal) -> Features:
         """The features of a goal (Algorithm 2)."""
@@ -173,12 +174,13 @@ class GoalEvaluator(Generic[T]):
         """The answers of a goal that is less work than choosing how to answer it; None for others."""
         from deltalog.query.choose_method import AT_ONCE
 
+        attempt = replace(AT_ONCE, patience=self.backend.tuning.qsqr_first_attempt_rows)
         try:
-            return self.derive(goal, AT_ONCE, again=False)
+            return self.derive(goal, attempt, again=False)
         except GivenUp:
             return None
 
-    def derive(self, goal: Goal, choice: Choice, again: bool = True) -> Derived[T]:
+    def derive(self, goal: Goal, choice: MethodChoice, again: bool = True) -> Derived[T]:
         """The answers of a goal by magic sets or QSQ-R, as chosen; where QSQ-R is given up, by magic sets, or GivenUp
         is raised if not `again`. It is raised where magic sets is more work than allowed, too. Where everything has
         been derived instead, the answers are there: none here."""
@@ -196,7 +198,7 @@ class GoalEvaluator(Generic[T]):
         with self.backend.meter.within(choice.allowed):
             return Derived(choice, self.by_magic(goal))
 
-    def none(self, goal: Goal, choice: Choice) -> Derived[T]:
+    def none(self, goal: Goal, choice: MethodChoice) -> Derived[T]:
         """No answers."""
         return Derived(choice, Facts(goal.names, self.backend.empty(len(goal.names)), self.backend))
 
@@ -249,7 +251,6 @@ class GoalEvaluator(Generic[T]):
 
     def by_qsqr(self, goal: Goal, patience: float = inf) -> tuple[Facts[T], int]:
         """The answers, and the work that they were; GivenUp where that is more than the patience."""
-        from deltalog.query.choose_method import QSQR_ROWS
         from deltalog.query.qsqr import Qsqr
 
         lookups = self.stored.lookups
@@ -258,7 +259,7 @@ class GoalEvaluator(Generic[T]):
         try:
             rows = evaluation.ask(goal.head.pred, goal.adornment, key)
         finally:
-            self.backend.meter.work += QSQR_ROWS * evaluation.work
+            self.backend.meter.work += self.backend.tuning.qsqr_row_cost_rows * evaluation.work
         return Facts(goal.names, lookups.table(rows, len(goal.names)), self.backend), evaluation.work
 
 

@@ -20,7 +20,7 @@ from deltalog.backends.base import Backend
 from deltalog.model.errors import LimitReached, UsageError
 from deltalog.plan.work_counter import GivenUp
 from deltalog.query import selector
-from deltalog.query.choose_method import SLOWEST, UNSTRATIFIED, Choice, choose, kind, kind_of_goal
+from deltalog.query.choose_method import UNSTRATIFIED, MethodChoice, choose, kind, kind_of_goal
 from deltalog.query.contents import Contents
 from deltalog.query.estimate import Features
 from deltalog.query.goal import Goal, as_goal
@@ -99,7 +99,7 @@ class QuerySession(Generic[T]):
         now.check_goal(literals)
         return Derived(choice, answer(literals, now.state.facts)), now.report.complete
 
-    def _derived(self, now: Contents[T], goal: Goal, choice: Choice | None) -> Derived[T]:
+    def _derived(self, now: Contents[T], goal: Goal, choice: MethodChoice | None) -> Derived[T]:
         """Answers without a materialisation, by the method given or that is chosen here; no facts where the choice is
         to materialise, which has happened then or is left to do."""
         goals, meter = self.goals(now), self._backend.meter
@@ -153,12 +153,12 @@ class QuerySession(Generic[T]):
             self.goals(now).history.note(kind(query.rules), self._backend.meter.work - work)
         return solutions
 
-    def _sparql_choice(self, now: Contents[T], query: Query, method: str) -> Choice:
+    def _sparql_choice(self, now: Contents[T], query: Query, method: str) -> MethodChoice:
         choice = self._choice_by_state(now, method)
         if choice is not None and choice.method == "materialised":
             return choice
         if self._engine == "naive":
-            return Choice("materialised", "the naive engine derives everything")
+            return MethodChoice("materialised", "the naive engine always materialises")
         queries, history = self._sparql(now, whole=False), self.goals(now).history
         if not queries.is_stratified(query):
             return UNSTRATIFIED
@@ -184,26 +184,26 @@ class QuerySession(Generic[T]):
             raise UsageError(f"there is no method {method!r}; methods are {', '.join(METHODS)}")
         if method == "qsqr" and self._engine not in LOCAL_ENGINES:
             raise UsageError(
-                "QSQ-R asks facts one small question after the other, which only the local engine can answer fast; "
-                'ask with method="magic", or make the knowledge base with engine="local"'
+                "QSQ-R makes many small look-ups, which only the local engine does fast; "
+                'use method="magic", or a knowledge base with engine="local"'
             )
 
-    def _choice_by_state(self, now: Contents[T], method: str) -> Choice | None:
+    def _choice_by_state(self, now: Contents[T], method: str) -> MethodChoice | None:
         """A choice that does not depend on the goal."""
         if method != "auto":
-            return Choice(method, "as asked")
+            return MethodChoice(method, "as requested")
         if now.is_complete:
-            return Choice("materialised", "everything that follows is known already")
+            return MethodChoice("materialised", "already materialised")
         if self._engine not in LOCAL_ENGINES:
-            return Choice("magic", "there is no materialisation, and this is the way without one on Spark")
+            return MethodChoice("magic", "not materialised; on Spark goals are evaluated by magic sets")
         return None
 
-    def _tried(self, now: Contents[T], choice: Choice) -> Choice:
+    def _tried(self, now: Contents[T], choice: MethodChoice) -> MethodChoice:
         """A choice; if it is to materialise, that is tried for as much work as it may be."""
         if choice.method != "materialised":
             return choice
         history, limits = self.goals(now).history, self._backend.limits
-        with limits.running("query", history.allowed / SLOWEST), self._backend.meter.within(history.allowed):
+        with limits.running("query", history.allowed_seconds), self._backend.meter.within(history.allowed):
             try:
                 now.materialise()
             except (LimitReached, GivenUp):
@@ -211,7 +211,7 @@ class QuerySession(Generic[T]):
                 return history.instead_of(choice)
         return choice
 
-    def _watched(self, now: Contents[T], choice: Choice, answer: Callable[[Choice], R]) -> R:
+    def _watched(self, now: Contents[T], choice: MethodChoice, answer: Callable[[MethodChoice], R]) -> R:
         """The answers by a choice; where that is given up, by the other one, and so on."""
         while True:
             try:

@@ -19,7 +19,7 @@ from deltalog.maintenance.materialisation import Evaluator, start
 from deltalog.model.facts import Facts
 from deltalog.model.terms import Value
 from deltalog.program import analyse
-from deltalog.query.choose_method import Choice, History, choose, kind
+from deltalog.query.choose_method import History, MethodChoice, choose, kind
 from deltalog.query.goal import as_goal
 from deltalog.query.goal_session import GoalEvaluator
 from deltalog.query.rulebase import reads
@@ -31,8 +31,7 @@ from deltalog.syntax.ast import TRIPLES, TYPES, Pred, Rule, variables
 
 T = TypeVar("T")
 ANY = (TRIPLES, TYPES)
-MOST = 128  # queries that are kept
-INNER = Choice("magic", "a subquery with a limit is asked first")
+INNER = MethodChoice("magic", "a subquery with a limit is evaluated first")
 
 
 @dataclass(frozen=True)
@@ -49,12 +48,12 @@ class SparqlEvaluator(Generic[T]):
         """Whether a query can be answered without a materialisation: see `GoalEvaluator.is_stratified`."""
         return self.goals(query).is_stratified(as_goal([query.goal]).reads)
 
-    def choose(self, query: Query, model: Model, history: History) -> Choice:
+    def choose(self, query: Query, model: Model, history: History) -> MethodChoice:
         """How to answer a query over facts and rules that are not materialised."""
         goal = as_goal([query.goal])
         return choose(kind(query.rules), self.goals(query).estimate(goal), model, history)
 
-    def solve(self, query: Query, choice: Choice) -> Solutions:
+    def solve(self, query: Query, choice: MethodChoice) -> Solutions:
         if self.evaluator.naive or (self.whole and not query.narrow):
             return Solutions(query, self._evaluated(query), choice)
         way = replace(choice, method="magic") if self.whole else choice
@@ -65,7 +64,7 @@ class SparqlEvaluator(Generic[T]):
         kept = self.kept.get(id(query))
         if kept is not None:
             return kept[1]
-        if len(self.kept) >= MOST:
+        if len(self.kept) >= self.evaluator.backend.tuning.sparql_cache_queries:
             self.kept.clear()
         made = GoalEvaluator(needed(query.rules, self.rules), self._all_facts(query), self.evaluator.backend)
         self.kept[id(query)] = query, made

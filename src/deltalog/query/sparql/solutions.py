@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pyarrow
 
     from deltalog.model.facts import Facts
-    from deltalog.query.choose_method import Choice
+    from deltalog.query.choose_method import MethodChoice
     from deltalog.query.sparql.query import Query
 
 Row = tuple[Value | None, ...]
@@ -29,7 +29,7 @@ class Solutions:
     `method` is the one that ran, `reason` why, `seconds` what it took; `ask`: whether there is one is all that counts.
     """
 
-    def __init__(self, query: Query, facts: Facts[Any], choice: Choice) -> None:
+    def __init__(self, query: Query, facts: Facts[Any], choice: MethodChoice) -> None:
         self.columns, self.ask = query.columns, query.ask
         self.method, self.reason, self.features = choice.method, choice.reason, choice.features
         self.seconds = 0.0
