@@ -18,7 +18,7 @@ from deltalog.backends.local.index_join import Probe
 from deltalog.engine import replan_joins
 from deltalog.maintenance import materialisation
 from deltalog.model.tuning import Tuning
-from deltalog.plan.hypertree.decompose import Node, decompose, with_functional_leaves
+from deltalog.plan.hypertree.decompose import TreeNode, decompose, with_functional_leaves
 from deltalog.plan.hypertree.gyo import is_acyclic
 from deltalog.plan.ir import Part
 from deltalog.plan.statistics import Unknown
@@ -339,9 +339,9 @@ def test_petals_have_a_tree_however_few_rows_are_estimated() -> None:
 def test_functional_leaves_are_in_their_nodes() -> None:
     edges = (("a", "xy"), ("b", "yz"), ("c", "zw"), ("d", "wx"), ("l", "yv"))
     atoms = [Atom(name, tuple(map(Variable, ends))) for name, ends in edges]
-    leaf = Node(frozenset(variables(atoms[4])), (4,), 10.0)
-    below = Node(frozenset(map(Variable, "xzw")), (2, 3), 100.0)
-    root = Node(frozenset(map(Variable, "xyz")), (0, 1), 100.0, (leaf, below))
+    leaf = TreeNode(frozenset(variables(atoms[4])), (4,), 10.0)
+    below = TreeNode(frozenset(map(Variable, "xzw")), (2, 3), 100.0)
+    root = TreeNode(frozenset(map(Variable, "xyz")), (0, 1), 100.0, (leaf, below))
 
     class Functional(Unknown):
         def heaviest(self, pred: Pred, part: Part, column: int) -> float:
@@ -349,7 +349,7 @@ def test_functional_leaves_are_in_their_nodes() -> None:
 
     assert not broken(root, atoms)
     taken = with_functional_leaves(root, atoms, Functional())
-    assert taken == Node(root.chi | leaf.chi, (0, 1, 4), 100.0, (below,))
+    assert taken == TreeNode(root.chi | leaf.chi, (0, 1, 4), 100.0, (below,))
     assert not broken(taken, atoms)
     assert with_functional_leaves(root, atoms, Unknown()) == root
 

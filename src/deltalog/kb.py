@@ -36,7 +36,7 @@ from deltalog.plan.work_counter import GivenUp
 from deltalog.program import Program, analyse, changed, read_documents, read_rules
 from deltalog.program.recognise import WAYS
 from deltalog.program.triple_bridges import is_rdf
-from deltalog.syntax.ast import TRIPLES, TYPES, Constant, Literal, Pred, Rule
+from deltalog.syntax.ast import TRIPLES, TYPES, BodyLiteral, Constant, Pred, Rule
 
 if TYPE_CHECKING:
     from deltalog.backends.base import Backend
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 R = TypeVar("R")
-Table = Any  # the backend's own handle
+AnyTable = Any  # the backend's own handle
 Rules = str | Path | Iterable[str | Path]
 
 ENGINES = ("local", "spark", "auto", "naive")
@@ -148,12 +148,12 @@ class KnowledgeBase:
         self._ids = self._numbered(rule for rule in rules if not rule.is_fact)
         self._rules = tuple(self._ids.values())
         self._numbers = self._with_numbers(self._ids)
-        self._explicit: dict[Pred, Table] = {}
+        self._explicit: dict[Pred, AnyTable] = {}
         self._program: Program | None = None
-        self._state: Materialisation[Table] | None = None
-        self._stopped: Materialisation[Table] | None = None  # by a limit
-        self._asked: Questions[Table] | None = None
-        self._queried: Asked[Table] | None = None
+        self._state: Materialisation[AnyTable] | None = None
+        self._stopped: Materialisation[AnyTable] | None = None  # by a limit
+        self._asked: Questions[AnyTable] | None = None
+        self._queried: Asked[AnyTable] | None = None
         self._selector: Model | None = None
         self.examples: list[Example] = []
         self._add(self._encode_facts(rules))
@@ -186,7 +186,7 @@ class KnowledgeBase:
         self._add(self._backend.read([Path(path) for path in paths], reading))
         self._spent("load", started)
 
-    def _add(self, facts: Mapping[Pred, Table]) -> None:
+    def _add(self, facts: Mapping[Pred, AnyTable]) -> None:
         explicit = dict(self._explicit)
         for pred, table in facts.items():
             present = explicit.get(pred)
@@ -199,8 +199,8 @@ class KnowledgeBase:
         """Takes attributes over, all at once: no interrupt comes in between."""
         vars(self).update(attributes)
 
-    def _encode(self, facts: Mapping[str, Any]) -> dict[Pred, Table]:
-        found: dict[Pred, Table] = {}
+    def _encode(self, facts: Mapping[str, Any]) -> dict[Pred, AnyTable]:
+        found: dict[Pred, AnyTable] = {}
         for predicate, (arity, table) in self._backend.encode_all(facts).items():
             if self._backend.size(table):
                 found[self._pred_of(predicate, arity)] = table
@@ -212,13 +212,13 @@ class KnowledgeBase:
             return Pred(predicate, arity)
         return Names({*self._mentioned, *self._explicit}).for_rows(predicate, arity)
 
-    def _by_predicate(self, facts: dict[Pred, Table]) -> dict[Pred, Table]:
+    def _by_predicate(self, facts: dict[Pred, AnyTable]) -> dict[Pred, AnyTable]:
         """Facts in which triples, and types whose class is an IRI, are under their own predicates."""
         from deltalog.engine.distribute_triples import distributed
 
         return distributed(facts, self._backend)
 
-    def _encode_facts(self, rules: Iterable[Rule]) -> dict[Pred, Table]:
+    def _encode_facts(self, rules: Iterable[Rule]) -> dict[Pred, AnyTable]:
         """The facts among some rules."""
         rows: dict[Pred, list[tuple[Value, ...]]] = {}
         for head in (head for rule in rules if rule.is_fact for head in rule.heads):
@@ -279,7 +279,7 @@ class KnowledgeBase:
         report.cyclic_rules = evaluator.trees.reported()
         self._assign(_state=state, _stopped=None if report.complete else state, _report=report)
 
-    def _evaluator(self, report: Report) -> Evaluator[Table]:
+    def _evaluator(self, report: Report) -> Evaluator[AnyTable]:
         from deltalog.engine.hypertree import Trees
         from deltalog.maintenance.materialisation import Evaluator
 
@@ -389,8 +389,8 @@ class KnowledgeBase:
     def _change(
         self,
         ids: dict[str, Rule],
-        add: dict[Pred, Table],
-        remove: dict[Pred, Table],
+        add: dict[Pred, AnyTable],
+        remove: dict[Pred, AnyTable],
         prefixes: Mapping[str, str] | None = None,
     ) -> Change:
         """The one way in which facts and rules (by their ids) change: all of it, or nothing."""
@@ -410,7 +410,7 @@ class KnowledgeBase:
             program = changed(program, rules, facts.explicit, self._schemes, numbers, same_scope)
         return self._become(ids, prefixes, *updated(old, program, facts, self._evaluator(Report(engine=self.engine))))
 
-    def _numbers_of(self, facts: Mapping[Pred, Table]) -> Numbers:
+    def _numbers_of(self, facts: Mapping[Pred, AnyTable]) -> Numbers:
         """The kinds of numbers in facts, by predicates."""
         return lambda preds: self._backend.number_kinds([facts[pred] for pred in preds if pred in facts])
 
@@ -418,8 +418,8 @@ class KnowledgeBase:
         self,
         ids: dict[str, Rule],
         prefixes: Mapping[str, str] | None,
-        state: Materialisation[Table],
-        update: Update[Table],
+        state: Materialisation[AnyTable],
+        update: Update[AnyTable],
     ) -> Change:
         """A new state takes the place of the old one, at once."""
         change, after = self._described(update), dict[str, Any](_state=state, _explicit=state.explicit)
@@ -434,12 +434,12 @@ class KnowledgeBase:
         self._assign(**after)
         return change
 
-    def _described(self, update: Update[Table]) -> Change:
+    def _described(self, update: Update[AnyTable]) -> Change:
         added, removed = update.differences()
         return Change(self._difference(added), self._difference(removed), update.report)
 
-    def _difference(self, find: Callable[[], Mapping[Pred, Table]]) -> Difference:
-        def views() -> dict[Pred, Facts[Table]]:
+    def _difference(self, find: Callable[[], Mapping[Pred, AnyTable]]) -> Difference:
+        def views() -> dict[Pred, Facts[AnyTable]]:
             with self._lock:
                 return {pred: self._view(pred, table) for pred, table in find().items()}
 
@@ -504,7 +504,7 @@ class KnowledgeBase:
         return any(head.pred in INTERNAL for rule in self._rules for head in rule.heads)
 
     @exclusive
-    def facts(self, predicate: str) -> Facts[Table]:
+    def facts(self, predicate: str) -> Facts[AnyTable]:
         """The facts of a predicate, derived ones included."""
         self._materialised()
         pred = self._find(predicate)
@@ -518,7 +518,7 @@ class KnowledgeBase:
 
     @exclusive
     @limited
-    def query(self, goal: str, method: str = "auto", *, timeout: float | None = None) -> Answers[Table]:
+    def query(self, goal: str, method: str = "auto", *, timeout: float | None = None) -> Answers[AnyTable]:
         """The answers of a goal such as `path(a, ?x)`, or several separated by commas: one row per binding of its
         variables, in the order in which they occur. Prefixes are those of the program. `timeout` is for this goal.
 
@@ -553,7 +553,7 @@ class KnowledgeBase:
 
         return choice if self._questions().is_stratified(goal.reads) else UNSTRATIFIED
 
-    def _derived_answers(self, goal: Goal, choice: Choice | None) -> Derived[Table]:
+    def _derived_answers(self, goal: Goal, choice: Choice | None) -> Derived[AnyTable]:
         """Answers by deriving what a goal needs, in the way chosen or that is chosen here; no facts where that is to
         derive everything, which has happened then."""
         from deltalog.query.choose_method import choose, kind_of_goal
@@ -667,7 +667,7 @@ class KnowledgeBase:
                 'ask with method="magic", or make the knowledge base with engine="local"'
             )
 
-    def _check_predicates(self, literals: Sequence[Literal]) -> None:
+    def _check_predicates(self, literals: Sequence[BodyLiteral]) -> None:
         from deltalog.query.goal_session import predicates
 
         state = self._state.facts.parts if self._state is not None else {}
@@ -675,7 +675,7 @@ class KnowledgeBase:
             if not (self._has_wildcard_heads and is_rdf(pred)):
                 raise unknown_predicate(str(pred), sorted(map(str, self._preds())))
 
-    def _questions(self) -> Questions[Table]:
+    def _questions(self) -> Questions[AnyTable]:
         """What goals are asked of, kept from one to the next."""
         from deltalog.query.goal_session import Questions
 
@@ -689,7 +689,7 @@ class KnowledgeBase:
         self._asked = asked
         return asked
 
-    def _settled(self) -> dict[Pred, Table]:
+    def _settled(self) -> dict[Pred, AnyTable]:
         """Of a materialisation that a limit has stopped: the predicates that were done with."""
         state = self._stopped
         if state is None or state is not self._state or self._backend.batches or state.program.stored:
@@ -741,7 +741,7 @@ class KnowledgeBase:
             return UNSTRATIFIED
         return choice or self._tried(asked.choose(query, self.selector, history))
 
-    def _sparql_asked(self, whole: bool) -> Asked[Table]:
+    def _sparql_asked(self, whole: bool) -> Asked[AnyTable]:
         """What queries are asked of, kept from one to the next."""
         from deltalog.query.sparql.answer import Asked
 
@@ -756,7 +756,7 @@ class KnowledgeBase:
         return asked
 
     @exclusive
-    def derived(self, predicate: str) -> Facts[Table]:
+    def derived(self, predicate: str) -> Facts[AnyTable]:
         """The facts of a predicate that were not given but derived."""
         self._materialised()
         pred = self._find(predicate)
@@ -777,22 +777,22 @@ class KnowledgeBase:
         self._backend.write(Path(folder), facts, format)
         self._spent("write", started)
 
-    def _completed(self) -> Materialisation[Table]:
+    def _completed(self) -> Materialisation[AnyTable]:
         """The materialisation; one that a limit has stopped is made again, from its facts and rules."""
         if not self._is_complete:
             self._materialise(partial=False)
         return self._materialised()
 
-    def _materialised(self) -> Materialisation[Table]:
+    def _materialised(self) -> Materialisation[AnyTable]:
         if self._state is None:
             self._materialise(partial=False)
         assert self._state is not None
         return self._state
 
-    def _view(self, pred: Pred, table: Table) -> Facts[Table]:
+    def _view(self, pred: Pred, table: AnyTable) -> Facts[AnyTable]:
         return Facts([f"_{i}" for i in range(pred.arity)], table, self._backend)
 
-    def _table(self, pred: Pred) -> Table:
+    def _table(self, pred: Pred) -> AnyTable:
         return self._materialised().facts.get(pred)
 
     def _preds(self) -> set[Pred]:
@@ -811,7 +811,7 @@ class KnowledgeBase:
         self._report.seconds[phase] += time.perf_counter() - started
 
 
-def _backend(engine: str, limits: Limits, tuning: Tuning, threads: int | None, master: str | None) -> Backend[Table]:
+def _backend(engine: str, limits: Limits, tuning: Tuning, threads: int | None, master: str | None) -> Backend[AnyTable]:
     """The backend of an engine; the naive engine keeps its facts in the local one."""
     if engine in ("spark", "auto"):
         from deltalog.backends.spark.startup.session import session

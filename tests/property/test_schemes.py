@@ -17,7 +17,7 @@ from deltalog import KnowledgeBase, Literal, ProgramError
 from deltalog.backends.local import virtual_maintenance
 from deltalog.backends.local.reachability import Graph, Reachability
 from deltalog.backends.local.table import Table, pack
-from deltalog.backends.local.virtual_relation import Implicit, Inverse, Plain, Union
+from deltalog.backends.local.virtual_relation import Implicit, InverseRelation, Plain, UnionRelation
 from deltalog.maintenance import materialisation
 from deltalog.model.terms import Value
 
@@ -220,7 +220,7 @@ def test_differences_of_unions(seed: int) -> None:
     closure = Reachability.closing(table(edges), random.random() < 0.3, random.random() < 0.3)
     later = closure.updated(table(edges - gone | new), table(gone), table(new))
     same = Plain(table(third))
-    before = Union([closure, Union([Plain(table(other)), Inverse(closure)]), same])
-    after = Union([later, Union([Plain(table(graph(random, 8))), Inverse(later)]), same])
+    before = UnionRelation([closure, UnionRelation([Plain(table(other)), InverseRelation(closure)]), same])
+    after = UnionRelation([later, UnionRelation([Plain(table(graph(random, 8))), InverseRelation(later)]), same])
     assert pairs(before.minus(after)) == pairs(before) - pairs(after)
     assert pairs(after.minus(before)) == pairs(after) - pairs(before)

@@ -17,7 +17,7 @@ from deltalog.model.errors import DataError
 from deltalog.plan.work_counter import GivenUp
 from deltalog.query import choose_method, estimate
 from deltalog.query.estimate import Features
-from deltalog.query.fit_model import CLASSIFIERS, Evaluation, cross_validated, judged, train
+from deltalog.query.fit_model import CLASSIFIERS, ClassifierScore, cross_validated, judged, train
 from deltalog.query.goal import as_goal
 from deltalog.query.selector import Model, load
 from deltalog.query.training_goals import Example, goals, multigraph, read_examples, write_examples
@@ -317,7 +317,7 @@ def test_patience_is_learnt_from_what_it_costs() -> None:
     large = [Example(f"r({i})", Features(1e6, 1e6, 1e3, 9.0, 9.0), 1.0, 0.01, 0.0, 10.0, 10**6) for i in range(8)]
     model = train([*cheap, *dear, *large], "tree")
     assert model.choose(alike) == "qsqr" and 100 < model.patience(alike) < 50_000
-    seconds = Evaluation("", (*cheap, *dear), judged(model, [*cheap, *dear])).seconds()
+    seconds = ClassifierScore("", (*cheap, *dear), judged(model, [*cheap, *dear])).seconds()
     assert seconds["learned"] < 3 * seconds["ideal"] < seconds["always QSQ-R"]
 
 

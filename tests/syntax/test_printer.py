@@ -16,11 +16,11 @@ from deltalog.syntax.ast import (
     AggregateCall,
     Atom,
     Bind,
+    BodyLiteral,
     Call,
     Constant,
     Expression,
     Filter,
-    Literal,
     Negation,
     Rule,
     Variable,
@@ -100,7 +100,7 @@ atoms = (
     | st.builds(triple, terms, variables, terms)
     | st.builds(triple, terms, st.just(Constant(RDF_TYPE)), terms)
 )
-simple: st.SearchStrategy[Literal] = (
+simple: st.SearchStrategy[BodyLiteral] = (
     atoms
     | st.builds(Negation, atoms)
     | st.builds(Filter, conditions)

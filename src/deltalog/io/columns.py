@@ -14,10 +14,10 @@ from deltalog.syntax.ast import Pred
 
 Column = NDArray[np.uint32]
 Columns = Sequence[Column]
-Facts = dict[Pred, list[Column]]
+FactColumns = dict[Pred, list[Column]]
 
 
-def together(parts: Iterable[Mapping[Pred, Columns]]) -> Facts:
+def together(parts: Iterable[Mapping[Pred, Columns]]) -> FactColumns:
     """All the facts of several parts."""
     found: dict[Pred, list[Columns]] = {}
     for part in parts:

@@ -13,7 +13,7 @@ import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from deltalog.io.columns import Facts, together
+from deltalog.io.columns import FactColumns, together
 from deltalog.io.documents import DEFAULT, Reading
 from deltalog.io.files import COMPRESSIONS, FORMATS, name_of
 from deltalog.model.dictionary import Dictionary
@@ -27,7 +27,7 @@ def read(
     paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
     dictionary: Dictionary,
     reading: Reading = DEFAULT,
-) -> Facts:
+) -> FactColumns:
     """The facts of files and folders, with their values in the dictionary; DataError for what cannot be read."""
     if isinstance(paths, str | os.PathLike):
         paths = [paths]
@@ -35,7 +35,7 @@ def read(
     return together([read_file(file, dictionary, reading) for file in files])
 
 
-def read_file(path: Path, dictionary: Dictionary, reading: Reading = DEFAULT) -> Facts:
+def read_file(path: Path, dictionary: Dictionary, reading: Reading = DEFAULT) -> FactColumns:
     """The facts of one file."""
     stem, format, _ = name_of(path)
     match format:

@@ -56,10 +56,10 @@ RETRY = 32  # after about half as many, a change of the size that was too much i
 # `affected` says, for a stratum and a relation, from where to where the plans go that are seen from a change of it;
 # `inner` the same of a relation of a stratum: recursive ones seen from its facts, nonrecursive ones that give its
 # facts, recursive ones that do. `own` are the relations.
-Rules = namedtuple("Rules", "plans affected inner code registers places own")
+RuleArrays = namedtuple("RuleArrays", "plans affected inner code registers places own")
 # `given` are the numbers of relations and the keys of explicit changes, in four parts that end at `ends`; `touched`
 # says whether something was removed from a relation, or added.
-Change = namedtuple("Change", "given ends facts buckets queue levels touched state")
+ChangeArrays = namedtuple("ChangeArrays", "given ends facts buckets queue levels touched state")
 
 
 def inner(function):
@@ -475,8 +475,8 @@ def delete_and_rederive(
 ):
     """What a change does to strata: `facts`, with flags that say what became of each. How many strata were done: after
     those comes one where it is too much."""
-    rules = Rules(plans, affected, inner, code, registers, places, own)
-    change = Change(given, ends, facts, buckets, queue, levels, np.zeros(len(own), np.int64), state)
+    rules = RuleArrays(plans, affected, inner, code, registers, places, own)
+    change = ChangeArrays(given, ends, facts, buckets, queue, levels, np.zeros(len(own), np.int64), state)
     _note_given(change)
     for stratum in range(len(limits)):
         if not _maintain(rules, change, stratum, limits):

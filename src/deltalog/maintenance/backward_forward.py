@@ -21,7 +21,7 @@ from typing import TypeVar
 from deltalog.engine.seminaive import Relations, include
 from deltalog.maintenance.dred import DRed, is_known
 from deltalog.maintenance.stratum_plans import StratumTasks
-from deltalog.maintenance.update_state import Facts, Update, difference, state, total, visible
+from deltalog.maintenance.update_state import FactTables, Update, difference, state, total, visible
 from deltalog.plan.delta_rules import candidates
 from deltalog.plan.ir import Part
 from deltalog.program import Program
@@ -36,8 +36,8 @@ class BackwardForward(DRed[T]):
 
     def __init__(self, program: Program, tasks: StratumTasks, update: Update[T], bounded: bool = False) -> None:
         super().__init__(program, tasks, update, bounded)
-        self.checked: Facts[T] = {}
-        self.proved: Facts[T] = {}
+        self.checked: FactTables[T] = {}
+        self.proved: FactTables[T] = {}
 
     def overdelete(self) -> bool:
         """Finds what is lost, exactly; False when that takes too much search."""
@@ -53,10 +53,10 @@ class BackwardForward(DRed[T]):
         self.update.report.overdeleted += visible(self.removed, self.backend)
         return True
 
-    def rederive(self) -> Facts[T]:
+    def rederive(self) -> FactTables[T]:
         return {}
 
-    def _check(self, facts: Facts[T], most: float) -> bool:
+    def _check(self, facts: FactTables[T], most: float) -> bool:
         """Checks facts and all that their proofs could stand on."""
         while facts:
             include(self.checked, facts, self.backend)
@@ -68,7 +68,7 @@ class BackwardForward(DRed[T]):
             facts = difference(self._supports(difference(open_, self.proved, self.backend)), self.checked, self.backend)
         return True
 
-    def _supports(self, facts: Facts[T]) -> Facts[T]:
+    def _supports(self, facts: FactTables[T]) -> FactTables[T]:
         """The facts of the stratum in bodies of instances that derive the facts, from what may still hold."""
         if not facts:
             return {}
@@ -83,7 +83,7 @@ class BackwardForward(DRed[T]):
         found = (rule.supports_made if is_known(rule, known) else rule.supports for rule in rules)
         return self.derive([task for tasks in found for task in tasks], relations)
 
-    def _prove(self, facts: Facts[T]) -> None:
+    def _prove(self, facts: FactTables[T]) -> None:
         """Facts are proved, and with them everything checked that follows from what is proved."""
         delta = difference(facts, self.proved, self.backend)
         while delta:
@@ -98,5 +98,5 @@ class BackwardForward(DRed[T]):
             parts[pred, Part.ALL] = self.proved.get(pred, self.backend.empty(pred.arity))
         return Relations(self.backend, parts)
 
-    def _both(self, facts: Facts[T], others: Facts[T]) -> Facts[T]:
+    def _both(self, facts: FactTables[T], others: FactTables[T]) -> FactTables[T]:
         return difference(facts, difference(facts, others, self.backend), self.backend)

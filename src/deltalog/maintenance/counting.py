@@ -28,7 +28,7 @@ from deltalog.engine.seminaive import Relations, SemiNaive, Task, include
 from deltalog.maintenance.derivation_counts import Counts, Ledger
 from deltalog.maintenance.dred import DRed
 from deltalog.maintenance.stratum_plans import RuleTasks, StratumTasks
-from deltalog.maintenance.update_state import Facts, Update, difference, state, visible
+from deltalog.maintenance.update_state import FactTables, Update, difference, state, visible
 from deltalog.plan.delta_rules import change, gone
 from deltalog.plan.variants import Variant, counts
 from deltalog.program import Program
@@ -45,16 +45,16 @@ class Counting(DRed[T]):
     def __init__(self, program: Program, tasks: StratumTasks, update: Update[T], bounded: bool = False) -> None:
         super().__init__(program, tasks, update, bounded)
         self.counted = {counts(pred): pred for pred in self.preds}
-        self.gone_before: Facts[T] = {}
-        self.won: Facts[T] = {}
+        self.gone_before: FactTables[T] = {}
+        self.won: FactTables[T] = {}
         known = update.counts[self.preds]
         self.nonrecursive = Ledger(self.backend, dict(known.nonrecursive))
         self.recursive = Ledger(self.backend, dict(known.recursive))
 
-    def count(self, tasks: Iterable[Task], relations: Relations[T]) -> Facts[T]:
+    def count(self, tasks: Iterable[Task], relations: Relations[T]) -> FactTables[T]:
         return SemiNaive(self.program, relations).count(tasks)
 
-    def facts(self, counted: Facts[T]) -> Facts[T]:
+    def facts(self, counted: FactTables[T]) -> FactTables[T]:
         return {self.counted[pred]: self.backend.uncounted(table) for pred, table in counted.items()}
 
     # What changes before the stratum.
@@ -73,7 +73,7 @@ class Counting(DRed[T]):
             include(self.lost_by_groups, self.facts(lost), self.backend)
             include(self.won_by_groups, self.facts(won), self.backend)
 
-    def touched(self, rules: list[RuleTasks], lost: bool) -> Facts[T]:
+    def touched(self, rules: list[RuleTasks], lost: bool) -> FactTables[T]:
         """Π[I : D, A], or Π[(I \\ D) ∪ A : A, D]: instances that what is before the stratum takes away, or brings."""
         update = self.update
         relations, positive, negative = (
@@ -92,14 +92,14 @@ class Counting(DRed[T]):
         return self.count(due, state(relations, positive | negated, changes))
 
     @staticmethod
-    def _changes(positive: Facts[T], negative: Facts[T]) -> Facts[T]:
+    def _changes(positive: FactTables[T], negative: FactTables[T]) -> FactTables[T]:
         """Changes under the names by which literals are found unchanged."""
         names = {change(pred): table for pred, table in positive.items()}
         return names | {change(pred, True): table for pred, table in negative.items()}
 
     # Overdelete.
 
-    def losing(self) -> Facts[T]:
+    def losing(self) -> FactTables[T]:
         """Lines 23 and 25; and line 32, for nonrecursive rules."""
         update, backend = self.update, self.backend
         seeds = dict(self.lost_by_groups)
@@ -120,11 +120,11 @@ class Counting(DRed[T]):
         for ledger, rules in ((self.nonrecursive, known.nonrecursive_rules), (self.recursive, known.recursive_rules)):
             ledger.lost.append(self.count(whole(rules & removed), self.update.old))
 
-    def unprotected(self, facts: Facts[T]) -> Facts[T]:
+    def unprotected(self, facts: FactTables[T]) -> FactTables[T]:
         """Facts that are not explicit, and that no instance of a nonrecursive rule derives."""
         return self.nonrecursive.without_count(difference(facts, self.update.explicit, self.backend))
 
-    def lost_consequences(self, delta: Facts[T]) -> Facts[T]:
+    def lost_consequences(self, delta: FactTables[T]) -> FactTables[T]:
         """Line 28: instances of recursive rules that lose something in this round, and nothing before."""
         due = [
             task
@@ -143,15 +143,15 @@ class Counting(DRed[T]):
 
     # Rederive and insert.
 
-    def rederive(self) -> Facts[T]:
+    def rederive(self) -> FactTables[T]:
         """What was overdeleted, and an instance of a recursive rule is left that derives it."""
         found = self.recursive.left(self.removed)
         self.update.report.rederived += visible(found, self.backend)
         return found
 
-    def winning(self, ledger: Ledger[T], rules: list[RuleTasks]) -> Facts[T]:
+    def winning(self, ledger: Ledger[T], rules: list[RuleTasks]) -> FactTables[T]:
         """Facts that win instances by what is before the stratum, or by new rules."""
-        found: Facts[T] = {}
+        found: FactTables[T] = {}
         new = [rule for rule in rules if self.update.is_new(rule.rule)]
         for won in (
             self.touched([rule for rule in rules if rule not in new], lost=False),
@@ -161,7 +161,7 @@ class Counting(DRed[T]):
             include(found, self.facts(won), self.backend)
         return found
 
-    def insert(self, seeds: Facts[T]) -> None:
+    def insert(self, seeds: FactTables[T]) -> None:
         """Lines 32 to 40."""
         update, backend = self.update, self.backend
         include(seeds, {p: t for p, t in update.added_facts.items() if p in self.preds}, backend)
@@ -176,7 +176,7 @@ class Counting(DRed[T]):
         self.recursive.settle()
         update.counts[self.preds] = Counts(*kinds(self.tasks.rules), self.nonrecursive.counts, self.recursive.counts)
 
-    def _follows(self, due: list[Task]) -> Facts[T]:
+    def _follows(self, due: list[Task]) -> FactTables[T]:
         """What is new by instances that win something in this round."""
         won = self.count(due, self.update.new)
         self.recursive.won.append(won)

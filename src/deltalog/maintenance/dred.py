@@ -26,7 +26,7 @@ from deltalog.concurrency.cached import cached_property
 from deltalog.engine.seminaive import Relations, SemiNaive, Task, include
 from deltalog.maintenance.policy import FEW, MOST_REMOVED
 from deltalog.maintenance.stratum_plans import RuleTasks, StratumTasks
-from deltalog.maintenance.update_state import Facts, Update, difference, state, total, visible
+from deltalog.maintenance.update_state import FactTables, Update, difference, state, total, visible
 from deltalog.plan.delta_rules import GROUPS, candidates
 from deltalog.plan.ir import Part
 from deltalog.plan.variants import Variant, all_facts
@@ -51,10 +51,10 @@ class DRed(Generic[T]):
         self.kept = [rule for rule in tasks.rules if not update.is_new(rule.rule)]
         self.much = False  # is inserted: what is new is found afterwards, if anybody asks
         self.hopeless = False  # so much is lost that no other strategy would be better than computing anew
-        self.removed: Facts[T] = {}  # overdeleted
-        self.added: Facts[T] = {}
-        self.lost_by_groups: Facts[T] = {}
-        self.won_by_groups: Facts[T] = {}
+        self.removed: FactTables[T] = {}  # overdeleted
+        self.added: FactTables[T] = {}
+        self.lost_by_groups: FactTables[T] = {}
+        self.won_by_groups: FactTables[T] = {}
 
     def maintain(self) -> bool:
         """Takes the stratum to its new state; False (and nothing done) when it is better computed anew."""
@@ -67,7 +67,7 @@ class DRed(Generic[T]):
         self.settle()
         return True
 
-    def derive(self, tasks: list[Task], relations: Relations[T]) -> Facts[T]:
+    def derive(self, tasks: list[Task], relations: Relations[T]) -> FactTables[T]:
         return SemiNaive(self.program, relations).derive(tasks, all_facts) if tasks else {}
 
     # Aggregates: only the groups that changed.
@@ -86,8 +86,8 @@ class DRed(Generic[T]):
     def _touched(self, pred: Pred) -> bool:
         return pred in self.update.added or pred in self.update.removed
 
-    def _changed_groups(self, rule: RuleTasks) -> Facts[T]:
-        groups: Facts[T] = {}
+    def _changed_groups(self, rule: RuleTasks) -> FactTables[T]:
+        groups: FactTables[T] = {}
         update = self.update
         for relations, positive, negative in (
             (update.old, update.removed, update.added),
@@ -101,7 +101,7 @@ class DRed(Generic[T]):
     def overdelete(self) -> bool:
         """Finds what may be lost; False when that is so much that the stratum is better computed anew."""
         seeds = self.losing()
-        seen: Facts[T] = {}
+        seen: FactTables[T] = {}
         delta = self.unprotected(seeds)
         if self.loses_structures(delta):
             return False
@@ -131,7 +131,7 @@ class DRed(Generic[T]):
         back = self.derivable(self.removed, self.tasks.recursive, left)
         return 2 * total(back, self.backend) < total(self.removed, self.backend)
 
-    def losing(self) -> Facts[T]:
+    def losing(self) -> FactTables[T]:
         """Facts that lose an instance by what is before the stratum, by a removed rule, or as explicit facts."""
         update = self.update
         seeds = self._instances(self._plain(self.kept), update.old, update.removed, update.added)
@@ -145,7 +145,7 @@ class DRed(Generic[T]):
         present = sum(self.backend.size(self.update.old.get(pred)) for pred in self.preds)
         return max(FEW, MOST_REMOVED * present)
 
-    def loses_structures(self, delta: Facts[T]) -> bool:
+    def loses_structures(self, delta: FactTables[T]) -> bool:
         """Whether something is lost in a recursion with relations that are kept by their structure. A structure does
         not know by which ways a pair holds, so it cannot say what stands on what: the stratum is computed anew. (If
         what a structure is made of is lost before the stratum, that is decided before: `better_anew`.)"""
@@ -163,10 +163,10 @@ class DRed(Generic[T]):
         return [rule for rule in rules if rule.restricted is None]
 
     def _instances(
-        self, rules: list[RuleTasks], relations: Relations[T], positive: Facts[T], negative: Facts[T]
-    ) -> Facts[T]:
+        self, rules: list[RuleTasks], relations: Relations[T], positive: FactTables[T], negative: FactTables[T]
+    ) -> FactTables[T]:
         """Π[I : positive, negative]: heads of instances with an atom in `positive` or a negated one in `negative`."""
-        found: Facts[T] = {}
+        found: FactTables[T] = {}
         for changes, negated in ((positive, False), (negative, True)):
             due = [
                 task
@@ -178,12 +178,12 @@ class DRed(Generic[T]):
                 include(found, self.derive(due, state(relations, changes)), self.backend)
         return found
 
-    def lost_consequences(self, delta: Facts[T]) -> Facts[T]:
+    def lost_consequences(self, delta: FactTables[T]) -> FactTables[T]:
         """What had an instance over the delta in the old state, by the recursive rules that were there: a new rule had
         no instances, and following it would delete facts that were never derived."""
         return self._follow(self._old_loops, delta, self.update.old)
 
-    def consequences(self, delta: Facts[T], relations: Relations[T]) -> Facts[T]:
+    def consequences(self, delta: FactTables[T], relations: Relations[T]) -> FactTables[T]:
         """What has an instance over the delta by the recursive rules, in a state."""
         return self._follow(self.tasks.loops, delta, relations)
 
@@ -194,7 +194,7 @@ class DRed(Generic[T]):
             return loops
         return {pred: [task for task in due if not is_new(task.variant.rule)] for pred, due in loops.items()}
 
-    def _follow(self, loops: Mapping[Pred, list[Task]], delta: Facts[T], relations: Relations[T]) -> Facts[T]:
+    def _follow(self, loops: Mapping[Pred, list[Task]], delta: FactTables[T], relations: Relations[T]) -> FactTables[T]:
         due = [task for pred in delta for task in loops.get(pred, ())]
         if not due:
             return {}
@@ -202,12 +202,12 @@ class DRed(Generic[T]):
         relations.parts.update({(pred, Part.OLD): relations.get(pred) for pred in self.preds})
         return self.derive(due, relations)
 
-    def unprotected(self, facts: Facts[T]) -> Facts[T]:
+    def unprotected(self, facts: FactTables[T]) -> FactTables[T]:
         """Facts that are not explicit, and that no nonrecursive rule derives from the new state."""
         left = difference(facts, self.update.explicit, self.backend) if facts else facts
         return difference(left, self.derivable(left, self.tasks.nonrecursive, self.update.new), self.backend)
 
-    def derivable(self, facts: Facts[T], rules: list[RuleTasks], relations: Relations[T]) -> Facts[T]:
+    def derivable(self, facts: FactTables[T], rules: list[RuleTasks], relations: Relations[T]) -> FactTables[T]:
         """Those of the facts that the rules derive in one step from a state."""
         rules = [rule for rule in rules if rule.head in facts]
         if not rules:
@@ -218,13 +218,13 @@ class DRed(Generic[T]):
         keys = self.derive([rule.keys for rule in rules if rule.keys is not None], state(relations, {}, questions))
         return self.derive(checks, state(relations, questions, known | keys))
 
-    def _check_of(self, rule: RuleTasks, facts: T, known: Facts[T]) -> Task:
+    def _check_of(self, rule: RuleTasks, facts: T, known: FactTables[T]) -> Task:
         if is_known(rule, known):
             return rule.check_made
         many = self.update.multiway and self.backend.size(facts) >= MANY
         return rule.check_many if many else rule.check
 
-    def made_of(self, rules: list[RuleTasks], facts: Facts[T]) -> Facts[T]:
+    def made_of(self, rules: list[RuleTasks], facts: FactTables[T]) -> FactTables[T]:
         """What the values of facts in question were made of, where rules make them and that is known."""
         found: dict[Pred, T | None] = {}
         for head, made in [(rule.head, made) for rule in rules for made in rule.made]:
@@ -234,13 +234,13 @@ class DRed(Generic[T]):
 
     # Rederive and insert.
 
-    def rederive(self) -> Facts[T]:
+    def rederive(self) -> FactTables[T]:
         """What was overdeleted and follows from the rest."""
         found = self.derivable(self.removed, self.tasks.recursive, self.update.new)
         self.update.report.rederived += visible(found, self.backend)
         return found
 
-    def insert(self, seeds: Facts[T]) -> None:
+    def insert(self, seeds: FactTables[T]) -> None:
         """Adds the seeds, what is new by what is before the stratum, and all that follows."""
         update, backend = self.update, self.backend
         include(seeds, {p: t for p, t in update.added_facts.items() if p in self.preds}, backend)
@@ -259,9 +259,9 @@ class DRed(Generic[T]):
     def _visible(self) -> int:
         return visible({pred: self.update.new.get(pred) for pred in self.preds}, self.backend)
 
-    def grow(self, evaluation: SemiNaive[T]) -> Facts[T]:
+    def grow(self, evaluation: SemiNaive[T]) -> FactTables[T]:
         """What structures win by inputs that are before the stratum."""
-        won: Facts[T] = {}
+        won: FactTables[T] = {}
         none = self.backend.empty(2)
         for structure in self.tasks.structures:
             before = {p: t for p, t in self.update.added.items() if p in structure.inputs and p not in self.preds}
@@ -286,6 +286,6 @@ class DRed(Generic[T]):
         self.update.added.update(added)
 
 
-def is_known(rule: RuleTasks, known: Facts[T]) -> bool:
+def is_known(rule: RuleTasks, known: FactTables[T]) -> bool:
     """Whether all that a rule makes is among what is known."""
     return bool(rule.made) and all(made.atom.pred in known for made in rule.made)

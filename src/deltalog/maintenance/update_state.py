@@ -20,7 +20,7 @@ from deltalog.program.strata import Stratum
 from deltalog.syntax.ast import Pred, Rule
 
 T = TypeVar("T")
-Facts = dict[Pred, T]
+FactTables = dict[Pred, T]
 
 
 @dataclass(slots=True)
@@ -65,15 +65,15 @@ class Update(Generic[T]):
     old: Relations[T]
     new: Relations[T]
     explicit: Mapping[Pred, T]
-    added_facts: Facts[T]
-    removed_facts: Facts[T]
+    added_facts: FactTables[T]
+    removed_facts: FactTables[T]
     added_rules: frozenset[Rule] = frozenset()
     removed_rules: tuple[Rule, ...] = ()
     strategy: str = "auto"  # or "dred", "bf", "counting"
     multiway: bool = False  # whether many facts may be checked by multiway joins
     reshaped: frozenset[Pred] = frozenset()  # predicates that are kept in another way than before
-    added: Facts[T] = field(default_factory=dict)  # A \ D
-    removed: Facts[T] = field(default_factory=dict)  # D \ A
+    added: FactTables[T] = field(default_factory=dict)  # A \ D
+    removed: FactTables[T] = field(default_factory=dict)  # D \ A
     # Different than before; nobody has asked yet in what. How to find out.
     unsettled: dict[Pred, Callable[[], tuple[T, T]]] = field(default_factory=dict)
     facts_before: Callable[[], int] = field(default=lambda: 0)  # how many facts users saw before the change
@@ -106,14 +106,14 @@ class Update(Generic[T]):
             self.settle(pred, *self.unsettled[pred]())
             del self.unsettled[pred]
 
-    def differences(self) -> tuple[Callable[[], Facts[T]], Callable[[], Facts[T]]]:
+    def differences(self) -> tuple[Callable[[], FactTables[T]], Callable[[], FactTables[T]]]:
         """What users see added and removed, to be found when somebody asks. Nothing of the state before is held on to,
         unless it is needed for that."""
         if self.unsettled or any(state.size(pred) for state in (self.old, self.new) for pred in WILDCARDS):
             return partial(self._net, self.added, self.old), partial(self._net, self.removed, self.new)
         return partial(distributed, self.added, self.backend), partial(distributed, self.removed, self.backend)
 
-    def _net(self, facts: Facts[T], other: Relations[T]) -> Facts[T]:
+    def _net(self, facts: FactTables[T], other: Relations[T]) -> FactTables[T]:
         self.ask()
         return net_change(facts, other)
 
@@ -184,7 +184,7 @@ def state(relations: Relations[T], deltas: Mapping[Pred, T], extra: Mapping[Pred
     return Relations(relations.backend, parts)
 
 
-def difference(facts: Mapping[Pred, T], gone: Mapping[Pred, T], backend: Backend[T]) -> Facts[T]:
+def difference(facts: Mapping[Pred, T], gone: Mapping[Pred, T], backend: Backend[T]) -> FactTables[T]:
     """Facts without others, by predicate; none empty."""
     left = {pred: backend.minus(table, gone[pred]) if pred in gone else table for pred, table in facts.items()}
     return {pred: table for pred, table in left.items() if backend.size(table)}

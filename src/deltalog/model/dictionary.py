@@ -35,10 +35,10 @@ from numpy.typing import NDArray
 
 from deltalog.concurrency.locks import awaited_lock
 from deltalog.kernels import intern
+from deltalog.model.arrays import Ids
 from deltalog.model.errors import DataError, LimitReached
 from deltalog.model.terms import IRI, TOO_FINE, BlankNode, Kind, Literal, Value, kind, literal, number
 
-Ids = NDArray[np.uint32]
 Bytes = NDArray[np.uint8]
 Offsets = NDArray[np.int64]
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from deltalog.plan.hypertree.choose import Choice, choose
-from deltalog.plan.hypertree.decompose import Node
+from deltalog.plan.hypertree.choose import TreeChoice, choose_tree
+from deltalog.plan.hypertree.decompose import TreeNode
 from deltalog.plan.hypertree.rewrite import atoms_of
 from deltalog.plan.ir import Part
 from deltalog.plan.iri_display import shortened
@@ -43,7 +43,7 @@ def _hyper_node(program: Program, node: HyperNode, statistics: Statistics, cycli
             yield f"  {structure}"
             continue
         yield f"  {rule}"
-        choice = choose(rule, statistics, cyclic, node.recursive)
+        choice = choose_tree(rule, statistics, cyclic, node.recursive)
         if choice.complex or choice.by_tree:
             yield from _tree(choice, statistics)
         if choice.by_tree:
@@ -55,7 +55,7 @@ def _hyper_node(program: Program, node: HyperNode, statistics: Statistics, cycli
         yield f"  {bridges_noted(len(node.rules) - len(rules))}"
 
 
-def _tree(choice: Choice, statistics: Statistics) -> Iterator[str]:
+def _tree(choice: TreeChoice, statistics: Statistics) -> Iterator[str]:
     """How a rule with a decomposition is evaluated, and the decomposition: χ, λ and the estimate of each node."""
     found = choice.decomposition
     assert found is not None
@@ -69,13 +69,13 @@ def _tree(choice: Choice, statistics: Statistics) -> Iterator[str]:
         yield from _steps(plan_variant(Variant(rule), statistics, multiway=True).notes, "      ")
 
 
-def nested(node: Node, depth: int = 0) -> Iterator[tuple[int, Node]]:
+def nested(node: TreeNode, depth: int = 0) -> Iterator[tuple[int, TreeNode]]:
     yield depth, node
     for child in node.children:
         yield from nested(child, depth + 1)
 
 
-def described(node: Node, rule: Rule) -> str:
+def described(node: TreeNode, rule: Rule) -> str:
     atoms = atoms_of(rule)
     chi = ", ".join(f"?{v.name}" for v in sorted(node.chi, key=lambda v: v.name))
     lam = ", ".join(print_literal(atoms[i]) for i in node.lam)

@@ -113,7 +113,7 @@ class Distinct:
 
 
 @dataclass(frozen=True, slots=True)
-class Aggregate:
+class GroupBy:
     input: Plan
     on: tuple[Variable, ...]
     calls: tuple[AggregateCall, ...]
@@ -137,7 +137,7 @@ Plan = (
     | Project
     | Union
     | Distinct
-    | Aggregate
+    | GroupBy
     | Counted
 )
 
@@ -163,7 +163,7 @@ def columns(plan: Plan) -> tuple[Variable, ...]:
             return tuple(variable for variable, _ in new)
         case Union(inputs):
             return columns(inputs[0])
-        case Aggregate(_, on, calls):
+        case GroupBy(_, on, calls):
             return on + tuple(call.variable for call in calls)
         case Counted(inputs, variable):
             return (*columns(inputs[0]), variable)

@@ -25,9 +25,9 @@ from deltalog.syntax.ast import (
     AggregateCall,
     Atom,
     Bind,
+    BodyLiteral,
     Call,
     Filter,
-    Literal,
     Negation,
     Variable,
     variables,
@@ -39,7 +39,7 @@ class StepNote:
     """What one step of a body does, for people."""
 
     action: str  # scan, multiway, join, semi-join, anti-join, filter, bind, aggregate, distinct
-    literal: Literal | None
+    literal: BodyLiteral | None
     part: Part | None
     bound: tuple[int, ...]  # the columns that the look-up knows; an index has them first
     rows: float
@@ -67,7 +67,7 @@ class Body:
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class PartialPlan:
     """A body under construction: the plan so far, what is still to be placed, and what it has cost."""
 
     plan: Plan
@@ -79,7 +79,7 @@ class Order:
 
 
 def plan_body(
-    body: Sequence[Literal],
+    body: Sequence[BodyLiteral],
     live: Iterable[Variable],
     statistics: Statistics,
     parts: Mapping[int, Part] | None = None,
@@ -94,7 +94,7 @@ def plan_body(
 
 @dataclass(slots=True)
 class _Planner:
-    body: tuple[Literal, ...]
+    body: tuple[BodyLiteral, ...]
     live: frozenset[Variable]
     statistics: Statistics
     parts: Mapping[int, Part]
@@ -130,7 +130,7 @@ class _Planner:
 
     def best(self) -> Body:
         """The cheapest of the greedy orders, one for each atom that can come first."""
-        start = self._settle(Order(ir.Unit(), tuple(range(len(self.body))), frozenset(), Estimate()))
+        start = self._settle(PartialPlan(ir.Unit(), tuple(range(len(self.body))), frozenset(), Estimate()))
         delta = [i for i in start.waiting if self.parts.get(i) is Part.DELTA]
         firsts = delta if delta and not any(map(self._is_computed, delta)) else [*delta, *self._firsts(start)]
         orders = self._orders(start, firsts) or [start]
@@ -140,9 +140,9 @@ class _Planner:
             best = self._greedy(self._at_once(start, core)) or best
         return Body(best.plan, best.notes, best.estimate, best.cost)
 
-    def _orders(self, start: Order, firsts: Iterable[int]) -> list[Order]:
+    def _orders(self, start: PartialPlan, firsts: Iterable[int]) -> list[PartialPlan]:
         """The greedy orders, without those that cost more than is of interest."""
-        found, most = list[Order](), inf
+        found, most = list[PartialPlan](), inf
         for first in firsts:
             order = self._greedy(self._place(start, first), most)
             if order is not None:
@@ -150,7 +150,7 @@ class _Planner:
                 most = min(most, (self.tuning.join_order_tie_factor if self.multiway else 1.0) * order.cost)
         return found
 
-    def _safest(self, orders: Sequence[Order]) -> Order:
+    def _safest(self, orders: Sequence[PartialPlan]) -> PartialPlan:
         """The cheapest order; or one of like cost that cannot have nearly as many rows."""
         best = min(orders, key=lambda order: order.cost)
         if best.cost < self.tuning.distinct_min_rows:
@@ -161,14 +161,14 @@ class _Planner:
         far = self.tuning.multiway_advantage_factor
         return safest if far * most[id(safest)] <= most[id(best)] else best
 
-    def _core(self, start: Order) -> list[int]:
+    def _core(self, start: PartialPlan) -> list[int]:
         """The atoms that are joined all at once, if any."""
         if not self.multiway or not isinstance(start.plan, ir.Unit):
             return []
         atoms = {i: literal for i in start.waiting if isinstance(literal := self.body[i], Atom)}
         return joined_at_once(atoms, self.parts, self.statistics)
 
-    def _is_dangerous(self, order: Order, core: Sequence[int]) -> bool:
+    def _is_dangerous(self, order: PartialPlan, core: Sequence[int]) -> bool:
         """Whether two-way joins may have far more rows than the core of the body."""
         atoms = [literal for i in core if isinstance(literal := self.body[i], Atom)]
         steps = [step for step in joined_steps(order.notes) if step[0] in atoms]
@@ -178,7 +178,7 @@ class _Planner:
                 most = min(most, self.statistics.size(self.body[i].pred, Part.DELTA))  # type: ignore[union-attr]
         return most_rows(steps, self.statistics) > self.tuning.multiway_advantage_factor * most
 
-    def _at_once(self, order: Order, core: Sequence[int]) -> Order:
+    def _at_once(self, order: PartialPlan, core: Sequence[int]) -> PartialPlan:
         """After a multiway join of some atoms."""
         scans = tuple(ir.Scan(self.body[i], self.parts.get(i, Part.ALL)) for i in core)  # type: ignore[arg-type]
         waiting = tuple(i for i in order.waiting if i not in core)
@@ -190,22 +190,22 @@ class _Planner:
         unread = frozenset(v for atom in atoms for v in variables(atom)) - self._needed(waiting)
         chosen = variable_order(atoms, parts, self.statistics, unread)
         plan = ir.MultiJoin(scans, chosen)
-        joined = Order(plan, waiting, frozenset(chosen), estimate, estimate.rows, (*order.notes, *notes))
+        joined = PartialPlan(plan, waiting, frozenset(chosen), estimate, estimate.rows, (*order.notes, *notes))
         return self._settle(joined)
 
     def _is_computed(self, i: int) -> bool:
         """Whether a BIND gives a value that an atom has: from the atom alone there is no way back to the others."""
         return any(isinstance(literal, Bind) and literal.variable in variables(self.body[i]) for literal in self.body)
 
-    def _firsts(self, start: Order) -> list[int]:
+    def _firsts(self, start: PartialPlan) -> list[int]:
         """The atoms to try as the first one: all, or in a large body the few smallest."""
         relations = self._relations(start)
         return sorted(relations, key=lambda i: self._rows(start, i))[: 6 if len(relations) <= 6 else 3]
 
-    def _relations(self, order: Order) -> list[int]:
+    def _relations(self, order: PartialPlan) -> list[int]:
         return [i for i in order.waiting if i in self.relations]
 
-    def _greedy(self, order: Order, most: float = inf) -> Order | None:
+    def _greedy(self, order: PartialPlan, most: float = inf) -> PartialPlan | None:
         """All that is waiting, always what gives the fewest rows next; None if that costs more than the most."""
         while relations := self._relations(order):
             if order.cost > most:
@@ -214,16 +214,16 @@ class _Planner:
             order = self._place(order, min(connected, key=lambda i: self._rows(order, i)))
         return order
 
-    def _connected(self, order: Order, i: int) -> bool:
+    def _connected(self, order: PartialPlan, i: int) -> bool:
         mine = self.mentioned[i]
         return not mine or not mine.isdisjoint(order.bound)
 
-    def _rows(self, order: Order, i: int) -> float:
+    def _rows(self, order: PartialPlan, i: int) -> float:
         """About how many rows there are after joining literal i."""
         atom = self.matches.get(i)
         return self._grown(order, i).rows if atom is None else order.estimate.joined_rows(atom)
 
-    def _grown(self, order: Order, i: int) -> Estimate:
+    def _grown(self, order: PartialPlan, i: int) -> Estimate:
         literal = self.body[i]
         if isinstance(literal, Atom):
             return order.estimate.joined(self.matches[i])
@@ -232,7 +232,7 @@ class _Planner:
         grown = order.estimate.rows * (1.0 if shared else rows)
         return Estimate(grown, {**{v: rows for v in variables(literal)}, **order.estimate.distinct})
 
-    def _place(self, order: Order, i: int) -> Order:
+    def _place(self, order: PartialPlan, i: int) -> PartialPlan:
         """Joins literal i, then whatever has become possible."""
         literal, waiting = self.body[i], tuple(j for j in order.waiting if j != i)
         new = self.mentioned[i] - order.bound
@@ -252,10 +252,10 @@ class _Planner:
         bound = order.bound | (new if action != "semi-join" else frozenset())
         inner = self.aggregates[i].notes if isinstance(literal, Aggregate) else ()
         note = StepNote(action, literal, part, self._bound_columns(literal, order.bound), estimate.rows, inner)
-        placed = Order(plan, waiting, bound, estimate, order.cost + estimate.rows, (*order.notes, note))
+        placed = PartialPlan(plan, waiting, bound, estimate, order.cost + estimate.rows, (*order.notes, note))
         return self._settle(self._distinct(placed, needed))
 
-    def _distinct(self, order: Order, needed: frozenset[Variable]) -> Order:
+    def _distinct(self, order: PartialPlan, needed: frozenset[Variable]) -> PartialPlan:
         """Drops columns that nobody needs any more, where that leaves far fewer rows and a join is still to come."""
         kept = order.bound & needed
         rows = order.estimate.combinations(kept)
@@ -265,10 +265,10 @@ class _Planner:
         plan = ir.Distinct(ir.Project(order.plan, tuple((v, v) for v in sorted(kept, key=lambda v: v.name))))
         estimate = Estimate(rows, {v: order.estimate.distinct[v] for v in kept})
         note = StepNote("distinct", None, None, (), rows)
-        return Order(plan, order.waiting, kept, estimate, order.cost, (*order.notes, note))
+        return PartialPlan(plan, order.waiting, kept, estimate, order.cost, (*order.notes, note))
 
     @staticmethod
-    def _bound_columns(literal: Literal, bound: frozenset[Variable]) -> tuple[int, ...]:
+    def _bound_columns(literal: BodyLiteral, bound: frozenset[Variable]) -> tuple[int, ...]:
         if not isinstance(literal, Atom):
             return ()
         return tuple(i for i, t in enumerate(literal.terms) if not isinstance(t, Variable) or t in bound)
@@ -277,7 +277,7 @@ class _Planner:
         """The variables that are read after this: by the head, or by what is still to be placed."""
         return self.live.union(*(self.mentioned[i] for i in waiting))
 
-    def _settle(self, order: Order) -> Order:
+    def _settle(self, order: PartialPlan) -> PartialPlan:
         """Places every condition, BIND and negation whose variables are bound, until none is left."""
         while True:
             ready = next((i for i in order.waiting if i not in self.relations and self._ready(i, order)), None)
@@ -285,7 +285,7 @@ class _Planner:
                 return order
             order = self._settled(order, ready)
 
-    def _ready(self, i: int, order: Order) -> bool:
+    def _ready(self, i: int, order: PartialPlan) -> bool:
         literal, bound = self.body[i], order.bound
         match literal:
             case Filter(condition):
@@ -297,7 +297,7 @@ class _Planner:
             case _:
                 return False
 
-    def _settled(self, order: Order, i: int) -> Order:
+    def _settled(self, order: PartialPlan, i: int) -> PartialPlan:
         literal, plan, estimate, bound = self.body[i], order.plan, order.estimate, order.bound
         columns: tuple[int, ...] = ()
         match literal:
@@ -316,7 +316,7 @@ class _Planner:
                 raise AssertionError(literal)
         note = StepNote(action, literal, None, columns, estimate.rows)
         waiting = tuple(j for j in order.waiting if j != i)
-        return Order(plan, waiting, bound, estimate, order.cost, (*order.notes, note))
+        return PartialPlan(plan, waiting, bound, estimate, order.cost, (*order.notes, note))
 
     def _aggregate(self, literal: Aggregate) -> Body:
         """The plan of an aggregate: its body over all its variables, then the calls over variables."""
@@ -345,7 +345,7 @@ def _aggregated(input: Plan, on: tuple[Variable, ...], calls: Sequence[Aggregate
             call = replace(call, variable=fresh)
         seen.add(call.variable)
         separate.append(call)
-    plan: Plan = ir.Aggregate(input, on, tuple(separate))
+    plan: Plan = ir.GroupBy(input, on, tuple(separate))
     for condition in same:
         plan = ir.Where(plan, condition)
     return ir.Project(plan, tuple((v, v) for v in names)) if same else plan

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from html import escape
 
 from deltalog.plan.explain import bridges_noted
-from deltalog.plan.hypertree.choose import Choice, choose
+from deltalog.plan.hypertree.choose import TreeChoice, choose_tree
 from deltalog.plan.hypertree.draw import draw_trees
 from deltalog.plan.iri_display import shortened
 from deltalog.plan.statistics import Statistics, Unknown
@@ -43,9 +43,9 @@ def draw(
     )
 
 
-def _choices(program: Program, statistics: Statistics, cyclic: str) -> list[Choice]:
+def _choices(program: Program, statistics: Statistics, cyclic: str) -> list[TreeChoice]:
     rules = [rule for node in program.hyper_nodes for rule in node.rules if not program.is_bridge(rule)]
-    return [choice for choice in (choose(rule, statistics, cyclic) for rule in rules) if choice.by_tree]
+    return [choice for choice in (choose_tree(rule, statistics, cyclic) for rule in rules) if choice.by_tree]
 
 
 def _edges(nodes: tuple[HyperNode, ...]) -> Iterator[tuple[int, int, bool]]:

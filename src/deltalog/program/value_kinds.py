@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from deltalog.model.terms import Kind, kind
 from deltalog.program.body_atoms import read_preds
-from deltalog.syntax.ast import Aggregate, AggregateCall, Bind, Call, Constant, Expression, Literal, Pred, Rule
+from deltalog.syntax.ast import Aggregate, AggregateCall, Bind, BodyLiteral, Call, Constant, Expression, Pred, Rule
 
 Kinds = frozenset[Kind]
 Numbers = Callable[[Collection[Pred]], Kinds]  # the kinds of numbers in the explicit facts of some predicates
@@ -80,7 +80,7 @@ def _made_by_rule(rule: Rule) -> Iterator[Kind]:
     yield from _made_by_body(rule.body)
 
 
-def _made_by_body(body: Iterable[Literal]) -> Iterator[Kind]:
+def _made_by_body(body: Iterable[BodyLiteral]) -> Iterator[Kind]:
     for literal in body:
         if isinstance(literal, Bind):
             yield from _made(literal.expression)

@@ -42,7 +42,7 @@ QSQR_ROWS = 20  # rows of a plan that take as long as one row of QSQ-R
 GOAL_ROWS = 10_000  # the same for a goal, whatever it asks
 SLOWEST = 1e6  # rows a second; a materialisation that is slower is given up by the clock
 
-Kind = tuple[tuple[Pred, Adornment], ...]
+GoalKind = tuple[tuple[Pred, Adornment], ...]
 
 
 @dataclass(frozen=True)
@@ -67,11 +67,11 @@ class History:
     facts: int
     rules: int
     spent: float = 0.0
-    kinds: Counter[Kind] = field(default_factory=Counter)
+    kinds: Counter[GoalKind] = field(default_factory=Counter)
     tried: bool = False  # to materialise, in vain
     known_work: float = 0.0  # a materialisation is at least so much: it was given up there
 
-    def note(self, asked: Kind, work: float) -> None:
+    def note(self, asked: GoalKind, work: float) -> None:
         self.kinds[asked] += 1
         self.spent += work + GOAL_ROWS
 
@@ -103,7 +103,7 @@ class History:
         reason = f"magic sets was given up at {choice.allowed:,.0f} rows, which is what deriving everything should take"
         return replace(choice, method="materialised", reason=reason)
 
-    def why_materialise(self, asking: Kind, features: Features) -> str | None:
+    def why_materialise(self, asking: GoalKind, features: Features) -> str | None:
         """Why everything should be derived now; None if it should not."""
         if self.tried:
             return None
@@ -125,17 +125,17 @@ UNSTRATIFIED = Choice("materialised", "with every class and property in one rela
 AT_ONCE = Choice("qsqr", "it was answered before there was anything to choose", patience=1_000)
 
 
-def kind(rules: Iterable[Rule], given: Collection[Variable] = ()) -> Kind:
+def kind(rules: Iterable[Rule], given: Collection[Variable] = ()) -> GoalKind:
     """Goals of one kind ask the same predicates with the same arguments bound, by their rules."""
     return tuple((atom.pred, adorn(atom, given)) for rule in rules for atom in rule.body if isinstance(atom, Atom))
 
 
-def kind_of_goal(goal: Goal) -> Kind:
+def kind_of_goal(goal: Goal) -> GoalKind:
     given = {v for v in goal.head.terms[: len(goal.constants)] if isinstance(v, Variable)}
     return kind([goal.rule], given)
 
 
-def choose(asking: Kind, features: Features, model: Model, history: History) -> Choice:
+def choose(asking: GoalKind, features: Features, model: Model, history: History) -> Choice:
     """The method for a goal over rules and facts that are not materialised."""
     reason = history.why_materialise(asking, features)
     if reason is not None:

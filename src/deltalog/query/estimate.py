@@ -37,7 +37,7 @@ BUDGET = 1_000  # rules that one estimate looks at
 MOST = 1e30  # of a product; there is nothing to learn beyond
 UNKNOWN, BOUND = -1, -2  # a constant that no fact has; an argument that is bound, by whatever value
 
-Pattern = tuple[int | None, ...]  # an id, UNKNOWN or BOUND; None: free
+GoalPattern = tuple[int | None, ...]  # an id, UNKNOWN or BOUND; None: free
 
 
 class Features(NamedTuple):
@@ -71,11 +71,11 @@ class _Step(NamedTuple):
     """An atom of a body: how it is asked, and which of its arguments (first) are those of the head (second)."""
 
     pred: Pred
-    pattern: Pattern
+    pattern: GoalPattern
     given: tuple[tuple[int, int], ...]
     multiplies: bool
 
-    def asked(self, head: Pattern) -> Pattern:
+    def asked(self, head: GoalPattern) -> GoalPattern:
         filled = list(self.pattern)
         for place, source in self.given:
             filled[place] = head[source]
@@ -89,7 +89,7 @@ class _Rule(NamedTuple):
     constants: tuple[tuple[int, int], ...]
     steps: tuple[_Step, ...]
 
-    def unifies(self, pattern: Pattern) -> bool:
+    def unifies(self, pattern: GoalPattern) -> bool:
         """Whether the head can be an answer: its constants are those that were asked for."""
         return all(pattern[place] in (None, BOUND, id) for place, id in self.constants)
 
@@ -99,8 +99,8 @@ class Estimator:
 
     def __init__(self, rulebase: Rulebase, stored: Stored, backend: LocalBackend) -> None:
         self._rulebase, self._stored, self._backend = rulebase, stored, backend
-        self._kept: dict[tuple[Pred, Pattern, int], _Sum] = {}
-        self._here: dict[tuple[Pred, Pattern, int], _Sum] = {}  # what has to do with the constants of this goal
+        self._kept: dict[tuple[Pred, GoalPattern, int], _Sum] = {}
+        self._here: dict[tuple[Pred, GoalPattern, int], _Sum] = {}  # what has to do with the constants of this goal
         self._rules: dict[tuple[Pred, Adornment], list[_Rule]] = {}
         self._bits: dict[int, int] = {}
         self.looked_at = 0  # rules, by the last estimate
@@ -113,7 +113,7 @@ class Estimator:
         found = self._rule(self._prepared(goal.rule, goal.adornment, 0), pattern, 0)
         return Features(found.f1, found.f2, found.f3, found.applications, float(found.rules.bit_count()))
 
-    def _query(self, pred: Pred, pattern: Pattern, depth: int) -> _Sum:
+    def _query(self, pred: Pred, pattern: GoalPattern, depth: int) -> _Sum:
         """estQuery: lines 5 to 15."""
         if depth >= MAX_DEPTH:
             return CUT
@@ -126,7 +126,7 @@ class Estimator:
                 kept[name] = found
         return found
 
-    def _follow(self, pred: Pred, pattern: Pattern, depth: int) -> _Sum:
+    def _follow(self, pred: Pred, pattern: GoalPattern, depth: int) -> _Sum:
         f1 = f2 = answers = self._count(pred, pattern)
         f3, applications, rules = 1.0, 0.0, 0
         for rule in self._deriving(pred, tuple(i is not None for i in pattern)):
@@ -143,7 +143,7 @@ class Estimator:
         answers = min(answers, float(len(self._backend.dictionary)) ** pattern.count(None))
         return _Sum(min(f1, MOST), min(f2, MOST), min(f3, MOST), min(applications, MOST), rules, answers)
 
-    def _rule(self, rule: _Rule, head: Pattern, depth: int) -> _Sum:
+    def _rule(self, rule: _Rule, head: GoalPattern, depth: int) -> _Sum:
         """estRule: lines 16 to 23. What is negated is asked, too, and multiplies nothing."""
         rows, f1, f2, f3, applications, rules = 1.0, 0.0, 0.0, 0.0, 0.0, 0
         for step in rule.steps:
@@ -161,7 +161,7 @@ class Estimator:
                 rows = min(rows * asked.answers, MOST)
         return _Sum(min(f1 + rows, MOST), min(f2, MOST), min(f3, MOST), applications, rules, rows)
 
-    def _count(self, pred: Pred, pattern: Pattern) -> float:
+    def _count(self, pred: Pred, pattern: GoalPattern) -> float:
         """|{θ | Gθ ∈ I}|: line 7."""
         size = self._stored.known.size(pred, Part.ALL)
         if not size or all(i is None for i in pattern):

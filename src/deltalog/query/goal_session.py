@@ -28,7 +28,7 @@ from deltalog.program.triple_bridges import is_rdf
 from deltalog.query.goal import Goal, as_goal, goal_rule
 from deltalog.query.magic import Rewriting, magic_sets
 from deltalog.query.rulebase import Rulebase, reads
-from deltalog.syntax.ast import TRIPLES, TYPES, Atom, HiddenName, Literal, Pred, Rule, variables
+from deltalog.syntax.ast import TRIPLES, TYPES, Atom, BodyLiteral, HiddenName, Pred, Rule, variables
 
 if TYPE_CHECKING:
     from deltalog.query.choose_method import Choice, History
@@ -38,12 +38,12 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def predicates(literals: Sequence[Literal]) -> set[Pred]:
+def predicates(literals: Sequence[BodyLiteral]) -> set[Pred]:
     """The predicates that a goal reads."""
     return set(reads(literals))
 
 
-def answer(goal: Sequence[Literal], facts: Relations[T]) -> Facts[T]:
+def answer(goal: Sequence[BodyLiteral], facts: Relations[T]) -> Facts[T]:
     """The answers of a goal over a materialisation."""
     rule = goal_rule(goal)
     program = analyse([rule], {pred for pred, _ in facts.parts})  # an unsafe goal is refused like an unsafe rule
@@ -266,7 +266,7 @@ def _reader(pred: Pred) -> Rule:
 
 
 def rewrite(
-    goal: Sequence[Literal], rules: Sequence[Rule], explicit: Mapping[Pred, T], backend: Backend[T]
+    goal: Sequence[BodyLiteral], rules: Sequence[Rule], explicit: Mapping[Pred, T], backend: Backend[T]
 ) -> tuple[Program, Rewriting]:
     """The magic program of a goal, checked."""
     return Questions(rules, explicit, backend).rewriting(as_goal(goal))[:2]

@@ -31,19 +31,29 @@ from deltalog.backends.local.aggregate import aggregate, group_starts
 from deltalog.backends.local.index_join import Rows
 from deltalog.backends.local.point_lookup import Lookup
 from deltalog.backends.local.table import Ids, Table
+from deltalog.model.arrays import IdRow
 from deltalog.model.limits import FactCount
 from deltalog.plan.statistics import Partial, Statistics
 from deltalog.plan.work_counter import GivenUp
-from deltalog.query.adorned_rules import AdornedRule, Ask, Deny, Extend, Group, Places, Row, Where, adorned_rule
+from deltalog.query.adorned_rules import (
+    AdornedRule,
+    AskStep,
+    ColumnCopies,
+    DenyStep,
+    ExtendStep,
+    GroupStep,
+    WhereStep,
+    adorned_rule,
+)
 from deltalog.query.adornment import Adornment
 from deltalog.query.rulebase import Rulebase
 from deltalog.syntax.ast import Pred, Rule, Variable
 
 CHUNK = 1 << 14  # rows that go through a step together
 RULE_ROWS = 100  # rows that take as long as preparing a rule, some 0.2 ms
-Question = tuple[Pred, Adornment]
+AdornedPred = tuple[Pred, Adornment]
 Work = Callable[[], None]
-Process = Callable[[list[Row]], list[Row]]
+Process = Callable[[list[IdRow]], list[IdRow]]
 
 
 class Stored:
@@ -51,9 +61,9 @@ class Stored:
 
     def __init__(self, tables: Mapping[Pred, Table], known: Statistics) -> None:
         self.tables, self.known, self.statistics = tables, known, Partial(known)
-        self._lookups: dict[Question, Lookup | None] = {}
+        self._lookups: dict[AdornedPred, Lookup | None] = {}
 
-    def lookup(self, question: Question) -> Lookup | None:
+    def lookup(self, question: AdornedPred) -> Lookup | None:
         """How to look facts up; None where there are none."""
         if question not in self._lookups:
             pred, adornment = question
@@ -76,7 +86,7 @@ class Qsqr:
     ) -> None:
         self.rulebase, self.stored, self.backend, self.extra = rulebase, stored, backend, extra
         self.work, self.planned, self.patience = 0, 0, patience
-        self.tables: dict[Question, Subqueries] = {}
+        self.tables: dict[AdornedPred, Subqueries] = {}
         self.answers = 0
         self.subqueries = 0
         self._check, self._check_at = backend.limits.checker(), 0
@@ -84,7 +94,7 @@ class Qsqr:
         self._due: dict[int, deque[Work]] = {}
         self._levels: list[int] = []
 
-    def ask(self, pred: Pred, adornment: Adornment, key: Row) -> list[Row]:
+    def ask(self, pred: Pred, adornment: Adornment, key: IdRow) -> list[IdRow]:
         """The answers of a question: the free arguments, for values of the bound ones."""
         table = self.table((pred, adornment))
         table.ask([key])
@@ -130,13 +140,13 @@ class Qsqr:
     def _extra_level(self, pred: Pred) -> int:
         return self.rulebase.top + {"#bindings": -3, "#aggregate": -2}.get(pred.name.partition(" ")[0], 0)
 
-    def table(self, question: Question) -> Subqueries:
+    def table(self, question: AdornedPred) -> Subqueries:
         table = self.tables.get(question)
         if table is None:
             table = self.tables[question] = Subqueries(self, question)
         return table
 
-    def rules(self, question: Question) -> tuple[AdornedRule, ...]:
+    def rules(self, question: AdornedPred) -> tuple[AdornedRule, ...]:
         """The adorned rules of a question; those of the program are made once, and kept."""
         pred, adornment = question
         rules = self.extra.get(pred) or self.rulebase.deriving.get(pred, ())
@@ -173,19 +183,19 @@ class Subqueries:
         "waiting",
     )
 
-    def __init__(self, qsqr: Qsqr, question: Question) -> None:
+    def __init__(self, qsqr: Qsqr, question: AdornedPred) -> None:
         self.qsqr, self.question = qsqr, question
         self.level = qsqr.level(question[0])
-        self.answers: dict[Row, list[Row]] = {}
+        self.answers: dict[IdRow, list[IdRow]] = {}
         self.waiting: list[Waiting] = []
-        self._known: dict[Row, set[Row]] = {}
-        self._asked: list[Row] = []
-        self._found: list[tuple[Row, Row]] = []
+        self._known: dict[IdRow, set[IdRow]] = {}
+        self._asked: list[IdRow] = []
+        self._found: list[tuple[IdRow, IdRow]] = []
         self._pending = False
         self._decided = all(question[1])  # an answer is yes, and there is no second one
         self._rules: list[Working] | None = None
 
-    def ask(self, keys: Iterable[Row]) -> None:
+    def ask(self, keys: Iterable[IdRow]) -> None:
         """Asks what has not been asked before."""
         for key in keys:
             if key not in self.answers:
@@ -195,7 +205,7 @@ class Subqueries:
         if self._asked:
             self._wake()
 
-    def answer(self, pairs: Iterable[tuple[Row, Row]]) -> None:
+    def answer(self, pairs: Iterable[tuple[IdRow, IdRow]]) -> None:
         """Notes answers, and hands them on later."""
         for pair in pairs:
             known = self._known[pair[0]]
@@ -224,7 +234,7 @@ class Subqueries:
         for waiting in self.waiting if found else ():
             waiting.resume(found)
 
-    def _start(self, asked: list[Row]) -> None:
+    def _start(self, asked: list[IdRow]) -> None:
         """New subqueries: of the stored facts, and of the rules."""
         self.qsqr.subqueries += len(asked)
         self.qsqr.derived(len(asked))
@@ -249,13 +259,13 @@ class Working:
         self.qsqr, self._rule, self._head = head.qsqr, rule, head
         self._processes = [self._process(step, i) for i, step in enumerate(rule.steps)]
 
-    def start(self, keys: Sequence[Row]) -> None:
+    def start(self, keys: Sequence[IdRow]) -> None:
         if not keys:
             return
         constants = self._rule.constants
         self.push(0, _agreeing([constants + key for key in keys] if constants else list(keys), self._rule.equal))
 
-    def push(self, at: int, rows: list[Row]) -> None:
+    def push(self, at: int, rows: list[IdRow]) -> None:
         """Rows through the steps from `at` on; what comes out are answers."""
         for i in range(at, len(self._processes)):
             if len(rows) > CHUNK:
@@ -273,88 +283,88 @@ class Working:
 
     def _process(self, step: object, i: int) -> Process:
         match step:
-            case Ask() if self.qsqr.derives(step.pred):
+            case AskStep() if self.qsqr.derives(step.pred):
                 return Waiting(step, self, i + 1)
-            case Ask():
+            case AskStep():
                 return self._look_up(step)
-            case Deny() if self.qsqr.derives(step.pred):
+            case DenyStep() if self.qsqr.derives(step.pred):
                 return self._deny_later(step, i + 1)
-            case Deny():
+            case DenyStep():
                 return self._deny(step)
-            case Group():
+            case GroupStep():
                 return self._group(step, i + 1)
-            case Where():
+            case WhereStep():
                 return self._where(step)
-            case Extend():
+            case ExtendStep():
                 return self._extend(step)
         raise AssertionError(step)
 
-    def _look_up(self, step: Ask) -> Process:
+    def _look_up(self, step: AskStep) -> Process:
         lookup = self.qsqr.stored.lookup((step.pred, step.adornment))
         if lookup is None:
             return lambda rows: []
         key, dictionary = step.key, self.qsqr.backend.dictionary
 
-        def process(rows: list[Row]) -> list[Row]:
+        def process(rows: list[IdRow]) -> list[IdRow]:
             self.qsqr.spend(lookup.read(len(rows)))
             matches = lookup(list(map(key, rows)), len(dictionary))
             return extended([rows[i] + free for i, free in matches], step)
 
         return process
 
-    def _deny(self, step: Deny) -> Process:
+    def _deny(self, step: DenyStep) -> Process:
         lookup = self.qsqr.stored.lookup((step.pred, step.adornment))
         if lookup is None:
             return lambda rows: rows
         key, dictionary = step.key, self.qsqr.backend.dictionary
 
-        def process(rows: list[Row]) -> list[Row]:
+        def process(rows: list[IdRow]) -> list[IdRow]:
             matches = lookup(list(map(key, rows)), len(dictionary))
             denied = {i for i, free in matches if not step.equal or _agree(rows[i] + free, step.equal)}
             return [row for i, row in enumerate(rows) if i not in denied]
 
         return process
 
-    def _deny_later(self, step: Deny, after: int) -> Process:
+    def _deny_later(self, step: DenyStep, after: int) -> Process:
         table = self.qsqr.table((step.pred, step.adornment))
 
-        def process(rows: list[Row]) -> list[Row]:
+        def process(rows: list[IdRow]) -> list[IdRow]:
             table.ask(map(step.key, rows))
             self.qsqr.later(table.level + 1, lambda: self.push(after, [row for row in rows if not denied(row)]))
             return []
 
-        def denied(row: Row) -> bool:
+        def denied(row: IdRow) -> bool:
             return any(_agree(row + free, step.equal) for free in table.answers[step.key(row)])
 
         return process
 
-    def _group(self, step: Group, after: int) -> Process:
+    def _group(self, step: GroupStep, after: int) -> Process:
         table = self.qsqr.table((step.pred, step.adornment))
 
-        def process(rows: list[Row]) -> list[Row]:
+        def process(rows: list[IdRow]) -> list[IdRow]:
             table.ask(map(step.key, rows))
             self.qsqr.later(table.level + 1, lambda: self.push(after, grouped(rows)))
             return []
 
-        def grouped(rows: list[Row]) -> list[Row]:
+        def grouped(rows: list[IdRow]) -> list[IdRow]:
             groups = _groups(step, {step.key(row): table.answers[step.key(row)] for row in rows}, self.qsqr.backend)
             made = [row + group for row in rows for group in groups.get(step.key(row), ())]
             return _agreeing(made, step.equal)
 
         return process
 
-    def _where(self, step: Where) -> Process:
+    def _where(self, step: WhereStep) -> Process:
         vectors = self.qsqr.backend.vectors
 
-        def process(rows: list[Row]) -> list[Row]:
+        def process(rows: list[IdRow]) -> list[IdRow]:
             return list(compress(rows, vectors.holds(step.condition, _columns(rows, step.places)).tolist()))
 
         return process
 
-    def _extend(self, step: Extend) -> Process:
+    def _extend(self, step: ExtendStep) -> Process:
         vectors = self.qsqr.backend.vectors
 
-        def process(rows: list[Row]) -> list[Row]:
+        def process(rows: list[IdRow]) -> list[IdRow]:
             values, ok = vectors.values(step.expression, _columns(rows, step.places))
             made = [(*row, value) for row, value in zip(rows, values.tolist(), strict=True)]
             return made if ok is None else list(compress(made, ok.tolist()))
@@ -367,16 +377,16 @@ class Waiting:
 
     __slots__ = ("_after", "_key", "_rows", "_rule", "_seen", "_step", "_table")
 
-    def __init__(self, step: Ask, rule: Working, after: int) -> None:
+    def __init__(self, step: AskStep, rule: Working, after: int) -> None:
         self._step, self._rule, self._after, self._key = step, rule, after, step.key
         self._table = rule.qsqr.table((step.pred, step.adornment))
-        self._rows: dict[Row, list[Row]] = {}
-        self._seen: set[Row] = set()
+        self._rows: dict[IdRow, list[IdRow]] = {}
+        self._seen: set[IdRow] = set()
         self._table.waiting.append(self)
 
-    def __call__(self, rows: list[Row]) -> list[Row]:
+    def __call__(self, rows: list[IdRow]) -> list[IdRow]:
         """New rows: they ask, wait, and go on with the answers that are known."""
-        matched: list[Row] = []
+        matched: list[IdRow] = []
         answers, waiting, key_of, seen = self._table.answers, self._rows, self._key, self._seen
         asked = []
         for row in rows:
@@ -393,7 +403,7 @@ class Waiting:
         self._table.ask(asked)
         return extended(matched, self._step)
 
-    def resume(self, found: Collection[tuple[Row, Row]]) -> None:
+    def resume(self, found: Collection[tuple[IdRow, IdRow]]) -> None:
         """Waiting rows go on with new answers."""
         waiting = self._rows
         matched = [row + answer for key, answer in found for row in waiting.get(key, ())]
@@ -401,25 +411,27 @@ class Waiting:
             self._rule.push(self._after, extended(matched, self._step))
 
 
-def extended(rows: list[Row], step: Ask) -> list[Row]:
+def extended(rows: list[IdRow], step: AskStep) -> list[IdRow]:
     """Rows with an answer appended: those that agree, with the places that are needed later."""
     rows = _agreeing(rows, step.equal)
     return rows if step.keep is None else list(dict.fromkeys(map(step.keep, rows)))
 
 
-def _agreeing(rows: list[Row], equal: Places) -> list[Row]:
+def _agreeing(rows: list[IdRow], equal: ColumnCopies) -> list[IdRow]:
     return [row for row in rows if _agree(row, equal)] if equal else rows
 
 
-def _agree(row: Row, equal: Places) -> bool:
+def _agree(row: IdRow, equal: ColumnCopies) -> bool:
     return all(row[a] == row[b] for a, b in equal)
 
 
-def _columns(rows: Sequence[Row], places: Iterable[tuple[Variable, int]]) -> Rows:
+def _columns(rows: Sequence[IdRow], places: Iterable[tuple[Variable, int]]) -> Rows:
     return Rows({v: np.fromiter((row[i] for row in rows), np.uint32, len(rows)) for v, i in places}, len(rows))
 
 
-def _groups(step: Group, answers: Mapping[Row, Sequence[Row]], backend: LocalBackend) -> dict[Row, list[Row]]:
+def _groups(
+    step: GroupStep, answers: Mapping[IdRow, Sequence[IdRow]], backend: LocalBackend
+) -> dict[IdRow, list[IdRow]]:
     """The groups of each key: values of the ON variables, then the results."""
     found = sorted({_merged(step.adornment, key, free) for key, frees in answers.items() for free in frees})
     ids = np.array(found, np.uint32).reshape(len(found), len(step.names))
@@ -430,13 +442,13 @@ def _groups(step: Group, answers: Mapping[Row, Sequence[Row]], backend: LocalBac
         values, ok = aggregate(call, columns, starts, len(found), backend.dictionary)
         results.append(values)
         present &= True if ok is None else ok
-    groups: dict[Row, list[Row]] = {}
+    groups: dict[IdRow, list[IdRow]] = {}
     bound = [i for i, is_bound in enumerate(step.adornment) if is_bound]  # ON variables are the first names
     for row in compress(zip(*(column.tolist() for column in results), strict=True), present.tolist()):
         groups.setdefault(tuple(row[i] for i in bound), []).append(row)
     return groups
 
 
-def _merged(adornment: Adornment, key: Row, free: Row) -> Row:
+def _merged(adornment: Adornment, key: IdRow, free: IdRow) -> IdRow:
     bound, rest = iter(key), iter(free)
     return tuple(next(bound if is_bound else rest) for is_bound in adornment)

@@ -213,13 +213,13 @@ class Aggregate:
     Variables of the body other than the ON variables are local to it.
     """
 
-    body: tuple[Literal, ...]
+    body: tuple[BodyLiteral, ...]
     on: tuple[Variable, ...]
     calls: tuple[AggregateCall, ...]
     span: Span | None = field(default=None, compare=False, repr=False)
 
 
-Literal = Atom | Negation | Filter | Bind | Aggregate
+BodyLiteral = Atom | Negation | Filter | Bind | Aggregate
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +227,7 @@ class Rule:
     """heads :- body. A fact when the body is empty. Rules are in many sets, so the hash is computed once."""
 
     heads: tuple[Atom, ...]
-    body: tuple[Literal, ...] = ()
+    body: tuple[BodyLiteral, ...] = ()
     span: Span | None = field(default=None, compare=False, repr=False)
     _hash: int = field(default=0, init=False, compare=False, repr=False)
 
@@ -249,7 +249,7 @@ class Rule:
         return print_rule(self)
 
 
-def variables(node: Literal | Expression | None) -> Iterator[Variable]:
+def variables(node: BodyLiteral | Expression | None) -> Iterator[Variable]:
     """The variables of a literal or an expression, each occurrence, in the order of writing. For an aggregate: those
     that the rest of the rule sees, so ON variables and results."""
     match node:

@@ -17,7 +17,7 @@ Keywords are words like all others where they cannot be keywords: `light(on)`, `
 
 `<` starts an IRI, unless an operand stands before it on the same line; `<-` is `:-`, unless a digit follows it.
 
-Trouble (an unknown prefix, a strange character, a string that does not end) is noted in the `Reading`, and reading
+Trouble (an unknown prefix, a strange character, a string that does not end) is noted in the `ReadingState`, and reading
 goes on.
 """
 
@@ -48,7 +48,7 @@ class Word:
     __slots__ = ("end", "reading", "start", "type", "value")
     line = column = end_line = end_column = start_pos = end_pos = None  # what lark copies into its own last token
 
-    def __init__(self, type: str, value: Any, start: int, end: int, reading: Reading) -> None:
+    def __init__(self, type: str, value: Any, start: int, end: int, reading: ReadingState) -> None:
         self.type = type
         self.value = value
         self.start = start
@@ -60,7 +60,7 @@ class Word:
         return self.reading.source.text[self.start : self.end]
 
 
-class Reading:
+class ReadingState:
     """One text being read: its prefixes so far, and what was found wrong with it."""
 
     def __init__(self, source: Source, prefixes: Mapping[str, str] | None = None) -> None:
@@ -137,7 +137,7 @@ _DIRECTIVES = {
 class Lexer:
     """The words of one text. `statements` yields them a statement at a time, each ending with an _END word."""
 
-    def __init__(self, reading: Reading, goal: bool = False) -> None:
+    def __init__(self, reading: ReadingState, goal: bool = False) -> None:
         self.reading = reading
         self.goal = goal
         self.text = reading.source.text

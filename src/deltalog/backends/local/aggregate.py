@@ -16,11 +16,11 @@ from deltalog.backends.local.table import Ids, sort_distinct
 from deltalog.expressions import scalar
 from deltalog.expressions.sparql_operators import PREFIX
 from deltalog.kernels import sorted_keys as kernel
+from deltalog.model.arrays import Mask
 from deltalog.model.dictionary import Dictionary
 from deltalog.model.terms import Kind
 from deltalog.syntax.ast import AggregateCall, Variable
 
-Mask = NDArray[np.bool_]
 Bounds = NDArray[np.int64]
 _SPARQL = {PREFIX + name: name for name in ("sum", "min", "max")}  # the same of integers
 

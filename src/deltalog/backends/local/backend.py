@@ -15,7 +15,7 @@ from deltalog.backends.local.compile import Preparation
 from deltalog.backends.local.multiset import recounted, uncounted, with_counts
 from deltalog.backends.local.pipeline import Evaluation
 from deltalog.backends.local.scratch import Scratch
-from deltalog.backends.local.small_rounds import FEW_FACTS, MOST_FACTS, Rounds
+from deltalog.backends.local.small_rounds import FEW_FACTS, MOST_FACTS, LocalRounds
 from deltalog.backends.local.table import Ids, Table, empty, pack, sort_distinct
 from deltalog.backends.local.virtual_maintenance import made, remade
 from deltalog.backends.local.workers import Workers
@@ -125,13 +125,15 @@ class LocalBackend:
         check, meter = self.limits.checker(), self.meter
         return Evaluation(tables, self.dictionary, self.vectors, self._scratch, self.workers, check, meter)
 
-    def rounds(self, rules: SmallRules, tables: Tables[Table], new: Mapping[Pred, Table], room: int) -> Rounds | None:
+    def rounds(
+        self, rules: SmallRules, tables: Tables[Table], new: Mapping[Pred, Table], room: int
+    ) -> LocalRounds | None:
         code = self._preparation.rounds(rules)
         places = code.places(tables)
         room = min(MOST_FACTS, room)
         if places is None or 2 * sum(table.size for table in new.values()) > room:
             return None
-        return Rounds(code, places, new, self.few_facts, room, self.vectors)
+        return LocalRounds(code, places, new, self.few_facts, room, self.vectors)
 
     def twin(self, rules: Sequence[Rule], tables: Mapping[Pred, Table], everything: bool = False) -> Twin | None:
         return None

@@ -16,14 +16,15 @@ import numpy as np
 
 from deltalog.backends.base import SmallRules
 from deltalog.backends.local.aggregate import aggregate, group_starts
+from deltalog.backends.local.encoded_terms import EncodedTerms
 from deltalog.backends.local.index_join import Probe, Rows
 from deltalog.backends.local.join_project import Product
 from deltalog.backends.local.multiset import Times, times, total, with_column
 from deltalog.backends.local.multiway import multiway_join
 from deltalog.backends.local.nested_loop import NestedLoops, Together, nested_loops, one_set
-from deltalog.backends.local.pipeline import Evaluation, Key, KeysOf, Pipeline, Step, sorted_union
+from deltalog.backends.local.pipeline import Evaluation, Key, KeysOf, Pipeline, PipelineStep, sorted_union
 from deltalog.backends.local.small_rounds import RoundsCode
-from deltalog.backends.local.table import Keys, Order, Table, empty, no_keys, pack, sort_distinct, unpack
+from deltalog.backends.local.table import ColumnOrder, Keys, Table, empty, no_keys, pack, sort_distinct, unpack
 from deltalog.backends.local.tuple_dred import SmallStrata, SmallStratum
 from deltalog.backends.local.virtual_relation import Implicit
 from deltalog.model.dictionary import Dictionary
@@ -34,8 +35,7 @@ from deltalog.syntax.ast import Expression, Term, Variable, variables
 
 MOST_KEPT = 1 << 13
 NO_VALUE = 0  # no value has this id
-Terms = tuple[Variable | int, ...]
-Names = tuple[Variable, ...]
+ColumnNames = tuple[Variable, ...]
 
 K = TypeVar("K")
 A = TypeVar("A")
@@ -50,7 +50,7 @@ class Preparation:
         self._kept: dict[int, tuple[Plan, KeysOf]] = {}
         self._bags: dict[int, tuple[ir.Project, Bag]] = {}
         self._bag_groups: dict[tuple[int, ...], tuple[Sequence[ir.Counted], Bags]] = {}
-        self._groups: dict[tuple[int, ...], tuple[Sequence[Inputs], Group]] = {}
+        self._groups: dict[tuple[int, ...], tuple[Sequence[Inputs], UnionBatch]] = {}
         self._strata: dict[int, tuple[SmallPlans, SmallStratum]] = {}
         self._strata_together: dict[tuple[int, ...], tuple[Sequence[SmallPlans], SmallStrata]] = {}
         self._rounds: dict[tuple[Any, ...], tuple[SmallRules, RoundsCode]] = {}
@@ -115,13 +115,13 @@ class Preparation:
         key = (rules.preds, rules.counted, tuple((delta, id(plan)) for delta, _, plan in rules.variants))
         return self._once(self._rounds, key, rules, lambda rules: RoundsCode(rules, self._interned))
 
-    def _interned(self, terms: Sequence[Term]) -> Terms:
+    def _interned(self, terms: Sequence[Term]) -> EncodedTerms:
         """Constants by their ids, which they get if they have none."""
         return tuple(t if isinstance(t, Variable) else self.dictionary.intern(t.value) for t in terms)
 
     # Plans together.
 
-    def group(self, plans: Iterable[Plan]) -> Group | None:
+    def group(self, plans: Iterable[Plan]) -> UnionBatch | None:
         """Plans as a group, if each is a union of some bodies."""
         unions = [_inputs(plan) for plan in plans]
         if not all(unions):
@@ -130,7 +130,7 @@ class Preparation:
         key = tuple(id(plan) for union in inputs for plan in (*union[0], union[1]))
         return self._once(self._groups, key, inputs, self._group)
 
-    def _group(self, inputs: Sequence[Inputs]) -> Group:
+    def _group(self, inputs: Sequence[Inputs]) -> UnionBatch:
         small: list[tuple[int, NestedLoops]] = []
         others: list[list[KeysOf]] = []
         for number, (union, _) in enumerate(inputs):
@@ -139,7 +139,7 @@ class Preparation:
             others.append([self.keys(plan) for plan, loops in zip(union, found, strict=True) if loops is None])
         known = [(scan.atom.pred, scan.part) if scan else None for _, scan in inputs]
         arities = [len(columns(union[0])) for union, _ in inputs]
-        return Group(Together(small) if small else None, others, known, arities)
+        return UnionBatch(Together(small) if small else None, others, known, arities)
 
     def bags(self, plans: Sequence[ir.Counted]) -> Bags:
         """Plans that count, as a group."""
@@ -174,12 +174,12 @@ class Preparation:
         product = self._product(body, ids, by_rows)
         return by_rows if product is None else product.keys
 
-    def _stored(self, body: ir.Scan, terms: Terms) -> KeysOf:
+    def _stored(self, body: ir.Scan, terms: EncodedTerms) -> KeysOf:
         """A copy of a stored relation, or of one with its columns exchanged: its runs are sorted already."""
         order = tuple(body.atom.terms.index(t) for t in terms)  # type: ignore[arg-type]
         return partial(_copy, (body.atom.pred, body.part), order)
 
-    def _product(self, body: Plan, terms: Terms, by_rows: KeysOf, flip: bool = True) -> Product | None:
+    def _product(self, body: Plan, terms: EncodedTerms, by_rows: KeysOf, flip: bool = True) -> Product | None:
         """The body as a sparse product, where it has that form."""
         if not (isinstance(body, ir.Join) and isinstance(body.right, ir.Scan) and len(terms) == 2):
             return None
@@ -209,7 +209,7 @@ class Preparation:
 
     def pipeline(self, plan: Plan, needed: frozenset[Variable]) -> Pipeline:
         """The leaf of a plan and the steps above it; a step keeps only what later steps and the sink need."""
-        steps: list[Step] = []
+        steps: list[PipelineStep] = []
         while True:
             match plan:
                 case ir.Where(input, condition):
@@ -231,7 +231,9 @@ class Preparation:
                         steps.append(partial(_spread, (plan.atom.pred, plan.part), self._probe(plan, first)))
                     return Pipeline(self._leaf(plan, needed), tuple(steps[::-1]))
 
-    def _look_up(self, plan: ir.Join | ir.SemiJoin | ir.AntiJoin, probe: Probe, needed: frozenset[Variable]) -> Step:
+    def _look_up(
+        self, plan: ir.Join | ir.SemiJoin | ir.AntiJoin, probe: Probe, needed: frozenset[Variable]
+    ) -> PipelineStep:
         source, kept = self._source(plan.right, probe), _both(plan.left, needed)
         if isinstance(plan, ir.Join) and not probe.complete:
             return partial(_join, source, probe, kept, needed - set(kept))
@@ -240,13 +242,13 @@ class Preparation:
     def _probe(self, plan: Plan, bound: frozenset[Variable]) -> Probe:
         return Probe.of(self._ids(plan.atom.terms) if isinstance(plan, ir.Scan) else columns(plan), bound)
 
-    def _ids(self, terms: Sequence[Term]) -> Terms:
+    def _ids(self, terms: Sequence[Term]) -> EncodedTerms:
         """Constants by their ids; the id of no value for what is no value of any fact."""
         found = tuple(t if isinstance(t, Variable) else self.dictionary.find(t.value) or NO_VALUE for t in terms)
         self._unknown |= NO_VALUE in found
         return found
 
-    def _source(self, plan: Plan, probe: Probe) -> Source:
+    def _source(self, plan: Plan, probe: Probe) -> TableSource:
         """Where a probe finds its table."""
         if not isinstance(plan, ir.Scan):
             return partial(_made, self.keys(plan), len(columns(plan)))
@@ -267,7 +269,7 @@ class Preparation:
                 chain = self.pipeline(plan.pairwise, needed)
                 by_rows = partial(_all_rows, chain, _both(plan, needed))
                 return multiway_join(plan, needed, self._ids, by_rows).rows
-            case ir.Aggregate():
+            case ir.GroupBy():
                 grouped = tuple(dict.fromkeys((*plan.on, *columns(plan.input))))
                 return partial(
                     _aggregate, plan, grouped, self.keys(ir.Project(plan.input, tuple((v, v) for v in grouped)))
@@ -288,7 +290,7 @@ class Preparation:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class UnionBatch:
     """Unions of bodies, the small ones of which are evaluated together; for each, what is left out of it."""
 
     together: Together | None
@@ -348,8 +350,8 @@ def _inputs(plan: Plan) -> Inputs | None:
 # The forms of prepared plans, each a function of what depends on the plan alone, and then of an evaluation.
 
 Leaf = Callable[[Evaluation], Rows]
-Source = Callable[[Evaluation], Table]
-Places = tuple[tuple[Variable, int], ...]
+TableSource = Callable[[Evaluation], Table]
+ColumnPlaces = tuple[tuple[Variable, int], ...]
 Bag = Callable[[Evaluation], list[Times]]
 
 
@@ -362,11 +364,13 @@ def _union(inputs: Sequence[KeysOf], arity: int, evaluation: Evaluation, known: 
     return sorted_union([keys for input in inputs if len(keys := input(evaluation, known))], arity)
 
 
-def _copy(key: Key, order: Order, evaluation: Evaluation, _: Table | None) -> Keys:
+def _copy(key: Key, order: ColumnOrder, evaluation: Evaluation, _: Table | None) -> Keys:
     return sorted_union([run.order(order) for run in evaluation.table(key).compact.runs], len(order))
 
 
-def _sink(pipeline: Pipeline, terms: Terms, small: Together | None, evaluation: Evaluation, _: Table | None) -> Keys:
+def _sink(
+    pipeline: Pipeline, terms: EncodedTerms, small: Together | None, evaluation: Evaluation, _: Table | None
+) -> Keys:
     found = small.keys(evaluation) if small else None
     if found is not None:
         return one_set(found[0]) if found else no_keys(len(terms))
@@ -379,7 +383,7 @@ def _counted(bags: Sequence[Bag], arity: int, evaluation: Evaluation, _: Table |
     return with_column(found, arity, evaluation.dictionary)
 
 
-def _times(pipeline: Pipeline, terms: Terms, small: Together | None, evaluation: Evaluation) -> list[Times]:
+def _times(pipeline: Pipeline, terms: EncodedTerms, small: Together | None, evaluation: Evaluation) -> list[Times]:
     found = small.keys(evaluation) if small else None
     if found is not None:
         return [times(keys) for keys in found.get(0, ())]
@@ -388,17 +392,17 @@ def _times(pipeline: Pipeline, terms: Terms, small: Together | None, evaluation:
     )
 
 
-def _packed(terms: Terms, rows: Rows) -> Keys:
+def _packed(terms: EncodedTerms, rows: Rows) -> Keys:
     values = [rows.columns[t] if isinstance(t, Variable) else np.full(rows.size, t, np.uint32) for t in terms]
     return pack(values, rows.size)
 
 
-def _where(condition: Expression, kept: Names, evaluation: Evaluation, rows: Rows, _: int) -> Rows:
+def _where(condition: Expression, kept: ColumnNames, evaluation: Evaluation, rows: Rows, _: int) -> Rows:
     return rows.take(evaluation.vectors.holds(condition, rows), kept)
 
 
 def _extend(
-    variable: Variable, expression: Expression, kept: Names, evaluation: Evaluation, rows: Rows, _: int
+    variable: Variable, expression: Expression, kept: ColumnNames, evaluation: Evaluation, rows: Rows, _: int
 ) -> Rows:
     values, ok = evaluation.vectors.values(expression, rows)
     extended = Rows({**{v: rows.columns[v] for v in kept}, variable: values}, rows.size)
@@ -406,9 +410,9 @@ def _extend(
 
 
 def _join(
-    source: Source,
+    source: TableSource,
     probe: Probe,
-    kept: Names,
+    kept: ColumnNames,
     new: frozenset[Variable],
     evaluation: Evaluation,
     rows: Rows,
@@ -426,11 +430,15 @@ def _spread(key: Key, probe: Probe, evaluation: Evaluation, rows: Rows, most: in
     return probe.join(table, rows, evaluation.ids, tuple(rows.columns), frozenset([new]), most)
 
 
-def _semi_join(source: Source, probe: Probe, kept: Names, evaluation: Evaluation, rows: Rows, _: int) -> Rows:
+def _semi_join(
+    source: TableSource, probe: Probe, kept: ColumnNames, evaluation: Evaluation, rows: Rows, _: int
+) -> Rows:
     return rows.take(probe.matches(source(evaluation), rows, evaluation.ids), kept)
 
 
-def _anti_join(source: Source, probe: Probe, kept: Names, evaluation: Evaluation, rows: Rows, _: int) -> Rows:
+def _anti_join(
+    source: TableSource, probe: Probe, kept: ColumnNames, evaluation: Evaluation, rows: Rows, _: int
+) -> Rows:
     return rows.take(~probe.matches(source(evaluation), rows, evaluation.ids), kept)
 
 
@@ -442,13 +450,13 @@ def _made(keys: KeysOf, arity: int, evaluation: Evaluation) -> Table:
     return evaluation.made(keys, arity)
 
 
-def _selected(source: Source, probe: Probe, needed: frozenset[Variable], evaluation: Evaluation) -> Rows:
+def _selected(source: TableSource, probe: Probe, needed: frozenset[Variable], evaluation: Evaluation) -> Rows:
     rows = probe.join(source(evaluation), Rows({}, 1), evaluation.ids, (), needed)
     assert isinstance(rows, Rows)
     return rows
 
 
-def _columns(source: Source, places: Places, evaluation: Evaluation) -> Rows:
+def _columns(source: TableSource, places: ColumnPlaces, evaluation: Evaluation) -> Rows:
     table = source(evaluation)
     if isinstance(table, Implicit) and places:  # the other column, if that is needed, too, comes by `_spread`
         variable, column = places[0]
@@ -458,24 +466,24 @@ def _columns(source: Source, places: Places, evaluation: Evaluation) -> Rows:
     return Rows({v: values[i] for v, i in places}, table.size)
 
 
-def _unpacked(keys: KeysOf, arity: int, places: Places, evaluation: Evaluation) -> Rows:
+def _unpacked(keys: KeysOf, arity: int, places: ColumnPlaces, evaluation: Evaluation) -> Rows:
     found = keys(evaluation, None)
     values = unpack(found, arity)
     return Rows({v: values[i] for v, i in places}, len(found))
 
 
 def _rename(
-    pipeline: Pipeline, names: Names, renamed: Sequence[tuple[Variable, Variable]], evaluation: Evaluation
+    pipeline: Pipeline, names: ColumnNames, renamed: Sequence[tuple[Variable, Variable]], evaluation: Evaluation
 ) -> Rows:
     inner = evaluation.rows(pipeline, names)
     return Rows({v: inner.columns[t] for v, t in renamed}, inner.size)
 
 
-def _all_rows(pipeline: Pipeline, names: Names, evaluation: Evaluation) -> Rows:
+def _all_rows(pipeline: Pipeline, names: ColumnNames, evaluation: Evaluation) -> Rows:
     return evaluation.rows(pipeline, names)
 
 
-def _aggregate(plan: ir.Aggregate, names: Names, grouped: KeysOf, evaluation: Evaluation) -> Rows:
+def _aggregate(plan: ir.GroupBy, names: ColumnNames, grouped: KeysOf, evaluation: Evaluation) -> Rows:
     keys = grouped(evaluation, None)
     values = dict(zip(names, unpack(keys, len(names)), strict=True))
     starts = group_starts([values[v] for v in plan.on], len(keys))
@@ -487,7 +495,7 @@ def _aggregate(plan: ir.Aggregate, names: Names, grouped: KeysOf, evaluation: Ev
     return result if present.all() else result.take(present, tuple(result.columns))
 
 
-def _is_stored(body: Plan, terms: Terms) -> TypeGuard[ir.Scan]:
+def _is_stored(body: Plan, terms: EncodedTerms) -> TypeGuard[ir.Scan]:
     """All columns of a stored relation, in some order."""
     if not isinstance(body, ir.Scan) or len(terms) > 2 or len(body.atom.terms) != len(terms):
         return False
@@ -511,9 +519,9 @@ def _bounding(plan: Plan) -> Key | None:
             return None
 
 
-def _both(plan: Plan, needed: frozenset[Variable]) -> Names:
+def _both(plan: Plan, needed: frozenset[Variable]) -> ColumnNames:
     return tuple(v for v in columns(plan) if v in needed)
 
 
-def _places(names: Names, needed: frozenset[Variable]) -> Places:
+def _places(names: ColumnNames, needed: frozenset[Variable]) -> ColumnPlaces:
     return tuple((v, i) for i, v in enumerate(names) if v in needed)

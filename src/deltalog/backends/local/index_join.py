@@ -12,16 +12,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from deltalog.backends.local.table import Ids, Order, Run, Table, pack, unpack
+from deltalog.backends.local.table import ColumnOrder, Ids, Run, Table, pack, unpack
 from deltalog.backends.local.virtual_relation import Implicit, plain
 from deltalog.kernels import join as kernel
 from deltalog.kernels import sorted_keys as row_kernel
+from deltalog.model.arrays import Mask, Positions
 from deltalog.syntax.ast import Variable
 
-Positions = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 ANY = 1 << 62
 FEW = 1 << 10  # so many rows are looked up by search
 WORTH_COMPACTING = 8  # dead rows are cleared away when more than an eighth of a table is looked up
@@ -61,7 +59,7 @@ class Probe:
     repeated.
     """
 
-    order: Order
+    order: ColumnOrder
     keys: tuple[Variable | int, ...]
     new: tuple[tuple[Variable, int], ...]  # variable, position within `order`
     equal: tuple[tuple[int, int], ...]

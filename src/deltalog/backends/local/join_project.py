@@ -16,7 +16,17 @@ from deltalog.backends.local.bit_matrix import Matrix, Runs
 from deltalog.backends.local.index_join import Probe, Rows
 from deltalog.backends.local.pipeline import Evaluation, Key, KeysOf, even_bounds, sorted_union
 from deltalog.backends.local.scratch import Stamps
-from deltalog.backends.local.table import NO_KEYS, NO_OFFSETS, Keys, Order, Run, Table, pack, sort_distinct, unpack
+from deltalog.backends.local.table import (
+    NO_KEYS,
+    NO_OFFSETS,
+    ColumnOrder,
+    Keys,
+    Run,
+    Table,
+    pack,
+    sort_distinct,
+    unpack,
+)
 from deltalog.backends.local.virtual_relation import Implicit
 from deltalog.kernels import sorted_keys as kernel
 from deltalog.kernels.join import RUNS, compose
@@ -39,7 +49,7 @@ class Product:
 
     left: KeysOf
     right: Key
-    order: Order
+    order: ColumnOrder
     forward: bool
     leaf: Key | None
     by_rows: KeysOf
@@ -103,7 +113,7 @@ def _candidates(rows: int, right: Table, column: int, ids: int) -> float:
     return rows * right.size / max(1.0, right.distinct(column, ids))
 
 
-def _product(right: Table, order: Order, known: Runs, ids: int) -> Callable[[Keys, Stamps], Keys]:
+def _product(right: Table, order: ColumnOrder, known: Runs, ids: int) -> Callable[[Keys, Stamps], Keys]:
     """How to multiply: by bitmaps where rows of the right side are long, else pair by pair."""
     dense = Matrix.of([run.order(order) for run in right.runs])
     if dense is not None:
@@ -118,7 +128,7 @@ def _product(right: Table, order: Order, known: Runs, ids: int) -> Callable[[Key
     return sparse
 
 
-def _runs(runs: Sequence[Run], order: Order, ids: int) -> Runs:
+def _runs(runs: Sequence[Run], order: ColumnOrder, ids: int) -> Runs:
     padding = RUNS - len(runs)
     keys = [run.order(order) for run in runs] + [NO_KEYS] * padding
     return tuple(keys), (*(run.offsets(order, ids) for run in runs), *[NO_OFFSETS] * padding)

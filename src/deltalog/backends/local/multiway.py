@@ -11,18 +11,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from deltalog.backends.local.encoded_terms import EncodedTerms
 from deltalog.backends.local.index_join import Rows
 from deltalog.backends.local.pipeline import Evaluation, Key, even_bounds
-from deltalog.backends.local.table import Order
+from deltalog.backends.local.table import ColumnOrder
 from deltalog.backends.local.virtual_relation import Implicit
 from deltalog.kernels import multiway as kernel
+from deltalog.model.arrays import Words
 from deltalog.plan import ir
 from deltalog.syntax.ast import Term, Variable
 
 PIECES = 8  # for each thread: some intervals have more to do than others
-
-Words = NDArray[np.int64]
-Terms = tuple[Variable | int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +30,7 @@ class MultiwayJoin:
 
     lines: Words
     levels: Words
-    scans: tuple[tuple[Key, Order], ...]
+    scans: tuple[tuple[Key, ColumnOrder], ...]
     constants: Words
     wanted: Words
     needed: int
@@ -75,7 +74,7 @@ class MultiwayJoin:
 def multiway_join(
     plan: ir.MultiJoin,
     needed: frozenset[Variable],
-    ids: Callable[[Sequence[Term]], Terms],
+    ids: Callable[[Sequence[Term]], EncodedTerms],
     by_rows: Callable[[Evaluation], Rows],
 ) -> MultiwayJoin:
     """A join of which the columns `needed` are wanted."""
@@ -108,8 +107,8 @@ def multiway_join(
 
 
 def _line(
-    terms: Terms, variable: Variable, level: dict[Variable, int], constants: dict[int, int]
-) -> tuple[list[int], Order]:
+    terms: EncodedTerms, variable: Variable, level: dict[Variable, int], constants: dict[int, int]
+) -> tuple[list[int], ColumnOrder]:
     """What a relation says of a variable, and how it must be sorted: by the column that is bound first."""
     column = terms.index(variable)
     if len(terms) == 1:

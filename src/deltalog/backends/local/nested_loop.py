@@ -10,13 +10,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from deltalog.backends.local.encoded_terms import EncodedTerms
 from deltalog.backends.local.index_join import Probe
 from deltalog.backends.local.pipeline import Evaluation, Key
-from deltalog.backends.local.table import Keys, Order, sort_distinct
+from deltalog.backends.local.table import ColumnOrder, Keys, sort_distinct
 from deltalog.backends.local.virtual_relation import Implicit
 from deltalog.kernels import nested_loop as kernel
+from deltalog.model.arrays import Words
 from deltalog.plan import ir
 from deltalog.plan.ir import Plan, columns
 from deltalog.syntax.ast import Term, Variable
@@ -25,8 +26,6 @@ FEW = 1 << 11  # larger leaves are not tried
 ROOM = 1 << 14  # facts
 MOST = 1 << 17  # matches
 
-Terms = tuple[Variable | int, ...]
-Words = NDArray[np.int64]
 KINDS = {ir.Join: kernel.JOIN, ir.SemiJoin: kernel.EXISTS, ir.AntiJoin: kernel.ABSENT}
 
 
@@ -35,7 +34,7 @@ class NestedLoops:
     """A plan as the kernel takes it; `scans` are the relations of its steps, and how they are sorted."""
 
     code: Words
-    scans: tuple[tuple[Key, Order], ...]
+    scans: tuple[tuple[Key, ColumnOrder], ...]
     constants: Words
     head: tuple[int, int]
     is_leaf: bool  # the head is what the first relation has
@@ -110,7 +109,7 @@ def _starts(lengths: Sequence[int]) -> Words:
     return np.cumsum([0, *lengths], dtype=np.int64)
 
 
-def nested_loops(body: Plan, head: Terms, ids: Callable[[Sequence[Term]], Terms]) -> NestedLoops | None:
+def nested_loops(body: Plan, head: EncodedTerms, ids: Callable[[Sequence[Term]], EncodedTerms]) -> NestedLoops | None:
     """A plan as nested loops, where it has the form."""
     steps = _steps(body)
     if steps is None or len(head) > 2:

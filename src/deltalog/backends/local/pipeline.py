@@ -3,7 +3,7 @@
 A left-deep plan is a pipeline: rows of its leftmost input are pushed through one step after the other (look-ups in
 other relations, conditions, new columns), a morsel at a time, so that no intermediate result is much larger than a
 morsel; both cores take morsels. What comes out is packed into keys, sorted and made distinct. `Distinct`, `Union` and
-`Aggregate` end a pipeline and begin the next one.
+`GroupBy` end a pipeline and begin the next one.
 
 How plans become pipelines is said in `prepare`; here is what needs tables.
 """
@@ -70,7 +70,7 @@ class Evaluation:
         bounds = even_bounds(leaf.size, max(self.workers.threads, -(-leaf.size // MORSEL)))
         return [result for results in self.workers.map(part, bounds) for result in results]
 
-    def _push(self, rows: Rows, steps: Sequence[Step], at: int, sink: Callable[[Rows], R]) -> Iterator[R]:
+    def _push(self, rows: Rows, steps: Sequence[PipelineStep], at: int, sink: Callable[[Rows], R]) -> Iterator[R]:
         """Rows through the steps from `at` on; split where a join would give too many."""
         self.check()
         for i in range(at, len(steps)):
@@ -87,7 +87,7 @@ class Evaluation:
             rows = found
         yield sink(rows)
 
-    def _push_on(self, rows: Rows, steps: Sequence[Step], at: int, sink: Callable[[Rows], R]) -> Iterator[R]:
+    def _push_on(self, rows: Rows, steps: Sequence[PipelineStep], at: int, sink: Callable[[Rows], R]) -> Iterator[R]:
         """A piece through the step that made it necessary (however much that gives), then on."""
         found = steps[at](self, rows, ANY)
         if isinstance(found, Rows) and found.size:
@@ -99,7 +99,7 @@ class Evaluation:
 
 
 # What a step makes of rows; or only how many that would be, when it is more than the number given.
-Step = Callable[[Evaluation, Rows, int], Rows | int]
+PipelineStep = Callable[[Evaluation, Rows, int], Rows | int]
 KeysOf = Callable[[Evaluation, Table | None], Keys]  # rows of the table may be left out
 
 
@@ -108,7 +108,7 @@ class Pipeline:
     """A leaf, and the steps above it."""
 
     leaf: Callable[[Evaluation], Rows]
-    steps: tuple[Step, ...]
+    steps: tuple[PipelineStep, ...]
 
 
 def sorted_union(parts: Sequence[Keys], arity: int) -> Keys:

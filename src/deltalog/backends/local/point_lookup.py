@@ -15,9 +15,9 @@ import numpy as np
 from deltalog.backends.local.index_join import Probe, Rows
 from deltalog.backends.local.table import Ids, Run, Table, pack
 from deltalog.kernels.point_lookup import lookup_keys, lookup_pairs, scan_pairs
+from deltalog.model.arrays import IdRow
 from deltalog.syntax.ast import Variable
 
-Row = tuple[int, ...]
 SWAPPED = (1, 0)
 NUMBER = Variable("#number")
 WORTH_SORTING = 64  # a run is sorted when it would have been read this often
@@ -34,7 +34,7 @@ class Lookup:
         self._free = tuple(i for i in range(table.arity) if i not in bound)
         self._read = 0  # how many questions were answered by reading everything
 
-    def __call__(self, keys: Sequence[Row], ids: int) -> Iterable[tuple[int, Row]]:
+    def __call__(self, keys: Sequence[IdRow], ids: int) -> Iterable[tuple[int, IdRow]]:
         """For every match: the number of the key, and the other columns of the row."""
         if not self._table.runs:
             return ()
@@ -56,16 +56,16 @@ class Lookup:
         """How many rows so many keys will give, where that is known: nothing is bound, and all of them match."""
         return 0 if self._bound else keys * self._table.size
 
-    def count(self, key: Row, ids: int) -> int:
+    def count(self, key: IdRow, ids: int) -> int:
         """How many rows match one key."""
         return self._table.size if not self._bound else sum(1 for _ in self([key], ids))
 
-    def _present(self, keys: Sequence[Row]) -> Iterable[int]:
+    def _present(self, keys: Sequence[IdRow]) -> Iterable[int]:
         asked = np.fromiter((_key(key) for key in keys), np.uint64, len(keys))
         return [number for run in self._table.runs for number in lookup_keys(run.keys, asked).tolist()]
 
-    def _pairs(self, asked: Ids) -> Iterable[tuple[int, Row]]:
-        found: list[tuple[int, Row]] = []
+    def _pairs(self, asked: Ids) -> Iterable[tuple[int, IdRow]]:
+        found: list[tuple[int, IdRow]] = []
         for run in self._table.runs:
             left, right = self._pairs_of(run, asked)
             found.extend(zip(left.tolist(), zip(right.tolist(), strict=True), strict=True))
@@ -81,7 +81,7 @@ class Lookup:
             pairs = scan_pairs(run.keys, asked)
         return pairs
 
-    def _probed(self, keys: Sequence[Row], ids: int) -> Iterable[tuple[int, Row]]:
+    def _probed(self, keys: Sequence[IdRow], ids: int) -> Iterable[tuple[int, IdRow]]:
         names = [Variable(f"#{i}") for i in range(self._table.arity)]
         columns = {names[i]: np.array(c, np.uint32) for i, c in zip(self._bound, zip(*keys, strict=True), strict=False)}
         probe, free = Probe.of(names, frozenset(columns)), [names[i] for i in self._free]
@@ -92,12 +92,12 @@ class Lookup:
         return zip(found.columns[NUMBER].tolist(), values, strict=False)
 
 
-def _key(row: Row) -> int:
+def _key(row: IdRow) -> int:
     """A row of at most two ids as a key; see `pack`."""
     return row[0] << 32 | row[1] if len(row) == 2 else row[0] << 32 if row else 0
 
 
-def rows_of(rows: Sequence[Row], arity: int) -> Table:
+def rows_of(rows: Sequence[IdRow], arity: int) -> Table:
     """A table of rows of ids."""
     from deltalog.backends.local.table import sort_distinct
 

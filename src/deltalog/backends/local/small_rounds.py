@@ -7,27 +7,28 @@ are at its start, with what it has found so far. What it has found goes to the t
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deltalog.backends.base import RoundRecord, RoundsEnd, SmallRules, Tables
 from deltalog.backends.local.arithmetic import DEPTH, compiled
 from deltalog.backends.local.column_expressions import Vectors
+from deltalog.backends.local.encoded_terms import EncodeTerms
 from deltalog.backends.local.index_join import Probe
-from deltalog.backends.local.table import Order, Table, empty, pack, sort_distinct
+from deltalog.backends.local.table import ColumnOrder, Table, empty, pack, sort_distinct
 from deltalog.concurrency.cached import cached_property
 from deltalog.expressions.scalar import SkolemForm, is_plain_skolem, skolem_form
 from deltalog.kernels import small_rounds as kernel
 from deltalog.kernels.arithmetic import OP_FIELDS
+from deltalog.model.arrays import Words
 from deltalog.model.dictionary import Dictionary
 from deltalog.plan import ir
 from deltalog.plan.ir import Part, Plan, columns
-from deltalog.syntax.ast import Constant, Expression, Pred, Term, Variable, variables
+from deltalog.syntax.ast import Constant, Expression, Pred, Variable, variables
 
 FEW_FACTS = 1 << 9  # of a round: of more, sets are found as soon (measured: `python -m benchmarks.rounds thresholds`)
 MATCHES_PER_FACT = 16  # of a round with that many facts
@@ -37,9 +38,7 @@ LEAST_MATCHES, MOST_MATCHES = 1 << 12, 1 << 17  # of a call, about 10 ms: limits
 MATCHES_PER_QUESTION = 1 << 8  # take as long
 ANSWERS = 1 << 8  # that are kept
 
-Words = NDArray[np.int64]
-Places = tuple[Words, Words, list[Table]]  # the tables themselves, too: they stay where they are while they are held
-Ids = Callable[[Sequence[Term]], tuple[Variable | int, ...]]
+RunArrays = tuple[Words, Words, list[Table]]  # the tables themselves, too: they stay where they are while they are held
 ENDS = {
     kernel.DONE: RoundsEnd.DONE,
     kernel.LARGE: RoundsEnd.LARGE,
@@ -64,11 +63,13 @@ class Question:
 class RoundsCode:
     """Rule variants as code; recursive relations, tables that are read, and registers have numbers."""
 
-    def __init__(self, rules: SmallRules, ids: Ids) -> None:
+    def __init__(self, rules: SmallRules, ids: EncodeTerms) -> None:
         self.preds = {pred: i for i, pred in enumerate(rules.preds)}
-        self.sources: dict[tuple[Pred, Order], int] = {}
+        self.sources: dict[tuple[Pred, ColumnOrder], int] = {}
         self._ids = ids
-        self._indexes: dict[Pred, dict[Order, int]] = {pred: {tuple(range(pred.arity)): 0} for pred in rules.preds}
+        self._indexes: dict[Pred, dict[ColumnOrder, int]] = {
+            pred: {tuple(range(pred.arity)): 0} for pred in rules.preds
+        }
         self._code: list[list[int]] = []
         self._args: list[tuple[int, int, int]] = []
         self._ops: list[tuple[int, int, int]] = []
@@ -108,7 +109,7 @@ class RoundsCode:
             ends.append(len(bounds))
         return _table(bounds, kernel.INDEX), np.array(listed, np.int64), ends
 
-    def _source(self, pred: Pred, order: Order) -> int:
+    def _source(self, pred: Pred, order: ColumnOrder) -> int:
         return self.sources.setdefault((pred, order), len(self.sources))
 
     @cached_property
@@ -116,7 +117,7 @@ class RoundsCode:
         """Whether rounds may add values to the dictionary."""
         return bool(np.isin(self.code[:, kernel.KIND], (kernel.EXTEND, kernel.ASK)).any())
 
-    def places(self, tables: Tables[Table]) -> Places | None:
+    def places(self, tables: Tables[Table]) -> RunArrays | None:
         """Where tables are, and for each source where it is there; None if one has to be made first."""
         words: list[int] = []
         offsets = []
@@ -133,7 +134,7 @@ class RoundsCode:
 class _Variant:
     """The code of one variant, in a program: its registers are its own."""
 
-    def __init__(self, program: RoundsCode, ids: Ids) -> None:
+    def __init__(self, program: RoundsCode, ids: EncodeTerms) -> None:
         self.program, self._ids = program, ids
         self._names: dict[Variable | int, int] = {}
 
@@ -243,11 +244,11 @@ def _steps(plan: Plan) -> list[Plan] | None:
     return [plan, *above[::-1]] if plan.part is Part.DELTA else None
 
 
-class Rounds:
+class LocalRounds:
     """A run of rounds. `new` are facts that the tables do not have."""
 
     def __init__(
-        self, code: RoundsCode, places: Places, new: Mapping[Pred, Table], few: int, room: int, vectors: Vectors
+        self, code: RoundsCode, places: RunArrays, new: Mapping[Pred, Table], few: int, room: int, vectors: Vectors
     ) -> None:
         self._code, self._vectors = code, vectors
         self._frame = np.zeros(kernel.FRAME, np.int64)
@@ -274,7 +275,7 @@ class Rounds:
     def _get(self, field: int) -> int:
         return int(self._frame[field])
 
-    def _put_rules(self, places: Places) -> None:
+    def _put_rules(self, places: RunArrays) -> None:
         code, (words, offsets, _) = self._code, places
         steps, relations = code.code.copy(), code.relations.copy()
         steps[:, kernel.PLACE] = offsets[steps[:, kernel.PLACE]]

@@ -25,10 +25,10 @@ from deltalog.concurrency.cached import cached_property
 from deltalog.kernels import sorted_keys as kernel
 from deltalog.kernels.join import RUNS
 from deltalog.kernels.nested_loop import STRIDE
+from deltalog.model.arrays import Ids as Ids
 
-Ids = NDArray[np.uint32]
 Keys = NDArray[np.uint64]  # one-dimensional for arity 0 to 2, a line of words per row above
-Order = tuple[int, ...]
+ColumnOrder = tuple[int, ...]
 
 NO_KEYS: Keys = np.empty(0, np.uint64)
 FEW = 1 << 10  # tables below this are written anew rather than having dead rows
@@ -109,47 +109,47 @@ class Run:
     def __init__(self, keys: Keys, arity: int) -> None:
         self.keys = keys
         self.arity = arity
-        self._orders: dict[Order, Keys] = {}
-        self._offsets: dict[Order, Ids] = {}
+        self._orders: dict[ColumnOrder, Keys] = {}
+        self._offsets: dict[ColumnOrder, Ids] = {}
         self._distinct: dict[int, int] = {}
         self._heaviest: dict[int, int] = {}
-        self._places: dict[Order, tuple[int, int, int, Keys]] = {}
+        self._places: dict[ColumnOrder, tuple[int, int, int, Keys]] = {}
 
     def __len__(self) -> int:
         return len(self.keys)
 
     @property
-    def canonical(self) -> Order:
+    def canonical(self) -> ColumnOrder:
         return tuple(range(self.arity))
 
-    def order(self, order: Order) -> Keys:
+    def order(self, order: ColumnOrder) -> Keys:
         """The rows with their columns in another order, sorted by it."""
         if order == self.canonical:
             return self.keys
         found = self._orders.get(order)
         return self._orders.setdefault(order, self._reorder(order)) if found is None else found
 
-    def _reorder(self, order: Order) -> Keys:
+    def _reorder(self, order: ColumnOrder) -> Keys:
         if self.arity == 2:
             return np.sort(kernel.swap(self.keys))
         columns = unpack(self.keys, self.arity)
         keys = pack([columns[i] for i in order], len(self))
         return np.ascontiguousarray(keys[np.lexsort(keys.T[::-1])])
 
-    def has_order(self, order: Order) -> bool:
+    def has_order(self, order: ColumnOrder) -> bool:
         return order == self.canonical or order in self._orders
 
-    def offsets(self, order: Order, ids: int) -> Ids:
+    def offsets(self, order: ColumnOrder, ids: int) -> Ids:
         """Where the rows of each first id begin, for direct access; for arity 1 and 2."""
         found = self._offsets.get(order)
         if found is None:
             found = self._offsets.setdefault(order, kernel.lead_offsets(self.order(order), ids))
         return found
 
-    def has_offsets(self, order: Order) -> bool:
+    def has_offsets(self, order: ColumnOrder) -> bool:
         return order in self._offsets
 
-    def place(self, order: Order) -> tuple[int, int, int]:
+    def place(self, order: ColumnOrder) -> tuple[int, int, int]:
         """Where the keys are in an order, how many, and where their fence is: as `kernels.nested_loop` reads it."""
         found = self._places.get(order)
         if found is None:
@@ -214,7 +214,7 @@ class Table:
         return cls(arity, (Run(keys, arity),)) if len(keys) else empty(arity)
 
     @cached_property
-    def _places(self) -> dict[Order, list[int]]:
+    def _places(self) -> dict[ColumnOrder, list[int]]:
         return {}
 
     @cached_property
@@ -235,7 +235,7 @@ class Table:
             return no_keys(self.arity)
         return reduce(union, runs)
 
-    def places(self, order: Order) -> list[int]:
+    def places(self, order: ColumnOrder) -> list[int]:
         """Where the keys are, in an order: as `kernels.nested_loop` reads it."""
         found = self._places.get(order)
         if found is None:
@@ -244,7 +244,7 @@ class Table:
             found = self._places[order] = [len(self.runs), len(dead), *places]
         return found
 
-    def places_soon(self, order: Order) -> list[int] | None:
+    def places_soon(self, order: ColumnOrder) -> list[int] | None:
         """The same, if the rows are there in that order, or soon made so."""
         found = self._places.get(order)
         if found is None and all(run.has_order(order) or len(run) < LARGE for run in self.runs):

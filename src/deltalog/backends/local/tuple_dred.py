@@ -15,16 +15,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deltalog.backends.base import SmallChange, SmallResult, Tables
+from deltalog.backends.local.encoded_terms import EncodeTerms
 from deltalog.backends.local.index_join import Probe
-from deltalog.backends.local.table import Keys, Order, Table, empty
+from deltalog.backends.local.table import ColumnOrder, Keys, Table, empty
 from deltalog.kernels import nested_loop
 from deltalog.kernels import tuple_dred as kernel
+from deltalog.model.arrays import Words
 from deltalog.plan.delta_rules import Role, SeenFrom, SmallPlans
 from deltalog.plan.ir import Part
-from deltalog.syntax.ast import Atom, Negation, Pred, Term, Variable, variables
+from deltalog.syntax.ast import Atom, Negation, Pred, Variable, variables
 
 FEW = 1 << 12  # facts of a change that a stratum sees
 ROOM = 1 << 16  # facts that are looked at
@@ -33,8 +34,6 @@ MOST = 1 << 13  # matches in a stratum: more are sooner found by sets
 LEAST, BOUND = 1000, 16  # when bounded: so many facts are overdeleted in all, or for each that is lost at first
 ANY = 1 << 62
 
-Ids = Callable[[Sequence[Term]], tuple[Variable | int, ...]]
-Words = NDArray[np.int64]
 ROLE, FACT = kernel.NEGATED + 1, kernel.NEGATED + 2  # more fields of a plan
 IN_PLANS = [kernel.TEST_FIRST, kernel.TEST_SECOND, kernel.PUT_FIRST, kernel.PUT_SECOND]  # where registers are
 IN_PLANS += [kernel.HEAD_FIRST, kernel.HEAD_SECOND]
@@ -44,10 +43,10 @@ IN_CODE = [kernel.FIRST, kernel.SECOND, kernel.HIGH, kernel.LOW]
 class SmallStratum:
     """The rules of a stratum as code; predicates, places and registers have numbers of their own."""
 
-    def __init__(self, plans: SmallPlans, ids: Ids) -> None:
+    def __init__(self, plans: SmallPlans, ids: EncodeTerms) -> None:
         self.heads, self._ids = plans.preds, ids
         self.preds = {pred: i for i, pred in enumerate(plans.preds)}
-        self.sources: dict[tuple[Pred, Order], int] = {}
+        self.sources: dict[tuple[Pred, ColumnOrder], int] = {}
         self.allowed = FEW  # facts of a change: fewer after one that was too much, until that is forgotten
         self._registers: list[int] = []
         self._code: list[list[int]] = []
@@ -112,12 +111,12 @@ def _leaf(terms: Sequence[Variable | int], register: Callable[[Variable | int], 
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class TableRead:
     """A table that is read, and the first stratum that does."""
 
     is_explicit: bool
     pred: Pred
-    order: Order
+    order: ColumnOrder
     reader: int
 
 
@@ -136,7 +135,7 @@ class SmallStrata:
         for part in strata:
             for pred in (*part.heads, *part.preds):
                 self.preds.setdefault(pred, len(self.preds))
-        self._places: dict[tuple[bool, Pred, Order], int] = {}
+        self._places: dict[tuple[bool, Pred, ColumnOrder], int] = {}
         self._link()
 
     # Linking.
@@ -151,7 +150,7 @@ class SmallStrata:
         self._affected, self._inner = self._ranges()
         self._always, self._read_from = self._reads()
 
-    def _found_sources(self) -> Iterable[Source]:
+    def _found_sources(self) -> Iterable[TableRead]:
         """The tables that are read, as they come."""
         for stratum, part in enumerate(self._strata):
             canonical = [(pred, tuple(range(pred.arity))) for pred in part.heads]
@@ -159,7 +158,7 @@ class SmallStrata:
             for source in (*wanted, *((True, *source) for source in canonical)):
                 if source not in self._places:
                     self._places[source] = len(self._places)
-                    yield Source(*source, stratum)
+                    yield TableRead(*source, stratum)
 
     def _relations(self) -> Words:
         own = np.full((len(self.preds), kernel.STRATUM + 1), -1, np.int64)

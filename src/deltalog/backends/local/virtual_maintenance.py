@@ -12,13 +12,13 @@ from functools import reduce
 
 from deltalog.backends.local.reachability import Reachability
 from deltalog.backends.local.table import Table
-from deltalog.backends.local.virtual_relation import Implicit, Plain, Union, plain, turned, unknown
+from deltalog.backends.local.virtual_relation import Implicit, Plain, UnionRelation, plain, turned, unknown
 from deltalog.kernels import sorted_keys as kernel
 from deltalog.program.schemes import Scheme, SchemeKind
 
 SMALL = 1 << 16  # a closure of so few facts is listed
 SPARSE = 2  # and so is one of not more than so many facts for each of its backbone
-Difference = Callable[[], tuple[Table, Table]]
+DeferredDifference = Callable[[], tuple[Table, Table]]
 
 
 class Listed(Table):
@@ -37,18 +37,20 @@ def made(structure: Scheme, inputs: Sequence[Table]) -> Table:
     parts = _parts(structure, inputs)
     if structure.listed and not any(isinstance(table, Implicit) for table in inputs):
         return Table.of(reduce(kernel.union, [part.keys() for part in parts]), 2)
-    return parts[0] if structure.kind is SchemeKind.INVERSE else Union([_implicit(part) for part in parts])
+    return parts[0] if structure.kind is SchemeKind.INVERSE else UnionRelation([_implicit(part) for part in parts])
 
 
 def remade(
     structure: Scheme, old: Table, inputs: Sequence[Table], removed: Sequence[Table], added: Sequence[Table]
-) -> tuple[Table, Difference]:
+) -> tuple[Table, DeferredDifference]:
     """The same after a change of the inputs, and what finds all that it lost and won: that can be far more than what
     has changed, and often nobody asks."""
     if structure.kind in (SchemeKind.CLOSURE, SchemeKind.COMPONENTS):
         return _remade_closure(structure, old, plain(inputs[0]), plain(removed[0]), plain(added[0]))
     is_listed = not isinstance(old, Implicit)
-    now = Union([_implicit(part) for part in _parts(structure, inputs)]) if is_listed else made(structure, inputs)
+    now = (
+        UnionRelation([_implicit(part) for part in _parts(structure, inputs)]) if is_listed else made(structure, inputs)
+    )
 
     def difference() -> tuple[Table, Table]:
         return unknown(_parts(structure, removed), now), unknown(_parts(structure, added), old)
@@ -56,7 +58,7 @@ def remade(
     return _listed(old, difference()) if is_listed else (now, difference)
 
 
-def _listed(old: Table, change: tuple[Table, Table]) -> tuple[Table, Difference]:
+def _listed(old: Table, change: tuple[Table, Table]) -> tuple[Table, DeferredDifference]:
     """A table with all rows, after a change of them."""
     lost, won = change
     return old.minus(lost).merge(won), lambda: change
@@ -64,7 +66,7 @@ def _listed(old: Table, change: tuple[Table, Table]) -> tuple[Table, Difference]
 
 def _remade_closure(
     structure: Scheme, old: Table, edges: Table, removed: Table, added: Table
-) -> tuple[Table, Difference]:
+) -> tuple[Table, DeferredDifference]:
     before = old if isinstance(old, Reachability) else old.__dict__.get("closure")
     if before is None:  # there was nothing yet, or it was kept in another way
         new = made(structure, [edges])

@@ -12,12 +12,12 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from deltalog.backends.local.table import Ids, Keys, Order, Run, Table, pack, sort_distinct, unpack
+from deltalog.backends.local.table import ColumnOrder, Ids, Keys, Run, Table, pack, sort_distinct, unpack
 from deltalog.concurrency.cached import cached_property
 from deltalog.kernels import sorted_keys as kernel
+from deltalog.model.arrays import Positions
 from deltalog.syntax.ast import Variable
 
-Positions = NDArray[np.int64]
 BLOCK = 1 << 22  # pairs that are written out at a time
 NO_OFFSETS_HERE = 1 << 62  # look-ups by search, unless the table has direct access already
 
@@ -42,7 +42,7 @@ class Implicit(Table):
         self.arity = 2
         self.dead = None
 
-    def places_soon(self, order: Order) -> list[int] | None:
+    def places_soon(self, order: ColumnOrder) -> list[int] | None:
         return None
 
     # What a structure says.
@@ -144,7 +144,7 @@ class Implicit(Table):
         return self.leads(0), self.leads(1)
 
 
-class Inverse(Implicit):
+class InverseRelation(Implicit):
     """The pairs of another relation, exchanged."""
 
     def __init__(self, source: Implicit) -> None:
@@ -167,7 +167,7 @@ class Inverse(Implicit):
         return self.source.leads(1 - column)
 
     def minus(self, gone: Table) -> Table:
-        return turned(self.source.minus(gone.source)) if isinstance(gone, Inverse) else super().minus(gone)
+        return turned(self.source.minus(gone.source)) if isinstance(gone, InverseRelation) else super().minus(gone)
 
     @property
     def nbytes(self) -> int:
@@ -207,7 +207,7 @@ class Plain(Implicit):
         return self.table.nbytes
 
 
-class Union(Implicit):
+class UnionRelation(Implicit):
     """The pairs of several relations; a pair that several have is read from the first of them."""
 
     def __init__(self, parts: Sequence[Implicit]) -> None:
@@ -223,7 +223,7 @@ class Union(Implicit):
     def _shared(self, part: Implicit, before: int) -> Iterator[int]:
         """How many pairs of a part, by blocks, are in the parts before it."""
         earlier = self.parts[:before]
-        if len(earlier) == 1 and isinstance(part, Inverse) and part.source is earlier[0]:
+        if len(earlier) == 1 and isinstance(part, InverseRelation) and part.source is earlier[0]:
             yield part.source.mutual
         elif earlier:
             yield from (int(np.count_nonzero(self._in(earlier, block))) for block in part.blocks())
@@ -264,7 +264,7 @@ class Union(Implicit):
 
     def minus(self, gone: Table) -> Table:
         """Of another union with the same parts, after a change of them: what a part lost, and no other one has."""
-        if not isinstance(gone, Union) or len(self.parts) != len(gone.parts):
+        if not isinstance(gone, UnionRelation) or len(self.parts) != len(gone.parts):
             return super().minus(gone)
         lost = [own.minus(other) for own, other in zip(self.parts, gone.parts, strict=True) if own is not other]
         if any(isinstance(table, Implicit) for table in lost):
@@ -315,7 +315,7 @@ class Gap(Implicit):
 def turned(table: Table) -> Table:
     """A relation with its columns exchanged."""
     if isinstance(table, Implicit):
-        return Inverse(table)
+        return InverseRelation(table)
     return Table.of(np.sort(kernel.swap(table.keys())), 2)
 
 

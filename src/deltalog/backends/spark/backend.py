@@ -28,7 +28,7 @@ from deltalog.backends.spark.io.dictionary import SparkDictionary
 from deltalog.backends.spark.io.hashed_ids import Ids64
 from deltalog.backends.spark.operators.bindings import fresh
 from deltalog.backends.spark.operators.dedup_store import pinned
-from deltalog.backends.spark.operators.evaluate import BROADCAST, Evaluation
+from deltalog.backends.spark.operators.evaluate import BROADCAST, SparkEvaluation
 from deltalog.backends.spark.operators.shared_scan import Route, copy_of, routed, straight
 from deltalog.backends.spark.operators.sql_expressions import TOO_LARGE
 from deltalog.backends.spark.startup.session import session
@@ -210,7 +210,7 @@ class SparkBackend:
         return self._run_all(plans, tables)
 
     def _run_all(self, plans: Mapping[Pred, Plan], tables: Tables[SparkTable]) -> dict[Pred, SparkTable]:
-        evaluation = Evaluation(self, tables)
+        evaluation = SparkEvaluation(self, tables)
         found = {pred: self.empty(pred.arity) for pred in plans}
         by_width: dict[int, list[Pred]] = {}
         for pred in plans:
@@ -225,7 +225,7 @@ class SparkBackend:
             self._kept = []
         return found
 
-    def _pinned(self, plans: Mapping[Pred, Plan], columns: int, evaluation: Evaluation) -> dict[Pred, SparkTable]:
+    def _pinned(self, plans: Mapping[Pred, Plan], columns: int, evaluation: SparkEvaluation) -> dict[Pred, SparkTable]:
         """The distinct rows of plans of one width, computed and counted in one job; what is known is removed once."""
         parts = {pred: _new_facts(plan) for pred, plan in plans.items()}
         places = self._places(evaluation.tables)
@@ -246,7 +246,7 @@ class SparkBackend:
         rows = sum(table.size or 0 for table in tables.values())
         return max(rows // ROWS_OF_A_PLACE, int(self.spark.conf.get("spark.sql.shuffle.partitions")), 1)
 
-    def _rows(self, plans: Sequence[Plan], columns: int, evaluation: Evaluation, deal: Deal) -> DataFrame | None:
+    def _rows(self, plans: Sequence[Plan], columns: int, evaluation: SparkEvaluation, deal: Deal) -> DataFrame | None:
         """The rows of plans as blocks, tagged with their numbers."""
         routes: list[Route] = []
         frames: list[DataFrame] = []

@@ -24,7 +24,19 @@ from deltalog.io.documents import Reading
 from deltalog.model.dictionary import Dictionary
 from deltalog.plan import ir
 from deltalog.plan.ir import Part, Plan
-from deltalog.syntax.ast import Aggregate, Atom, Bind, Call, Constant, Expression, Filter, Literal, Negation, Pred, Rule
+from deltalog.syntax.ast import (
+    Aggregate,
+    Atom,
+    Bind,
+    BodyLiteral,
+    Call,
+    Constant,
+    Expression,
+    Filter,
+    Negation,
+    Pred,
+    Rule,
+)
 
 if TYPE_CHECKING:
     from deltalog.backends.spark.backend import SparkBackend
@@ -126,7 +138,7 @@ def _opaque(rules: Sequence[Rule], tables: Mapping[Pred, SparkTable], home: Spar
     return Twin(local, moved, tuple(_with_ids(rule, home.dictionary.id) for rule in rules), back)
 
 
-def _compares_ids(literal: Literal, home: SparkBackend) -> bool:
+def _compares_ids(literal: BodyLiteral, home: SparkBackend) -> bool:
     """Whether a literal means the same over ids as over values."""
     match literal:
         case Atom() | Negation():

@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from deltalog.plan.hypertree.decompose import Decomposition, Estimator, decompose, joined_in, with_functional_leaves
+from deltalog.plan.hypertree.decompose import Decomposition, SizeEstimator, decompose, joined_in, with_functional_leaves
 from deltalog.plan.hypertree.gyo import is_acyclic
 from deltalog.plan.hypertree.rewrite import atoms_of, rewritten, why_not
 from deltalog.plan.ir import Part
@@ -36,7 +36,7 @@ WAYS = ("combined", "standard", "hypertree")
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class TreeChoice:
     """A rule, the rules that are evaluated for it, and why these."""
 
     rule: Rule
@@ -59,40 +59,40 @@ class Choice:
         return self.rules != (self.rule,)
 
 
-def choose(rule: Rule, statistics: Statistics, way: str, recursive: bool = True) -> Choice:
+def choose_tree(rule: Rule, statistics: Statistics, way: str, recursive: bool = True) -> TreeChoice:
     """`recursive`: nodes are not reduced, since what is below would be looked at again in every round."""
     if way == "standard":
-        return Choice(rule, (rule,), "as asked")
+        return TreeChoice(rule, (rule,), "as asked")
     reason = why_not(rule)
     atoms = atoms_of(rule)
     if reason or (len(atoms) < 3 and way == "combined"):
-        return Choice(rule, (rule,), reason or "acyclic")
+        return TreeChoice(rule, (rule,), reason or "acyclic")
     acyclic = is_acyclic([frozenset(variables(atom)) for atom in atoms])
     if acyclic and way == "combined":
-        return Choice(rule, (rule,), "acyclic")
+        return TreeChoice(rule, (rule,), "acyclic")
     empty = next((atom.name for atom in atoms if not statistics.size(atom.pred, Part.ALL)), None)
     if empty is not None:
-        return Choice(rule, (rule,), f"{empty} has no facts", not acyclic, waiting=True)
+        return TreeChoice(rule, (rule,), f"{empty} has no facts", not acyclic, waiting=True)
     statistics, tuning = Remembered.of(statistics), statistics.tuning
     joins = plan_variant(Variant(rule), statistics)
     standard, most = joins.cost, most_rows(joined_steps(joins.notes), statistics)
     if way == "combined" and standard < tuning.tree_min_rows and most < tuning.tree_min_worst_case_rows:
         why = f"estimated {standard:,.0f} by joins, {most:,.0f} at most: less than finding a tree takes"
-        return Choice(rule, (rule,), why, True, standard_cost=standard, small=True)
+        return TreeChoice(rule, (rule,), why, True, standard_cost=standard, small=True)
     decomposition = decompose(atoms, statistics)
     if not decomposition.root.children:
-        return Choice(rule, (rule,), "its tree is one node", not acyclic, decomposition, standard)
+        return TreeChoice(rule, (rule,), "its tree is one node", not acyclic, decomposition, standard)
     costs = f"{decomposition.cost:,.0f} by the tree, {standard:,.0f} by joins, {most:,.0f} at most"
     safe = max(2 * standard, most) <= tuning.tree_safe_join_factor * decomposition.cost
     if way == "combined" and (safe or decomposition.cost >= _margin(decomposition, atoms, most, statistics) * standard):
-        return Choice(rule, (rule,), f"estimated {costs}", True, decomposition, standard)
+        return TreeChoice(rule, (rule,), f"estimated {costs}", True, decomposition, standard)
     why = f"estimated {costs}" if way == "combined" else "as asked"
     rules = (
         _by_tree(rule, decomposition, statistics, recursive)
         if way == "combined"
         else rewritten(rule, decomposition.root)
     )
-    return Choice(rule, rules, why, not acyclic, decomposition, standard, recursive)
+    return TreeChoice(rule, rules, why, not acyclic, decomposition, standard, recursive)
 
 
 def _margin(tree: Decomposition, atoms: Sequence[Atom], most: float, statistics: Statistics) -> float:
@@ -105,5 +105,5 @@ def _margin(tree: Decomposition, atoms: Sequence[Atom], most: float, statistics:
 def _by_tree(rule: Rule, decomposition: Decomposition, statistics: Statistics, recursive: bool) -> tuple[Rule, ...]:
     atoms = atoms_of(rule)
     root = with_functional_leaves(decomposition.root, atoms, statistics)
-    values = Estimator.of(atoms, statistics).values
+    values = SizeEstimator.of(atoms, statistics).values
     return rewritten(rule, root if root.children else decomposition.root, values, reduced=not recursive)

@@ -39,15 +39,15 @@ from deltalog.syntax.ast import Atom, Variable, variables
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class TreeNode:
     """A node p of a decomposition: χ(p), λ(p) as places in the body, and about how many instantiations it has."""
 
     chi: frozenset[Variable]
     lam: tuple[int, ...]
     rows: float
-    children: tuple[Node, ...] = ()
+    children: tuple[TreeNode, ...] = ()
 
-    def __iter__(self) -> Iterator[Node]:
+    def __iter__(self) -> Iterator[TreeNode]:
         """The nodes of the subtree, parents first."""
         yield self
         for child in self.children:
@@ -62,7 +62,7 @@ class Node:
 class Decomposition:
     """A tree, what it is estimated to cost, and the hypertree-width of the body, which may be less than its width."""
 
-    root: Node
+    root: TreeNode
     cost: float
     least_width: int
 
@@ -82,19 +82,19 @@ class Size(NamedTuple):
     rows: float
 
 
-Distinct = dict[int, float]  # the number of distinct values of some variables
+DistinctCounts = dict[int, float]  # the number of distinct values of some variables
 
 
 @dataclass(frozen=True, slots=True)
-class Estimator:
+class SizeEstimator:
     """The textbook estimate: the product of the sizes, and for each variable divided by all but the least of its
     numbers of distinct values. Variables are numbered."""
 
     variables: tuple[Variable, ...]
-    atoms: tuple[tuple[float, Distinct], ...]
+    atoms: tuple[tuple[float, DistinctCounts], ...]
 
     @classmethod
-    def of(cls, atoms: Sequence[Atom], statistics: Statistics) -> Estimator:
+    def of(cls, atoms: Sequence[Atom], statistics: Statistics) -> SizeEstimator:
         variables = tuple(sorted({t for atom in atoms for t in atom.terms if isinstance(t, Variable)}, key=_name))
         numbers = {variable: i for i, variable in enumerate(variables)}
         return cls(variables, tuple(_estimate(atom, numbers, statistics) for atom in atoms))
@@ -108,7 +108,7 @@ class Estimator:
     def size(self, atoms: Collection[int], chi: Collection[int]) -> Size:
         """Atom after atom, always the one that leaves the fewest rows."""
         left = {i: self._within(i, atoms, chi) for i in atoms}
-        joined, rows, values = 0.0, 1.0, Distinct()
+        joined, rows, values = 0.0, 1.0, DistinctCounts()
         while left:
             rows, best = min([(rows * _growth(facts, values), i) for i, facts in left.items()])
             joined += rows
@@ -120,7 +120,7 @@ class Estimator:
             most *= values[variable]
         return Size(joined, min(rows, most))
 
-    def _within(self, i: int, atoms: Collection[int], chi: Collection[int]) -> tuple[float, Distinct]:
+    def _within(self, i: int, atoms: Collection[int], chi: Collection[int]) -> tuple[float, DistinctCounts]:
         """An atom without the variables that the node does not have, unless it shares them with another atom: in λ it
         may stand only for some of its variables."""
         rows, distinct = self.atoms[i]
@@ -132,7 +132,7 @@ class Estimator:
         return min(rows, prod(kept.values())), kept
 
 
-def _growth(facts: tuple[float, Distinct], values: Distinct) -> float:
+def _growth(facts: tuple[float, DistinctCounts], values: DistinctCounts) -> float:
     growth, distinct = facts
     for variable, count in distinct.items():
         present = values.get(variable)
@@ -145,7 +145,7 @@ def _name(variable: Variable) -> str:
     return variable.name
 
 
-def _estimate(atom: Atom, numbers: Mapping[Variable, int], statistics: Statistics) -> tuple[float, Distinct]:
+def _estimate(atom: Atom, numbers: Mapping[Variable, int], statistics: Statistics) -> tuple[float, DistinctCounts]:
     """The number of facts that match an atom, and of distinct values of its variables."""
     found = Matches.of(atom, Part.ALL, statistics)
     return found.rows, {numbers[v]: max(1.0, min(count, found.rows)) for v, count in found.values}
@@ -173,7 +173,7 @@ class Solution:
 
 
 class Found(NamedTuple):
-    root: Node
+    root: TreeNode
     cost: float
 
 
@@ -181,7 +181,7 @@ class Found(NamedTuple):
 class Search:
     """All decompositions of at most a width."""
 
-    estimator: Estimator
+    estimator: SizeEstimator
     width: int
     budget: float  # atoms in choices of λ that are compared; then the first choice that works is taken
     edges: list[int] = field(init=False)  # the variables of each atom
@@ -299,11 +299,11 @@ class Search:
     def _named(self, variables: int) -> frozenset[Variable]:
         return frozenset(self.estimator.variables[v] for v in _bits(variables))
 
-    def _node(self, problem: Problem) -> Node:
+    def _node(self, problem: Problem) -> TreeNode:
         solution = self.solved[problem]
         assert solution is not None
         children = tuple(self._node(child) for child in solution.children)
-        return Node(self._named(solution.chi), tuple(_bits(solution.lam)), solution.rows, children)
+        return TreeNode(self._named(solution.chi), tuple(_bits(solution.lam)), solution.rows, children)
 
 
 @lru_cache(1 << 14)
@@ -315,7 +315,7 @@ def decompose(atoms: Sequence[Atom], statistics: Statistics) -> Decomposition:
     """The decomposition of least cost among those of least width; or one that is wider by one and far cheaper, where
     that has a cross product."""
     edges = [frozenset(t for t in atom.terms if isinstance(t, Variable)) for atom in atoms]
-    estimator = Estimator.of(atoms, statistics)
+    estimator = SizeEstimator.of(atoms, statistics)
     tuning = statistics.tuning
     least, best = _least_width(edges, estimator, tuning.tree_search_budget_atoms)
     if least > 1 and any(has_cross_product(node, edges) for node in best.root):
@@ -325,7 +325,7 @@ def decompose(atoms: Sequence[Atom], statistics: Statistics) -> Decomposition:
     return Decomposition(best.root, best.cost, least)
 
 
-def _least_width(edges: Sequence[frozenset[Variable]], estimator: Estimator, budget: float) -> tuple[int, Found]:
+def _least_width(edges: Sequence[frozenset[Variable]], estimator: SizeEstimator, budget: float) -> tuple[int, Found]:
     for width in range(1 if is_acyclic(edges) else 2, len(edges) + 1):
         found = Search(estimator, width, budget).run()
         if found:
@@ -333,9 +333,9 @@ def _least_width(edges: Sequence[frozenset[Variable]], estimator: Estimator, bud
     raise AssertionError("a node of all atoms is a decomposition")
 
 
-def cost_of(root: Node, atoms: Sequence[Atom], statistics: Statistics) -> float:
+def cost_of(root: TreeNode, atoms: Sequence[Atom], statistics: Statistics) -> float:
     """What a tree that was chosen for other statistics costs by these."""
-    estimator = Estimator.of(atoms, statistics)
+    estimator = SizeEstimator.of(atoms, statistics)
     numbers = {variable: i for i, variable in enumerate(estimator.variables)}
     sizes = {
         id(node): estimator.size(
@@ -349,14 +349,14 @@ def cost_of(root: Node, atoms: Sequence[Atom], statistics: Statistics) -> float:
     return sum(size.joined for size in sizes.values()) + between
 
 
-def with_functional_leaves(root: Node, atoms: Sequence[Atom], statistics: Statistics) -> Node:
+def with_functional_leaves(root: TreeNode, atoms: Sequence[Atom], statistics: Statistics) -> TreeNode:
     """The tree with leaves taken into nodes that join several atoms, where a leaf gives each of their instantiations at
     most one value: such a node is not larger for it, and needs no message. It may be wider than the tree was."""
     children = tuple(with_functional_leaves(child, atoms, statistics) for child in root.children)
     if len(joined_in(root, atoms)) < 2:
         return replace(root, children=children)
     taken = [child for child in children if _is_functional(child, root.chi, atoms, statistics)]
-    return Node(
+    return TreeNode(
         root.chi.union(*(leaf.chi for leaf in taken)),
         root.lam + tuple(i for leaf in taken for i in leaf.lam),
         root.rows,
@@ -364,7 +364,7 @@ def with_functional_leaves(root: Node, atoms: Sequence[Atom], statistics: Statis
     )
 
 
-def _is_functional(leaf: Node, known: frozenset[Variable], atoms: Sequence[Atom], statistics: Statistics) -> bool:
+def _is_functional(leaf: TreeNode, known: frozenset[Variable], atoms: Sequence[Atom], statistics: Statistics) -> bool:
     """Whether a node is one atom, of which a known variable has each value once."""
     found = joined_in(leaf, atoms)
     if leaf.children or len(found) > 1:
@@ -373,12 +373,12 @@ def _is_functional(leaf: Node, known: frozenset[Variable], atoms: Sequence[Atom]
     return any(statistics.heaviest(found[0].pred, Part.ALL, column) <= 1 for column in keys)
 
 
-def joined_in(node: Node, atoms: Sequence[Atom]) -> list[Atom]:
+def joined_in(node: TreeNode, atoms: Sequence[Atom]) -> list[Atom]:
     """The atoms that a node joins: those of λ, and those inside of χ."""
     return [atom for i, atom in enumerate(atoms) if i in node.lam or node.chi.issuperset(variables(atom))]
 
 
-def has_cross_product(node: Node, edges: Sequence[frozenset[Variable]]) -> bool:
+def has_cross_product(node: TreeNode, edges: Sequence[frozenset[Variable]]) -> bool:
     """Whether the atoms that are joined in a node fall apart."""
     apart = [edge for i, edge in enumerate(edges) if edge and (i in node.lam or edge <= node.chi)]
     reached = apart[0] if apart else frozenset()

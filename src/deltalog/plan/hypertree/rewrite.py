@@ -39,16 +39,16 @@ from dataclasses import dataclass, field, replace
 from hashlib import sha1
 from math import prod
 
-from deltalog.plan.hypertree.decompose import Node, joined_in
+from deltalog.plan.hypertree.decompose import TreeNode, joined_in
 from deltalog.syntax.ast import (
     Aggregate,
     Atom,
     Bind,
+    BodyLiteral,
     Call,
     Expression,
     Filter,
     HiddenName,
-    Literal,
     Negation,
     Rule,
     Variable,
@@ -82,7 +82,7 @@ def why_not(rule: Rule) -> str | None:
 
 
 def rewritten(
-    rule: Rule, root: Node, values: Mapping[Variable, float] | None = None, reduced: bool = False
+    rule: Rule, root: TreeNode, values: Mapping[Variable, float] | None = None, reduced: bool = False
 ) -> tuple[Rule, ...]:
     """Rules that derive the same, by the tree; a tree of one node is the rule itself. `values`: about how many each
     variable has; without, nodes are whole, with all of χ. `reduced`: and only what joins with something below them."""
@@ -94,16 +94,16 @@ def rewritten(
 @dataclass(slots=True)
 class _Rewriting:
     rule: Rule
-    root: Node
+    root: TreeNode
     values: Mapping[Variable, float] | None
     reduced: bool
     atoms: list[Atom] = field(init=False)
     binds: dict[Variable, Bind] = field(init=False)
     places: dict[Variable, int] = field(init=False)  # where a variable first occurs: the order of columns
     used: frozenset[Variable] = field(init=False)  # variables that stand at several places
-    neighbours: dict[int, list[Node]] = field(init=False)
-    inside: dict[int, list[Literal]] = field(init=False)  # the conditions of each node
-    spanning: list[Literal] = field(init=False)  # conditions that no node has all variables of
+    neighbours: dict[int, list[TreeNode]] = field(init=False)
+    inside: dict[int, list[BodyLiteral]] = field(init=False)  # the conditions of each node
+    spanning: list[BodyLiteral] = field(init=False)  # conditions that no node has all variables of
     read_at: dict[int, frozenset[Variable]] = field(init=False)  # what is read outside of each node
     made: dict[TreeRelation, Rule] = field(default_factory=dict)
     nodes: dict[int, Atom] = field(default_factory=dict)  # the atom of each node
@@ -146,11 +146,11 @@ class _Rewriting:
 
     # What a condition stands on.
 
-    def _variables(self, literal: Literal) -> Iterator[Variable]:
+    def _variables(self, literal: BodyLiteral) -> Iterator[Variable]:
         """Without those that are existential in a negation."""
         return (v for v in variables(literal) if v in self.places or v in self.binds)
 
-    def needs(self, literal: Literal) -> frozenset[Variable]:
+    def needs(self, literal: BodyLiteral) -> frozenset[Variable]:
         return self._base(self._variables(literal))
 
     def _base(self, needed: Iterable[Variable]) -> frozenset[Variable]:
@@ -160,9 +160,9 @@ class _Rewriting:
             found |= {v} if v in self.places else self._base(variables(self.binds[v].expression))
         return frozenset(found)
 
-    def with_binds(self, literals: Sequence[Literal]) -> list[Literal]:
+    def with_binds(self, literals: Sequence[BodyLiteral]) -> list[BodyLiteral]:
         """Conditions after the BINDs that they need."""
-        needed: dict[Literal, None] = {}
+        needed: dict[BodyLiteral, None] = {}
 
         def add(v: Variable) -> None:
             if v in self.binds and self.binds[v] not in needed:
@@ -198,13 +198,13 @@ class _Rewriting:
         body += [*last, *(bind for bind in binds if bind not in last)]
         return Rule(tuple(heads), tuple(body), self.rule.span)
 
-    def node(self, node: Node) -> Atom:
+    def node(self, node: TreeNode) -> Atom:
         """The atom of a node: its own relation, or the one atom that it is."""
         if id(node) not in self.nodes:
             self.nodes[id(node)] = self._node(node)
         return self.nodes[id(node)]
 
-    def _node(self, node: Node) -> Atom:
+    def _node(self, node: TreeNode) -> Atom:
         joined = joined_in(node, self.atoms)
         conditions = self.inside[id(node)]
         if len(joined) == 1 and not conditions and node.chi == set(variables(joined[0])):
@@ -213,7 +213,7 @@ class _Rewriting:
         others = frozenset[Variable]().union(*(other.chi for other in self.root if other is not node))
         return self.relation(NODE, self._columns(node), others, [*joined, *below, *self.with_binds(conditions)])
 
-    def _columns(self, node: Node) -> list[Variable]:
+    def _columns(self, node: TreeNode) -> list[Variable]:
         """Those of χ that stand at several places; or those that are read elsewhere, and one more in the room of an odd
         one, unless it is estimated to make more rows."""
         columns = [v for v in node.chi if v in self.used]
@@ -225,7 +225,7 @@ class _Rewriting:
         return [*read, spare] if spare is not None and len(read) % 2 and many else read
 
     def relation(
-        self, kind: str, columns: Iterable[Variable], first: frozenset[Variable], body: Sequence[Literal]
+        self, kind: str, columns: Iterable[Variable], first: frozenset[Variable], body: Sequence[BodyLiteral]
     ) -> Atom:
         """The atom of a relation with these columns that a body gives, and its rule."""
         terms = tuple(sorted(columns, key=lambda v: (v not in first, self.places[v])))
@@ -241,17 +241,17 @@ class _Journey:
 
     rewriting: _Rewriting
     needed: frozenset[Variable]
-    waiting: list[Literal] = field(init=False)
+    waiting: list[BodyLiteral] = field(init=False)
 
     def __post_init__(self) -> None:
         self.waiting = list(self.rewriting.spanning)
 
-    def body(self, node: Node, to: Node | None) -> list[Literal]:
+    def body(self, node: TreeNode, to: TreeNode | None) -> list[BodyLiteral]:
         """A node with the messages from all of its neighbours but one."""
         others = [other for other in self.rewriting.neighbours[id(node)] if other is not to]
         return [self.rewriting.node(node), *(self._message(other, node) for other in others)]
 
-    def _message(self, node: Node, to: Node) -> Atom:
+    def _message(self, node: TreeNode, to: TreeNode) -> Atom:
         body = self.body(node, to)
         present = {v for literal in body for v in variables(literal)}
         conditions = [literal for literal in self.waiting if self.rewriting.needs(literal) <= present]
@@ -266,7 +266,7 @@ class _Journey:
 # Names.
 
 
-def _canonical(columns: Sequence[Variable], body: Sequence[Literal]) -> Rule:
+def _canonical(columns: Sequence[Variable], body: Sequence[BodyLiteral]) -> Rule:
     """A rule that is the same for relations that differ only in the names of their variables."""
     names: dict[Variable, Variable] = {}
 
@@ -280,7 +280,7 @@ def _canonical(columns: Sequence[Variable], body: Sequence[Literal]) -> Rule:
 Renaming = Callable[[Variable], Variable]
 
 
-def _renamed(literal: Literal, renamed: Renaming) -> Literal:
+def _renamed(literal: BodyLiteral, renamed: Renaming) -> BodyLiteral:
     match literal:
         case Atom(name, terms):
             return Atom(name, tuple(renamed(t) if isinstance(t, Variable) else t for t in terms))

@@ -30,7 +30,7 @@ def or_unbound(expression: Expression) -> Expression:
 
 
 @dataclass(frozen=True)
-class Scope:
+class ExpressionScope:
     """Which variables an expression sees."""
 
     certain: frozenset[Variable]

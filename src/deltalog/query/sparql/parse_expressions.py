@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from deltalog.model.terms import XSD
-from deltalog.query.sparql.algebra import Aggregation, Exists, Expr, Group, Operation
+from deltalog.query.sparql.algebra import Aggregation, Exists, Expr, GroupPattern, Operation
 from deltalog.query.sparql.token_reader import Reader, refuse
 from deltalog.query.sparql.tokens import Token
 from deltalog.syntax.ast import Constant
@@ -44,7 +44,7 @@ class ExpressionReader(Reader, ABC):
     """Reads expressions. What is read of a graph pattern, for EXISTS, is for others to say."""
 
     @abstractmethod
-    def group(self) -> Group:
+    def group(self) -> GroupPattern:
         """`{ ... }`"""
 
     @contextmanager

@@ -15,7 +15,7 @@ from deltalog.model.errors import UsageError
 from deltalog.query.sparql.algebra import Expr, Select, in_scope
 from deltalog.query.sparql.expressions import NOTHING, or_unbound
 from deltalog.query.sparql.parse import Parsed, parse
-from deltalog.query.sparql.patterns import Pattern, Patterns, Row, Rules
+from deltalog.query.sparql.patterns import GeneratedRules, PatternTranslator, TranslatedPattern, ValueRow
 from deltalog.query.sparql.token_reader import refuse
 from deltalog.syntax.ast import TRIPLES, TYPES, Atom, Bind, Constant, HiddenName, Pred, Rule, Variable
 
@@ -28,7 +28,7 @@ class Query:
     makes equal solutions different."""
 
     rules: tuple[Rule, ...]
-    tables: Mapping[Pred, Sequence[Row]]
+    tables: Mapping[Pred, Sequence[ValueRow]]
     goal: Atom
     columns: tuple[str, ...]
     subqueries: tuple[tuple[Pred, Query], ...] = ()  # whose solutions are the facts of predicates, with numbers
@@ -81,16 +81,16 @@ class _Subqueries:
 
     found: list[tuple[Pred, Query]] = field(default_factory=list)
 
-    def __call__(self, select: Select, patterns: Patterns) -> Pattern:
+    def __call__(self, select: Select, patterns: PatternTranslator) -> TranslatedPattern:
         limited = select.limit is not None or select.offset
         return patterns.join(patterns.given, (self._limited if limited else self._whole)(select, patterns))
 
-    def _whole(self, select: Select, patterns: Patterns) -> Pattern:
+    def _whole(self, select: Select, patterns: PatternTranslator) -> TranslatedPattern:
         pattern = patterns.correlated(in_scope(select)).pattern(select.pattern)
         projection = tuple(pattern.visible) if select.projection is None else select.projection
         return patterns.projected(_with_all(pattern, projection), projection, select.distinct)
 
-    def _limited(self, select: Select, patterns: Patterns) -> Pattern:
+    def _limited(self, select: Select, patterns: PatternTranslator) -> TranslatedPattern:
         """Asked once, and so the same for all solutions of a pattern around an EXISTS."""
         for variable in sorted(in_scope(select) & patterns.given.certain, key=lambda v: v.name):
             refuse(f"?{variable.name} of the outside of an EXISTS, in a subquery with LIMIT or OFFSET,", "rename it")
@@ -100,7 +100,7 @@ class _Subqueries:
         return replace(pattern, certain=frozenset(), maybe=pattern.visible)
 
 
-def _pred(pattern: Pattern) -> Pred:
+def _pred(pattern: TranslatedPattern) -> Pred:
     (atom,) = pattern.body
     assert isinstance(atom, Atom)
     return atom.pred
@@ -112,8 +112,8 @@ def _query(parsed: Parsed, text: str) -> Query:
 
 def _select(select: Select, text: str = "") -> Query:
     """A query by its pattern and modifiers; without a projection, all variables in the order of the text."""
-    subqueries, rules = _Subqueries(), Rules()
-    patterns = Patterns(subqueries, rules)
+    subqueries, rules = _Subqueries(), GeneratedRules()
+    patterns = PatternTranslator(subqueries, rules)
     pattern = patterns.pattern(select.pattern)
     projection = select.projection
     if projection is None:
@@ -146,7 +146,7 @@ def _place(variable: Variable, text: str) -> tuple[int, str]:
     return (found.start() if found else len(text), variable.name)
 
 
-def _with_all(pattern: Pattern, wanted: Sequence[Variable]) -> Pattern:
+def _with_all(pattern: TranslatedPattern, wanted: Sequence[Variable]) -> TranslatedPattern:
     """A pattern in which all of some variables are columns: those that it lacks are never bound."""
     missing = [v for v in wanted if v not in pattern.visible]
     extended = pattern.with_literals(*(Bind(NOTHING, v) for v in missing))
@@ -154,8 +154,8 @@ def _with_all(pattern: Pattern, wanted: Sequence[Variable]) -> Pattern:
 
 
 def _ordered(
-    pattern: Pattern, order: Sequence[tuple[Expr, bool]], patterns: Patterns
-) -> tuple[Pattern, list[Variable]]:
+    pattern: TranslatedPattern, order: Sequence[tuple[Expr, bool]], patterns: PatternTranslator
+) -> tuple[TranslatedPattern, list[Variable]]:
     """A pattern with the values to order by."""
     keys: list[Variable] = []
     for given, _ in order:

@@ -20,11 +20,11 @@ from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 
 from deltalog.backends.spark.io.arrow import binaries, number, numbers, words
+from deltalog.model.arrays import Integers
 
 MOST = 1 << 19  # rows of a block
 BLOCKS = "to int, data binary"
-Numbers = NDArray[np.int64]
-Deal = Callable[[Sequence[Numbers]], Any]  # the place of each row
+Deal = Callable[[Sequence[Integers]], Any]  # the place of each row
 
 
 def packed(batch: pa.RecordBatch) -> bytes:
@@ -72,7 +72,7 @@ def dealt(rows: pa.RecordBatch, to: Any) -> Iterator[tuple[int, bytes]]:
             yield place, packed(rows.take(numbers(order[first : min(first + MOST, end)])))
 
 
-def spread(columns: Sequence[Numbers], places: int) -> Any:
+def spread(columns: Sequence[Integers], places: int) -> Any:
     """One of so many places for each row, from a hash of all its columns."""
     hashed = np.zeros(len(columns[0]), np.uint64)
     for column in columns:
@@ -87,7 +87,7 @@ def mixed(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return words ^ (words >> np.uint64(31))
 
 
-def sent(columns: Sequence[Numbers], names: Sequence[str], deal: Deal) -> Iterator[pa.RecordBatch]:
+def sent(columns: Sequence[Integers], names: Sequence[str], deal: Deal) -> Iterator[pa.RecordBatch]:
     """Rows as BLOCKS."""
     return rows_sent(pa.RecordBatch.from_arrays(list(map(numbers, columns)), list(names)), deal(columns))
 
@@ -98,7 +98,7 @@ def rows_sent(rows: pa.RecordBatch, to: Any) -> Iterator[pa.RecordBatch]:
         yield pa.RecordBatch.from_arrays([number(place), binaries([block])], ["to", "data"])
 
 
-def nowhere(columns: Sequence[Numbers]) -> Any:
+def nowhere(columns: Sequence[Integers]) -> Any:
     """All rows in one place."""
     return np.zeros(len(columns[0]), np.int32)
 
@@ -129,7 +129,7 @@ def _buffered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
 # Sorted rows.
 
 
-def distinct(columns: Sequence[Numbers], first: Numbers | None = None) -> list[Numbers]:
+def distinct(columns: Sequence[Integers], first: Integers | None = None) -> list[Integers]:
     """Rows in order, each once; the columns of one matrix. With `first`, only rows that have no 0 there."""
     order = np.lexsort(columns[::-1] if first is None else [first, *columns[::-1]])
     ordered = [column[order] for column in columns]
@@ -142,7 +142,7 @@ def distinct(columns: Sequence[Numbers], first: Numbers | None = None) -> list[N
     return [column[new] for column in ordered]
 
 
-def stretches(tags: Numbers) -> Iterator[tuple[int, int, int]]:
+def stretches(tags: Integers) -> Iterator[tuple[int, int, int]]:
     """Where each tag begins and ends among sorted ones."""
     cuts = [0, *(np.flatnonzero(tags[1:] != tags[:-1]) + 1).tolist(), len(tags)]
     for start, end in pairwise(cuts):

@@ -29,7 +29,7 @@ from deltalog.backends.spark.io.arrow import number as one
 from deltalog.backends.spark.io.dictionary import term_blocks
 from deltalog.backends.spark.operators.dedup_store import pinned
 from deltalog.backends.spark.table import TAG, SparkTable, column_names, cut, width
-from deltalog.io.columns import Facts
+from deltalog.io.columns import FactColumns
 from deltalog.io.documents import Reading
 from deltalog.kernels.digest import hash_bytes
 from deltalog.model.dictionary import Dictionary
@@ -48,7 +48,7 @@ FACT, TERM, NAME, WRONG = range(4)
 SCHEMA = "to int, what int, number long, data binary"
 
 
-class Task(NamedTuple):
+class ReadTask(NamedTuple):
     """What to parse: a file, or a range of its bytes or row groups. `name` is the predicate of a table."""
 
     number: int
@@ -93,7 +93,7 @@ def encode_frame(data: DataFrame, backend: SparkBackend) -> tuple[int, SparkTabl
     salt, places = backend.salt, _places(0, backend)
     pred = Pred("", len(data.columns))
 
-    def encoded(table: pa.Table, dictionary: Dictionary) -> Facts:
+    def encoded(table: pa.Table, dictionary: Dictionary) -> FactColumns:
         return {pred: columns_of(table, dictionary)}
 
     def each(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -109,7 +109,7 @@ def encode_frame(data: DataFrame, backend: SparkBackend) -> tuple[int, SparkTabl
 # In the driver.
 
 
-def _tasks(paths: Sequence[Path], backend: SparkBackend) -> Iterator[Task]:
+def _tasks(paths: Sequence[Path], backend: SparkBackend) -> Iterator[ReadTask]:
     from deltalog.io.files import name_of
     from deltalog.io.read import files_of, names_of
 
@@ -120,7 +120,7 @@ def _tasks(paths: Sequence[Path], backend: SparkBackend) -> Iterator[Task]:
         size = file.stat().st_size
         for start, end in _ranges(file, format, compression, size, backend):
             whole = size * (UNPACKED if compression else 1)
-            yield Task(number, str(file.absolute()), format, name, start, end, (end - start) or whole)
+            yield ReadTask(number, str(file.absolute()), format, name, start, end, (end - start) or whole)
             number += 1
 
 
@@ -164,9 +164,9 @@ def _has_quotes(file: Path, ranges: Sequence[tuple[int, int]], backend: SparkBac
     return any(row.found for row in looked.collect())
 
 
-def _balanced(tasks: Sequence[Task], count: int) -> list[list[Task]]:
+def _balanced(tasks: Sequence[ReadTask], count: int) -> list[list[ReadTask]]:
     """Tasks in groups of about the same size."""
-    groups: list[list[Task]] = [[] for _ in range(min(count, len(tasks)))]
+    groups: list[list[ReadTask]] = [[] for _ in range(min(count, len(tasks)))]
     sizes = [0] * len(groups)
     for task in sorted(tasks, key=lambda task: -task.size):
         least = sizes.index(min(sizes))
@@ -210,7 +210,9 @@ def _preds(rows: Sequence[Any], salt: int) -> dict[int, Pred]:
 # In executors.
 
 
-def _guarded(number: int, parse: Callable[[Dictionary], Facts], salt: int, places: int) -> Iterator[pa.RecordBatch]:
+def _guarded(
+    number: int, parse: Callable[[Dictionary], FactColumns], salt: int, places: int
+) -> Iterator[pa.RecordBatch]:
     """The blocks of what is parsed, or the one row that says what is wrong."""
     dictionary = Dictionary()
     try:
@@ -221,7 +223,7 @@ def _guarded(number: int, parse: Callable[[Dictionary], Facts], salt: int, place
     yield from _sent(facts, dictionary, salt, places)
 
 
-def _sent(facts: Facts, dictionary: Dictionary, salt: int, places: int) -> Iterator[pa.RecordBatch]:
+def _sent(facts: FactColumns, dictionary: Dictionary, salt: int, places: int) -> Iterator[pa.RecordBatch]:
     ids, need, terms = identity.fresh_terms(dictionary, salt)
     for to, block in term_blocks(need, terms):
         yield _row(to, TERM, len(need), block)
@@ -236,7 +238,7 @@ def _sent(facts: Facts, dictionary: Dictionary, salt: int, places: int) -> Itera
             yield _row(to, FACT, columns, block)
 
 
-def _tagged(facts: Facts, ids: identity.Ids64, columns: int, salt: int) -> list[identity.Ids64]:
+def _tagged(facts: FactColumns, ids: identity.Ids64, columns: int, salt: int) -> list[identity.Ids64]:
     """The rows of predicates of one width: tags, and 64-bit ids in columns (0 where an arity has no such column)."""
     sizes = [len(found[0]) if found else 1 for found in facts.values()]
     rows = np.zeros((columns + 1, sum(sizes)), np.int64)
@@ -260,7 +262,7 @@ def _row(to: int, what: int, number: int, data: bytes) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, ["to", "what", "number", "data"])
 
 
-def parse(task: Task, reading: Reading, dictionary: Dictionary) -> Facts:
+def parse(task: ReadTask, reading: Reading, dictionary: Dictionary) -> FactColumns:
     """The facts of a task."""
     from deltalog.backends.spark.io.file_splits import read_lines, read_row_groups
     from deltalog.io.read import read_file

@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -33,6 +32,7 @@ from deltalog.backends.spark.operators.broadcast_closure import Expansion
 from deltalog.backends.spark.operators.shared_scan import routed, straight
 from deltalog.backends.spark.table import TAG, SparkTable, column_names, width
 from deltalog.io.write import FORMATS, names_table, safe_names, whole, write_file
+from deltalog.model.arrays import Integers
 from deltalog.model.dictionary import Dictionary
 from deltalog.model.errors import DataError, DeltalogError, UsageError
 from deltalog.syntax.ast import Pred
@@ -45,7 +45,6 @@ PARTITIONS_PER_CORE = 2
 PARTS = ".parts"
 OPENING = 2_000  # what it costs to open a file, in rows
 NAMED = "tag int, number int, path string"
-Numbers = NDArray[np.int64]
 
 
 def write(out: Path, facts: Mapping[Pred, SparkTable], backend: SparkBackend, format: str) -> None:
@@ -160,10 +159,10 @@ def _dealt(
 class Parts:
     """Who writes what: the tag and the place (a partition) of each part. The parts of a tag are consecutive."""
 
-    tags: Numbers
-    places: Numbers
-    firsts: Numbers  # of each tag: its first part
-    counts: Numbers  # of each tag: how many parts it has
+    tags: Integers
+    places: Integers
+    firsts: Integers  # of each tag: its first part
+    counts: Integers  # of each tag: how many parts it has
     count: int  # of places
 
     @classmethod
@@ -179,11 +178,11 @@ class Parts:
             load[places[part]] += rows[part] + OPENING
         return cls(tags, places, np.cumsum(counts) - counts, counts, len(load))
 
-    def of(self, columns: Sequence[Numbers]) -> Numbers:
+    def of(self, columns: Sequence[Integers]) -> Integers:
         """The part of each row, whose first column is the tag."""
         counts = self.counts[columns[0]]
         hashed = blocks.spread(columns, 1 << 30) if (counts > 1).any() else 0
-        parts: Numbers = self.firsts[columns[0]] + hashed % counts
+        parts: Integers = self.firsts[columns[0]] + hashed % counts
         return parts
 
 

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 
 from deltalog.backends.spark.io import hashed_ids as identity
 from deltalog.backends.spark.io.hashed_ids import INLINE
-from deltalog.backends.spark.operators.bindings import Rows, fresh
+from deltalog.backends.spark.operators.bindings import Bindings, fresh
 from deltalog.backends.spark.table import UNIT
 from deltalog.expressions import scalar
 from deltalog.syntax.ast import AggregateCall, Variable
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 
 def aggregate(
-    rows: Rows | None,
+    rows: Bindings | None,
     variables: Sequence[Variable],
     on: Sequence[Variable],
     calls: Sequence[AggregateCall],
     backend: SparkBackend,
-) -> Rows | None:
+) -> Bindings | None:
     """The calls over the distinct rows, one row for each group in which all have a value."""
     if rows is None:
         return None if on else _of_nothing(calls, backend)
@@ -50,19 +50,19 @@ def aggregate(
     result = _by_reference(grouped, slow, list(names.values()), backend) if slow else grouped
     for call in calls:
         result = result.where(F.col(names[call.variable]).isNotNull())
-    return Rows(result, names)
+    return Bindings(result, names)
 
 
-def counted(rows: Rows, variable: Variable) -> Rows:
+def counted(rows: Bindings, variable: Variable) -> Bindings:
     """The distinct rows, and how many times each comes."""
     name = fresh()
     number = F.count(F.lit(1))
     grouped = rows.frame.groupBy(*[F.col(column) for column in rows.names.values()]).agg(number.alias(name))
     found = grouped.where(F.col(name) > 0).withColumn(name, F.col(name) - F.lit(INLINE))
-    return Rows(found, rows.names | {variable: name}, rows.most)
+    return Bindings(found, rows.names | {variable: name}, rows.most)
 
 
-def _of_nothing(calls: Sequence[AggregateCall], backend: SparkBackend) -> Rows | None:
+def _of_nothing(calls: Sequence[AggregateCall], backend: SparkBackend) -> Bindings | None:
     """One group, and nothing in it: counts and sums are 0, other functions of rules have no value."""
     try:
         results = [scalar.aggregate(call.function, []) for call in calls]
@@ -70,7 +70,7 @@ def _of_nothing(calls: Sequence[AggregateCall], backend: SparkBackend) -> Rows |
         return None
     names = {call.variable: fresh() for call in calls}
     ids = [F.lit(backend.dictionary.id(value)).cast("long") for value in results]
-    return Rows(backend.unit().select(*map(Column.alias, ids, names.values())), names, 1)
+    return Bindings(backend.unit().select(*map(Column.alias, ids, names.values())), names, 1)
 
 
 def _in_sql(frame: DataFrame, calls: Sequence[AggregateCall], arguments: dict[Variable, str]) -> list[bool]:

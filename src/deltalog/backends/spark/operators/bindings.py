@@ -15,7 +15,7 @@ _numbers = count()
 
 
 @dataclass(slots=True)
-class Rows:
+class Bindings:
     """A DataFrame and the column of each variable; `most` is a bound on the number of rows, if one is known."""
 
     frame: DataFrame

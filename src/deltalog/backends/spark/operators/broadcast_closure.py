@@ -21,14 +21,13 @@ from pyspark.sql import DataFrame
 from deltalog.backends.spark.io.arrow import numbers
 from deltalog.backends.spark.io.hashed_ids import Ids64
 from deltalog.backends.spark.table import Piece, SparkTable
+from deltalog.model.arrays import Ids, Integers
 
 if TYPE_CHECKING:
     from deltalog.backends.local.reachability import Reachability
     from deltalog.backends.spark.backend import SparkBackend
 
 CHUNK = 1 << 20  # about how many pairs are expanded at a time
-Ids = NDArray[np.uint32]
-Numbers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +35,11 @@ class Pairs:
     """All that executors need to list the pairs of a closure. The first ones come in chunks, from `bounds`."""
 
     firsts: Ids
-    components: Numbers  # of the first ones
+    components: Integers  # of the first ones
     barred: NDArray[np.bool_]  # first ones whose pair with themselves does not belong
-    bounds: Numbers
-    sets: tuple[Numbers, Numbers, NDArray[np.uint64]]
-    offsets: Numbers
+    bounds: Integers
+    sets: tuple[Integers, Integers, NDArray[np.uint64]]
+    offsets: Integers
     members: Ids
     ids: Ids64  # the 64-bit id of each id
 

@@ -22,8 +22,8 @@ from pyspark.sql import functions as F
 
 from deltalog.backends.spark.io import blocks
 from deltalog.backends.spark.io.arrow import binaries, numbers, words
-from deltalog.backends.spark.io.blocks import Numbers
 from deltalog.backends.spark.table import Piece, SparkTable, cut, near_table
+from deltalog.model.arrays import Integers
 from deltalog.syntax.ast import Pred
 
 LEAST = 128  # hashes of a sketch
@@ -70,7 +70,7 @@ def _fetched(stored: DataFrame) -> list[bytes]:
 
 def _near(data: Sequence[bytes], preds: Mapping[int, Pred], spark: Any) -> dict[Pred, SparkTable]:
     """Stored rows as tables of the driver."""
-    rows: dict[int, list[Numbers]] = {}
+    rows: dict[int, list[Integers]] = {}
     for block in data:
         grid = np.stack([words(column) for column in unpacked_columns(block)], axis=1)
         for tag, start, end in blocks.stretches(grid[:, 0]):
@@ -90,8 +90,8 @@ class Meeting:
     """The rows of a partition: known ones, and new ones, which are made distinct before they become too many."""
 
     names: list[str] = field(default_factory=list)
-    known: list[list[Numbers]] = field(default_factory=list)
-    new: list[list[Numbers]] = field(default_factory=list)
+    known: list[list[Integers]] = field(default_factory=list)
+    new: list[list[Integers]] = field(default_factory=list)
     waiting: int = 0
     room: int = ROOM
 
@@ -108,7 +108,7 @@ class Meeting:
             self.waiting = len(self.new[0][0])
             self.room = max(ROOM, 2 * self.waiting)
 
-    def fresh(self) -> list[Numbers]:
+    def fresh(self) -> list[Integers]:
         """The distinct new rows that are not known, in order."""
         if not self.new:
             return [np.empty(0, np.int64) for _ in self.names]
@@ -118,7 +118,7 @@ class Meeting:
         return blocks.distinct(_joined([*self.known, *self.new]), np.repeat(np.array([0, 1], np.int64), sizes))
 
 
-def _joined(rows: Sequence[Sequence[Numbers]]) -> list[Numbers]:
+def _joined(rows: Sequence[Sequence[Integers]]) -> list[Integers]:
     return [np.concatenate(columns) for columns in zip(*rows, strict=True)]
 
 
@@ -136,7 +136,7 @@ def _stored(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield pa.RecordBatch.from_arrays(cells, ["data", "about"])
 
 
-def _about(columns: Sequence[Numbers]) -> bytes:
+def _about(columns: Sequence[Integers]) -> bytes:
     """What there is of each tag."""
     found = list(blocks.stretches(columns[0]))
     sketches = [sketch(column[start:end]) for _, start, end in found for column in columns[1:]]
@@ -148,7 +148,7 @@ def _about(columns: Sequence[Numbers]) -> bytes:
     return blocks.packed(pa.RecordBatch.from_arrays(about, ["tag", "size", "sketches"]))
 
 
-def sketch(column: Numbers) -> Any:
+def sketch(column: Integers) -> Any:
     """The least hashes of the values of a column."""
     values = words(pc.unique(numbers(column)))
     hashes = blocks.mixed(values.view(np.uint64))

@@ -1,6 +1,6 @@
 """Plans as DataFrames.
 
-A node becomes `Rows`: a DataFrame of longs, and which of its columns stands for which variable. Every scan gives its
+A node becomes `Bindings`: a DataFrame of longs, and which of its columns stands for which variable. Every scan gives its
 columns fresh names, so that no name is ever ambiguous in a join of a relation with itself, and columns that survived a
 checkpoint have new identities. What is known to be empty is None, and takes everything that needs it away with it.
 
@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 
 from deltalog.backends.base import Tables
 from deltalog.backends.spark.operators.aggregate import aggregate, counted
-from deltalog.backends.spark.operators.bindings import Rows, fresh
+from deltalog.backends.spark.operators.bindings import Bindings, fresh
 from deltalog.backends.spark.operators.sql_expressions import extended, where
 from deltalog.backends.spark.table import UNIT, SparkTable, column_names
 from deltalog.plan import ir
@@ -33,7 +33,7 @@ BROADCAST = 200_000  # rows of ids that every executor may hold
 
 
 @dataclass(slots=True)
-class Evaluation:
+class SparkEvaluation:
     """One evaluation of plans over tables."""
 
     backend: SparkBackend
@@ -47,10 +47,10 @@ class Evaluation:
         chosen = [rows.column(v).alias(f"c{i}") for i, v in enumerate(ir.columns(plan))]
         return rows.frame.select(*chosen or [F.lit(0).cast("long").alias(UNIT)])
 
-    def rows(self, plan: Plan) -> Rows | None:
+    def rows(self, plan: Plan) -> Bindings | None:
         match plan:
             case ir.Unit():
-                return Rows(self.backend.unit(), {}, 1)
+                return Bindings(self.backend.unit(), {}, 1)
             case ir.Scan(atom, part):
                 return self._scan(atom, self.tables.get((atom.pred, part)))
             case ir.Where(input, condition):
@@ -75,14 +75,14 @@ class Evaluation:
                 return self._union([self.rows(input) for input in inputs], ir.columns(plan))
             case ir.Distinct(input):
                 rows = self.rows(input)
-                return rows and Rows(rows.frame.select(*rows.kept()).distinct(), rows.names, rows.most)
-            case ir.Aggregate(input, on, calls):
+                return rows and Bindings(rows.frame.select(*rows.kept()).distinct(), rows.names, rows.most)
+            case ir.GroupBy(input, on, calls):
                 return aggregate(self.rows(input), ir.columns(input), on, calls, self.backend)
             case ir.Counted(inputs, variable):
                 rows = self._union([self.rows(input) for input in inputs], ir.columns(inputs[0]))
                 return rows and counted(rows, variable)
 
-    def _scan(self, atom: Atom, table: SparkTable | None) -> Rows | None:
+    def _scan(self, atom: Atom, table: SparkTable | None) -> Bindings | None:
         if table is None or table.empty:
             return None
         frame, names = table.frame(), column_names(table.arity)
@@ -96,9 +96,9 @@ class Evaluation:
                 first[term] = name
         chosen = {variable: fresh() for variable in first}
         columns = [F.col(first[v]).alias(chosen[v]) for v in first] or [F.lit(0).cast("long").alias(UNIT)]
-        return Rows(frame.select(*columns), chosen, table.size)
+        return Bindings(frame.select(*columns), chosen, table.size)
 
-    def _join(self, left: Rows | None, right: Rows | None) -> Rows | None:
+    def _join(self, left: Bindings | None, right: Bindings | None) -> Bindings | None:
         if left is None or right is None:
             return None
         shared = [v for v in right.names if v in left.names]
@@ -113,50 +113,52 @@ class Evaluation:
         else:
             joined = big.join(small, _equal(left, right, shared), "inner")
         names = left.names | new
-        rows = Rows(joined, names)
-        return Rows(joined.select(*rows.kept()), names)
+        rows = Bindings(joined, names)
+        return Bindings(joined.select(*rows.kept()), names)
 
-    def _semi(self, left: Rows | None, right: Rows | None) -> Rows | None:
+    def _semi(self, left: Bindings | None, right: Bindings | None) -> Bindings | None:
         return None if left is None or right is None else self._filtered(left, right, "left_semi")
 
-    def _anti(self, left: Rows | None, right: Rows | None) -> Rows | None:
+    def _anti(self, left: Bindings | None, right: Bindings | None) -> Bindings | None:
         return left if left is None or right is None else self._filtered(left, right, "left_anti")
 
-    def _filtered(self, left: Rows, right: Rows, how: str) -> Rows:
+    def _filtered(self, left: Bindings, right: Bindings, how: str) -> Bindings:
         shared = [v for v in right.names if v in left.names]
         if not shared:
             one = right.frame.select(F.lit(1).alias(fresh())).limit(1)
-            return Rows(left.frame.join(F.broadcast(one), F.lit(True), how), left.names, left.most)
+            return Bindings(left.frame.join(F.broadcast(one), F.lit(True), how), left.names, left.most)
         keys = right.frame.select(*[right.column(v) for v in shared])
         keys = F.broadcast(keys) if _small(right) else keys
-        return Rows(left.frame.join(keys, _equal(left, right, shared), how), left.names, left.most)
+        return Bindings(left.frame.join(keys, _equal(left, right, shared), how), left.names, left.most)
 
-    def _project(self, rows: Rows | None, new: tuple[tuple[Variable, Term], ...]) -> Rows | None:
+    def _project(self, rows: Bindings | None, new: tuple[tuple[Variable, Term], ...]) -> Bindings | None:
         if rows is None:
             return None
         names = {variable: fresh() for variable, _ in new}
         columns = [self._term(term, rows).alias(names[variable]) for variable, term in new]
-        return Rows(rows.frame.select(*columns or [F.lit(0).cast("long").alias(UNIT)]), names, rows.most)
+        return Bindings(rows.frame.select(*columns or [F.lit(0).cast("long").alias(UNIT)]), names, rows.most)
 
-    def _term(self, term: Term, rows: Rows) -> Column:
+    def _term(self, term: Term, rows: Bindings) -> Column:
         if isinstance(term, Variable):
             return rows.column(term)
         return F.lit(self.backend.dictionary.id(term.value)).cast("long")
 
     @staticmethod
-    def _union(inputs: list[Rows | None], variables: tuple[Variable, ...]) -> Rows | None:
+    def _union(inputs: list[Bindings | None], variables: tuple[Variable, ...]) -> Bindings | None:
         present = [rows for rows in inputs if rows is not None]
         if not present:
             return None
         ordered = [rows.frame.select(*[rows.column(v) for v in variables] or [F.col(UNIT)]) for rows in present]
         bounds = [rows.most for rows in present if rows.most is not None]
         names = {v: present[0].names[v] for v in variables}
-        return Rows(reduce(DataFrame.unionAll, ordered), names, sum(bounds) if len(bounds) == len(present) else None)
+        return Bindings(
+            reduce(DataFrame.unionAll, ordered), names, sum(bounds) if len(bounds) == len(present) else None
+        )
 
 
-def _small(rows: Rows) -> bool:
+def _small(rows: Bindings) -> bool:
     return rows.most is not None and rows.most <= BROADCAST
 
 
-def _equal(left: Rows, right: Rows, shared: list[Variable]) -> Column:
+def _equal(left: Bindings, right: Bindings, shared: list[Variable]) -> Column:
     return reduce(Column.__and__, [left.column(v) == right.column(v) for v in shared])

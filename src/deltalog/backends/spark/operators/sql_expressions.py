@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 
 from deltalog.backends.spark.io import hashed_ids as identity
 from deltalog.backends.spark.io.hashed_ids import INLINE, Ids64
-from deltalog.backends.spark.operators.bindings import Rows, fresh
+from deltalog.backends.spark.operators.bindings import Bindings, fresh
 from deltalog.expressions import scalar
 from deltalog.model.terms import Value
 from deltalog.syntax.ast import Call, Constant, Expression, Variable, variables
@@ -37,28 +37,28 @@ _COMPARISONS: dict[str, Callable[[Column, Column], Column]] = {
 _ARITHMETIC = {"+": F.try_add, "-": F.try_subtract, "*": F.try_multiply}
 
 
-def where(rows: Rows, condition: Expression, backend: SparkBackend) -> Rows:
+def where(rows: Bindings, condition: Expression, backend: SparkBackend) -> Bindings:
     """The rows for which a condition is true."""
     fast = _condition(condition, rows, backend)
     if fast is not None:
-        return Rows(rows.frame.where(fast), rows.names, rows.most)
+        return Bindings(rows.frame.where(fast), rows.names, rows.most)
     names = _names(condition)
     frame = backend.with_terms(rows.frame, [rows.names[v] for v in names])
-    return Rows(_filtered(frame, rows, names, condition, backend), rows.names, rows.most)
+    return Bindings(_filtered(frame, rows, names, condition, backend), rows.names, rows.most)
 
 
-def extended(rows: Rows, variable: Variable, expression: Expression, backend: SparkBackend) -> Rows:
+def extended(rows: Bindings, variable: Variable, expression: Expression, backend: SparkBackend) -> Bindings:
     """The rows for which an expression has a value, with that value."""
     name = fresh()
     names = rows.names | {variable: name}
     fast = _id(expression, rows, backend)
     if fast is not None:
         frame = rows.frame.select(*[F.col(n) for n in rows.names.values()], fast.alias(name))
-        return Rows(frame.where(F.col(name).isNotNull()), names, rows.most)
+        return Bindings(frame.where(F.col(name).isNotNull()), names, rows.most)
     inputs = _names(expression)
     frame = backend.with_terms(rows.frame, [rows.names[v] for v in inputs])
     computed = _computed(frame, rows, inputs, expression, name, backend)
-    return Rows(backend.with_new_terms(computed, name, name + "term"), names, rows.most)
+    return Bindings(backend.with_new_terms(computed, name, name + "term"), names, rows.most)
 
 
 def _names(expression: Expression) -> list[Variable]:
@@ -68,7 +68,7 @@ def _names(expression: Expression) -> list[Variable]:
 # SQL.
 
 
-def _condition(condition: Expression, rows: Rows, backend: SparkBackend) -> Column | None:
+def _condition(condition: Expression, rows: Bindings, backend: SparkBackend) -> Column | None:
     """A condition as SQL; None when SQL may not know."""
     match condition:
         case Constant(bool(value)):
@@ -103,7 +103,7 @@ def _is_integer(side: Expression) -> bool:
     return isinstance(side, Constant) and type(side.value) is int and -INLINE <= side.value < INLINE
 
 
-def _id(expression: Expression, rows: Rows, backend: SparkBackend) -> Column | None:
+def _id(expression: Expression, rows: Bindings, backend: SparkBackend) -> Column | None:
     """The id of an expression's value."""
     match expression:
         case Variable():
@@ -123,7 +123,7 @@ def _id(expression: Expression, rows: Rows, backend: SparkBackend) -> Column | N
             )
 
 
-def _number(expression: Expression, rows: Rows, backend: SparkBackend) -> Column | None:
+def _number(expression: Expression, rows: Bindings, backend: SparkBackend) -> Column | None:
     """The integer that an expression is, NULL where it fails; None when SQL may not know."""
     if not backend.only_integers:
         return None
@@ -152,7 +152,9 @@ def _modulo(a: Column, b: Column) -> Column:
 # The reference, in executors.
 
 
-def _filtered(frame: Any, rows: Rows, names: Sequence[Variable], condition: Expression, backend: SparkBackend) -> Any:
+def _filtered(
+    frame: Any, rows: Bindings, names: Sequence[Variable], condition: Expression, backend: SparkBackend
+) -> Any:
     kept, inputs, failures = list(rows.names.values()), [rows.names[v] for v in names], backend.accumulator
 
     def each(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -177,7 +179,7 @@ def _filtered_units(frame: Any, condition: Expression) -> Any:
 
 
 def _computed(
-    frame: Any, rows: Rows, names: Sequence[Variable], expression: Expression, name: str, backend: SparkBackend
+    frame: Any, rows: Bindings, names: Sequence[Variable], expression: Expression, name: str, backend: SparkBackend
 ) -> Any:
     """The rows with the columns `name` and `name + "term"`, the id and the term of an expression's value."""
     kept, inputs, failures = list(rows.names.values()), [rows.names[v] for v in names], backend.accumulator
