@@ -34,7 +34,7 @@ from deltalog.model.terms import Value
 from deltalog.model.tuning import Tuning
 from deltalog.plan.work_counter import GivenUp
 from deltalog.program import Program, analyse, changed, read_documents, read_rules
-from deltalog.program.recognise import WAYS
+from deltalog.program.recognise import SCHEME_SETTINGS
 from deltalog.program.triple_bridges import is_rdf
 from deltalog.syntax.ast import TRIPLES, TYPES, BodyLiteral, Constant, Pred, Rule
 
@@ -131,8 +131,8 @@ class KnowledgeBase:
             raise UsageError(f"there is no way of maintenance {maintenance!r}; there are {', '.join(STRATEGIES)}")
         if cyclic not in CYCLIC:
             raise UsageError(f"there is no way {cyclic!r} for cyclic rules; there are {', '.join(CYCLIC)}")
-        if schemes not in WAYS:
-            raise UsageError(f"there is no way of schemes {schemes!r}; there are {', '.join(WAYS)}")
+        if schemes not in SCHEME_SETTINGS:
+            raise UsageError(f"there is no way of schemes {schemes!r}; there are {', '.join(SCHEME_SETTINGS)}")
         threads = None if threads is None else count(threads, "threads", least=1)
         document = read_documents(_sources(program))
         rules, self.prefixes = document.rules, document.prefixes
@@ -320,9 +320,9 @@ class KnowledgeBase:
     def _statistics(self, program: Program) -> Statistics:
         """What is known of the data before anything is derived."""
         from deltalog.maintenance.materialisation import start
-        from deltalog.plan.statistics import Partial
+        from deltalog.plan.statistics import PartialStatistics
 
-        return Partial(start(program.placed(self._explicit), self._backend))
+        return PartialStatistics(start(program.placed(self._explicit), self._backend))
 
     @exclusive
     @limited

@@ -26,7 +26,7 @@ from deltalog.syntax.ast import (
     Variable,
     triple,
 )
-from deltalog.syntax.functions import AGGREGATES, COMPARISONS, FUNCTIONS, MANY
+from deltalog.syntax.functions import AGGREGATES, ANY_NUMBER, COMPARISONS, FUNCTIONS
 from deltalog.syntax.parser import parse, parse_goal
 from deltalog.syntax.printer import print_body, print_rule
 
@@ -74,7 +74,7 @@ terms = variables | constants
 def calls(arguments: st.SearchStrategy[Expression]) -> st.SearchStrategy[Call]:
     def function(name: str) -> st.SearchStrategy[Call]:
         least, most = FUNCTIONS[name]
-        some = st.lists(arguments, min_size=least, max_size=4 if most == MANY else most)
+        some = st.lists(arguments, min_size=least, max_size=4 if most == ANY_NUMBER else most)
         return st.builds(Call, st.just(name), some.map(tuple))
 
     operators = st.sampled_from([*sorted(COMPARISONS), "+", "-", "*", "/", "%", "&&", "||"])

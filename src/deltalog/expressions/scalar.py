@@ -1,8 +1,8 @@
-"""What expressions mean, one value at a time.
+"""The semantics of expressions, one value at a time.
 
-This is the reference: the vectorised engines compute the same, and fall back to it for values they have no fast path
-for. An expression has a value or fails (`ExpressionFails`); a row for which an expression of its rule fails is dropped.
-An unbound variable fails.
+This is the reference implementation: the vectorised engines compute the same, and fall back to it for values without a
+fast path. An expression has a value or fails (`ExpressionFails`); a row for which an expression of its rule fails is
+dropped. An unbound variable fails.
 
 Numbers. A number is an `int`, a `float`, or a Literal of another numeric datatype, which counts as the number that
 `terms.number` says. Booleans are no numbers. Results are plain `int` or `float`.
@@ -304,7 +304,7 @@ def skolem_of(parts: bytes) -> BlankNode:
     return BlankNode("sk" + hashlib.blake2b(parts, digest_size=16).hexdigest())
 
 
-SkolemForm = tuple[Constant | int, ...]  # a SKOLEM whose variables are numbers: the same for those that name the same
+SkolemForm = tuple[Constant | int, ...]  # a SKOLEM whose variables are numbers: equal for equal SKOLEM expressions
 
 
 def is_plain_skolem(expression: Expression) -> TypeGuard[Call]:

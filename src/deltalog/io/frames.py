@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 KIND = b"deltalog:kind"
-FEW_ROWS = 1 << 15
+MAX_SMALL_ROWS = 1 << 15
 _TEXT_KINDS = {b"iri": Kind.IRI, b"blank": Kind.BLANK, b"string": Kind.STRING}
 
 
@@ -62,7 +62,7 @@ def columns_of(data: Any, dictionary: Dictionary) -> list[Column]:
 
 def columns_of_all(several: Sequence[Any], dictionary: Dictionary) -> list[list[Column]]:
     """The same for several data; where all are a few rows, all of their values go into the dictionary at once."""
-    if not all(isinstance(data, list) for data in several) or sum(map(len, several)) > FEW_ROWS:
+    if not all(isinstance(data, list) for data in several) or sum(map(len, several)) > MAX_SMALL_ROWS:
         return [columns_of(data, dictionary) for data in several]
     for rows in several:
         if rows:

@@ -1,7 +1,6 @@
-"""Plans for people: hyper-nodes, the join order of each rule, and the indexes that the look-ups use.
+"""`deltalog plan`: hyper-nodes, the join order of each rule, and the indexes of its look-ups.
 
-Bridges, the rules that keep triples and predicates the same, are as many as there are classes and properties, and all
-alike; they are only counted.
+Bridges between triples and predicates are as many as there are classes and properties, and only counted.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from deltalog.syntax.printer import print_literal
 def explain(
     program: Program, statistics: Statistics, prefixes: Mapping[str, str] | None = None, cyclic: str = "standard"
 ) -> str:
-    """The plan of a whole program, with one of the ways to evaluate cyclic rules (see `hypertree_choice`)."""
+    """The plan of a whole program, with a setting for cyclic rules (`plan.hypertree.choose`)."""
     count = len(program.hyper_nodes)
     lines = [f"{len(program.rules)} rules in {count} hyper-nodes"]
     lines += [f"  recognised: {note}" for note in program.recognised]
@@ -94,15 +93,15 @@ def _variant(variant: Variant, body: Body) -> Iterator[str]:
 
 
 def _steps(notes: tuple[StepNote, ...], indent: str) -> Iterator[str]:
-    """The steps of a body; those of an aggregate's own body come before it, further to the right."""
+    """The steps of a body; those of an aggregate's own body come before it, indented."""
     for step, note in enumerate(notes, 1):
         yield from _steps(note.inner, f"{indent}    ")
         yield f"{indent}{step:>2}. {describe(note)}"
 
 
 def describe(note: StepNote) -> str:
-    """One step: what is done, by which index, and about how many rows there are then."""
-    literal = "columns that are not needed any more" if note.literal is None else print_literal(note.literal)
+    """One step: the operation, its index, and the estimated rows after it."""
+    literal = "columns that are needed later" if note.literal is None else print_literal(note.literal)
     part = f" [{note.part.value}]" if note.part in (Part.DELTA, Part.OLD) else ""
     return f"{note.action:<9} {literal}{part}{_index(note)}  ~{note.rows:,.0f} rows"
 

@@ -66,7 +66,7 @@ def _direct(
 
 
 def _next_ready(waiting: Sequence[int], body: Sequence[BodyLiteral], has_value: set[Variable]) -> int | None:
-    """A BIND if one can be computed, else an equality; so that an equality binds only what nothing else does."""
+    """A BIND whose inputs are bound, else an equality; so an equality binds a variable only if no BIND does."""
     ready = [i for i in waiting if any(has_value.issuperset(variables(e)) for e in _inputs(body[i]))]
     return min(ready, key=lambda i: not isinstance(body[i], Bind), default=None)
 

@@ -61,8 +61,8 @@ def heads_in_bodies(rules: Sequence[Rule]) -> Iterator[Diagnostic]:
 
 
 def lonely_variables(rules: Sequence[Rule]) -> Iterator[Diagnostic]:
-    """A variable that occurs once may be a slip of the pen. Variables with a `?` (RDFox), with `_`, and those of
-    negated atoms are meant so."""
+    """A variable that occurs once may be a typo. Variables with a `?` (RDFox), with `_`, and those of negated atoms are
+    exempt."""
     for rule in rules:
         occurrences = Counter(_occurrences(rule))
         for literal in rule.body:

@@ -29,17 +29,17 @@ from deltalog.program.schemes import Scheme, SchemeKind, X, Y, Z, atom, backbone
 from deltalog.program.value_kinds import Numbers, Scope, no_numbers, scope
 from deltalog.syntax.ast import TRIPLES, TYPES, Atom, Call, Filter, HiddenName, Pred, Rule, Variable
 
-WAYS = ("auto", "standard", "module", "scheme")
+SCHEME_SETTINGS = ("auto", "standard", "module", "scheme")
 BY_VALUE = "as numbers of different types can be equal in value, and its guard compares values"
 
 
 @dataclass
 class Recognition:
-    """The rules without those that schemes imply; and what became of the rest."""
+    """The schemes found so far, and the remaining rules."""
 
     rules: list[Rule]
     scheme_of: dict[Pred, Scheme] = field(default_factory=dict)
-    stored: dict[Pred, Pred] = field(default_factory=dict)  # where the explicit facts of a predicate go
+    stored: dict[Pred, Pred] = field(default_factory=dict)  # the relation that has the explicit facts of a predicate
     notes: list[str] = field(default_factory=list)
     scope: Scope = field(default_factory=Scope)  # of the guards; empty if there is none
 
@@ -59,7 +59,7 @@ def recognise_schemes(analysis: Analysis) -> Analysis:
 
 
 def recognise(rules: Iterable[Rule], data: Collection[Pred], way: str, numbers: Numbers = no_numbers) -> Recognition:
-    """Takes the rules that schemes imply out of some rules, over explicit facts of some predicates."""
+    """Finds schemes among rules, over explicit facts of some predicates, and removes the rules that they imply."""
     found = Recognition(list(rules))
     if way == "standard":
         return found
@@ -77,7 +77,7 @@ def recognise(rules: Iterable[Rule], data: Collection[Pred], way: str, numbers: 
 
 
 def _split(rule: Rule) -> tuple[Atom, list[Atom], bool] | None:
-    """The head, the atoms and whether there is a guard x != z on the variables of the head; None if there is more."""
+    """The head, the atoms and whether there is a guard x != z on the variables of the head; None for any other rule."""
     if len(rule.heads) != 1:
         return None
     head = rule.heads[0]
@@ -109,13 +109,13 @@ def _chained(rule: Rule) -> tuple[Pred, Pred, bool] | None:
 
 
 def transitive(rule: Rule) -> bool | None:
-    """Whether a transitive rule is guarded; None if it is none."""
+    """Whether a transitive rule is guarded; None for any other rule."""
     chain = _chained(rule)
     return chain[2] if chain and chain[0] == chain[1] == rule.heads[0].pred else None
 
 
 def linear(rule: Rule) -> tuple[Pred, bool] | None:
-    """For t(x, z) <- t(x, y), e(y, z), or the other way round: e, and whether there is a guard."""
+    """For t(x, z) <- t(x, y), e(y, z), or t(x, z) <- e(x, y), t(y, z): e, and whether there is a guard."""
     chain = _chained(rule)
     if chain is None or chain[0] == chain[1] or rule.heads[0].pred not in chain[:2]:
         return None
@@ -135,7 +135,7 @@ def copied(rule: Rule) -> tuple[Pred, bool] | None:
 
 
 def symmetric(rule: Rule) -> bool | None:
-    """Whether r(x, y) <- r(y, x) is guarded, which changes nothing where ids decide; None if a rule is another."""
+    """Whether r(x, y) <- r(y, x) is guarded, which makes no difference to a scheme; None for any other rule."""
     parts = _split(rule)
     if parts is None or copied(replace(rule, body=tuple(parts[1]))) != (rule.heads[0].pred, True):
         return None
@@ -148,7 +148,7 @@ def _has_guard(rule: Rule) -> bool:
     return bool(transitive(rule) or symmetric(rule) or (step and step[1]))
 
 
-# The passes.
+# The kinds of schemes, in the order in which they are searched.
 
 
 def _closures(found: Recognition, data: Collection[Pred], way: str) -> None:
@@ -175,7 +175,7 @@ def _closures(found: Recognition, data: Collection[Pred], way: str) -> None:
 
 
 def _extends(rule: Rule, copies: set[Pred], guarded: bool) -> bool:
-    """r(x, z) <- r(x, y), e(y, z) where r(x, y) <- e(x, y): a transitive step, if guarded alike."""
+    """r(x, z) <- r(x, y), e(y, z) where r(x, y) <- e(x, y): a transitive step, if it has the same guard."""
     step = linear(rule)
     return step is not None and step[0] in copies and (step[1] or not guarded)
 
@@ -197,7 +197,7 @@ def _linear(found: Recognition, data: Collection[Pred], way: str) -> None:
 
 
 def _not_linear(pred: Pred, own: Sequence[Rule], steps: Sequence[tuple[Pred, bool]], data: Collection[Pred]) -> str:
-    """Why linear rules are not the closure of what they extend by; empty if they are."""
+    """Why linear rules do not define the closure of their edges; empty if they do."""
     edges = {edge for edge, _ in steps}
     if len(edges) > 1:
         return f"as it is extended by {' and '.join(sorted(edge.name for edge in edges))}"
@@ -210,7 +210,7 @@ def _not_linear(pred: Pred, own: Sequence[Rule], steps: Sequence[tuple[Pred, boo
 
 
 def _inverses(found: Recognition, data: Collection[Pred], way: str) -> None:
-    """Of a pair of inverse relations one is kept; what derives the other derives the first, with columns exchanged."""
+    """Of two inverse relations one is stored; rules for the other become rules for the first, with swapped columns."""
     copies = {(rule.heads[0].pred, *copy) for rule in found.rules if (copy := copied(rule))}
     recognised = (False, True) if found.scope.distinct else (False,)
     closed = [rule.heads[0].pred for rule in found.rules if transitive(rule) in recognised]
@@ -234,7 +234,7 @@ def _given(pred: Pred) -> Pred:
 
 
 def _turn(found: Recognition, gone: Pred, kept: Pred) -> None:
-    """Rules for one of a pair become rules for the other."""
+    """Rewrites the rules of one relation of a pair into rules for the other."""
     turned = (_turned(rule, gone, kept) if _derives(rule, gone, kept) else rule for rule in found.rules)
     found.rules = [rule for rule in turned if rule is not None]
 
@@ -270,7 +270,7 @@ def _unions(found: Recognition, data: Collection[Pred], way: str) -> None:
 
 
 def _refers(found: Recognition, pred: Pred, to: Pred) -> bool:
-    """Whether a relation is read through another one, by inverses and unions."""
+    """Whether a relation has another one as an input, through inverses and unions."""
     if pred == to:
         return True
     scheme = found.scheme_of.get(pred)
@@ -280,7 +280,7 @@ def _refers(found: Recognition, pred: Pred, to: Pred) -> bool:
 
 
 def _take(found: Recognition, pred: Pred, scheme: Scheme, implied: Sequence[Rule], way: str) -> None:
-    """Notes a scheme: rules that it implies go, other rules and explicit facts are for the backbone."""
+    """Adds a scheme: removes the rules that it implies, and moves other rules and explicit facts to the backbone."""
     gone, other = set(implied), backbone(pred)
     mine = [(rule, _derives(rule, pred)) for rule in found.rules]
     found.rules = [_renamed(rule, pred, other) if own else rule for rule, own in mine if not (own and rule in gone)]
@@ -295,7 +295,7 @@ def _renamed(rule: Rule, pred: Pred, other: Pred) -> Rule:
 
 
 def _by_head(rules: Iterable[Rule]) -> dict[Pred, list[Rule]]:
-    """The rules of each predicate of two columns."""
+    """The rules of each binary predicate."""
     found: dict[Pred, list[Rule]] = {}
     for rule in rules:
         for pred in dict.fromkeys(head.pred for head in rule.heads if len(head.terms) == 2):
@@ -304,7 +304,7 @@ def _by_head(rules: Iterable[Rule]) -> dict[Pred, list[Rule]]:
 
 
 def _derives(rule: Rule, *preds: Pred) -> bool:
-    """Asked for every rule and every scheme, so without a loop for the most common form."""
+    """Runs for every rule and every scheme, so rules of one head, the most common ones, have no loop."""
     if len(rule.heads) == 1:
         head = rule.heads[0]
         name, arity = head.name, len(head.terms)
@@ -317,7 +317,7 @@ def _described(kind: SchemeKind, guarded: bool) -> str:
     return text + (" (no pairs of one with itself, unless given)" if guarded else "")
 
 
-# Modules: the same over tables.
+# Modules: rules over tables instead of schemes.
 
 
 def _as_rules(found: Recognition) -> None:

@@ -37,7 +37,7 @@ def check_safety(analysis: Analysis) -> Analysis:
 
 
 def unsafe(rule: Rule) -> Iterator[Diagnostic]:
-    """What is wrong with the variables of a rule, each variable once."""
+    """The unsafe variables of a rule, each once."""
     if rule.is_fact:
         yield from (_variable_in_fact(v) for v in _distinct(v for head in rule.heads for v in variables(head)))
         return
@@ -73,7 +73,7 @@ def _unsafe_body(body: Sequence[BodyLiteral], outside: _Place) -> Iterator[Diagn
 
 
 def _causes(unbound: Iterable[Variable], body: Sequence[BodyLiteral]) -> Iterator[Variable]:
-    """Without those that a BIND would give a value, if only its own variables had one."""
+    """The unbound variables without those that a BIND would bind if its inputs were bound."""
     computed = {literal.variable for literal in body if isinstance(literal, Bind)}
     enough = bound(body, given=set(unbound) - computed)
     return (variable for variable in unbound if variable not in computed or variable not in enough)

@@ -2,10 +2,11 @@
 
     p^bf(x, z) <- e(x, y), q^bf(y, z)
 
-starts with the values of x that are asked for. A row has the ids of the rule's constants, then those of its variables
-in the order in which they are bound; a step takes rows and gives longer ones. Where things are in a row is settled
-here, once for a rule and an adornment, so at work there are but tuples: `key` takes what a question is asked with from
-a row, an answer is appended to it, `equal` are places that must then agree, and `keep` drops what is not needed later.
+starts with the bound values of x. A row has the ids of the rule's constants, then those of its variables in the order
+in which they are bound; a step takes rows and returns longer ones. The layout of rows is compiled here, once for a rule
+and an adornment, so the evaluation only handles tuples: `key` extracts the bound arguments of a subquery from a row, an
+answer is appended to it, `equal` are positions that must then agree, and `keep` drops the ones that are not needed
+later.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ Intern = Callable[[Value], int]
 
 @dataclass(frozen=True, slots=True)
 class AskStep:
-    """An atom, asked with what is bound; its answers extend the row."""
+    """A subquery for an atom with its bound arguments; its answers extend the row."""
 
     pred: Pred
     adornment: Adornment
@@ -55,7 +56,7 @@ class AskStep:
 
 @dataclass(frozen=True, slots=True)
 class DenyStep:
-    """A negated atom: rows stay for which no answer agrees."""
+    """A negated atom: keeps the rows for which no answer agrees."""
 
     pred: Pred
     adornment: Adornment
@@ -78,7 +79,7 @@ class GroupStep:
 
 @dataclass(frozen=True, slots=True)
 class WhereStep:
-    """A condition over places of the row."""
+    """A condition over positions of the row."""
 
     condition: Expression
     places: tuple[tuple[Variable, int], ...]
@@ -97,7 +98,7 @@ RuleStep = AskStep | DenyStep | GroupStep | WhereStep | ExtendStep
 
 @dataclass(frozen=True, slots=True)
 class AdornedRule:
-    """constants + key is the first row, in which `equal` places agree; the last row has an answer for a key."""
+    """constants + key is the first row, in which `equal` positions agree; the last row has an answer for a key."""
 
     rule: Rule
     constants: IdRow
@@ -108,12 +109,12 @@ class AdornedRule:
 
 
 def adorned_rule(rule: Rule, adornment: Adornment, statistics: Statistics, intern: Intern) -> AdornedRule:
-    """The steps of a rule whose head is asked with an adornment."""
+    """The steps of a rule for an adornment of its head."""
     return _Layout(rule, adornment, intern).compiled(statistics)
 
 
 def getter(places: Sequence[int]) -> Getter:
-    """A function from a row to some of its places."""
+    """A function from a row to some of its positions."""
     if len(places) > 1:
         return itemgetter(*places)
     if not places:
@@ -123,7 +124,7 @@ def getter(places: Sequence[int]) -> Getter:
 
 
 class _Layout:
-    """Where things are in the row, step after step."""
+    """The layout of rows, step by step."""
 
     def __init__(self, rule: Rule, adornment: Adornment, intern: Intern) -> None:
         self.rule, self.head, self.adornment = rule, rule.heads[0], adornment
@@ -146,7 +147,7 @@ class _Layout:
         return AdornedRule(self.rule, self.constants, equal, tuple(steps), key, answer)
 
     def _bind(self, terms: Iterable[Term]) -> ColumnCopies:
-        """Gives places to the next columns of the row; those that must agree with an earlier one."""
+        """Appends columns to the row; the positions that must agree with an earlier one."""
         equal = []
         for term in terms:
             if term in self.places:
@@ -188,7 +189,7 @@ class _Layout:
         return tuple((v, self.places[v]) for v in dict.fromkeys(variables(expression)))
 
     def _keep(self, live: Collection[Variable]) -> Getter | None:
-        """Drops places that nobody reads any more, if there are any."""
+        """Drops positions that are not read later, if there are any."""
         kept = [(term, place) for term, place in self.places.items() if isinstance(term, Constant) or term in live]
         if len(kept) == self.width:
             return None

@@ -1,7 +1,7 @@
-"""Adornments: which arguments of an atom are bound when it is asked.
+"""Adornments: which arguments of an atom are bound when it is evaluated.
 
-An adorned predicate is a predicate of its own: p^bf holds those facts of p that were asked for with the first argument
-bound. Its name is an `AdornedName`, a string that knows what it was made of, so nobody has to take names apart.
+An adorned predicate is a predicate of its own: p^bf holds the facts of p that are needed for some values of the first
+argument. Its name is an `AdornedName`, a string with its parts as attributes, so no code has to parse names.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ Adornment = tuple[bool, ...]  # for each argument, whether it is bound
 
 
 class AdornedName(HiddenName):
-    """The name of p^bf, or of mgc p^bf, whose facts are the questions asked of p^bf."""
+    """The name of p^bf, or of mgc p^bf, whose facts are the bound arguments for which p^bf is needed."""
 
     __slots__ = ("adornment", "base", "magic")
     base: str

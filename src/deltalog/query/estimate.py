@@ -1,19 +1,19 @@
-"""About how much work a goal is (paper 001, Algorithm 2), from the statistics of stored facts alone.
+"""The estimated work of a goal (paper 001, Algorithm 2), from the statistics of stored facts.
 
     f1 substitutions, f2 relevant facts, f3 subqueries, f4 applications of rules, f5 different rules
 
-The rules are followed from the goal five deep, without deriving anything. A goal's constants are passed on to the
-bodies of its rules; for the goal and the bodies of its first rules the facts that match are counted by index, and
-deeper the mean of a column is enough. So what is deeper depends on no constant, and is computed once for all goals.
+The rules are followed from the goal to a depth of five, without deriving anything. A goal's constants are passed on to
+the bodies of its rules; for the goal and the bodies of its first rules the matching facts are counted by index, and
+deeper the mean of a column is used. So deeper estimates depend on no constant, and are computed once for all goals.
 
-Three things differ from the algorithm as printed. It has no table of what it has visited; with one, by predicate,
-adornment and depth, it takes as many steps as there are rules and not as there are paths, and BUDGET bounds even those.
-It asks every atom of a body as if it stood alone; here an atom is asked with what the atoms before it bind, once for
-each of their rows, and all those questions together are no more work than the atom with nothing bound. And what an
-atom multiplies rows by are its answers alone: at most one where all is bound.
+Three things differ from the algorithm as printed. It does not memoise; with a table by predicate, adornment and depth,
+it takes as many steps as there are rules and not as there are paths, and MAX_RULES limits even those. It estimates
+every atom of a body in isolation; here an atom has the variables of the atoms before it bound, once for each of their
+rows, and all these subqueries together take no more work than the atom with nothing bound. And an atom multiplies rows
+by its answers only: at most one where all arguments are bound.
 
-What a rule asks for, when some arguments of its head are bound, is settled once (`_Step`); an estimate only fills in
-the ids of the goal's constants.
+The subqueries of a rule for an adornment of its head are prepared once (`_Step`); an estimate only fills in the ids of
+the goal's constants.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from deltalog.query.rulebase import Rulebase, bindings
 from deltalog.syntax.ast import Aggregate, Atom, Constant, Negation, Pred, Rule, Variable
 
 MAX_DEPTH = 5  # maxd
-EXACT = 2  # the depth from which on means are enough
-BUDGET = 1_000  # rules that one estimate looks at
-MOST = 1e30  # of a product; there is nothing to learn beyond
+EXACT = 2  # the depth from which on means are used
+MAX_RULES = 1_000  # the maximum number of rules that one estimate visits
+MAX_PRODUCT = 1e30  # the maximum of a product; larger ones carry no information
 UNKNOWN, BOUND = -1, -2  # a constant that no fact has; an argument that is bound, by whatever value
 
 GoalPattern = tuple[int | None, ...]  # an id, UNKNOWN or BOUND; None: free
@@ -51,7 +51,7 @@ class Features(NamedTuple):
 
     @property
     def vector(self) -> tuple[float, ...]:
-        """What classifiers see: orders of magnitude."""
+        """The input of classifiers: orders of magnitude."""
         return tuple(map(log1p, self))
 
 
@@ -68,7 +68,7 @@ CUT = _Sum(1.0, 1.0, 0.0, 0.0, 0, 1.0)  # Algorithm 2, line 6
 
 
 class _Step(NamedTuple):
-    """An atom of a body: how it is asked, and which of its arguments (first) are those of the head (second)."""
+    """An atom of a body: its adornment, and which of its arguments (first) are those of the head (second)."""
 
     pred: Pred
     pattern: GoalPattern
@@ -90,17 +90,17 @@ class _Rule(NamedTuple):
     steps: tuple[_Step, ...]
 
     def unifies(self, pattern: GoalPattern) -> bool:
-        """Whether the head can be an answer: its constants are those that were asked for."""
+        """Whether the head matches the goal: their constants agree."""
         return all(pattern[place] in (None, BOUND, id) for place, id in self.constants)
 
 
 class Estimator:
-    """Estimates over one set of rules and facts; keeps what does not depend on a goal."""
+    """Estimates over one set of rules and facts; caches everything that does not depend on a goal."""
 
     def __init__(self, rulebase: Rulebase, stored: Stored, backend: LocalBackend) -> None:
         self._rulebase, self._stored, self._backend = rulebase, stored, backend
         self._kept: dict[tuple[Pred, GoalPattern, int], _Sum] = {}
-        self._here: dict[tuple[Pred, GoalPattern, int], _Sum] = {}  # what has to do with the constants of this goal
+        self._here: dict[tuple[Pred, GoalPattern, int], _Sum] = {}  # depends on the constants of this goal
         self._rules: dict[tuple[Pred, Adornment], list[_Rule]] = {}
         self._bits: dict[int, int] = {}
         self.looked_at = 0  # rules, by the last estimate
@@ -122,7 +122,7 @@ class Estimator:
         found = kept.get(name)
         if found is None:
             found = self._follow(pred, pattern, depth)
-            if self.looked_at <= BUDGET:
+            if self.looked_at <= MAX_RULES:
                 kept[name] = found
         return found
 
@@ -132,7 +132,7 @@ class Estimator:
         for rule in self._deriving(pred, tuple(i is not None for i in pattern)):
             if not rule.unifies(pattern):
                 continue
-            if self.looked_at > BUDGET:
+            if self.looked_at > MAX_RULES:
                 break
             self.looked_at += 1
             inner = self._rule(rule, pattern, depth + 1)
@@ -141,10 +141,17 @@ class Estimator:
             answers += inner.answers
             rules |= inner.rules | rule.bit
         answers = min(answers, float(len(self._backend.dictionary)) ** pattern.count(None))
-        return _Sum(min(f1, MOST), min(f2, MOST), min(f3, MOST), min(applications, MOST), rules, answers)
+        return _Sum(
+            min(f1, MAX_PRODUCT),
+            min(f2, MAX_PRODUCT),
+            min(f3, MAX_PRODUCT),
+            min(applications, MAX_PRODUCT),
+            rules,
+            answers,
+        )
 
     def _rule(self, rule: _Rule, head: GoalPattern, depth: int) -> _Sum:
-        """estRule: lines 16 to 23. What is negated is asked, too, and multiplies nothing."""
+        """estRule: lines 16 to 23. Negated atoms add work, and multiply no rows."""
         rows, f1, f2, f3, applications, rules = 1.0, 0.0, 0.0, 0.0, 0.0, 0
         for step in rule.steps:
             pattern = step.asked(head) if depth < EXACT and step.given else step.pattern
@@ -158,8 +165,8 @@ class Estimator:
             applications += asked.applications
             rules |= asked.rules
             if step.multiplies:
-                rows = min(rows * asked.answers, MOST)
-        return _Sum(min(f1 + rows, MOST), min(f2, MOST), min(f3, MOST), applications, rules, rows)
+                rows = min(rows * asked.answers, MAX_PRODUCT)
+        return _Sum(min(f1 + rows, MAX_PRODUCT), min(f2, MAX_PRODUCT), min(f3, MAX_PRODUCT), applications, rules, rows)
 
     def _count(self, pred: Pred, pattern: GoalPattern) -> float:
         """|{θ | Gθ ∈ I}|: line 7."""

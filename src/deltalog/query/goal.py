@@ -1,8 +1,8 @@
 """Goals as rules.
 
 A goal is a conjunction; it becomes the rule #goal(constants, variables) <- goal, whose facts are the answers. The
-constants of its atoms are variables of that rule, bound when it is asked: goals that differ in them alone are the same
-rule, and share all that is made of it.
+constants of its atoms are variables of that rule, bound when the goal is evaluated: goals that differ only in constants
+are the same rule, and share everything that is derived from it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ GOAL = HiddenName("#goal")
 
 @dataclass(frozen=True)
 class Goal:
-    """The rules of a goal (its own, and those of its aggregates), and what it is asked with."""
+    """The rules of a goal (its own, and those of its aggregates), and its constants."""
 
     rule: Rule
     names: tuple[str, ...]  # of the columns of answers

@@ -21,7 +21,7 @@ from deltalog.model.errors import NotStratified
 from deltalog.model.facts import Facts
 from deltalog.plan import ir
 from deltalog.plan.ir import fact_columns
-from deltalog.plan.statistics import Partial
+from deltalog.plan.statistics import PartialStatistics
 from deltalog.plan.work_counter import GivenUp
 from deltalog.program import Program, analyse, rewritten
 from deltalog.program.triple_bridges import is_rdf
@@ -113,8 +113,8 @@ class Questions(Generic[T]):
         return frozenset(pred for pred, table in self.facts.items() if self.backend.size(table))
 
     @cached_property
-    def statistics(self) -> Partial:
-        return Partial(start(self.facts, self.backend))
+    def statistics(self) -> PartialStatistics:
+        return PartialStatistics(start(self.facts, self.backend))
 
     def rulebase(self, read: Collection[Pred] = ()) -> Rulebase:
         """The rules by head, with the bridges for a goal that reads some predicates."""

@@ -1,4 +1,5 @@
-"""P^1(I), P^2(I), ...: what follows in one step, in two, and so on. More steps make harder goals."""
+"""P^1(I), P^2(I), ...: the immediate consequences after one step, two steps, and so on. More steps make harder
+goals."""
 
 from __future__ import annotations
 

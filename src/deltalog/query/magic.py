@@ -1,15 +1,15 @@
-"""Magic sets: a program that derives only what a goal needs (paper 001, Algorithm 1).
+"""Magic sets: a program that derives only the facts that a goal needs (paper 001, Algorithm 1).
 
-For an adorned predicate p^a that is asked for, every rule p(t) <- B becomes
+For an adorned predicate p^a that is needed, every rule p(t) <- B becomes
 
     p^a(t) <- mgc p^a(bound t), B'        B' is B with its derived atoms adorned
     mgc q^b(bound s) <- mgc p^a(bound t), S     for each derived atom q(s) of B, where S comes before it in B
 
-in the order that the planner would join B in, when p's bound arguments are known. The program is run by the ordinary
-engine, from the one fact that asks the goal.
+in the join order of the planner for known bound arguments of p. The program is run by the ordinary engine, from one
+fact, the seed of the goal.
 
-What is negated or aggregated must be complete: such predicates, and all that they need, keep their own rules. Explicit
-facts of a derived predicate are taken over by a rule, too: p^a(t) <- mgc p^a(bound t), p(t).
+Negated and aggregated predicates must be complete: these, and all predicates that they depend on, keep their own rules.
+Explicit facts of a derived predicate are copied by a rule: p^a(t) <- mgc p^a(bound t), p(t).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from deltalog.syntax.printer import print_predicate, print_rule
 
 @dataclass(frozen=True)
 class Rewriting:
-    """The rewritten rules, the fact that asks the goal, and the predicate that has the answers."""
+    """The rewritten rules, the seed of the goal, and the predicate of the answers."""
 
     rules: tuple[Rule, ...]
     seed: Atom
@@ -45,7 +45,7 @@ def magic_sets(
     statistics: Statistics,
     spend: Callable[[float], None] = lambda _: None,
 ) -> Rewriting:
-    """The program for a goal over rules by head, of which one derives the goal's predicate. `spend`: counts work."""
+    """The program for a goal over rules by head, of which one derives the goal's predicate. `spend` counts work."""
     return _MagicSets(deriving, explicit, statistics, spend).rewrite(goal, adornment)
 
 
@@ -105,7 +105,7 @@ class _MagicSets:
             self.made[Rule((head,), tuple(body))] = None
 
     def _keep_whole(self) -> None:
-        """The rules of predicates that are needed in full, and of all that these read."""
+        """The rules of predicates that are needed in full, and of all predicates that these depend on."""
         waiting = list(self.whole)
         seen: set[Pred] = set()
         while waiting:
@@ -120,7 +120,7 @@ class _MagicSets:
 
 
 def _supported(body: Sequence[BodyLiteral]) -> list[BodyLiteral]:
-    """The part of a body that stands on its own: atoms, and what their variables bind."""
+    """The safe part of a body: atoms, and literals whose variables these bind."""
     bound = {v for literal in body if not isinstance(literal, Negation | Filter | Bind) for v in variables(literal)}
     kept: list[BodyLiteral] = []
     for literal in body:
@@ -133,7 +133,7 @@ def _supported(body: Sequence[BodyLiteral]) -> list[BodyLiteral]:
 
 
 def show(rewriting: Rewriting, constants: Sequence[Value], prefixes: Mapping[str, str]) -> str:
-    """The rewritten rules for people: first the question that is asked, then a rule a line."""
+    """The rewritten rules as text: first the seed, then one rule per line."""
     seed = Rule((Atom(rewriting.seed.name, tuple(map(Constant, constants))),))
     return "\n".join(_line(rule, prefixes) for rule in (seed, *rewriting.rules))
 

@@ -33,7 +33,7 @@ from deltalog.backends.local.point_lookup import Lookup
 from deltalog.backends.local.table import Ids, Table
 from deltalog.model.arrays import IdRow
 from deltalog.model.limits import FactCount
-from deltalog.plan.statistics import Partial, Statistics
+from deltalog.plan.statistics import PartialStatistics, Statistics
 from deltalog.plan.work_counter import GivenUp
 from deltalog.query.adorned_rules import (
     AdornedRule,
@@ -60,7 +60,7 @@ class Stored:
     """Stored facts, by the columns that have been asked by; kept from goal to goal, while the facts are the same."""
 
     def __init__(self, tables: Mapping[Pred, Table], known: Statistics) -> None:
-        self.tables, self.known, self.statistics = tables, known, Partial(known)
+        self.tables, self.known, self.statistics = tables, known, PartialStatistics(known)
         self._lookups: dict[AdornedPred, Lookup | None] = {}
 
     def lookup(self, question: AdornedPred) -> Lookup | None:

@@ -1,15 +1,15 @@
-"""The rules as questions see them: by the predicate of their head, prepared once for all questions.
+"""The rules for evaluating goals: by the predicate of their head, prepared once for all goals.
 
-`Rulebase.of` analyses a program; after that, a question touches only the rules that it reaches. A rule here has one
-head. An aggregate reads a relation of its own, the bindings of its body, which a rule derives (`bindings`): so what is
-aggregated is a question like any other, asked for the groups that are wanted.
+`Rulebase.of` analyses a program; after that, a goal touches only the rules that it reaches. A rule here has one head.
+An aggregate reads a relation of its own, the bindings of its body, which a rule derives (`bindings`): so aggregation
+is a subquery like any other, restricted to the groups that are needed.
 
-Every predicate has a level. A rule's head is at least as high as what the body reads, and at least two above what it
-negates or aggregates; so whoever has answered all questions below a level knows that nothing will be added there. The
-bindings of an aggregate are one below its head.
+Every predicate has a level. A rule's head is at least as high as the predicates in its body, and at least two above
+negated and aggregated ones; so once all subqueries below a level are complete, no facts are added there. The bindings
+of an aggregate are one below its head.
 
-`ordered` is the sideways information passing of magic sets and QSQ-R alike: the order in which the planner joins a body
-when the head's bound arguments are known.
+`ordered` is the sideways information passing of magic sets and QSQ-R: the join order of the planner for known bound
+arguments of the head.
 """
 
 from __future__ import annotations
@@ -41,21 +41,20 @@ from deltalog.syntax.ast import (
     variables,
 )
 
-STEP = 2  # levels between a predicate and what it negates
+STEP = 2  # levels between a predicate and those that it negates
 
 
 @dataclass
 class Rulebase:
-    """Rules by head, and levels. `settled` predicates have all their facts already: nobody asks for their rules.
+    """Rules by head, and levels. `settled` predicates are materialised: their rules are not used.
 
-    Rules that read a predicate which has no facts and can get none are left out, so the predicates of facts must stay
-    those that were given.
+    Rules that read a predicate without facts or rules are omitted, so the predicates of the data must not change.
     """
 
     program: Program
     deriving: dict[Pred, tuple[Rule, ...]]
     levels: dict[Pred, int]
-    adorned: dict[Any, Any] = field(default_factory=dict)  # what QSQ-R has made of rules
+    adorned: dict[Any, Any] = field(default_factory=dict)  # a cache of adorned rules for QSQ-R
     _constants: dict[Pred, set[Any] | None] = field(default_factory=dict)
 
     @classmethod
@@ -74,7 +73,7 @@ class Rulebase:
         return max(self.levels.values(), default=0) + 2 * STEP
 
     def may_have(self, pred: Pred, value: Value) -> bool:
-        """Whether a value that is in no stored fact can be in a derived one: rules have it, or compute values."""
+        """Whether a value in no stored fact can be in a derived one: rules have it as a constant, or compute values."""
         if pred not in self._constants:
             rules = [rule for one in self.reachable([pred]) for rule in self.deriving[one]]
             computed = any(isinstance(literal, Bind | Aggregate) for rule in rules for literal in rule.body)
@@ -84,7 +83,7 @@ class Rulebase:
         return constants is None or key(value) in constants
 
     def reachable(self, preds: Iterable[Pred]) -> Iterator[Pred]:
-        """The derived predicates that some predicates can need, themselves included."""
+        """The derived predicates that some predicates depend on, themselves included."""
         waiting, seen = list(preds), set()
         while waiting:
             pred = waiting.pop()
@@ -181,7 +180,7 @@ def _with_bindings(deriving: dict[Pred, tuple[Rule, ...]], levels: dict[Pred, in
 def ordered(
     body: Sequence[BodyLiteral], question: Atom, live: Iterable[Variable], statistics: Statistics
 ) -> list[BodyLiteral]:
-    """A body in the order in which the planner joins it to the question, conditions as early as they can be."""
+    """A body in the join order of the planner for bound arguments, with conditions as early as possible."""
     if sum(isinstance(literal, Atom | Aggregate) for literal in body) > 1:
         plan = plan_body((*body, question), live, statistics, {len(body): Part.DELTA})
         placed = [note.literal for note in plan.notes if note.literal is not None and note.literal != question]
@@ -190,7 +189,7 @@ def ordered(
 
 
 def _settled(body: Sequence[BodyLiteral], bound: set[Variable]) -> list[BodyLiteral]:
-    """The same for a body with one atom, or none: there is nothing to choose."""
+    """The same for a body of at most one atom, where there is no choice."""
     joined = {v for literal in body if not isinstance(literal, Negation) for v in variables(literal)}
     waiting, placed = list(body), []
     while waiting:

@@ -1,11 +1,11 @@
-"""Grammar productions to rules: what lark calls while it parses.
+"""From grammar productions to rules: lark calls these methods while it parses.
 
-Each method of `Builder` is called for one production with its parts: words, or what other methods made of them. The
-words know the text they come from, so the builder itself has no state, and one parser serves all threads.
+Each method of `Builder` is called for one production with its parts: words, or the results of other methods. Words know
+their place in the text, so the builder itself has no state, and one parser serves all threads.
 
-What is not decided yet stays undecided. `name(...)` is an `Application`, which becomes an atom when it stands alone in
-a body and a function call inside of an expression; a bare name is an atom without arguments or a string; `!` negates an
-atom or a condition. `literal` and `expression` are the two ways to decide.
+Ambiguous syntax is resolved by its context. `name(...)` is an `Application`, which becomes an atom when it stands alone
+in a body and a function call inside of an expression; a bare name is an atom without arguments or a string; `!` negates
+an atom or a condition. `literal` and `expression` are the two ways to decide.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Not:
 
 @dataclass(slots=True)
 class Parenthesis:
-    """`( ... )`, or a number with its sign: it is not taken apart any more."""
+    """`( ... )`, or a number with its sign: a unit."""
 
     content: SyntaxNode
     start: int
@@ -218,7 +218,7 @@ def complain(message: str, word: Word, hint: str | None = None, end: int | None 
 
 
 def literal(node: SyntaxNode) -> BodyLiteral:
-    """What stands between two commas of a body."""
+    """A literal of a body."""
     while isinstance(node, Parenthesis):
         node = node.content
     match node:
@@ -308,14 +308,14 @@ def term(node: SyntaxNode, owner: Word) -> Term:
 
 
 def computed(node: SyntaxNode) -> SyntaxNode:
-    """What stands inside of something else is no atom: its functions are functions, and `!` negates a condition."""
+    """A nested expression is no atom: applications are functions, and `!` negates a condition."""
     if isinstance(node, Not):
         return Call("!", (expression(node.operand),), span(node.bang, node.end))
     return function(node) if isinstance(node, Application) else node
 
 
 def expression(node: SyntaxNode) -> Expression:
-    """Part of something to compute."""
+    """An expression."""
     match node:
         case Word(value=Variable() as variable):
             return variable

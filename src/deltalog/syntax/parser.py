@@ -1,9 +1,9 @@
-"""Text to rules.
+"""From text to rules.
 
     text -> Lexer -> words of one statement -> lark (grammar.lark) -> Builder -> Rule
 
-Statements are parsed one by one, and every statement that is wrong adds to the list of diagnostics; a text with any is
-refused as a whole. The parser itself is built once in a process, when it is first needed.
+Statements are parsed one by one, and every wrong statement adds a diagnostic; a text with any is refused as a whole.
+The parser is built once per process, on demand.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from deltalog.syntax.lexer import Lexer, ReadingState, Word
 if TYPE_CHECKING:
     from lark import Lark, UnexpectedToken
 
-MOST_ERRORS = 500  # a text with more of them is not a program
+MAX_ERRORS = 500  # a text with more of them is not a program
 MAX_NESTING = 200  # of operators and functions in each other
 
 
@@ -34,7 +34,7 @@ class Document:
 
 
 def parse(text: str, name: str = "<text>") -> list[Rule]:
-    """The rules of a text; facts are rules without a body. SyntaxProblem has everything that is wrong with it."""
+    """The rules of a text; facts are rules without a body. SyntaxProblem has all errors."""
     return list(parse_document(text, name).rules)
 
 
@@ -60,13 +60,13 @@ def parse_goal(text: str, name: str = "<goal>", prefixes: Mapping[str, str] | No
 def _refuse_if_wrong(reading: ReadingState, rules: Sequence[Rule] = ()) -> None:
     if reading.diagnostics:
         in_order = sorted(reading.diagnostics, key=lambda d: d.span.start if d.span else 0)
-        more = len(in_order) - MOST_ERRORS
+        more = len(in_order) - MAX_ERRORS
         rest = [Diagnostic(f"and {more} more errors")] if more > 0 else []
-        raise SyntaxProblem([*in_order[:MOST_ERRORS], *rest], rules)
+        raise SyntaxProblem([*in_order[:MAX_ERRORS], *rest], rules)
 
 
 def _meanings(reading: ReadingState, lexer: Lexer) -> Iterator[Any]:
-    """What the Builder makes of each statement that can be parsed."""
+    """The result of the Builder for each statement that can be parsed."""
     from lark import UnexpectedToken
 
     parse_words = _lark().parse

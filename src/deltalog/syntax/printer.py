@@ -1,7 +1,7 @@
-"""Rules back to text, in one spelling: reading the text again gives equal rules.
+"""From rules to text, in a canonical spelling: parsing the text gives equal rules.
 
 Variables are `?x`; constants that are plain small names are bare, other strings are quoted; predicates that are not
-plain names are `<iri>`s. No prefixes: a printed rule stands for itself.
+plain names are `<iri>`s. There are no prefixes, so a printed rule is self-contained.
 """
 
 from __future__ import annotations

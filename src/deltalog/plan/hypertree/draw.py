@@ -1,4 +1,4 @@
-"""Hypertree decompositions as pictures: a box for each node with χ, λ and its estimate, children below parents."""
+"""Hypertree decompositions as SVG: a box for each node with χ, λ and its estimate, children below parents."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HEIGHT = 3 * LINE + MARGIN
 
 @dataclass(slots=True)
 class Drawing:
-    """What has been drawn, and how far it reaches."""
+    """The shapes so far, and their extent."""
 
     prefixes: Mapping[str, str]
     bottom: float
@@ -39,7 +39,7 @@ class Drawing:
         self.bottom = top + levels * (HEIGHT + GAP) + GAP
 
     def _node(self, node: TreeNode, rule: Rule, x: float, y: float) -> tuple[float, float]:
-        """Draws a subtree; where its box has its middle, and where the next subtree may begin."""
+        """Draws a subtree; the middle of its box, and the left end of the next subtree."""
         lines = shortened(described(node, rule), self.prefixes).split("  ")
         own = max(map(len, lines)) * CHARACTER + 2 * MARGIN
         right, middles = x, []

@@ -1,4 +1,4 @@
-"""What a query says: SPARQL's algebra as frozen values.
+"""SPARQL's algebra as frozen values.
 
 Variables and constants are those of rules. A blank node of a pattern is a variable whose name no query can write
 (`#_:b`). Patterns are the operators of section 18.2. A group keeps its filters apart from its pattern, because
@@ -145,7 +145,7 @@ class Select:
 
     pattern: GraphPattern
     projection: tuple[Variable, ...] | None
-    order: tuple[tuple[Expr, bool], ...] = ()  # what to order by, and whether it falls
+    order: tuple[tuple[Expr, bool], ...] = ()  # the sort keys, and whether each is descending
     distinct: bool = False
     offset: int = 0
     limit: int | None = None

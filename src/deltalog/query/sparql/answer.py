@@ -1,9 +1,10 @@
 """Solutions of queries, from a materialisation or without one.
 
-`Asked` has what a goal is asked of. Over a materialisation the rules of a query are evaluated as they are, or, where
-that would derive much that the goal does not need (`Query.narrow`), by magic sets with the materialisation as data.
-Without one they join the rules of the program, and magic sets or QSQ-R derives what the goal needs of both: as asked
-for, or as the model chooses. What is made for a query is kept for the next time that it is asked.
+`Asked` has the facts and rules that a query is evaluated over. With a materialisation the rules of a query are
+evaluated as they are, or, where that would derive many facts that the goal does not need (`Query.narrow`), by magic
+sets with the materialisation as data. Without one they join the rules of the program, and magic sets or QSQ-R derives
+the facts that the goal needs of both: by the given method, or by the choice of the model. The prepared state of a query
+is cached.
 """
 
 from __future__ import annotations
@@ -30,13 +31,13 @@ from deltalog.syntax.ast import TRIPLES, TYPES, Pred, Rule, variables
 
 T = TypeVar("T")
 ANY = (TRIPLES, TYPES)
-MOST = 128  # queries that are kept
+MAX_CACHED_QUERIES = 128  # the size of the cache
 INNER = Choice("magic", "a subquery with a limit is asked first")
 
 
 @dataclass(frozen=True)
 class Asked(Generic[T]):
-    """Facts, the rules that derive more of them, and how to evaluate. `whole`: the facts are all there are."""
+    """Facts, the rules that derive more of them, and how to evaluate. `whole`: the facts are a materialisation."""
 
     facts: Mapping[Pred, T]
     rules: Sequence[Rule]
@@ -64,14 +65,14 @@ class Asked(Generic[T]):
         kept = self.kept.get(id(query))
         if kept is not None:
             return kept[1]
-        if len(self.kept) >= MOST:
+        if len(self.kept) >= MAX_CACHED_QUERIES:
             self.kept.clear()
         made = Questions(needed(query.rules, self.rules), self._all_facts(query), self.evaluator.backend)
         self.kept[id(query)] = query, made
         return made
 
     def _all_facts(self, query: Query) -> dict[Pred, T]:
-        """Facts, and those that the query brings with it: VALUES, and the solutions of its subqueries."""
+        """The facts, and those of the query itself: VALUES, and the solutions of its subqueries."""
         backend = self.evaluator.backend
         rows = dict(query.tables) | {pred: _numbered(self.solve(inner, INNER)) for pred, inner in query.subqueries}
         given = {pred: backend.encode(table, pred.name)[1] for pred, table in rows.items() if table}
@@ -85,7 +86,7 @@ class Asked(Generic[T]):
 
 
 def needed(asking: Sequence[Rule], rules: Sequence[Rule]) -> list[Rule]:
-    """The rules of a query, and those of a program that it can need; all, if a predicate or a class is a variable."""
+    """The rules of a query, and those of a program that it depends on; all, if a predicate or a class is a variable."""
     deriving: dict[Pred, list[Rule]] = defaultdict(list)
     for rule in rules:
         for head in rule.heads:

@@ -42,7 +42,7 @@ TriplePattern = tuple[Term, Term | Path, Term]
 
 
 class _Parts:
-    """What has been read of a group."""
+    """The parts of a group so far."""
 
     def __init__(self) -> None:
         self.pattern: GraphPattern = BGP()
@@ -57,7 +57,7 @@ class _Parts:
 
 
 class PatternReader(ExpressionReader):
-    """Reads graph patterns. What is read of a SELECT is for others to say."""
+    """Reads graph patterns. Subclasses read a SELECT."""
 
     @abstractmethod
     def select(self) -> Select:

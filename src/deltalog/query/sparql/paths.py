@@ -1,6 +1,6 @@
-"""Property paths to rules.
+"""From property paths to rules.
 
-    p / q     p(s, m), q(m, o)      m is hidden: it counts, and nobody sees it
+    p / q     p(s, m), q(m, o)      m is hidden: it counts, and is not visible
     p | q     two rules
     ^p        p(o, s)
     p+        #c(x, y) <- p(x, y).   #c(x, z) <- #c(x, y), p(y, z).       the closure, a set
@@ -8,8 +8,8 @@
     !(p|^q)   triples with another predicate; and with another one, backwards
 
 A path of length zero leads from a constant to itself, in the graph or not, and otherwise from each node of the graph to
-itself. Where another triple of the same pattern has a variable of the path as a subject or object, only the nodes that
-it can be are looked at.
+itself. Where another triple of the same pattern has a variable of the path as a subject or object, only the nodes of
+that triple are considered.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class Paths:
         return edge
 
     def _closure(self, path: Path, backwards: bool) -> Atom:
-        """The closure of a path; for one that is asked from its end, the recursion is in the other atom."""
+        """The closure of a path; for one with a bound end, the recursion is in the other atom."""
         known = (path, backwards)
         if known not in self.rules.closures:
             edge, name = self._edge(path), self.rules.fresh()

@@ -1,13 +1,13 @@
-"""Graph patterns to rules.
+"""From graph patterns to rules.
 
 A pattern is a body (a conjunction, as in a rule) whose rows are the solutions. A basic graph pattern, a join, a filter
-and a BIND only add to a body; UNION, OPTIONAL and what else a conjunction cannot say get predicates of their own
-(`#1`, `#2`, ...), whose rules stand beside it.
+and a BIND only add to a body; UNION, OPTIONAL and all other operators that are no conjunction get predicates of their
+own (`#1`, `#2`, ...), with rules.
 
 Bags. SPARQL counts solutions, rules have sets. So a pattern keeps, besides the variables that a query sees, `hidden`
-ones that tell apart what is to be counted apart: blank nodes, the middle of a path, which side of a UNION, the
-variables that a subquery does not select. The rows over all of these are distinct, and the bag is what is left of them
-when the hidden columns are not looked at. Where nobody counts (DISTINCT, MINUS, EXISTS) they are dropped early.
+ones that distinguish solutions that count separately: blank nodes, the middle of a path, which side of a UNION, the
+variables that a subquery does not select. The rows over all of these are distinct, and the bag is their projection
+without the hidden columns. Where duplicates do not matter (DISTINCT, MINUS, EXISTS) hidden columns are dropped early.
 
 Variables without a value. `certain` variables have one in every solution, the `maybe` ones can be UNBOUND in some. Two
 solutions are compatible if they agree where both have values; for variables that are certain on both sides this is a
@@ -118,7 +118,7 @@ class _Case:
 
 @dataclass
 class GeneratedRules:
-    """The rules and facts made so far, with names that no user can write."""
+    """The rules and facts generated so far, with hidden names."""
 
     rules: list[Rule] = field(default_factory=list)
     tables: dict[Pred, list[ValueRow]] = field(default_factory=dict)
@@ -424,7 +424,8 @@ class PatternTranslator:
         return replace(pattern, body=(head,))
 
     def projected(self, pattern: TranslatedPattern, chosen: Sequence[Variable], distinct: bool) -> TranslatedPattern:
-        """Only some of the variables; the others are hidden, under names of their own, or dropped if nobody counts."""
+        """Only some of the variables; the others are hidden, under names of their own, or dropped if duplicates do not
+        matter."""
         kept = frozenset(chosen) & pattern.visible
         certain, maybe = pattern.certain & kept, pattern.maybe & kept
         if distinct:

@@ -1,8 +1,8 @@
-"""A query to rules and a goal.
+"""From a query to rules and a goal.
 
-What SPARQL does to sequences of solutions (ORDER BY, LIMIT, OFFSET, and DISTINCT where there is an order) is not for
-rules: a `Query` says what is to be done to the rows of its goal afterwards. A subquery with a LIMIT is a `Query` of its
-own; its solutions are facts for the rules around it.
+SPARQL's operations on sequences of solutions (ORDER BY, LIMIT, OFFSET, and DISTINCT where there is an order) are not
+rules: a `Query` has the operations to apply to the rows of its goal afterwards. A subquery with a LIMIT is a `Query` of
+its own; its solutions are facts for the rules around it.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ SOLUTION = HiddenName("#solution")
 
 @dataclass(frozen=True)
 class Query:
-    """Rules, and a goal whose rows begin with the columns of the solutions, then have what to order by, then what
-    makes equal solutions different."""
+    """Rules, and a goal whose rows have the columns of the solutions, then the sort keys, then hidden columns that
+    distinguish equal solutions."""
 
     rules: tuple[Rule, ...]
     tables: Mapping[Pred, Sequence[ValueRow]]
@@ -33,7 +33,7 @@ class Query:
     columns: tuple[str, ...]
     subqueries: tuple[tuple[Pred, Query], ...] = ()  # whose solutions are the facts of predicates, with numbers
     ask: bool = False
-    order: tuple[bool, ...] = ()  # for each column to order by, whether it falls
+    order: tuple[bool, ...] = ()  # for each sort key, whether it is descending
     distinct: bool = False
     offset: int = 0
     limit: int | None = None
@@ -63,7 +63,7 @@ def _reads_triples(rule: Rule) -> bool:
 
 
 def translate(text: str, prefixes: Mapping[str, str]) -> Query:
-    """The rules and the goal of a query; the last few queries are remembered."""
+    """The rules and the goal of a query; recent queries are cached."""
     return _translated(text, tuple(sorted(prefixes.items())))
 
 
@@ -77,7 +77,7 @@ def _translated(text: str, prefixes: tuple[tuple[str, str], ...]) -> Query:
 
 @dataclass
 class _Subqueries:
-    """Translates the SELECTs inside of a query, and keeps those that are to be asked first."""
+    """Translates the SELECTs inside of a query, and collects those that are evaluated first."""
 
     found: list[tuple[Pred, Query]] = field(default_factory=list)
 

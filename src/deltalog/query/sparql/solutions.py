@@ -26,7 +26,7 @@ SolutionRow = tuple[Value | None, ...]
 class Solutions:
     """Rows of values, or None where a variable has none. `columns` are the names of the variables.
 
-    `method` is the one that ran, `reason` why, `seconds` what it took; `ask`: whether there is one is all that counts.
+    `method` is the one that ran, `reason` why, `seconds` what it took; `ask`: only whether there is a solution matters.
     """
 
     def __init__(self, query: Query, facts: Facts[Any], choice: Choice) -> None:

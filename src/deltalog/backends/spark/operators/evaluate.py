@@ -1,6 +1,6 @@
 """Plans as DataFrames.
 
-A node becomes `Bindings`: a DataFrame of longs, and which of its columns stands for which variable. Every scan gives its
+A node becomes `Bindings`: a DataFrame of longs, and the column of each variable. Every scan gives its
 columns fresh names, so that no name is ever ambiguous in a join of a relation with itself, and columns that survived a
 checkpoint have new identities. What is known to be empty is None, and takes everything that needs it away with it.
 
