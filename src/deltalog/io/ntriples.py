@@ -1,15 +1,15 @@
-"""N-Triples and N-Quads, fast.
+"""N-Triples and N-Quads, parsed in parallel.
 
-The file goes by in blocks of whole lines. Each worker thread has a dictionary of its own and parses every n-th block
+The file is read in blocks of whole lines. Each worker thread has a dictionary of its own and parses every n-th block
 with the kernel `parse`, which needs no lock and no Python; the main thread only reads (and decompresses) ahead of them.
 At the end the workers' dictionaries are merged into the caller's, ids are translated, and `group` collects the facts of
 each predicate. Nothing reaches the caller's dictionary before the whole file has been read without an error, and the
 same file always gives the same ids.
 
-More than the standard asks is accepted unless the reader is strict: relative IRIs, objects that are bare numbers or
-true and false (`<road1> <volume> 25 .`), and graphs in `.nt` as in `.nq`. The graph of a line is ignored: all quads go
-into one set of facts. What blank nodes are called is said in `deltalog.io.documents`; they get those names when
-dictionaries are merged, each distinct label once.
+Some extensions of the standard are accepted unless the reader is strict: relative IRIs, objects that are bare numbers
+or true and false (`<road1> <volume> 25 .`), and graphs in `.nt` as in `.nq`. The graph of a line is ignored: all quads
+go into one set of facts. Blank nodes are named by `deltalog.io.documents` when dictionaries are merged, each distinct
+label once.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Turtle and RDF/XML, parsed by pyoxigraph.
 
-Its terms are Python objects, so this is slower than N-Triples by a factor of ten or more; convert what is large.
+Its terms are Python objects, so this is slower than N-Triples by a factor of ten or more; convert large files.
 RDF/XML that declares a document type or entities is refused: a few hundred bytes of them can take all memory.
 """
 

@@ -1,10 +1,10 @@
-"""Files and folders to facts.
+"""From files and folders to facts.
 
-A file's ending says what it is (see `deltalog.io.files`). RDF files say their predicates themselves; of a table (CSV,
-TSV, `.facts`, Parquet) the file's name without its endings is the predicate, unless a `predicates.tsv` beside it, as
-`deltalog.io.write` makes one, gives that name another: its rows are `file name <tab> predicate`. A folder is read with
-all folders in it, in the order of names; hidden files and files with other endings are passed over. A file that is
-named directly must have an ending that we know.
+A file's extension determines its format (see `deltalog.io.files`). RDF files contain their predicates; for a table
+(CSV, TSV, `.facts`, Parquet) the file's name without its endings is the predicate, unless a `predicates.tsv` beside it,
+as `deltalog.io.write` makes one, gives that name another: its rows are `file name <tab> predicate`. A folder is read
+with all folders in it, in the order of names; hidden files and files with other extensions are skipped. A file that is
+named directly must have a known extension.
 """
 
 from __future__ import annotations
