@@ -37,9 +37,9 @@ def explain(
 def _hyper_node(program: Program, node: HyperNode, statistics: Statistics, cyclic: str) -> Iterator[str]:
     rules = [rule for rule in node.rules if not program.is_bridge(rule)]
     for rule in rules:
-        structure = program.scheme_of.get(rule.heads[0].pred)
-        if structure is not None:
-            yield f"  {structure}"
+        scheme = program.scheme_of.get(rule.heads[0].pred)
+        if scheme is not None:
+            yield f"  {scheme}"
             continue
         yield f"  {rule}"
         choice = choose_tree(rule, statistics, cyclic, node.recursive)

@@ -58,15 +58,17 @@ def recognise_schemes(analysis: Analysis) -> Analysis:
     )
 
 
-def recognise(rules: Iterable[Rule], data: Collection[Pred], way: str, numbers: Numbers = no_numbers) -> Recognition:
+def recognise(
+    rules: Iterable[Rule], data: Collection[Pred], setting: str, numbers: Numbers = no_numbers
+) -> Recognition:
     """Finds schemes among rules, over explicit facts of some predicates, and removes the rules that they imply."""
     found = Recognition(list(rules))
-    if way == "standard":
+    if setting == "standard":
         return found
     found.scope = scope({rule.heads[0].pred for rule in found.rules if _has_guard(rule)}, found.rules, numbers)
     for pass_ in (_inverses, _closures, _linear, _unions):
-        pass_(found, data, way)
-    if way == "module":
+        pass_(found, data, setting)
+    if setting == "module":
         _as_rules(found)
     else:
         found.rules += [scheme.rule for scheme in found.scheme_of.values()]
@@ -102,8 +104,8 @@ def _chained(rule: Rule) -> tuple[Pred, Pred, bool] | None:
         return None
     (x, z), guarded = parts[0].terms, parts[2]
     for first, second in (parts[1], parts[1][::-1]):
-        way = (first.terms[0] == x, second.terms[1] == z, first.terms[1] == second.terms[0])
-        if all(way) and len({x, first.terms[1], z}) == 3:
+        chained = (first.terms[0] == x, second.terms[1] == z, first.terms[1] == second.terms[0])
+        if all(chained) and len({x, first.terms[1], z}) == 3:
             return first.pred, second.pred, guarded
     return None
 
@@ -151,7 +153,7 @@ def _has_guard(rule: Rule) -> bool:
 # The kinds of schemes, in the order in which they are searched.
 
 
-def _closures(found: Recognition, data: Collection[Pred], way: str) -> None:
+def _closures(found: Recognition, data: Collection[Pred], setting: str) -> None:
     for pred, own in _by_head(found.rules).items():
         guards = [guard for rule in own if (guard := transitive(rule)) is not None]
         if not guards or pred in (TRIPLES, TYPES):
@@ -170,7 +172,7 @@ def _closures(found: Recognition, data: Collection[Pred], way: str) -> None:
             or (is_symmetric and symmetric(rule) is not None)
             or _extends(rule, copies, all(guards))
         ]
-        _take(found, pred, Scheme(pred, kind, (backbone(pred),), all(guards)), implied, way)
+        _take(found, pred, Scheme(pred, kind, (backbone(pred),), all(guards)), implied, setting)
         found.notes.append(f"{pred.name}: {_described(kind, all(guards))}")
 
 
@@ -180,7 +182,7 @@ def _extends(rule: Rule, copies: set[Pred], guarded: bool) -> bool:
     return step is not None and step[0] in copies and (step[1] or not guarded)
 
 
-def _linear(found: Recognition, data: Collection[Pred], way: str) -> None:
+def _linear(found: Recognition, data: Collection[Pred], setting: str) -> None:
     for pred, own in _by_head(found.rules).items():
         steps = [step for rule in own if (step := linear(rule))]
         if not steps or pred in found.scheme_of:
@@ -190,7 +192,7 @@ def _linear(found: Recognition, data: Collection[Pred], way: str) -> None:
         if why:
             found.notes.append(f"{pred.name}: not a closure, {why}")
             continue
-        scheme = Scheme(pred, SchemeKind.CLOSURE, (steps[0][0],), guarded, listed=way == "auto")
+        scheme = Scheme(pred, SchemeKind.CLOSURE, (steps[0][0],), guarded, listed=setting == "auto")
         found.scheme_of[pred] = scheme
         found.rules = [rule for rule in found.rules if not _derives(rule, pred)]
         found.notes.append(f"{pred.name}: {_described(SchemeKind.CLOSURE, scheme.guarded)}, by linear rules")
@@ -209,22 +211,24 @@ def _not_linear(pred: Pred, own: Sequence[Rule], steps: Sequence[tuple[Pred, boo
     return "as it has explicit facts" if pred in data else ""
 
 
-def _inverses(found: Recognition, data: Collection[Pred], way: str) -> None:
+def _inverses(found: Recognition, data: Collection[Pred], setting: str) -> None:
     """Of two inverse relations one is stored; rules for the other become rules for the first, with swapped columns."""
     copies = {(rule.heads[0].pred, *copy) for rule in found.rules if (copy := copied(rule))}
     recognised = (False, True) if found.scope.distinct else (False,)
     closed = [rule.heads[0].pred for rule in found.rules if transitive(rule) in recognised]
-    gone: set[Pred] = set()
+    dropped: set[Pred] = set()
     for pred in (pred for pred in dict.fromkeys(closed) if pred not in (TRIPLES, TYPES)):
         others = [b for a, b, swapped in copies if a == pred and swapped and b != pred and (b, pred, True) in copies]
         for other in sorted(others):
-            if pred in gone or other in gone:
+            if pred in dropped or other in dropped:
                 continue
-            gone.add(other)
+            dropped.add(other)
             _turn(found, other, pred)
             found.stored[other] = _given(other)
             found.rules.append(Rule((atom(pred, X, Y),), (atom(_given(other), Y, X),)))
-            found.scheme_of[other] = Scheme(other, SchemeKind.INVERSE, (pred,), swapped=(True,), listed=way == "auto")
+            found.scheme_of[other] = Scheme(
+                other, SchemeKind.INVERSE, (pred,), swapped=(True,), listed=setting == "auto"
+            )
             found.notes.append(f"{other.name}: the inverse of {pred.name}")
     found.rules = list(dict.fromkeys(found.rules))
 
@@ -233,30 +237,30 @@ def _given(pred: Pred) -> Pred:
     return Pred(HiddenName(f"#given {pred.name}"), pred.arity)
 
 
-def _turn(found: Recognition, gone: Pred, kept: Pred) -> None:
+def _turn(found: Recognition, dropped: Pred, kept: Pred) -> None:
     """Rewrites the rules of one relation of a pair into rules for the other."""
-    turned = (_turned(rule, gone, kept) if _derives(rule, gone, kept) else rule for rule in found.rules)
+    turned = (_turned(rule, dropped, kept) if _derives(rule, dropped, kept) else rule for rule in found.rules)
     found.rules = [rule for rule in turned if rule is not None]
 
 
-def _turned(rule: Rule, gone: Pred, kept: Pred) -> Rule | None:
+def _turned(rule: Rule, dropped: Pred, kept: Pred) -> Rule | None:
     copy = copied(rule)
-    if copy in ((gone, True), (kept, True)) and {rule.heads[0].pred, copy[0]} == {gone, kept}:  # type: ignore[index]
+    if copy in ((dropped, True), (kept, True)) and {rule.heads[0].pred, copy[0]} == {dropped, kept}:  # type: ignore[index]
         return None
-    if _derives(rule, gone) and (transitive(rule) is not None or symmetric(rule) is not None):
+    if _derives(rule, dropped) and (transitive(rule) is not None or symmetric(rule) is not None):
         body = tuple(Atom(kept.name, b.terms) if isinstance(b, Atom) else b for b in rule.body)
         return Rule((Atom(kept.name, rule.heads[0].terms),), body)
-    heads = tuple(Atom(kept.name, h.terms[::-1], h.span) if h.pred == gone else h for h in rule.heads)
+    heads = tuple(Atom(kept.name, h.terms[::-1], h.span) if h.pred == dropped else h for h in rule.heads)
     return replace(rule, heads=heads)
 
 
-def _unions(found: Recognition, data: Collection[Pred], way: str) -> None:
+def _unions(found: Recognition, data: Collection[Pred], setting: str) -> None:
     for pred, own in _by_head(found.rules).items():
         copies = {rule: copy for rule in own if (copy := copied(rule)) and copy[0] != pred}
         if pred in found.scheme_of or pred.hidden or pred in (TRIPLES, TYPES):
             continue
         virtual = any(source in found.scheme_of for source, _ in copies.values())
-        if not virtual and (way != "scheme" or len(copies) < 2):
+        if not virtual and (setting != "scheme" or len(copies) < 2):
             continue
         sources = tuple(dict.fromkeys(copies.values()))
         if any(_refers(found, source, pred) for source, _ in sources):
@@ -265,7 +269,7 @@ def _unions(found: Recognition, data: Collection[Pred], way: str) -> None:
         inputs = (*(source for source, _ in sources), backbone(pred))
         swapped = (*(turned for _, turned in sources), False)
         scheme = Scheme(pred, SchemeKind.UNION, inputs, swapped=swapped)
-        _take(found, pred, scheme, list(copies), way)
+        _take(found, pred, scheme, list(copies), setting)
         found.notes.append(f"{pred.name}: the union of {', '.join(source.name for source, _ in sources)}")
 
 
@@ -279,12 +283,12 @@ def _refers(found: Recognition, pred: Pred, to: Pred) -> bool:
     return any(_refers(found, source, to) for source in scheme.inputs)
 
 
-def _take(found: Recognition, pred: Pred, scheme: Scheme, implied: Sequence[Rule], way: str) -> None:
+def _take(found: Recognition, pred: Pred, scheme: Scheme, implied: Sequence[Rule], setting: str) -> None:
     """Adds a scheme: removes the rules that it implies, and moves other rules and explicit facts to the backbone."""
-    gone, other = set(implied), backbone(pred)
+    dropped, other = set(implied), backbone(pred)
     mine = [(rule, _derives(rule, pred)) for rule in found.rules]
-    found.rules = [_renamed(rule, pred, other) if own else rule for rule, own in mine if not (own and rule in gone)]
-    found.scheme_of[pred] = replace(scheme, listed=way == "auto")
+    found.rules = [_renamed(rule, pred, other) if own else rule for rule, own in mine if not (own and rule in dropped)]
+    found.scheme_of[pred] = replace(scheme, listed=setting == "auto")
     found.stored[pred] = other
 
 

@@ -59,17 +59,17 @@ class TreeChoice:
         return self.rules != (self.rule,)
 
 
-def choose_tree(rule: Rule, statistics: Statistics, way: str, recursive: bool = True) -> TreeChoice:
+def choose_tree(rule: Rule, statistics: Statistics, setting: str, recursive: bool = True) -> TreeChoice:
     """How a rule is evaluated with a setting for cyclic rules. `recursive`: nodes are not reduced by their children,
     which would be read again in every round."""
-    if way == "standard":
-        return TreeChoice(rule, (rule,), "as asked")
+    if setting == "standard":
+        return TreeChoice(rule, (rule,), "by setting")
     reason = why_not(rule)
     atoms = atoms_of(rule)
-    if reason or (len(atoms) < 3 and way == "combined"):
+    if reason or (len(atoms) < 3 and setting == "combined"):
         return TreeChoice(rule, (rule,), reason or "acyclic")
     acyclic = is_acyclic([frozenset(variables(atom)) for atom in atoms])
-    if acyclic and way == "combined":
+    if acyclic and setting == "combined":
         return TreeChoice(rule, (rule,), "acyclic")
     empty = next((atom.name for atom in atoms if not statistics.size(atom.pred, Part.ALL)), None)
     if empty is not None:
@@ -77,23 +77,30 @@ def choose_tree(rule: Rule, statistics: Statistics, way: str, recursive: bool = 
     statistics, tuning = CachedStatistics.of(statistics), statistics.tuning
     joins = plan_variant(Variant(rule), statistics)
     standard, most = joins.cost, worst_case_rows(joined_steps(joins.notes), statistics)
-    if way == "combined" and standard < tuning.tree_min_rows and most < tuning.tree_min_worst_case_rows:
+    if setting == "combined" and standard < tuning.tree_min_rows and most < tuning.tree_min_worst_case_rows:
         why = f"estimated {standard:,.0f} by joins, {most:,.0f} at most: less than finding a tree takes"
         return TreeChoice(rule, (rule,), why, True, standard_cost=standard, small=True)
     decomposition = decompose(atoms, statistics)
     if not decomposition.root.children:
         return TreeChoice(rule, (rule,), "its tree is one node", not acyclic, decomposition, standard)
     costs = f"{decomposition.cost:,.0f} by the tree, {standard:,.0f} by joins, {most:,.0f} at most"
-    safe = max(2 * standard, most) <= tuning.tree_safe_join_factor * decomposition.cost
-    if way == "combined" and (safe or decomposition.cost >= _margin(decomposition, atoms, most, statistics) * standard):
+    if setting == "combined" and _prefers_joins(decomposition, atoms, standard, most, statistics):
         return TreeChoice(rule, (rule,), f"estimated {costs}", True, decomposition, standard)
-    why = f"estimated {costs}" if way == "combined" else "as asked"
+    why = f"estimated {costs}" if setting == "combined" else "by setting"
     rules = (
         _by_tree(rule, decomposition, statistics, recursive)
-        if way == "combined"
+        if setting == "combined"
         else rewritten(rule, decomposition.root)
     )
     return TreeChoice(rule, rules, why, not acyclic, decomposition, standard, recursive)
+
+
+def _prefers_joins(
+    tree: Decomposition, atoms: Sequence[Atom], standard: float, most: float, statistics: Statistics
+) -> bool:
+    """Whether the joins are safe, or the tree is estimated to cost far more than they do."""
+    safe = max(2 * standard, most) <= statistics.tuning.tree_safe_join_factor * tree.cost
+    return safe or tree.cost >= _margin(tree, atoms, most, statistics) * standard
 
 
 def _margin(tree: Decomposition, atoms: Sequence[Atom], most: float, statistics: Statistics) -> float:

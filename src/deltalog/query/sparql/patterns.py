@@ -297,14 +297,14 @@ class PatternTranslator:
             self.rules.add(key, right.body)
             return left.with_literals(Negation(key))
         left = self.named(left)
-        gone = Atom(self.rules.fresh(), left.columns)
+        excluded = Atom(self.rules.fresh(), left.columns)
         sure = left.certain & right.certain & free
         for case in self._cases(left, right):
             # The two must agree on the value of one variable at least.
             agreed: list[list[BodyLiteral]] = [[]] if sure else [[Filter(is_bound(v))] for v in case.same]
             for condition in agreed:
-                self.rules.add(_substituted(gone, case.left), (*case.body, *condition))
-        return left.with_literals(Negation(gone))
+                self.rules.add(_substituted(excluded, case.left), (*case.body, *condition))
+        return left.with_literals(Negation(excluded))
 
     def _free(self, node: MinusPattern) -> frozenset[Variable]:
         """The variables that both sides of a MINUS mention: one that only an outside gives to both does not count."""
