@@ -30,7 +30,7 @@ from benchmarks import datasets
 from benchmarks.lubm_queries import QUERIES
 from deltalog import KnowledgeBase
 from deltalog.query.estimate import Features
-from deltalog.query.fit_model import CLASSIFIERS, Evaluation, Judged, cross_validated, train
+from deltalog.query.fit_model import CLASSIFIERS, ClassifierScore, Judged, cross_validated, train
 from deltalog.query.selector import Model
 from deltalog.query.training_goals import Example, examples, timed, write_examples
 
@@ -87,8 +87,8 @@ class Measured:
     bound: dict[str, float] = field(default_factory=dict)  # how many times faster than materialising
 
     @property
-    def evaluation(self) -> Evaluation:
-        return Evaluation(self.name, self.examples, self.judged)
+    def evaluation(self) -> ClassifierScore:
+        return ClassifierScore(self.name, self.examples, self.judged)
 
 
 def measure(setting: Setting, goals: int, timeout: float) -> Measured:

@@ -54,14 +54,14 @@ OPERATORS: dict[str, Callable[[Plan], Plan]] = {
     "project": lambda p: _xy(p, Y, X),
     "union": lambda p: ir.Union((p, _xy(scan(E, X, Y), Y, X))),
     "distinct": ir.Distinct,
-    "count": lambda p: _xy(ir.Aggregate(p, (X,), (AggregateCall("count", Y, N),)), X, N),
-    "maximum": lambda p: _xy(ir.Aggregate(p, (Y,), (AggregateCall("max", X, N),)), Y, N),
+    "count": lambda p: _xy(ir.GroupBy(p, (X,), (AggregateCall("count", Y, N),)), X, N),
+    "maximum": lambda p: _xy(ir.GroupBy(p, (Y,), (AggregateCall("max", X, N),)), Y, N),
     "median of all": lambda p: _xy(
-        ir.Aggregate(p, (), (AggregateCall("med", X, N), AggregateCall("count", None, Z))), N, Z
+        ir.GroupBy(p, (), (AggregateCall("med", X, N), AggregateCall("count", None, Z))), N, Z
     ),
     "counted": lambda p: _xy(ir.Counted((_xy(ir.Distinct(p), X, Y), _xy(scan(E, X, Y), X, Y)), N), X, N),
     "look-up of an aggregate": lambda p: _xy(
-        ir.Join(scan(E, X, Y), ir.Aggregate(p, (X,), (AggregateCall("count", Y, N),))), Y, N
+        ir.Join(scan(E, X, Y), ir.GroupBy(p, (X,), (AggregateCall("count", Y, N),))), Y, N
     ),
 }
 
@@ -106,7 +106,7 @@ def rows(plan: Plan, relations: Relations) -> list[Row]:
             return [row for input in inputs for row in rows(input, relations)]
         case ir.Distinct(input):
             return _distinct(rows(input, relations))
-        case ir.Aggregate():
+        case ir.GroupBy():
             return list(_aggregated(plan, relations))
         case ir.Counted(inputs, variable):
             found = [row for input in inputs for row in rows(input, relations)]
@@ -114,7 +114,7 @@ def rows(plan: Plan, relations: Relations) -> list[Row]:
             return [{**row, variable: times[_identity(row)]} for row in _distinct(found)]
 
 
-def _aggregated(plan: ir.Aggregate, relations: Relations) -> Iterator[Row]:
+def _aggregated(plan: ir.GroupBy, relations: Relations) -> Iterator[Row]:
     groups: dict[object, list[Row]] = {} if plan.on else {(): []}
     for row in _distinct(rows(plan.input, relations)):
         groups.setdefault(tuple(key(row[v]) for v in plan.on), []).append(row)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from deltalog import KnowledgeBase
-from deltalog.engine.naive import Facts, bindings
+from deltalog.engine.naive import FactStore, bindings
 from deltalog.maintenance.counting import counted
 from deltalog.maintenance.derivation_counts import Counts
 from deltalog.model.facts import rows
@@ -19,7 +19,7 @@ from deltalog.syntax.ast import Constant, Pred, Rule
 Counted = dict[tuple[Pred, tuple[Any, ...]], int]
 
 
-def from_nothing(rules: frozenset[Rule], known: Facts) -> Counted:
+def from_nothing(rules: frozenset[Rule], known: FactStore) -> Counted:
     """How many bindings of the variables of its body, other than those that only a negation has, derive each fact."""
     found: Counter[tuple[Pred, tuple[Any, ...]]] = Counter()
     for rule in rules:
@@ -55,7 +55,7 @@ def check_counts(kb: KnowledgeBase) -> int:
     if kb._state is None or not kb._state.counts:
         return 0
     backend, relations = kb._backend, kb._state.relations
-    known, checked = Facts(Limits()), 0
+    known, checked = FactStore(Limits()), 0
     for (pred, part), table in relations.parts.items():
         for row in rows(table, pred.arity, backend) if part is Part.ALL else ():
             known.add(pred, tuple(map(Constant, row)))

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import combinations, permutations
 
-from deltalog.plan.hypertree.decompose import Node
+from deltalog.plan.hypertree.decompose import TreeNode
 from deltalog.syntax.ast import Atom, Variable, variables
 
 Edge = frozenset[Variable]
 
 
-def broken(root: Node, atoms: Sequence[Atom]) -> list[str]:
+def broken(root: TreeNode, atoms: Sequence[Atom]) -> list[str]:
     """What is wrong with a decomposition, in words."""
     edges = [frozenset(variables(atom)) for atom in atoms]
     nodes = list(root)
@@ -29,7 +29,7 @@ def broken(root: Node, atoms: Sequence[Atom]) -> list[str]:
     return wrong
 
 
-def parts_with(root: Node, variable: Variable) -> int:
+def parts_with(root: TreeNode, variable: Variable) -> int:
     """How many pieces of the tree have a variable: one for each node that has it and whose parent has not."""
     tops = variable in root.chi
     return tops + sum(variable in child.chi and variable not in node.chi for node in root for child in node.children)

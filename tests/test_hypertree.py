@@ -18,16 +18,16 @@ from deltalog.backends.local.index_join import IndexJoin
 from deltalog.engine import replan_joins
 from deltalog.maintenance import materialisation
 from deltalog.model.tuning import Tuning
-from deltalog.plan.hypertree.decompose import Node, decompose, with_functional_leaves
+from deltalog.plan.hypertree.decompose import TreeNode, decompose, with_functional_leaves
 from deltalog.plan.hypertree.gyo import is_acyclic
 from deltalog.plan.ir import Part
-from deltalog.plan.statistics import Unknown
+from deltalog.plan.statistics import UnknownStatistics
 from deltalog.syntax.ast import Atom, Pred, Variable, variables
 
 WAYS = ("standard", "hypertree", "combined")
 
 
-class Skewed(Unknown):
+class Skewed(UnknownStatistics):
     """Sizes that differ, so that costs do."""
 
     def size(self, pred: Pred, part: Part) -> float:
@@ -66,7 +66,7 @@ def clique(n: int) -> list[Atom]:
     ids=str,
 )
 def test_widths(atoms: list[Atom], width: int) -> None:
-    found = decompose(atoms, Unknown())
+    found = decompose(atoms, UnknownStatistics())
     assert found.least_width == width
     assert broken(found.root, atoms) == []
     assert is_acyclic([frozenset(variables(atom)) for atom in atoms]) == (width == 1)
@@ -93,9 +93,9 @@ def test_least_width_is_that_of_brute_force(atoms: list[Atom]) -> None:
 def test_twenty_atoms_are_decomposed_at_once(seed: int) -> None:
     random = Random(seed)
     atoms = body(*("".join(random.sample("abcdefghijkl", 2 + seed % 2)) for _ in range(20)))
-    decompose(atoms, Unknown())
+    decompose(atoms, UnknownStatistics())
     started = time.process_time()
-    found = decompose(atoms, Unknown())
+    found = decompose(atoms, UnknownStatistics())
     assert time.process_time() - started < 0.5, "it is about 0.03 s; much more is another algorithm"
     assert broken(found.root, atoms) == []
 
@@ -339,19 +339,19 @@ def test_petals_have_a_tree_however_few_rows_are_estimated() -> None:
 def test_functional_leaves_are_in_their_nodes() -> None:
     edges = (("a", "xy"), ("b", "yz"), ("c", "zw"), ("d", "wx"), ("l", "yv"))
     atoms = [Atom(name, tuple(map(Variable, ends))) for name, ends in edges]
-    leaf = Node(frozenset(variables(atoms[4])), (4,), 10.0)
-    below = Node(frozenset(map(Variable, "xzw")), (2, 3), 100.0)
-    root = Node(frozenset(map(Variable, "xyz")), (0, 1), 100.0, (leaf, below))
+    leaf = TreeNode(frozenset(variables(atoms[4])), (4,), 10.0)
+    below = TreeNode(frozenset(map(Variable, "xzw")), (2, 3), 100.0)
+    root = TreeNode(frozenset(map(Variable, "xyz")), (0, 1), 100.0, (leaf, below))
 
-    class Functional(Unknown):
+    class Functional(UnknownStatistics):
         def heaviest(self, pred: Pred, part: Part, column: int) -> float:
             return 1.0 if pred.name == "l" and column == 0 else 10.0
 
     assert not broken(root, atoms)
     taken = with_functional_leaves(root, atoms, Functional())
-    assert taken == Node(root.chi | leaf.chi, (0, 1, 4), 100.0, (below,))
+    assert taken == TreeNode(root.chi | leaf.chi, (0, 1, 4), 100.0, (below,))
     assert not broken(taken, atoms)
-    assert with_functional_leaves(root, atoms, Unknown()) == root
+    assert with_functional_leaves(root, atoms, UnknownStatistics()) == root
 
 
 @pytest.mark.parametrize("schemes", ["auto", "scheme", "module", "standard"])

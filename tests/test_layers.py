@@ -17,7 +17,7 @@ PACKAGE = ROOT / "src" / "deltalog"
 # From the bottom up. A module imports from its own layer and from the ones above it in this list; where a line has
 # several names, they do not import each other.
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("model.errors", "model.datetimes", "model.tuning", "concurrency", "kernels"),
+    ("model.errors", "model.datetimes", "model.arrays", "model.tuning", "concurrency", "kernels"),
     ("model.terms", "model.limits"),
     ("syntax", "expressions.sparql_operators"),
     ("expressions.scalar", "model.dictionary", "model.naming"),

@@ -6,8 +6,7 @@ import pytest
 
 from deltalog import IRI, KnowledgeBase
 from deltalog.model.terms import Value, key
-from deltalog.model.tuning import Tuning
-from deltalog.program.recognise import WAYS
+from deltalog.program.recognise import SCHEME_SETTINGS
 
 
 def recognised(program: str, way: str = "auto") -> list[str]:
@@ -144,7 +143,7 @@ def rows(kb: KnowledgeBase, predicate: str) -> set[tuple[tuple[type, object], ..
     return {tuple(map(key, row)) for row in kb.facts(predicate)}
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", SCHEME_SETTINGS)
 @pytest.mark.parametrize("edges", EDGES)
 @pytest.mark.parametrize("rules", GUARDS)
 def test_guards_compare_values(rules: str, edges: str, way: str) -> None:
@@ -152,7 +151,7 @@ def test_guards_compare_values(rules: str, edges: str, way: str) -> None:
     assert rows(KnowledgeBase(program, schemes=way), "p") == rows(KnowledgeBase(program, engine="naive"), "p")
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", SCHEME_SETTINGS)
 @pytest.mark.parametrize("made", MADE)
 def test_guards_compare_values_that_rules_make(made: str, way: str) -> None:
     program = f"{CLOSURE} p(X, Y) :- e(X, Y). {made} e(1, 2). e(2, 3). e(3, 1)."
@@ -194,7 +193,7 @@ def test_numbers_elsewhere_and_numbers_of_aggregates_do_not_matter() -> None:
     assert kb.program.scheme_of
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", SCHEME_SETTINGS)
 def test_a_float_comes_and_goes(way: str) -> None:
     rules = f"{CLOSURE} p(X, Y) :- e(X, Y). u(X, Y) :- p(X, Y). u(X, Y) :- e(Y, X)."
     kb, naive = KnowledgeBase(rules, schemes=way), KnowledgeBase(rules, engine="naive")

@@ -30,11 +30,11 @@ from deltalog.syntax.ast import (
     TRIPLE,
     Atom,
     Bind,
+    BodyLiteral,
     Call,
     Constant,
     Expression,
     Filter,
-    Literal,
     Negation,
     Pred,
     Rule,
@@ -86,7 +86,7 @@ def clauses(rules: Iterable[Rule]) -> list[Clause]:
     return [_clause(head, rule.body) for rule in rules for head in rule.heads]
 
 
-def _clause(head: Atom, body: tuple[Literal, ...]) -> Clause:
+def _clause(head: Atom, body: tuple[BodyLiteral, ...]) -> Clause:
     atoms = tuple(part for part in body if isinstance(part, Atom))
     negated = tuple(part.atom for part in body if isinstance(part, Negation))
     comparisons = tuple(c for part in body if isinstance(part, Filter) for c in _comparisons(part.condition))

@@ -32,7 +32,7 @@ from deltalog.model.limits import Limits, count, limited, memory_bytes
 from deltalog.model.naming import Names
 from deltalog.model.tuning import Tuning
 from deltalog.program import Program, analyse, read_documents
-from deltalog.program.recognise import WAYS
+from deltalog.program.recognise import SCHEME_SETTINGS
 from deltalog.program.rule_set import RuleSet
 from deltalog.query.methods import QueryMethods
 from deltalog.syntax.ast import Pred, Rule
@@ -92,7 +92,7 @@ class KnowledgeBase(QueryMethods):
         check_choice("engine", engine, ENGINES)
         check_choice("maintenance strategy", maintenance, STRATEGIES)
         check_choice("option", cyclic, CYCLIC, " for cyclic rules")
-        check_choice("option", schemes, WAYS, " for schemes")
+        check_choice("option", schemes, SCHEME_SETTINGS, " for schemes")
         threads = None if threads is None else count(threads, "threads", least=1)
         document = read_documents(_sources(program))
         self.prefixes = document.prefixes

@@ -10,7 +10,7 @@ from test_cases import CASES
 from deltalog.model.errors import ProgramError
 from deltalog.program import Program, analyse, changed, read_rules
 from deltalog.program.incremental_analysis import changed_leaves, without_leaves
-from deltalog.program.recognise import WAYS
+from deltalog.program.recognise import SCHEME_SETTINGS
 from deltalog.syntax.ast import Rule
 
 PROGRAMS = sorted(CASES.glob("*/*.dl"))
@@ -36,7 +36,7 @@ def rules_of(path: Path) -> tuple[Rule, ...]:
     return rules
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", SCHEME_SETTINGS)
 def test_any_rule_out_and_in_again(way: str) -> None:
     shared = cut = 0
     for path in PROGRAMS:
@@ -66,7 +66,7 @@ def test_leaves_share_the_rest() -> None:
     assert all(any(node is other for other in program.hyper_nodes) for node in smaller.hyper_nodes)
     leaves = changed_leaves(program, smaller)
     assert leaves is not None
-    assert ([node.rules for node in leaves.gone], leaves.added) == ([(rules[2],)], ())
+    assert ([node.rules for node in leaves.removed], leaves.added) == ([(rules[2],)], ())
 
 
 def test_what_is_read_is_no_leaf() -> None:

@@ -17,11 +17,11 @@ from deltalog.model.terms import Value
 from deltalog.syntax.ast import (
     Atom,
     Bind,
+    BodyLiteral,
     Call,
     Constant,
     Expression,
     Filter,
-    Literal,
     Negation,
     Pred,
     Rule,
@@ -73,7 +73,7 @@ def _rule(rule: Rule, number: int) -> Iterator[str]:
         yield f"{_atom(head)} :- {', '.join(body)}." if body else f"{_atom(head)}."
 
 
-def _literal(literal: Literal) -> str:
+def _literal(literal: BodyLiteral) -> str:
     match literal:
         case Atom():
             return _atom(literal)

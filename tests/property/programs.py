@@ -20,17 +20,17 @@ from hypothesis import strategies as st
 from spelling import SPELLINGS, Spelling, spell_fact, spell_rule
 
 from deltalog.model.terms import IRI, XSD, Value
-from deltalog.model.terms import Literal as RDFLiteral
+from deltalog.model.terms import BodyLiteral as RDFLiteral
 from deltalog.syntax.ast import (
     Aggregate,
     AggregateCall,
     Atom,
     Bind,
+    BodyLiteral,
     Call,
     Constant,
     Expression,
     Filter,
-    Literal,
     Negation,
     Pred,
     Rule,
@@ -138,7 +138,7 @@ class _Maker:
         """p(X, Z) :- q(X, Y), r(Y, Z): long recursions come from these."""
         preds = [*self.binary, *self.binary, *(pred for pred in self.below if pred.arity == 2)]
         names = self.draw(st.permutations(VARIABLES))[: self.pick((3, 2, 3, 4))]
-        body: list[Literal] = [Atom(self.pick(preds).name, pair) for pair in pairwise(names)]
+        body: list[BodyLiteral] = [Atom(self.pick(preds).name, pair) for pair in pairwise(names)]
         self.recursive = True
         if self.one_in(3):
             body.extend(self.literals(names, inner=False))
@@ -147,7 +147,7 @@ class _Maker:
     def free_rule(self) -> Rule:
         atoms = [self.atom([*self.below, *self.heads], VARIABLES) for _ in range(self.pick((1, 1, 2, 2, 3, 0)))]
         self.recursive = any(atom.pred in self.heads for atom in atoms)
-        body: list[Literal] = list(atoms)
+        body: list[BodyLiteral] = list(atoms)
         for _ in range(self.pick((0, 1, 0, 1, 2, 3))):
             body.extend(self.literals(_bound(body), inner=False))
         if self.one_in(3):
@@ -155,7 +155,7 @@ class _Maker:
         heads = [self.head(self.pick(self.heads), body) for _ in range(self.pick((1, 1, 1, 2)))]
         return Rule(tuple(heads), tuple(body))
 
-    def head(self, pred: Pred, body: Sequence[Literal]) -> Atom:
+    def head(self, pred: Pred, body: Sequence[BodyLiteral]) -> Atom:
         """Mostly different variables, and what the body computed rather than what it read."""
         bound = _bound(body)
         computed = [variable for variable in bound if variable not in VARIABLES]
@@ -183,19 +183,19 @@ class _Maker:
         variable: Variable = self.pick(names)
         return variable
 
-    def literals(self, bound: Sequence[Variable], inner: bool) -> list[Literal]:
+    def literals(self, bound: Sequence[Variable], inner: bool) -> list[BodyLiteral]:
         makers = [self.negation, self.comparison, self.bind]
         if self.features.aggregates and not inner:
             makers.append(self.aggregate)
-        made: list[Literal] = self.pick(makers)(bound)
+        made: list[BodyLiteral] = self.pick(makers)(bound)
         return made
 
-    def negation(self, bound: Sequence[Variable]) -> list[Literal]:
+    def negation(self, bound: Sequence[Variable]) -> list[BodyLiteral]:
         self.negations += 1
         existential = [Variable(f"E{self.negations}"), Variable(f"F{self.negations}")]
         return [Negation(self.atom(self.below, [*bound, *existential]))]
 
-    def comparison(self, bound: Sequence[Variable]) -> list[Literal]:
+    def comparison(self, bound: Sequence[Variable]) -> list[BodyLiteral]:
         condition = self.condition(bound)
         if self.features.functions and self.one_in(5):
             condition = Call(self.pick(("&&", "||")), (condition, self.condition(bound)))
@@ -210,7 +210,7 @@ class _Maker:
             left = Call(self.pick("+*"), (left, Constant(self.pick((0, 1, 2)))))
         return Call(self.pick(operators), (left, self.term(bound, 3)))
 
-    def bind(self, bound: Sequence[Variable]) -> list[Literal]:
+    def bind(self, bound: Sequence[Variable]) -> list[BodyLiteral]:
         known = bool(bound) and self.one_in(7)
         target: Variable = self.pick(bound) if known else Variable(f"V{len(bound)}")
         if self.recursive and self.features.order and self.one_in(3):
@@ -237,8 +237,8 @@ class _Maker:
         two = Call(self.pick((*"+-*/+-*%=", "pow", "min", "max", "concat", "contains", "skolem")), (x, y))
         return self.pick((one, two, two, Call("coalesce", (two, one, y)), Call("if", (self.condition(bound), two, x))))
 
-    def aggregate(self, bound: Sequence[Variable]) -> list[Literal]:
-        body: list[Literal] = [self.atom(self.below, VARIABLES) for _ in range(self.pick((1, 1, 2)))]
+    def aggregate(self, bound: Sequence[Variable]) -> list[BodyLiteral]:
+        body: list[BodyLiteral] = [self.atom(self.below, VARIABLES) for _ in range(self.pick((1, 1, 2)))]
         if self.one_in(4):
             body.extend(self.literals(_bound(body), inner=True))
         inner = _bound(body)
@@ -257,7 +257,7 @@ class _Maker:
         return AggregateCall(function, argument, result, self.one_in(4))
 
 
-def _bound(body: Sequence[Literal]) -> list[Variable]:
+def _bound(body: Sequence[BodyLiteral]) -> list[Variable]:
     """The variables that a body binds, in the order of writing."""
     binders = (literal for literal in body if isinstance(literal, Atom | Bind | Aggregate))
     return list(dict.fromkeys(variable for literal in binders for variable in variables(literal)))

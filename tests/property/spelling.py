@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from deltalog.model.terms import IRI, BlankNode, Value, lexical
-from deltalog.model.terms import Literal as RDFLiteral
+from deltalog.model.terms import BodyLiteral as RDFLiteral
 from deltalog.syntax.ast import (
     Aggregate,
     AggregateCall,
     Atom,
     Bind,
+    BodyLiteral,
     Call,
     Expression,
     Filter,
-    Literal,
     Negation,
     Pred,
     Rule,
@@ -69,7 +69,7 @@ def spell_rule(rule: Rule, spelling: Spelling) -> str:
     return f"{heads} :- {_body(rule.body, spelling)} ." if rule.body else f"{heads} ."
 
 
-def _body(body: Sequence[Literal], spelling: Spelling) -> str:
+def _body(body: Sequence[BodyLiteral], spelling: Spelling) -> str:
     return spelling.conjunction.join(_literal(literal, spelling) for literal in body)
 
 
@@ -82,7 +82,7 @@ def _term(term: Term, spelling: Spelling) -> str:
     return spelling.variable + term.name if isinstance(term, Variable) else spell_value(term.value)
 
 
-def _literal(literal: Literal, spelling: Spelling) -> str:
+def _literal(literal: BodyLiteral, spelling: Spelling) -> str:
     match literal:
         case Atom():
             return _atom(literal, spelling)

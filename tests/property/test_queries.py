@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from programs import INTEGERS, MIXED, Example, Features, examples
 
 from deltalog import KnowledgeBase
-from deltalog.syntax.ast import Aggregate, AggregateCall, Atom, Constant, Literal, Negation, Pred, Term, Variable
+from deltalog.syntax.ast import Aggregate, AggregateCall, Atom, BodyLiteral, Constant, Negation, Pred, Term, Variable
 from deltalog.syntax.printer import print_literal
 
 KINDS = {
@@ -57,7 +57,7 @@ def goals(kb: KnowledgeBase, example: Example, random: Random) -> list[str]:
     if not preds:
         return []
     atoms = [atom(pred, random, values) for pred in preds]
-    found: list[list[Literal]] = [[one] for one in atoms]
+    found: list[list[BodyLiteral]] = [[one] for one in atoms]
     found += [[one, other] for one, other in pairwise(atoms)][:2]
     found.append([random.choice(atoms), Negation(random.choice(atoms))])
     found.append([counted(random.choice(atoms), random)])

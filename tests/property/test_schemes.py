@@ -15,10 +15,8 @@ from test_updates import everything, from_nothing, shown, without
 
 from deltalog import KnowledgeBase, Literal, ProgramError
 from deltalog.backends.local.reachability import Graph, Reachability
-from deltalog.backends.local.relation import Relation
-from deltalog.backends.local.sorted_runs import pack
-from deltalog.backends.local.table import Table
-from deltalog.backends.local.virtual_relation import VirtualInverse, VirtualRelation, VirtualUnion
+from deltalog.backends.local.table import Table, pack
+from deltalog.backends.local.virtual_relation import InverseRelation, Plain, UnionRelation
 from deltalog.maintenance import materialisation
 from deltalog.model.terms import Value
 from deltalog.model.tuning import Tuning
@@ -219,8 +217,8 @@ def test_differences_of_unions(seed: int) -> None:
     new = graph(random, 9) - edges if random.random() < 0.5 else set()
     closure = Reachability.closing(table(edges), random.random() < 0.3, random.random() < 0.3)
     later = closure.updated(table(edges - gone | new), table(gone), table(new))
-    same = table(third)
-    before = VirtualUnion([closure, VirtualUnion([table(other), VirtualInverse(closure)]), same])
-    after = VirtualUnion([later, VirtualUnion([table(graph(random, 8)), VirtualInverse(later)]), same])
+    same = Plain(table(third))
+    before = UnionRelation([closure, UnionRelation([Plain(table(other)), InverseRelation(closure)]), same])
+    after = UnionRelation([later, UnionRelation([Plain(table(graph(random, 8))), InverseRelation(later)]), same])
     assert pairs(before.minus(after)) == pairs(before) - pairs(after)
     assert pairs(after.minus(before)) == pairs(after) - pairs(before)

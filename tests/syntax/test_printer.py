@@ -16,17 +16,17 @@ from deltalog.syntax.ast import (
     AggregateCall,
     Atom,
     Bind,
+    BodyLiteral,
     Call,
     Constant,
     Expression,
     Filter,
-    Literal,
     Negation,
     Rule,
     Variable,
     triple,
 )
-from deltalog.syntax.functions import AGGREGATES, COMPARISONS, FUNCTIONS, MANY
+from deltalog.syntax.functions import AGGREGATES, ANY_NUMBER, COMPARISONS, FUNCTIONS
 from deltalog.syntax.parser import parse, parse_goal
 from deltalog.syntax.printer import print_body, print_rule
 
@@ -74,7 +74,7 @@ terms = variables | constants
 def calls(arguments: st.SearchStrategy[Expression]) -> st.SearchStrategy[Call]:
     def function(name: str) -> st.SearchStrategy[Call]:
         least, most = FUNCTIONS[name]
-        some = st.lists(arguments, min_size=least, max_size=4 if most == MANY else most)
+        some = st.lists(arguments, min_size=least, max_size=4 if most == ANY_NUMBER else most)
         return st.builds(Call, st.just(name), some.map(tuple))
 
     operators = st.sampled_from([*sorted(COMPARISONS), "+", "-", "*", "/", "%", "&&", "||"])
@@ -100,7 +100,7 @@ atoms = (
     | st.builds(triple, terms, variables, terms)
     | st.builds(triple, terms, st.just(Constant(RDF_TYPE)), terms)
 )
-simple: st.SearchStrategy[Literal] = (
+simple: st.SearchStrategy[BodyLiteral] = (
     atoms
     | st.builds(Negation, atoms)
     | st.builds(Filter, conditions)

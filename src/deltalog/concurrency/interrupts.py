@@ -1,10 +1,10 @@
-"""Ctrl-C (SIGINT) ends the process of a command, wherever it comes, and so does SIGTERM: what is half done is undone.
+"""Ctrl-C (SIGINT) and SIGTERM end the process of a command at any point, and undo unfinished work.
 
 An interrupt may come inside of a destructor, a callback or a library's `except`, which swallow it; between two lines
 of a library, whose half-made objects complain when they are dropped; or inside of `exec`, after which Python ends the
-process by a signal although somebody caught it. Spark puts its own handler in the place of ours, too. So an interrupt
-is remembered until the next check of limits, what is complained about after it is not shown, and the process ends by
-its own code: 128 and the number of the signal, as shells say it.
+process by a signal although the exception was caught. Spark also replaces our handler by its own. So an interrupt is
+recorded until the next check of limits, later warnings are suppressed, and the process ends with the exit code of
+shells: 128 plus the number of the signal.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ _asked = 0
 
 
 def raise_interrupts() -> None:
-    """From now on an interrupt is a KeyboardInterrupt in the main thread, and nothing else is heard of it."""
+    """From now on an interrupt is a KeyboardInterrupt in the main thread, without further output."""
     for number in SIGNALS:
         signal.signal(number, _interrupt)
 
 
 def hear_again() -> None:
-    """Puts our handlers back where a library has put its own, in a process whose handlers were ours."""
+    """Restores our signal handlers after a library has replaced them."""
     if signal.getsignal(signal.SIGTERM) is _interrupt:
         raise_interrupts()
 
 
 def check_interrupts() -> None:
-    """Raise an interrupt that was asked for and swallowed."""
+    """Raises an interrupt that was swallowed."""
     if _asked:
         raise KeyboardInterrupt
 
 
 def was_interrupted() -> bool:
-    """Whether what fails now may fail because of an interrupt: others, such as a JVM, may have heard it, too."""
+    """Whether a failure may be due to an interrupt, which other processes, such as a JVM, receive, too."""
     return bool(_asked)
 
 
@@ -49,7 +49,7 @@ def interrupted() -> int:
 
 
 def end_process(code: int) -> int:
-    """The work of this process is done; only its end is left, which nothing interrupts."""
+    """Ends the process after its work is done; interrupts are ignored from here on."""
     for number in SIGNALS:
         signal.signal(number, signal.SIG_IGN)
     if code > 128:

@@ -1,14 +1,14 @@
-"""Locks, and what becomes of them in a forked process.
+"""Locks that work across forks.
 
-A process has the memory of the one that it was forked from, but only the thread that forked it: a lock that another
-thread held stays locked for ever, over data that may be half changed. There are two kinds of locks here:
+A forked process has the memory of its parent, but only the thread that forked it: a lock that another thread held stays
+locked for ever, over data that may be half changed. There are two kinds of locks here:
 
     awaited_lock   guards data that is changed in place, for moments; `os.fork` waits until it is free, so the child
-                   finds the data whole. Numba's lock is treated in the same way: a compilation is let finish.
+                   finds the data consistent. Numba's lock is treated the same way: a fork waits for compilations.
     CallLock       is held for whole calls, and what it guards is replaced at once, at the end; `os.fork` does not wait,
-                   and where another thread held the lock, the child finds the state before that call and a new lock.
+                   and if another thread held the lock, the child has the state before that call and a new lock.
 
-A fork never waits for one lock while it holds another, so it takes part in no deadlock.
+A fork never waits for one lock while it holds another, so it cannot cause a deadlock.
 """
 
 from __future__ import annotations

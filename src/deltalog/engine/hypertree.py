@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 
 from deltalog.engine.report import CyclicRule
 from deltalog.engine.schedule import in_passes
-from deltalog.plan.hypertree.choose import Choice, choose
+from deltalog.plan.hypertree.choose import TreeChoice, choose_tree
 from deltalog.plan.hypertree.decompose import cost_of
 from deltalog.plan.hypertree.rewrite import TreeRelation, atoms_of
 from deltalog.plan.ir import Part
@@ -37,7 +37,7 @@ class Trees:
     """How each rule is evaluated. Choices are made once, when a rule is first met."""
 
     way: str = "standard"
-    choices: dict[Rule, Choice] = field(default_factory=dict)
+    choices: dict[Rule, TreeChoice] = field(default_factory=dict)
     made: set[Pred] = field(default_factory=set)  # relations of trees that have been evaluated
     chosen_for: dict[Rule, float] = field(default_factory=dict)  # how many facts there were to read then
 
@@ -62,7 +62,7 @@ class Trees:
     def leave_structures(self, program: Program) -> None:
         """The rules that only say what a structure is made of are not evaluated as rules."""
         for structure in program.scheme_of.values():
-            self.choices[structure.rule] = Choice(structure.rule, (structure.rule,), "a structure")
+            self.choices[structure.rule] = TreeChoice(structure.rule, (structure.rule,), "a structure")
 
     def reported(self) -> list[CyclicRule]:
         """The choices for rules that are cyclic, or evaluated by a tree."""
@@ -77,7 +77,7 @@ class Trees:
         is to read for those that have."""
         for rule in (rule for node in program.hyper_nodes for rule in node.rules):
             if rule not in self.choices:
-                self.choices[rule] = Choice(rule, (rule,), "not met")
+                self.choices[rule] = TreeChoice(rule, (rule,), "not met")
         for rule, choice in self.choices.items():
             if choice.is_open:
                 self.chosen_for.setdefault(rule, _facts(rule, statistics))
@@ -125,7 +125,7 @@ class Trees:
     def choose_again(self, rule: Rule, statistics: Statistics) -> bool:
         """Whether a rule is evaluated another way from now on."""
         old, self.chosen_for[rule] = self.choices[rule], _facts(rule, statistics)
-        choice = choose(rule, statistics, self.way, old.recursive)
+        choice = choose_tree(rule, statistics, self.way, old.recursive)
         if choice.rules == old.rules:
             self.choices[rule] = choice
             return False
@@ -140,7 +140,7 @@ class Trees:
         preds = {atom.pred for rule in waiting for atom in atoms_of(rule)}
         return {pred for pred in preds if not statistics.size(pred, Part.ALL)}
 
-    def _is_far_better(self, choice: Choice, statistics: Statistics) -> bool:
+    def _is_far_better(self, choice: TreeChoice, statistics: Statistics) -> bool:
         """Between a tree and joins the choice itself has a margin; between two trees, a far lower cost decides."""
         old = self.choices[choice.rule]
         if not (choice.by_tree and old.by_tree and choice.decomposition and old.decomposition):
@@ -154,9 +154,9 @@ class Trees:
         chosen = (self._choice(rule, statistics, hyper_node.recursive) for rule in hyper_node.rules)
         return tuple(dict.fromkeys(rule for choice in chosen for rule in choice.rules))
 
-    def _choice(self, rule: Rule, statistics: Statistics, recursive: bool) -> Choice:
+    def _choice(self, rule: Rule, statistics: Statistics, recursive: bool) -> TreeChoice:
         if rule not in self.choices:
-            choice = self.choices[rule] = choose(rule, statistics, self.way, recursive)
+            choice = self.choices[rule] = choose_tree(rule, statistics, self.way, recursive)
             if choice.is_open:
                 self.chosen_for[rule] = _facts(rule, statistics)
         return self.choices[rule]

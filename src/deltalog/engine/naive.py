@@ -24,10 +24,10 @@ from deltalog.syntax.ast import (
     AggregateCall,
     Atom,
     Bind,
+    BodyLiteral,
     Constant,
     Expression,
     Filter,
-    Literal,
     Negation,
     Pred,
     Rule,
@@ -133,7 +133,7 @@ def apply(rules: Iterable[Rule], known: Facts) -> int:
     return sum([known.add(pred, row) for pred, row in derived])
 
 
-def bindings(body: Sequence[Literal], known: Facts) -> list[Binding]:
+def bindings(body: Sequence[BodyLiteral], known: Facts) -> list[Binding]:
     """The bindings of all variables of a body for which it holds."""
     result: list[Binding] = [{}]
     for literal in in_order(body):
@@ -141,7 +141,7 @@ def bindings(body: Sequence[Literal], known: Facts) -> list[Binding]:
     return result
 
 
-def in_order(body: Sequence[Literal]) -> Iterator[Literal]:
+def in_order(body: Sequence[BodyLiteral]) -> Iterator[BodyLiteral]:
     """The literals so that every expression finds its variables bound; negations last, when all is bound."""
     waiting = sorted(body, key=lambda literal: (isinstance(literal, Negation), not isinstance(literal, Aggregate)))
     bound: set[Variable] = set()
@@ -152,7 +152,7 @@ def in_order(body: Sequence[Literal]) -> Iterator[Literal]:
         yield ready
 
 
-def needs(literal: Literal) -> Iterator[Variable]:
+def needs(literal: BodyLiteral) -> Iterator[Variable]:
     match literal:
         case Filter(condition):
             return variables(condition)
@@ -162,7 +162,7 @@ def needs(literal: Literal) -> Iterator[Variable]:
             return iter(())
 
 
-def extensions(literal: Literal, binding: Binding, known: Facts) -> Iterator[Binding]:
+def extensions(literal: BodyLiteral, binding: Binding, known: Facts) -> Iterator[Binding]:
     match literal:
         case Atom():
             yield from known.matching(literal, binding)

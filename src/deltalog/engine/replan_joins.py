@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 from deltalog.model.tuning import Tuning
 from deltalog.plan.ir import Part
 from deltalog.plan.join_order import Body, joined_steps
-from deltalog.plan.multiway import most_rows
+from deltalog.plan.multiway import worst_case_rows
 from deltalog.plan.statistics import Statistics
 from deltalog.plan.work_counter import GivenUp
 from deltalog.syntax.ast import Pred
@@ -75,4 +75,4 @@ def allowed(body: Body) -> float:
 def _is_dangerous(task: Task, statistics: Statistics) -> bool:
     """Whether the joins of a plan may have far more rows than estimated."""
     assert task.body is not None
-    return most_rows(joined_steps(task.body.notes), statistics) > FAR_OFF * task.body.cost
+    return worst_case_rows(joined_steps(task.body.notes), statistics) > FAR_OFF * task.body.cost

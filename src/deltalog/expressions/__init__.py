@@ -1,1 +1,1 @@
-"""What an expression means: the language's own functions and SPARQL's operators."""
+"""The semantics of expressions: functions of the rule language, and operators of SPARQL."""

@@ -1,8 +1,8 @@
-"""What expressions mean, one value at a time.
+"""The semantics of expressions, one value at a time.
 
-This is the reference: the vectorised engines compute the same, and fall back to it for values they have no fast path
-for. An expression has a value or fails (`ExpressionFails`); a row for which an expression of its rule fails is dropped.
-An unbound variable fails.
+This is the reference implementation: the vectorised engines compute the same, and fall back to it for values without a
+fast path. An expression has a value or fails (`ExpressionFails`); a row for which an expression of its rule fails is
+dropped. An unbound variable fails.
 
 Numbers. A number is an `int`, a `float`, or a Literal of another numeric datatype, which counts as the number that
 `terms.number` says. Booleans are no numbers. Results are plain `int` or `float`.
@@ -61,7 +61,7 @@ from deltalog.syntax.ast import Call, Constant, Expression, Variable, variables
 
 T = TypeVar("T")
 R = TypeVar("R")
-Number = int | float
+PlainNumber = int | float
 
 
 def evaluate(expression: Expression, binding: Mapping[Variable, Value]) -> Value:
@@ -180,22 +180,22 @@ def _ordered(compare: Callable[[Any, Any], bool]) -> Callable[[Value, Value], bo
 # Numbers
 
 
-def _number(value: Value) -> Number:
+def _number(value: Value) -> PlainNumber:
     n = number(value)
     if n is None:
         raise ExpressionFails(f"{value!r} is no number")
     return n
 
 
-def _nan(n: Number) -> bool:
+def _nan(n: PlainNumber) -> bool:
     return isinstance(n, float) and math.isnan(n)
 
 
-def _finite(n: Number) -> bool:
+def _finite(n: PlainNumber) -> bool:
     return isinstance(n, int) or math.isfinite(n)
 
 
-def _checked(result: Number, operands: Iterable[Number]) -> Number:
+def _checked(result: PlainNumber, operands: Iterable[PlainNumber]) -> PlainNumber:
     """The result, if it is one: an integer of 64 bits, or a float that is finite if the operands are."""
     if isinstance(result, int):
         if not -(2**63) <= result < 2**63:
@@ -206,10 +206,10 @@ def _checked(result: Number, operands: Iterable[Number]) -> Number:
     return result + 0.0
 
 
-def _arithmetic(compute: Callable[..., Number]) -> Callable[..., Number]:
+def _arithmetic(compute: Callable[..., PlainNumber]) -> Callable[..., PlainNumber]:
     """A function of numbers as a function of values."""
 
-    def function(*values: Value) -> Number:
+    def function(*values: Value) -> PlainNumber:
         operands = [_number(value) for value in values]
         try:
             return _checked(compute(*operands), operands)
@@ -219,16 +219,16 @@ def _arithmetic(compute: Callable[..., Number]) -> Callable[..., Number]:
     return function
 
 
-def _minus(a: Number, *b: Number) -> Number:
+def _minus(a: PlainNumber, *b: PlainNumber) -> PlainNumber:
     return a - b[0] if b else -a
 
 
-def _divide(a: Number, b: Number) -> float:
+def _divide(a: PlainNumber, b: PlainNumber) -> float:
     return float(a) / float(b)
 
 
-def _whole(to_whole: Callable[[float], int]) -> Callable[[Number], Number]:
-    def function(a: Number) -> Number:
+def _whole(to_whole: Callable[[float], int]) -> Callable[[PlainNumber], PlainNumber]:
+    def function(a: PlainNumber) -> PlainNumber:
         return a if isinstance(a, int) or not math.isfinite(a) else float(to_whole(a))
 
     return function
@@ -239,7 +239,7 @@ def _half_away_from_zero(a: float) -> int:
     return whole if abs(a - whole) < 0.5 else whole + (1 if a > 0 else -1)
 
 
-def _power(a: Number, b: Number) -> Number:
+def _power(a: PlainNumber, b: PlainNumber) -> PlainNumber:
     if isinstance(a, int) and isinstance(b, int) and b >= 0:
         if abs(a) > 1 and b > 64:
             raise OverflowError("the result does not fit 64 bits")
@@ -247,16 +247,16 @@ def _power(a: Number, b: Number) -> Number:
     return math.pow(a, b)
 
 
-def _rank(n: Number) -> tuple[bool, Number, bool]:
+def _rank(n: PlainNumber) -> tuple[bool, PlainNumber, bool]:
     """The order of numbers: by value, NaN above all, an integer before the float that equals it."""
     return (_nan(n), 0 if _nan(n) else n, isinstance(n, float))
 
 
-def _least(*numbers: Number) -> Number:
+def _least(*numbers: PlainNumber) -> PlainNumber:
     return min(numbers, key=_rank)
 
 
-def _greatest(*numbers: Number) -> Number:
+def _greatest(*numbers: PlainNumber) -> PlainNumber:
     top = max(_rank(n)[:2] for n in numbers)
     return min((n for n in numbers if _rank(n)[:2] == top), key=_rank)
 
@@ -320,7 +320,7 @@ def skolem_of(parts: bytes) -> BlankNode:
     return BlankNode("sk" + hashlib.blake2b(parts, digest_size=16).hexdigest())
 
 
-SkolemForm = tuple[Constant | int, ...]  # a SKOLEM whose variables are numbers: the same for those that name the same
+SkolemForm = tuple[Constant | int, ...]  # a SKOLEM whose variables are numbers: equal for equal SKOLEM expressions
 
 
 def is_plain_skolem(expression: Expression) -> TypeGuard[Call]:
@@ -405,7 +405,7 @@ def order(value: Value) -> tuple[tuple[int, Any], tuple[Any, ...]]:
     return ((this, text(value)), ())
 
 
-Order = Callable[[Value], tuple[tuple[int, Any], tuple[Any, ...]]]
+SortKey = Callable[[Value], tuple[tuple[int, Any], tuple[Any, ...]]]
 
 
 def sparql_order(value: Value) -> tuple[tuple[int, Any], tuple[Any, ...]]:
@@ -416,16 +416,16 @@ def sparql_order(value: Value) -> tuple[tuple[int, Any], tuple[Any, ...]]:
     return ((Kind.DATE if at.is_date else Kind.DATETIME, at.timeline), (at.zone is not None, lexical(value)))
 
 
-def _minimum(values: Sequence[Value], by: Order = order) -> Value:
+def _minimum(values: Sequence[Value], by: SortKey = order) -> Value:
     return min(values, key=by)
 
 
-def _maximum(values: Sequence[Value], by: Order = order) -> Value:
+def _maximum(values: Sequence[Value], by: SortKey = order) -> Value:
     top = max(by(value)[0] for value in values)
     return min((value for value in values if by(value)[0] == top), key=by)
 
 
-def _float_sum(numbers: Sequence[Number]) -> float:
+def _float_sum(numbers: Sequence[PlainNumber]) -> float:
     """The float nearest to the exact sum: the same in any order."""
     floats = [float(n) for n in numbers]
     special = [n for n in floats if not math.isfinite(n)]
@@ -437,18 +437,18 @@ def _float_sum(numbers: Sequence[Number]) -> float:
         return float(sum(map(Fraction, floats)))
 
 
-def _sum(values: Sequence[Value]) -> Number:
+def _sum(values: Sequence[Value]) -> PlainNumber:
     numbers = [_number(value) for value in values]
     integers = all(isinstance(n, int) for n in numbers)
     return _checked(sum(numbers) if integers else _float_sum(numbers), numbers)
 
 
-def _average(values: Sequence[Value]) -> Number:
+def _average(values: Sequence[Value]) -> PlainNumber:
     numbers = [_number(value) for value in values]
     return _checked(_float_sum(numbers) / len(numbers), numbers)
 
 
-def _median(values: Sequence[Value]) -> Number:
+def _median(values: Sequence[Value]) -> PlainNumber:
     numbers = sorted((_number(value) for value in values), key=_rank)
     below, above = numbers[(len(numbers) - 1) // 2], numbers[len(numbers) // 2]
     if len(numbers) % 2:

@@ -1,7 +1,7 @@
-"""What SPARQL's operators, functions and aggregates mean, one value at a time.
+"""The semantics of SPARQL's operators, functions and aggregates, one value at a time.
 
-SPARQL calculates otherwise than the rules do (`deltalog.expressions.scalar`): integers divide to decimals, comparisons
-of what does not compare are errors, any value may be a condition, strings keep their language. So its operators are
+SPARQL's semantics differ from those of rules (`deltalog.expressions.scalar`): integers divide to decimals, comparisons
+of incomparable values are errors, any value may be a condition, strings keep their language. So its operators are
 functions of their own, under names that no rule can write (`sparql:+`), and expressions that use them are ordinary
 expressions: every engine evaluates them as it evaluates all others.
 

@@ -1,20 +1,20 @@
 """Readers and writers: files, folders and data frames to columns of ids, and back.
 
-    files       names: which format, which compression; opening, with a bound on what decompression may give
+    files       format and compression by file name; opening files, with a limit on decompressed data
     text        blocks of lines for kernels; errors with the line
     read        files and folders to facts
     ntriples    N-Triples and N-Quads, in parallel
     rdf         Turtle and RDF/XML
     rdfxml      attributes of RDF/XML
-    documents   what blank nodes and relative IRIs of RDF files are
-    cells       what a cell of a table means
+    documents   blank nodes and relative IRIs of RDF files
+    csv_cells   values as cells of tables
     tables      CSV and TSV
     frames      rows, Arrow, pandas, polars, Spark; Parquet
     write       facts to a folder
     triples     facts as N-Triples
-    forms       many values as text
-    facts       what readers give and writers take
+    value_text  values as text, in bulk
+    columns     facts as columns of ids, between readers and writers
 
-Readers intern values in a dictionary of their own and merge it into the caller's at the end, so that a bad file leaves
-nothing behind.
+Readers intern values in a dictionary of their own and merge it into the caller's at the end, so a file with errors adds
+no values.
 """

@@ -1,6 +1,6 @@
-"""Facts on the way in and out: per predicate, one array of ids for each argument.
+"""Facts between readers, writers and engines: per predicate, one array of ids for each argument.
 
-A predicate without arguments has no columns; being there at all says that it holds.
+A predicate without arguments has no columns; if it is present, it holds.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from deltalog.syntax.ast import Pred
 
 Column = NDArray[np.uint32]
 Columns = Sequence[Column]
-Facts = dict[Pred, list[Column]]
+FactColumns = dict[Pred, list[Column]]
 
 
-def together(parts: Iterable[Mapping[Pred, Columns]]) -> Facts:
-    """All the facts of several parts."""
+def together(parts: Iterable[Mapping[Pred, Columns]]) -> FactColumns:
+    """The union of several sets of facts."""
     found: dict[Pred, list[Columns]] = {}
     for part in parts:
         for pred, columns in part.items():

@@ -1,4 +1,4 @@
-r'''Cells: how a value is written in CSV and TSV, and what a cell means.
+r'''Cells of CSV and TSV files: the syntax of values.
 
     cell                                value
     12   -3                             an integer: digits without leading zeros
@@ -14,11 +14,11 @@ Quotes are those of CSV: a cell that starts with one ends with one, and a quote 
 delimiters and line breaks. In the text of a literal a quote is \" and a backslash \\. A quoted cell that is not exactly
 of the form of a literal, such as """Stop!"" she said", is a string.
 
-So booleans, dates, floats with an exponent, NaN and the infinities are written as literals, and come back as what they
-were. A string that looks like a literal is written as one itself, with the datatype xsd:string. An empty line is a row
-without cells: it is the one fact of a predicate without arguments, and is skipped anywhere else.
+Booleans, dates, floats with an exponent, NaN and the infinities are written as literals, so that reading them back
+gives the same values. A string that looks like a literal is written as a literal with the datatype xsd:string. An empty
+line is a row without cells: it is the one fact of a predicate without arguments, and is skipped anywhere else.
 
-The same forms in a column of strings are how Arrow and Parquet get a column of mixed values.
+A column of mixed values in Arrow and Parquet is a column of strings with the same syntax.
 '''
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from collections.abc import Callable
 from deltalog.model.errors import DataError
 from deltalog.model.terms import IRI, BlankNode, Literal, Value, datatype, lexical, literal
 
-MOST_DIGITS = 4000  # Python reads no longer integers
+MAX_DIGITS = 4000  # Python reads no longer integers
 
 _CODE = r"\\u[0-9A-Fa-f]{4}|\\U[0-9A-Fa-f]{8}"
 _WORD = rf"(?:[A-Za-z0-9_]|[^\x00-\x7f]|{_CODE})"
@@ -46,7 +46,7 @@ _LANGUAGE = re.compile(r"[A-Za-z0-9-]+")
 
 
 def parse_cell(text: str) -> Value:
-    """The value of a whole cell, quotes and all."""
+    """The value of a whole cell, with its quotes."""
     if text[:1] == '"' and text[-1:] == '"' and len(text) > 1:
         return parse_quoted(text[1:-1].replace('""', '"'))
     return parse_plain(text)
@@ -64,14 +64,14 @@ def parse_plain(text: str) -> Value:
 
 
 def parse_number(text: str) -> Value:
-    """The value of a number in plain form (a string where Python has no such number)."""
+    """The value of a number in plain notation (a string if Python has no such number)."""
     if "." in text:
         return float(text)
-    return int(text) if len(text) <= MOST_DIGITS and text != "-0" else text
+    return int(text) if len(text) <= MAX_DIGITS and text != "-0" else text
 
 
 def parse_quoted(text: str) -> Value:
-    """The value of a quoted cell, the quotes around it taken away."""
+    """The value of a quoted cell, without the outer quotes."""
     found = _LITERAL.fullmatch(text)
     if found is None:
         return text
@@ -124,8 +124,8 @@ def _escaped(pattern: re.Pattern[str], text: str) -> str:
 
 def print_integer(value: int) -> str:
     """The digits of an integer, if it can be written."""
-    if value.bit_length() > 3 * MOST_DIGITS and abs(value) >= 10 ** (MOST_DIGITS - 1):
-        raise DataError(f"an integer of more than {MOST_DIGITS - 1} digits cannot be written")
+    if value.bit_length() > 3 * MAX_DIGITS and abs(value) >= 10 ** (MAX_DIGITS - 1):
+        raise DataError(f"an integer of more than {MAX_DIGITS - 1} digits cannot be written")
     return str(value)
 
 

@@ -1,9 +1,9 @@
-"""RDF documents: what their blank nodes and their relative IRIs mean outside of the file.
+"""RDF documents: global names for the blank nodes and relative IRIs of a file.
 
 A file is a document, and its IRI is the `file:` URL of its absolute path. In RDF a blank-node label means something
 inside one document only, so the node `_:x` of a file is called `f<16 hexadecimal digits of the IRI's hash>_x` here, and
-the n-th node without a label (`[]` in Turtle) `f<...>-n`. The names depend on nothing but the path: every engine gives
-the same, and loading a file again adds no second copy of its nodes.
+the n-th node without a label (`[]` in Turtle) `f<...>-n`. The names depend only on the path: they are the same in every
+engine, and loading a file again adds no second copy of its nodes.
 
 Labels stay as they are where a reader is told that its files share them (they were cut from one document), and in
 N-Triples that deltalog wrote, which begin with the line MARK: those labels are the knowledge base's own names.
@@ -50,7 +50,7 @@ class Reading:
         return document_iri(path) if self.base is None else self.base
 
     def label_prefix(self, path: Path) -> str:
-        """What goes before the blank-node labels of a file."""
+        """The prefix of the blank-node labels of a file."""
         return "" if self.shared_blank_nodes else document_name(path) + "_"
 
 

@@ -1,9 +1,9 @@
-"""Files by their names: which format, which compression, which predicate; and opening them with a bound.
+"""Format, compression and predicate by file name; opening files, with a limit on decompressed data.
 
 A name is `stem.format` or `stem.format.compression`, in any case: `edge.csv`, `edge.csv.gz`, `univ.nt.zst`.
 
-A compressed file of a few kilobytes can hold terabytes. What comes out of one may be at most RATIO times what went in,
-and ALLOWANCE bytes are always fine; beyond that the file is refused.
+A compressed file of a few kilobytes can expand to terabytes. The decompressed size may be at most RATIO times the
+compressed size (ALLOWANCE bytes are always allowed); larger files are refused.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ FORMATS = {
 
 
 class Name(NamedTuple):
-    """A file's name taken apart; `format` and `compression` are empty where there is none that we know."""
+    """The parts of a file name; `format` and `compression` are empty if unknown."""
 
     stem: str
     format: str
@@ -45,7 +45,7 @@ class Name(NamedTuple):
 
 
 def name_of(path: Path) -> Name:
-    """Take a file's name apart."""
+    """The parts of a file name."""
     stem, compression = path.name, ""
     for suffix in COMPRESSIONS:
         if stem.lower().endswith(suffix):
@@ -58,7 +58,7 @@ def name_of(path: Path) -> Name:
 
 @contextmanager
 def opened(path: Path) -> Iterator[BinaryIO]:
-    """The bytes of a file, decompressed. What goes wrong while they are read is a DataError."""
+    """The bytes of a file, decompressed. Errors while reading are DataErrors."""
     try:
         with _open(path, name_of(path).compression) as stream:
             yield stream
@@ -99,7 +99,7 @@ def _zstd(path: Path) -> Any:
 
 
 class _Bounded(io.RawIOBase):
-    """The bytes of a decompressor, up to a bound."""
+    """The bytes of a decompressor, up to a limit."""
 
     def __init__(self, stream: Any, bound: int, path: Path) -> None:
         self._stream, self._left, self._path = stream, bound, path

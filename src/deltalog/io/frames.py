@@ -1,13 +1,13 @@
-"""Rows, Arrow tables and data frames to columns of ids, and back; and Parquet, which is Arrow in a file.
+"""Conversion of rows, Arrow tables, data frames and Parquet files to columns of ids, and back.
 
 A column of one kind of value gets Arrow's type for it: int64, double, bool, string, date32, timestamp. IRIs and blank
-nodes are strings too, and the field's metadata says what they are: `deltalog:kind` is `iri` or `blank`. Any other
-column, and one of mixed kinds, is of strings in the form of CSV cells (`deltalog.io.csv_cells`), and its kind is
-`cell`. So a table that comes back gives the values that it was made of. pandas keeps the kinds in `attrs`; polars has
-no place for them, and there an IRI that comes back is a string.
+nodes are strings, too, and the field's metadata has their kind: `deltalog:kind` is `iri` or `blank`. Any other
+column, and one of mixed kinds, has strings with the syntax of CSV cells (`deltalog.io.csv_cells`), and its kind is
+`cell`. So converting a table back gives the same values. pandas keeps the kinds in `attrs`; polars has no metadata, so
+IRIs become strings there.
 
-Whatever speaks Arrow's stream protocol is taken column by column, without a Python object for each value: pyarrow,
-pandas, polars, DuckDB and others. Spark's DataFrames come through `toArrow`. Everything else is rows of values.
+Data with Arrow's stream protocol is converted column by column, without a Python object for each value: pyarrow,
+pandas, polars, DuckDB and others. Spark's DataFrames are converted by `toArrow`. Everything else is rows of values.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 KIND = b"deltalog:kind"
-FEW_ROWS = 1 << 15
+MAX_SMALL_ROWS = 1 << 15
 _TEXT_KINDS = {b"iri": Kind.IRI, b"blank": Kind.BLANK, b"string": Kind.STRING}
 
 
-# Into the dictionary.
+# To columns of ids.
 
 
 def listed(data: Any) -> Any:
-    """Rows as a list, whatever they come from; anything else as it is."""
+    """Rows of any iterable as a list; any other data unchanged."""
     is_table = isinstance(data, np.ndarray | str | bytes) or hasattr(data, "__arrow_c_stream__")
     return list(data) if isinstance(data, Iterable) and not is_table else data
 
@@ -61,8 +61,8 @@ def columns_of(data: Any, dictionary: Dictionary) -> list[Column]:
 
 
 def columns_of_all(several: Sequence[Any], dictionary: Dictionary) -> list[list[Column]]:
-    """The same for several data; where all are a few rows, all of their values go into the dictionary at once."""
-    if not all(isinstance(data, list) for data in several) or sum(map(len, several)) > FEW_ROWS:
+    """The same for several inputs; if all are small lists of rows, their values are encoded in one batch."""
+    if not all(isinstance(data, list) for data in several) or sum(map(len, several)) > MAX_SMALL_ROWS:
         return [columns_of(data, dictionary) for data in several]
     for rows in several:
         if rows:
@@ -76,7 +76,7 @@ def columns_of_all(several: Sequence[Any], dictionary: Dictionary) -> list[list[
 
 
 def _from_spark(data: Any) -> pa.Table:
-    """A Spark DataFrame, with what its columns say of their strings."""
+    """A Spark DataFrame as an Arrow table, with the kinds of its columns."""
     import pyarrow as pa
 
     table = data.toArrow()
@@ -166,7 +166,7 @@ def _no_table(data: Any, problem: str) -> UsageError:
 
 @contextmanager
 def _named(column: str) -> Iterator[None]:
-    """Errors inside say which column they are about."""
+    """Adds the column to error messages."""
     try:
         yield
     except UsageError as problem:
@@ -290,7 +290,7 @@ def _cast(array: Any, type_: Any) -> Any:
         raise UsageError(TOO_FINE) from None
 
 
-# Out of the dictionary.
+# From columns of ids.
 
 
 def to_arrow(columns: Columns, dictionary: Dictionary, names: Sequence[str] | None = None) -> pa.Table:
@@ -325,7 +325,7 @@ def to_polars(columns: Columns, dictionary: Dictionary, names: Sequence[str] | N
 
 
 def _to_array(ids: Column, dictionary: Dictionary) -> tuple[Any, bytes | None]:
-    """The Arrow array of a column, and the kind to note down."""
+    """The Arrow array of a column, and the kind for its metadata."""
     import pyarrow as pa
 
     kinds = set(np.flatnonzero(np.bincount(dictionary.kinds[ids], minlength=1)).tolist())
@@ -355,7 +355,7 @@ def arrow_of_rows(rows: Sequence[Sequence[Any]], names: Sequence[str]) -> pa.Tab
 
 
 def _array_of(values: list[Any]) -> tuple[Any, bytes | None]:
-    """The Arrow array of values of which some may be None, and the kind to note down."""
+    """The Arrow array of values of which some may be None, and the kind for its metadata."""
     import pyarrow as pa
 
     present = [value for value in values if value is not None]

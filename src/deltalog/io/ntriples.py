@@ -1,15 +1,15 @@
-"""N-Triples and N-Quads, fast.
+"""N-Triples and N-Quads, parsed in parallel.
 
-The file goes by in blocks of whole lines. Each worker thread has a dictionary of its own and parses every n-th block
+The file is read in blocks of whole lines. Each worker thread has a dictionary of its own and parses every n-th block
 with the kernel `parse`, which needs no lock and no Python; the main thread only reads (and decompresses) ahead of them.
 At the end the workers' dictionaries are merged into the caller's, ids are translated, and `group` collects the facts of
 each predicate. Nothing reaches the caller's dictionary before the whole file has been read without an error, and the
 same file always gives the same ids.
 
-More than the standard asks is accepted unless the reader is strict: relative IRIs, objects that are bare numbers or
-true and false (`<road1> <volume> 25 .`), and graphs in `.nt` as in `.nq`. The graph of a line is ignored: all quads go
-into one set of facts. What blank nodes are called is said in `deltalog.io.documents`; they get those names when
-dictionaries are merged, each distinct label once.
+Some extensions of the standard are accepted unless the reader is strict: relative IRIs, objects that are bare numbers
+or true and false (`<road1> <volume> 25 .`), and graphs in `.nt` as in `.nq`. The graph of a line is ignored: all quads
+go into one set of facts. Blank nodes are named by `deltalog.io.documents` when dictionaries are merged, each distinct
+label once.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from deltalog.io.columns import Column, Facts
+from deltalog.io.columns import Column, FactColumns
 from deltalog.io.documents import DEFAULT, MARK, Reading
 from deltalog.io.files import name_of, opened
 from deltalog.io.text import (
@@ -69,7 +69,7 @@ EXPECTED = {
 STRICTLY = "expected an object: an IRI in <>, a blank node like _:b1, or a literal in double quotes"
 
 
-def read_ntriples(path: Path, dictionary: Dictionary, reading: Reading = DEFAULT) -> Facts:
+def read_ntriples(path: Path, dictionary: Dictionary, reading: Reading = DEFAULT) -> FactColumns:
     """The facts of an N-Triples or N-Quads file."""
     with opened(path) as stream:
         return read_stream(stream, path, dictionary, by_mark(path, reading))
@@ -77,7 +77,7 @@ def read_ntriples(path: Path, dictionary: Dictionary, reading: Reading = DEFAULT
 
 def read_stream(
     stream: BinaryIO, path: Path, dictionary: Dictionary, reading: Reading = DEFAULT, from_start: bool = True
-) -> Facts:
+) -> FactColumns:
     """The facts of the lines of a file that a stream has, from its start or from some line on."""
     workers = _parse_all(_blocks(stream, from_start), path, _strictness(path, reading))
     return grouped(_merged(workers, dictionary, reading.label_prefix(path)), dictionary)
@@ -217,7 +217,7 @@ def _bare(text: str) -> Value:
 _RAW = {int(kernels.RAW_TYPED): _typed, int(kernels.RAW_BARE): _bare}  # all that Python sees of a file
 
 
-def grouped(rows: NDArray[np.uint32], dictionary: Dictionary) -> Facts:
+def grouped(rows: NDArray[np.uint32], dictionary: Dictionary) -> FactColumns:
     """The facts of each predicate; an rdf:type whose object is an IRI is a fact of the class."""
     rdf_type = dictionary.find(RDF_TYPE) or 0
     n = rows.shape[1]
@@ -226,7 +226,7 @@ def grouped(rows: NDArray[np.uint32], dictionary: Dictionary) -> Facts:
     numbers = np.zeros((2, len(dictionary)), np.int32)
     count = int(kernels.group(rows, dictionary.kinds, rdf_type, numbers, groups, out))
     names, unary, ends = groups[0, :count], groups[1, :count].tolist(), groups[2, :count].tolist()
-    facts: Facts = {}
+    facts: FactColumns = {}
     starts = [0, *ends][:-1]
     for name, is_class, start, end in zip(dictionary.decode(names), unary, starts, ends, strict=True):
         columns: list[Column] = [out[0, start:end]] if is_class else [out[0, start:end], out[1, start:end]]

@@ -1,6 +1,6 @@
 """Turtle and RDF/XML, parsed by pyoxigraph.
 
-Its terms are Python objects, so this is slower than N-Triples by a factor of ten or more; convert what is large.
+Its terms are Python objects, so this is slower than N-Triples by a factor of ten or more; convert large files.
 RDF/XML that declares a document type or entities is refused: a few hundred bytes of them can take all memory.
 """
 
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from deltalog.concurrency.cached import cached_property
-from deltalog.io.columns import Facts
+from deltalog.io.columns import FactColumns
 from deltalog.io.documents import DEFAULT, Reading, document_name
 from deltalog.io.files import read_all
 from deltalog.io.ntriples import grouped
@@ -29,7 +29,7 @@ from deltalog.model.terms import IRI, BlankNode, Value, literal
 BATCH = 100_000
 
 
-def read_rdf(path: Path, dictionary: Dictionary, format: str, reading: Reading = DEFAULT) -> Facts:
+def read_rdf(path: Path, dictionary: Dictionary, format: str, reading: Reading = DEFAULT) -> FactColumns:
     """The facts of a Turtle or RDF/XML file."""
     data = read_all(path).removeprefix(BYTE_ORDER_MARK)
     text, no_language, base = data, None, reading.base_of(path)

@@ -1,10 +1,10 @@
-"""Files and folders to facts.
+"""From files and folders to facts.
 
-A file's ending says what it is (see `deltalog.io.files`). RDF files say their predicates themselves; of a table (CSV,
-TSV, `.facts`, Parquet) the file's name without its endings is the predicate, unless a `predicates.tsv` beside it, as
-`deltalog.io.write` makes one, gives that name another: its rows are `file name <tab> predicate`. A folder is read with
-all folders in it, in the order of names; hidden files and files with other endings are passed over. A file that is
-named directly must have an ending that we know.
+A file's extension determines its format (see `deltalog.io.files`). RDF files contain their predicates; for a table
+(CSV, TSV, `.facts`, Parquet) the file's name without its endings is the predicate, unless a `predicates.tsv` beside it,
+as `deltalog.io.write` makes one, gives that name another: its rows are `file name <tab> predicate`. A folder is read
+with all folders in it, in the order of names; hidden files and files with other extensions are skipped. A file that is
+named directly must have a known extension.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from deltalog.io.columns import Facts, together
+from deltalog.io.columns import FactColumns, together
 from deltalog.io.documents import DEFAULT, Reading
 from deltalog.io.files import COMPRESSIONS, FORMATS, name_of
 from deltalog.model.dictionary import Dictionary
@@ -27,7 +27,7 @@ def read(
     paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
     dictionary: Dictionary,
     reading: Reading = DEFAULT,
-) -> Facts:
+) -> FactColumns:
     """The facts of files and folders, with their values in the dictionary; DataError for what cannot be read."""
     if isinstance(paths, str | os.PathLike):
         paths = [paths]
@@ -35,7 +35,7 @@ def read(
     return together([read_file(file, dictionary, reading) for file in files])
 
 
-def read_file(path: Path, dictionary: Dictionary, reading: Reading = DEFAULT) -> Facts:
+def read_file(path: Path, dictionary: Dictionary, reading: Reading = DEFAULT) -> FactColumns:
     """The facts of one file."""
     stem, format, _ = name_of(path)
     match format:

@@ -1,8 +1,8 @@
-"""CSV and TSV files to columns of ids, and back. What a cell means is said in `deltalog.io.csv_cells`.
+"""CSV and TSV files to columns of ids, and back. `deltalog.io.csv_cells` has the syntax of cells.
 
-A file has no header. Its first row says how many columns it has, and every other row must have as many. Reading goes
-block by block through the kernel `parse`, into a dictionary of the file's own that is merged into the caller's at the
-end: an error leaves no trace. Writing makes the text of each distinct value once, and the kernel `write` sets it in.
+A file has no header. Its first row determines the number of columns, and all rows must have as many. The kernel `parse`
+reads block by block into a dictionary of the file's own, which is merged into the caller's at the end: an error has no
+effect. Writing prints each distinct value once, and the kernel `write` assembles the rows.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class _Table:
             size = max(BLOCK, 2 * len(carry))
 
     def _parse(self, data: NDArray[np.uint8], filled: int, final: bool) -> int:
-        """Parse the whole rows of data[:filled]; gives how far they reach."""
+        """Parses the complete rows of data[:filled]; returns their end."""
         end = filled if final else last_line_end(data, 0, filled)
         if final and end > 0 and data[end - 1] != NEWLINE:
             data[end] = NEWLINE

@@ -1,4 +1,4 @@
-"""Text files as blocks of bytes, for the kernels; and what an error in one looks like."""
+"""Text files as blocks of bytes for kernels, and error messages with excerpts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Block(NamedTuple):
 
 
 def fill(stream: BinaryIO, data: NDArray[np.uint8], start: int, end: int) -> int:
-    """Read until data[:end] is full or the stream is at its end; gives how far it got."""
+    """Reads until data[:end] is full or the stream ends; returns the end of the data."""
     view = data.data
     while start < end:
         count = stream.readinto(view[start:end])  # type: ignore[attr-defined]
@@ -46,7 +46,7 @@ def last_line_end(data: NDArray[np.uint8], start: int, end: int) -> int:
 
 
 class Survey(NamedTuple):
-    """Where a block is not UTF-8, if it is not; its lines, and how often another byte occurs."""
+    """The first invalid UTF-8 of a block, if any; its number of lines, and of occurrences of another byte."""
 
     bad: int | None
     lines: int
@@ -54,7 +54,7 @@ class Survey(NamedTuple):
 
 
 def survey(block: Block, other: int) -> Survey:
-    """Look over a block before it is parsed."""
+    """Checks a block before it is parsed."""
     beyond_ascii, lines, others = kernels.survey(block.data, block.end, NEWLINE, other)
     return Survey(_not_utf8(block) if beyond_ascii else None, int(lines), int(others))
 

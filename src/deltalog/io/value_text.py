@@ -1,8 +1,8 @@
-"""Values as text, many at a time.
+"""Values as text, in bulk.
 
-Most values of most files are IRIs and strings that are written as they are, between brackets or quotes or nothing.
-Those are found and copied by kernels, straight from the dictionary's heap. Python prints only the rest: numbers,
-literals, and texts with a character that a `Wrapping` does not take.
+Most values of most files are IRIs and strings that are written unchanged, between brackets or quotes or nothing.
+Kernels copy these directly from the dictionary's heap. Python prints only the others: numbers, literals, and texts with
+characters that a `Wrapping` excludes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from deltalog.model.dictionary import Dictionary, joined
 from deltalog.model.errors import DataError
 from deltalog.model.terms import Kind, Value
 
-IRI_ESCAPED = "".join(map(chr, range(0x21))) + '<>"{}|^`\\'  # what an IRI cannot contain as it is
+IRI_ESCAPED = "".join(map(chr, range(0x21))) + '<>"{}|^`\\'  # characters that are escaped in an IRI
 
 
 @dataclass(frozen=True)
@@ -45,14 +45,14 @@ class Wrapping:
 
 @dataclass(frozen=True)
 class Forms:
-    """How values are written: all by `form`; and those of some kinds, where a wrapping takes them, by that."""
+    """How values are written: by `form`, or by the wrapping of their kind if that accepts them."""
 
     form: Callable[[Value], str]
     wrappings: Mapping[Kind, Wrapping]
 
 
 class Texts(NamedTuple):
-    """UTF-8 texts one after the other, their boundaries, and for each id asked for the number of its text."""
+    """UTF-8 texts one after the other, their boundaries, and for each id the number of its text."""
 
     data: NDArray[np.uint8]
     bounds: NDArray[np.int64]

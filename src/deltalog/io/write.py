@@ -1,13 +1,13 @@
-"""Facts to a folder: one file for each predicate, or all in `facts.nt`.
+"""Writing facts to a folder: one file for each predicate, or all in `facts.nt`.
 
     csv, tsv    cells as `deltalog.io.csv_cells` says, no header
     parquet     columns as `deltalog.io.frames` says
     nt          p(x, y) is the triple x p y, and C(x) is x rdf:type C; other arities are an error
 
-What is written can be read back with `deltalog.io.read`. A predicate whose name is no safe file name (an IRI, say) gets
-one that is, and `predicates.tsv` maps the names back. The folder appears under its name only when it is whole: until
-then it is a hidden folder beside it, which goes away if something fails. (In an empty folder that is there already, the
-hidden folder is inside, and its files move out of it at the end.)
+The files can be read back with `deltalog.io.read`. A predicate whose name is not a safe file name (such as an IRI) gets
+a safe one, and `predicates.tsv` maps the names back. The folder appears under its name only when it is complete: until
+then it is a hidden folder beside it, which is deleted if something fails. (For an existing empty folder, the hidden
+folder is inside, and its files are moved at the end.)
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ def write(out: str | os.PathLike[str], facts: Mapping[Pred, Columns], dictionary
 
 
 def check_output(out: Path) -> None:
-    """Refuse a folder that has something in it; for finding out before the work, too."""
+    """Refuses a folder that is not empty; also used before the work starts."""
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise DataError(f"{out}: exists and is not an empty folder; nothing was written. Choose another, or empty it")
 
 
 def whole(out: Path, fill: Callable[[Path], None]) -> None:
-    """Fill a folder; it is there under its name when it is whole, and not at all when something fails."""
+    """A context that fills a folder, which appears under its name when it is complete, and not at all on failure."""
     try:
         if out.exists() and (not out.is_dir() or any(out.iterdir())):
             raise DataError(
@@ -68,7 +68,7 @@ def whole(out: Path, fill: Callable[[Path], None]) -> None:
 
 
 def _reveal(partial: Path, out: Path) -> None:
-    """Give a whole folder its name. If that is there already (it may be a mounted volume), the files move into it."""
+    """Renames a complete folder. If the target exists (it may be a mounted volume), the files are moved into it."""
     if out.is_dir():
         _move_into(out, sorted(partial.iterdir()))
     else:
@@ -88,11 +88,11 @@ def _move_into(out: Path, files: Sequence[Path]) -> None:
 
 
 def _drop(partial: Path) -> None:
-    """Takes away a folder in which executors may still be writing: under its name they find nothing any more."""
+    """Deletes a folder in which executors may still be writing: it is renamed first."""
     gone = partial.with_suffix(".gone")
     with suppress(OSError):
         os.replace(partial, gone)
-    for _ in range(3):  # a file that was about to be made may still come
+    for _ in range(3):  # a file that is being created may still appear
         shutil.rmtree(gone, ignore_errors=True)
 
 
@@ -114,7 +114,7 @@ def _write_files(folder: Path, facts: Mapping[Pred, Columns], dictionary: Dictio
 
 
 def names_table(folder: Path, names: Mapping[Pred, str]) -> None:
-    """Write `predicates.tsv`, if some predicate is not called as its file."""
+    """Writes `predicates.tsv`, if the name of some predicate differs from its file."""
     if any(name != pred.name for pred, name in names.items()):
         lines = (f"{print_cell(name)}\t{print_cell(pred.name)}\n" for pred, name in names.items())
         (folder / NAMES).write_text("".join(lines), encoding="utf-8", newline="\n")

@@ -58,7 +58,7 @@ class Maintenance(Generic[T]):
         leaves = changed_leaves(before.program, program) if before is not None else None
         self._strata: list[StratumTasks] = []
         if leaves is not None:
-            gone = {pred for node in leaves.gone for pred in node.heads}
+            gone = {pred for node in leaves.removed for pred in node.heads}
             self._strata = [tasks for tasks in known if gone.isdisjoint(tasks.stratum.preds)]
         nodes = program.hyper_nodes if leaves is None else leaves.added
         rules = [rule for node in nodes for rule in node.rules]

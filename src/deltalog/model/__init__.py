@@ -1,1 +1,1 @@
-"""Values, facts, changes, limits and errors: what every other part speaks of."""
+"""The data model that all other packages share: values, facts, changes, limits, thresholds and errors."""

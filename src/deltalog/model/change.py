@@ -1,4 +1,4 @@
-"""What an update changed, exactly."""
+"""The result of an update: added and removed facts."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 
 class Difference(Mapping[str, Facts[Any]]):
-    """Facts by predicate. Iterating gives the predicates that have some; any other known predicate has none.
+    """Facts by predicate. Iterating gives the predicates that have any; all other known predicates are empty.
 
-    Where relations have been recomputed, the difference to what they were is found when it is first asked for.
+    For recomputed relations the difference is computed on demand.
     """
 
     def __init__(
@@ -34,9 +34,9 @@ class Difference(Mapping[str, Facts[Any]]):
     @property
     def _facts(self) -> Mapping[Pred, Facts[Any]]:
         find = self._find
-        if find is not None:  # several threads may find the same
+        if find is not None:  # several threads may compute it
             self._found = find()
-            self._find = None  # and with it what it holds of the state before
+            self._find = None  # releases the previous state
         return self._found
 
     @cached_property
@@ -59,7 +59,7 @@ class Difference(Mapping[str, Facts[Any]]):
 
 @dataclass(frozen=True)
 class Change:
-    """The facts that an update added and removed, net, explicit or derived; and how it was done."""
+    """The net facts, explicit or derived, that an update added and removed; and its report."""
 
     added: Difference
     removed: Difference

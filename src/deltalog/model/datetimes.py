@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
-MOST_OF_A_ZONE = 14 * 60  # minutes
+MAX_ZONE_MINUTES = 14 * 60  # minutes
 DAY = 24 * 60 * 60  # seconds
-REMEMBERED = 4096  # moments
+CACHED_MOMENTS = 4096
 
 # A year has at most 4,000 digits, as integers have: Python reads no longer ones.
 _MOMENT = re.compile(
@@ -42,7 +42,7 @@ class Moment:
     def compare(self, other: Moment) -> int | None:
         """Negative, zero or positive; None if the order is not determined."""
         difference = self.timeline - other.timeline
-        if (self.zone is None) != (other.zone is None) and abs(difference) <= 60 * MOST_OF_A_ZONE:
+        if (self.zone is None) != (other.zone is None) and abs(difference) <= 60 * MAX_ZONE_MINUTES:
             return None
         return (difference > 0) - (difference < 0)
 
@@ -83,7 +83,7 @@ class Moment:
         return f"{'-' if self.zone < 0 else '+'}{hours:02}:{minutes:02}"
 
 
-@lru_cache(maxsize=REMEMBERED)
+@lru_cache(maxsize=CACHED_MOMENTS)
 def moment(text: str, is_date: bool) -> Moment | None:
     """The moment of an xsd:date or an xsd:dateTime; None if the text is not one."""
     match = _MOMENT.fullmatch(text.strip(" \t\r\n"))
@@ -97,7 +97,7 @@ def moment(text: str, is_date: bool) -> Moment | None:
     return Moment(_day(year, month, day) + int(days), Fraction(second), zone, is_date)
 
 
-_NO_ZONE = 10 * MOST_OF_A_ZONE
+_NO_ZONE = 10 * MAX_ZONE_MINUTES
 
 
 def _second(match: re.Match[str]) -> Fraction | None:
@@ -115,7 +115,7 @@ def _minutes(zone: str | None) -> int | None:
         return 0
     hours, minutes = int(zone[1:3]), int(zone[4:])
     found = hours * 60 + minutes
-    if minutes > 59 or found > MOST_OF_A_ZONE:
+    if minutes > 59 or found > MAX_ZONE_MINUTES:
         return _NO_ZONE
     return -found if zone[0] == "-" else found
 

@@ -7,19 +7,19 @@
      3   DOUBLE    doubles[3]
      4   LANGUAGE  heap[offsets[4]:offsets[5]]  =  en NUL text
 
-No value is a Python object in here. Texts are UTF-8 in one growing heap; integers of 64 bits and floats are words in
-side arrays; all else is a text: a typed literal as `datatype NUL text`, one with a language as `language NUL text` (so
-the text itself may contain NUL), a date as its ISO form, an integer of more than 64 bits in hexadecimal. Every number
-has its double in `doubles`, so comparisons and arithmetic are done on whole columns.
+Values are not stored as Python objects. Texts are UTF-8 in one growing heap; integers of 64 bits and floats are words
+in side arrays; all else is a text: a typed literal as `datatype NUL text`, one with a language as `language NUL text`
+(so the text itself may contain NUL), a date as its ISO form, an integer of more than 64 bits in hexadecimal. Every
+number has its double in `doubles`, so comparisons and arithmetic work on whole columns.
 
 Values go in and out in bulk: `encode` and `decode` for Python's values, `intern_texts` for the bytes of a file,
 `intern_integers` and `intern_doubles` for computed columns. Equality is that of `terms.key`: NaN is one value, -0.0
 is 0.0, an IRI never equals a string.
 
-Ids are never taken back, and the views `kinds`, `integers` and `doubles` are valid until the next value comes in.
-Several threads may use a dictionary: what goes through its hash table or its heap, by addresses, holds its `lock`.
-A fork waits for that lock (`deltalog.concurrency.locks`). Whoever calls a kernel with `reserve` or `room` holds it,
-too, unless nobody else has the dictionary.
+Ids are never reused, and the views `kinds`, `integers` and `doubles` are valid until the next value is added.
+Several threads may use a dictionary: all access to its hash table and its heap, by addresses, holds its `lock`. A fork
+waits for that lock (`deltalog.concurrency.locks`). Callers of a kernel with `reserve` or `room` hold it, too, unless no
+other thread has the dictionary.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ from numpy.typing import NDArray
 from deltalog.concurrency.locks import awaited_lock
 from deltalog.kernels import intern
 from deltalog.kernels.addresses import address
+from deltalog.model.arrays import Ids
 from deltalog.model.errors import DataError, LimitReached
 from deltalog.model.terms import IRI, TOO_FINE, BlankNode, Kind, Literal, Value, kind, literal, number
 
-Ids = NDArray[np.uint32]
 Bytes = NDArray[np.uint8]
 Offsets = NDArray[np.int64]
 
 MOST_IDS = 2**32 - 1
 _NUMBERED = (Kind.BIG_INTEGER, Kind.NUMBER)  # texts that have a number
-BATCH = 1 << 17  # how many values are interned between two looks at the room that is left
+BATCH = 1 << 17  # values that are interned between two checks of the remaining space
 TEXT_TYPES = {str: Kind.STRING, IRI: Kind.IRI, BlankNode: Kind.BLANK}
 FINER_THAN_MICROSECONDS = ("ns", "ps", "fs", "as")  # units of numpy
 
@@ -89,7 +89,7 @@ class Dictionary:
 
     @property
     def nbytes(self) -> int:
-        """The memory that is held."""
+        """The memory in use, in bytes."""
         return sum(array.nbytes for array in self._arrays)
 
     def find(self, value: Value) -> int | None:
@@ -110,7 +110,7 @@ class Dictionary:
             return int(intern.find_word(word, int(what), words, self._room)) or None
 
     def find_texts(self, data: Bytes, starts: Offsets, ends: Offsets, what: Kind) -> Ids:
-        """The ids of data[starts[i]:ends[i]], heap bytes of a kind; 0 for what has none."""
+        """The ids of data[starts[i]:ends[i]], heap bytes of a kind; 0 for unknown ones."""
         out = np.empty(len(starts), np.uint32)
         with self.lock:
             intern.find_texts(_read_only(data), starts, ends, int(what), out, self._room)
@@ -215,7 +215,7 @@ class Dictionary:
     def intern_texts(self, data: Bytes, starts: Offsets, ends: Offsets, kinds: Kind | NDArray[np.uint8]) -> Ids:
         """The ids of data[starts[i]:ends[i]], heap bytes of the given kind or kinds.
 
-        The bytes are taken as they are: they must be what the dictionary itself would have made of the value, and a
+        The bytes are stored as they are: they must be the dictionary's own encoding of the value, and a
         kind that has a number needs `encode` instead.
         """
         out = np.empty(len(starts), np.uint32)
@@ -230,14 +230,14 @@ class Dictionary:
                 first = self._count
                 try:
                     intern.intern_texts(data, begin, end, kinds[part], out[part], self._room)
-                finally:  # an interrupt comes when the kernel is done
+                finally:  # an interrupt is raised after the kernel
                     self._no_numbers(first)
         return out
 
     def merge(
         self, other: Dictionary, raw: Mapping[int, Callable[[str], Value]] | None = None, blank_prefix: str = ""
     ) -> Ids:
-        """The ids here of another dictionary's values, by their id there. Nothing is added to that meanwhile.
+        """The ids here of another dictionary's values, by their id there. No other thread may add to it meanwhile.
 
         `raw` says how to make values of texts whose kind is not one of terms.Kind, but a reader's own. Labels of blank
         nodes get the prefix.
@@ -260,7 +260,7 @@ class Dictionary:
         return out
 
     def _intern_prefixed(self, prefix: bytes, data: Bytes, bounds: Offsets, what: Kind) -> Ids:
-        """The ids of texts with something before each."""
+        """The ids of texts with a prefix."""
         longer = bounds + len(prefix) * np.arange(len(bounds))
         texts = np.empty(int(longer[-1]), np.uint8)
         intern.put_before(np.frombuffer(prefix, np.uint8), data, bounds, texts)
@@ -321,15 +321,15 @@ class Dictionary:
         payloads = _concatenated(list(map(_payload, compress(values, text))))
         inexact = (kinds == Kind.NUMBER) | (kinds == Kind.BIG_INTEGER)
         doubles = [_double(value) for value in compress(values, inexact)]
-        with self.lock:  # nobody finds a number without its double
+        with self.lock:  # no other thread finds a number without its double
             ids[text] = self.intern_texts(*payloads, kinds[text])
             self._doubles[ids[inexact]] = doubles
         return ids
 
-    # Room, also for kernels that add values by themselves.
+    # Space, also for kernels that add values themselves.
 
     def reserve(self, ids: int, text: int) -> NDArray[np.int64]:
-        """Make room for so many more ids and so many more bytes of text; gives the room of `kernels.intern`."""
+        """Reserves space for this many more ids and bytes of text; returns the state of `kernels.intern`."""
         need = self._count + ids
         if need > MOST_IDS:
             raise LimitReached("more than 4,294,967,294 distinct values: the local engine's ids have 32 bits")
@@ -347,7 +347,7 @@ class Dictionary:
         return self._room
 
     def _rehash(self, size: int) -> None:
-        """A larger hash table takes the place of the present one when it is filled."""
+        """Fills a larger hash table, which then replaces the current one."""
         table, room = np.zeros(size, np.uint64), self._room.copy()
         room[intern.TABLE], room[intern.MASK] = address(table), size - 1
         intern.rehash(room)
@@ -358,11 +358,11 @@ class Dictionary:
 
     @property
     def room(self) -> NDArray[np.int64]:
-        """The room of `kernels.intern`, for kernels that only read."""
+        """The state of `kernels.intern`, for kernels that only read."""
         return self._room
 
     def settle(self, first: int) -> None:
-        """A kernel has added ids from `first` on: texts, integers or doubles. Give them the numbers they have."""
+        """After a kernel has added ids from `first` on: fills in the numbers of texts, integers and doubles."""
         new = slice(first, self._count)
         whole, real = self._kinds[new] == Kind.INTEGER, self._kinds[new] == Kind.DOUBLE
         self._integers[new][~whole] = 0
@@ -391,13 +391,13 @@ class Dictionary:
         self._doubles[first : self._count] = np.nan
 
     def _grow(self, size: int) -> None:
-        """The offsets last: they say how much room there is."""
+        """Grows the arrays; the offsets last, as their length is the capacity."""
         for name in ("_kinds", "_integers", "_doubles", "_hashes"):
             setattr(self, name, _grown(getattr(self, name), size))
         self._offsets = _grown(self._offsets, size + 1)
 
     def _furnish(self) -> None:
-        """Write where the arrays are into the room."""
+        """Writes the addresses of the arrays into the state."""
         fields = (
             intern.TABLE,
             intern.HASHES,

@@ -1,7 +1,7 @@
-"""Everything deltalog raises on purpose, in one tree.
+"""The exceptions of deltalog, in one tree.
 
     DeltalogError
-    ├── ProgramError          something is wrong in rules; carries every Diagnostic found
+    ├── ProgramError          errors in rules; has every Diagnostic found
     │   ├── SyntaxProblem     the text is not a program
     │   ├── UnsafeRule        a variable has no value
     │   └── NotStratified     a cycle through negation or aggregation
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class DeltalogError(Exception):
-    """The root: catch this to catch everything that deltalog raises on purpose."""
+    """The root of all exceptions that deltalog raises on purpose."""
 
     __module__ = "deltalog"  # where users import it from, and so what tracebacks say
 
@@ -35,7 +35,7 @@ class DeltalogError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One thing that is wrong (or doubtful) at one place of a program."""
+    """An error or a lint warning at one place of a program."""
 
     message: str
     span: Span | None = None

@@ -1,4 +1,4 @@
-"""Facts as a user sees them: the rows of a predicate, or the answers of a query."""
+"""Facts as users see them: the rows of a predicate, or the answers of a query."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from deltalog.backends.base import Backend
 
 T = TypeVar("T")
-CHUNK = 1 << 16  # rows that are decoded at a time
+DECODED_ROWS = 1 << 16  # rows that are decoded at a time
 
 
 def rows(table: T, arity: int, backend: Backend[T]) -> Iterator[tuple[Value, ...]]:
@@ -25,8 +25,8 @@ def rows(table: T, arity: int, backend: Backend[T]) -> Iterator[tuple[Value, ...
         yield from [()] * size
         return
     ids = backend.rows(table)
-    for start in range(0, size, CHUNK):
-        yield from zip(*(backend.codec.values(column[start : start + CHUNK]) for column in ids), strict=True)
+    for start in range(0, size, DECODED_ROWS):
+        yield from zip(*(backend.codec.values(column[start : start + DECODED_ROWS]) for column in ids), strict=True)
 
 
 class Facts(Generic[T]):

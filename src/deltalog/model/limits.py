@@ -1,4 +1,5 @@
-"""Limits of a call: time, facts, memory. Rules that invent values can go on for ever; a limit ends that.
+"""Limits of a call: time, facts and memory. Rules that create new values may never reach a fixpoint; a limit stops
+them.
 
 `Limits` are the limits of a knowledge base, and its backend has them: everything that evaluates has a backend, so it
 has limits. `running` begins a call. The deadline is of that call alone: it is kept in the context (`contextvars`) of
@@ -75,7 +76,7 @@ def resident_memory() -> int:
 
 
 def available_memory() -> int:
-    """The bytes of memory that a process could still take; 0 where the system does not say."""
+    """The bytes of memory that are still available; 0 where the system does not say."""
     try:
         with open("/proc/meminfo") as file:
             return next(int(line.split()[1]) * 1024 for line in file if line.startswith("MemAvailable"))
@@ -84,7 +85,7 @@ def available_memory() -> int:
 
 
 def peak_memory() -> int:
-    """The most memory that this process has ever held, in bytes; 0 where the system does not say."""
+    """The peak memory of this process in bytes; 0 where the system does not say."""
     try:
         with open("/proc/self/status") as file:
             return next(int(line.split()[1]) * 1024 for line in file if line.startswith("VmHWM"))
@@ -100,7 +101,7 @@ def peak_memory() -> int:
 
 
 class Running:
-    """A call under way, and when it has to end. A call inside of another one ends when that does, or earlier."""
+    """A running call with its deadline. A nested call has the deadline of the outer one, or an earlier one."""
 
     __slots__ = ("_before", "_limits", "_memory_at", "_outer", "_timeout", "call", "deadline")
 
@@ -131,7 +132,7 @@ class Running:
         _RUNNING.set(self._before)
 
     def check(self) -> None:
-        """Raises at an interrupt, when the time is over, or when there is too much in memory."""
+        """Raises at an interrupt, at the deadline, or when the memory exceeds its limit."""
         check_interrupts()
         limits = self._limits
         if self.deadline is None and limits.memory is None:
@@ -154,9 +155,9 @@ _RUNNING: ContextVar[Running | None] = ContextVar("running", default=None)
 
 @dataclass(slots=True)
 class Limits:
-    """What a call may use; None is no limit. They may be changed between two calls; UsageError for what is no limit.
+    """The limits of calls; None is no limit. They may be changed between two calls; UsageError for an invalid limit.
 
-    `clock` and `resident` say what time it is (in seconds) and how much memory the process holds (in bytes).
+    `clock` returns the time in seconds, `resident` the memory of the process in bytes.
     """
 
     timeout: float | None = None
@@ -214,7 +215,7 @@ def _least(one: float | None, other: float | None) -> float | None:
 
 @dataclass(slots=True)
 class FactCount:
-    """The facts of an evaluation, as `max_facts` counts them. A change may leave as many as there were `before` it."""
+    """The facts of an evaluation, as `max_facts` counts them. A change may keep as many as there were `before` it."""
 
     limits: Limits
     total: int = 0
@@ -222,11 +223,11 @@ class FactCount:
     _allowed: int = 0
 
     def add(self, facts: int) -> None:
-        """Notes that there are so many more facts; raises LimitReached where that is too many."""
+        """Adds this many facts; raises LimitReached if there are too many."""
         self.reach(self.total + facts)
 
     def reach(self, total: int) -> None:
-        """The same for the number of all facts."""
+        """The same for the total number of facts."""
         self.total, most = total, self.limits.max_facts
         if most is None or total <= max(most, self._allowed):
             return

@@ -1,4 +1,4 @@
-"""What predicates are called: by name, or as `name/arity` where a name has several arities."""
+"""Names of predicates: the bare name, or `name/arity` where a name has several arities."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Names:
 
     @cached_property
     def by_name(self) -> dict[str, Pred]:
-        """The predicates by what they are called, sorted."""
+        """The predicates by their displayed names, sorted."""
         times, taken = Counter(pred.name for pred in self._preds), set(map(str, self._preds))
         plain = {name for name, count in times.items() if count == 1 and name not in taken}
         return {pred.name if pred.name in plain else str(pred): pred for pred in sorted(self._preds)}

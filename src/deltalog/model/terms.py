@@ -1,4 +1,4 @@
-"""Values: what a fact is made of.
+"""Values of facts.
 
 A value is Python's own `int`, `float`, `bool`, `str`, `date` or `datetime`, or an RDF term that Python has no type for:
 `IRI`, `BlankNode`, `Literal` (a language, or a datatype without a Python type). Two values are one when they have the
@@ -107,7 +107,7 @@ class Kind(IntEnum):
     TYPED = 12  # a Literal of any other datatype
 
 
-MOST_BITS_OF_STR = 13_000  # of an integer; Python's `str` takes 4,300 digits, which are 14,284 bits
+MAX_STR_BITS = 13_000  # of an integer; Python's `str` takes 4,300 digits, which are 14,284 bits
 
 # The numeric datatypes that stay Literals.
 NUMERIC = frozenset(
@@ -261,7 +261,7 @@ def lexical(value: Value) -> str:
             return value.isoformat()
         case Literal():
             return value.text
-        case int() if value.bit_length() > MOST_BITS_OF_STR:
+        case int() if value.bit_length() > MAX_STR_BITS:
             return format(Decimal(value), "f")
         case _:
             return str(value)

@@ -36,9 +36,9 @@ from deltalog.syntax.ast import (
     Aggregate,
     Atom,
     Bind,
+    BodyLiteral,
     Call,
     HiddenName,
-    Literal,
     Negation,
     Pred,
     Rule,
@@ -111,7 +111,7 @@ def checked(rule: Rule, known: Iterable[Made] = ()) -> Variant:
     """The rule, for the facts in question only, which are read as DELTA; an aggregate, over their groups only. Of some
     of its values it is `known` what they were made of."""
     head = rule.heads[0]
-    atoms: dict[Literal, Literal] = {made.bind: made.atom for made in known}
+    atoms: dict[BodyLiteral, BodyLiteral] = {made.bind: made.atom for made in known}
     literals = _in_groups(rule).body if is_aggregate(rule) else rule.body
     body = tuple(atoms.get(literal, literal) for literal in literals)
     return Variant(
@@ -174,7 +174,7 @@ def gone(pred: Pred, before: bool = False) -> Pred:
 
 def touched(rule: Rule, preds: Collection[Pred]) -> Iterator[Affected]:
     """Π[I : Δp, Δn], for changes of what is before the stratum."""
-    before: tuple[Literal, ...] = ()
+    before: tuple[BodyLiteral, ...] = ()
     for i, literal in enumerate(rule.body):
         if isinstance(literal, Atom) and literal.pred not in preds:
             body = (*rule.body, *before)
@@ -187,7 +187,7 @@ def touched(rule: Rule, preds: Collection[Pred]) -> Iterator[Affected]:
         before += tuple(_unchanged(literal, preds))
 
 
-def _unchanged(literal: Literal, preds: Collection[Pred]) -> Iterator[Literal]:
+def _unchanged(literal: BodyLiteral, preds: Collection[Pred]) -> Iterator[BodyLiteral]:
     """That a literal of what is before the stratum has not been touched."""
     if isinstance(literal, Atom) and literal.pred not in preds:
         yield _not_in(literal, change(literal.pred))

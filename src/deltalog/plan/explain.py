@@ -1,15 +1,14 @@
-"""Plans for people: hyper-nodes, the join order of each rule, and the indexes that the look-ups use.
+"""`deltalog plan`: hyper-nodes, the join order of each rule, and the indexes of its look-ups.
 
-Bridges, the rules that keep triples and predicates the same, are as many as there are classes and properties, and all
-alike; they are only counted.
+Bridges between triples and predicates are as many as there are classes and properties, and only counted.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from deltalog.plan.hypertree.choose import Choice, choose
-from deltalog.plan.hypertree.decompose import Node
+from deltalog.plan.hypertree.choose import TreeChoice, choose_tree
+from deltalog.plan.hypertree.decompose import TreeNode
 from deltalog.plan.hypertree.rewrite import atoms_of
 from deltalog.plan.ir import Part
 from deltalog.plan.iri_display import shortened
@@ -24,7 +23,7 @@ from deltalog.syntax.printer import print_literal
 def explain(
     program: Program, statistics: Statistics, prefixes: Mapping[str, str] | None = None, cyclic: str = "standard"
 ) -> str:
-    """The plan of a whole program, with one of the ways to evaluate cyclic rules (see `hypertree_choice`)."""
+    """The plan of a whole program, with a setting for cyclic rules (`plan.hypertree.choose`)."""
     count = len(program.hyper_nodes)
     lines = [f"{len(program.rules)} rules in {count} hyper-nodes"]
     lines += [f"  recognised: {note}" for note in program.recognised]
@@ -38,12 +37,12 @@ def explain(
 def _hyper_node(program: Program, node: HyperNode, statistics: Statistics, cyclic: str) -> Iterator[str]:
     rules = [rule for rule in node.rules if not program.is_bridge(rule)]
     for rule in rules:
-        structure = program.scheme_of.get(rule.heads[0].pred)
-        if structure is not None:
-            yield f"  {structure}"
+        scheme = program.scheme_of.get(rule.heads[0].pred)
+        if scheme is not None:
+            yield f"  {scheme}"
             continue
         yield f"  {rule}"
-        choice = choose(rule, statistics, cyclic, node.recursive)
+        choice = choose_tree(rule, statistics, cyclic, node.recursive)
         if choice.complex or choice.by_tree:
             yield from _tree(choice, statistics)
         if choice.by_tree:
@@ -55,7 +54,7 @@ def _hyper_node(program: Program, node: HyperNode, statistics: Statistics, cycli
         yield f"  {bridges_noted(len(node.rules) - len(rules))}"
 
 
-def _tree(choice: Choice, statistics: Statistics) -> Iterator[str]:
+def _tree(choice: TreeChoice, statistics: Statistics) -> Iterator[str]:
     """How a rule with a decomposition is evaluated, and the decomposition: χ, λ and the estimate of each node."""
     found = choice.decomposition
     assert found is not None
@@ -69,13 +68,13 @@ def _tree(choice: Choice, statistics: Statistics) -> Iterator[str]:
         yield from _steps(plan_variant(Variant(rule), statistics, multiway=True).notes, "      ")
 
 
-def nested(node: Node, depth: int = 0) -> Iterator[tuple[int, Node]]:
+def nested(node: TreeNode, depth: int = 0) -> Iterator[tuple[int, TreeNode]]:
     yield depth, node
     for child in node.children:
         yield from nested(child, depth + 1)
 
 
-def described(node: Node, rule: Rule) -> str:
+def described(node: TreeNode, rule: Rule) -> str:
     atoms = atoms_of(rule)
     chi = ", ".join(f"?{v.name}" for v in sorted(node.chi, key=lambda v: v.name))
     lam = ", ".join(print_literal(atoms[i]) for i in node.lam)
@@ -94,15 +93,15 @@ def _variant(variant: Variant, body: Body) -> Iterator[str]:
 
 
 def _steps(notes: tuple[StepNote, ...], indent: str) -> Iterator[str]:
-    """The steps of a body; those of an aggregate's own body come before it, further to the right."""
+    """The steps of a body; those of an aggregate's own body come before it, indented."""
     for step, note in enumerate(notes, 1):
         yield from _steps(note.inner, f"{indent}    ")
         yield f"{indent}{step:>2}. {describe(note)}"
 
 
 def describe(note: StepNote) -> str:
-    """One step: what is done, by which index, and about how many rows there are then."""
-    literal = "columns that are not needed any more" if note.literal is None else print_literal(note.literal)
+    """One step: the operation, its index, and the estimated rows after it."""
+    literal = "columns that are needed later" if note.literal is None else print_literal(note.literal)
     part = f" [{note.part.value}]" if note.part in (Part.DELTA, Part.OLD) else ""
     return f"{note.action:<9} {literal}{part}{_index(note)}  ~{note.rows:,.0f} rows"
 

@@ -1,21 +1,21 @@
-"""The algebra that every engine speaks.
+"""The algebra of plans, which every engine evaluates.
 
 A plan is a tree of frozen nodes. A node's rows have named columns (variables); joins are natural, on the columns that
-both sides have. Rows are bindings: nothing says they are distinct unless a `Distinct` does.
+both sides have. Rows are bindings, and not distinct except after a `Distinct`.
 
     Unit                      one row, no columns
     Scan(atom, part)          the facts that match the atom (constants and repeated variables select), as bindings
     Where(input, condition)   rows for which the condition is true; a failing expression drops the row
     Extend(input, x, e)       a new column x = e; a failing expression drops the row
     Join, SemiJoin, AntiJoin  natural; semi and anti keep the left side's columns
-    MultiJoin(scans, order)   natural, of scans of at most two columns, variable by variable in this order; wanted only
-                              where a backend says `multiway`, for others it is `pairwise`
+    MultiJoin(scans, order)   natural, of scans of at most two columns, variable by variable in this order; only
+                              for backends with `multiway`, others evaluate it `pairwise`
     Project(input, columns)   new columns, each a variable of the input or a constant
     Union(inputs)             inputs have the same columns in the same order; keeps duplicates
     Distinct(input)
-    Aggregate(input, on, calls)   over the distinct rows of the input; with no `on`, exactly one group
-    Counted(inputs, n)        the distinct rows of the inputs, and in a new column n how many times each comes; inputs
-                              are Projects, and what is below them has as many rows as the joins of sets have
+    GroupBy(input, on, calls)  over the distinct rows of the input; with no `on`, exactly one group
+    Counted(inputs, n)        the distinct rows of the inputs with their multiplicity in a new column n; inputs are
+                              Projects over bodies of one row for each rule instance
 
 A rule for head p(t1, ..., tn) becomes Project(body, ((#0, t1), ..., (#n-1, tn))): the columns of facts are `#0`, `#1`,
 ... (`fact_columns`), so that heads, unions of heads, and the stored relation line up.
@@ -89,7 +89,7 @@ class MultiJoin:
 
     @property
     def pairwise(self) -> Plan:
-        """The same by joins of two."""
+        """The same by binary joins."""
         plan: Plan = self.scans[0]
         for scan in self.scans[1:]:
             plan = Join(plan, scan)
@@ -113,7 +113,7 @@ class Distinct:
 
 
 @dataclass(frozen=True, slots=True)
-class Aggregate:
+class GroupBy:
     input: Plan
     on: tuple[Variable, ...]
     calls: tuple[AggregateCall, ...]
@@ -137,7 +137,7 @@ Plan = (
     | Project
     | Union
     | Distinct
-    | Aggregate
+    | GroupBy
     | Counted
 )
 
@@ -163,7 +163,7 @@ def columns(plan: Plan) -> tuple[Variable, ...]:
             return tuple(variable for variable, _ in new)
         case Union(inputs):
             return columns(inputs[0])
-        case Aggregate(_, on, calls):
+        case GroupBy(_, on, calls):
             return on + tuple(call.variable for call in calls)
         case Counted(inputs, variable):
             return (*columns(inputs[0]), variable)

@@ -1,6 +1,6 @@
-"""IRIs for people: `prefix:name` where the program has a prefix for it.
+"""IRIs in output: `prefix:name` where the program has a prefix for it.
 
-The relation of an aggregate, which has no name that anyone has given it, is `{AGGREGATE(...)}`; that of a node of a
+The hidden relation of an aggregate is `{AGGREGATE(...)}`; that of a node of a
 hypertree decomposition `{node 0123456789}`.
 """
 

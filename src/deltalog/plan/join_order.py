@@ -1,11 +1,11 @@
-"""Bodies to plans.
+"""Join order: from the body of a rule to a left-deep plan.
 
-A body becomes a left-deep plan: one atom after the other in the order of least estimated intermediate rows, and every
-condition, BIND and negation as soon as its variables are bound. An atom that binds nothing that is needed later is only
-a semi-join. There is no cross product where a connected order exists. Where the backend can, the cyclic core of a body
-is joined all at once (`plan.multiway`), and comes first.
+Atoms are joined greedily, by the smallest estimated intermediate result; every condition, BIND and negation is applied
+as soon as its variables are bound. An atom that binds nothing that is needed later is a semi-join. There is no cross
+product where a connected order exists. Where the backend supports it, the cyclic core of a body is one multiway join
+(`plan.multiway`), which comes first.
 
-In semi-naive evaluation one atom reads the DELTA; it comes first, unless a BIND gives a value of it.
+In semi-naive evaluation one atom reads the DELTA; it comes first, unless a BIND computes one of its values.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from math import inf
 from deltalog.model.tuning import Tuning
 from deltalog.plan import ir
 from deltalog.plan.ir import Part, Plan
-from deltalog.plan.multiway import bound, joined_at_once, most_rows, variable_order
-from deltalog.plan.statistics import Estimate, Matches, Remembered, Statistics
+from deltalog.plan.multiway import agm_bound, multiway_core, variable_order, worst_case_rows
+from deltalog.plan.statistics import CachedStatistics, Estimate, Matches, Statistics
 from deltalog.syntax.ast import (
     Aggregate,
     AggregateCall,
     Atom,
     Bind,
+    BodyLiteral,
     Call,
     Filter,
-    Literal,
     Negation,
     Variable,
     variables,
@@ -36,18 +36,18 @@ from deltalog.syntax.ast import (
 
 @dataclass(frozen=True, slots=True)
 class StepNote:
-    """What one step of a body does, for people."""
+    """One step of a plan, for `explain` and for worst-case estimates."""
 
     action: str  # scan, multiway, join, semi-join, anti-join, filter, bind, aggregate, distinct
-    literal: Literal | None
+    literal: BodyLiteral | None
     part: Part | None
-    bound: tuple[int, ...]  # the columns that the look-up knows; an index has them first
+    bound: tuple[int, ...]  # the columns that are bound before the look-up; an index has them first
     rows: float
     inner: tuple[StepNote, ...] = ()  # the steps of an aggregate's own body
 
 
 def joined_steps(notes: Iterable[StepNote]) -> list[tuple[Atom, Part, tuple[int, ...]]]:
-    """The atoms that are joined, and the columns that are known by then; of a semi-join all: it makes no rows."""
+    """The atoms that are joined, and their columns that are bound before; of a semi-join all: it adds no rows."""
     found = []
     for note in notes:
         if isinstance(note.literal, Atom) and note.action in ("scan", "join", "semi-join"):
@@ -58,7 +58,7 @@ def joined_steps(notes: Iterable[StepNote]) -> list[tuple[Atom, Part, tuple[int,
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """The plan of a body, and how it came about."""
+    """The plan of a body with its steps, its estimate and its cost in rows."""
 
     plan: Plan
     notes: tuple[StepNote, ...]
@@ -67,8 +67,8 @@ class Body:
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
-    """A body under construction: the plan so far, what is still to be placed, and what it has cost."""
+class PartialPlan:
+    """A plan under construction, the literals that are not placed yet, and its cost so far."""
 
     plan: Plan
     waiting: tuple[int, ...]
@@ -79,7 +79,7 @@ class Order:
 
 
 def plan_body(
-    body: Sequence[Literal],
+    body: Sequence[BodyLiteral],
     live: Iterable[Variable],
     statistics: Statistics,
     parts: Mapping[int, Part] | None = None,
@@ -89,12 +89,12 @@ def plan_body(
 
     `parts` says which literals (by number) read OLD or DELTA; the others read ALL. `multiway`: with multiway joins.
     """
-    return _Planner(tuple(body), frozenset(live), Remembered.of(statistics), parts or {}, multiway).best()
+    return _Planner(tuple(body), frozenset(live), CachedStatistics.of(statistics), parts or {}, multiway).best()
 
 
 @dataclass(slots=True)
 class _Planner:
-    body: tuple[Literal, ...]
+    body: tuple[BodyLiteral, ...]
     live: frozenset[Variable]
     statistics: Statistics
     parts: Mapping[int, Part]
@@ -102,7 +102,7 @@ class _Planner:
     tuning: Tuning = field(init=False)
     joined: frozenset[Variable] = field(init=False)
     aggregates: dict[int, Body] = field(init=False)
-    late: frozenset[int] = field(init=False)  # BINDs that only the head reads: after all joins there are fewest rows
+    late: frozenset[int] = field(init=False)  # BINDs that only the head reads: computed after all joins
     mentioned: list[frozenset[Variable]] = field(init=False)  # the variables of each literal
     relations: frozenset[int] = field(init=False)  # atoms and aggregates; the others are conditions
     matches: dict[int, Matches] = field(init=False)  # of each atom
@@ -130,19 +130,19 @@ class _Planner:
 
     def best(self) -> Body:
         """The cheapest of the greedy orders, one for each atom that can come first."""
-        start = self._settle(Order(ir.Unit(), tuple(range(len(self.body))), frozenset(), Estimate()))
+        start = self._apply_ready(PartialPlan(ir.Unit(), tuple(range(len(self.body))), frozenset(), Estimate()))
         delta = [i for i in start.waiting if self.parts.get(i) is Part.DELTA]
         firsts = delta if delta and not any(map(self._is_computed, delta)) else [*delta, *self._firsts(start)]
         orders = self._orders(start, firsts) or [start]
         best = self._safest(orders) if self.multiway else min(orders, key=lambda order: order.cost)
         core = self._core(start)
         if core and self._is_dangerous(best, core):
-            best = self._greedy(self._at_once(start, core)) or best
+            best = self._greedy(self._multiway_joined(start, core)) or best
         return Body(best.plan, best.notes, best.estimate, best.cost)
 
-    def _orders(self, start: Order, firsts: Iterable[int]) -> list[Order]:
-        """The greedy orders, without those that cost more than is of interest."""
-        found, most = list[Order](), inf
+    def _orders(self, start: PartialPlan, firsts: Iterable[int]) -> list[PartialPlan]:
+        """The greedy orders, without those that are clearly more expensive than another one."""
+        found, most = list[PartialPlan](), inf
         for first in firsts:
             order = self._greedy(self._place(start, first), most)
             if order is not None:
@@ -150,36 +150,36 @@ class _Planner:
                 most = min(most, (self.tuning.join_order_tie_factor if self.multiway else 1.0) * order.cost)
         return found
 
-    def _safest(self, orders: Sequence[Order]) -> Order:
-        """The cheapest order; or one of like cost that cannot have nearly as many rows."""
+    def _safest(self, orders: Sequence[PartialPlan]) -> PartialPlan:
+        """The cheapest order; or one of similar cost with a far better worst case."""
         best = min(orders, key=lambda order: order.cost)
         if best.cost < self.tuning.distinct_min_rows:
             return best
         likely = [order for order in orders if order.cost <= self.tuning.join_order_tie_factor * best.cost]
-        most = {id(order): most_rows(joined_steps(order.notes), self.statistics) for order in likely}
+        most = {id(order): worst_case_rows(joined_steps(order.notes), self.statistics) for order in likely}
         safest = min(likely, key=lambda order: (most[id(order)], order.cost))
         far = self.tuning.multiway_advantage_factor
         return safest if far * most[id(safest)] <= most[id(best)] else best
 
-    def _core(self, start: Order) -> list[int]:
-        """The atoms that are joined all at once, if any."""
+    def _core(self, start: PartialPlan) -> list[int]:
+        """The atoms of a multiway join, if any."""
         if not self.multiway or not isinstance(start.plan, ir.Unit):
             return []
         atoms = {i: literal for i in start.waiting if isinstance(literal := self.body[i], Atom)}
-        return joined_at_once(atoms, self.parts, self.statistics)
+        return multiway_core(atoms, self.parts, self.statistics)
 
-    def _is_dangerous(self, order: Order, core: Sequence[int]) -> bool:
-        """Whether two-way joins may have far more rows than the core of the body."""
+    def _is_dangerous(self, order: PartialPlan, core: Sequence[int]) -> bool:
+        """Whether binary joins have a far worse worst case than a multiway join."""
         atoms = [literal for i in core if isinstance(literal := self.body[i], Atom)]
         steps = [step for step in joined_steps(order.notes) if step[0] in atoms]
-        most = bound(atoms, [self.parts.get(i, Part.ALL) for i in core], self.statistics)
+        most = agm_bound(atoms, [self.parts.get(i, Part.ALL) for i in core], self.statistics)
         for i in core:
             if self.parts.get(i) is Part.DELTA and self.live.issubset(variables(self.body[i])):
                 most = min(most, self.statistics.size(self.body[i].pred, Part.DELTA))  # type: ignore[union-attr]
-        return most_rows(steps, self.statistics) > self.tuning.multiway_advantage_factor * most
+        return worst_case_rows(steps, self.statistics) > self.tuning.multiway_advantage_factor * most
 
-    def _at_once(self, order: Order, core: Sequence[int]) -> Order:
-        """After a multiway join of some atoms."""
+    def _multiway_joined(self, order: PartialPlan, core: Sequence[int]) -> PartialPlan:
+        """The plan after a multiway join of some atoms."""
         scans = tuple(ir.Scan(self.body[i], self.parts.get(i, Part.ALL)) for i in core)  # type: ignore[arg-type]
         waiting = tuple(i for i in order.waiting if i not in core)
         estimate, notes = order.estimate, []
@@ -190,23 +190,23 @@ class _Planner:
         unread = frozenset(v for atom in atoms for v in variables(atom)) - self._needed(waiting)
         chosen = variable_order(atoms, parts, self.statistics, unread)
         plan = ir.MultiJoin(scans, chosen)
-        joined = Order(plan, waiting, frozenset(chosen), estimate, estimate.rows, (*order.notes, *notes))
-        return self._settle(joined)
+        joined = PartialPlan(plan, waiting, frozenset(chosen), estimate, estimate.rows, (*order.notes, *notes))
+        return self._apply_ready(joined)
 
     def _is_computed(self, i: int) -> bool:
-        """Whether a BIND gives a value that an atom has: from the atom alone there is no way back to the others."""
+        """Whether a BIND computes a value of an atom: the other atoms cannot be looked up from that value."""
         return any(isinstance(literal, Bind) and literal.variable in variables(self.body[i]) for literal in self.body)
 
-    def _firsts(self, start: Order) -> list[int]:
-        """The atoms to try as the first one: all, or in a large body the few smallest."""
+    def _firsts(self, start: PartialPlan) -> list[int]:
+        """The atoms to try as the first one: all, or the smallest ones of a large body."""
         relations = self._relations(start)
         return sorted(relations, key=lambda i: self._rows(start, i))[: 6 if len(relations) <= 6 else 3]
 
-    def _relations(self, order: Order) -> list[int]:
+    def _relations(self, order: PartialPlan) -> list[int]:
         return [i for i in order.waiting if i in self.relations]
 
-    def _greedy(self, order: Order, most: float = inf) -> Order | None:
-        """All that is waiting, always what gives the fewest rows next; None if that costs more than the most."""
+    def _greedy(self, order: PartialPlan, most: float = inf) -> PartialPlan | None:
+        """Joins all waiting atoms, always the one with the fewest resulting rows; None if the cost exceeds `most`."""
         while relations := self._relations(order):
             if order.cost > most:
                 return None
@@ -214,16 +214,16 @@ class _Planner:
             order = self._place(order, min(connected, key=lambda i: self._rows(order, i)))
         return order
 
-    def _connected(self, order: Order, i: int) -> bool:
+    def _connected(self, order: PartialPlan, i: int) -> bool:
         mine = self.mentioned[i]
         return not mine or not mine.isdisjoint(order.bound)
 
-    def _rows(self, order: Order, i: int) -> float:
-        """About how many rows there are after joining literal i."""
+    def _rows(self, order: PartialPlan, i: int) -> float:
+        """The estimated rows after joining literal i."""
         atom = self.matches.get(i)
         return self._grown(order, i).rows if atom is None else order.estimate.joined_rows(atom)
 
-    def _grown(self, order: Order, i: int) -> Estimate:
+    def _grown(self, order: PartialPlan, i: int) -> Estimate:
         literal = self.body[i]
         if isinstance(literal, Atom):
             return order.estimate.joined(self.matches[i])
@@ -232,8 +232,8 @@ class _Planner:
         grown = order.estimate.rows * (1.0 if shared else rows)
         return Estimate(grown, {**{v: rows for v in variables(literal)}, **order.estimate.distinct})
 
-    def _place(self, order: Order, i: int) -> Order:
-        """Joins literal i, then whatever has become possible."""
+    def _place(self, order: PartialPlan, i: int) -> PartialPlan:
+        """Joins literal i, then applies the conditions that have become ready."""
         literal, waiting = self.body[i], tuple(j for j in order.waiting if j != i)
         new = self.mentioned[i] - order.bound
         needed = self._needed(waiting)
@@ -252,11 +252,11 @@ class _Planner:
         bound = order.bound | (new if action != "semi-join" else frozenset())
         inner = self.aggregates[i].notes if isinstance(literal, Aggregate) else ()
         note = StepNote(action, literal, part, self._bound_columns(literal, order.bound), estimate.rows, inner)
-        placed = Order(plan, waiting, bound, estimate, order.cost + estimate.rows, (*order.notes, note))
-        return self._settle(self._distinct(placed, needed))
+        placed = PartialPlan(plan, waiting, bound, estimate, order.cost + estimate.rows, (*order.notes, note))
+        return self._apply_ready(self._distinct(placed, needed))
 
-    def _distinct(self, order: Order, needed: frozenset[Variable]) -> Order:
-        """Drops columns that nobody needs any more, where that leaves far fewer rows and a join is still to come."""
+    def _distinct(self, order: PartialPlan, needed: frozenset[Variable]) -> PartialPlan:
+        """Drops columns that are not needed later, where that leaves far fewer rows before another join."""
         kept = order.bound & needed
         rows = order.estimate.combinations(kept)
         worth = max(4 * rows, self.tuning.distinct_min_rows)
@@ -265,27 +265,27 @@ class _Planner:
         plan = ir.Distinct(ir.Project(order.plan, tuple((v, v) for v in sorted(kept, key=lambda v: v.name))))
         estimate = Estimate(rows, {v: order.estimate.distinct[v] for v in kept})
         note = StepNote("distinct", None, None, (), rows)
-        return Order(plan, order.waiting, kept, estimate, order.cost, (*order.notes, note))
+        return PartialPlan(plan, order.waiting, kept, estimate, order.cost, (*order.notes, note))
 
     @staticmethod
-    def _bound_columns(literal: Literal, bound: frozenset[Variable]) -> tuple[int, ...]:
+    def _bound_columns(literal: BodyLiteral, bound: frozenset[Variable]) -> tuple[int, ...]:
         if not isinstance(literal, Atom):
             return ()
         return tuple(i for i, t in enumerate(literal.terms) if not isinstance(t, Variable) or t in bound)
 
     def _needed(self, waiting: Iterable[int]) -> frozenset[Variable]:
-        """The variables that are read after this: by the head, or by what is still to be placed."""
+        """The variables that are read later, by the head or by waiting literals."""
         return self.live.union(*(self.mentioned[i] for i in waiting))
 
-    def _settle(self, order: Order) -> Order:
-        """Places every condition, BIND and negation whose variables are bound, until none is left."""
+    def _apply_ready(self, order: PartialPlan) -> PartialPlan:
+        """Applies every condition, BIND and negation whose variables are bound."""
         while True:
             ready = next((i for i in order.waiting if i not in self.relations and self._ready(i, order)), None)
             if ready is None:
                 return order
-            order = self._settled(order, ready)
+            order = self._applied(order, ready)
 
-    def _ready(self, i: int, order: Order) -> bool:
+    def _ready(self, i: int, order: PartialPlan) -> bool:
         literal, bound = self.body[i], order.bound
         match literal:
             case Filter(condition):
@@ -297,7 +297,7 @@ class _Planner:
             case _:
                 return False
 
-    def _settled(self, order: Order, i: int) -> Order:
+    def _applied(self, order: PartialPlan, i: int) -> PartialPlan:
         literal, plan, estimate, bound = self.body[i], order.plan, order.estimate, order.bound
         columns: tuple[int, ...] = ()
         match literal:
@@ -316,7 +316,7 @@ class _Planner:
                 raise AssertionError(literal)
         note = StepNote(action, literal, None, columns, estimate.rows)
         waiting = tuple(j for j in order.waiting if j != i)
-        return Order(plan, waiting, bound, estimate, order.cost, (*order.notes, note))
+        return PartialPlan(plan, waiting, bound, estimate, order.cost, (*order.notes, note))
 
     def _aggregate(self, literal: Aggregate) -> Body:
         """The plan of an aggregate: its body over all its variables, then the calls over variables."""
@@ -345,7 +345,7 @@ def _aggregated(input: Plan, on: tuple[Variable, ...], calls: Sequence[Aggregate
             call = replace(call, variable=fresh)
         seen.add(call.variable)
         separate.append(call)
-    plan: Plan = ir.Aggregate(input, on, tuple(separate))
+    plan: Plan = ir.GroupBy(input, on, tuple(separate))
     for condition in same:
         plan = ir.Where(plan, condition)
     return ir.Project(plan, tuple((v, v) for v in names)) if same else plan

@@ -1,18 +1,18 @@
-"""Which atoms of a body are joined all at once, variable by variable, and in which order of variables.
+"""Multiway joins: which atoms of a body are joined variable by variable, and in which order of variables.
 
-Whatever the order of two-way joins of a cyclic body, there are relations for which one of them has far more rows than
+Whatever the order of binary joins of a cyclic body, there are relations for which one of them has far more rows than
 the body: three stars of n edges each form at most n triangles, but any two of them join to n² rows. The generic join
-(Ngo, Ré and Rudra 2014; paper 000 refers to it) binds one variable after the other to the values that all atoms of the
-variable allow, and its time is within the greatest size that a result over relations of such sizes can have.
+(Ngo, Ré and Rudra 2014; paper 000 refers to it) binds one variable after the other to the values that all its atoms
+have in common. It is worst-case optimal: its time is within the largest result that relations of such sizes can have.
 
-Joined so is the cyclic core: what GYO reduction leaves, with the atoms inside of its variables, and with the atom that
-reads the DELTA, whose variables come first. What hangs on the core is joined to it in the ordinary way.
+It joins the cyclic core: the atoms that GYO reduction leaves, the atoms inside of their variables, and the atom that
+reads the DELTA, whose variables come first. All other atoms are joined to the core by binary joins.
 
-The textbook estimate takes every value for equally frequent, and cannot see the danger. So the choice is between two
-bounds: how many rows the two-way joins have if they always meet the most frequent value (`most_rows`), and how many the
-core has at most (`bound`, after Atserias, Grohe and Marx: for weights of the atoms that give every variable a weight of
-at least 1, the product of the sizes to the power of the weights). If the first is far above the second, the two-way
-joins may go wrong; otherwise they are better: they have less to do for a row.
+The textbook estimate assumes a uniform distribution of values, and does not show the danger. So the choice compares two
+upper bounds: the rows of the binary joins if every look-up meets the most frequent value (`worst_case_rows`), and the
+size of the core (`agm_bound`, after Atserias, Grohe and Marx: for weights of the atoms that give every variable a
+weight of at least 1, the product of the sizes to the power of the weights). Only if the first is far above the second,
+a multiway join is used: binary joins do less work per row.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def cyclic_core(atoms: Atoms) -> set[int]:
     return {i for i, atom in atoms.items() if inside.issuperset(variables(atom))} if inside else set()
 
 
-def joined_at_once(atoms: Atoms, parts: Mapping[int, Part], statistics: Statistics) -> list[int]:
-    """The atoms of a body for a multiway join, or none."""
+def multiway_core(atoms: Atoms, parts: Mapping[int, Part], statistics: Statistics) -> list[int]:
+    """The atoms of a body to join by a multiway join, or none."""
     if len(atoms) < 3:
         return []
     core = cyclic_core(atoms)
@@ -55,9 +55,8 @@ def _is_simple(atom: Atom) -> bool:
     return len(atom.terms) <= 2 and len(names) == len(set(names)) > 0
 
 
-def most_rows(steps: Iterable[tuple[Atom, Part, tuple[int, ...]]], statistics: Statistics) -> float:
-    """The rows of two-way joins, one after the other, where each look-up (by the columns given) meets the most frequent
-    value."""
+def worst_case_rows(steps: Iterable[tuple[Atom, Part, tuple[int, ...]]], statistics: Statistics) -> float:
+    """The rows of binary joins in this order, if each look-up (by the columns given) meets the most frequent value."""
     rows = most = 1.0
     for atom, part, known in steps:
         if not known:
@@ -68,8 +67,8 @@ def most_rows(steps: Iterable[tuple[Atom, Part, tuple[int, ...]]], statistics: S
     return most
 
 
-def most_joined(atoms: Iterable[Atom], statistics: Statistics) -> float:
-    """The same for atoms in an order in which each has as few as possible."""
+def worst_case_joined_rows(atoms: Iterable[Atom], statistics: Statistics) -> float:
+    """The same for atoms in a greedy order."""
     left, known, rows, most = list(atoms), set[Variable](), 1.0, 1.0
     while left:
         factor, i = min((_most_each(atom, known, statistics), i) for i, atom in enumerate(left))
@@ -80,7 +79,7 @@ def most_joined(atoms: Iterable[Atom], statistics: Statistics) -> float:
 
 
 def _most_each(atom: Atom, known: Collection[Variable], statistics: Statistics) -> float:
-    """At most how many facts match an atom for values of known variables."""
+    """The maximum number of facts that match an atom for values of known variables."""
     columns = [i for i, t in enumerate(atom.terms) if not isinstance(t, Variable) or t in known]
     if len(columns) == len(atom.terms):
         return 1.0
@@ -88,8 +87,8 @@ def _most_each(atom: Atom, known: Collection[Variable], statistics: Statistics) 
     return min(heaviest, default=statistics.size(atom.pred, Part.ALL))
 
 
-def bound(atoms: Sequence[Atom], parts: Sequence[Part], statistics: Statistics) -> float:
-    """At most so many rows: every atom of a variable that has several with the weight 1/2, or some atoms with 1."""
+def agm_bound(atoms: Sequence[Atom], parts: Sequence[Part], statistics: Statistics) -> float:
+    """An upper bound of the rows: with weight 1/2 for atoms that share all their variables, or weight 1 for a cover."""
     sizes = [max(1.0, statistics.size(atom.pred, part)) for atom, part in zip(atoms, parts, strict=True)]
     edges = [frozenset(variables(atom)) for atom in atoms]
     counts = Counter(v for edge in edges for v in edge)
@@ -100,7 +99,7 @@ def bound(atoms: Sequence[Atom], parts: Sequence[Part], statistics: Statistics) 
 
 
 def _covered(edges: Sequence[frozenset[Variable]], sizes: Sequence[float]) -> float:
-    """The product of the sizes of atoms that have all variables, the smallest for each new variable first."""
+    """The product of the sizes of atoms that cover all variables, chosen greedily by size per new variable."""
     left, product = frozenset[Variable]().union(*edges), 1.0
     while left:
         best = min(
@@ -113,8 +112,8 @@ def _covered(edges: Sequence[frozenset[Variable]], sizes: Sequence[float]) -> fl
 def variable_order(
     atoms: Sequence[Atom], parts: Sequence[Part], statistics: Statistics, last: frozenset[Variable]
 ) -> tuple[Variable, ...]:
-    """First those of the DELTA, then always a variable that has an atom with one before it and the fewest values there;
-    of like ones, those that nobody reads come `last`."""
+    """First the variables of the DELTA, then always a variable that shares an atom with a bound one and has the fewest
+    values there; variables in `last`, which are not read later, lose ties."""
     bound: list[Variable] = []
     waiting = dict.fromkeys(v for atom in atoms for v in variables(atom))
     delta = {v for atom, part in zip(atoms, parts, strict=True) if part is Part.DELTA for v in variables(atom)}
@@ -129,7 +128,7 @@ def variable_order(
 def _values(
     variable: Variable, bound: Sequence[Variable], atoms: Sequence[Atom], parts: Sequence[Part], statistics: Statistics
 ) -> tuple[bool, float]:
-    """Whether a variable is apart from those before it (unless it is the first); about how many values it then has."""
+    """Whether no atom connects a variable with a bound one (unless it is the first); its estimated number of values."""
     counts, apart = [], bool(bound)
     for atom, part in zip(atoms, parts, strict=True):
         if variable not in atom.terms:

@@ -1,6 +1,6 @@
-"""The dependency graph as a picture: a box for each hyper-node, one row a depth, arrows from what is derived to what
-reads it; through negation or aggregation they are red and dashed. Below it, the hypertree decompositions by which rules
-are evaluated (`hypertree_svg`)."""
+"""The dependency graph as SVG: a box for each hyper-node, a row for each depth, arrows from deriving to reading
+hyper-nodes (red and dashed for negation and aggregation). Below it are the hypertree decompositions by which rules are
+evaluated (`plan.hypertree.draw`)."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from collections.abc import Iterator, Mapping
 from html import escape
 
 from deltalog.plan.explain import bridges_noted
-from deltalog.plan.hypertree.choose import Choice, choose
+from deltalog.plan.hypertree.choose import TreeChoice, choose_tree
 from deltalog.plan.hypertree.draw import draw_trees
 from deltalog.plan.iri_display import shortened
-from deltalog.plan.statistics import Statistics, Unknown
+from deltalog.plan.statistics import Statistics, UnknownStatistics
 from deltalog.program import HyperNode, Program
 
 LINE, CHARACTER, MARGIN, GAP, WIDEST = 16, 6.7, 10, 40, 1800
-LONGEST, MOST = 88, 12  # characters of a rule, and rules of a hyper-node, that are shown
+MAX_CHARACTERS, MAX_RULES = 88, 12  # characters of a rule, and rules of a hyper-node, that are shown
 
 Box = tuple[float, float, float, float]  # x, y, width, height
 
@@ -32,7 +32,7 @@ def draw(
     width = max((x + w for x, _, w, _ in boxes), default=0) + MARGIN
     height = max((y + h for _, y, _, h in boxes), default=0) + MARGIN
     arrows = [_arrow(boxes[a], boxes[b], negative) for a, b, negative in _edges(program.hyper_nodes)]
-    trees = draw_trees(_choices(program, statistics or Unknown(), cyclic), prefixes or {}, height + GAP)
+    trees = draw_trees(_choices(program, statistics or UnknownStatistics(), cyclic), prefixes or {}, height + GAP)
     width, height = max(width, trees.width), trees.bottom
     body = "\n".join(
         [*trees.shapes, *arrows, *(_box(b, t, n) for b, t, n in zip(boxes, texts, program.hyper_nodes, strict=True))]
@@ -43,13 +43,13 @@ def draw(
     )
 
 
-def _choices(program: Program, statistics: Statistics, cyclic: str) -> list[Choice]:
+def _choices(program: Program, statistics: Statistics, cyclic: str) -> list[TreeChoice]:
     rules = [rule for node in program.hyper_nodes for rule in node.rules if not program.is_bridge(rule)]
-    return [choice for choice in (choose(rule, statistics, cyclic) for rule in rules) if choice.by_tree]
+    return [choice for choice in (choose_tree(rule, statistics, cyclic) for rule in rules) if choice.by_tree]
 
 
 def _edges(nodes: tuple[HyperNode, ...]) -> Iterator[tuple[int, int, bool]]:
-    """Pairs of hyper-nodes of which the second reads what the first derives, and whether it does so negatively."""
+    """Pairs of hyper-nodes of which the second reads a head of the first, and whether it does so negatively."""
     for b, reader in enumerate(nodes):
         for a, source in enumerate(nodes[:b]):
             if source.heads & reader.reads:
@@ -58,15 +58,15 @@ def _edges(nodes: tuple[HyperNode, ...]) -> Iterator[tuple[int, int, bool]]:
 
 def _text(program: Program, node: HyperNode, prefixes: Mapping[str, str]) -> list[str]:
     rules = [rule for rule in node.rules if not program.is_bridge(rule)]
-    shown = [shortened(str(rule).replace("\n", " "), prefixes) for rule in rules[:MOST]]
-    lines = [line if len(line) <= LONGEST else line[: LONGEST - 1] + "…" for line in shown]
-    more = [f"... and {len(rules) - MOST} more"] if len(rules) > MOST else []
+    shown = [shortened(str(rule).replace("\n", " "), prefixes) for rule in rules[:MAX_RULES]]
+    lines = [line if len(line) <= MAX_CHARACTERS else line[: MAX_CHARACTERS - 1] + "…" for line in shown]
+    more = [f"... and {len(rules) - MAX_RULES} more"] if len(rules) > MAX_RULES else []
     bridges = len(node.rules) - len(rules)
     return lines + more + ([bridges_noted(bridges)] if bridges else [])
 
 
 def _layout(nodes: tuple[HyperNode, ...], texts: list[list[str]]) -> list[Box]:
-    """Rows by depth, boxes beside each other; a depth that is too wide goes over several lines."""
+    """Rows by depth, boxes beside each other; a depth that is too wide is broken into several rows."""
     boxes: list[Box] = [(0, 0, 0, 0)] * len(nodes)
     y = float(MARGIN)
     for depth in range(max((node.depth for node in nodes), default=-1) + 1):

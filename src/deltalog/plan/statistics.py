@@ -1,4 +1,4 @@
-"""What the planner knows: sizes and numbers of distinct values, the textbook estimates from them, and thresholds."""
+"""Statistics for the planner: sizes, numbers of distinct values, the textbook estimates from them, and thresholds."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ class Statistics(Protocol):
     def distinct(self, pred: Pred, part: Part, column: int) -> float: ...
 
     def heaviest(self, pred: Pred, part: Part, column: int) -> float:
-        """How many rows the most frequent value of a column has, or a little more."""
+        """The number of rows of the most frequent value of a column, or a slightly higher estimate."""
         ...
 
 
 @dataclass(frozen=True)
-class Unknown:
-    """No data yet: every relation has a thousand rows, and a hundred values per column."""
+class UnknownStatistics:
+    """Defaults without data: every relation has a thousand rows, and a hundred values per column."""
 
     tuning: Tuning = field(default_factory=Tuning)
 
@@ -43,11 +43,11 @@ class Unknown:
 
 
 @dataclass(frozen=True, slots=True)
-class Partial:
-    """Real figures for the relations that have facts, guesses for those that will be derived."""
+class PartialStatistics:
+    """Actual figures for relations that have facts, defaults for those that are not derived yet."""
 
     known: Statistics
-    guess: Statistics = field(default_factory=Unknown)
+    guess: Statistics = field(default_factory=UnknownStatistics)
 
     @property
     def tuning(self) -> Tuning:
@@ -64,16 +64,16 @@ class Partial:
 
 
 @dataclass(frozen=True, slots=True)
-class Remembered:
-    """Figures that are asked for again and again while a body is planned, each from the tables only once."""
+class CachedStatistics:
+    """A cache of statistics while a body is planned."""
 
     known: Statistics
     sizes: dict[tuple[Pred, Part], float] = field(default_factory=dict)
     counts: dict[tuple[Pred, Part, int], float] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, statistics: Statistics) -> Remembered:
-        return statistics if isinstance(statistics, Remembered) else cls(statistics)
+    def of(cls, statistics: Statistics) -> CachedStatistics:
+        return statistics if isinstance(statistics, CachedStatistics) else cls(statistics)
 
     @property
     def tuning(self) -> Tuning:
@@ -97,14 +97,14 @@ class Remembered:
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """About how many facts match an atom, and how many distinct values each of its variables then has."""
+    """The estimated number of facts that match an atom, and of distinct values of each of its variables."""
 
     rows: float
     values: tuple[tuple[Variable, float], ...]
 
     @classmethod
     def of(cls, atom: Atom, part: Part, statistics: Statistics) -> Matches:
-        """Constants and variables that come again select: one in as many as there are values."""
+        """Constants and repeated variables select one in as many facts as the column has values."""
         pred, values = atom.pred, dict[Variable, float]()
         rows = statistics.size(pred, part)
         for column, term in enumerate(atom.terms):
@@ -121,7 +121,7 @@ class Matches:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """About how many rows an intermediate result has, and how many distinct values each of its columns."""
+    """The estimated number of rows of an intermediate result, and of distinct values of each of its columns."""
 
     rows: float = 1.0
     distinct: Mapping[Variable, float] = field(default_factory=dict)
@@ -145,14 +145,14 @@ class Estimate:
         return Estimate(rows, {v: count if count < most else most for v, count in distinct.items()})
 
     def halved(self) -> Estimate:
-        """After a condition, of which nothing better is known."""
+        """After a condition, which is assumed to keep half of the rows."""
         return Estimate(self.rows / 2, {v: min(d, max(1.0, self.rows / 2)) for v, d in self.distinct.items()})
 
     def extended(self, variable: Variable) -> Estimate:
         return Estimate(self.rows, {**self.distinct, variable: max(1.0, self.rows)})
 
     def combinations(self, variables: frozenset[Variable]) -> float:
-        """At most how many distinct rows over these variables there can be."""
+        """The maximum number of distinct rows over these variables."""
         product = 1.0
         for variable in variables:
             product *= max(1.0, self.distinct.get(variable, 1.0))

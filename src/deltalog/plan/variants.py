@@ -1,7 +1,7 @@
-"""Rules to plans: what a rule derives, from everything or from one changed atom.
+"""Variants of rules for semi-naive evaluation, and their plans.
 
 For a rule h <- b1, ..., bn whose atoms i1 < i2 < ... are recursive, semi-naive evaluation takes one variant per such
-atom: it reads the DELTA, recursive atoms before it OLD, and the rest ALL; so every rule instance is found once.
+atom: it reads the DELTA, recursive atoms before it OLD, and all others ALL; so every rule instance is found once.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ ONLY = "#only "  # before the names of variables that are existential in a negat
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A rule with the part that each of its atoms reads (ALL, unless it is said). With `instances`, its body has one
-    row for each instance of the rule, so that they can be counted."""
+    """A rule with the part that each of its atoms reads (ALL by default). With `instances`, its body has one row for
+    each instance of the rule, so that they can be counted."""
 
     rule: Rule
     parts: tuple[tuple[int, Part], ...] = ()
@@ -53,8 +53,8 @@ def plan_variant(variant: Variant, statistics: Statistics, multiway: bool = Fals
 
 
 def _plan_instances(variant: Variant, statistics: Statistics) -> Body:
-    """The same for all variables that make an instance: no join is only a semi-join, and a change of a negated atom
-    that matches in several ways is one."""
+    """The same for all variables of an instance: no join becomes a semi-join, and a change of a negated atom counts
+    once, however many matches it has."""
     bodies = (variables(literal) for literal in variant.rule.body if not isinstance(literal, Negation))
     live = tuple(dict.fromkeys(v for found in bodies for v in found if not v.name.startswith(ONLY)))
     body = plan_body(variant.rule.body, live, statistics, dict(variant.parts))
@@ -69,12 +69,12 @@ def project(head: Atom, body: Plan) -> ir.Project:
 
 
 def new_facts(pred: Pred, inputs: tuple[Plan, ...]) -> Plan:
-    """What is in one of the inputs and not known."""
+    """The facts of the inputs that the relation does not have."""
     return ir.AntiJoin(ir.Distinct(ir.Union(inputs)), ir.facts_of(pred))
 
 
 def all_facts(_: Pred, inputs: tuple[Plan, ...]) -> Plan:
-    """What is in one of the inputs, known or not."""
+    """The facts of the inputs."""
     return ir.Distinct(ir.Union(inputs))
 
 
@@ -82,7 +82,7 @@ COUNT = Variable("#count")
 
 
 def counts(pred: Pred) -> Pred:
-    """The relation of facts with how many instances derive them."""
+    """The relation of facts with their numbers of derivations."""
     return Pred(HiddenName(f"#counts {pred.name}"), pred.arity + 1)
 
 

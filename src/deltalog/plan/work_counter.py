@@ -1,19 +1,19 @@
-"""Work, counted while it is done, so that a choice that turns out wrong is noticed and changed.
+"""Work counters: a choice that turns out to be wrong is noticed while it runs, and revised.
 
-Whoever chooses between two ways has an estimate of what each costs, in rows. The way that is chosen may go through as
-many rows as are worth it (a multiple of what the other way was estimated to take); beyond that `GivenUp` ends it, and
-the other way is taken. So at worst a bounded multiple of the better way is spent, as in the ski rental problem.
+Where there are two alternatives, each has an estimated cost in rows. The chosen one may process a multiple of the rows
+that the other one was estimated to take; beyond that `GivenUp` ends it, and the other one is taken. So the total work
+is within a constant factor of the better alternative, as in the ski rental problem.
 
-    choice                          watched while it runs                 instead
-    QSQ-R for a goal                rows, learned (`query.selector`)      magic sets
-    magic sets for a goal           rows a materialisation should take    a materialisation (`query.choose_method`)
-    a materialisation for a goal    the same, and what goals have cost    magic sets
-    the joins of a round            rows by the estimates of its plans    plans for skewed data (`engine.replan_joins`)
-    a tree, or none                 sizes of what it reads                another tree, or none (`engine.replan_trees`)
-    maintaining a stratum           facts that would go, consequences     recomputation (`maintenance.policy`)
+    choice                          limited by                              fallback
+    QSQ-R for a goal                a learned number of rows                magic sets (`query.selector`)
+    magic sets for a goal           estimated rows of a materialisation     a materialisation (`query.choose_method`)
+    a materialisation for a goal    the same, and the work of past goals    magic sets
+    the joins of a round            the estimates of its plans              skewed plans (`engine.replan_joins`)
+    a tree, or none                 sizes of the relations that it reads    another choice (`engine.replan_trees`)
+    maintaining a stratum           overdeletion, rule instances            recomputation (`maintenance.policy`)
 
-Rows are those that go through a step of a plan, whatever the machine; what is not done row by row counts as the rows
-that take as long: to plan a rule (`Tuning.planning_cost_rows`), and to run a plan, however little it finds
+Rows are those that go through a step of a plan, independent of the machine. Other work counts as the rows that take as
+long: planning a rule (`Tuning.planning_cost_rows`), and running a plan, however small its result
 (`Tuning.running_cost_rows`).
 """
 
@@ -27,16 +27,16 @@ from threading import local
 
 
 class GivenUp(Exception):
-    """There was more work than was allowed."""
+    """The work exceeded its limit."""
 
 
 @dataclass(slots=True)
 class Meter:
-    """The work of a thread, in rows. Those that help it may add to it; what gets lost then does not matter."""
+    """The work of a thread, in rows. Its workers add to it without a lock: a lost addition does no harm."""
 
     work: float = 0.0
-    most: float = inf  # work at which it is given up
-    ceiling: float = inf  # the same for what this is part of
+    most: float = inf  # the limit of the work
+    ceiling: float = inf  # the limit of the enclosing work
 
     def spend(self, rows: float) -> None:
         self.work += rows
@@ -45,7 +45,7 @@ class Meter:
 
     @contextmanager
     def within(self, rows: float) -> Iterator[None]:
-        """At most so many rows more for what happens inside; it never raises what was allowed outside."""
+        """Limits the work inside to this many more rows; never raises the enclosing limit."""
         before = self.most, self.ceiling
         self.most, self.ceiling = min(self.most, self.work + rows), self.most
         try:
@@ -64,12 +64,12 @@ class Meter:
             self.work, self.most, self.ceiling = before
 
     def allow(self, rows: float) -> None:
-        """So many rows more for what happens here."""
+        """Raises the limit by this many rows, up to that of the enclosing work."""
         self.most = min(self.most + rows, self.ceiling)
 
 
 class Meters(local):
-    """A meter for each thread that asks a backend for something: they give up by themselves."""
+    """A meter for each thread that calls a backend: threads give up independently of each other."""
 
     def __init__(self) -> None:
         self.here = Meter()

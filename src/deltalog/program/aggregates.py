@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from deltalog.program.analysis import Analysis
-from deltalog.syntax.ast import Aggregate, Atom, HiddenName, Literal, Rule
+from deltalog.syntax.ast import Aggregate, Atom, BodyLiteral, HiddenName, Rule
 
 PREFIX = "#aggregate "
 
@@ -38,7 +38,7 @@ def _without_aggregates(rule: Rule, found: dict[Aggregate, Rule]) -> Rule:
     return replace(rule, body=tuple(_atom(literal, found) for literal in rule.body))
 
 
-def _atom(literal: Literal, found: dict[Aggregate, Rule]) -> Literal:
+def _atom(literal: BodyLiteral, found: dict[Aggregate, Rule]) -> BodyLiteral:
     if not isinstance(literal, Aggregate):
         return literal
     if literal not in found:

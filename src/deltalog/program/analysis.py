@@ -19,7 +19,7 @@ class Analysis:
 
     statements: tuple[Rule, ...]  # rules and facts, as written
     data: frozenset[Pred] = frozenset()  # the predicates of explicit facts outside of the program
-    schemes: str = "standard"  # one of `recognise.WAYS`
+    schemes: str = "standard"  # one of `recognise.SCHEME_SETTINGS`
     checked: frozenset[Rule] = frozenset()  # rules that are known to be safe
     numbers: Numbers = no_numbers  # the kinds of numbers in the explicit facts of some predicates
 

@@ -16,10 +16,10 @@ from deltalog.syntax.ast import (
     Aggregate,
     Atom,
     Bind,
+    BodyLiteral,
     Call,
     Expression,
     Filter,
-    Literal,
     Negation,
     Rule,
     Variable,
@@ -33,12 +33,12 @@ def direct_equalities(analysis: Analysis) -> Analysis:
     return replace(analysis, directed=directed, evaluated=tuple(directed.values()))
 
 
-def bound(body: Sequence[Literal], given: Iterable[Variable] = ()) -> set[Variable]:
+def bound(body: Sequence[BodyLiteral], given: Iterable[Variable] = ()) -> set[Variable]:
     """The variables that get values in a body, if some have values already."""
     return _direct(body, given)[1]
 
 
-def directed(body: Sequence[Literal]) -> tuple[Literal, ...]:
+def directed(body: Sequence[BodyLiteral]) -> tuple[BodyLiteral, ...]:
     """A body in which every equality that gives a variable its value is a BIND."""
     return _direct(body)[0]
 
@@ -49,7 +49,9 @@ def directed_rule(rule: Rule) -> Rule:
     return replace(rule, body=directed(rule.body))
 
 
-def _direct(body: Sequence[Literal], given: Iterable[Variable] = ()) -> tuple[tuple[Literal, ...], set[Variable]]:
+def _direct(
+    body: Sequence[BodyLiteral], given: Iterable[Variable] = ()
+) -> tuple[tuple[BodyLiteral, ...], set[Variable]]:
     result = [replace(li, body=directed(li.body)) if isinstance(li, Aggregate) else li for li in body]
     has_value = {v for li in body if isinstance(li, Atom | Aggregate) for v in variables(li)}.union(given)
     waiting = [i for i, literal in enumerate(body) if isinstance(literal, Bind) or _is_equality(literal)]
@@ -63,13 +65,13 @@ def _direct(body: Sequence[Literal], given: Iterable[Variable] = ()) -> tuple[tu
     return tuple(result), has_value
 
 
-def _next_ready(waiting: Sequence[int], body: Sequence[Literal], has_value: set[Variable]) -> int | None:
-    """A BIND if one can be computed, else an equality; so that an equality binds only what nothing else does."""
+def _next_ready(waiting: Sequence[int], body: Sequence[BodyLiteral], has_value: set[Variable]) -> int | None:
+    """A BIND whose inputs are bound, else an equality; so an equality binds a variable only if no BIND does."""
     ready = [i for i in waiting if any(has_value.issuperset(variables(e)) for e in _inputs(body[i]))]
     return min(ready, key=lambda i: not isinstance(body[i], Bind), default=None)
 
 
-def _inputs(literal: Literal) -> Iterator[Expression]:
+def _inputs(literal: BodyLiteral) -> Iterator[Expression]:
     """The expressions, any one of which gives a BIND or an equality its value."""
     match literal:
         case Bind(expression=expression):
@@ -81,14 +83,14 @@ def _inputs(literal: Literal) -> Iterator[Expression]:
                 yield left
 
 
-def _is_equality(literal: Literal) -> bool:
+def _is_equality(literal: BodyLiteral) -> bool:
     match literal:
         case Filter(condition=Call(function="=", arguments=(left, right))):
             return isinstance(left, Variable) or isinstance(right, Variable)
     return False
 
 
-def _as_bind(literal: Literal, has_value: set[Variable]) -> Literal:
+def _as_bind(literal: BodyLiteral, has_value: set[Variable]) -> BodyLiteral:
     """An equality as a BIND, if one side is a variable without a value and the other side has one."""
     match literal:
         case Filter(condition=Call(arguments=(left, right)), span=span):

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from deltalog.syntax.ast import Aggregate, Atom, Literal, Negation, Pred, Rule
+from deltalog.syntax.ast import Aggregate, Atom, BodyLiteral, Negation, Pred, Rule
 
 
-def positive(body: Sequence[Literal]) -> Iterator[Atom]:
+def positive(body: Sequence[BodyLiteral]) -> Iterator[Atom]:
     """The atoms of a body that can be read while they grow."""
     return (literal for literal in body if isinstance(literal, Atom))
 
 
-def negative(body: Sequence[Literal]) -> Iterator[tuple[Atom, Literal]]:
+def negative(body: Sequence[BodyLiteral]) -> Iterator[tuple[Atom, BodyLiteral]]:
     """The atoms that must be complete before a body is evaluated, each with its negation or aggregate."""
     for literal in body:
         if isinstance(literal, Negation):

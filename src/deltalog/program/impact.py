@@ -1,11 +1,12 @@
 """Which hyper-nodes a change of rules affects directly (paper 004, Algorithms 2 and 3).
 
-    a rule is added     the hyper-node that it is in now, which may have come about by merging old ones
-    a rule is removed   what is left of its hyper-node. If that is split, or if nothing is left, also the successors:
-                        the hyper-nodes that read what it derived
+    a rule is added     its new hyper-node, which may be a merger of old ones
+    a rule is removed   the remaining rules of its hyper-node. If these are split, or if none remains, also the
+                        successors: the hyper-nodes that read its heads
 
-The paper's examples say the second part: r4 gone splits hn2, and its successors hn3 and hn4 are affected directly;
-r7 gone leaves hn2 (of Figure 5) whole, and only hn2 is. What is further downstream is ordinary maintenance.
+The second part follows the paper's examples: removing r4 splits hn2, so its successors hn3 and hn4 are directly
+affected; removing r7 leaves hn2 (of Figure 5) whole, and only hn2 is affected. Maintenance handles everything further
+downstream.
 """
 
 from __future__ import annotations

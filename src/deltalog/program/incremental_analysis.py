@@ -1,12 +1,10 @@
-"""Programs that differ in leaves only: in hyper-nodes that nothing else reads (paper 004).
+"""Programs that differ only in leaf hyper-nodes, which no other hyper-node reads (paper 004, section 5).
 
-Whether rules are safe, what structures are among them and which hyper-nodes they make is found out for a whole program
-(`analyse`). When rules come or go whose predicates no other rule reads or derives, nothing of that changes for the
-others: the new program is the old one with some hyper-nodes more or fewer, and shares the others with it.
+`analyse` runs its passes over a whole program. When rules are added or removed whose heads no other rule reads or
+derives, the results for all other rules stay the same: the new program is the old one with leaf hyper-nodes added or
+removed, and shares all others with it. The conditions are conservative; any other change goes through `analyse`.
 
-Which changes are such is decided carefully; every other one is for `analyse`.
-
-Leaves that only go are the cheapest change of all (`without_leaves`): it takes microseconds, whatever the rest is.
+Removing leaves only (`without_leaves`) takes microseconds, whatever the size of the program.
 """
 
 from __future__ import annotations
@@ -34,25 +32,25 @@ def changed(
     numbers: Numbers = no_numbers,
     same_scope: bool = True,
 ) -> Program:
-    """The Program of other rules than those of an old one, over data of some predicates; `same_scope` says that the
-    scope of the old one has their numbers. (Values of leaves are in no scope, as nothing reads them.)"""
+    """The Program of new rules, over data of some predicates, sharing the hyper-nodes of an old Program where it can.
+    `same_scope`: the scope of the old one covers the numbers of the data. (Values of leaves are in no scope.)"""
     data = frozenset(data)
     leaves = _with_leaves(old, rules, schemes) if same_scope and data <= old.data else None
     return analyse(rules, data, schemes, old.rules, numbers) if leaves is None else leaves
 
 
 def without_leaves(old: Program, rules: tuple[Rule, ...]) -> tuple[Program, tuple[HyperNode, ...]] | None:
-    """The old program with only these of its rules, and the hyper-nodes that are gone; None if these are no leaves."""
+    """The old program with only these of its rules, and the removed hyper-nodes; None if they are not all leaves."""
     left = set(map(id, rules))
-    gone = [rule for rule in old.rules if id(rule) not in left]
-    if old.has_wildcards or len(gone) + len(rules) != len(old.rules):
+    removed = [rule for rule in old.rules if id(rule) not in left]
+    if old.has_wildcards or len(removed) + len(rules) != len(old.rules):
         return None
     home = dict(old.home)
-    leaves = {id(node): node for rule in gone if (node := home.pop(rule, None)) is not None}
+    leaves = {id(node): node for rule in removed if (node := home.pop(rule, None)) is not None}
     rest = tuple([node for node in old.hyper_nodes if id(node) not in leaves])
     nodes = tuple(leaves.values())
-    if len(rest) + len(nodes) != len(old.hyper_nodes) or sum([len(node.rules) for node in nodes]) != len(gone):
-        return None  # of some hyper-node something is left, or a rule is not evaluated as it is written
+    if len(rest) + len(nodes) != len(old.hyper_nodes) or sum([len(node.rules) for node in nodes]) != len(removed):
+        return None  # a hyper-node is split, or a rule is not evaluated as written
     if not all([_is_leaf(node, rest, old) for node in nodes]):
         return None
     kept = old.scheme_of, old.stored, old.recognised, old.scope
@@ -60,7 +58,7 @@ def without_leaves(old: Program, rules: tuple[Rule, ...]) -> tuple[Program, tupl
 
 
 def _is_leaf(leaf: HyperNode, rest: Iterable[HyperNode], program: Program) -> bool:
-    """Whether the rest neither reads nor derives what a hyper-node derives, and nothing is noted of that either."""
+    """Whether no other hyper-node reads or derives the heads of one, and no scheme or note is about them."""
     if not leaf.heads.isdisjoint(INTERNAL) or not leaf.heads.isdisjoint(program.scheme_of):
         return False
     if leaf.recursive and program.recognised:
@@ -70,17 +68,17 @@ def _is_leaf(leaf: HyperNode, rest: Iterable[HyperNode], program: Program) -> bo
 
 
 def _with_leaves(old: Program, rules: tuple[Rule, ...], schemes: str) -> Program | None:
-    """The old program with leaves more or fewer; None if that is not all that the change is."""
+    """The old program with leaves added and removed; None if the change is more than that."""
     before, after = set(old.rules), set(rules)
     new = [rule for rule in rules if rule not in before]
-    gone = {directed_rule(rule) for rule in old.rules if rule not in after}
-    nodes = [node for node in old.hyper_nodes if not gone.issuperset(node.rules)]
-    if len(gone) != sum(len(node.rules) for node in old.hyper_nodes) - sum(len(node.rules) for node in nodes):
-        return None  # of some hyper-node something is left, or a rule is not evaluated as it is written
+    removed = {directed_rule(rule) for rule in old.rules if rule not in after}
+    nodes = [node for node in old.hyper_nodes if not removed.issuperset(node.rules)]
+    if len(removed) != sum(len(node.rules) for node in old.hyper_nodes) - sum(len(node.rules) for node in nodes):
+        return None  # a hyper-node is split, or a rule is not evaluated as written
     if not all(_is_plain(rule, old, schemes) for rule in new):
         return None
     added = [HyperNode.of((directed_rule(rule),), False, 0) for rule in new]
-    if old.has_wildcards or not _are_leaves(gone, added, nodes) or _derive(gone, old.scheme_of):
+    if old.has_wildcards or not _are_leaves(removed, added, nodes) or _derive(removed, old.scheme_of):
         return None
     home = {rule: node for rule, node in old.home.items() if rule in after}
     for rule, node in zip(new, added, strict=True):
@@ -95,7 +93,7 @@ def _derive(rules: Iterable[Rule], preds: Collection[Pred]) -> bool:
 
 
 def _is_plain(rule: Rule, old: Program, schemes: str) -> bool:
-    """Whether a rule is safe and evaluated as it is written, whatever other rules there are."""
+    """Whether a rule is safe, and evaluated as written whatever the other rules are."""
     if len(rule.body) > 1 and any(isinstance(literal, Aggregate) for literal in rule.body):
         return False
     copy = copied(rule) if schemes != "standard" else None
@@ -104,9 +102,9 @@ def _is_plain(rule: Rule, old: Program, schemes: str) -> bool:
     return not any(unsafe(rule))
 
 
-def _are_leaves(gone: Iterable[Rule], added: Sequence[HyperNode], rest: Iterable[HyperNode]) -> bool:
-    """Whether no rule that stays, and no new one, reads or derives what the changed rules derive."""
-    heads = {head.pred for rule in gone for head in rule.heads}
+def _are_leaves(removed: Iterable[Rule], added: Sequence[HyperNode], rest: Iterable[HyperNode]) -> bool:
+    """Whether no kept and no added rule reads or derives the heads of the removed and added rules."""
+    heads = {head.pred for rule in removed for head in rule.heads}
     new = [pred for node in added for pred in node.heads]
     if len(heads.union(new)) < len(heads) + len(new):
         return False
@@ -120,22 +118,22 @@ def _are_leaves(gone: Iterable[Rule], added: Sequence[HyperNode], rest: Iterable
 
 @dataclass(frozen=True)
 class Leaves:
-    """Hyper-nodes that are in one of two programs only."""
+    """Hyper-nodes that only the old or only the new program has."""
 
-    gone: tuple[HyperNode, ...]
+    removed: tuple[HyperNode, ...]
     added: tuple[HyperNode, ...]
 
 
 def changed_leaves(old: Program, new: Program) -> Leaves | None:
-    """In which leaves a program differs from another one that it was made from; None if there is more to it."""
+    """The leaves in which a new program differs from the old one; None if they differ in more."""
     if new.scheme_of is not old.scheme_of:
         return None
     before, after = set(map(id, old.hyper_nodes)), set(map(id, new.hyper_nodes))
-    gone = tuple(node for node in old.hyper_nodes if id(node) not in after)
+    removed = tuple(node for node in old.hyper_nodes if id(node) not in after)
     added = tuple(node for node in new.hyper_nodes if id(node) not in before)
     rest = (node for node in new.hyper_nodes if id(node) in before)
-    rules = {rule for node in gone for rule in node.rules}
-    return Leaves(gone, added) if _are_leaves(rules, added, rest) else None
+    rules = {rule for node in removed for rule in node.rules}
+    return Leaves(removed, added) if _are_leaves(rules, added, rest) else None
 
 
 def _depth(leaf: HyperNode, nodes: Iterable[HyperNode]) -> int:

@@ -12,7 +12,7 @@ from deltalog.model.errors import Diagnostic
 from deltalog.program.body_atoms import negative, positive
 from deltalog.program.safety import written
 from deltalog.program.stratification import shown
-from deltalog.syntax.ast import Aggregate, Atom, Literal, Negation, Pred, Rule, Span, Variable, variables
+from deltalog.syntax.ast import Aggregate, Atom, BodyLiteral, Negation, Pred, Rule, Span, Variable, variables
 from deltalog.syntax.functions import FUNCTIONS
 
 
@@ -61,8 +61,8 @@ def heads_in_bodies(rules: Sequence[Rule]) -> Iterator[Diagnostic]:
 
 
 def lonely_variables(rules: Sequence[Rule]) -> Iterator[Diagnostic]:
-    """A variable that occurs once may be a slip of the pen. Variables with a `?` (RDFox), with `_`, and those of
-    negated atoms are meant so."""
+    """A variable that occurs once may be a typo. Variables with a `?` (RDFox), with `_`, and those of negated atoms are
+    exempt."""
     for rule in rules:
         occurrences = Counter(_occurrences(rule))
         for literal in rule.body:
@@ -110,7 +110,7 @@ def functions_as_predicates(rules: Sequence[Rule]) -> Iterator[Diagnostic]:
                 yield _warning(f"`{atom.name}` is a predicate here, not the function", atom.span, hint)
 
 
-def _bare_atom(literal: Literal) -> Atom | None:
+def _bare_atom(literal: BodyLiteral) -> Atom | None:
     match literal:
         case Atom():
             return literal

@@ -1,6 +1,6 @@
-"""Programs from texts and files, with everything that is wrong in any of them.
+"""Programs from texts and files, with all their errors.
 
-A statement that cannot be read hides nothing else: the rules around it are checked as well, and so are the other files.
+A statement with a syntax error hides no other error: all other rules, of the same file and of others, are checked too.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from deltalog.syntax.parser import Document, parse_document
 
 
 def read_rules(sources: Iterable[str | Path]) -> list[Rule]:
-    """The rules of texts and files, one after the other; SyntaxProblem has what is wrong in all of them."""
+    """The rules of texts and files, in order; SyntaxProblem has the errors of all of them."""
     return list(read_documents(sources).rules)
 
 
 def read_documents(sources: Iterable[str | Path]) -> Document:
-    """The rules, and all prefixes that are declared; each is known only in its own text or file."""
+    """The rules, and all declared prefixes; a prefix is known only in its own text or file."""
     rules: list[Rule] = []
     prefixes: dict[str, str] = {}
     wrong: list[Diagnostic] = []

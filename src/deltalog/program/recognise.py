@@ -29,17 +29,17 @@ from deltalog.program.schemes import Scheme, SchemeKind, X, Y, Z, atom, backbone
 from deltalog.program.value_kinds import Numbers, Scope, no_numbers, scope
 from deltalog.syntax.ast import TRIPLES, TYPES, Atom, Call, Filter, HiddenName, Pred, Rule, Variable
 
-WAYS = ("auto", "standard", "module", "scheme")
+SCHEME_SETTINGS = ("auto", "standard", "module", "scheme")
 BY_VALUE = "as numbers of different types can be equal in value, and its guard compares values"
 
 
 @dataclass
 class Recognition:
-    """The rules without those that schemes imply; and what became of the rest."""
+    """The schemes found so far, and the remaining rules."""
 
     rules: list[Rule]
     scheme_of: dict[Pred, Scheme] = field(default_factory=dict)
-    stored: dict[Pred, Pred] = field(default_factory=dict)  # where the explicit facts of a predicate go
+    stored: dict[Pred, Pred] = field(default_factory=dict)  # the relation that has the explicit facts of a predicate
     notes: list[str] = field(default_factory=list)
     scope: Scope = field(default_factory=Scope)  # of the guards; empty if there is none
 
@@ -58,15 +58,17 @@ def recognise_schemes(analysis: Analysis) -> Analysis:
     )
 
 
-def recognise(rules: Iterable[Rule], data: Collection[Pred], way: str, numbers: Numbers = no_numbers) -> Recognition:
-    """Takes the rules that schemes imply out of some rules, over explicit facts of some predicates."""
+def recognise(
+    rules: Iterable[Rule], data: Collection[Pred], setting: str, numbers: Numbers = no_numbers
+) -> Recognition:
+    """Finds schemes among rules, over explicit facts of some predicates, and removes the rules that they imply."""
     found = Recognition(list(rules))
-    if way == "standard":
+    if setting == "standard":
         return found
     found.scope = scope({rule.heads[0].pred for rule in found.rules if _has_guard(rule)}, found.rules, numbers)
     for pass_ in (_inverses, _closures, _linear, _unions):
-        pass_(found, data, way)
-    if way == "module":
+        pass_(found, data, setting)
+    if setting == "module":
         _as_rules(found)
     else:
         found.rules += [scheme.rule for scheme in found.scheme_of.values()]
@@ -77,7 +79,7 @@ def recognise(rules: Iterable[Rule], data: Collection[Pred], way: str, numbers: 
 
 
 def _split(rule: Rule) -> tuple[Atom, list[Atom], bool] | None:
-    """The head, the atoms and whether there is a guard x != z on the variables of the head; None if there is more."""
+    """The head, the atoms and whether there is a guard x != z on the variables of the head; None for any other rule."""
     if len(rule.heads) != 1:
         return None
     head = rule.heads[0]
@@ -102,20 +104,20 @@ def _chained(rule: Rule) -> tuple[Pred, Pred, bool] | None:
         return None
     (x, z), guarded = parts[0].terms, parts[2]
     for first, second in (parts[1], parts[1][::-1]):
-        way = (first.terms[0] == x, second.terms[1] == z, first.terms[1] == second.terms[0])
-        if all(way) and len({x, first.terms[1], z}) == 3:
+        chained = (first.terms[0] == x, second.terms[1] == z, first.terms[1] == second.terms[0])
+        if all(chained) and len({x, first.terms[1], z}) == 3:
             return first.pred, second.pred, guarded
     return None
 
 
 def transitive(rule: Rule) -> bool | None:
-    """Whether a transitive rule is guarded; None if it is none."""
+    """Whether a transitive rule is guarded; None for any other rule."""
     chain = _chained(rule)
     return chain[2] if chain and chain[0] == chain[1] == rule.heads[0].pred else None
 
 
 def linear(rule: Rule) -> tuple[Pred, bool] | None:
-    """For t(x, z) <- t(x, y), e(y, z), or the other way round: e, and whether there is a guard."""
+    """For t(x, z) <- t(x, y), e(y, z), or t(x, z) <- e(x, y), t(y, z): e, and whether there is a guard."""
     chain = _chained(rule)
     if chain is None or chain[0] == chain[1] or rule.heads[0].pred not in chain[:2]:
         return None
@@ -135,7 +137,7 @@ def copied(rule: Rule) -> tuple[Pred, bool] | None:
 
 
 def symmetric(rule: Rule) -> bool | None:
-    """Whether r(x, y) <- r(y, x) is guarded, which changes nothing where ids decide; None if a rule is another."""
+    """Whether r(x, y) <- r(y, x) is guarded, which makes no difference to a scheme; None for any other rule."""
     parts = _split(rule)
     if parts is None or copied(replace(rule, body=tuple(parts[1]))) != (rule.heads[0].pred, True):
         return None
@@ -148,10 +150,10 @@ def _has_guard(rule: Rule) -> bool:
     return bool(transitive(rule) or symmetric(rule) or (step and step[1]))
 
 
-# The passes.
+# The kinds of schemes, in the order in which they are searched.
 
 
-def _closures(found: Recognition, data: Collection[Pred], way: str) -> None:
+def _closures(found: Recognition, data: Collection[Pred], setting: str) -> None:
     for pred, own in _by_head(found.rules).items():
         guards = [guard for rule in own if (guard := transitive(rule)) is not None]
         if not guards or pred in (TRIPLES, TYPES):
@@ -170,17 +172,17 @@ def _closures(found: Recognition, data: Collection[Pred], way: str) -> None:
             or (is_symmetric and symmetric(rule) is not None)
             or _extends(rule, copies, all(guards))
         ]
-        _take(found, pred, Scheme(pred, kind, (backbone(pred),), all(guards)), implied, way)
+        _take(found, pred, Scheme(pred, kind, (backbone(pred),), all(guards)), implied, setting)
         found.notes.append(f"{pred.name}: {_described(kind, all(guards))}")
 
 
 def _extends(rule: Rule, copies: set[Pred], guarded: bool) -> bool:
-    """r(x, z) <- r(x, y), e(y, z) where r(x, y) <- e(x, y): a transitive step, if guarded alike."""
+    """r(x, z) <- r(x, y), e(y, z) where r(x, y) <- e(x, y): a transitive step, if it has the same guard."""
     step = linear(rule)
     return step is not None and step[0] in copies and (step[1] or not guarded)
 
 
-def _linear(found: Recognition, data: Collection[Pred], way: str) -> None:
+def _linear(found: Recognition, data: Collection[Pred], setting: str) -> None:
     for pred, own in _by_head(found.rules).items():
         steps = [step for rule in own if (step := linear(rule))]
         if not steps or pred in found.scheme_of:
@@ -190,14 +192,14 @@ def _linear(found: Recognition, data: Collection[Pred], way: str) -> None:
         if why:
             found.notes.append(f"{pred.name}: not a closure, {why}")
             continue
-        scheme = Scheme(pred, SchemeKind.CLOSURE, (steps[0][0],), guarded, listed=way == "auto")
+        scheme = Scheme(pred, SchemeKind.CLOSURE, (steps[0][0],), guarded, listed=setting == "auto")
         found.scheme_of[pred] = scheme
         found.rules = [rule for rule in found.rules if not _derives(rule, pred)]
         found.notes.append(f"{pred.name}: {_described(SchemeKind.CLOSURE, scheme.guarded)}, by linear rules")
 
 
 def _not_linear(pred: Pred, own: Sequence[Rule], steps: Sequence[tuple[Pred, bool]], data: Collection[Pred]) -> str:
-    """Why linear rules are not the closure of what they extend by; empty if they are."""
+    """Why linear rules do not define the closure of their edges; empty if they do."""
     edges = {edge for edge, _ in steps}
     if len(edges) > 1:
         return f"as it is extended by {' and '.join(sorted(edge.name for edge in edges))}"
@@ -209,22 +211,24 @@ def _not_linear(pred: Pred, own: Sequence[Rule], steps: Sequence[tuple[Pred, boo
     return "as it has explicit facts" if pred in data else ""
 
 
-def _inverses(found: Recognition, data: Collection[Pred], way: str) -> None:
-    """Of a pair of inverse relations one is kept; what derives the other derives the first, with columns exchanged."""
+def _inverses(found: Recognition, data: Collection[Pred], setting: str) -> None:
+    """Of two inverse relations one is stored; rules for the other become rules for the first, with swapped columns."""
     copies = {(rule.heads[0].pred, *copy) for rule in found.rules if (copy := copied(rule))}
     recognised = (False, True) if found.scope.distinct else (False,)
     closed = [rule.heads[0].pred for rule in found.rules if transitive(rule) in recognised]
-    gone: set[Pred] = set()
+    dropped: set[Pred] = set()
     for pred in (pred for pred in dict.fromkeys(closed) if pred not in (TRIPLES, TYPES)):
         others = [b for a, b, swapped in copies if a == pred and swapped and b != pred and (b, pred, True) in copies]
         for other in sorted(others):
-            if pred in gone or other in gone:
+            if pred in dropped or other in dropped:
                 continue
-            gone.add(other)
+            dropped.add(other)
             _turn(found, other, pred)
             found.stored[other] = _given(other)
             found.rules.append(Rule((atom(pred, X, Y),), (atom(_given(other), Y, X),)))
-            found.scheme_of[other] = Scheme(other, SchemeKind.INVERSE, (pred,), swapped=(True,), listed=way == "auto")
+            found.scheme_of[other] = Scheme(
+                other, SchemeKind.INVERSE, (pred,), swapped=(True,), listed=setting == "auto"
+            )
             found.notes.append(f"{other.name}: the inverse of {pred.name}")
     found.rules = list(dict.fromkeys(found.rules))
 
@@ -233,30 +237,30 @@ def _given(pred: Pred) -> Pred:
     return Pred(HiddenName(f"#given {pred.name}"), pred.arity)
 
 
-def _turn(found: Recognition, gone: Pred, kept: Pred) -> None:
-    """Rules for one of a pair become rules for the other."""
-    turned = (_turned(rule, gone, kept) if _derives(rule, gone, kept) else rule for rule in found.rules)
+def _turn(found: Recognition, dropped: Pred, kept: Pred) -> None:
+    """Rewrites the rules of one relation of a pair into rules for the other."""
+    turned = (_turned(rule, dropped, kept) if _derives(rule, dropped, kept) else rule for rule in found.rules)
     found.rules = [rule for rule in turned if rule is not None]
 
 
-def _turned(rule: Rule, gone: Pred, kept: Pred) -> Rule | None:
+def _turned(rule: Rule, dropped: Pred, kept: Pred) -> Rule | None:
     copy = copied(rule)
-    if copy in ((gone, True), (kept, True)) and {rule.heads[0].pred, copy[0]} == {gone, kept}:  # type: ignore[index]
+    if copy in ((dropped, True), (kept, True)) and {rule.heads[0].pred, copy[0]} == {dropped, kept}:  # type: ignore[index]
         return None
-    if _derives(rule, gone) and (transitive(rule) is not None or symmetric(rule) is not None):
+    if _derives(rule, dropped) and (transitive(rule) is not None or symmetric(rule) is not None):
         body = tuple(Atom(kept.name, b.terms) if isinstance(b, Atom) else b for b in rule.body)
         return Rule((Atom(kept.name, rule.heads[0].terms),), body)
-    heads = tuple(Atom(kept.name, h.terms[::-1], h.span) if h.pred == gone else h for h in rule.heads)
+    heads = tuple(Atom(kept.name, h.terms[::-1], h.span) if h.pred == dropped else h for h in rule.heads)
     return replace(rule, heads=heads)
 
 
-def _unions(found: Recognition, data: Collection[Pred], way: str) -> None:
+def _unions(found: Recognition, data: Collection[Pred], setting: str) -> None:
     for pred, own in _by_head(found.rules).items():
         copies = {rule: copy for rule in own if (copy := copied(rule)) and copy[0] != pred}
         if pred in found.scheme_of or pred.hidden or pred in (TRIPLES, TYPES):
             continue
         virtual = any(source in found.scheme_of for source, _ in copies.values())
-        if not virtual and (way != "scheme" or len(copies) < 2):
+        if not virtual and (setting != "scheme" or len(copies) < 2):
             continue
         sources = tuple(dict.fromkeys(copies.values()))
         if any(_refers(found, source, pred) for source, _ in sources):
@@ -265,12 +269,12 @@ def _unions(found: Recognition, data: Collection[Pred], way: str) -> None:
         inputs = (*(source for source, _ in sources), backbone(pred))
         swapped = (*(turned for _, turned in sources), False)
         scheme = Scheme(pred, SchemeKind.UNION, inputs, swapped=swapped)
-        _take(found, pred, scheme, list(copies), way)
+        _take(found, pred, scheme, list(copies), setting)
         found.notes.append(f"{pred.name}: the union of {', '.join(source.name for source, _ in sources)}")
 
 
 def _refers(found: Recognition, pred: Pred, to: Pred) -> bool:
-    """Whether a relation is read through another one, by inverses and unions."""
+    """Whether a relation has another one as an input, through inverses and unions."""
     if pred == to:
         return True
     scheme = found.scheme_of.get(pred)
@@ -279,12 +283,12 @@ def _refers(found: Recognition, pred: Pred, to: Pred) -> bool:
     return any(_refers(found, source, to) for source in scheme.inputs)
 
 
-def _take(found: Recognition, pred: Pred, scheme: Scheme, implied: Sequence[Rule], way: str) -> None:
-    """Notes a scheme: rules that it implies go, other rules and explicit facts are for the backbone."""
-    gone, other = set(implied), backbone(pred)
+def _take(found: Recognition, pred: Pred, scheme: Scheme, implied: Sequence[Rule], setting: str) -> None:
+    """Adds a scheme: removes the rules that it implies, and moves other rules and explicit facts to the backbone."""
+    dropped, other = set(implied), backbone(pred)
     mine = [(rule, _derives(rule, pred)) for rule in found.rules]
-    found.rules = [_renamed(rule, pred, other) if own else rule for rule, own in mine if not (own and rule in gone)]
-    found.scheme_of[pred] = replace(scheme, listed=way == "auto")
+    found.rules = [_renamed(rule, pred, other) if own else rule for rule, own in mine if not (own and rule in dropped)]
+    found.scheme_of[pred] = replace(scheme, listed=setting == "auto")
     found.stored[pred] = other
 
 
@@ -295,7 +299,7 @@ def _renamed(rule: Rule, pred: Pred, other: Pred) -> Rule:
 
 
 def _by_head(rules: Iterable[Rule]) -> dict[Pred, list[Rule]]:
-    """The rules of each predicate of two columns."""
+    """The rules of each binary predicate."""
     found: dict[Pred, list[Rule]] = {}
     for rule in rules:
         for pred in dict.fromkeys(head.pred for head in rule.heads if len(head.terms) == 2):
@@ -304,7 +308,7 @@ def _by_head(rules: Iterable[Rule]) -> dict[Pred, list[Rule]]:
 
 
 def _derives(rule: Rule, *preds: Pred) -> bool:
-    """Asked for every rule and every scheme, so without a loop for the most common form."""
+    """Runs for every rule and every scheme, so rules of one head, the most common ones, have no loop."""
     if len(rule.heads) == 1:
         head = rule.heads[0]
         name, arity = head.name, len(head.terms)
@@ -317,7 +321,7 @@ def _described(kind: SchemeKind, guarded: bool) -> str:
     return text + (" (no pairs of one with itself, unless given)" if guarded else "")
 
 
-# Modules: the same over tables.
+# Modules: rules over tables instead of schemes.
 
 
 def _as_rules(found: Recognition) -> None:

@@ -16,7 +16,18 @@ from dataclasses import dataclass, replace
 from deltalog.model.errors import Diagnostic
 from deltalog.program.analysis import Analysis
 from deltalog.program.binding import bound
-from deltalog.syntax.ast import Aggregate, Atom, Bind, Constant, Filter, Literal, Negation, Rule, Variable, variables
+from deltalog.syntax.ast import (
+    Aggregate,
+    Atom,
+    Bind,
+    BodyLiteral,
+    Constant,
+    Filter,
+    Negation,
+    Rule,
+    Variable,
+    variables,
+)
 
 
 def check_safety(analysis: Analysis) -> Analysis:
@@ -26,7 +37,7 @@ def check_safety(analysis: Analysis) -> Analysis:
 
 
 def unsafe(rule: Rule) -> Iterator[Diagnostic]:
-    """What is wrong with the variables of a rule, each variable once."""
+    """The unsafe variables of a rule, each once."""
     if rule.is_fact:
         yield from (_variable_in_fact(v) for v in _distinct(v for head in rule.heads for v in variables(head)))
         return
@@ -44,7 +55,7 @@ class _Place:
     variables: Sequence[Variable]
 
 
-def _unsafe_body(body: Sequence[Literal], outside: _Place) -> Iterator[Diagnostic]:
+def _unsafe_body(body: Sequence[BodyLiteral], outside: _Place) -> Iterator[Diagnostic]:
     places = [outside, *map(_place, body)]
     occurs_in = Counter(v for place in places for v in set(place.variables))
     has_value = bound(body)
@@ -61,14 +72,14 @@ def _unsafe_body(body: Sequence[Literal], outside: _Place) -> Iterator[Diagnosti
             yield from _unsafe_aggregate(literal)
 
 
-def _causes(unbound: Iterable[Variable], body: Sequence[Literal]) -> Iterator[Variable]:
-    """Without those that a BIND would give a value, if only its own variables had one."""
+def _causes(unbound: Iterable[Variable], body: Sequence[BodyLiteral]) -> Iterator[Variable]:
+    """The unbound variables without those that a BIND would bind if its inputs were bound."""
     computed = {literal.variable for literal in body if isinstance(literal, Bind)}
     enough = bound(body, given=set(unbound) - computed)
     return (variable for variable in unbound if variable not in computed or variable not in enough)
 
 
-def _place(literal: Literal) -> _Place:
+def _place(literal: BodyLiteral) -> _Place:
     match literal:
         case Negation():
             kind = "negation"

@@ -12,7 +12,7 @@ from deltalog.model.terms import RDF_TYPE
 from deltalog.program.analysis import Analysis
 from deltalog.program.body_atoms import negative, read_preds
 from deltalog.program.dependency import DependencyGraph
-from deltalog.syntax.ast import TRIPLE, Atom, Literal, Negation, Pred, Rule
+from deltalog.syntax.ast import TRIPLE, Atom, BodyLiteral, Negation, Pred, Rule
 
 
 def check_stratification(analysis: Analysis) -> Analysis:
@@ -50,7 +50,7 @@ def _rules_to(graph: DependencyGraph, start: int, end: int) -> list[int]:
     return [node for node in reversed(path) if node < len(graph.rules)]
 
 
-def _cycle(rules: Sequence[Rule], atom: Atom, literal: Literal) -> Diagnostic:
+def _cycle(rules: Sequence[Rule], atom: Atom, literal: BodyLiteral) -> Diagnostic:
     negated = isinstance(literal, Negation)
     name = shown(atom.pred)
     needs = [f"{'NOT' if negated else 'AGGREGATE over'} {name}"]

@@ -1,4 +1,4 @@
-"""Bridges: rules that keep a triple relation and the relations by predicate the same.
+"""Bridges: rules that keep the triple relation and the relations by predicate consistent.
 
 RDF is stored by predicate: `C(x)` for (x, rdf:type, C), `p(x, y)` for (x, p, y). Some rules have a variable in the
 place of the predicate or of the class: they read and derive the predicates TRIPLE/3 and RDF_TYPE/2. Only for them, and
@@ -12,7 +12,7 @@ If both are in use, rdf:type is one of the properties, and classes go by it. If 
 
 Being ordinary rules they take part in dependencies: a rule that reads every class depends on every rule that derives
 one. Predicates with bare names are no part of RDF, and have no bridges. A triple whose predicate no rule and no data
-knows stays where it is, in TRIPLE; nobody else could ask for it.
+mentions stays in TRIPLE only.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ _X, _P, _Y = Variable("x"), Variable("p"), Variable("y")
 
 
 def add_bridges(analysis: Analysis) -> Analysis:
-    """A pass: the bridges that no rule of the program says already."""
+    """A pass: the bridges that are not rules of the program already."""
     written = set(analysis.rules)
     found = bridges(analysis.statements, analysis.data)
     return replace(analysis, bridges=tuple(rule for rule in found if rule not in written))
 
 
 def bridges(rules: Sequence[Rule], data: Iterable[Pred] = ()) -> tuple[Rule, ...]:
-    """The bridges that rules need, with facts of some predicates besides those of the rules."""
+    """The bridges that rules need, over data of some predicates."""
     data = set(data)
     read = {pred for rule in rules for pred in read_preds(rule)}
     derived = {head.pred for rule in rules for head in rule.heads if rule.body}
@@ -62,7 +62,7 @@ def bridges(rules: Sequence[Rule], data: Iterable[Pred] = ()) -> tuple[Rule, ...
 
 
 def bridged(bridges: Iterable[Rule]) -> frozenset[Pred]:
-    """The classes and properties with bridges: what TRIPLE and rdf:type hold of them are copies of their own facts."""
+    """The classes and properties with bridges: their facts in TRIPLE and rdf:type are copies of their own."""
     found: set[Pred] = set()
     for rule in bridges:
         pair = {rule.heads[0].pred, *(atom.pred for atom in positive(rule.body))}

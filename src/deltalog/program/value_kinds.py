@@ -1,11 +1,11 @@
 """Whether `!=` on the values of a relation is `!=` on their ids.
 
 `=` and `!=` compare numbers by value: 1, 1.0 and "1"^^xsd:int are equal, and have different ids. Integers among
-themselves have one id each, and so have floats. So ids decide wherever all numbers are integers, or all are floats.
+themselves have one id each, and so have floats. So ids can be compared where all numbers are integers, or all floats.
 
 Which values a relation can have depends on the facts and rules that it is derived from, directly or not: its scope. A
-scope has the numbers of its explicit facts, and those that its rules bring in: constants of heads, and results of
-expressions and aggregates. This is an upper bound by kinds of numbers, not by values.
+scope has the numbers of its explicit facts, and those that its rules introduce: constants of heads, and results of
+expressions and aggregates. The analysis is by kinds of numbers, not by values, and conservative.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from deltalog.model.terms import Kind, kind
 from deltalog.program.body_atoms import read_preds
-from deltalog.syntax.ast import Aggregate, AggregateCall, Bind, Call, Constant, Expression, Literal, Pred, Rule
+from deltalog.syntax.ast import Aggregate, AggregateCall, Bind, BodyLiteral, Call, Constant, Expression, Pred, Rule
 
 Kinds = frozenset[Kind]
 Numbers = Callable[[Collection[Pred]], Kinds]  # the kinds of numbers in the explicit facts of some predicates
@@ -32,8 +32,8 @@ _INTEGER = frozenset(("strlen", "count"))
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The predicates whose values are compared by guards, all that these are derived from, and the kinds of numbers
-    among the values of all these, at most."""
+    """The predicates whose values are compared by guards, all predicates that these are derived from, and an upper
+    bound of the kinds of numbers among their values."""
 
     preds: frozenset[Pred] = frozenset()
     numbers: Kinds = frozenset()
@@ -44,7 +44,7 @@ class Scope:
         return any(self.numbers <= kinds for kinds in ONE_ID_EACH)
 
     def covers(self, added: Collection[Pred], numbers: Numbers) -> bool:
-        """Whether the scope has the numbers of added facts, too."""
+        """Whether the kinds of numbers in added facts are in the scope already."""
         preds = self.preds.intersection(added)
         return not preds or numbers(preds) <= self.numbers
 
@@ -70,7 +70,7 @@ def scope(preds: Iterable[Pred], rules: Iterable[Rule], numbers: Numbers) -> Sco
     return Scope(frozenset(found), numbers(found).union(made)) if found else Scope()
 
 
-# What rules bring in.
+# Numbers that rules introduce.
 
 
 def _made_by_rule(rule: Rule) -> Iterator[Kind]:
@@ -80,7 +80,7 @@ def _made_by_rule(rule: Rule) -> Iterator[Kind]:
     yield from _made_by_body(rule.body)
 
 
-def _made_by_body(body: Iterable[Literal]) -> Iterator[Kind]:
+def _made_by_body(body: Iterable[BodyLiteral]) -> Iterator[Kind]:
     for literal in body:
         if isinstance(literal, Bind):
             yield from _made(literal.expression)
@@ -100,7 +100,7 @@ def _aggregated(call: AggregateCall) -> Iterator[Kind]:
 
 
 def _made(expression: Expression) -> Iterator[Kind]:
-    """The kinds of numbers that an expression adds to those of its variables, at most."""
+    """An upper bound of the kinds of numbers that an expression adds to those of its variables."""
     if isinstance(expression, Constant):
         yield from NUMERIC.intersection((kind(expression.value),))
     elif isinstance(expression, Call):

@@ -24,11 +24,11 @@ from deltalog.syntax.ast import (
     AggregateCall,
     Atom,
     Bind,
+    BodyLiteral,
     Call,
     Constant,
     Expression,
     Filter,
-    Literal,
     Negation,
     Pred,
     Rule,
@@ -156,7 +156,7 @@ class _Layout:
             self.width += 1
         return tuple(equal)
 
-    def _step(self, literal: Literal, live: Collection[Variable]) -> Step:
+    def _step(self, literal: BodyLiteral, live: Collection[Variable]) -> Step:
         match literal:
             case Atom():
                 adornment, key = self._question(literal)

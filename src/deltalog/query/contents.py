@@ -12,11 +12,11 @@ from deltalog.maintenance.materialisation import Evaluator, Materialisation, sta
 from deltalog.model.facts import Facts
 from deltalog.model.naming import Names, unknown_predicate
 from deltalog.plan.ir import Part
-from deltalog.plan.statistics import Partial
+from deltalog.plan.statistics import PartialStatistics
 from deltalog.program import Program
 from deltalog.program.triple_bridges import is_rdf
 from deltalog.query.rulebase import reads
-from deltalog.syntax.ast import TRIPLES, TYPES, Literal, Pred, Rule
+from deltalog.syntax.ast import TRIPLES, TYPES, BodyLiteral, Pred, Rule
 
 T = TypeVar("T")
 INTERNAL = (TRIPLES, TYPES)
@@ -62,7 +62,7 @@ class Contents(Generic[T]):
         """Whether a rule with a variable for a predicate or a class can derive facts of any class or property."""
         return any(head.pred in INTERNAL for rule in self.rules for head in rule.heads)
 
-    def check_goal(self, literals: Sequence[Literal]) -> None:
+    def check_goal(self, literals: Sequence[BodyLiteral]) -> None:
         """UsageError if a goal reads a predicate that is not known."""
         for pred in set(reads(literals)):
             if not self._is_known(pred):
@@ -104,6 +104,6 @@ class Contents(Generic[T]):
         found = {pred: self.table(pred, derived) for pred in preds}
         return {pred: table for pred, table in found.items() if self.backend.size(table)}
 
-    def statistics(self, program: Program) -> Partial:
+    def statistics(self, program: Program) -> PartialStatistics:
         """The statistics of the explicit facts."""
-        return Partial(start(program.placed(self.explicit), self.backend))
+        return PartialStatistics(start(program.placed(self.explicit), self.backend))

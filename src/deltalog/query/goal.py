@@ -20,9 +20,9 @@ from deltalog.query.rulebase import bindings, by_head, reads
 from deltalog.syntax.ast import (
     Aggregate,
     Atom,
+    BodyLiteral,
     Constant,
     HiddenName,
-    Literal,
     Negation,
     Pred,
     Rule,
@@ -66,7 +66,7 @@ class Goal:
         return set(reads(self.rule.body))
 
 
-def goal_rule(goal: Sequence[Literal]) -> Rule:
+def goal_rule(goal: Sequence[BodyLiteral]) -> Rule:
     """#goal(variables in the order in which they occur) <- goal; `_` is not one of them."""
     names = dict.fromkeys(
         v for literal in goal if not isinstance(literal, Negation) for v in variables(literal) if not v.anonymous
@@ -74,7 +74,7 @@ def goal_rule(goal: Sequence[Literal]) -> Rule:
     return Rule((Atom(GOAL, tuple(names)),), tuple(goal))
 
 
-def as_goal(literals: Sequence[Literal]) -> Goal:
+def as_goal(literals: Sequence[BodyLiteral]) -> Goal:
     """A goal of literals; an unsafe one is refused like an unsafe rule."""
     rule = goal_rule(literals)
     if errors := list(unsafe(rule)):

@@ -23,14 +23,14 @@ from deltalog.model.errors import NotStratified, UsageError
 from deltalog.model.facts import Facts
 from deltalog.plan import ir
 from deltalog.plan.ir import fact_columns
-from deltalog.plan.statistics import Partial
+from deltalog.plan.statistics import PartialStatistics
 from deltalog.plan.work_counter import GivenUp
 from deltalog.program import Program, analyse, rewritten
 from deltalog.program.triple_bridges import is_rdf
 from deltalog.query.goal import Goal, as_goal, goal_rule
 from deltalog.query.magic import Rewriting, magic_sets
 from deltalog.query.rulebase import Rulebase, reads
-from deltalog.syntax.ast import TRIPLES, TYPES, Atom, HiddenName, Literal, Pred, Rule, variables
+from deltalog.syntax.ast import TRIPLES, TYPES, Atom, BodyLiteral, HiddenName, Pred, Rule, variables
 
 if TYPE_CHECKING:
     from deltalog.query.choose_method import History, MethodChoice
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def answer(goal: Sequence[Literal], facts: Relations[T]) -> Facts[T]:
+def answer(goal: Sequence[BodyLiteral], facts: Relations[T]) -> Facts[T]:
     """The answers of a goal over a materialisation."""
     rule = goal_rule(goal)
     program = analyse([rule], {pred for pred, _ in facts.parts})  # an unsafe goal is refused like an unsafe rule
@@ -110,8 +110,8 @@ class GoalEvaluator(Generic[T]):
         return frozenset(pred for pred, table in self.facts.items() if self.backend.size(table))
 
     @cached_property
-    def statistics(self) -> Partial:
-        return Partial(start(self.facts, self.backend))
+    def statistics(self) -> PartialStatistics:
+        return PartialStatistics(start(self.facts, self.backend))
 
     def rulebase(self, read: Collection[Pred] = ()) -> Rulebase:
         """The rules by head, with the bridges for a goal that reads some predicates."""
@@ -269,7 +269,7 @@ def _reader(pred: Pred) -> Rule:
 
 
 def rewrite(
-    goal: Sequence[Literal], rules: Sequence[Rule], explicit: Mapping[Pred, T], backend: Backend[T]
+    goal: Sequence[BodyLiteral], rules: Sequence[Rule], explicit: Mapping[Pred, T], backend: Backend[T]
 ) -> tuple[Program, Rewriting]:
     """The magic program of a goal, checked."""
     return GoalEvaluator(rules, explicit, backend).rewriting(as_goal(goal))[:2]

@@ -24,7 +24,7 @@ from deltalog.plan.statistics import Statistics
 from deltalog.program.body_atoms import negative, positive
 from deltalog.query.adornment import AdornedName, Adornment, adorn, adorned, magic
 from deltalog.query.rulebase import ordered
-from deltalog.syntax.ast import Atom, Bind, Constant, Filter, HiddenName, Literal, Negation, Pred, Rule, variables
+from deltalog.syntax.ast import Atom, Bind, BodyLiteral, Constant, Filter, HiddenName, Negation, Pred, Rule, variables
 from deltalog.syntax.printer import print_predicate, print_rule
 
 
@@ -86,7 +86,7 @@ class _MagicSets:
         head = rule.heads[0]
         question = magic(head, adornment)
         bound = set(variables(question))
-        before: list[Literal] = [question]
+        before: list[BodyLiteral] = [question]
         for literal in ordered(rule.body, question, variables(head), self.statistics):
             if isinstance(literal, Atom) and literal.pred in self.deriving:
                 inner = adorn(literal, bound)
@@ -100,7 +100,7 @@ class _MagicSets:
         for atom, _ in negative(rule.body):
             self.whole[atom.pred] = None
 
-    def _make(self, head: Atom, body: Sequence[Literal]) -> None:
+    def _make(self, head: Atom, body: Sequence[BodyLiteral]) -> None:
         if head not in body:
             self.made[Rule((head,), tuple(body))] = None
 
@@ -119,10 +119,10 @@ class _MagicSets:
                 waiting += [atom.pred for atom, _ in negative(rule.body)]
 
 
-def _supported(body: Sequence[Literal]) -> list[Literal]:
+def _supported(body: Sequence[BodyLiteral]) -> list[BodyLiteral]:
     """The part of a body that stands on its own: atoms, and what their variables bind."""
     bound = {v for literal in body if not isinstance(literal, Negation | Filter | Bind) for v in variables(literal)}
-    kept: list[Literal] = []
+    kept: list[BodyLiteral] = []
     for literal in body:
         if isinstance(literal, Bind) and bound.issuperset(variables(literal.expression)):
             bound.add(literal.variable)

@@ -29,7 +29,7 @@ from deltalog.backends.base import Backend
 from deltalog.backends.capabilities.point_lookup import Lookup, PointLookup, Row, RowOperator
 from deltalog.model.limits import FactCount
 from deltalog.plan.ir import Part
-from deltalog.plan.statistics import Partial, Statistics
+from deltalog.plan.statistics import PartialStatistics, Statistics
 from deltalog.plan.work_counter import GivenUp
 from deltalog.query.adorned_rules import AdornedRule, Ask, Deny, Extend, Group, Places, Where, adorned_rule
 from deltalog.query.adornment import Adornment
@@ -47,7 +47,7 @@ class Stored(Generic[T]):
     """Stored facts with their look-ups by bound columns; kept from goal to goal, while the facts are the same."""
 
     def __init__(self, tables: Mapping[Pred, T], known: Statistics, lookups: PointLookup[T]) -> None:
-        self.tables, self.known, self.statistics, self.lookups = tables, known, Partial(known), lookups
+        self.tables, self.known, self.statistics, self.lookups = tables, known, PartialStatistics(known), lookups
         self._lookups: dict[Question, Lookup | None] = {}
 
     def lookup(self, question: Question) -> Lookup | None:

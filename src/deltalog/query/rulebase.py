@@ -30,10 +30,10 @@ from deltalog.syntax.ast import (
     AggregateCall,
     Atom,
     Bind,
+    BodyLiteral,
     Constant,
     Filter,
     HiddenName,
-    Literal,
     Negation,
     Pred,
     Rule,
@@ -105,7 +105,7 @@ def by_head(rules: Iterable[Rule]) -> dict[Pred, tuple[Rule, ...]]:
     return {pred: tuple(found) for pred, found in deriving.items()}
 
 
-def reads(body: Sequence[Literal]) -> Iterator[Pred]:
+def reads(body: Sequence[BodyLiteral]) -> Iterator[Pred]:
     """The predicates that a body reads, negated or not."""
     yield from (atom.pred for atom in positive(body))
     yield from (atom.pred for atom, _ in negative(body))
@@ -178,7 +178,9 @@ def _with_bindings(deriving: dict[Pred, tuple[Rule, ...]], levels: dict[Pred, in
 # Sideways information passing
 
 
-def ordered(body: Sequence[Literal], question: Atom, live: Iterable[Variable], statistics: Statistics) -> list[Literal]:
+def ordered(
+    body: Sequence[BodyLiteral], question: Atom, live: Iterable[Variable], statistics: Statistics
+) -> list[BodyLiteral]:
     """A body in the order in which the planner joins it to the question, conditions as early as they can be."""
     if sum(isinstance(literal, Atom | Aggregate) for literal in body) > 1:
         plan = plan_body((*body, question), live, statistics, {len(body): Part.DELTA})
@@ -187,7 +189,7 @@ def ordered(body: Sequence[Literal], question: Atom, live: Iterable[Variable], s
     return _settled(body, set(variables(question)))
 
 
-def _settled(body: Sequence[Literal], bound: set[Variable]) -> list[Literal]:
+def _settled(body: Sequence[BodyLiteral], bound: set[Variable]) -> list[BodyLiteral]:
     """The same for a body with one atom, or none: there is nothing to choose."""
     joined = {v for literal in body if not isinstance(literal, Negation) for v in variables(literal)}
     waiting, placed = list(body), []
@@ -202,7 +204,7 @@ def _settled(body: Sequence[Literal], bound: set[Variable]) -> list[Literal]:
     return placed
 
 
-def _ready(literal: Literal, bound: Collection[Variable], joined: Collection[Variable]) -> bool:
+def _ready(literal: BodyLiteral, bound: Collection[Variable], joined: Collection[Variable]) -> bool:
     match literal:
         case Filter(condition):
             return all(v in bound for v in variables(condition))

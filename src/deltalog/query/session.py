@@ -29,7 +29,7 @@ from deltalog.query.magic import show
 from deltalog.query.sparql.answer import SparqlEvaluator
 from deltalog.query.sparql.query import Query, translate
 from deltalog.query.sparql.solutions import Solutions
-from deltalog.syntax.ast import Literal, Pred
+from deltalog.syntax.ast import BodyLiteral, Pred
 from deltalog.syntax.parser import parse_goal
 
 T = TypeVar("T")
@@ -85,7 +85,7 @@ class QuerySession(Generic[T]):
         now.check_goal(literals)
         return as_goal(literals)
 
-    def _answers(self, now: Contents[T], literals: Sequence[Literal], method: str) -> tuple[Derived[T], bool]:
+    def _answers(self, now: Contents[T], literals: Sequence[BodyLiteral], method: str) -> tuple[Derived[T], bool]:
         """Answers, and whether they are all there are."""
         choice = self._choice_by_state(now, method)
         if choice is None or choice.method != "materialised":

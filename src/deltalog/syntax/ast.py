@@ -18,14 +18,14 @@ from typing import NamedTuple
 from deltalog.concurrency.cached import cached_property
 from deltalog.model.terms import IRI, RDF_TYPE, Value, key
 
-LONG = 120  # the characters of a line that an excerpt shows on either side
+EXCERPT_CHARACTERS = 120  # the characters of a line that an excerpt shows on either side
 
 TRIPLE = "[]"  # the name of the predicate of triples whose predicate is a variable
 
 
 @dataclass(frozen=True)
 class Source:
-    """A text that was parsed, and what to call it in messages."""
+    """A parsed text, and its name in messages."""
 
     name: str
     text: str
@@ -58,11 +58,11 @@ class Span:
         whole, starts = self.source.text, self.source.line_starts
         begin = starts[self.line - 1]
         finish = starts[self.line] - 1 if self.line < len(starts) else len(whole)
-        left = "" if self.start - begin <= LONG else "… "
-        begin = begin if not left else self.start - LONG // 2
+        left = "" if self.start - begin <= EXCERPT_CHARACTERS else "… "
+        begin = begin if not left else self.start - EXCERPT_CHARACTERS // 2
         text = left + whole[begin:finish].rstrip("\r")
         column = self.start - begin + len(left)
-        text = text if len(text) <= column + LONG else f"{text[: column + LONG]} …"
+        text = text if len(text) <= column + EXCERPT_CHARACTERS else f"{text[: column + EXCERPT_CHARACTERS]} …"
         width = max(1, min(self.end - self.start, len(text) - column))
         indent = "".join(c if c == "\t" else " " for c in text[:column])
         return f"  {text}\n  {indent}{'^' * width}"
@@ -72,10 +72,10 @@ class Span:
 
 
 class HiddenName(str):
-    """The name of a relation that deltalog makes for itself: a backbone, a node of a hypertree, an adorned predicate.
+    """The name of an internal relation: a backbone, a node of a hypertree, an adorned predicate.
 
-    It equals no plain string, whatever its text. So no name that a user writes or a file brings can mean such a
-    relation, and telling the two apart never depends on how a name is spelled.
+    It equals no plain string, whatever its text. So no name in a program or a file can refer to such a relation, and
+    whether a name is hidden never depends on its spelling.
     """
 
     __slots__ = ()
@@ -97,7 +97,7 @@ class Pred(NamedTuple):
 
     @property
     def hidden(self) -> bool:
-        """Whether it is a relation that deltalog made for itself."""
+        """Whether it is an internal relation."""
         return isinstance(self.name, HiddenName)
 
     def __str__(self) -> str:
@@ -213,13 +213,13 @@ class Aggregate:
     Variables of the body other than the ON variables are local to it.
     """
 
-    body: tuple[Literal, ...]
+    body: tuple[BodyLiteral, ...]
     on: tuple[Variable, ...]
     calls: tuple[AggregateCall, ...]
     span: Span | None = field(default=None, compare=False, repr=False)
 
 
-Literal = Atom | Negation | Filter | Bind | Aggregate
+BodyLiteral = Atom | Negation | Filter | Bind | Aggregate
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +227,7 @@ class Rule:
     """heads :- body. A fact when the body is empty. Rules are in many sets, so the hash is computed once."""
 
     heads: tuple[Atom, ...]
-    body: tuple[Literal, ...] = ()
+    body: tuple[BodyLiteral, ...] = ()
     span: Span | None = field(default=None, compare=False, repr=False)
     _hash: int = field(default=0, init=False, compare=False, repr=False)
 
@@ -237,7 +237,7 @@ class Rule:
         return self._hash
 
     def __reduce__(self) -> tuple[type[Rule], tuple[object, ...]]:
-        return Rule, (self.heads, self.body, self.span)  # without the hash, which is another in every process
+        return Rule, (self.heads, self.body, self.span)  # without the hash, which differs between processes
 
     @property
     def is_fact(self) -> bool:
@@ -249,7 +249,7 @@ class Rule:
         return print_rule(self)
 
 
-def variables(node: Literal | Expression | None) -> Iterator[Variable]:
+def variables(node: BodyLiteral | Expression | None) -> Iterator[Variable]:
     """The variables of a literal or an expression, each occurrence, in the order of writing. For an aggregate: those
     that the rest of the rule sees, so ON variables and results."""
     match node:

@@ -1,11 +1,11 @@
-"""Grammar productions to rules: what lark calls while it parses.
+"""From grammar productions to rules: lark calls these methods while it parses.
 
-Each method of `Builder` is called for one production with its parts: words, or what other methods made of them. The
-words know the text they come from, so the builder itself has no state, and one parser serves all threads.
+Each method of `Builder` is called for one production with its parts: words, or the results of other methods. Words know
+their place in the text, so the builder itself has no state, and one parser serves all threads.
 
-What is not decided yet stays undecided. `name(...)` is an `Application`, which becomes an atom when it stands alone in
-a body and a function call inside of an expression; a bare name is an atom without arguments or a string; `!` negates an
-atom or a condition. `literal` and `expression` are the two ways to decide.
+Ambiguous syntax is resolved by its context. `name(...)` is an `Application`, which becomes an atom when it stands alone
+in a body and a function call inside of an expression; a bare name is an atom without arguments or a string; `!` negates
+an atom or a condition. `literal` and `expression` are the two ways to decide.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from deltalog.syntax.ast import (
     AggregateCall,
     Atom,
     Bind,
+    BodyLiteral,
     Call,
     Constant,
     Expression,
     Filter,
-    Literal,
     Negation,
     Rule,
     Span,
@@ -40,7 +40,7 @@ class Application:
     """`name(...)`, not yet an atom or a function call."""
 
     name: Word
-    arguments: list[Node]
+    arguments: list[SyntaxNode]
     end: int
 
     @property
@@ -53,7 +53,7 @@ class Triple:
     """`[...]`"""
 
     open: Word
-    arguments: list[Node]
+    arguments: list[SyntaxNode]
     end: int
 
     @property
@@ -66,7 +66,7 @@ class Not:
     """`!` before something, not yet a negated atom or a negated condition."""
 
     bang: Word
-    operand: Node
+    operand: SyntaxNode
 
     @property
     def start(self) -> int:
@@ -78,18 +78,20 @@ class Not:
 
 
 @dataclass(slots=True)
-class Group:
-    """`( ... )`, or a number with its sign: it is not taken apart any more."""
+class Parenthesis:
+    """`( ... )`, or a number with its sign: a unit."""
 
-    content: Node
+    content: SyntaxNode
     start: int
     end: int
 
 
-Node = Word | Application | Triple | Not | Group | Call  # inside of arguments, applications are Calls already
+SyntaxNode = (
+    Word | Application | Triple | Not | Parenthesis | Call
+)  # inside of arguments, applications are Calls already
 
 
-def extent(node: Node) -> tuple[int, int]:
+def extent(node: SyntaxNode) -> tuple[int, int]:
     if isinstance(node, Call):
         assert node.span is not None
         return node.span.start, node.span.end
@@ -112,8 +114,8 @@ class Builder:
     def base(self, parts: list[Word]) -> None:
         parts[0].reading.base = str(parts[1].value)
 
-    def goal(self, parts: list[Any]) -> tuple[Literal, ...]:
-        goal: tuple[Literal, ...] = parts[1]
+    def goal(self, parts: list[Any]) -> tuple[BodyLiteral, ...]:
+        goal: tuple[BodyLiteral, ...] = parts[1]
         return goal
 
     def rule(self, parts: list[Any]) -> Rule:
@@ -122,18 +124,18 @@ class Builder:
         last = (body or heads)[-1].span
         return Rule(heads, body or (), Span(first.source, first.start, last.end))
 
-    def heads(self, parts: list[Node]) -> tuple[Atom, ...]:
+    def heads(self, parts: list[SyntaxNode]) -> tuple[Atom, ...]:
         return tuple(atom(node) for node in parts)
 
-    def body(self, parts: list[Literal]) -> tuple[Literal, ...]:
+    def body(self, parts: list[BodyLiteral]) -> tuple[BodyLiteral, ...]:
         return tuple(parts)
 
     # Literals
 
-    def condition(self, parts: list[Node]) -> Literal:
+    def condition(self, parts: list[SyntaxNode]) -> BodyLiteral:
         return literal(parts[0])
 
-    def negation(self, parts: list[Any]) -> Literal:
+    def negation(self, parts: list[Any]) -> BodyLiteral:
         return literal(Not(*parts))
 
     def filter(self, parts: list[Any]) -> Filter:
@@ -178,19 +180,19 @@ class Builder:
         where = Span(operator.reading.source, extent(left)[0], extent(right)[1])
         return Call(operator.value, (expression(left), expression(right)), where)
 
-    def unary(self, parts: list[Any]) -> Node:
+    def unary(self, parts: list[Any]) -> SyntaxNode:
         operator, operand = parts
         if operator.type == "BANG":
             return Not(operator, computed(operand) if isinstance(operand, Not) else operand)
         end = extent(operand)[1]
         if isinstance(operand, Word) and operand.type == "CONSTANT" and type(operand.value) in (int, float):
             negative = Word("CONSTANT", -operand.value, operator.start, end, operator.reading)
-            return Group(negative, operator.start, end)
+            return Parenthesis(negative, operator.start, end)
         return Call("-", (expression(operand),), span(operator, end))
 
-    def group(self, parts: list[Any]) -> Group:
+    def group(self, parts: list[Any]) -> Parenthesis:
         open_, content, close = parts
-        return Group(content.content if isinstance(content, Group) else content, open_.start, close.end)
+        return Parenthesis(content.content if isinstance(content, Parenthesis) else content, open_.start, close.end)
 
     def application(self, parts: list[Any]) -> Application:
         name, arguments, close = parts
@@ -200,7 +202,7 @@ class Builder:
         open_, arguments, close = parts
         return Triple(open_, arguments, close.end)
 
-    def arguments(self, parts: list[Any]) -> list[Node]:
+    def arguments(self, parts: list[Any]) -> list[SyntaxNode]:
         return [computed(part) for part in parts]
 
 
@@ -215,9 +217,9 @@ def complain(message: str, word: Word, hint: str | None = None, end: int | None 
 # Literals
 
 
-def literal(node: Node) -> Literal:
-    """What stands between two commas of a body."""
-    while isinstance(node, Group):
+def literal(node: SyntaxNode) -> BodyLiteral:
+    """A literal of a body."""
+    while isinstance(node, Parenthesis):
         node = node.content
     match node:
         case Application() | Triple():
@@ -232,13 +234,13 @@ def literal(node: Node) -> Literal:
     return Filter(condition, node.span if isinstance(node, Call) else span(first_word(node), extent(node)[1]))
 
 
-def _complain_unless_boolean(node: Node) -> None:
+def _complain_unless_boolean(node: SyntaxNode) -> None:
     if isinstance(node, Word) and not isinstance(node.value, bool):
         hint = "A body has atoms such as `p(?x)`, comparisons, FILTER, BIND, NOT and AGGREGATE."
         complain(f"`{node.text}` alone is no condition", node, hint)
 
 
-def first_word(node: Node) -> Word:
+def first_word(node: SyntaxNode) -> Word:
     match node:
         case Word():
             return node
@@ -248,13 +250,13 @@ def first_word(node: Node) -> Word:
 
 
 def negates_an_atom(node: Not) -> bool:
-    while isinstance(node.operand, Group):
+    while isinstance(node.operand, Parenthesis):
         node.operand = node.operand.content
     operand = node.operand
     return isinstance(operand, Application | Triple) or (isinstance(operand, Word) and operand.type in ("NAME", "IRI"))
 
 
-def atom(node: Node) -> Atom:
+def atom(node: SyntaxNode) -> Atom:
     match node:
         case Word():
             return Atom(str(node.value), (), span(node, node.end))
@@ -286,9 +288,9 @@ def triple_atom(node: Triple) -> Atom:
     return triple(terms[0], predicate, terms[2], where)
 
 
-def term(node: Node, owner: Word) -> Term:
+def term(node: SyntaxNode, owner: Word) -> Term:
     """An argument of an atom: a variable or a constant, nothing to compute."""
-    while isinstance(node, Group):
+    while isinstance(node, Parenthesis):
         node = node.content
     if isinstance(node, Word):
         value = node.value
@@ -305,21 +307,21 @@ def term(node: Node, owner: Word) -> Term:
 # Expressions
 
 
-def computed(node: Node) -> Node:
-    """What stands inside of something else is no atom: its functions are functions, and `!` negates a condition."""
+def computed(node: SyntaxNode) -> SyntaxNode:
+    """A nested expression is no atom: applications are functions, and `!` negates a condition."""
     if isinstance(node, Not):
         return Call("!", (expression(node.operand),), span(node.bang, node.end))
     return function(node) if isinstance(node, Application) else node
 
 
-def expression(node: Node) -> Expression:
-    """Part of something to compute."""
+def expression(node: SyntaxNode) -> Expression:
+    """An expression."""
     match node:
         case Word(value=Variable() as variable):
             return variable
         case Word():
             return Constant(node.value)
-        case Group():
+        case Parenthesis():
             return expression(node.content)
         case Call():
             return node

@@ -1,24 +1,24 @@
 """The names of functions, and how many arguments each takes.
 
-What they mean is said in `deltalog.expressions.scalar`; here is what a text may call. `MANY` stands for any number.
+`deltalog.expressions.scalar` defines their meaning; this module is for the parser. `ANY_NUMBER` stands for any number.
 """
 
 from __future__ import annotations
 
 from difflib import get_close_matches
 
-MANY = 10**6
+ANY_NUMBER = 10**6
 
 FUNCTIONS: dict[str, tuple[int, int]] = {
     "abs": (1, 1),
     "ceil": (1, 1),
     "floor": (1, 1),
     "round": (1, 1),
-    "min": (1, MANY),
-    "max": (1, MANY),
+    "min": (1, ANY_NUMBER),
+    "max": (1, ANY_NUMBER),
     "pow": (2, 2),
     "sqrt": (1, 1),
-    "concat": (1, MANY),
+    "concat": (1, ANY_NUMBER),
     "strlen": (1, 1),
     "substr": (2, 3),
     "str": (1, 1),
@@ -29,11 +29,11 @@ FUNCTIONS: dict[str, tuple[int, int]] = {
     "strends": (2, 2),
     "replace": (3, 3),
     "if": (3, 3),
-    "coalesce": (1, MANY),
-    "skolem": (1, MANY),
+    "coalesce": (1, ANY_NUMBER),
+    "skolem": (1, ANY_NUMBER),
 }
 
-# What other languages call them.
+# Names in other languages.
 ELSEWHERE = {
     "length": "strlen",
     "upper": "ucase",
@@ -64,7 +64,7 @@ def nearest(name: str) -> str | None:
 def arguments_wanted(name: str) -> str:
     """How many arguments a function takes, in words."""
     least, most = FUNCTIONS[name]
-    if most == MANY:
+    if most == ANY_NUMBER:
         return f"at least {counted(least)}"
     return counted(least) if least == most else f"{least} or {counted(most)}"
 

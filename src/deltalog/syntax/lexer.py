@@ -1,8 +1,8 @@
-"""Text to words, one statement at a time.
+"""From text to words, one statement at a time.
 
 A `Word` is what the grammar calls a terminal. Terms are ready-made: the value of a VARIABLE word is a `Variable`, that
-of an IRI word an `IRI` with its prefix resolved, that of a CONSTANT word a value. What needs a look around is decided
-here, so that the grammar stays small:
+of an IRI word an `IRI` with its prefix resolved, that of a CONSTANT word a value. Everything that depends on the
+context is decided here, so that the grammar stays small:
 
 Comments. `#` and `//` start one everywhere outside of strings and `<iri>`s. `%` does too, except where it can only be
 the modulo operator: on the same line, a variable, a constant or the closing bracket of an expression stands before it,
@@ -17,8 +17,8 @@ Keywords are words like all others where they cannot be keywords: `light(on)`, `
 
 `<` starts an IRI, unless an operand stands before it on the same line; `<-` is `:-`, unless a digit follows it.
 
-Trouble (an unknown prefix, a strange character, a string that does not end) is noted in the `Reading`, and reading
-goes on.
+Errors (an unknown prefix, an unexpected character, an unterminated string) are collected in the `ReadingState`, and
+reading continues.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Word:
     __slots__ = ("end", "reading", "start", "type", "value")
     line = column = end_line = end_column = start_pos = end_pos = None  # what lark copies into its own last token
 
-    def __init__(self, type: str, value: Any, start: int, end: int, reading: Reading) -> None:
+    def __init__(self, type: str, value: Any, start: int, end: int, reading: ReadingState) -> None:
         self.type = type
         self.value = value
         self.start = start
@@ -60,8 +60,8 @@ class Word:
         return self.reading.source.text[self.start : self.end]
 
 
-class Reading:
-    """One text being read: its prefixes so far, and what was found wrong with it."""
+class ReadingState:
+    """The state of reading a text: its prefixes and errors so far."""
 
     def __init__(self, source: Source, prefixes: Mapping[str, str] | None = None) -> None:
         self.source = source
@@ -73,7 +73,7 @@ class Reading:
         self.diagnostics.append(Diagnostic(message, Span(self.source, start, end), hint))
 
     def forget(self, start: int, end: int) -> None:
-        """Drops complaints about a piece of the text, because something is wrong with the piece as a whole."""
+        """Drops errors inside of a piece of the text that has an error as a whole."""
         self.diagnostics = [d for d in self.diagnostics if d.span is None or not start <= d.span.start < end]
 
 
@@ -137,7 +137,7 @@ _DIRECTIVES = {
 class Lexer:
     """The words of one text. `statements` yields them a statement at a time, each ending with an _END word."""
 
-    def __init__(self, reading: Reading, goal: bool = False) -> None:
+    def __init__(self, reading: ReadingState, goal: bool = False) -> None:
         self.reading = reading
         self.goal = goal
         self.text = reading.source.text
@@ -152,12 +152,12 @@ class Lexer:
         self.brackets: list[str] = []  # for each open bracket, whether it is that of an "atom" or of an "expression"
         self.closed_expression = False  # whether the last closing bracket ended an expression, not an atom
         self.anonymous = 0
-        self.broken = False  # a complaint has said all there is to say
+        self.broken = False  # an error covers the rest of the statement
         self.indent = 0
-        self.stopped = False  # there is no telling where the statement ends; the next line is a new one
+        self.stopped = False  # the end of the statement is unknown; the next line starts a new one
 
     def statements(self) -> Iterator[list[Word]]:
-        """Statements that are broken beyond parsing are complained about and left out."""
+        """Statements that cannot be parsed are reported and omitted."""
         while True:
             ended = self._statement()
             if self.words and not self.broken:
@@ -271,7 +271,7 @@ class Lexer:
         self.reading.complain("this text in quotes does not end", start, self.at, hint)
 
     def _complained_just_before(self, start: int) -> bool:
-        """Whether the character before was strange, too: one complaint a run of them is enough."""
+        """Whether the character before was unexpected, too: one error for a run of them is enough."""
         if not self.reading.diagnostics:
             return False
         span = self.reading.diagnostics[-1].span

@@ -1,9 +1,9 @@
-"""Text to rules.
+"""From text to rules.
 
     text -> Lexer -> words of one statement -> lark (grammar.lark) -> Builder -> Rule
 
-Statements are parsed one by one, and every statement that is wrong adds to the list of diagnostics; a text with any is
-refused as a whole. The parser itself is built once in a process, when it is first needed.
+Statements are parsed one by one, and every wrong statement adds a diagnostic; a text with any is refused as a whole.
+The parser is built once per process, on demand.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from deltalog.model.errors import Diagnostic, SyntaxProblem
-from deltalog.syntax.ast import Aggregate, Bind, Call, Expression, Filter, Literal, Rule, Source
-from deltalog.syntax.lexer import Lexer, Reading, Word
+from deltalog.syntax.ast import Aggregate, Bind, BodyLiteral, Call, Expression, Filter, Rule, Source
+from deltalog.syntax.lexer import Lexer, ReadingState, Word
 
 if TYPE_CHECKING:
     from lark import Lark, UnexpectedToken
 
-MOST_ERRORS = 500  # a text with more of them is not a program
+MAX_ERRORS = 500  # a text with more of them is not a program
 MAX_NESTING = 200  # of operators and functions in each other
 
 
@@ -34,39 +34,39 @@ class Document:
 
 
 def parse(text: str, name: str = "<text>") -> list[Rule]:
-    """The rules of a text; facts are rules without a body. SyntaxProblem has everything that is wrong with it."""
+    """The rules of a text; facts are rules without a body. SyntaxProblem has all errors."""
     return list(parse_document(text, name).rules)
 
 
 def parse_document(text: str, name: str = "<text>", prefixes: Mapping[str, str] | None = None) -> Document:
     """The rules and the prefixes of a text. `prefixes` may be used in it without being declared there."""
-    reading = Reading(Source(name, text), prefixes)
+    reading = ReadingState(Source(name, text), prefixes)
     rules = [meaning for meaning in _meanings(reading, Lexer(reading)) if isinstance(meaning, Rule)]
     _refuse_if_wrong(reading, rules)
     return Document(tuple(rules), reading.prefixes)
 
 
-def parse_goal(text: str, name: str = "<goal>", prefixes: Mapping[str, str] | None = None) -> tuple[Literal, ...]:
+def parse_goal(text: str, name: str = "<goal>", prefixes: Mapping[str, str] | None = None) -> tuple[BodyLiteral, ...]:
     """The literals of a query such as `path(a, ?x), edge(?x, ?y)`; `?-` before it and a dot after it may be missing."""
-    reading = Reading(Source(name, text), prefixes)
+    reading = ReadingState(Source(name, text), prefixes)
     goals = list(_meanings(reading, Lexer(reading, goal=True)))
     if not reading.diagnostics and len(goals) != 1:
         reading.complain("a query is one line of atoms and conditions", 0, len(text), "For example: path(a, ?x)")
     _refuse_if_wrong(reading)
-    goal: tuple[Literal, ...] = goals[0]
+    goal: tuple[BodyLiteral, ...] = goals[0]
     return goal
 
 
-def _refuse_if_wrong(reading: Reading, rules: Sequence[Rule] = ()) -> None:
+def _refuse_if_wrong(reading: ReadingState, rules: Sequence[Rule] = ()) -> None:
     if reading.diagnostics:
         in_order = sorted(reading.diagnostics, key=lambda d: d.span.start if d.span else 0)
-        more = len(in_order) - MOST_ERRORS
+        more = len(in_order) - MAX_ERRORS
         rest = [Diagnostic(f"and {more} more errors")] if more > 0 else []
-        raise SyntaxProblem([*in_order[:MOST_ERRORS], *rest], rules)
+        raise SyntaxProblem([*in_order[:MAX_ERRORS], *rest], rules)
 
 
-def _meanings(reading: Reading, lexer: Lexer) -> Iterator[Any]:
-    """What the Builder makes of each statement that can be parsed."""
+def _meanings(reading: ReadingState, lexer: Lexer) -> Iterator[Any]:
+    """The result of the Builder for each statement that can be parsed."""
     from lark import UnexpectedToken
 
     parse_words = _lark().parse
@@ -106,7 +106,7 @@ def _lark() -> Lark:
     return Lark(grammar, start="statement", parser="lalr", lexer=Words, transformer=Builder())
 
 
-def _nesting(meaning: Rule | tuple[Literal, ...]) -> int:
+def _nesting(meaning: Rule | tuple[BodyLiteral, ...]) -> int:
     """The depth of the deepest expression of a rule or a goal (it may be too deep for recursion)."""
     level = list(_expressions(meaning.body if isinstance(meaning, Rule) else meaning))
     depth = 0
@@ -116,7 +116,7 @@ def _nesting(meaning: Rule | tuple[Literal, ...]) -> int:
     return depth
 
 
-def _expressions(body: tuple[Literal, ...]) -> Iterator[Expression]:
+def _expressions(body: tuple[BodyLiteral, ...]) -> Iterator[Expression]:
     for literal in body:
         match literal:
             case Filter(condition=expression) | Bind(expression=expression):
@@ -148,7 +148,7 @@ _OPENS = {"_OPEN": "(", "LPAREN": "(", "_OPEN_SQUARE": "[", "LSQUARE": "["}
 _CLOSES = {"CLOSE": "(", "CLOSE_SQUARE": "["}
 
 
-def _complain(reading: Reading, words: list[Word], error: UnexpectedToken) -> None:
+def _complain(reading: ReadingState, words: list[Word], error: UnexpectedToken) -> None:
     word: Any = error.token
     expected = error.accepts or error.expected
     unclosed = _unclosed(words, word)

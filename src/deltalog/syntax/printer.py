@@ -1,26 +1,25 @@
-"""Rules back to text, in one spelling: reading the text again gives equal rules.
+"""From rules to text, in a canonical spelling: parsing the text gives equal rules.
 
 Variables are `?x`; constants that are plain small names are bare, other strings are quoted; predicates that are not
-plain names are `<iri>`s. No prefixes: a printed rule stands for itself.
+plain names are `<iri>`s. There are no prefixes, so a printed rule is self-contained.
 """
 
 from __future__ import annotations
 
 import re
 
-from deltalog.model.terms import IRI, BlankNode, Value, datatype, lexical
-from deltalog.model.terms import Literal as RdfLiteral
+from deltalog.model.terms import IRI, BlankNode, Literal, Value, datatype, lexical
 from deltalog.syntax.ast import (
     TRIPLE,
     Aggregate,
     AggregateCall,
     Atom,
     Bind,
+    BodyLiteral,
     Call,
     Constant,
     Expression,
     Filter,
-    Literal,
     Negation,
     Rule,
     Term,
@@ -50,7 +49,7 @@ def print_rule(rule: Rule) -> str:
     return f"{heads} :- {print_body(rule.body)} ."
 
 
-def print_body(body: tuple[Literal, ...]) -> str:
+def print_body(body: tuple[BodyLiteral, ...]) -> str:
     return ", ".join(map(print_literal, body))
 
 
@@ -64,7 +63,7 @@ def print_predicate(name: str) -> str:
     return name if plain else print_iri(name)
 
 
-def print_literal(literal: Literal) -> str:
+def print_literal(literal: BodyLiteral) -> str:
     match literal:
         case Atom():
             return print_atom(literal)
@@ -154,7 +153,7 @@ def print_value(value: Value) -> str:
             return lexical(value)
         case float() if _PLAIN_FLOAT.fullmatch(repr(value)):
             return repr(value)
-        case RdfLiteral(language=str(language)):
+        case Literal(language=str(language)):
             return f"{quoted(value.text)}@{language}"
         case _:
             return f"{quoted(lexical(value))}^^{print_iri(datatype(value) or '')}"

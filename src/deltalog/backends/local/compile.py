@@ -256,7 +256,7 @@ class PlanCompiler:
                 chain = self.pipeline(plan.pairwise, needed)
                 by_rows = partial(_all_rows, chain, _both(plan, needed))
                 return multiway_join(plan, needed, self._ids, by_rows).rows
-            case ir.Aggregate():
+            case ir.GroupBy():
                 grouped = tuple(dict.fromkeys((*plan.on, *columns(plan.input))))
                 return partial(
                     _aggregate, plan, grouped, self.keys(ir.Project(plan.input, tuple((v, v) for v in grouped)))
@@ -462,7 +462,7 @@ def _all_rows(pipeline: Pipeline, names: Names, evaluation: Evaluation) -> Rows:
     return evaluation.rows(pipeline, names)
 
 
-def _aggregate(plan: ir.Aggregate, names: Names, grouped: KeysOf, evaluation: Evaluation) -> Rows:
+def _aggregate(plan: ir.GroupBy, names: Names, grouped: KeysOf, evaluation: Evaluation) -> Rows:
     keys = grouped(evaluation, None)
     values = dict(zip(names, unpack(keys, len(names)), strict=True))
     starts = group_starts([values[v] for v in plan.on], len(keys))

@@ -28,7 +28,19 @@ from deltalog.io.documents import Reading
 from deltalog.model.dictionary import Dictionary
 from deltalog.plan import ir
 from deltalog.plan.ir import Part, Plan
-from deltalog.syntax.ast import Aggregate, Atom, Bind, Call, Constant, Expression, Filter, Literal, Negation, Pred, Rule
+from deltalog.syntax.ast import (
+    Aggregate,
+    Atom,
+    Bind,
+    BodyLiteral,
+    Call,
+    Constant,
+    Expression,
+    Filter,
+    Negation,
+    Pred,
+    Rule,
+)
 
 if TYPE_CHECKING:
     from deltalog.backends.spark.backend import SparkBackend
@@ -137,7 +149,7 @@ def _offload_ids(
     return OffloadTarget(local, local_tables, tuple(_with_ids(rule, backend.dictionary.id) for rule in rules), back)
 
 
-def _compares_ids(literal: Literal, backend: SparkBackend) -> bool:
+def _compares_ids(literal: BodyLiteral, backend: SparkBackend) -> bool:
     """Whether a literal means the same over ids as over values."""
     match literal:
         case Atom() | Negation():

@@ -5,16 +5,16 @@
     combined    complex rules, of hypertree-width above 1, unless the tree is estimated to cost far more rows than the
                 joins of the whole body, or these are safe
 
-The textbook estimate takes every value for equally frequent, so it is too low for skewed data, and the more so the more
-joins there are. A tree's joins are the shorter ones, so it is given a margin; and a greater one where, if each look-up
-meets the most frequent value, the tree has far fewer rows than the joins. Joins are safe when they have not many
-more rows than the tree costs even where each look-up meets the most frequent value (`most_rows`), nor are estimated to.
-Then there is nothing to win by a tree, and its relations would be one more thing to keep and to change.
+The textbook estimate assumes a uniform distribution of values, so it is too low for skewed data, and increasingly so
+with the number of joins. A tree has shorter joins than the whole body, so its cost gets a margin; a larger one where
+its worst case (every look-up meets the most frequent value) has far fewer rows than that of the joins. Joins are safe
+when neither their worst case (`worst_case_rows`) nor their estimate is much larger than the cost of the tree. Then a
+tree saves nothing, and its relations would have to be stored and maintained.
 
-The choice is made from the sizes of the tables, when a hyper-node's turn comes: all that is before it is known then. A
-rule that reads an empty relation derives nothing, and costs nothing: it is not decomposed (a node over the relations
-that have facts would be computed in vain) but left as it is, `waiting` for that relation. When the relation gets its
-first facts, or what a cyclic rule reads has grown much, the choice is made again (`engine.hypertree`).
+The choice is made by the sizes of the tables when the evaluation of a hyper-node starts, and all earlier hyper-nodes
+are complete. A rule that reads an empty relation derives nothing and costs nothing: it is not decomposed (nodes over
+the other relations would be useless) but left as it is, `waiting` for that relation. The choice is revised when the
+relation gets its first facts, or when the relations that a cyclic rule reads have grown much (`engine.hypertree`).
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from deltalog.plan.hypertree.decompose import Decomposition, Estimator, decompose, joined_in, with_functional_leaves
+from deltalog.plan.hypertree.decompose import Decomposition, SizeEstimator, decompose, joined_in, with_functional_leaves
 from deltalog.plan.hypertree.gyo import is_acyclic
 from deltalog.plan.hypertree.rewrite import atoms_of, rewritten, why_not
 from deltalog.plan.ir import Part
 from deltalog.plan.join_order import joined_steps
-from deltalog.plan.multiway import most_joined, most_rows
-from deltalog.plan.statistics import Remembered, Statistics
+from deltalog.plan.multiway import worst_case_joined_rows, worst_case_rows
+from deltalog.plan.statistics import CachedStatistics, Statistics
 from deltalog.plan.variants import Variant, plan_variant
 from deltalog.syntax.ast import Atom, Rule, variables
 
-WAYS = ("combined", "standard", "hypertree")
+CYCLIC_SETTINGS = ("combined", "standard", "hypertree")
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
-    """A rule, the rules that are evaluated for it, and why these."""
+class TreeChoice:
+    """A rule, the rules that are evaluated for it, and the reason."""
 
     rule: Rule
     rules: tuple[Rule, ...]
@@ -46,12 +46,12 @@ class Choice:
     decomposition: Decomposition | None = None
     standard_cost: float = 0.0
     recursive: bool = True
-    waiting: bool = False  # for facts of a relation that it reads
-    small: bool = False  # there is too little to read for a tree
+    waiting: bool = False  # for the first facts of a relation that it reads
+    small: bool = False  # its relations are too small for a tree to pay off
 
     @property
     def is_open(self) -> bool:
-        """Whether it may be another when the data is."""
+        """Whether other data may lead to another choice."""
         return self.waiting or self.small or self.decomposition is not None
 
     @property
@@ -59,44 +59,52 @@ class Choice:
         return self.rules != (self.rule,)
 
 
-def choose(rule: Rule, statistics: Statistics, way: str, recursive: bool = True) -> Choice:
-    """`recursive`: nodes are not reduced, since what is below would be looked at again in every round."""
-    if way == "standard":
-        return Choice(rule, (rule,), "as asked")
+def choose_tree(rule: Rule, statistics: Statistics, setting: str, recursive: bool = True) -> TreeChoice:
+    """How a rule is evaluated with a setting for cyclic rules. `recursive`: nodes are not reduced by their children,
+    which would be read again in every round."""
+    if setting == "standard":
+        return TreeChoice(rule, (rule,), "by setting")
     reason = why_not(rule)
     atoms = atoms_of(rule)
-    if reason or (len(atoms) < 3 and way == "combined"):
-        return Choice(rule, (rule,), reason or "acyclic")
+    if reason or (len(atoms) < 3 and setting == "combined"):
+        return TreeChoice(rule, (rule,), reason or "acyclic")
     acyclic = is_acyclic([frozenset(variables(atom)) for atom in atoms])
-    if acyclic and way == "combined":
-        return Choice(rule, (rule,), "acyclic")
+    if acyclic and setting == "combined":
+        return TreeChoice(rule, (rule,), "acyclic")
     empty = next((atom.name for atom in atoms if not statistics.size(atom.pred, Part.ALL)), None)
     if empty is not None:
-        return Choice(rule, (rule,), f"{empty} has no facts", not acyclic, waiting=True)
-    statistics, tuning = Remembered.of(statistics), statistics.tuning
+        return TreeChoice(rule, (rule,), f"{empty} has no facts", not acyclic, waiting=True)
+    statistics, tuning = CachedStatistics.of(statistics), statistics.tuning
     joins = plan_variant(Variant(rule), statistics)
-    standard, most = joins.cost, most_rows(joined_steps(joins.notes), statistics)
-    if way == "combined" and standard < tuning.tree_min_rows and most < tuning.tree_min_worst_case_rows:
+    standard, most = joins.cost, worst_case_rows(joined_steps(joins.notes), statistics)
+    if setting == "combined" and standard < tuning.tree_min_rows and most < tuning.tree_min_worst_case_rows:
         why = f"estimated {standard:,.0f} by joins, {most:,.0f} at most: less than finding a tree takes"
-        return Choice(rule, (rule,), why, True, standard_cost=standard, small=True)
+        return TreeChoice(rule, (rule,), why, True, standard_cost=standard, small=True)
     decomposition = decompose(atoms, statistics)
     if not decomposition.root.children:
-        return Choice(rule, (rule,), "its tree is one node", not acyclic, decomposition, standard)
+        return TreeChoice(rule, (rule,), "its tree is one node", not acyclic, decomposition, standard)
     costs = f"{decomposition.cost:,.0f} by the tree, {standard:,.0f} by joins, {most:,.0f} at most"
-    safe = max(2 * standard, most) <= tuning.tree_safe_join_factor * decomposition.cost
-    if way == "combined" and (safe or decomposition.cost >= _margin(decomposition, atoms, most, statistics) * standard):
-        return Choice(rule, (rule,), f"estimated {costs}", True, decomposition, standard)
-    why = f"estimated {costs}" if way == "combined" else "as asked"
+    if setting == "combined" and _prefers_joins(decomposition, atoms, standard, most, statistics):
+        return TreeChoice(rule, (rule,), f"estimated {costs}", True, decomposition, standard)
+    why = f"estimated {costs}" if setting == "combined" else "by setting"
     rules = (
         _by_tree(rule, decomposition, statistics, recursive)
-        if way == "combined"
+        if setting == "combined"
         else rewritten(rule, decomposition.root)
     )
-    return Choice(rule, rules, why, not acyclic, decomposition, standard, recursive)
+    return TreeChoice(rule, rules, why, not acyclic, decomposition, standard, recursive)
+
+
+def _prefers_joins(
+    tree: Decomposition, atoms: Sequence[Atom], standard: float, most: float, statistics: Statistics
+) -> bool:
+    """Whether the joins are safe, or the tree is estimated to cost far more than they do."""
+    safe = max(2 * standard, most) <= statistics.tuning.tree_safe_join_factor * tree.cost
+    return safe or tree.cost >= _margin(tree, atoms, most, statistics) * standard
 
 
 def _margin(tree: Decomposition, atoms: Sequence[Atom], most: float, statistics: Statistics) -> float:
-    by_tree = sum(most_joined(joined_in(node, atoms), statistics) for node in tree.root)
+    by_tree = sum(worst_case_joined_rows(joined_in(node, atoms), statistics) for node in tree.root)
     tuning = statistics.tuning
     safer = tuning.tree_far_fewer_rows_factor * by_tree <= most
     return tuning.tree_cost_margin_when_safer if safer else tuning.tree_cost_margin
@@ -105,5 +113,5 @@ def _margin(tree: Decomposition, atoms: Sequence[Atom], most: float, statistics:
 def _by_tree(rule: Rule, decomposition: Decomposition, statistics: Statistics, recursive: bool) -> tuple[Rule, ...]:
     atoms = atoms_of(rule)
     root = with_functional_leaves(decomposition.root, atoms, statistics)
-    values = Estimator.of(atoms, statistics).values
+    values = SizeEstimator.of(atoms, statistics).values
     return rewritten(rule, root if root.children else decomposition.root, values, reduced=not recursive)

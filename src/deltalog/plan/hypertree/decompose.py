@@ -21,7 +21,7 @@ An atom whose variables are all in χ(p) is joined in p even if it is not in λ(
 whose atoms of λ share no variable need not be a cross product: half of a cycle of six is the first and the third atom,
 with the second between them. In longer cycles an atom of λ stands for one of its variables only, which goes all the way
 round, and is counted so; or `decompose` takes a tree of width one more where that is estimated to be far cheaper, and
-says both widths.
+reports both widths.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ from deltalog.syntax.ast import Atom, Variable, variables
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
-    """A node p of a decomposition: χ(p), λ(p) as places in the body, and about how many instantiations it has."""
+class TreeNode:
+    """A node p of a decomposition: χ(p), λ(p) as positions in the body, and its estimated number of instantiations."""
 
     chi: frozenset[Variable]
     lam: tuple[int, ...]
     rows: float
-    children: tuple[Node, ...] = ()
+    children: tuple[TreeNode, ...] = ()
 
-    def __iter__(self) -> Iterator[Node]:
+    def __iter__(self) -> Iterator[TreeNode]:
         """The nodes of the subtree, parents first."""
         yield self
         for child in self.children:
@@ -60,9 +60,9 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Decomposition:
-    """A tree, what it is estimated to cost, and the hypertree-width of the body, which may be less than its width."""
+    """A tree, its estimated cost, and the hypertree-width of the body, which may be less than the width of the tree."""
 
-    root: Node
+    root: TreeNode
     cost: float
     least_width: int
 
@@ -75,40 +75,39 @@ class Decomposition:
 
 
 class Size(NamedTuple):
-    """About how many rows joining the atoms of a node writes, intermediate ones included; and how many of the last ones
-    are distinct over χ."""
+    """The estimated rows of joining the atoms of a node, with intermediate ones; and the distinct rows over χ."""
 
     joined: float
     rows: float
 
 
-Distinct = dict[int, float]  # the number of distinct values of some variables
+DistinctCounts = dict[int, float]  # the number of distinct values of some variables
 
 
 @dataclass(frozen=True, slots=True)
-class Estimator:
+class SizeEstimator:
     """The textbook estimate: the product of the sizes, and for each variable divided by all but the least of its
     numbers of distinct values. Variables are numbered."""
 
     variables: tuple[Variable, ...]
-    atoms: tuple[tuple[float, Distinct], ...]
+    atoms: tuple[tuple[float, DistinctCounts], ...]
 
     @classmethod
-    def of(cls, atoms: Sequence[Atom], statistics: Statistics) -> Estimator:
+    def of(cls, atoms: Sequence[Atom], statistics: Statistics) -> SizeEstimator:
         variables = tuple(sorted({t for atom in atoms for t in atom.terms if isinstance(t, Variable)}, key=_name))
         numbers = {variable: i for i, variable in enumerate(variables)}
         return cls(variables, tuple(_estimate(atom, numbers, statistics) for atom in atoms))
 
     @property
     def values(self) -> dict[Variable, float]:
-        """At most how many distinct values each variable has, whatever it is joined with."""
+        """The maximum number of distinct values of each variable."""
         least = [min(d[i] for _, d in self.atoms if i in d) for i in range(len(self.variables))]
         return dict(zip(self.variables, least, strict=True))
 
     def size(self, atoms: Collection[int], chi: Collection[int]) -> Size:
-        """Atom after atom, always the one that leaves the fewest rows."""
+        """By a greedy join order, always the atom with the fewest resulting rows."""
         left = {i: self._within(i, atoms, chi) for i in atoms}
-        joined, rows, values = 0.0, 1.0, Distinct()
+        joined, rows, values = 0.0, 1.0, DistinctCounts()
         while left:
             rows, best = min([(rows * _growth(facts, values), i) for i, facts in left.items()])
             joined += rows
@@ -120,7 +119,7 @@ class Estimator:
             most *= values[variable]
         return Size(joined, min(rows, most))
 
-    def _within(self, i: int, atoms: Collection[int], chi: Collection[int]) -> tuple[float, Distinct]:
+    def _within(self, i: int, atoms: Collection[int], chi: Collection[int]) -> tuple[float, DistinctCounts]:
         """An atom without the variables that the node does not have, unless it shares them with another atom: in λ it
         may stand only for some of its variables."""
         rows, distinct = self.atoms[i]
@@ -132,7 +131,7 @@ class Estimator:
         return min(rows, prod(kept.values())), kept
 
 
-def _growth(facts: tuple[float, Distinct], values: Distinct) -> float:
+def _growth(facts: tuple[float, DistinctCounts], values: DistinctCounts) -> float:
     growth, distinct = facts
     for variable, count in distinct.items():
         present = values.get(variable)
@@ -145,7 +144,7 @@ def _name(variable: Variable) -> str:
     return variable.name
 
 
-def _estimate(atom: Atom, numbers: Mapping[Variable, int], statistics: Statistics) -> tuple[float, Distinct]:
+def _estimate(atom: Atom, numbers: Mapping[Variable, int], statistics: Statistics) -> tuple[float, DistinctCounts]:
     """The number of facts that match an atom, and of distinct values of its variables."""
     found = Matches.of(atom, Part.ALL, statistics)
     return found.rows, {numbers[v]: max(1.0, min(count, found.rows)) for v, count in found.values}
@@ -155,7 +154,7 @@ def _estimate(atom: Atom, numbers: Mapping[Variable, int], statistics: Statistic
 
 
 class Problem(NamedTuple):
-    """Atoms that are connected, and those of their variables that what is above them has, too."""
+    """A component of atoms, and the variables that it shares with the nodes above."""
 
     component: int
     connector: int
@@ -173,15 +172,15 @@ class Solution:
 
 
 class Found(NamedTuple):
-    root: Node
+    root: TreeNode
     cost: float
 
 
 @dataclass(slots=True)
 class Search:
-    """All decompositions of at most a width."""
+    """The search for the cheapest decomposition of at most a given width."""
 
-    estimator: Estimator
+    estimator: SizeEstimator
     width: int
     budget: float  # atoms in choices of λ that are compared; then the first choice that works is taken
     edges: list[int] = field(init=False)  # the variables of each atom
@@ -218,14 +217,14 @@ class Search:
         return best
 
     def _choices(self, problem: Problem) -> Iterator[int]:
-        """Every λ that covers the connector and has an atom of the component, those with the most variables first."""
+        """Every λ that covers the connector and has an atom of the component, by decreasing number of variables."""
         found: set[int] = set()
         for cover in self._covers(problem.connector, 0, self.width):
             found.update(self._extended(cover, problem.component, self.width - cover.bit_count()))
         return iter(sorted(found, key=lambda lam: (-self._union(lam).bit_count(), lam.bit_count(), lam)))
 
     def _covers(self, variables: int, chosen: int, left: int) -> Iterator[int]:
-        """The sets of atoms of which each covers one of the variables that those before it do not."""
+        """The sets of atoms that cover some variables, each of which covers a variable that those before it do not."""
         if not variables:
             yield chosen
         elif left:
@@ -233,7 +232,7 @@ class Search:
                 yield from self._covers(variables & ~self.edges[i], chosen | 1 << i, left - 1)
 
     def _extended(self, chosen: int, component: int, left: int, start: int = 0) -> Iterator[int]:
-        """With more atoms of the component, at least one in all."""
+        """The set extended by atoms of the component, so that it has at least one of them."""
         if chosen & component:
             yield chosen
         if left:
@@ -241,7 +240,7 @@ class Search:
                 yield from self._extended(chosen | 1 << i, component, left - 1, i + 1)
 
     def _solution(self, problem: Problem, lam: int, bound: float) -> Solution | None:
-        """The node with this λ and the best subtrees, unless it costs as much as the bound."""
+        """The node with this λ and the best subtrees, unless its cost reaches the bound."""
         # χ(p) := var(λ(p)) ∩ (connector ∪ var(component))
         chi = self._union(lam) & (problem.connector | self._union(problem.component))
         size = self._size(lam, chi)
@@ -261,7 +260,7 @@ class Search:
         return Solution(lam, chi, size.rows, cost, children) if cost < bound else None
 
     def _split(self, component: int, chi: int) -> Iterator[Problem]:
-        """The components of what is left when the variables of χ are taken away."""
+        """The components of the atoms after removing the variables of χ."""
         left = sum(1 << i for i in _bits(component) if self.edges[i] & ~chi)
         while left:
             part, frontier, seen = 0, left & -left, chi
@@ -283,7 +282,7 @@ class Search:
         return self.sizes[key]
 
     def _joined(self, lam: int, chi: int) -> list[int]:
-        """The atoms of λ, and those that lie inside of χ."""
+        """The atoms of λ, and those whose variables are all in χ."""
         return [i for i, edge in enumerate(self.edges) if lam >> i & 1 or not edge & ~chi]
 
     def _union(self, atoms: int) -> int:
@@ -299,11 +298,11 @@ class Search:
     def _named(self, variables: int) -> frozenset[Variable]:
         return frozenset(self.estimator.variables[v] for v in _bits(variables))
 
-    def _node(self, problem: Problem) -> Node:
+    def _node(self, problem: Problem) -> TreeNode:
         solution = self.solved[problem]
         assert solution is not None
         children = tuple(self._node(child) for child in solution.children)
-        return Node(self._named(solution.chi), tuple(_bits(solution.lam)), solution.rows, children)
+        return TreeNode(self._named(solution.chi), tuple(_bits(solution.lam)), solution.rows, children)
 
 
 @lru_cache(1 << 14)
@@ -312,10 +311,10 @@ def _bits(number: int) -> tuple[int, ...]:
 
 
 def decompose(atoms: Sequence[Atom], statistics: Statistics) -> Decomposition:
-    """The decomposition of least cost among those of least width; or one that is wider by one and far cheaper, where
-    that has a cross product."""
+    """The cheapest decomposition of least width; or, if that has a cross product, one that is wider by one and far
+    cheaper."""
     edges = [frozenset(t for t in atom.terms if isinstance(t, Variable)) for atom in atoms]
-    estimator = Estimator.of(atoms, statistics)
+    estimator = SizeEstimator.of(atoms, statistics)
     tuning = statistics.tuning
     least, best = _least_width(edges, estimator, tuning.tree_search_budget_atoms)
     if least > 1 and any(has_cross_product(node, edges) for node in best.root):
@@ -325,7 +324,7 @@ def decompose(atoms: Sequence[Atom], statistics: Statistics) -> Decomposition:
     return Decomposition(best.root, best.cost, least)
 
 
-def _least_width(edges: Sequence[frozenset[Variable]], estimator: Estimator, budget: float) -> tuple[int, Found]:
+def _least_width(edges: Sequence[frozenset[Variable]], estimator: SizeEstimator, budget: float) -> tuple[int, Found]:
     for width in range(1 if is_acyclic(edges) else 2, len(edges) + 1):
         found = Search(estimator, width, budget).run()
         if found:
@@ -333,9 +332,9 @@ def _least_width(edges: Sequence[frozenset[Variable]], estimator: Estimator, bud
     raise AssertionError("a node of all atoms is a decomposition")
 
 
-def cost_of(root: Node, atoms: Sequence[Atom], statistics: Statistics) -> float:
-    """What a tree that was chosen for other statistics costs by these."""
-    estimator = Estimator.of(atoms, statistics)
+def cost_of(root: TreeNode, atoms: Sequence[Atom], statistics: Statistics) -> float:
+    """The cost by these statistics of a tree that was chosen by other ones."""
+    estimator = SizeEstimator.of(atoms, statistics)
     numbers = {variable: i for i, variable in enumerate(estimator.variables)}
     sizes = {
         id(node): estimator.size(
@@ -349,14 +348,15 @@ def cost_of(root: Node, atoms: Sequence[Atom], statistics: Statistics) -> float:
     return sum(size.joined for size in sizes.values()) + between
 
 
-def with_functional_leaves(root: Node, atoms: Sequence[Atom], statistics: Statistics) -> Node:
-    """The tree with leaves taken into nodes that join several atoms, where a leaf gives each of their instantiations at
-    most one value: such a node is not larger for it, and needs no message. It may be wider than the tree was."""
+def with_functional_leaves(root: TreeNode, atoms: Sequence[Atom], statistics: Statistics) -> TreeNode:
+    """The tree with functional leaves merged into their parents, if these join several atoms. A functional leaf gives
+    each instantiation of its parent at most one value: the parent does not grow, and needs no message. It may be wider
+    than the tree was."""
     children = tuple(with_functional_leaves(child, atoms, statistics) for child in root.children)
     if len(joined_in(root, atoms)) < 2:
         return replace(root, children=children)
     taken = [child for child in children if _is_functional(child, root.chi, atoms, statistics)]
-    return Node(
+    return TreeNode(
         root.chi.union(*(leaf.chi for leaf in taken)),
         root.lam + tuple(i for leaf in taken for i in leaf.lam),
         root.rows,
@@ -364,8 +364,8 @@ def with_functional_leaves(root: Node, atoms: Sequence[Atom], statistics: Statis
     )
 
 
-def _is_functional(leaf: Node, known: frozenset[Variable], atoms: Sequence[Atom], statistics: Statistics) -> bool:
-    """Whether a node is one atom, of which a known variable has each value once."""
+def _is_functional(leaf: TreeNode, known: frozenset[Variable], atoms: Sequence[Atom], statistics: Statistics) -> bool:
+    """Whether a leaf is one atom with a key among the known variables."""
     found = joined_in(leaf, atoms)
     if leaf.children or len(found) > 1:
         return False
@@ -373,13 +373,13 @@ def _is_functional(leaf: Node, known: frozenset[Variable], atoms: Sequence[Atom]
     return any(statistics.heaviest(found[0].pred, Part.ALL, column) <= 1 for column in keys)
 
 
-def joined_in(node: Node, atoms: Sequence[Atom]) -> list[Atom]:
-    """The atoms that a node joins: those of λ, and those inside of χ."""
+def joined_in(node: TreeNode, atoms: Sequence[Atom]) -> list[Atom]:
+    """The atoms that a node joins: those of λ, and those whose variables are all in χ."""
     return [atom for i, atom in enumerate(atoms) if i in node.lam or node.chi.issuperset(variables(atom))]
 
 
-def has_cross_product(node: Node, edges: Sequence[frozenset[Variable]]) -> bool:
-    """Whether the atoms that are joined in a node fall apart."""
+def has_cross_product(node: TreeNode, edges: Sequence[frozenset[Variable]]) -> bool:
+    """Whether the atoms that a node joins are not connected."""
     apart = [edge for i, edge in enumerate(edges) if edge and (i in node.lam or edge <= node.chi)]
     reached = apart[0] if apart else frozenset()
     while grown := [edge for edge in apart if edge & reached and not edge <= reached]:

@@ -1,4 +1,4 @@
-"""Hypertree decompositions as pictures: a box for each node with χ, λ and its estimate, children below parents."""
+"""Hypertree decompositions as SVG: a box for each node with χ, λ and its estimate, children below parents."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from html import escape
 
 from deltalog.plan.explain import described
-from deltalog.plan.hypertree.choose import Choice
-from deltalog.plan.hypertree.decompose import Node
+from deltalog.plan.hypertree.choose import TreeChoice
+from deltalog.plan.hypertree.decompose import TreeNode
 from deltalog.plan.iri_display import shortened
 from deltalog.syntax.ast import Rule
 
@@ -18,7 +18,7 @@ HEIGHT = 3 * LINE + MARGIN
 
 @dataclass(slots=True)
 class Drawing:
-    """What has been drawn, and how far it reaches."""
+    """The shapes so far, and their extent."""
 
     prefixes: Mapping[str, str]
     bottom: float
@@ -29,7 +29,7 @@ class Drawing:
         self.shapes.append(f'<text x="{x:.1f}" y="{y:.1f}">{escape(text)}</text>')
         self.width = max(self.width, x + len(text) * CHARACTER + MARGIN)
 
-    def tree(self, choice: Choice) -> None:
+    def tree(self, choice: TreeChoice) -> None:
         assert choice.decomposition is not None
         text = shortened(str(choice.rule).replace("\n", " "), self.prefixes)
         self.text(MARGIN, self.bottom, text if len(text) <= LONGEST else text[: LONGEST - 1] + "…")
@@ -38,8 +38,8 @@ class Drawing:
         levels = _height(choice.decomposition.root)
         self.bottom = top + levels * (HEIGHT + GAP) + GAP
 
-    def _node(self, node: Node, rule: Rule, x: float, y: float) -> tuple[float, float]:
-        """Draws a subtree; where its box has its middle, and where the next subtree may begin."""
+    def _node(self, node: TreeNode, rule: Rule, x: float, y: float) -> tuple[float, float]:
+        """Draws a subtree; the middle of its box, and the left end of the next subtree."""
         lines = shortened(described(node, rule), self.prefixes).split("  ")
         own = max(map(len, lines)) * CHARACTER + 2 * MARGIN
         right, middles = x, []
@@ -58,11 +58,11 @@ class Drawing:
         return left + own / 2, max(right, left + own + GAP)
 
 
-def _height(node: Node) -> int:
+def _height(node: TreeNode) -> int:
     return 1 + max(map(_height, node.children), default=0)
 
 
-def draw_trees(choices: Iterable[Choice], prefixes: Mapping[str, str], top: float) -> Drawing:
+def draw_trees(choices: Iterable[TreeChoice], prefixes: Mapping[str, str], top: float) -> Drawing:
     """The trees of some rules, one below the other."""
     drawing = Drawing(prefixes, top)
     for choice in choices:

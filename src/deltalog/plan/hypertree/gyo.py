@@ -1,7 +1,7 @@
 """GYO reduction (Graham; Yu and Özsoyoğlu): which part of a body is cyclic.
 
-An ear is an edge whose variables that others have, too, are all inside of one other edge. Ears are taken away, again
-and again; what is left is the cyclic part, and nothing if the body is acyclic.
+An ear is an edge whose shared variables are all inside of one other edge. Ears are removed until none is left; the
+remaining edges are the cyclic part, which is empty if the body is acyclic.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ Edge = frozenset[Variable]
 
 
 def cyclic_part(edges: Sequence[Edge]) -> list[Edge]:
-    """The edges that no reduction takes away."""
+    """The edges that remain after the reduction."""
     left = dict(enumerate(edges))
     while (ear := next((i for i in left if _is_ear(i, left)), None)) is not None:
         del left[ear]

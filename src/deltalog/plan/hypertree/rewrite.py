@@ -1,16 +1,16 @@
-"""A rule and a decomposition of its body as rules: the tree at work.
+"""A decomposition of a rule as rules for the relations of its tree.
 
 For every node p that joins more than one atom there is a relation of its own,
 
     #node_p(χ(p)) <- λ(p), the atoms and conditions inside of χ(p)                          in-node evaluation
 
-which holds inst_p of paper 000: it is kept between rounds and between updates, and semi-naive evaluation gives it its
-DELTA, as to any other relation. Past the paper, variables of χ(p) that nothing outside of p reads are left out, unless
-the instantiations are wanted `whole`; but one of them is kept where it takes no room (four columns take as much as
-three), since it helps to find out whether a row still holds. Where they are wanted `reduced`, instantiations that no
-instantiation of a child joins with are left out, too (the children's nodes are atoms of p's rule). A leaf keeps what
-its parent has nothing for. The columns that other nodes have come first: neighbours are joined as they are sorted. The
-cross-node evaluation is one relation for a pair of neighbours p, q of the tree,
+which holds inst_p of paper 000: it is stored between rounds and between updates, and has a DELTA in semi-naive
+evaluation like any other relation. Beyond the paper, variables of χ(p) that nothing outside of p reads are omitted,
+unless the instantiations are `whole`; but one of them is kept where it takes no space (four columns take as much as
+three), since it makes it cheaper to check whether a row still holds. With `reduced`, instantiations that join with no
+instantiation of a child are omitted, too (the children's nodes are atoms of p's rule). A leaf is not reduced by its
+parent. The columns that other nodes share come first, so that neighbours are joined in their sort order. The cross-node
+evaluation is one relation for a pair of neighbours p, q of the tree,
 
     #message_pq(χ(p) ∩ χ(q), ...) <- #node_p(χ(p)), #message_rp(...) for all other neighbours r of p
 
@@ -19,16 +19,16 @@ leaves to the root. A leaf's message is its node. A head is derived at the node 
 
     h <- #node_p(χ(p)), #message_rp(...) for all neighbours r of p
 
-so for another head the tree has another root, and these are the semi-joins of the other direction. What paper 000
-projects the cross-node join to, "χ(p) and the head's variables", is in the dots: variables that h needs and p does not
-have travel in the messages. There are only rules here, so rounds (L+), deletions (L-), rederivation and rule changes
-are those of any rule: the labels of paper 000 are OLD, DELTA and ALL of these relations. Where a change meets the tree,
-its plan begins with the DELTA and finds its partners by index, which is the reducer's first traversal, from the DELTA.
+so each head has its own root, and these are the semi-joins of the other direction. What paper 000 projects the
+cross-node join to, "χ(p) and the head's variables", is in the dots: variables that h needs and p does not
+have travel in the messages. These are ordinary rules, so rounds (L+), deletions (L-), rederivation and rule changes
+work as for any rule: the labels of paper 000 are OLD, DELTA and ALL of these relations. The plan of a change starts
+with the DELTA and looks up its partners by index, which is the reducer's first traversal, from the DELTA.
 
-A condition stands in a node that has its variables, or else in the lowest message to bring them together. A BIND is
-computed where the heads are; where a condition needs its value, there, too.
+A condition is placed in a node that has its variables, or else in the lowest message that brings them together. A BIND
+is computed with the heads, and wherever a condition needs its value.
 
-Relations have names made of what they mean, so rules with a common part share it.
+The name of a relation is derived from its definition, so rules share the relations of common parts.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ from dataclasses import dataclass, field, replace
 from hashlib import sha1
 from math import prod
 
-from deltalog.plan.hypertree.decompose import Node, joined_in
+from deltalog.plan.hypertree.decompose import TreeNode, joined_in
 from deltalog.syntax.ast import (
     Aggregate,
     Atom,
     Bind,
+    BodyLiteral,
     Call,
     Expression,
     Filter,
     HiddenName,
-    Literal,
     Negation,
     Rule,
     Variable,
@@ -65,12 +65,12 @@ class TreeRelation(HiddenName):
 
 
 def atoms_of(rule: Rule) -> list[Atom]:
-    """What is decomposed: the positive atoms of the body."""
+    """The positive atoms of the body, which are decomposed."""
     return [literal for literal in rule.body if isinstance(literal, Atom)]
 
 
 def why_not(rule: Rule) -> str | None:
-    """Why the body of a rule has no decomposition, if it has none."""
+    """Why the body of a rule cannot be decomposed; empty if it can."""
     joined = {v for atom in atoms_of(rule) for v in variables(atom)}
     if not joined:
         return "no variables"
@@ -82,10 +82,10 @@ def why_not(rule: Rule) -> str | None:
 
 
 def rewritten(
-    rule: Rule, root: Node, values: Mapping[Variable, float] | None = None, reduced: bool = False
+    rule: Rule, root: TreeNode, values: Mapping[Variable, float] | None = None, reduced: bool = False
 ) -> tuple[Rule, ...]:
-    """Rules that derive the same, by the tree; a tree of one node is the rule itself. `values`: about how many each
-    variable has; without, nodes are whole, with all of χ. `reduced`: and only what joins with something below them."""
+    """Equivalent rules over the relations of the tree; for a tree of one node the rule itself. `values`: the estimated
+    number of values of each variable; without, nodes have all of χ. `reduced`: nodes are reduced by their children."""
     if not root.children:
         return (rule,)
     return tuple(dict.fromkeys(_Rewriting(rule, root, values, reduced).rules()))
@@ -94,17 +94,17 @@ def rewritten(
 @dataclass(slots=True)
 class _Rewriting:
     rule: Rule
-    root: Node
+    root: TreeNode
     values: Mapping[Variable, float] | None
     reduced: bool
     atoms: list[Atom] = field(init=False)
     binds: dict[Variable, Bind] = field(init=False)
-    places: dict[Variable, int] = field(init=False)  # where a variable first occurs: the order of columns
-    used: frozenset[Variable] = field(init=False)  # variables that stand at several places
-    neighbours: dict[int, list[Node]] = field(init=False)
-    inside: dict[int, list[Literal]] = field(init=False)  # the conditions of each node
-    spanning: list[Literal] = field(init=False)  # conditions that no node has all variables of
-    read_at: dict[int, frozenset[Variable]] = field(init=False)  # what is read outside of each node
+    places: dict[Variable, int] = field(init=False)  # the first occurrence of a variable: the order of columns
+    used: frozenset[Variable] = field(init=False)  # variables that occur more than once
+    neighbours: dict[int, list[TreeNode]] = field(init=False)
+    inside: dict[int, list[BodyLiteral]] = field(init=False)  # the conditions of each node
+    spanning: list[BodyLiteral] = field(init=False)  # conditions that no node has all variables of
+    read_at: dict[int, frozenset[Variable]] = field(init=False)  # the variables that are read outside of each node
     made: dict[TreeRelation, Rule] = field(default_factory=dict)
     nodes: dict[int, Atom] = field(default_factory=dict)  # the atom of each node
 
@@ -144,13 +144,13 @@ class _Rewriting:
             id(node): read.union(*(other.chi for other in self.root if other is not node)) for node in self.root
         }
 
-    # What a condition stands on.
+    # The variables of conditions.
 
-    def _variables(self, literal: Literal) -> Iterator[Variable]:
+    def _variables(self, literal: BodyLiteral) -> Iterator[Variable]:
         """Without those that are existential in a negation."""
         return (v for v in variables(literal) if v in self.places or v in self.binds)
 
-    def needs(self, literal: Literal) -> frozenset[Variable]:
+    def needs(self, literal: BodyLiteral) -> frozenset[Variable]:
         return self._base(self._variables(literal))
 
     def _base(self, needed: Iterable[Variable]) -> frozenset[Variable]:
@@ -160,9 +160,9 @@ class _Rewriting:
             found |= {v} if v in self.places else self._base(variables(self.binds[v].expression))
         return frozenset(found)
 
-    def with_binds(self, literals: Sequence[Literal]) -> list[Literal]:
+    def with_binds(self, literals: Sequence[BodyLiteral]) -> list[BodyLiteral]:
         """Conditions after the BINDs that they need."""
-        needed: dict[Literal, None] = {}
+        needed: dict[BodyLiteral, None] = {}
 
         def add(v: Variable) -> None:
             if v in self.binds and self.binds[v] not in needed:
@@ -182,7 +182,7 @@ class _Rewriting:
         return [*self.made.values(), *heads]
 
     def _groups(self) -> list[list[Atom]]:
-        """Each head for itself, so that it is derived where its variables are; heads with BINDs share these."""
+        """Each head alone, so that it is derived at the node of its variables; heads with BINDs together."""
         bound = [head for head in self.rule.heads if any(v in self.binds for v in variables(head))]
         others = [[head] for head in self.rule.heads if head not in bound]
         return [*([bound] if bound else []), *others]
@@ -198,13 +198,13 @@ class _Rewriting:
         body += [*last, *(bind for bind in binds if bind not in last)]
         return Rule(tuple(heads), tuple(body), self.rule.span)
 
-    def node(self, node: Node) -> Atom:
-        """The atom of a node: its own relation, or the one atom that it is."""
+    def node(self, node: TreeNode) -> Atom:
+        """The atom of a node: that of its relation, or its only atom."""
         if id(node) not in self.nodes:
             self.nodes[id(node)] = self._node(node)
         return self.nodes[id(node)]
 
-    def _node(self, node: Node) -> Atom:
+    def _node(self, node: TreeNode) -> Atom:
         joined = joined_in(node, self.atoms)
         conditions = self.inside[id(node)]
         if len(joined) == 1 and not conditions and node.chi == set(variables(joined[0])):
@@ -213,9 +213,9 @@ class _Rewriting:
         others = frozenset[Variable]().union(*(other.chi for other in self.root if other is not node))
         return self.relation(NODE, self._columns(node), others, [*joined, *below, *self.with_binds(conditions)])
 
-    def _columns(self, node: Node) -> list[Variable]:
-        """Those of χ that stand at several places; or those that are read elsewhere, and one more in the room of an odd
-        one, unless it is estimated to make more rows."""
+    def _columns(self, node: TreeNode) -> list[Variable]:
+        """The variables of χ that occur more than once; or those that are read elsewhere, and another one if their
+        number is odd, unless it is estimated to increase the rows."""
         columns = [v for v in node.chi if v in self.used]
         if self.values is None:
             return columns
@@ -225,9 +225,9 @@ class _Rewriting:
         return [*read, spare] if spare is not None and len(read) % 2 and many else read
 
     def relation(
-        self, kind: str, columns: Iterable[Variable], first: frozenset[Variable], body: Sequence[Literal]
+        self, kind: str, columns: Iterable[Variable], first: frozenset[Variable], body: Sequence[BodyLiteral]
     ) -> Atom:
-        """The atom of a relation with these columns that a body gives, and its rule."""
+        """The atom of a relation with these columns and this body; adds its rule."""
         terms = tuple(sorted(columns, key=lambda v: (v not in first, self.places[v])))
         rule = _canonical(terms, body)
         name = TreeRelation(kind + sha1(str(rule).encode(), usedforsecurity=False).hexdigest()[:10])
@@ -237,21 +237,21 @@ class _Rewriting:
 
 @dataclass(slots=True)
 class _Journey:
-    """Messages on their way to where a head is derived; `waiting` are the conditions that are not placed yet."""
+    """The messages to the node where a head is derived; `waiting` are the conditions that are not placed yet."""
 
     rewriting: _Rewriting
     needed: frozenset[Variable]
-    waiting: list[Literal] = field(init=False)
+    waiting: list[BodyLiteral] = field(init=False)
 
     def __post_init__(self) -> None:
         self.waiting = list(self.rewriting.spanning)
 
-    def body(self, node: Node, to: Node | None) -> list[Literal]:
+    def body(self, node: TreeNode, to: TreeNode | None) -> list[BodyLiteral]:
         """A node with the messages from all of its neighbours but one."""
         others = [other for other in self.rewriting.neighbours[id(node)] if other is not to]
         return [self.rewriting.node(node), *(self._message(other, node) for other in others)]
 
-    def _message(self, node: Node, to: Node) -> Atom:
+    def _message(self, node: TreeNode, to: TreeNode) -> Atom:
         body = self.body(node, to)
         present = {v for literal in body for v in variables(literal)}
         conditions = [literal for literal in self.waiting if self.rewriting.needs(literal) <= present]
@@ -266,8 +266,8 @@ class _Journey:
 # Names.
 
 
-def _canonical(columns: Sequence[Variable], body: Sequence[Literal]) -> Rule:
-    """A rule that is the same for relations that differ only in the names of their variables."""
+def _canonical(columns: Sequence[Variable], body: Sequence[BodyLiteral]) -> Rule:
+    """A rule with canonical names of variables."""
     names: dict[Variable, Variable] = {}
 
     def renamed(v: Variable) -> Variable:
@@ -280,7 +280,7 @@ def _canonical(columns: Sequence[Variable], body: Sequence[Literal]) -> Rule:
 Renaming = Callable[[Variable], Variable]
 
 
-def _renamed(literal: Literal, renamed: Renaming) -> Literal:
+def _renamed(literal: BodyLiteral, renamed: Renaming) -> BodyLiteral:
     match literal:
         case Atom(name, terms):
             return Atom(name, tuple(renamed(t) if isinstance(t, Variable) else t for t in terms))

@@ -1,4 +1,4 @@
-"""What a query says: SPARQL's algebra as frozen values.
+"""SPARQL's algebra as frozen values.
 
 Variables and constants are those of rules. A blank node of a pattern is a variable whose name no query can write
 (`#_:b`). Patterns are the operators of section 18.2. A group keeps its filters apart from its pattern, because
@@ -18,35 +18,35 @@ from deltalog.syntax.ast import Constant, Term, Variable
 
 
 @dataclass(frozen=True, slots=True)
-class Inverse:
+class InversePath:
     path: Path
 
 
 @dataclass(frozen=True, slots=True)
-class Sequence:
+class SequencePath:
     parts: tuple[Path, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Alternative:
+class AlternativePath:
     parts: tuple[Path, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Repeated:
+class RepeatedPath:
     path: Path
     modifier: str  # `*`, `+` or `?`
 
 
 @dataclass(frozen=True, slots=True)
-class Negated:
+class NegatedPath:
     """Any predicate but these; and backwards, any but those."""
 
     forwards: tuple[IRI, ...]
     backwards: tuple[IRI, ...]
 
 
-Path = IRI | Inverse | Sequence | Alternative | Repeated | Negated
+Path = IRI | InversePath | SequencePath | AlternativePath | RepeatedPath | NegatedPath
 
 # Expressions
 
@@ -61,7 +61,7 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class Exists:
-    group: Group
+    group: GroupPattern
     negated: bool
 
 
@@ -85,30 +85,30 @@ class BGP:
 
 
 @dataclass(frozen=True, slots=True)
-class Join:
+class JoinPattern:
     left: GraphPattern
     right: GraphPattern
 
 
 @dataclass(frozen=True, slots=True)
-class LeftJoin:
+class LeftJoinPattern:
     left: GraphPattern
-    right: Group
+    right: GroupPattern
 
 
 @dataclass(frozen=True, slots=True)
-class Union:
+class UnionPattern:
     sides: tuple[GraphPattern, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Minus:
+class MinusPattern:
     left: GraphPattern
     right: GraphPattern
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class GroupPattern:
     """A pattern and the filters over it."""
 
     pattern: GraphPattern
@@ -116,14 +116,14 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Extend:
+class BindPattern:
     pattern: GraphPattern
     variable: Variable
     expression: Expr
 
 
 @dataclass(frozen=True, slots=True)
-class Values:
+class ValuesPattern:
     """Rows; None for UNDEF."""
 
     variables: tuple[Variable, ...]
@@ -145,20 +145,31 @@ class Select:
 
     pattern: GraphPattern
     projection: tuple[Variable, ...] | None
-    order: tuple[tuple[Expr, bool], ...] = ()  # what to order by, and whether it falls
+    order: tuple[tuple[Expr, bool], ...] = ()  # the sort keys, and whether each is descending
     distinct: bool = False
     offset: int = 0
     limit: int | None = None
 
 
-GraphPattern = BGP | Join | LeftJoin | Union | Minus | Group | Extend | Values | Grouping | Select
+GraphPattern = (
+    BGP
+    | JoinPattern
+    | LeftJoinPattern
+    | UnionPattern
+    | MinusPattern
+    | GroupPattern
+    | BindPattern
+    | ValuesPattern
+    | Grouping
+    | Select
+)
 
 
 def join(left: GraphPattern, right: GraphPattern) -> GraphPattern:
     """Two patterns joined; the empty one adds nothing, and triples join triples."""
     if left == BGP():
         return right
-    return left if right == BGP() else Join(left, right)
+    return left if right == BGP() else JoinPattern(left, right)
 
 
 def in_scope(pattern: GraphPattern) -> frozenset[Variable]:
@@ -166,19 +177,19 @@ def in_scope(pattern: GraphPattern) -> frozenset[Variable]:
     match pattern:
         case BGP(triples):
             return frozenset(t for terms in triples for t in terms if isinstance(t, Variable) and not hidden(t))
-        case Join(left, right):
+        case JoinPattern(left, right):
             return in_scope(left) | in_scope(right)
-        case Union(sides):
+        case UnionPattern(sides):
             return frozenset[Variable]().union(*map(in_scope, sides))
-        case LeftJoin(left, group):
+        case LeftJoinPattern(left, group):
             return in_scope(left) | in_scope(group)
-        case Minus(left, _):
+        case MinusPattern(left, _):
             return in_scope(left)
-        case Group(inner):
+        case GroupPattern(inner):
             return in_scope(inner)
-        case Extend(inner, variable):
+        case BindPattern(inner, variable):
             return in_scope(inner) | {variable}
-        case Values(variables):
+        case ValuesPattern(variables):
             return frozenset(variables)
         case Grouping(_, keys, calls):
             return frozenset(v for _, v in (*keys, *calls) if not hidden(v))

@@ -1,4 +1,4 @@
-"""SPARQL's expressions to ours.
+"""From SPARQL's expressions to those of rules.
 
 A variable may be certain to have a value, may have none in some rows (then UNBOUND stands there), or is not in scope at
 all; the last two fail when they are evaluated, which is what SPARQL calls an error. Operators and functions are those
@@ -30,7 +30,7 @@ def or_unbound(expression: Expression) -> Expression:
 
 
 @dataclass(frozen=True)
-class Scope:
+class ExpressionScope:
     """Which variables an expression sees."""
 
     certain: frozenset[Variable]

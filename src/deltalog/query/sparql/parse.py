@@ -15,14 +15,14 @@ from typing import NoReturn, TypeVar
 from deltalog.model.terms import RDF, XSD
 from deltalog.query.sparql.algebra import (
     Aggregation,
+    BindPattern,
     Expr,
-    Extend,
     GraphPattern,
-    Group,
     Grouping,
+    GroupPattern,
     Operation,
     Select,
-    Values,
+    ValuesPattern,
     aggregations,
     in_scope,
     join,
@@ -89,7 +89,7 @@ class _Clauses:
     order: list[tuple[Expr, bool]] = field(default_factory=list)
     limit: int | None = None
     offset: int = 0
-    values: Values | None = None
+    values: ValuesPattern | None = None
 
     def aggregate(self, selected: Iterable[_Selected]) -> bool:
         """Whether solutions are grouped, by keys or all together."""
@@ -200,7 +200,7 @@ class _QueryReader(PatternReader):
     def _taken(self, token: Token) -> NoReturn:
         self.fail(f"{token.text} has values already; give the result of the expression another name", token)
 
-    def _where(self) -> Group:
+    def _where(self) -> GroupPattern:
         if self.sees("FROM"):
             refuse("FROM", "there is one graph, of all facts; leave it out")
         self.accept("WHERE")
@@ -302,12 +302,12 @@ class _QueryReader(PatternReader):
 
     def _with_results(self, pattern: GraphPattern, selected: Iterable[_Selected], clauses: _Clauses) -> GraphPattern:
         if clauses.having:
-            pattern = Group(pattern, tuple(clauses.having))
+            pattern = GroupPattern(pattern, tuple(clauses.having))
         if clauses.values is not None:
             pattern = join(pattern, clauses.values)
         for one in selected:
             if one.expression is not None:
-                pattern = Extend(pattern, one.variable, one.expression)
+                pattern = BindPattern(pattern, one.variable, one.expression)
         return pattern
 
     def _over_groups(self, selected: _Selected, aggregates: _Aggregates, known: set[Variable]) -> _Selected:

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from deltalog.model.terms import XSD
-from deltalog.query.sparql.algebra import Aggregation, Exists, Expr, Group, Operation
+from deltalog.query.sparql.algebra import Aggregation, Exists, Expr, GroupPattern, Operation
 from deltalog.query.sparql.token_reader import Reader, refuse
 from deltalog.query.sparql.tokens import Token
 from deltalog.syntax.ast import Constant
 
 ANY_NUMBER = 1_000_000  # of arguments
-MOST_IN_A_ROW = 200  # operators, each of which is two of the 1,000 calls that Python nests when it is evaluated
+MAX_CHAINED_OPERATORS = 200  # operators, each of which is two of the 1,000 calls that Python nests when it is evaluated
 
 # How many arguments a function has, at least and at most.
 ARGUMENTS: dict[str, tuple[int, int]] = {
@@ -41,10 +41,10 @@ NESTED = "an aggregate cannot be inside of another one"
 
 
 class ExpressionReader(Reader, ABC):
-    """Reads expressions. What is read of a graph pattern, for EXISTS, is for others to say."""
+    """Reads expressions. Subclasses read the graph patterns of EXISTS."""
 
     @abstractmethod
-    def group(self) -> Group:
+    def group(self) -> GroupPattern:
         """`{ ... }`"""
 
     @contextmanager
@@ -80,8 +80,8 @@ class ExpressionReader(Reader, ABC):
         result, count = side(), 0
         while operator := self.accept(*operators):
             count += 1
-            if count > MOST_IN_A_ROW:
-                self.fail(f"more than {MOST_IN_A_ROW} operators in a row", operator)
+            if count > MAX_CHAINED_OPERATORS:
+                self.fail(f"more than {MAX_CHAINED_OPERATORS} operators in a row", operator)
             result = Operation(operator.text, (result, side()))
         return result
 

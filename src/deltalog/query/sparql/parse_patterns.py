@@ -14,21 +14,21 @@ from contextlib import contextmanager
 from deltalog.model.terms import IRI, RDF
 from deltalog.query.sparql.algebra import (
     BGP,
-    Alternative,
+    AlternativePath,
+    BindPattern,
     Expr,
-    Extend,
     GraphPattern,
-    Group,
-    Inverse,
-    LeftJoin,
-    Minus,
-    Negated,
+    GroupPattern,
+    InversePath,
+    LeftJoinPattern,
+    MinusPattern,
+    NegatedPath,
     Path,
-    Repeated,
+    RepeatedPath,
     Select,
-    Sequence,
-    Union,
-    Values,
+    SequencePath,
+    UnionPattern,
+    ValuesPattern,
     in_scope,
     join,
 )
@@ -38,15 +38,15 @@ from deltalog.query.sparql.tokens import Token
 from deltalog.syntax.ast import Constant, Term, Variable
 
 FIRST, REST = Constant(IRI(RDF + "first")), Constant(IRI(RDF + "rest"))
-Triple = tuple[Term, Term | Path, Term]
+TriplePattern = tuple[Term, Term | Path, Term]
 
 
 class _Parts:
-    """What has been read of a group."""
+    """The parts of a group so far."""
 
     def __init__(self) -> None:
         self.pattern: GraphPattern = BGP()
-        self.triples: list[Triple] = []  # of the basic graph pattern that is being read
+        self.triples: list[TriplePattern] = []  # of the basic graph pattern that is being read
         self.filters: list[Expr] = []
 
     def joined(self) -> GraphPattern:
@@ -57,16 +57,16 @@ class _Parts:
 
 
 class PatternReader(ExpressionReader):
-    """Reads graph patterns. What is read of a SELECT is for others to say."""
+    """Reads graph patterns. Subclasses read a SELECT."""
 
     @abstractmethod
     def select(self) -> Select:
         """`SELECT ...`, inside of a query"""
 
-    def group(self) -> Group:
+    def group(self) -> GroupPattern:
         self.expect("{")
         with self._own_pattern(), self.without_aggregates("an aggregate cannot be in a graph pattern"):
-            found = Group(self._subquery()) if self.sees("SELECT") else self._parts()
+            found = GroupPattern(self._subquery()) if self.sees("SELECT") else self._parts()
         self.expect("}")
         return found
 
@@ -85,7 +85,7 @@ class PatternReader(ExpressionReader):
         with self.without_aggregates(""):
             return self.select()
 
-    def _parts(self) -> Group:
+    def _parts(self) -> GroupPattern:
         parts, dot = _Parts(), True
         while not self.sees("}"):
             if self._sees_triples():
@@ -97,7 +97,7 @@ class PatternReader(ExpressionReader):
                 self._part(parts)
                 self.accept(".")
                 dot = True
-        return Group(parts.joined(), tuple(parts.filters))
+        return GroupPattern(parts.joined(), tuple(parts.filters))
 
     def _part(self, parts: _Parts) -> None:
         token = self.next
@@ -108,10 +108,10 @@ class PatternReader(ExpressionReader):
         match token.keyword:
             case "OPTIONAL":
                 self.take()
-                parts.pattern = LeftJoin(left, self.group())
+                parts.pattern = LeftJoinPattern(left, self.group())
             case "MINUS":
                 self.take()
-                parts.pattern = Minus(left, self.group())
+                parts.pattern = MinusPattern(left, self.group())
             case "BIND":
                 self.take()
                 parts.pattern = self._bind(left)
@@ -130,14 +130,14 @@ class PatternReader(ExpressionReader):
         sides = [self.group()]
         while self.accept("UNION"):
             sides.append(self.group())
-        return sides[0] if len(sides) == 1 else Union(tuple(sides))
+        return sides[0] if len(sides) == 1 else UnionPattern(tuple(sides))
 
-    def _bind(self, left: GraphPattern) -> Extend:
+    def _bind(self, left: GraphPattern) -> BindPattern:
         self.expect("(")
         expression = self.expression()
         variable = self.new_variable(in_scope(left))
         self.expect(")")
-        return Extend(left, variable, expression)
+        return BindPattern(left, variable, expression)
 
     def new_variable(self, taken: frozenset[Variable]) -> Variable:
         """`AS ?x`, where ?x is not taken yet."""
@@ -149,16 +149,16 @@ class PatternReader(ExpressionReader):
 
     # VALUES.
 
-    def data_block(self) -> Values:
+    def data_block(self) -> ValuesPattern:
         variables = self._data_variables()
         if isinstance(variables, Variable):
-            return Values((variables,), tuple((value,) for value in self._data_values("{", "}")))
+            return ValuesPattern((variables,), tuple((value,) for value in self._data_values("{", "}")))
         rows = []
         self.expect("{")
         while not self.sees("}"):
             rows.append(self._data_row(variables))
         self.take()
-        return Values(variables, tuple(rows))
+        return ValuesPattern(variables, tuple(rows))
 
     def _data_variables(self) -> Variable | tuple[Variable, ...]:
         if self.next.kind == "variable":
@@ -202,8 +202,8 @@ class PatternReader(ExpressionReader):
     def _sees_triples(self) -> bool:
         return self.next.kind in ("variable", "blank") or self.sees("(", "[") or self.sees_iri() or self.sees_literal()
 
-    def _same_subject(self) -> list[Triple]:
-        triples: list[Triple] = []
+    def _same_subject(self) -> list[TriplePattern]:
+        triples: list[TriplePattern] = []
         node = self._sees_node()
         subject = self._node(triples)
         if not node or self._sees_verb():
@@ -215,7 +215,7 @@ class PatternReader(ExpressionReader):
         following = self.tokens.tokens[self.at + 1].keyword
         return (self.sees("(") and following != ")") or (self.sees("[") and following != "]")
 
-    def _node(self, triples: list[Triple]) -> Term:
+    def _node(self, triples: list[TriplePattern]) -> Term:
         """A subject or an object, and the triples that it stands for."""
         if self.next.kind == "variable":
             return self.variable()
@@ -231,7 +231,7 @@ class PatternReader(ExpressionReader):
             self.expected("a variable, an IRI, a literal or a blank node")
         return self.literal()
 
-    def _anonymous(self, triples: list[Triple]) -> Variable:
+    def _anonymous(self, triples: list[TriplePattern]) -> Variable:
         self.expect("[")
         node = self.new_blank_node()
         if not self.sees("]"):
@@ -239,7 +239,7 @@ class PatternReader(ExpressionReader):
         self.expect("]")
         return node
 
-    def _collection(self, triples: list[Triple]) -> Term:
+    def _collection(self, triples: list[TriplePattern]) -> Term:
         if self.nothing_in_brackets():
             return Constant(NIL)
         self.expect("(")
@@ -256,7 +256,7 @@ class PatternReader(ExpressionReader):
     def _sees_verb(self) -> bool:
         return self.next.kind == "variable" or self._sees_path()
 
-    def _properties(self, subject: Term, triples: list[Triple]) -> None:
+    def _properties(self, subject: Term, triples: list[TriplePattern]) -> None:
         if not self._sees_verb():
             self.expected("a predicate")
         while self._sees_verb():
@@ -266,7 +266,7 @@ class PatternReader(ExpressionReader):
             while self.accept(";"):
                 pass
 
-    def _objects(self, subject: Term, triples: list[Triple]) -> None:
+    def _objects(self, subject: Term, triples: list[TriplePattern]) -> None:
         verb = self._verb()
         triples.append((subject, verb, self._node(triples)))
         while self.accept(","):
@@ -287,23 +287,23 @@ class PatternReader(ExpressionReader):
         parts = [self._sequence()]
         while self.accept("|"):
             parts.append(self._sequence())
-        return parts[0] if len(parts) == 1 else Alternative(tuple(parts))
+        return parts[0] if len(parts) == 1 else AlternativePath(tuple(parts))
 
     def _sequence(self) -> Path:
         parts = [self._step()]
         while self.accept("/"):
             parts.append(self._step())
-        return parts[0] if len(parts) == 1 else Sequence(tuple(parts))
+        return parts[0] if len(parts) == 1 else SequencePath(tuple(parts))
 
     def _step(self) -> Path:
         if self.accept("^"):
-            return Inverse(self._repeated())
+            return InversePath(self._repeated())
         return self._repeated()
 
     def _repeated(self) -> Path:
         path = self._path_primary()
         modifier = self._modifier()
-        return Repeated(path, modifier.text) if modifier else path
+        return RepeatedPath(path, modifier.text) if modifier else path
 
     def _modifier(self) -> Token | None:
         """`*`, `?` or `+`, unless the `+` is the sign of a number that follows."""
@@ -320,7 +320,7 @@ class PatternReader(ExpressionReader):
             self.expected("a predicate or a path")
         return self.verb_or_iri()
 
-    def _negated(self) -> Negated:
+    def _negated(self) -> NegatedPath:
         if not self.accept("("):
             return _negated([self._one_negated()])
         found: list[tuple[bool, IRI]] = []
@@ -335,6 +335,6 @@ class PatternReader(ExpressionReader):
         return (self.accept("^") is not None, self.verb_or_iri())
 
 
-def _negated(found: list[tuple[bool, IRI]]) -> Negated:
+def _negated(found: list[tuple[bool, IRI]]) -> NegatedPath:
     forwards, backwards = (tuple(iri for back, iri in found if back is which) for which in (False, True))
-    return Negated(forwards, backwards)
+    return NegatedPath(forwards, backwards)

@@ -1,6 +1,6 @@
-"""Property paths to rules.
+"""From property paths to rules.
 
-    p / q     p(s, m), q(m, o)      m is hidden: it counts, and nobody sees it
+    p / q     p(s, m), q(m, o)      m is hidden: it counts, and is not visible
     p | q     two rules
     ^p        p(o, s)
     p+        #c(x, y) <- p(x, y).   #c(x, z) <- #c(x, y), p(y, z).       the closure, a set
@@ -8,8 +8,8 @@
     !(p|^q)   triples with another predicate; and with another one, backwards
 
 A path of length zero leads from a constant to itself, in the graph or not, and otherwise from each node of the graph to
-itself. Where another triple of the same pattern has a variable of the path as a subject or object, only the nodes that
-it can be are looked at.
+itself. Where another triple of the same pattern has a variable of the path as a subject or object, only the nodes of
+that triple are considered.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING
 
 from deltalog.model.terms import IRI
 from deltalog.query.sparql import algebra
-from deltalog.query.sparql.algebra import Alternative, Inverse, Negated, Path, Repeated
-from deltalog.syntax.ast import TRIPLE, Atom, Call, Constant, Filter, HiddenName, Literal, Term, Variable, triple
+from deltalog.query.sparql.algebra import AlternativePath, InversePath, NegatedPath, Path, RepeatedPath
+from deltalog.syntax.ast import TRIPLE, Atom, BodyLiteral, Call, Constant, Filter, HiddenName, Term, Variable, triple
 
 if TYPE_CHECKING:
-    from deltalog.query.sparql.patterns import Rules
+    from deltalog.query.sparql.patterns import GeneratedRules
 
 X, Y, Z = Variable("x"), Variable("y"), Variable("z")
 NODE = Atom(HiddenName("#node"), (X,))
@@ -34,7 +34,7 @@ NODE = Atom(HiddenName("#node"), (X,))
 class Steps:
     """The body of a path, and the variables of it that make its solutions different."""
 
-    body: tuple[Literal, ...]
+    body: tuple[BodyLiteral, ...]
     hidden: tuple[Variable, ...] = ()
 
 
@@ -42,20 +42,20 @@ class Steps:
 class Paths:
     """Translates paths. `plain`: the other triples of the pattern."""
 
-    rules: Rules
+    rules: GeneratedRules
     plain: Sequence[Atom] = ()
 
     def between(self, path: Path, s: Term, o: Term) -> Steps:
         match path:
-            case Inverse(inner):
+            case InversePath(inner):
                 return self.between(inner, o, s)
-            case algebra.Sequence(parts):
+            case algebra.SequencePath(parts):
                 return self._sequence(parts, s, o)
-            case Alternative(parts):
+            case AlternativePath(parts):
                 return self._alternative([self.between(part, s, o) for part in parts], s, o)
-            case Repeated():
+            case RepeatedPath():
                 return self._repeated(path, s, o)
-            case Negated():
+            case NegatedPath():
                 return self._negated(path, s, o)
             case _:
                 return Steps((triple(s, Constant(path), o),))
@@ -76,7 +76,7 @@ class Paths:
             self.rules.add(Atom(name, (*ends, *chosen, Constant(number))), side.body)
         return Steps((Atom(name, (*ends, *hidden, which)),), (*hidden, which))
 
-    def _negated(self, path: Negated, s: Term, o: Term) -> Steps:
+    def _negated(self, path: NegatedPath, s: Term, o: Term) -> Steps:
         """Forwards, backwards or both; `!()` is any predicate forwards."""
         ways = [self._another(path.forwards, s, o)] if path.forwards or not path.backwards else []
         ways += [self._another(path.backwards, o, s)] if path.backwards else []
@@ -88,7 +88,7 @@ class Paths:
         others = [Filter(Call("!", (Call("sameterm", (p, Constant(iri))),))) for iri in predicates]
         return Steps((Atom(TRIPLE, (s, p, o)), *others), (p,))
 
-    def _repeated(self, path: Repeated, s: Term, o: Term) -> Steps:
+    def _repeated(self, path: RepeatedPath, s: Term, o: Term) -> Steps:
         """p+, p* and p?: sets of pairs."""
         if path.modifier == "?":
             some = self._edge(path.path)
@@ -108,7 +108,7 @@ class Paths:
         return edge
 
     def _closure(self, path: Path, backwards: bool) -> Atom:
-        """The closure of a path; for one that is asked from its end, the recursion is in the other atom."""
+        """The closure of a path; for one with a bound end, the recursion is in the other atom."""
         known = (path, backwards)
         if known not in self.rules.closures:
             edge, name = self._edge(path), self.rules.fresh()

@@ -1,13 +1,13 @@
-"""Graph patterns to rules.
+"""From graph patterns to rules.
 
 A pattern is a body (a conjunction, as in a rule) whose rows are the solutions. A basic graph pattern, a join, a filter
-and a BIND only add to a body; UNION, OPTIONAL and what else a conjunction cannot say get predicates of their own
-(`#1`, `#2`, ...), whose rules stand beside it.
+and a BIND only add to a body; UNION, OPTIONAL and all other operators that are no conjunction get predicates of their
+own (`#1`, `#2`, ...), with rules.
 
 Bags. SPARQL counts solutions, rules have sets. So a pattern keeps, besides the variables that a query sees, `hidden`
-ones that tell apart what is to be counted apart: blank nodes, the middle of a path, which side of a UNION, the
-variables that a subquery does not select. The rows over all of these are distinct, and the bag is what is left of them
-when the hidden columns are not looked at. Where nobody counts (DISTINCT, MINUS, EXISTS) they are dropped early.
+ones that distinguish solutions that count separately: blank nodes, the middle of a path, which side of a UNION, the
+variables that a subquery does not select. The rows over all of these are distinct, and the bag is their projection
+without the hidden columns. Where duplicates do not matter (DISTINCT, MINUS, EXISTS) hidden columns are dropped early.
 
 Variables without a value. `certain` variables have one in every solution, the `maybe` ones can be UNBOUND in some. Two
 solutions are compatible if they agree where both have values; for variables that are certain on both sides this is a
@@ -37,38 +37,38 @@ from deltalog.query.sparql import paths
 from deltalog.query.sparql.algebra import (
     BGP,
     Aggregation,
+    BindPattern,
     Exists,
     Expr,
-    Extend,
     GraphPattern,
-    Group,
     Grouping,
-    Join,
-    LeftJoin,
-    Minus,
+    GroupPattern,
+    JoinPattern,
+    LeftJoinPattern,
+    MinusPattern,
     Operation,
     Path,
-    Repeated,
+    RepeatedPath,
     Select,
-    Union,
-    Values,
+    UnionPattern,
+    ValuesPattern,
     hidden,
     in_scope,
     parts,
     replaced,
     variables_of,
 )
-from deltalog.query.sparql.expressions import NOTHING, Scope, is_bound, or_unbound
+from deltalog.query.sparql.expressions import NOTHING, ExpressionScope, is_bound, or_unbound
 from deltalog.syntax.ast import (
     Aggregate,
     AggregateCall,
     Atom,
     Bind,
+    BodyLiteral,
     Constant,
     Expression,
     Filter,
     HiddenName,
-    Literal,
     Negation,
     Pred,
     Rule,
@@ -78,14 +78,14 @@ from deltalog.syntax.ast import (
 )
 
 UNIT = Atom(HiddenName("#unit"), ())  # holds once
-Row = tuple[Value, ...]
+ValueRow = tuple[Value, ...]
 
 
 @dataclass(frozen=True)
-class Pattern:
+class TranslatedPattern:
     """A body and the variables of its solutions."""
 
-    body: tuple[Literal, ...] = ()
+    body: tuple[BodyLiteral, ...] = ()
     certain: frozenset[Variable] = frozenset()
     maybe: frozenset[Variable] = frozenset()
     hidden: tuple[Variable, ...] = ()
@@ -99,10 +99,10 @@ class Pattern:
         return (*_sorted(self.visible), *self.hidden)
 
     @property
-    def scope(self) -> Scope:
-        return Scope(self.certain.union(self.hidden), self.maybe)
+    def scope(self) -> ExpressionScope:
+        return ExpressionScope(self.certain.union(self.hidden), self.maybe)
 
-    def with_literals(self, *literals: Literal) -> Pattern:
+    def with_literals(self, *literals: BodyLiteral) -> TranslatedPattern:
         return replace(self, body=(*self.body, *literals))
 
 
@@ -111,17 +111,17 @@ class _Case:
     """One way in which solutions of two patterns are compatible: the joined body, and what stands for the left's
     variables in it."""
 
-    body: tuple[Literal, ...]
+    body: tuple[BodyLiteral, ...]
     left: Mapping[Variable, Term]
     same: tuple[Variable, ...] = ()  # of those that may have no value, the ones in which both sides agree
 
 
 @dataclass
-class Rules:
-    """The rules and facts made so far, with names that no user can write."""
+class GeneratedRules:
+    """The rules and facts generated so far, with hidden names."""
 
     rules: list[Rule] = field(default_factory=list)
-    tables: dict[Pred, list[Row]] = field(default_factory=dict)
+    tables: dict[Pred, list[ValueRow]] = field(default_factory=dict)
     closures: dict[tuple[Path, bool], str] = field(default_factory=dict)  # the predicate of a path's closure
     nodes: bool = False  # whether there are rules for the nodes of the graph
     number: int = 0
@@ -134,35 +134,35 @@ class Rules:
     def variable(self) -> Variable:
         return Variable(f"#v{self.fresh()}")
 
-    def add(self, heads: Atom | Sequence[Atom], body: Sequence[Literal]) -> None:
+    def add(self, heads: Atom | Sequence[Atom], body: Sequence[BodyLiteral]) -> None:
         self.rules.append(Rule((heads,) if isinstance(heads, Atom) else tuple(heads), tuple(body) or (UNIT,)))
 
 
 @dataclass
-class Patterns:
+class PatternTranslator:
     """Translates patterns. `subselect` does what a SELECT inside of a query adds to them (see `query`)."""
 
-    subselect: Callable[[Select, Patterns], Pattern]
-    rules: Rules = field(default_factory=Rules)
-    given: Pattern = Pattern()  # the bindings of the pattern around an EXISTS, or nothing
+    subselect: Callable[[Select, PatternTranslator], TranslatedPattern]
+    rules: GeneratedRules = field(default_factory=GeneratedRules)
+    given: TranslatedPattern = TranslatedPattern()  # the bindings of the pattern around an EXISTS, or nothing
 
-    def pattern(self, node: GraphPattern) -> Pattern:
+    def pattern(self, node: GraphPattern) -> TranslatedPattern:
         match node:
             case BGP():
                 return self._triples(node)
-            case Join():
+            case JoinPattern():
                 return self.join(self.pattern(node.left), self.pattern(node.right))
-            case Group():
+            case GroupPattern():
                 return self._where(self.pattern(node.pattern), node.filters)
-            case Extend():
+            case BindPattern():
                 return self._extend(node)
-            case Union():
+            case UnionPattern():
                 return self._union(node)
-            case LeftJoin():
+            case LeftJoinPattern():
                 return self._left_join(node)
-            case Minus():
+            case MinusPattern():
                 return self._minus(node)
-            case Values():
+            case ValuesPattern():
                 rows = [[None if v is None else v.value for v in row] for row in node.rows]
                 return self.join(self.given, self.rows(node.variables, rows))
             case Grouping():
@@ -172,12 +172,12 @@ class Patterns:
 
     # Bodies.
 
-    def _triples(self, node: BGP) -> Pattern:
+    def _triples(self, node: BGP) -> TranslatedPattern:
         """Triples, those with a path last: a path of length zero looks at the others for where it can be."""
         blank: dict[Variable, Variable] = {}
         given = [(self._end(s, blank), p, self._end(o, blank)) for s, p, o in node.triples]
         plain = [triple(s, p, o) for s, p, o in given if isinstance(p, Variable | Constant)]
-        body: list[Literal] = [*self.given.body, *plain]
+        body: list[BodyLiteral] = [*self.given.body, *plain]
         unseen: list[Variable] = []
         for s, p, o in given:
             if not isinstance(p, Variable | Constant):
@@ -185,7 +185,7 @@ class Patterns:
                 body += steps.body
                 unseen += steps.hidden
         visible = {t for terms in given for t in terms if isinstance(t, Variable)}.difference(blank.values())
-        return Pattern(tuple(body), self.given.certain.union(visible), hidden=(*unseen, *blank.values()))
+        return TranslatedPattern(tuple(body), self.given.certain.union(visible), hidden=(*unseen, *blank.values()))
 
     def _given_ends(self, *ends: Term) -> list[Atom]:
         """For each end of a path that has a value outside, an atom with its values."""
@@ -198,10 +198,10 @@ class Patterns:
             return blank.setdefault(end, self.rules.variable())
         return end
 
-    def join(self, left: Pattern, right: Pattern) -> Pattern:
+    def join(self, left: TranslatedPattern, right: TranslatedPattern) -> TranslatedPattern:
         certain, visible = left.certain | right.certain, left.visible | right.visible
         rest = [literal for literal in right.body if literal not in self.given.body]  # the left has these
-        joined = Pattern((*left.body, *rest), certain, visible - certain, (*left.hidden, *right.hidden))
+        joined = TranslatedPattern((*left.body, *rest), certain, visible - certain, (*left.hidden, *right.hidden))
         if not _unsure(left, right):
             return joined
         which = self.rules.variable()
@@ -210,12 +210,12 @@ class Patterns:
             self.rules.add(_substituted(result, {which: Constant(number)}), case.body)
         return replace(joined, body=(result,), hidden=(*joined.hidden, which))
 
-    def _where(self, pattern: Pattern, conditions: Sequence[Expr]) -> Pattern:
+    def _where(self, pattern: TranslatedPattern, conditions: Sequence[Expr]) -> TranslatedPattern:
         for conjunct in _conjuncts(conditions):
             pattern = self._filtered(pattern, conjunct)
         return pattern
 
-    def _filtered(self, pattern: Pattern, condition: Expr) -> Pattern:
+    def _filtered(self, pattern: TranslatedPattern, condition: Expr) -> TranslatedPattern:
         if isinstance(condition, Exists):
             pattern = self.named(pattern)
             exists = self._existence(pattern, condition.group)
@@ -223,13 +223,13 @@ class Patterns:
         pattern, condition = self.decided(pattern, condition)
         return pattern.with_literals(Filter(pattern.scope.condition(condition)))
 
-    def _extend(self, node: Extend) -> Pattern:
+    def _extend(self, node: BindPattern) -> TranslatedPattern:
         inner = self.correlated(self.given.certain - {node.variable})
         pattern, expression = inner.decided(inner.pattern(node.pattern), node.expression)
         extended = self.extend(pattern, node.variable, pattern.scope.expression(expression))
         return extended if inner is self else self.join(self.given, extended)
 
-    def extend(self, pattern: Pattern, variable: Variable, expression: Expression) -> Pattern:
+    def extend(self, pattern: TranslatedPattern, variable: Variable, expression: Expression) -> TranslatedPattern:
         """A pattern with one more variable, without a value where the expression fails."""
         if isinstance(expression, Constant) or expression in pattern.certain:
             extended = pattern.with_literals(Bind(expression, variable))
@@ -239,24 +239,24 @@ class Patterns:
 
     # Predicates.
 
-    def _union(self, node: Union) -> Pattern:
+    def _union(self, node: UnionPattern) -> TranslatedPattern:
         sides = [self.pattern(side) for side in node.sides]
         certain = sides[0].certain.intersection(*(side.certain for side in sides))
         visible = sides[0].visible.union(*(side.visible for side in sides))
         which = self.rules.variable()
         unseen = [v for side in sides for v in side.hidden]
-        union = Pattern((), certain, visible - certain, (*unseen, which))
+        union = TranslatedPattern((), certain, visible - certain, (*unseen, which))
         head = self._head(union)
         for number, side in enumerate(sides):
             missing = {v: NOTHING for v in union.columns if v not in side.columns}
             self.rules.add(_substituted(head, {**missing, which: Constant(number)}), side.body)
         return replace(union, body=(head,))
 
-    def _left_join(self, node: LeftJoin) -> Pattern:
+    def _left_join(self, node: LeftJoinPattern) -> TranslatedPattern:
         """OPTIONAL: #left and its matches, and #left where there are none."""
         left, right = self.named(self.pattern(node.left)), self.pattern(node.right.pattern)
         which = (self.rules.variable(),) if _unsure(left, right) else ()
-        optional = Pattern(
+        optional = TranslatedPattern(
             (), left.certain, (left.visible | right.visible) - left.certain, (*left.hidden, *right.hidden, *which)
         )
         head = self._head(optional)
@@ -267,8 +267,8 @@ class Patterns:
 
     def _matched(
         self,
-        left: Pattern,
-        right: Pattern,
+        left: TranslatedPattern,
+        right: TranslatedPattern,
         conditions: Sequence[Expr],
         head: Atom | None = None,
         which: Sequence[Variable] = (),
@@ -276,7 +276,7 @@ class Patterns:
         """An atom that holds for the solutions of the left that have a compatible one on the right, under conditions;
         rules for it, and for a head with the two joined."""
         certain, visible = left.certain | right.certain, left.visible | right.visible
-        joined = Pattern((), certain, visible - certain, (*left.hidden, *right.hidden))
+        joined = TranslatedPattern((), certain, visible - certain, (*left.hidden, *right.hidden))
         key = left.columns if _unsure(left, right) else _key(left, right, conditions)
         matched = Atom(self.rules.fresh(), key)
         for number, case in enumerate(self._cases(left, right)):
@@ -287,7 +287,7 @@ class Patterns:
             self.rules.add(heads, pattern.body)
         return matched
 
-    def _minus(self, node: Minus) -> Pattern:
+    def _minus(self, node: MinusPattern) -> TranslatedPattern:
         left, right = self.pattern(node.left), self.pattern(node.right)
         shared, free = left.visible & right.visible, self._free(node)
         if shared.isdisjoint(free):
@@ -297,48 +297,50 @@ class Patterns:
             self.rules.add(key, right.body)
             return left.with_literals(Negation(key))
         left = self.named(left)
-        gone = Atom(self.rules.fresh(), left.columns)
+        excluded = Atom(self.rules.fresh(), left.columns)
         sure = left.certain & right.certain & free
         for case in self._cases(left, right):
             # The two must agree on the value of one variable at least.
-            agreed: list[list[Literal]] = [[]] if sure else [[Filter(is_bound(v))] for v in case.same]
+            agreed: list[list[BodyLiteral]] = [[]] if sure else [[Filter(is_bound(v))] for v in case.same]
             for condition in agreed:
-                self.rules.add(_substituted(gone, case.left), (*case.body, *condition))
-        return left.with_literals(Negation(gone))
+                self.rules.add(_substituted(excluded, case.left), (*case.body, *condition))
+        return left.with_literals(Negation(excluded))
 
-    def _free(self, node: Minus) -> frozenset[Variable]:
+    def _free(self, node: MinusPattern) -> frozenset[Variable]:
         """The variables that both sides of a MINUS mention: one that only an outside gives to both does not count."""
         return in_scope(node.left) & in_scope(node.right)
 
     # EXISTS.
 
-    def _existence(self, pattern: Pattern, group: Group) -> Atom:
+    def _existence(self, pattern: TranslatedPattern, group: GroupPattern) -> Atom:
         """An atom that holds for the solutions of a pattern for which a graph pattern has a solution."""
         if _joins(group.pattern):
-            return self._matched(pattern, Patterns(self.subselect, self.rules).pattern(group.pattern), group.filters)
+            return self._matched(
+                pattern, PatternTranslator(self.subselect, self.rules).pattern(group.pattern), group.filters
+            )
         outside = self.projected(pattern, _sorted(pattern.visible & variables_of([group])), distinct=True)
         exists = Atom(self.rules.fresh(), outside.columns)
         for unbound in _subsets(_sorted(outside.maybe)):
-            inner = Patterns(self.subselect, self.rules, self._bound(outside, unbound)).pattern(group)
+            inner = PatternTranslator(self.subselect, self.rules, self._bound(outside, unbound)).pattern(group)
             self.rules.add(_substituted(exists, {v: NOTHING for v in unbound}), inner.body)
         return exists
 
-    def _bound(self, outside: Pattern, unbound: Collection[Variable]) -> Pattern:
+    def _bound(self, outside: TranslatedPattern, unbound: Collection[Variable]) -> TranslatedPattern:
         """The solutions in which just these variables have no value, without these variables."""
         atom = _substituted(_atom(outside), {v: NOTHING for v in unbound})
         conditions = [Filter(is_bound(v)) for v in _sorted(outside.maybe.difference(unbound))]
-        given = Pattern((atom, *conditions), outside.visible.difference(unbound))
+        given = TranslatedPattern((atom, *conditions), outside.visible.difference(unbound))
         return self.projected(given, _sorted(given.certain), distinct=True)
 
-    def correlated(self, kept: frozenset[Variable]) -> Patterns:
+    def correlated(self, kept: frozenset[Variable]) -> PatternTranslator:
         """The same with only some of the variables of the outside."""
         if self.given.certain <= kept:
             return self
         if kept.isdisjoint(self.given.certain):
-            return Patterns(self.subselect, self.rules)
-        return Patterns(self.subselect, self.rules, self.projected(self.given, _sorted(kept), distinct=True))
+            return PatternTranslator(self.subselect, self.rules)
+        return PatternTranslator(self.subselect, self.rules, self.projected(self.given, _sorted(kept), distinct=True))
 
-    def decided(self, pattern: Pattern, expression: Expr) -> tuple[Pattern, Expr]:
+    def decided(self, pattern: TranslatedPattern, expression: Expr) -> tuple[TranslatedPattern, Expr]:
         """A pattern in which each EXISTS of an expression is a variable, and the expression with these."""
         truths: dict[Expr, Expr] = {}
         for node in _existences(expression):
@@ -346,7 +348,7 @@ class Patterns:
                 pattern, truths[node] = self._with_truth(pattern, node)
         return pattern, replaced(expression, truths.get) if truths else expression
 
-    def _with_truth(self, pattern: Pattern, node: Exists) -> tuple[Pattern, Variable]:
+    def _with_truth(self, pattern: TranslatedPattern, node: Exists) -> tuple[TranslatedPattern, Variable]:
         """A pattern with one more variable, that is whether a graph pattern has a solution."""
         pattern = self.named(pattern)
         exists, truth = self._existence(pattern, node.group), self.rules.variable()
@@ -358,15 +360,15 @@ class Patterns:
 
     # Given rows, subqueries and groups.
 
-    def rows(self, names: Sequence[Variable], rows: Sequence[Sequence[Value | None]]) -> Pattern:
+    def rows(self, names: Sequence[Variable], rows: Sequence[Sequence[Value | None]]) -> TranslatedPattern:
         """Rows as a pattern; a number makes equal ones different."""
         number, atom_name = self.rules.variable(), self.rules.fresh()
         atom = Atom(atom_name, (*names, number))
         self.rules.tables[atom.pred] = [(*(UNBOUND if v is None else v for v in row), i) for i, row in enumerate(rows)]
         certain = frozenset(v for i, v in enumerate(names) if all(row[i] is not None for row in rows))
-        return Pattern((atom,), certain, frozenset(names) - certain, (number,))
+        return TranslatedPattern((atom,), certain, frozenset(names) - certain, (number,))
 
-    def _grouping(self, node: Grouping) -> Pattern:
+    def _grouping(self, node: Grouping) -> TranslatedPattern:
         """GROUP BY: the keys and the results, one row for each group."""
         inner = self.correlated(frozenset(key for expression, key in node.keys if expression == key))
         pattern = inner.pattern(node.pattern)
@@ -375,7 +377,7 @@ class Patterns:
                 pattern, expression = inner.decided(pattern, given)
                 pattern = self.extend(pattern, key, pattern.scope.expression(expression))
         on = tuple(dict.fromkeys(key for _, key in node.keys))
-        keys = Pattern((), pattern.certain.intersection(on), pattern.maybe.intersection(on))
+        keys = TranslatedPattern((), pattern.certain.intersection(on), pattern.maybe.intersection(on))
         calls = []
         for aggregation, result in node.calls:
             pattern, call = self._call(pattern, aggregation, result)
@@ -384,17 +386,19 @@ class Patterns:
         return grouped if inner is self else self.join(self.given, grouped)
 
     def _grouped(
-        self, pattern: Pattern, keys: Pattern, on: tuple[Variable, ...], calls: list[AggregateCall]
-    ) -> Pattern:
+        self, pattern: TranslatedPattern, keys: TranslatedPattern, on: tuple[Variable, ...], calls: list[AggregateCall]
+    ) -> TranslatedPattern:
         counts = {call.variable for call in calls if call.function in ("count", PREFIX + "count")}
         others = {call.variable for call in calls} - counts
-        grouped = Pattern((), keys.certain | counts, keys.maybe | others)
+        grouped = TranslatedPattern((), keys.certain | counts, keys.maybe | others)
         head = self._head(grouped)
         body = [Aggregate(pattern.body or (UNIT,), on, tuple(calls))] if calls else pattern.body
         self.rules.add(head, body)
         return replace(grouped, body=(head,))
 
-    def _call(self, pattern: Pattern, node: Aggregation, result: Variable) -> tuple[Pattern, AggregateCall]:
+    def _call(
+        self, pattern: TranslatedPattern, node: Aggregation, result: Variable
+    ) -> tuple[TranslatedPattern, AggregateCall]:
         """An aggregate over a variable of the pattern, which is added to it if need be."""
         if node.argument is None:
             return pattern, AggregateCall("count", None, result)
@@ -408,10 +412,10 @@ class Patterns:
 
     # Predicates for patterns.
 
-    def _head(self, pattern: Pattern) -> Atom:
+    def _head(self, pattern: TranslatedPattern) -> Atom:
         return Atom(self.rules.fresh(), pattern.columns)
 
-    def named(self, pattern: Pattern) -> Pattern:
+    def named(self, pattern: TranslatedPattern) -> TranslatedPattern:
         """The same solutions as a single atom."""
         if len(pattern.body) == 1 and isinstance(pattern.body[0], Atom):
             return pattern
@@ -419,26 +423,27 @@ class Patterns:
         self.rules.add(head, pattern.body)
         return replace(pattern, body=(head,))
 
-    def projected(self, pattern: Pattern, chosen: Sequence[Variable], distinct: bool) -> Pattern:
-        """Only some of the variables; the others are hidden, under names of their own, or dropped if nobody counts."""
+    def projected(self, pattern: TranslatedPattern, chosen: Sequence[Variable], distinct: bool) -> TranslatedPattern:
+        """Only some of the variables; the others are hidden, under names of their own, or dropped if duplicates do not
+        matter."""
         kept = frozenset(chosen) & pattern.visible
         certain, maybe = pattern.certain & kept, pattern.maybe & kept
         if distinct:
             head = Atom(self.rules.fresh(), _sorted(kept))
             self.rules.add(head, pattern.body)
-            return Pattern((head,), certain, maybe)
+            return TranslatedPattern((head,), certain, maybe)
         fresh = {v: self.rules.variable() for v in _sorted(pattern.visible - kept)}
         renamed = _renamed(self._with_atom(pattern), fresh)
-        return Pattern(renamed.body, certain, maybe, (*renamed.hidden, *fresh.values()))
+        return TranslatedPattern(renamed.body, certain, maybe, (*renamed.hidden, *fresh.values()))
 
-    def _with_atom(self, pattern: Pattern) -> Pattern:
+    def _with_atom(self, pattern: TranslatedPattern) -> TranslatedPattern:
         head = self._head(pattern)
         self.rules.add(head, pattern.body)
         return replace(pattern, body=(head,))
 
     # Compatible solutions.
 
-    def _cases(self, left: Pattern, right: Pattern) -> Iterator[_Case]:
+    def _cases(self, left: TranslatedPattern, right: TranslatedPattern) -> Iterator[_Case]:
         unsure = _unsure(left, right)
         if not unsure:
             yield _Case((*left.body, *right.body), {})
@@ -457,18 +462,18 @@ def _sorted(variables: Any) -> tuple[Variable, ...]:
     return tuple(sorted(variables, key=lambda v: v.name))
 
 
-def _unsure(left: Pattern, right: Pattern) -> tuple[Variable, ...]:
+def _unsure(left: TranslatedPattern, right: TranslatedPattern) -> tuple[Variable, ...]:
     """The shared variables that have no value in some solution of either."""
     return _sorted((left.visible & right.visible) - (left.certain & right.certain))
 
 
-def _ways(variable: Variable, left: Pattern, right: Pattern) -> list[str]:
+def _ways(variable: Variable, left: TranslatedPattern, right: TranslatedPattern) -> list[str]:
     """How solutions can be compatible in a variable: the same, or one side has none."""
     sides = (("left", left), ("right", right))
     return ["same", *(name for name, side in sides if variable in side.maybe)]
 
 
-def _key(left: Pattern, right: Pattern, conditions: Sequence[Expr]) -> tuple[Variable, ...]:
+def _key(left: TranslatedPattern, right: TranslatedPattern, conditions: Sequence[Expr]) -> tuple[Variable, ...]:
     """The variables of the left that decide which solutions of the right match."""
     return _sorted(left.visible & (right.visible | variables_of(conditions)))
 
@@ -486,10 +491,10 @@ def _joins(pattern: GraphPattern) -> bool:
     of length zero cannot: it starts at any value of the outside."""
     match pattern:
         case BGP():
-            return not any(isinstance(part, Repeated) and part.modifier != "+" for part in parts(pattern))
-        case Join(left, right):
+            return not any(isinstance(part, RepeatedPath) and part.modifier != "+" for part in parts(pattern))
+        case JoinPattern(left, right):
             return _joins(left) and _joins(right)
-    return isinstance(pattern, Values)
+    return isinstance(pattern, ValuesPattern)
 
 
 def _subsets(variables: Sequence[Variable]) -> Iterator[tuple[Variable, ...]]:
@@ -505,7 +510,7 @@ def _existences(expression: Expr) -> Iterator[Exists]:
             yield from _existences(argument)
 
 
-def _atom(pattern: Pattern) -> Atom:
+def _atom(pattern: TranslatedPattern) -> Atom:
     (atom,) = pattern.body
     assert isinstance(atom, Atom)
     return atom
@@ -515,7 +520,7 @@ def _substituted(atom: Atom, terms: Mapping[Variable, Term]) -> Atom:
     return replace(atom, terms=tuple(terms.get(t, t) if isinstance(t, Variable) else t for t in atom.terms))
 
 
-def _renamed(pattern: Pattern, names: Mapping[Variable, Variable]) -> Pattern:
+def _renamed(pattern: TranslatedPattern, names: Mapping[Variable, Variable]) -> TranslatedPattern:
     """A pattern of atoms, with other names for some variables."""
     body = tuple(_substituted(literal, names) if isinstance(literal, Atom) else literal for literal in pattern.body)
     return replace(pattern, body=body, hidden=tuple(names.get(v, v) for v in pattern.hidden))

@@ -1,8 +1,8 @@
-"""A query to rules and a goal.
+"""From a query to rules and a goal.
 
-What SPARQL does to sequences of solutions (ORDER BY, LIMIT, OFFSET, and DISTINCT where there is an order) is not for
-rules: a `Query` says what is to be done to the rows of its goal afterwards. A subquery with a LIMIT is a `Query` of its
-own; its solutions are facts for the rules around it.
+SPARQL's operations on sequences of solutions (ORDER BY, LIMIT, OFFSET, and DISTINCT where there is an order) are not
+rules: a `Query` has the operations to apply to the rows of its goal afterwards. A subquery with a LIMIT is a `Query` of
+its own; its solutions are facts for the rules around it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from deltalog.model.errors import UsageError
 from deltalog.query.sparql.algebra import Expr, Select, in_scope
 from deltalog.query.sparql.expressions import NOTHING, or_unbound
 from deltalog.query.sparql.parse import Parsed, parse
-from deltalog.query.sparql.patterns import Pattern, Patterns, Row, Rules
+from deltalog.query.sparql.patterns import GeneratedRules, PatternTranslator, TranslatedPattern, ValueRow
 from deltalog.query.sparql.token_reader import refuse
 from deltalog.syntax.ast import TRIPLES, TYPES, Atom, Bind, Constant, HiddenName, Pred, Rule, Variable
 
@@ -24,16 +24,16 @@ SOLUTION = HiddenName("#solution")
 
 @dataclass(frozen=True)
 class Query:
-    """Rules, and a goal whose rows begin with the columns of the solutions, then have what to order by, then what
-    makes equal solutions different."""
+    """Rules, and a goal whose rows have the columns of the solutions, then the sort keys, then hidden columns that
+    distinguish equal solutions."""
 
     rules: tuple[Rule, ...]
-    tables: Mapping[Pred, Sequence[Row]]
+    tables: Mapping[Pred, Sequence[ValueRow]]
     goal: Atom
     columns: tuple[str, ...]
     subqueries: tuple[tuple[Pred, Query], ...] = ()  # whose solutions are the facts of predicates, with numbers
     ask: bool = False
-    order: tuple[bool, ...] = ()  # for each column to order by, whether it falls
+    order: tuple[bool, ...] = ()  # for each sort key, whether it is descending
     distinct: bool = False
     offset: int = 0
     limit: int | None = None
@@ -63,7 +63,7 @@ def _reads_triples(rule: Rule) -> bool:
 
 
 def translate(text: str, prefixes: Mapping[str, str]) -> Query:
-    """The rules and the goal of a query; the last few queries are remembered."""
+    """The rules and the goal of a query; recent queries are cached."""
     return _translated(text, tuple(sorted(prefixes.items())))
 
 
@@ -77,20 +77,20 @@ def _translated(text: str, prefixes: tuple[tuple[str, str], ...]) -> Query:
 
 @dataclass
 class _Subqueries:
-    """Translates the SELECTs inside of a query, and keeps those that are to be asked first."""
+    """Translates the SELECTs inside of a query, and collects those that are evaluated first."""
 
     found: list[tuple[Pred, Query]] = field(default_factory=list)
 
-    def __call__(self, select: Select, patterns: Patterns) -> Pattern:
+    def __call__(self, select: Select, patterns: PatternTranslator) -> TranslatedPattern:
         limited = select.limit is not None or select.offset
         return patterns.join(patterns.given, (self._limited if limited else self._whole)(select, patterns))
 
-    def _whole(self, select: Select, patterns: Patterns) -> Pattern:
+    def _whole(self, select: Select, patterns: PatternTranslator) -> TranslatedPattern:
         pattern = patterns.correlated(in_scope(select)).pattern(select.pattern)
         projection = tuple(pattern.visible) if select.projection is None else select.projection
         return patterns.projected(_with_all(pattern, projection), projection, select.distinct)
 
-    def _limited(self, select: Select, patterns: Patterns) -> Pattern:
+    def _limited(self, select: Select, patterns: PatternTranslator) -> TranslatedPattern:
         """Asked once, and so the same for all solutions of a pattern around an EXISTS."""
         for variable in sorted(in_scope(select) & patterns.given.certain, key=lambda v: v.name):
             refuse(f"?{variable.name} of the outside of an EXISTS, in a subquery with LIMIT or OFFSET,", "rename it")
@@ -100,7 +100,7 @@ class _Subqueries:
         return replace(pattern, certain=frozenset(), maybe=pattern.visible)
 
 
-def _pred(pattern: Pattern) -> Pred:
+def _pred(pattern: TranslatedPattern) -> Pred:
     (atom,) = pattern.body
     assert isinstance(atom, Atom)
     return atom.pred
@@ -112,8 +112,8 @@ def _query(parsed: Parsed, text: str) -> Query:
 
 def _select(select: Select, text: str = "") -> Query:
     """A query by its pattern and modifiers; without a projection, all variables in the order of the text."""
-    subqueries, rules = _Subqueries(), Rules()
-    patterns = Patterns(subqueries, rules)
+    subqueries, rules = _Subqueries(), GeneratedRules()
+    patterns = PatternTranslator(subqueries, rules)
     pattern = patterns.pattern(select.pattern)
     projection = select.projection
     if projection is None:
@@ -146,7 +146,7 @@ def _place(variable: Variable, text: str) -> tuple[int, str]:
     return (found.start() if found else len(text), variable.name)
 
 
-def _with_all(pattern: Pattern, wanted: Sequence[Variable]) -> Pattern:
+def _with_all(pattern: TranslatedPattern, wanted: Sequence[Variable]) -> TranslatedPattern:
     """A pattern in which all of some variables are columns: those that it lacks are never bound."""
     missing = [v for v in wanted if v not in pattern.visible]
     extended = pattern.with_literals(*(Bind(NOTHING, v) for v in missing))
@@ -154,8 +154,8 @@ def _with_all(pattern: Pattern, wanted: Sequence[Variable]) -> Pattern:
 
 
 def _ordered(
-    pattern: Pattern, order: Sequence[tuple[Expr, bool]], patterns: Patterns
-) -> tuple[Pattern, list[Variable]]:
+    pattern: TranslatedPattern, order: Sequence[tuple[Expr, bool]], patterns: PatternTranslator
+) -> tuple[TranslatedPattern, list[Variable]]:
     """A pattern with the values to order by."""
     keys: list[Variable] = []
     for given, _ in order:

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from deltalog.query.choose_method import MethodChoice
     from deltalog.query.sparql.query import Query
 
-Row = tuple[Value | None, ...]
+SolutionRow = tuple[Value | None, ...]
 
 
 class Solutions:
     """Rows of values, or None where a variable has none. `columns` are the names of the variables.
 
-    `method` is the one that ran, `reason` why, `seconds` what it took; `ask`: whether there is one is all that counts.
+    `method` is the one that ran, `reason` why, `seconds` what it took; `ask`: only whether there is a solution matters.
     """
 
     def __init__(self, query: Query, facts: Facts[Any], choice: MethodChoice) -> None:
@@ -42,20 +42,20 @@ class Solutions:
         rest = max(0, len(self._facts) - query.offset)
         return rest if query.limit is None else min(rest, query.limit)
 
-    def __iter__(self) -> Iterator[Row]:
+    def __iter__(self) -> Iterator[SolutionRow]:
         return iter(self._facts if self._query.plain else self.rows)
 
     def __repr__(self) -> str:
         return f"<{len(self):,} solutions of ({', '.join(self.columns)})>"
 
     @cached_property
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[SolutionRow]:
         """All solutions, in their order."""
         query, width = self._query, len(self.columns)
         rows: Iterable[tuple[Value, ...]] = self._facts
         if query.order:
             rows = _ordered(rows, width, query.order)
-        solutions: Iterable[Row] = (tuple(None if is_unbound(v) else v for v in row[:width]) for row in rows)
+        solutions: Iterable[SolutionRow] = (tuple(None if is_unbound(v) else v for v in row[:width]) for row in rows)
         if query.distinct and query.order:
             solutions = _distinct(solutions)
         stop = None if query.limit is None else query.offset + query.limit
@@ -106,7 +106,7 @@ def _rank(value: Value) -> tuple[bool, Any]:
     return (False, ()) if is_unbound(value) else (True, sparql_order(value))
 
 
-def _distinct(rows: Iterable[Row]) -> Iterator[Row]:
+def _distinct(rows: Iterable[SolutionRow]) -> Iterator[SolutionRow]:
     seen = set()
     for row in rows:
         mark = tuple(None if value is None else key(value) for value in row)

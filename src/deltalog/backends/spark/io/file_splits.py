@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from deltalog.io.columns import Column, Facts
+from deltalog.io.columns import Column, FactColumns
 from deltalog.io.documents import Reading
 from deltalog.model.dictionary import Dictionary
 from deltalog.model.errors import DataError, UsageError
@@ -58,7 +58,7 @@ def line_start(file: Any, position: int) -> int:
 
 def read_lines(
     name: str, path: Path, format: str, start: int, end: int, dictionary: Dictionary, reading: Reading
-) -> Facts:
+) -> FactColumns:
     """The facts of the lines that begin in a range; errors have line numbers of the whole file."""
     with Lines(path, start, end) as stream:
         try:

@@ -5,7 +5,7 @@ executor parses them with the readers of `deltalog.io`, each split with its own 
 `blocks`) of facts and terms, the names of predicates, and errors. Executors do not raise: Spark would retry a bad line
 four times and print pages of Java. The driver raises, with file and line.
 
-Facts become tables as derived facts do (see `dedup_store`).
+FactColumns become tables as derived facts do (see `dedup_store`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from deltalog.backends.spark.io.arrow import number as one
 from deltalog.backends.spark.io.dictionary import term_blocks
 from deltalog.backends.spark.operators.dedup_store import store_distinct
 from deltalog.backends.spark.table import TAG, SparkTable, checkpointed, column_names, width
-from deltalog.io.columns import Facts
+from deltalog.io.columns import FactColumns
 from deltalog.io.documents import Reading
 from deltalog.kernels.digest import hash_bytes
 from deltalog.model.dictionary import Dictionary
@@ -92,7 +92,7 @@ def encode_frame(data: DataFrame, backend: SparkBackend) -> tuple[int, SparkTabl
     salt, partitions = backend.salt, _partitions(0, backend)
     pred = Pred("", len(data.columns))
 
-    def encoded(table: pa.Table, dictionary: Dictionary) -> Facts:
+    def encoded(table: pa.Table, dictionary: Dictionary) -> FactColumns:
         return {pred: columns_of(table, dictionary)}
 
     def each(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -209,7 +209,9 @@ def _preds(rows: Sequence[Any], salt: int) -> dict[int, Pred]:
 # In Python workers.
 
 
-def _parsed(number: int, parse: Callable[[Dictionary], Facts], salt: int, partitions: int) -> Iterator[pa.RecordBatch]:
+def _parsed(
+    number: int, parse: Callable[[Dictionary], FactColumns], salt: int, partitions: int
+) -> Iterator[pa.RecordBatch]:
     """The blocks of what is parsed, or one row with the error."""
     dictionary = Dictionary()
     try:
@@ -220,7 +222,7 @@ def _parsed(number: int, parse: Callable[[Dictionary], Facts], salt: int, partit
     yield from encoded_blocks(facts, dictionary, salt, partitions)
 
 
-def encoded_blocks(facts: Facts, dictionary: Dictionary, salt: int, partitions: int) -> Iterator[pa.RecordBatch]:
+def encoded_blocks(facts: FactColumns, dictionary: Dictionary, salt: int, partitions: int) -> Iterator[pa.RecordBatch]:
     ids, need, terms = identity.fresh_terms(dictionary, salt)
     for to, block in term_blocks(need, terms):
         yield _row(to, TERM, len(need), block)
@@ -235,7 +237,7 @@ def encoded_blocks(facts: Facts, dictionary: Dictionary, salt: int, partitions: 
             yield _row(to, FACT, columns, block)
 
 
-def _tagged(facts: Facts, ids: identity.Ids64, columns: int, salt: int) -> list[identity.Ids64]:
+def _tagged(facts: FactColumns, ids: identity.Ids64, columns: int, salt: int) -> list[identity.Ids64]:
     """The rows of predicates of one width: a column of tags, then columns of 64-bit ids (0 where the arity is less)."""
     sizes = [len(found[0]) if found else 1 for found in facts.values()]
     rows = np.zeros((columns + 1, sum(sizes)), np.int64)
@@ -259,7 +261,7 @@ def _row(to: int, what: int, number: int, data: bytes) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, ["to", "what", "number", "data"])
 
 
-def parse(split: Split, reading: Reading, dictionary: Dictionary) -> Facts:
+def parse(split: Split, reading: Reading, dictionary: Dictionary) -> FactColumns:
     """The facts of a split."""
     from deltalog.backends.spark.io.file_splits import read_lines, read_row_groups
     from deltalog.io.read import read_file

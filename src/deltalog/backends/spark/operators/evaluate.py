@@ -74,7 +74,7 @@ class Evaluation:
             case ir.Distinct(input):
                 rows = self.rows(input)
                 return rows and Bindings(rows.frame.select(*rows.columns()).distinct(), rows.names, rows.max_rows)
-            case ir.Aggregate(input, on, calls):
+            case ir.GroupBy(input, on, calls):
                 return aggregate(self.rows(input), ir.columns(input), on, calls, self.backend)
             case ir.Counted(inputs, variable):
                 rows = self._union([self.rows(input) for input in inputs], ir.columns(inputs[0]))

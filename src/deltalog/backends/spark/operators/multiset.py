@@ -58,7 +58,7 @@ def _sums(rows: tuple[Variable, ...], more: Sequence[Plan], less: Sequence[Plan]
     inputs = tuple(
         ir.Project(plan, (*columns, (PLACE, Constant(i)), (COUNT, name))) for i, (plan, name) in enumerate(signed)
     )
-    sums = ir.Aggregate(ir.Union(inputs), rows, (AggregateCall("sum", COUNT, SUM),))
+    sums = ir.GroupBy(ir.Union(inputs), rows, (AggregateCall("sum", COUNT, SUM),))
     return ir.Project(ir.Where(sums, Call("!=", (SUM, Constant(0)))), (*columns, (COUNT, SUM)))
 
 
