@@ -6,12 +6,14 @@ import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from deltalog.model.terms import Value, key
+from deltalog.model.tuning import Tuning
 from deltalog.syntax.ast import Pred
 
 if TYPE_CHECKING:
@@ -27,6 +29,8 @@ settings.register_profile(
 settings.register_profile("wide", parent=settings.get_profile("steady"), derandomize=False, max_examples=2_000)
 settings.load_profile("steady")
 
+# By the name of a field of `Tuning`, or by module and constant.
+Thresholds = Mapping[str | tuple[ModuleType, str], float]
 Materialisation = dict[str, set[tuple[tuple[type, object], ...]]]
 
 
@@ -63,6 +67,17 @@ def in_parallel(kb: KnowledgeBase, rows: int = 2) -> KnowledgeBase:
     backend: Any = kb._backend
     backend.workers.parallel_rows = rows
     return kb
+
+
+def tuned(thresholds: Thresholds, monkeypatch: pytest.MonkeyPatch) -> Tuning:
+    """A `Tuning` of these fields; thresholds that are still constants of modules are patched."""
+    fields: dict[str, Any] = {}
+    for name, value in thresholds.items():
+        if isinstance(name, str):
+            fields[name] = value
+        else:
+            monkeypatch.setattr(*name, value)
+    return Tuning(**fields)
 
 
 def name_of(pred: Pred) -> str:

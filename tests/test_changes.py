@@ -14,6 +14,7 @@ from test_cases import CASES, expected, line
 from deltalog import KnowledgeBase, NotStratified, UnsafeRule, UsageError
 from deltalog.backends.local import LocalBackend
 from deltalog.model.change import Change
+from deltalog.model.tuning import Tuning
 
 PROGRAM = """
 path(X, Y) :- edge(X, Y).
@@ -191,12 +192,11 @@ def test_the_report_names_hyper_nodes() -> None:
 def test_facts_that_are_not_there_are_not_removed_from_a_recursion(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fact by fact, and with what is not there as dead rows of the table of what is."""
     from deltalog.backends.local import table as tables
-    from deltalog.maintenance import materialisation
 
-    monkeypatch.setattr(materialisation, "MOST_CHANGED", 10)
     for name in ("FENCED", "FEW", "MOST_DEAD"):
         monkeypatch.setattr(tables, name, 0)
-    kb = KnowledgeBase("p(X, Y) :- p(X, Y), p(X, Y).")
+    tuning = Tuning(recompute_all_min_changed_share=10.0)
+    kb = KnowledgeBase("p(X, Y) :- p(X, Y), p(X, Y).", tuning=tuning)
     kb.add("p", [(2, 2.5), (2, 1)])
     kb.materialise()
     change = kb.update(remove={"p": [(2, 2.5), (2, 2)]})

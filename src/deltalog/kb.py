@@ -288,7 +288,7 @@ class KnowledgeBase:
             self._observe(round_)
 
         naive = self.engine == "naive"
-        trees = Trees("standard" if naive else self._cyclic)
+        trees = Trees("standard" if naive else self._cyclic, tuning=self._backend.tuning)
         return Evaluator(self._backend, naive, self._maintenance, observe, trees)
 
     @property

@@ -36,6 +36,7 @@ from deltalog import IRI, KnowledgeBase, ProgramError
 from deltalog.engine import naive
 from deltalog.model.limits import FactCount, Limits
 from deltalog.model.terms import key, lexical
+from deltalog.model.tuning import Tuning
 from deltalog.program import analyse
 from deltalog.syntax.ast import TRIPLES, TYPES, Constant, Pred, Rule
 from deltalog.syntax.parser import parse
@@ -47,54 +48,58 @@ MAINTENANCE = ("auto", "auto", "dred", "bf", "counting")
 SCHEMES = ("auto", "standard", "scheme", "module")
 CYCLIC = ("combined", "standard", "hypertree")
 
-# Thresholds so low that small data cross them, by name: module, constant, value.
-LOCAL, ENGINE, MAINTENANCE_ = "deltalog.backends.local.", "deltalog.engine.", "deltalog.maintenance."
-BY_SETS = ((LOCAL + "tuple_dred", "FEW", -1),)
-KEPT = ((MAINTENANCE_ + "materialisation", "MOST_CHANGED", 10),)  # the change of a large part is maintained, too
-TUNINGS: Mapping[str, tuple[tuple[str, str, float], ...]] = {
-    "defaults": (),
-    "by facts": KEPT,
-    "by facts, few": (
-        *KEPT,
-        *(
-            (LOCAL + "tuple_dred", name, value)
-            for name, value in (("LEAST", 2), ("BOUND", 1), ("ROOM", 16), ("MOST", 64))
-        ),
-    ),
-    "by sets": (*KEPT, *BY_SETS),
-    "by sets, bounded": (*KEPT, *BY_SETS, (MAINTENANCE_ + "dred", "LEAST", 4), (MAINTENANCE_ + "dred", "BOUND", 2)),
-    "by columns": (*KEPT, *BY_SETS, (LOCAL + "nested_loop", "FEW", 0), (MAINTENANCE_ + "dred", "MANY", 1)),
-    "recompute": (
-        *KEPT,
-        *BY_SETS,
-        *((MAINTENANCE_ + module, "FEW", 0) for module in ("dred", "policy")),
-        *((MAINTENANCE_ + module, "MOST_REMOVED", 0.05) for module in ("dred", "policy")),
-        (MAINTENANCE_ + "policy", "SOME", 1),
-    ),
-    "spreading": (
-        *KEPT,
-        *BY_SETS,
-        *((MAINTENANCE_ + "policy", name, value) for name, value in (("FEW", 0), ("SPREADING", 1e9), ("NOTICED", 1e9))),
-    ),
+# Thresholds so low that small data cross them, by name: fields of `Tuning`.
+MAINTAINED = {"recompute_all_min_changed_share": 10.0}  # the change of a large part is maintained, too
+BY_SETS = {**MAINTAINED, "tuple_max_changed_facts": -1}
+TUNINGS: Mapping[str, Mapping[str, float]] = {
+    "defaults": {},
+    "by facts": MAINTAINED,
+    "by facts, few": {
+        **MAINTAINED,
+        "bounded_overdeletion_min_facts": 2,
+        "bounded_overdeletion_factor": 1,
+        "tuple_max_facts": 16,
+        "tuple_max_matches": 64,
+    },
+    "by sets": BY_SETS,
+    "by sets, bounded": {**BY_SETS, "bounded_overdeletion_min_facts": 4, "bounded_overdeletion_factor": 2},
+    "by columns": {**BY_SETS, "multiway_check_min_facts": 1},
+    "recompute": {
+        **BY_SETS,
+        "recompute_min_facts": 0,
+        "recompute_min_removed_share": 0.05,
+        "recompute_min_changed_inputs": 1,
+    },
+    "spreading": {
+        **BY_SETS,
+        "recompute_min_facts": 0,
+        "recompute_spread_factor": 1e9,
+        "recompute_spread_notice_factor": 1e9,
+    },
+    "wrong choices": {
+        **MAINTAINED,
+        "replan_min_rows": 0.0,
+        "replan_misestimate_factor": 0.0,
+        "tree_growth_factor": 0.0,
+        "tree_reconsider_factor": 1.0,
+        "tree_exchange_factor": 0.0,
+    },
+    "wrong choices, twice": {"replan_min_rows": 10_000.0, "replan_misestimate_factor": 0.0},
+    "everything": {"recompute_all_min_changed_facts": 0, "recompute_all_min_changed_facts_of_large_share": 0},
+    "dead rows": MAINTAINED,
+    "structures": MAINTAINED,
+}
+# The same for thresholds that are still constants of modules: module, constant, value.
+LOCAL = "deltalog.backends.local."
+PATCHED: Mapping[str, tuple[tuple[str, str, float], ...]] = {
+    "by columns": ((LOCAL + "nested_loop", "FEW", 0),),
     "wrong choices": (
-        *KEPT,
-        *((ENGINE + "replan_joins", name, 0.0) for name in ("ENOUGH", "FAR_OFF")),
-        (ENGINE + "replan_trees", "GROWN", 0.0),
-        *((ENGINE + "hypertree", name, value) for name, value in (("MUCH", 1.0), ("FAR_BETTER", 0.0))),
         *(("deltalog.plan.hypertree.choose", name, 1.0) for name in ("MARGIN", "GREATER", "SAFE", "FEW_ROWS")),
         ("deltalog.query.choose_method", "MAGIC", 0.0),
     ),
-    "wrong choices, twice": (
-        (ENGINE + "replan_joins", "ENOUGH", 10_000.0),
-        (ENGINE + "replan_joins", "FAR_OFF", 0.0),
-        *(("deltalog.query.choose_method", name, 0.01) for name in ("MAGIC", "PATIENCE")),
-    ),
-    "everything": ((MAINTENANCE_ + "materialisation", "FEW", 0), (MAINTENANCE_ + "materialisation", "MANY", 0)),
-    "dead rows": (
-        *KEPT,
-        *((LOCAL + "table", name, value) for name, value in (("FENCED", 0), ("FEW", 0), ("MOST_DEAD", 3))),
-    ),
-    "structures": (*KEPT, (LOCAL + "virtual_maintenance", "SMALL", 4), (LOCAL + "virtual_maintenance", "SPARSE", 0)),
+    "wrong choices, twice": tuple(("deltalog.query.choose_method", name, 0.01) for name in ("MAGIC", "PATIENCE")),
+    "dead rows": tuple((LOCAL + "table", name, value) for name, value in (("FENCED", 0), ("FEW", 0), ("MOST_DEAD", 3))),
+    "structures": ((LOCAL + "virtual_maintenance", "SMALL", 4), (LOCAL + "virtual_maintenance", "SPARSE", 0)),
 }
 
 
@@ -174,15 +179,15 @@ class Disagreement(AssertionError):
 
 def run(history: History) -> None:
     """Plays a history; a Disagreement, or whatever else is raised, if something is wrong."""
-    with tuned(history.tuning):
+    with patched(history.tuning):
         _Player(history).play()
 
 
 @contextmanager
-def tuned(name: str) -> Iterator[None]:
+def patched(name: str) -> Iterator[None]:
     """Thresholds set for as long as the context lasts."""
     before = []
-    for module, constant, value in TUNINGS[name]:
+    for module, constant, value in PATCHED.get(name, ()):
         found = importlib.import_module(module)
         before.append((found, constant, getattr(found, constant)))
         setattr(found, constant, value)
@@ -199,7 +204,8 @@ class _Player:
     def __init__(self, history: History) -> None:
         self.history = history
         self.rules, self.facts = list(dict.fromkeys(history.rules)), set(history.facts)
-        self.kb = KnowledgeBase(PREFIX + "\n".join(self.rules), **history.options)
+        tuning = Tuning(**TUNINGS[history.tuning])  # type: ignore[arg-type]
+        self.kb = KnowledgeBase(PREFIX + "\n".join(self.rules), tuning=tuning, **history.options)
         for predicate, found in rows(sorted(self.facts)).items():
             self.kb.add(predicate, found)
 

@@ -8,18 +8,16 @@ from __future__ import annotations
 
 from itertools import combinations
 from random import Random
-from types import ModuleType
 
 import pytest
-from conftest import as_sets, in_parallel
+from conftest import Thresholds, as_sets, in_parallel, tuned
 from counted import check_counts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deltalog import KnowledgeBase
 from deltalog.backends.local import table
-from deltalog.engine import hypertree, replan_joins, replan_trees
-from deltalog.maintenance import dred, materialisation
+from deltalog.model.tuning import Tuning
 from deltalog.plan import join_order, multiway
 from deltalog.plan.hypertree import choose
 
@@ -82,13 +80,13 @@ def naive(rules: list[str], explicit: Facts) -> dict[str, set[tuple[object, ...]
     return everything(kb)
 
 
-def agrees(random: Random, maintenance: str) -> None:
+def agrees(random: Random, maintenance: str, tuning: Tuning) -> None:
     rules = [rule(random) for _ in range(random.randint(1, 3))] + ["r(?x, ?y) :- p(?x, ?z), q(?z, ?y) ."]
     late = rule(random)
     explicit = {name: list(dict.fromkeys(rows)) for name, rows in facts(random, 14).items()}
     if random.random() < 0.5:
         explicit["c"] = list(dict(explicit["c"]).items())  # functional, for a while
-    kbs = [KnowledgeBase("\n".join(rules), cyclic=way, maintenance=maintenance) for way in WAYS]
+    kbs = [KnowledgeBase("\n".join(rules), cyclic=way, maintenance=maintenance, tuning=tuning) for way in WAYS]
     parallel = random.random() < 0.5
     for kb in kbs:
         if parallel:
@@ -116,25 +114,25 @@ def agrees(random: Random, maintenance: str) -> None:
             check_counts(kb)
 
 
-EASILY = {  # everything that only large data, or trees that pay, would take
+EASILY: Thresholds = {  # everything that only large data, or trees that pay, would take
     (multiway, "WORTH"): 0,
     (join_order, "FAR_ABOVE"): 0,
     (choose, "FEW_ROWS"): 0,
     (choose, "MARGIN"): 1e9,
     (choose, "SAFE"): 0,
     (table, "MOST_DEAD"): 0,
-    (dred, "MANY"): 1,
+    "multiway_check_min_facts": 1,
 }
 
 
-WRONG = {  # every choice is made again at every chance, and every round given up
-    (replan_joins, "ENOUGH"): 0.0,
-    (replan_joins, "FAR_OFF"): 0.0,
-    (replan_trees, "GROWN"): 0.0,
-    (hypertree, "MUCH"): 1.0,
-    (hypertree, "FAR_BETTER"): 0.0,
+WRONG: Thresholds = {  # every choice is made again at every chance, and every round given up
+    "replan_min_rows": 0.0,
+    "replan_misestimate_factor": 0.0,
+    "tree_growth_factor": 0.0,
+    "tree_reconsider_factor": 1.0,
+    "tree_exchange_factor": 0.0,
 }
-UNSURE = {
+UNSURE: Thresholds = {
     (choose, "FEW_ROWS"): 4.0,
     (choose, "MARGIN"): 1.0,
     (choose, "GREATER"): 1.0,
@@ -150,32 +148,27 @@ UNSURE = {
         ("counting", {}),
         ("auto", {}),
         ("auto", EASILY),
-        ("dred", EASILY | {(table, "FEW"): 0}),
-        ("auto", WRONG | UNSURE),
-        ("dred", WRONG | UNSURE | {(replan_joins, "ENOUGH"): 10_000.0}),
-        ("auto", EASILY | WRONG),
+        ("dred", {**EASILY, (table, "FEW"): 0}),
+        ("auto", {**WRONG, **UNSURE}),
+        ("dred", {**WRONG, **UNSURE, "replan_min_rows": 10_000.0}),
+        ("auto", {**EASILY, **WRONG}),
     ],
     ids=["dred", "bf", "counting", "auto", "easily", "easily, dead rows", "wrong", "wrong, later", "easily, wrong"],
 )
-def test_three_ways_and_naive_agree(
-    maintenance: str, thresholds: dict[tuple[ModuleType, str], float], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(materialisation, "MOST_CHANGED", 10)
-    for (module, name), value in thresholds.items():
-        monkeypatch.setattr(module, name, value)
+def test_three_ways_and_naive_agree(maintenance: str, thresholds: Thresholds, monkeypatch: pytest.MonkeyPatch) -> None:
+    tuning = tuned({"recompute_all_min_changed_share": 10.0, **thresholds}, monkeypatch)
 
     @settings(max_examples=max(25, settings().max_examples // 4), deadline=None)
     @given(st.integers(0, 2**32))
     def check(seed: int) -> None:
-        agrees(Random(seed), maintenance)
+        agrees(Random(seed), maintenance, tuning)
 
     check()
 
 
 def test_multiway_joins_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     """From nothing, where no change is maintained: recursion makes tables of several runs."""
-    for (module, name), value in EASILY.items():
-        monkeypatch.setattr(module, name, value)
+    tuning = tuned(EASILY, monkeypatch)
 
     @settings(deadline=None)
     @given(st.integers(0, 2**32))
@@ -184,7 +177,7 @@ def test_multiway_joins_agree(monkeypatch: pytest.MonkeyPatch) -> None:
         rules = [rule(random) for _ in range(random.randint(1, 3))]
         explicit = facts(random, 25)
         for way in ("hypertree", "combined"):
-            kb = KnowledgeBase("\n".join(rules), cyclic=way)
+            kb = KnowledgeBase("\n".join(rules), cyclic=way, tuning=tuning)
             for predicate, rows in explicit.items():
                 kb.add(predicate, rows)
             assert everything(kb) == naive(rules, explicit), (way, rules, explicit)

@@ -18,8 +18,8 @@ from deltalog.backends.local import virtual_maintenance
 from deltalog.backends.local.reachability import Graph, Reachability
 from deltalog.backends.local.table import Table, pack
 from deltalog.backends.local.virtual_relation import Implicit, Inverse, Plain, Union
-from deltalog.maintenance import materialisation
 from deltalog.model.terms import Value
+from deltalog.model.tuning import Tuning
 
 RULES = """
 r(X, Z) :- r(X, Y), r(Y, Z).
@@ -161,7 +161,7 @@ def agrees(seed: int, way: str, mixed: bool = False) -> None:
     late = [rule for rule in rules if random.random() < 0.2]
     rules = [rule for rule in rules if rule not in late]
     try:
-        kb = KnowledgeBase("\n".join(rules), schemes=way)
+        kb = KnowledgeBase("\n".join(rules), schemes=way, tuning=Tuning(recompute_all_min_changed_share=10.0))
     except ProgramError:
         return
     for predicate, rows in facts(random, vertices).items():
@@ -186,7 +186,6 @@ def agrees(seed: int, way: str, mixed: bool = False) -> None:
 @pytest.mark.parametrize("way", ["auto", "scheme", "module"])
 @pytest.mark.parametrize("batch", range(5))
 def test_schemes_agree_with_naive(way: str, batch: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(materialisation, "MOST_CHANGED", 10)
     monkeypatch.setattr(virtual_maintenance, "SMALL", 12)
     for seed in range(batch * 40, batch * 40 + 40):
         agrees(seed, way)
@@ -194,7 +193,6 @@ def test_schemes_agree_with_naive(way: str, batch: int, monkeypatch: pytest.Monk
 
 @pytest.mark.parametrize("way", ["auto", "scheme", "module"])
 def test_guards_over_numbers_of_several_types(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(materialisation, "MOST_CHANGED", 10)
     monkeypatch.setattr(virtual_maintenance, "SMALL", 12)
     for seed in range(40):
         agrees(seed, way, mixed=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from random import Random
 
 import pytest
-from conftest import as_sets, in_parallel, name_of
+from conftest import Thresholds, as_sets, in_parallel, name_of, tuned
 from counted import check_counts, count_all
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,9 +19,8 @@ from spelling import spell_rule
 
 from deltalog import KnowledgeBase, ProgramError
 from deltalog.backends.local import table as tables
-from deltalog.backends.local import tuple_dred as small
-from deltalog.maintenance import dred, materialisation, policy
 from deltalog.model.change import Difference
+from deltalog.model.tuning import Tuning
 
 KINDS = {
     "joins": Features(INTEGERS, functions=False, aggregates=False),
@@ -36,26 +35,34 @@ STRATEGIES = {
     "fact by fact, at most a few": "auto",
     "dead rows, and none": "auto",
 }
-# By sets, which is what large changes and rules with more than atoms take; fact by fact; begun so, and given up.
-BY_SETS = {(small, "FEW"): -1}
-WAYS = {
-    "dred": BY_SETS,
+# Fields of `Tuning`, and constants of modules that are patched. By sets, which is what large changes and rules with
+# more than atoms take; fact by fact; begun so, and given up.
+BY_SETS = {"tuple_max_changed_facts": -1}
+WAYS: dict[str, Thresholds] = {
+    "dred": {**BY_SETS},
     "bf": {},
     "counting": {},
-    "auto": {**BY_SETS, (dred, "LEAST"): 4, (dred, "BOUND"): 2},
+    "auto": {**BY_SETS, "bounded_overdeletion_min_facts": 4, "bounded_overdeletion_factor": 2},
     "recompute": {
         **BY_SETS,
-        **{(module, "FEW"): 0 for module in (dred, policy)},
-        **{(module, "MOST_REMOVED"): 0.05 for module in (dred, policy)},
-        (policy, "SOME"): 1,
+        "recompute_min_facts": 0,
+        "recompute_min_removed_share": 0.05,
+        "recompute_min_changed_inputs": 1,
     },
     "spreading": {
         **BY_SETS,
-        **{(policy, name): value for name, value in (("FEW", 0), ("SPREADING", 1e9), ("NOTICED", 1e9))},
+        "recompute_min_facts": 0,
+        "recompute_spread_factor": 1e9,
+        "recompute_spread_notice_factor": 1e9,
     },
     "fact by fact": {(tables, "FENCED"): 0, (tables, "FEW"): 0, (tables, "MOST_DEAD"): 0},
     "dead rows, and none": {(tables, "FENCED"): 0, (tables, "FEW"): 0, (tables, "MOST_DEAD"): 3},
-    "fact by fact, at most a few": {(small, "LEAST"): 2, (small, "BOUND"): 1, (small, "ROOM"): 16, (small, "MOST"): 64},
+    "fact by fact, at most a few": {
+        "bounded_overdeletion_min_facts": 2,
+        "bounded_overdeletion_factor": 1,
+        "tuple_max_facts": 16,
+        "tuple_max_matches": 64,
+    },
 }
 
 
@@ -87,6 +94,7 @@ class Story:
     example: Example
     random: Random
     maintenance: str
+    tuning: Tuning
 
     def __post_init__(self) -> None:
         lines = [spell_rule(rule, self.example.spelling) for rule in self.example.rules if rule.body]
@@ -94,7 +102,7 @@ class Story:
         self.rules = [line for line in lines if line not in self.late]
         self.facts = {pred.name: [tuple(row) for row in rows] for pred, rows in self.example.facts.items() if rows}
         self.log: list[object] = []
-        self.kb = KnowledgeBase("\n".join(self.rules), maintenance=self.maintenance)
+        self.kb = KnowledgeBase("\n".join(self.rules), maintenance=self.maintenance, tuning=self.tuning)
         if self.random.random() < 0.3:
             in_parallel(self.kb)
         for predicate, rows in self.facts.items():
@@ -132,8 +140,8 @@ class Story:
         return change
 
 
-def agrees(example: Example, random: Random, maintenance: str) -> None:
-    story = Story(example, random, maintenance)
+def agrees(example: Example, random: Random, maintenance: str, tuning: Tuning) -> None:
+    story = Story(example, random, maintenance, tuning)
     before = everything(story.kb)
     if maintenance == "counting" and random.random() < 0.8:
         count_all(story.kb)
@@ -154,13 +162,11 @@ def agrees(example: Example, random: Random, maintenance: str) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("way", WAYS)
 def test_updates_agree_with_naive(kind: str, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(materialisation, "MOST_CHANGED", 10)
-    for (module, name), value in WAYS[way].items():
-        monkeypatch.setattr(module, name, value)
+    tuning = tuned({"recompute_all_min_changed_share": 10.0, **WAYS[way]}, monkeypatch)
 
     @settings(max_examples=settings().max_examples // 2)
     @given(examples(KINDS[kind]), st.randoms(use_true_random=False))
     def check(example: Example, random: Random) -> None:
-        agrees(example, random, STRATEGIES.get(way, way))
+        agrees(example, random, STRATEGIES.get(way, way), tuning)
 
     check()

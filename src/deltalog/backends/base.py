@@ -51,6 +51,18 @@ class Exchange(Generic[T]):
     added: dict[Pred, T]
 
 
+class TupleBudget(NamedTuple):
+    """What the tuple-at-a-time kernel may do in a stratum before it gives up: changed facts that the stratum reads or
+    has as explicit ones; the same where some are removed; matches; and overdeleted facts, at least and for each fact
+    that is deleted at first."""
+
+    max_changed_facts: int
+    max_changed_facts_with_removals: int
+    max_matches: int
+    overdeletion_min_facts: int
+    overdeletion_factor: int
+
+
 @dataclass(frozen=True, slots=True)
 class SmallChange(Generic[T]):
     """A change as some strata see it: relations before it, explicit facts after it, the net changes of relations that
@@ -62,10 +74,7 @@ class SmallChange(Generic[T]):
     added: Mapping[Pred, T]
     less: Mapping[Pred, T]
     more: Mapping[Pred, T]
-    # For each stratum: whether to give up where far more would be deleted than is in question; and where more of what
-    # it reads has changed than this, and some of that is gone.
-    bounded: Sequence[bool]
-    most: Sequence[float]
+    budgets: Sequence[TupleBudget]  # one for each stratum
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, replace
 
 from deltalog.engine.report import CyclicRule
 from deltalog.engine.schedule import in_passes
+from deltalog.model.tuning import Tuning
 from deltalog.plan.hypertree.choose import Choice, choose
 from deltalog.plan.hypertree.decompose import cost_of
 from deltalog.plan.hypertree.rewrite import TreeRelation, atoms_of
@@ -27,9 +28,6 @@ from deltalog.plan.statistics import Statistics
 from deltalog.program import HyperNode, Program
 from deltalog.program.dependency import graph, hyper_nodes
 from deltalog.syntax.ast import Pred, Rule
-
-MUCH = 8.0  # trees are reconsidered when there is so many times more or less to read
-FAR_BETTER = 4.0  # and a tree exchanged for another one that costs at most one in so many
 
 
 @dataclass
@@ -40,6 +38,7 @@ class Trees:
     choices: dict[Rule, Choice] = field(default_factory=dict)
     made: set[Pred] = field(default_factory=set)  # relations of trees that have been evaluated
     chosen_for: dict[Rule, float] = field(default_factory=dict)  # how many facts there were to read then
+    tuning: Tuning = field(default_factory=Tuning)
 
     def parts(self, hyper_node: HyperNode, statistics: Statistics, batches: bool) -> Iterator[HyperNode]:
         """The hyper-nodes that a hyper-node falls into when its rules are replaced by those of their trees."""
@@ -86,7 +85,8 @@ class Trees:
         """The trees of those rules that a program has, apart from these, so that a change may fail."""
         rules = {rule for node in program.hyper_nodes for rule in node.rules}
         choices = {rule: choice for rule, choice in self.choices.items() if rule in rules}
-        return Trees(self.way, choices, chosen_for={r: n for r, n in self.chosen_for.items() if r in rules})
+        chosen_for = {rule: facts for rule, facts in self.chosen_for.items() if rule in rules}
+        return Trees(self.way, choices, chosen_for=chosen_for, tuning=self.tuning)
 
     def without(self, rules: Iterable[Rule]) -> Trees | None:
         """The same without some rules; None if one of them is evaluated by a tree, which other rules may share."""
@@ -96,10 +96,10 @@ class Trees:
             if choice is not None and choice.by_tree:
                 return None
             chosen_for.pop(rule, None)
-        return Trees(self.way, choices, chosen_for=chosen_for)
+        return Trees(self.way, choices, chosen_for=chosen_for, tuning=self.tuning)
 
     def copied(self) -> Trees:
-        return Trees(self.way, dict(self.choices), chosen_for=dict(self.chosen_for))
+        return Trees(self.way, dict(self.choices), chosen_for=dict(self.chosen_for), tuning=self.tuning)
 
     @property
     def relations(self) -> dict[Pred, Rule]:
@@ -119,8 +119,8 @@ class Trees:
     def _is_due(self, rule: Rule, statistics: Statistics) -> bool:
         if self.choices[rule].waiting:
             return all(statistics.size(atom.pred, Part.ALL) for atom in atoms_of(rule))
-        now, before = _facts(rule, statistics), self.chosen_for[rule]
-        return not before / MUCH < now < before * MUCH
+        now, before, factor = _facts(rule, statistics), self.chosen_for[rule], self.tuning.tree_reconsider_factor
+        return not before / factor < now < before * factor
 
     def choose_again(self, rule: Rule, statistics: Statistics) -> bool:
         """Whether a rule is evaluated another way from now on."""
@@ -146,7 +146,7 @@ class Trees:
         if not (choice.by_tree and old.by_tree and choice.decomposition and old.decomposition):
             return True
         now = cost_of(old.decomposition.root, atoms_of(choice.rule), statistics)
-        return choice.decomposition.cost * FAR_BETTER <= now
+        return choice.decomposition.cost * self.tuning.tree_exchange_factor <= now
 
     def _rules(self, hyper_node: HyperNode, statistics: Statistics) -> tuple[Rule, ...]:
         if self.way == "standard":

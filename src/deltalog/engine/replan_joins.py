@@ -1,8 +1,9 @@
 """Joins that turn out far from their estimates are planned again while they run.
 
 The textbook estimate takes every value of a column for equally frequent. Where that is wrong, an order of joins may
-have thousands of times the rows that were estimated. So the plans of a round may go through FAR_OFF times the rows that
-they were estimated to, together, and ENOUGH. Beyond that the round is given up: nothing of it has been added yet.
+have thousands of times the rows that were estimated. So the plans of a round may go through
+`Tuning.replan_misestimate_factor` times the rows that they were estimated to, together, and
+`Tuning.replan_min_rows`. Beyond that the round is given up: nothing of it has been added yet.
 Cyclic rules are chosen for again, and the rules that may be the cause are planned again, both as if every look-up met
 the most frequent value (`Skewed`); then the round is done once more, without a bound.
 """
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from deltalog.plan.ir import Part
-from deltalog.plan.join_order import Body, joined_steps
+from deltalog.plan.join_order import joined_steps
 from deltalog.plan.multiway import most_rows
 from deltalog.plan.statistics import Statistics
 from deltalog.plan.work_counter import GivenUp
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 R = TypeVar("R")
-FAR_OFF = 16.0  # times the estimated rows; the textbook estimate is often off by less, and then another is no better
-ENOUGH = 4_000_000.0  # rows, some 0.1 s
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,27 +46,24 @@ class Skewed:
 
 def watched(evaluation: SemiNaive[T], due: Sequence[Task], derive: Callable[[Sequence[Task]], R]) -> R:
     """What the tasks of a round derive, by other plans where those that there are go through far too many rows."""
-    meter = evaluation.relations.backend.meter
+    backend = evaluation.relations.backend
+    meter = backend.meter
     try:
-        with meter.within(ENOUGH):
+        with meter.within(backend.tuning.replan_min_rows):
             return derive(due)
     except GivenUp:
         if meter.work > meter.most:
             raise  # it is not this round that is given up, but what it is part of
     if evaluation.revision is not None:
         evaluation.revision.given_up(Skewed(evaluation.relations))
+    factor = backend.tuning.replan_misestimate_factor
     for task in due:
-        if task.body is not None and not task.skewed and _is_dangerous(task, evaluation.relations):
+        if task.body is not None and not task.skewed and _is_dangerous(task, evaluation.relations, factor):
             task.skewed, task.body = True, None
     return derive(due)
 
 
-def allowed(body: Body) -> float:
-    """The rows that a plan may go through."""
-    return FAR_OFF * body.cost
-
-
-def _is_dangerous(task: Task, statistics: Statistics) -> bool:
+def _is_dangerous(task: Task, statistics: Statistics, factor: float) -> bool:
     """Whether the joins of a plan may have far more rows than estimated."""
     assert task.body is not None
-    return most_rows(joined_steps(task.body.notes), statistics) > FAR_OFF * task.body.cost
+    return most_rows(joined_steps(task.body.notes), statistics) > factor * task.body.cost

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from deltalog.engine.seminaive import Relations
 
 T = TypeVar("T")
-GROWN = 2.0  # choices are looked at when there are so many times the facts that there were
 
 
 class ChoiceChanged(Exception):
@@ -58,7 +57,8 @@ class Revision(Generic[T]):
 
     def due(self, facts: int) -> None:
         """Makes choices again where that may change something; raises ChoiceChanged where it does."""
-        if facts < GROWN * self.facts and not any(map(self.relations.size, self.awaited)):
+        growth = self.relations.backend.tuning.tree_growth_factor
+        if facts < growth * self.facts and not any(map(self.relations.size, self.awaited)):
             return
         self.facts = facts
         if self.trees.reconsider(self.relations, self.hyper_node.rules):

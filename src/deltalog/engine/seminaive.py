@@ -21,7 +21,7 @@ from deltalog.backends.base import Backend
 from deltalog.concurrency.cached import cached_property
 from deltalog.engine.fact_count import Census
 from deltalog.engine.hypertree import Trees
-from deltalog.engine.replan_joins import Skewed, allowed, watched
+from deltalog.engine.replan_joins import Skewed, watched
 from deltalog.engine.replan_trees import ChoiceChanged, Revision
 from deltalog.engine.report import Observer, Round
 from deltalog.engine.schedule import in_passes
@@ -31,12 +31,10 @@ from deltalog.plan import ir
 from deltalog.plan.ir import Part, Plan
 from deltalog.plan.join_order import Body
 from deltalog.plan.variants import COUNT, Variant, counts, new_facts, plan_variant, project, shared_body, variants
-from deltalog.plan.work_counter import PLAN_ROWS, RUN_ROWS
 from deltalog.program import HyperNode, Program
 from deltalog.syntax.ast import Atom, Pred, Rule, variables
 
 T = TypeVar("T")
-GROWTH = 8  # a plan is made anew when what it reads has grown this much
 
 
 @dataclass
@@ -268,6 +266,7 @@ class SemiNaive(Generic[T]):
         """The same; with temporary relations, `shared` by several heads."""
         inputs: dict[Pred, list[Plan]] = defaultdict(list)
         structured: dict[Pred, T] = {}
+        backend, tuning = self.relations.backend, self.relations.backend.tuning
         for task in due:
             if (owner := task.owner) in self.program.structures:
                 if owner not in structured:
@@ -275,9 +274,9 @@ class SemiNaive(Generic[T]):
                 continue
             if not self._can_match(task):
                 continue
-            self.relations.backend.meter.spend(RUN_ROWS)
+            backend.meter.spend(tuning.running_cost_rows)
             body = self.plan(task)
-            self.relations.backend.meter.allow(allowed(body))
+            backend.meter.allow(tuning.replan_misestimate_factor * body.cost)
             rule, facts = task.variant.rule, task.facts
             if len(rule.heads) > 1:
                 scan = self._share(rule, body.plan, len(shared))
@@ -287,7 +286,7 @@ class SemiNaive(Generic[T]):
                 inputs[pred].append(plan)
         if not inputs and not structured:
             return {}
-        backend, parts = self.relations.backend, self.relations.parts
+        parts = self.relations.parts
         new = backend.run_all({pred: wanted(pred, tuple(plans)) for pred, plans in inputs.items()}, parts)
         return {pred: table for pred, table in (new | structured).items() if backend.size(table)}
 
@@ -349,11 +348,11 @@ class SemiNaive(Generic[T]):
 
     def plan(self, task: Task) -> Body:
         """The variant's plan, made anew when what it reads has grown much since it was made."""
-        reads = sum(self.relations.size(pred) for pred, _ in task.reads)
-        if task.body is None or reads > GROWTH * task.made_for:
-            self.relations.backend.meter.spend(PLAN_ROWS)
+        backend, reads = self.relations.backend, sum(self.relations.size(pred) for pred, _ in task.reads)
+        if task.body is None or reads > backend.tuning.replan_growth_factor * task.made_for:
+            backend.meter.spend(backend.tuning.planning_cost_rows)
             started = time.perf_counter()
-            multiway = self.relations.backend.multiway and (task.multiway or self.trees.way != "standard")
+            multiway = backend.multiway and (task.multiway or self.trees.way != "standard")
             statistics = Skewed(self.relations) if task.skewed else self.relations
             task.plan(plan_variant(task.variant, statistics, multiway), reads)
             self.planning += time.perf_counter() - started

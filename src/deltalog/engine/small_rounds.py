@@ -22,12 +22,6 @@ if TYPE_CHECKING:
     from deltalog.engine.seminaive import SemiNaive, Task
 
 T = TypeVar("T")
-FIRST_ROOM_FACTS = 1 << 11  # so many facts take no time to make room for
-ROOM_PER_FACT = 8  # facts that may be found for each that is new, at first
-MORE_ROOM = 4  # times, when that is full
-VARIANTS_PER_ROUND = 16  # making code of so many takes about as long as a round by sets
-MOST_WAITING = 1 << 6  # rounds by sets, after a round was too much
-ENOUGH = 8  # rounds: a run of so many was worth its start
 
 
 class SmallRounds(Generic[T]):
@@ -42,10 +36,10 @@ class SmallRounds(Generic[T]):
     ) -> None:
         self._evaluation, self._tasks, self._added = evaluation, tasks, added
         self._backend, self._preds = evaluation.relations.backend, tuple(dict.fromkeys(preds))
-        self._own = frozenset(self._preds)
+        self._tuning, self._own = self._backend.tuning, frozenset(self._preds)
         self._counted = evaluation.census.counted(self._preds)
         self._seen: set[Pred] = set()  # predicates of which something was new: variants that read others wait
-        self._room = FIRST_ROOM_FACTS
+        self._room = self._tuning.rounds_first_room_facts
         self._failed, self._waiting = 0, 0  # runs in vain, and rounds to wait before the next one
         self._patience = self._start_patience()
 
@@ -72,13 +66,13 @@ class SmallRounds(Generic[T]):
 
     def _start_patience(self) -> int:
         """Small rounds until code is made: a round by sets takes about as long, and may be the last one."""
-        return 2 + sum(map(len, self._tasks.values())) // VARIANTS_PER_ROUND
+        return 2 + sum(map(len, self._tasks.values())) // self._tuning.rounds_variants_per_round
 
     # The rules.
 
     def _started(self, new: dict[Pred, T]) -> Rounds[T] | None:
         self._seen.update(new)
-        self._room = max(self._room, ROOM_PER_FACT * self._size(new))
+        self._room = max(self._room, self._tuning.rounds_room_per_fact * self._size(new))
         variants = tuple(variant for pred in self._tasks for variant in self._variants(pred))
         due = {pred: len(tasks) for pred, tasks in self._tasks.items()}
         assert self._counted is not None
@@ -137,13 +131,14 @@ class SmallRounds(Generic[T]):
     def _goes_on(self, end: RoundsEnd, done: int, new: Mapping[Pred, T]) -> bool:
         """Whether another run may follow at once."""
         if end is RoundsEnd.FULL:
-            self._room *= MORE_ROOM
-            if done or self._room <= MORE_ROOM * self._backend.few_facts * ROOM_PER_FACT:
+            growth, per_fact = self._tuning.rounds_room_growth_factor, self._tuning.rounds_room_per_fact
+            self._room *= growth
+            if done or self._room <= growth * self._backend.few_facts * per_fact:
                 return True
         if end is RoundsEnd.TOO_MUCH and not self._seen.issuperset(new):
             self._patience = self._start_patience() - 1
             return True
         if end in (RoundsEnd.TOO_MUCH, RoundsEnd.FULL):
-            self._failed = self._failed + 1 if done < ENOUGH else 1
-            self._waiting = min(MOST_WAITING, 1 << self._failed)
+            self._failed = self._failed + 1 if done < self._tuning.rounds_worthwhile_rounds else 1
+            self._waiting = min(self._tuning.rounds_max_backoff_rounds, 1 << self._failed)
         return False

@@ -24,7 +24,6 @@ from typing import Generic, TypeVar
 
 from deltalog.concurrency.cached import cached_property
 from deltalog.engine.seminaive import Relations, SemiNaive, Task, include
-from deltalog.maintenance.policy import FEW, MOST_REMOVED
 from deltalog.maintenance.stratum_plans import RuleTasks, StratumTasks
 from deltalog.maintenance.update_state import Facts, Update, difference, state, total, visible
 from deltalog.plan.delta_rules import GROUPS, candidates
@@ -34,10 +33,6 @@ from deltalog.program import Program
 from deltalog.syntax.ast import Pred
 
 T = TypeVar("T")
-BOUND, LEAST = 16, 1000  # when bounded: so many facts per fact in question, or so many in all
-MANY = 1 << 8  # facts that are checked by multiway joins, where they have cycles; fewer, by one call of a kernel
-ASKED = 1 << 14  # facts of which it is asked, before giving up, whether they are really lost
-GROWING = 0.3  # of the facts that may be overdeleted; more than these, and still more at every step, are too many
 
 
 class DRed(Generic[T]):
@@ -47,7 +42,7 @@ class DRed(Generic[T]):
 
     def __init__(self, program: Program, tasks: StratumTasks, update: Update[T], bounded: bool = False) -> None:
         self.program, self.tasks, self.update, self.bounded = program, tasks, update, bounded
-        self.backend, self.preds = update.backend, tasks.stratum.preds
+        self.backend, self.tuning, self.preds = update.backend, update.tuning, tasks.stratum.preds
         self.kept = [rule for rule in tasks.rules if not update.is_new(rule.rule)]
         self.much = False  # is inserted: what is new is found afterwards, if anybody asks
         self.hopeless = False  # so much is lost that no other strategy would be better than computing anew
@@ -112,9 +107,10 @@ class DRed(Generic[T]):
             include(seen, seeds, self.backend)
             include(self.removed, delta, self.backend)
             size, so_far = total(delta, self.backend), total(self.removed, self.backend)
-            if most < so_far <= ASKED and self.bounded and self.really_lost():
+            if most < so_far <= self.tuning.underivable_check_max_facts and self.bounded and self.really_lost():
                 self.bounded, self.hopeless, most = False, True, self.most_of_all
-            if so_far > most or (size > last > 0 and so_far > GROWING * most and not self.bounded):
+            grows = size > last > 0 and so_far > self.tuning.overdeletion_growth_share * most
+            if so_far > most or (grows and not self.bounded):
                 return False
             last = size
             seeds = difference(self.lost_consequences(delta), seen, self.backend)
@@ -143,7 +139,7 @@ class DRed(Generic[T]):
     @property
     def most_of_all(self) -> float:
         present = sum(self.backend.size(self.update.old.get(pred)) for pred in self.preds)
-        return max(FEW, MOST_REMOVED * present)
+        return max(self.tuning.recompute_min_facts, self.tuning.recompute_min_removed_share * present)
 
     def loses_structures(self, delta: Facts[T]) -> bool:
         """Whether something is lost in a recursion with relations that are kept by their structure. A structure does
@@ -153,7 +149,11 @@ class DRed(Generic[T]):
 
     def most(self, questions: int) -> float:
         """How many facts may be overdeleted: most of the stratum; when bounded, not many more than are in question."""
-        return min(self.most_of_all, max(LEAST, BOUND * questions)) if self.bounded else self.most_of_all
+        if not self.bounded:
+            return self.most_of_all
+        tuning = self.tuning
+        bound = max(tuning.bounded_overdeletion_min_facts, tuning.bounded_overdeletion_factor * questions)
+        return min(self.most_of_all, bound)
 
     def _removed_rules(self) -> list[Task]:
         return [Task(Variant(rule)) for rule in self.update.removed_rules if rule.heads[0].pred in self.preds]
@@ -221,7 +221,7 @@ class DRed(Generic[T]):
     def _check_of(self, rule: RuleTasks, facts: T, known: Facts[T]) -> Task:
         if is_known(rule, known):
             return rule.check_made
-        many = self.update.multiway and self.backend.size(facts) >= MANY
+        many = self.update.multiway and self.backend.size(facts) >= self.tuning.multiway_check_min_facts
         return rule.check_many if many else rule.check
 
     def made_of(self, rules: list[RuleTasks], facts: Facts[T]) -> Facts[T]:

@@ -26,7 +26,7 @@ from deltalog.engine.seminaive import Task
 from deltalog.maintenance.backward_forward import BackwardForward
 from deltalog.maintenance.counting import with_counts
 from deltalog.maintenance.dred import DRed
-from deltalog.maintenance.policy import STANDS, better_anew, most_changed, spreads
+from deltalog.maintenance.policy import STANDS, better_anew, spreads, tuple_budget
 from deltalog.maintenance.stratum_plans import StratumTasks, simple_first, structures_of
 from deltalog.maintenance.update_state import Update
 from deltalog.plan.variants import Variant
@@ -208,10 +208,9 @@ def is_small(tasks: StratumTasks, update: Update[T]) -> bool:
 def by_facts(strata: Sequence[StratumTasks], update: Update[T]) -> int:
     """Delete and rederive, fact by fact, in strata one after the other, as long as there is little to do; how many of
     them are done."""
-    bounded = [bool(tasks.stratum.recursive) and update.strategy == "auto" for tasks in strata]
-    most = [most_changed(tasks, update) for tasks in strata]
     settled, explicit = (update.removed, update.added), (update.removed_facts, update.added_facts)
-    change = SmallChange(update.old.parts, update.explicit, *settled, *explicit, bounded, most)
+    budgets = [tuple_budget(tasks, update) for tasks in strata]
+    change = SmallChange(update.old.parts, update.explicit, *settled, *explicit, budgets)
     result = update.backend.maintained([tasks.small(update.old) for tasks in strata], change)
     update.take(result)
     for tasks in strata[: result.done]:

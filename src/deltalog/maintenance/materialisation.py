@@ -31,8 +31,6 @@ from deltalog.program.incremental_analysis import without_leaves
 from deltalog.syntax.ast import Pred, Rule
 
 T = TypeVar("T")
-MANY, LARGE, FEW = 1000, 0.2, 50  # fewer changes than MANY are no large part, or than FEW of which it is that LARGE
-MOST_CHANGED = 0.05  # when more of the explicit facts change than this, everything is computed anew
 
 
 @dataclass
@@ -148,7 +146,7 @@ def updated(
         counts=dict(old.counts),
         facts_before=old.count,
     )
-    if evaluator.naive or facts.share > MOST_CHANGED:
+    if evaluator.naive or facts.share > evaluator.backend.tuning.recompute_all_min_changed_share:
         new = _anew(program, facts, evaluator, update)
         _compare(update, new.relations, old.program.derived | program.derived)
         return _checked(new, update)
@@ -263,8 +261,10 @@ class ChangedFacts(Generic[T]):
         found = backend.exchanged(explicit, remove, add) or exchanged(explicit, remove, add, backend)
         changed = total(found.added, backend) + total(found.removed, backend)
         share = changed / max(1, total(explicit, backend))
-        share = share if changed > (FEW if share > LARGE else MANY) else 0.0
-        return cls(found.tables, found.added, found.removed, share)
+        tuning, few = backend.tuning, backend.tuning.recompute_all_min_changed_facts
+        if share > tuning.recompute_all_large_share:
+            few = tuning.recompute_all_min_changed_facts_of_large_share
+        return cls(found.tables, found.added, found.removed, share if changed > few else 0.0)
 
 
 def exchanged(

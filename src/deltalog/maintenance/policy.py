@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TypeVar
 
+from deltalog.backends.base import TupleBudget
 from deltalog.engine.seminaive import Relations, Task
 from deltalog.maintenance.stratum_plans import RuleTasks, StratumTasks
 from deltalog.maintenance.update_state import Update, state
@@ -12,17 +13,7 @@ from deltalog.plan.variants import Variant, plan_variant
 from deltalog.syntax.ast import Pred
 
 T = TypeVar("T")
-FEW = 1000  # facts are always removed one by one
-# A stratum is computed anew when it would lose more of its facts than this, or more of what it reads has changed: to
-# delete a fact costs several times what deriving it does.
-MOST_REMOVED = 0.1
-# A change of more facts than these is one that a stratum is computed anew for, if they are the better part of all that
-# it reads, or if some go and a structure in a recursion may stand on them: hardly all of them are derived otherwise.
-SOME = 64
-# A recursive stratum is computed anew when a change gives more than one in so many of its instances at once: to follow
-# one costs some 25 times what deriving it does, and more come with it. That is estimated when of what the stratum reads
-# more than one fact in NOTICED has changed.
-SPREADING, NOTICED = 96, 256
+UNBOUNDED = 1 << 62
 STANDS = "facts go that a structure may stand on"
 
 
@@ -34,7 +25,7 @@ def better_anew(tasks: StratumTasks, update: Update[T]) -> str | None:
         return STANDS
     if is_barren(tasks, update):
         return "nothing derives it any more"
-    if tasks.structures and _removed_of(tasks.others, update) > SOME:
+    if tasks.structures and _removed_of(tasks.others, update) > update.tuning.recompute_min_changed_inputs:
         return STANDS
     lost = sum(map(update.least_change, tasks.others))
     one_by_one = any(rule.restricted for rule in tasks.rules)  # groups are computed before and after
@@ -49,8 +40,19 @@ def _removed_of(preds: Iterable[Pred], update: Update[T]) -> int:
 
 def most_changed(tasks: StratumTasks, update: Update[T]) -> float:
     """How much of what a stratum reads may change, and it is still maintained."""
-    read = tasks.read(update.old)
-    return min(max(FEW, MOST_REMOVED * read), max(SOME, read / 2))
+    read, tuning = tasks.read(update.old), update.tuning
+    most = max(tuning.recompute_min_facts, tuning.recompute_min_removed_share * read)
+    return min(most, max(tuning.recompute_min_changed_inputs, read / 2))
+
+
+def tuple_budget(tasks: StratumTasks, update: Update[T]) -> TupleBudget:
+    """What the tuple-at-a-time kernel may do in a stratum. Overdeletion is bounded where other strategies follow."""
+    tuning = update.tuning
+    bound = UNBOUNDED, 0
+    if tasks.stratum.recursive and update.strategy == "auto":
+        bound = tuning.bounded_overdeletion_min_facts, tuning.bounded_overdeletion_factor
+    most = int(most_changed(tasks, update))
+    return TupleBudget(tuning.tuple_max_changed_facts, most, tuning.tuple_max_matches, *bound)
 
 
 def _gone_with_rules(tasks: StratumTasks, update: Update[T]) -> str | None:
@@ -58,7 +60,7 @@ def _gone_with_rules(tasks: StratumTasks, update: Update[T]) -> str | None:
     preds = tasks.stratum.preds
     gone = [Task(Variant(rule)) for rule in update.removed_rules if rule.heads[0].pred in preds]
     facts = sum(update.backend.size(update.old.get(pred)) for pred in preds)
-    if not gone or facts <= FEW:
+    if not gone or facts <= update.tuning.recompute_min_facts:
         return None
     whole = sum(_cost(rule.whole, update.old) for rule in tasks.rules)
     if not tasks.recursive and whole < facts / 2:
@@ -92,16 +94,22 @@ def spreads(tasks: StratumTasks, update: Update[T]) -> bool:
     """Whether a change of what a stratum reads has so many consequences there, in the first step alone, that everything
     is sooner derived than these are followed. In a recursion more of them come; elsewhere that is so where facts go and
     there are more consequences than facts."""
-    stratum, size = tasks.stratum, update.backend.size
+    stratum, size, tuning = tasks.stratum, update.backend.size, update.tuning
     if tasks.structures or update.strategy != "auto" or update.changes_rules(stratum):
         return False
-    if NOTICED * sum(map(update.least_change, tasks.others)) < tasks.read(update.old):
+    changed = sum(map(update.least_change, tasks.others))
+    if tuning.recompute_spread_notice_factor * changed < tasks.read(update.old):
         return False
     if stratum.recursive:
         found = _consequences(tasks.recursive, update)
-        return found > FEW and SPREADING * found > sum(_cost(rule.whole, update.old) for rule in tasks.rules)
+        if found <= tuning.recompute_min_facts:
+            return False
+        whole = sum(_cost(rule.whole, update.old) for rule in tasks.rules)
+        return tuning.recompute_spread_factor * found > whole
     facts = sum(size(update.old.get(pred)) for pred in stratum.preds)
-    return facts > FEW and not tasks.others.isdisjoint(update.removed) and _consequences(tasks.rules, update) > facts
+    if facts <= tuning.recompute_min_facts or tasks.others.isdisjoint(update.removed):
+        return False
+    return _consequences(tasks.rules, update) > facts
 
 
 def _consequences(rules: Iterable[RuleTasks], update: Update[T]) -> float:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from deltalog.concurrency.cached import cached_property
-from deltalog.engine.seminaive import GROWTH, Relations, Task, tasks_by_delta
+from deltalog.engine.seminaive import Relations, Task, tasks_by_delta
 from deltalog.plan.delta_rules import (
     Affected,
     Made,
@@ -192,7 +192,7 @@ class StratumTasks:
     def small(self, relations: Relations[T]) -> SmallPlans:
         """The rules, seen from facts; kept until there are many more facts."""
         facts = self.read(relations)
-        if self._small is None or facts > GROWTH * self._small[1]:
+        if self._small is None or facts > relations.backend.tuning.replan_growth_factor * self._small[1]:
             self._small = small_plans(self, relations), max(facts, 1.0)
         return self._small[0]
 

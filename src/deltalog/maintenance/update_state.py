@@ -13,6 +13,7 @@ from deltalog.engine.fact_count import Census
 from deltalog.engine.seminaive import Relations, SemiNaive
 from deltalog.maintenance.derivation_counts import Counts
 from deltalog.model.limits import FactCount
+from deltalog.model.tuning import Tuning
 from deltalog.plan.ir import Part
 from deltalog.program import HyperNode, Program
 from deltalog.program.strata import Stratum, strata
@@ -83,6 +84,10 @@ class Update(Generic[T]):
     @property
     def backend(self) -> Backend[T]:
         return self.old.backend
+
+    @property
+    def tuning(self) -> Tuning:
+        return self.old.backend.tuning
 
     def settle(self, pred: Pred, removed: T, added: T) -> None:
         """Notes the net change of a predicate, where there is one."""

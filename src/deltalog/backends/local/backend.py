@@ -156,7 +156,7 @@ class LocalBackend:
 
     def maintained(self, strata: Sequence[SmallPlans], change: SmallChange[Table]) -> SmallResult[Table]:
         self.limits.check()
-        return self._preparation.strata(strata).maintained(change)
+        return self._preparation.strata(strata).maintained(change, self.tuning)
 
     def exchanged(
         self, tables: Mapping[Pred, Table], removed: Mapping[Pred, Table], added: Mapping[Pred, Table]

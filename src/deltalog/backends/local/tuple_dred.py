@@ -22,15 +22,12 @@ from deltalog.backends.local.index_join import Probe
 from deltalog.backends.local.table import Keys, Order, Table, empty
 from deltalog.kernels import nested_loop
 from deltalog.kernels import tuple_dred as kernel
+from deltalog.model.tuning import Tuning
 from deltalog.plan.delta_rules import Role, SeenFrom, SmallPlans
 from deltalog.plan.ir import Part
 from deltalog.syntax.ast import Atom, Negation, Pred, Term, Variable, variables
 
-FEW = 1 << 12  # facts of a change that a stratum sees
-ROOM = 1 << 16  # facts that are looked at
 LEAST_ROOM = 11  # bits of a number
-MOST = 1 << 13  # matches in a stratum: more are sooner found by sets
-LEAST, BOUND = 1000, 16  # when bounded: so many facts are overdeleted in all, or for each that is lost at first
 ANY = 1 << 62
 
 Ids = Callable[[Sequence[Term]], tuple[Variable | int, ...]]
@@ -48,7 +45,7 @@ class SmallStratum:
         self.heads, self._ids = plans.preds, ids
         self.preds = {pred: i for i, pred in enumerate(plans.preds)}
         self.sources: dict[tuple[Pred, Order], int] = {}
-        self.allowed = FEW  # facts of a change: fewer after one that was too much, until that is forgotten
+        self.allowed = ANY  # facts of a change: fewer after one that was too much, until that is forgotten
         self._registers: list[int] = []
         self._code: list[list[int]] = []
         plan = [self._plan(rule) for rule in plans.rules]
@@ -219,17 +216,17 @@ class SmallStrata:
 
     # A change.
 
-    def maintained(self, change: SmallChange[Table]) -> SmallResult[Table]:
+    def maintained(self, change: SmallChange[Table], tuning: Tuning) -> SmallResult[Table]:
         """What becomes of the strata, up to one that is better maintained in another way."""
         changed = (change.removed, change.added, change.less, change.more)
         size = sum([table.size for facts in changed for table in facts.values()])
-        if size > 2 * FEW:
+        if size > 2 * tuning.tuple_max_changed_facts:
             return SmallResult()
         words, offsets, strata = self._where(change)
         if not strata:
             return SmallResult()
         given, ends = self._lines(changed)
-        facts, done = self._run(words, offsets, given, ends, self._limits(change, strata))
+        facts, done = self._run(words, offsets, given, ends, self._limits(change, strata), tuning.tuple_max_facts)
         return self._result(facts, int(ends[kernel.LESS]), change.before, done)
 
     def _where(self, change: SmallChange[Table]) -> tuple[Words, Words, int]:
@@ -270,15 +267,14 @@ class SmallStrata:
         return given, np.array([0, *np.cumsum(sizes)], np.int64)[ends]
 
     def _limits(self, change: SmallChange[Table], strata: int) -> Words:
-        limits = zip(self._strata[:strata], change.most, change.bounded, strict=False)
-        bounds = {True: (LEAST, BOUND), False: (ANY, 0)}
-        return np.array(
-            [(min(FEW, s.allowed), int(most), MOST, *bounds[bounded]) for s, most, bounded in limits], np.int64
-        )
+        limits = zip(self._strata[:strata], change.budgets, strict=False)
+        return np.array([(min(budget[0], stratum.allowed), *budget[1:]) for stratum, budget in limits], np.int64)
 
-    def _run(self, words: Words, offsets: Words, given: Words, ends: Words, limits: Words) -> tuple[Words, int]:
+    def _run(
+        self, words: Words, offsets: Words, given: Words, ends: Words, limits: Words, max_facts: int
+    ) -> tuple[Words, int]:
         """The facts that the change is about, and how many strata were done."""
-        room = min(ROOM, 1 << max(LEAST_ROOM, (8 * len(given)).bit_length()))
+        room = min(max_facts, 1 << max(LEAST_ROOM, (8 * len(given)).bit_length()))
         code, own = self._code.copy(), self._own.copy()
         code[:, kernel.PLACE] = offsets[code[:, kernel.PLACE]]
         own[:, : kernel.STRATUM] = offsets[own[:, : kernel.STRATUM]]
