@@ -19,7 +19,7 @@ from deltalog.io.documents import Reading
 from deltalog.model.limits import Limits
 from deltalog.model.terms import Kind, Value
 from deltalog.model.tuning import Tuning
-from deltalog.plan.delta_rules import SmallPlans
+from deltalog.plan.delta_rules import TuplePlans
 from deltalog.plan.ir import Part, Plan, Project
 from deltalog.plan.work_counter import Meter
 from deltalog.program.recognise import Structure
@@ -218,7 +218,7 @@ class Backend(Protocol[T]):
         """The same after a change of the inputs; and what finds all that it has lost and won by that."""
         ...
 
-    def maintained(self, strata: Sequence[SmallPlans], change: SmallChange[T]) -> SmallResult[T]:
+    def maintained(self, strata: Sequence[TuplePlans], change: SmallChange[T]) -> SmallResult[T]:
         """A small change of strata, one after the other, by delete and rederive, as far as that can be done at once."""
         ...
 

@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 @dataclass
-class Census(Generic[T]):
+class VisibleFactCounter(Generic[T]):
     """Counts facts of a program whose classes and properties with bridges are `homes`; or `everything`, as it is."""
 
     backend: Backend[T]

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from deltalog.engine.report import CyclicRule
-from deltalog.engine.schedule import in_passes
+from deltalog.engine.schedule import evaluation_order
 from deltalog.model.tuning import Tuning
 from deltalog.plan.hypertree.choose import Choice, choose
 from deltalog.plan.hypertree.decompose import cost_of
@@ -47,7 +47,7 @@ class Trees:
             yield hyper_node
             return
         self.made |= {rule.heads[0].pred for rule in rules if _is_of_tree(rule)}
-        for _, part in in_passes(hyper_nodes(graph(rules)), batches):
+        for _, part in evaluation_order(hyper_nodes(graph(rules)), batches):
             yield part
 
     def program(self, program: Program, statistics: Statistics) -> Program:

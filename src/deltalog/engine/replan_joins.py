@@ -22,7 +22,7 @@ from deltalog.plan.work_counter import GivenUp
 from deltalog.syntax.ast import Pred
 
 if TYPE_CHECKING:
-    from deltalog.engine.seminaive import SemiNaive, Task
+    from deltalog.engine.seminaive import PlannedVariant, SemiNaive
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -44,8 +44,10 @@ class Skewed:
         return self.known.heaviest(pred, part, column)
 
 
-def watched(evaluation: SemiNaive[T], due: Sequence[Task], derive: Callable[[Sequence[Task]], R]) -> R:
-    """What the tasks of a round derive, by other plans where those that there are go through far too many rows."""
+def watched(
+    evaluation: SemiNaive[T], due: Sequence[PlannedVariant], derive: Callable[[Sequence[PlannedVariant]], R]
+) -> R:
+    """What the plans of a round derive, by other plans where those that there are go through far too many rows."""
     backend = evaluation.relations.backend
     meter = backend.meter
     try:
@@ -57,13 +59,13 @@ def watched(evaluation: SemiNaive[T], due: Sequence[Task], derive: Callable[[Seq
     if evaluation.revision is not None:
         evaluation.revision.given_up(Skewed(evaluation.relations))
     factor = backend.tuning.replan_misestimate_factor
-    for task in due:
-        if task.body is not None and not task.skewed and _is_dangerous(task, evaluation.relations, factor):
-            task.skewed, task.body = True, None
+    for planned in due:
+        if planned.body is not None and not planned.skewed and _is_dangerous(planned, evaluation.relations, factor):
+            planned.skewed, planned.body = True, None
     return derive(due)
 
 
-def _is_dangerous(task: Task, statistics: Statistics, factor: float) -> bool:
+def _is_dangerous(planned: PlannedVariant, statistics: Statistics, factor: float) -> bool:
     """Whether the joins of a plan may have far more rows than estimated."""
-    assert task.body is not None
-    return most_rows(joined_steps(task.body.notes), statistics) > factor * task.body.cost
+    assert planned.body is not None
+    return most_rows(joined_steps(planned.body.notes), statistics) > factor * planned.body.cost

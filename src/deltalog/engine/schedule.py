@@ -12,7 +12,7 @@ from deltalog.program import HyperNode
 from deltalog.syntax.ast import Pred
 
 
-def in_passes(hyper_nodes: Sequence[HyperNode], batches: bool) -> Iterator[tuple[int, HyperNode]]:
+def evaluation_order(hyper_nodes: Sequence[HyperNode], batches: bool) -> Iterator[tuple[int, HyperNode]]:
     """The hyper-nodes with the number of each; of several together, that of the last."""
     passes: dict[tuple[int, int], list[tuple[int, HyperNode]]] = {}
     for number, hyper_node in enumerate(hyper_nodes):

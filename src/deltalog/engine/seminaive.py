@@ -19,12 +19,12 @@ from typing import Generic, TypeVar
 
 from deltalog.backends.base import Backend
 from deltalog.concurrency.cached import cached_property
-from deltalog.engine.fact_count import Census
+from deltalog.engine.fact_count import VisibleFactCounter
 from deltalog.engine.hypertree import Trees
 from deltalog.engine.replan_joins import Skewed, watched
 from deltalog.engine.replan_trees import ChoiceChanged, Revision
 from deltalog.engine.report import Observer, Round
-from deltalog.engine.schedule import in_passes
+from deltalog.engine.schedule import evaluation_order
 from deltalog.engine.small_rounds import SmallRounds
 from deltalog.model.limits import FactCount
 from deltalog.plan import ir
@@ -72,7 +72,7 @@ class Relations(Generic[T]):
 
 
 @dataclass(slots=True)
-class Task:
+class PlannedVariant:
     """A rule variant with its plan, and how many facts there were to read when the plan was made.
 
     `reads` are what its atoms read: where one is empty, nothing is derived. `facts` are the plans of its heads.
@@ -96,12 +96,13 @@ class Task:
         self.reads = tuple((atom.pred, chosen.get(i, Part.ALL)) for i, atom in atoms)
 
     def plan(self, body: Body, made_for: float) -> None:
-        # The plans of the heads first: who is interrupted in between has a task without a body, or two equal plans.
+        # The plans of the heads first: who is interrupted in between has a variant without a body, or two equal plans.
         self.facts = tuple((head.pred, project(head, body.plan)) for head in self.variant.rule.heads)
         self.body, self.made_for = body, made_for
 
 
-Tasks = tuple[list[Task], dict[Pred, list[Task]]]  # of a hyper-node: for its first round, and by what is new
+# For the first round of a hyper-node, and by the predicate whose DELTA they read.
+HyperNodePlans = tuple[list[PlannedVariant], dict[Pred, list[PlannedVariant]]]
 
 
 @dataclass
@@ -120,9 +121,8 @@ class SemiNaive(Generic[T]):
     facts: FactCount = None  # type: ignore[assignment]  # of the limits, unless it is given
     planning: float = 0.0
     number: int = 0
-    tasks: dict[tuple[int, int], Tasks] = field(
-        default_factory=dict
-    )  # with their plans, from an earlier evaluation of the program
+    # From an earlier evaluation of the program:
+    plans: dict[tuple[int, int], HyperNodePlans] = field(default_factory=dict)
     pending: dict[Pred, T] = field(default_factory=dict)  # structures that have grown, by what is new in this round
     revision: Revision[T] | None = None  # the choices of the hyper-node that is evaluated, where there are any
 
@@ -131,21 +131,21 @@ class SemiNaive(Generic[T]):
             self.facts = FactCount(self.relations.backend.limits)
 
     @cached_property
-    def census(self) -> Census[T]:
-        return Census(self.relations.backend, self.program.homes, everything=self.goal)
+    def visible(self) -> VisibleFactCounter[T]:
+        return VisibleFactCounter(self.relations.backend, self.program.homes, everything=self.goal)
 
     def run(self) -> None:
-        self.facts.total = 0 if self.goal else self.census.count(self.relations.whole())
+        self.facts.total = 0 if self.goal else self.visible.count(self.relations.whole())
         self.facts.add(0)
         if self._evaluated_elsewhere(list(enumerate(self.program.hyper_nodes)), everything=True):
             return
-        for number, hyper_node in in_passes(self.program.hyper_nodes, self.relations.backend.batches):
+        for number, hyper_node in evaluation_order(self.program.hyper_nodes, self.relations.backend.batches):
             revision = Revision(self.trees, hyper_node, self.relations)
             while not self._is_evaluated(number, hyper_node, revision):
                 self.pending.clear()
                 revision.begin_again(self.program.structures)
-                self.tasks = {key: tasks for key, tasks in self.tasks.items() if key[0] != number}
-                self.facts.total = self.census.count(self.relations.whole())
+                self.plans = {key: plans for key, plans in self.plans.items() if key[0] != number}
+                self.facts.total = self.visible.count(self.relations.whole())
 
     def _is_evaluated(self, number: int, hyper_node: HyperNode, revision: Revision[T]) -> bool:
         """Whether a hyper-node is evaluated, or is to be evaluated again by other choices."""
@@ -194,7 +194,7 @@ class SemiNaive(Generic[T]):
         """The fixpoint of one hyper-node, or of a part of it."""
         self.number = number
         started = time.perf_counter()
-        first, by_delta = self._tasks((number, place), hyper_node)
+        first, by_delta = self._plans_of((number, place), hyper_node)
         new = self.derive(first)
         self._observe(1, new, started, len(first))
         if hyper_node.recursive:
@@ -202,23 +202,23 @@ class SemiNaive(Generic[T]):
         else:
             self._add(new)
 
-    def _tasks(self, key: tuple[int, int], hyper_node: HyperNode) -> Tasks:
-        if key not in self.tasks:
-            by_delta = tasks_by_delta(hyper_node.rules, hyper_node.heads) if hyper_node.recursive else {}
-            self.tasks[key] = [Task(Variant(rule)) for rule in hyper_node.rules], by_delta
-        return self.tasks[key]
+    def _plans_of(self, key: tuple[int, int], hyper_node: HyperNode) -> HyperNodePlans:
+        if key not in self.plans:
+            by_delta = variants_by_delta(hyper_node.rules, hyper_node.heads) if hyper_node.recursive else {}
+            self.plans[key] = [PlannedVariant(Variant(rule)) for rule in hyper_node.rules], by_delta
+        return self.plans[key]
 
     def propagate(
         self,
         preds: Iterable[Pred],
-        tasks: Mapping[Pred, Sequence[Task]],
+        plans: Mapping[Pred, Sequence[PlannedVariant]],
         new: dict[Pred, T],
         added: dict[Pred, T] | None = None,
-        derive: Callable[[list[Task]], dict[Pred, T]] | None = None,
+        derive: Callable[[list[PlannedVariant]], dict[Pred, T]] | None = None,
     ) -> None:
-        """Adds facts that are not known, and all that follows by the tasks, round by round; also to `added`."""
+        """Adds facts that are not known, and all that follows by the plans, round by round; also to `added`."""
         turn, by_sets = 1, derive or self.derive
-        small = SmallRounds(self, preds, tasks, added) if derive is None else None
+        small = SmallRounds(self, preds, plans, added) if derive is None else None
         try:
             while new:
                 if small is not None:
@@ -233,7 +233,7 @@ class SemiNaive(Generic[T]):
                     self.revision.due(self.facts.total)
                 turn += 1
                 started = time.perf_counter()
-                due = [task for pred in new for task in tasks.get(pred, ())]
+                due = [planned for pred in new for planned in plans.get(pred, ())]
                 new = by_sets(due)
                 self._observe(turn, new, started, len(due))
         finally:  # at a limit, too: what there is may be kept
@@ -242,7 +242,7 @@ class SemiNaive(Generic[T]):
                 self.relations.parts.pop((pred, Part.DELTA), None)
 
     def _observe(self, turn: int, new: Mapping[Pred, T], started: float, rules: int) -> None:
-        self.observe_round(turn, self.census.count(new.items()), time.perf_counter() - started, rules)
+        self.observe_round(turn, self.visible.count(new.items()), time.perf_counter() - started, rules)
 
     def observe_round(self, turn: int, found: int, seconds: float, rules: int) -> None:
         """A round has found so many facts, which are not counted yet."""
@@ -250,34 +250,34 @@ class SemiNaive(Generic[T]):
         self.observe(Round(self.number, len(self.program.hyper_nodes), turn, found, total, seconds, rules))
 
     def derive(
-        self, due: Iterable[Task], wanted: Callable[[Pred, tuple[Plan, ...]], Plan] = new_facts
+        self, due: Iterable[PlannedVariant], wanted: Callable[[Pred, tuple[Plan, ...]], Plan] = new_facts
     ) -> dict[Pred, T]:
         """The facts that the variants derive (and that are not known, unless more is wanted), none empty."""
         shared: list[Pred] = []
         try:
-            return watched(self, list(due), lambda tasks: self._derive(tasks, wanted, shared))
+            return watched(self, list(due), lambda plans: self._derive(plans, wanted, shared))
         finally:
             for pred in shared:
                 self.relations.backend.drop(self.relations.parts.pop((pred, Part.ALL)))
 
     def _derive(
-        self, due: Iterable[Task], wanted: Callable[[Pred, tuple[Plan, ...]], Plan], shared: list[Pred]
+        self, due: Iterable[PlannedVariant], wanted: Callable[[Pred, tuple[Plan, ...]], Plan], shared: list[Pred]
     ) -> dict[Pred, T]:
         """The same; with temporary relations, `shared` by several heads."""
         inputs: dict[Pred, list[Plan]] = defaultdict(list)
         structured: dict[Pred, T] = {}
         backend, tuning = self.relations.backend, self.relations.backend.tuning
-        for task in due:
-            if (owner := task.owner) in self.program.structures:
+        for planned in due:
+            if (owner := planned.owner) in self.program.structures:
                 if owner not in structured:
                     structured[owner] = self._grown(owner)
                 continue
-            if not self._can_match(task):
+            if not self._can_match(planned):
                 continue
             backend.meter.spend(tuning.running_cost_rows)
-            body = self.plan(task)
+            body = self.plan(planned)
             backend.meter.allow(tuning.replan_misestimate_factor * body.cost)
-            rule, facts = task.variant.rule, task.facts
+            rule, facts = planned.variant.rule, planned.facts
             if len(rule.heads) > 1:
                 scan = self._share(rule, body.plan, len(shared))
                 shared.append(scan.atom.pred)
@@ -290,13 +290,13 @@ class SemiNaive(Generic[T]):
         new = backend.run_all({pred: wanted(pred, tuple(plans)) for pred, plans in inputs.items()}, parts)
         return {pred: table for pred, table in (new | structured).items() if backend.size(table)}
 
-    def count(self, due: Iterable[Task]) -> dict[Pred, T]:
+    def count(self, due: Iterable[PlannedVariant]) -> dict[Pred, T]:
         """How many instances of the variants derive each fact, as the relations `counts`; none empty."""
         inputs: dict[Pred, list[ir.Project]] = defaultdict(list)
-        for task in due:
-            if self._can_match(task):
-                self.plan(task)
-                for pred, plan in task.facts:
+        for planned in due:
+            if self._can_match(planned):
+                self.plan(planned)
+                for pred, plan in planned.facts:
                     inputs[counts(pred)].append(plan)
         plans = {pred: ir.Counted(tuple(found), COUNT) for pred, found in inputs.items()}
         found = self.relations.backend.run_all(plans, self.relations.parts) if plans else {}
@@ -316,10 +316,10 @@ class SemiNaive(Generic[T]):
         _, new = difference()
         return new
 
-    def _can_match(self, task: Task) -> bool:
+    def _can_match(self, planned: PlannedVariant) -> bool:
         """False when an atom of the body reads nothing: then the rule derives nothing, and is not even planned."""
         parts, size = self.relations.parts, self.relations.backend.size
-        return all((table := parts.get(key)) is not None and size(table) for key in task.reads)
+        return all((table := parts.get(key)) is not None and size(table) for key in planned.reads)
 
     def _share(self, rule: Rule, body: Plan, number: int) -> ir.Scan:
         """Evaluates the body of a rule with several heads once, into a temporary relation."""
@@ -339,34 +339,34 @@ class SemiNaive(Generic[T]):
 
     def _add(self, new: Mapping[Pred, T]) -> None:
         """Adds facts that are not known, unless these are too many."""
-        self.facts.add(self.census.count(new.items()))
+        self.facts.add(self.visible.count(new.items()))
         for pred, table in new.items():
             if pred in self.pending:
                 self.relations.set(pred, self.pending.pop(pred))
             else:
                 self.relations.add(pred, table)
 
-    def plan(self, task: Task) -> Body:
+    def plan(self, planned: PlannedVariant) -> Body:
         """The variant's plan, made anew when what it reads has grown much since it was made."""
-        backend, reads = self.relations.backend, sum(self.relations.size(pred) for pred, _ in task.reads)
-        if task.body is None or reads > backend.tuning.replan_growth_factor * task.made_for:
+        backend, reads = self.relations.backend, sum(self.relations.size(pred) for pred, _ in planned.reads)
+        if planned.body is None or reads > backend.tuning.replan_growth_factor * planned.made_for:
             backend.meter.spend(backend.tuning.planning_cost_rows)
             started = time.perf_counter()
-            multiway = backend.multiway and (task.multiway or self.trees.way != "standard")
-            statistics = Skewed(self.relations) if task.skewed else self.relations
-            task.plan(plan_variant(task.variant, statistics, multiway), reads)
+            multiway = backend.multiway and (planned.multiway or self.trees.way != "standard")
+            statistics = Skewed(self.relations) if planned.skewed else self.relations
+            planned.plan(plan_variant(planned.variant, statistics, multiway), reads)
             self.planning += time.perf_counter() - started
-        assert task.body is not None
-        return task.body
+        assert planned.body is not None
+        return planned.body
 
 
-def tasks_by_delta(rules: Iterable[Rule], recursive: Collection[Pred]) -> dict[Pred, list[Task]]:
+def variants_by_delta(rules: Iterable[Rule], recursive: Collection[Pred]) -> dict[Pred, list[PlannedVariant]]:
     """The variants of some rules, by the predicate of which they read what is new."""
-    tasks: dict[Pred, list[Task]] = defaultdict(list)
+    plans: dict[Pred, list[PlannedVariant]] = defaultdict(list)
     for rule in rules:
         for variant in variants(rule, recursive):
-            tasks[variant.delta].append(Task(variant))
-    return tasks
+            plans[variant.delta].append(PlannedVariant(variant))
+    return plans
 
 
 def include(facts: dict[Pred, T], more: Mapping[Pred, T], backend: Backend[T]) -> None:

@@ -19,7 +19,7 @@ from deltalog.plan import ir
 from deltalog.syntax.ast import Pred
 
 if TYPE_CHECKING:
-    from deltalog.engine.seminaive import SemiNaive, Task
+    from deltalog.engine.seminaive import PlannedVariant, SemiNaive
 
 T = TypeVar("T")
 
@@ -31,13 +31,13 @@ class SmallRounds(Generic[T]):
         self,
         evaluation: SemiNaive[T],
         preds: Iterable[Pred],
-        tasks: Mapping[Pred, Sequence[Task]],
+        plans: Mapping[Pred, Sequence[PlannedVariant]],
         added: dict[Pred, T] | None,
     ) -> None:
-        self._evaluation, self._tasks, self._added = evaluation, tasks, added
+        self._evaluation, self._plans, self._added = evaluation, plans, added
         self._backend, self._preds = evaluation.relations.backend, tuple(dict.fromkeys(preds))
         self._tuning, self._own = self._backend.tuning, frozenset(self._preds)
-        self._counted = evaluation.census.counted(self._preds)
+        self._counted = evaluation.visible.counted(self._preds)
         self._seen: set[Pred] = set()  # predicates of which something was new: variants that read others wait
         self._room = self._tuning.rounds_first_room_facts
         self._failed, self._waiting = 0, 0  # runs in vain, and rounds to wait before the next one
@@ -66,45 +66,45 @@ class SmallRounds(Generic[T]):
 
     def _start_patience(self) -> int:
         """Small rounds until code is made: a round by sets takes about as long, and may be the last one."""
-        return 2 + sum(map(len, self._tasks.values())) // self._tuning.rounds_variants_per_round
+        return 2 + sum(map(len, self._plans.values())) // self._tuning.rounds_variants_per_round
 
     # The rules.
 
     def _started(self, new: dict[Pred, T]) -> Rounds[T] | None:
         self._seen.update(new)
         self._room = max(self._room, self._tuning.rounds_room_per_fact * self._size(new))
-        variants = tuple(variant for pred in self._tasks for variant in self._variants(pred))
-        due = {pred: len(tasks) for pred, tasks in self._tasks.items()}
+        variants = tuple(variant for pred in self._plans for variant in self._variants(pred))
+        due = {pred: len(plans) for pred, plans in self._plans.items()}
         assert self._counted is not None
         rules = SmallRules(self._preds, self._counted, variants, due)
         return self._backend.rounds(rules, self._evaluation.relations.parts, new, self._room)
 
     def _variants(self, pred: Pred) -> Iterator[tuple[Pred, Pred, ir.Project | None]]:
         """The variants that read the DELTA of a predicate, as far as they can ever match."""
-        tasks = [task for task in self._tasks[pred] if self._is_structure(task) or self._can_match(task)]
-        if pred not in self._seen or any(map(self._is_structure, tasks)):
-            if tasks:
+        plans = [planned for planned in self._plans[pred] if self._is_structure(planned) or self._can_match(planned)]
+        if pred not in self._seen or any(map(self._is_structure, plans)):
+            if plans:
                 yield pred, pred, None
             return
-        for task in tasks:
-            self._evaluation.plan(task)
-            for head, plan in task.facts:
+        for planned in plans:
+            self._evaluation.plan(planned)
+            for head, plan in planned.facts:
                 yield pred, head, plan
 
-    def _is_structure(self, task: Task) -> bool:
-        """Whether what a task reads makes a structure, which grows by each of its inputs alone."""
-        return task.owner in self._evaluation.program.structures
+    def _is_structure(self, planned: PlannedVariant) -> bool:
+        """Whether what a planned reads makes a structure, which grows by each of its inputs alone."""
+        return planned.owner in self._evaluation.program.structures
 
-    def _can_match(self, task: Task) -> bool:
+    def _can_match(self, planned: PlannedVariant) -> bool:
         """False when an atom reads nothing, and nothing will come."""
         relations = self._evaluation.relations
-        return all(pred in self._own or relations.size(pred, part) for pred, part in task.reads)
+        return all(pred in self._own or relations.size(pred, part) for pred, part in planned.reads)
 
     # A run.
 
     def _run(self, rounds: Rounds[T], new: dict[Pred, T], turn: int) -> tuple[dict[Pred, T], int, RoundsEnd, int]:
         """To its end: what is new then, the number of the last round, why it ends, and how many rounds it had."""
-        end, done, found = RoundsEnd.PAUSED, 0, self._evaluation.census.count(new.items())
+        end, done, found = RoundsEnd.PAUSED, 0, self._evaluation.visible.count(new.items())
         try:
             while end is RoundsEnd.PAUSED:
                 self._backend.limits.check()

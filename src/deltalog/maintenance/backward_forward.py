@@ -20,7 +20,7 @@ from typing import TypeVar
 
 from deltalog.engine.seminaive import Relations, include
 from deltalog.maintenance.dred import DRed, is_known
-from deltalog.maintenance.stratum_plans import StratumTasks
+from deltalog.maintenance.stratum_plans import StratumPlans
 from deltalog.maintenance.update_state import Facts, Update, difference, state, total, visible
 from deltalog.plan.delta_rules import candidates
 from deltalog.plan.ir import Part
@@ -34,8 +34,8 @@ class BackwardForward(DRed[T]):
 
     name, cost = "backward/forward", "search"
 
-    def __init__(self, program: Program, tasks: StratumTasks, update: Update[T], bounded: bool = False) -> None:
-        super().__init__(program, tasks, update, bounded)
+    def __init__(self, program: Program, plans: StratumPlans, update: Update[T], bounded: bool = False) -> None:
+        super().__init__(program, plans, update, bounded)
         self.checked: Facts[T] = {}
         self.proved: Facts[T] = {}
 
@@ -49,7 +49,7 @@ class BackwardForward(DRed[T]):
             lost = difference(difference(self.checked, self.proved, self.backend), self.removed, self.backend)
             include(self.removed, lost, self.backend)
             questions += total(lost, self.backend)
-            delta = difference(self.lost_consequences(lost), self.checked, self.backend)
+            delta = difference(self.deleted_consequences(lost), self.checked, self.backend)
         self.update.report.overdeleted += visible(self.removed, self.backend)
         return True
 
@@ -64,7 +64,7 @@ class BackwardForward(DRed[T]):
                 return False
             open_ = self.unprotected(facts)
             self._prove(difference(facts, open_, self.backend))
-            self._prove(self.derivable(open_, self.tasks.recursive, self._proofs()))
+            self._prove(self.derivable(open_, self.plans.recursive, self._proofs()))
             facts = difference(self._supports(difference(open_, self.proved, self.backend)), self.checked, self.backend)
         return True
 
@@ -73,7 +73,7 @@ class BackwardForward(DRed[T]):
         if not facts:
             return {}
         questions = {candidates(pred): table for pred, table in facts.items()}
-        rules = [rule for rule in self.tasks.recursive if rule.head in facts]
+        rules = [rule for rule in self.plans.recursive if rule.head in facts]
         known = self.made_of(rules, facts)
         relations = state(self.update.new, questions, known)
         for pred in self.preds:
@@ -81,7 +81,7 @@ class BackwardForward(DRed[T]):
             gone = self.removed.get(pred)
             relations.set(pred, table if gone is None else self.backend.minus(table, gone))
         found = (rule.supports_made if is_known(rule, known) else rule.supports for rule in rules)
-        return self.derive([task for tasks in found for task in tasks], relations)
+        return self.derive([planned for plans in found for planned in plans], relations)
 
     def _prove(self, facts: Facts[T]) -> None:
         """Facts are proved, and with them everything checked that follows from what is proved."""

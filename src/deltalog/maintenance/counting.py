@@ -24,10 +24,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TypeVar
 
-from deltalog.engine.seminaive import Relations, SemiNaive, Task, include
+from deltalog.engine.seminaive import PlannedVariant, Relations, SemiNaive, include
 from deltalog.maintenance.derivation_counts import Counts, Ledger
 from deltalog.maintenance.dred import DRed
-from deltalog.maintenance.stratum_plans import RuleTasks, StratumTasks
+from deltalog.maintenance.stratum_plans import RulePlans, StratumPlans
 from deltalog.maintenance.update_state import Facts, Update, difference, state, visible
 from deltalog.plan.delta_rules import change, gone
 from deltalog.plan.variants import Variant, counts
@@ -42,8 +42,8 @@ class Counting(DRed[T]):
 
     name = "delete and rederive with counts"
 
-    def __init__(self, program: Program, tasks: StratumTasks, update: Update[T], bounded: bool = False) -> None:
-        super().__init__(program, tasks, update, bounded)
+    def __init__(self, program: Program, plans: StratumPlans, update: Update[T], bounded: bool = False) -> None:
+        super().__init__(program, plans, update, bounded)
         self.counted = {counts(pred): pred for pred in self.preds}
         self.gone_before: Facts[T] = {}
         self.won: Facts[T] = {}
@@ -51,8 +51,8 @@ class Counting(DRed[T]):
         self.nonrecursive = Ledger(self.backend, dict(known.nonrecursive))
         self.recursive = Ledger(self.backend, dict(known.recursive))
 
-    def count(self, tasks: Iterable[Task], relations: Relations[T]) -> Facts[T]:
-        return SemiNaive(self.program, relations).count(tasks)
+    def count(self, plans: Iterable[PlannedVariant], relations: Relations[T]) -> Facts[T]:
+        return SemiNaive(self.program, relations).count(plans)
 
     def facts(self, counted: Facts[T]) -> Facts[T]:
         return {self.counted[pred]: self.backend.uncounted(table) for pred, table in counted.items()}
@@ -70,19 +70,19 @@ class Counting(DRed[T]):
             lost, won = difference(before, after, self.backend), difference(after, before, self.backend)
             self.nonrecursive.lost.append(lost)
             self.nonrecursive.won.append(won)
-            include(self.lost_by_groups, self.facts(lost), self.backend)
-            include(self.won_by_groups, self.facts(won), self.backend)
+            include(self.removed_by_groups, self.facts(lost), self.backend)
+            include(self.added_by_groups, self.facts(won), self.backend)
 
-    def touched(self, rules: list[RuleTasks], lost: bool) -> Facts[T]:
+    def touched(self, rules: list[RulePlans], lost: bool) -> Facts[T]:
         """Π[I : D, A], or Π[(I \\ D) ∪ A : A, D]: instances that what is before the stratum takes away, or brings."""
         update = self.update
         relations, positive, negative = (
             (update.old, update.removed, update.added) if lost else (update.new, update.added, update.removed)
         )
         due = [
-            task
+            planned
             for rule in self._plain(rules)
-            for seen, task in rule.touched
+            for seen, planned in rule.touched
             if seen.pred in (negative if seen.negated else positive)
         ]
         if not due:
@@ -102,15 +102,15 @@ class Counting(DRed[T]):
     def losing(self) -> Facts[T]:
         """Lines 23 and 25; and line 32, for nonrecursive rules."""
         update, backend = self.update, self.backend
-        seeds = dict(self.lost_by_groups)
+        seeds = dict(self.removed_by_groups)
         self.removed_instances()
-        for ledger, rules in ((self.nonrecursive, self.tasks.nonrecursive), (self.recursive, self.tasks.recursive)):
+        for ledger, rules in ((self.nonrecursive, self.plans.nonrecursive), (self.recursive, self.plans.recursive)):
             lost = self.touched([rule for rule in rules if not update.is_new(rule.rule)], lost=True)
             ledger.lost.append(lost)
             include(seeds, self.facts(lost), backend)
         include(seeds, self.derive(self._removed_rules(), update.old), backend)
         include(seeds, {p: t for p, t in update.removed_facts.items() if p in self.preds}, backend)
-        self.won = self.winning(self.nonrecursive, self.tasks.nonrecursive)
+        self.won = self.winning(self.nonrecursive, self.plans.nonrecursive)
         self.nonrecursive.settle()
         return seeds
 
@@ -124,13 +124,13 @@ class Counting(DRed[T]):
         """Facts that are not explicit, and that no instance of a nonrecursive rule derives."""
         return self.nonrecursive.without_count(difference(facts, self.update.explicit, self.backend))
 
-    def lost_consequences(self, delta: Facts[T]) -> Facts[T]:
+    def deleted_consequences(self, delta: Facts[T]) -> Facts[T]:
         """Line 28: instances of recursive rules that lose something in this round, and nothing before."""
         due = [
-            task
-            for rule in self.tasks.recursive
+            planned
+            for rule in self.plans.recursive
             if not self.update.is_new(rule.rule)
-            for pred, task in rule.losing
+            for pred, planned in rule.losing
             if pred in delta
         ]
         changes = self._changes(self.update.removed, self.update.added)
@@ -149,7 +149,7 @@ class Counting(DRed[T]):
         self.update.report.rederived += visible(found, self.backend)
         return found
 
-    def winning(self, ledger: Ledger[T], rules: list[RuleTasks]) -> Facts[T]:
+    def winning(self, ledger: Ledger[T], rules: list[RulePlans]) -> Facts[T]:
         """Facts that win instances by what is before the stratum, or by new rules."""
         found: Facts[T] = {}
         new = [rule for rule in rules if self.update.is_new(rule.rule)]
@@ -165,18 +165,18 @@ class Counting(DRed[T]):
         """Lines 32 to 40."""
         update, backend = self.update, self.backend
         include(seeds, {p: t for p, t in update.added_facts.items() if p in self.preds}, backend)
-        include(seeds, self.won_by_groups, backend)
+        include(seeds, self.added_by_groups, backend)
         include(seeds, self.won, backend)
-        include(seeds, self.winning(self.recursive, self.tasks.recursive), backend)
+        include(seeds, self.winning(self.recursive, self.plans.recursive), backend)
         seeds = difference(seeds, {pred: update.new.get(pred) for pred in seeds}, backend)
         before = self._visible()
         evaluation = update.evaluation(self.program)
-        evaluation.propagate(self.preds, self.tasks.winning, seeds, self.added, self._follows)
+        evaluation.propagate(self.preds, self.plans.winning, seeds, self.added, self._follows)
         update.report.inserted += self._visible() - before
         self.recursive.settle()
-        update.counts[self.preds] = Counts(*kinds(self.tasks.rules), self.nonrecursive.counts, self.recursive.counts)
+        update.counts[self.preds] = Counts(*kinds(self.plans.rules), self.nonrecursive.counts, self.recursive.counts)
 
-    def _follows(self, due: list[Task]) -> Facts[T]:
+    def _follows(self, due: list[PlannedVariant]) -> Facts[T]:
         """What is new by instances that win something in this round."""
         won = self.count(due, self.update.new)
         self.recursive.won.append(won)
@@ -189,48 +189,48 @@ class Uncounted(DRed[T]):
 
     def maintain(self) -> bool:
         self.update.counts.pop(self.preds, None)
-        loses = not self.tasks.structures and may_lose(self.tasks, self.update)
+        loses = not self.plans.structures and may_lose(self.plans, self.update)
         if not super().maintain():
             return False
         if loses:
-            self.update.counts[self.preds] = counted(self.program, self.tasks, self.update.new)
+            self.update.counts[self.preds] = counted(self.program, self.plans, self.update.new)
         return True
 
 
-def counted(program: Program, tasks: StratumTasks, relations: Relations[T]) -> Counts[T]:
+def counted(program: Program, plans: StratumPlans, relations: Relations[T]) -> Counts[T]:
     """The counts of a stratum, from nothing."""
     evaluation = SemiNaive(program, relations)
-    nonrecursive, recursive = (evaluation.count(whole(rules)) for rules in kinds(tasks.rules))
-    return Counts(*kinds(tasks.rules), nonrecursive, recursive)
+    nonrecursive, recursive = (evaluation.count(whole(rules)) for rules in kinds(plans.rules))
+    return Counts(*kinds(plans.rules), nonrecursive, recursive)
 
 
-def with_counts(tasks: StratumTasks, update: Update[T]) -> type[DRed[T]]:
+def with_counts(plans: StratumPlans, update: Update[T]) -> type[DRed[T]]:
     """The strategy for a stratum: by its counts, if it has them and they are of the rules that it had."""
-    known, removed = update.counts.get(tasks.stratum.preds), set(update.removed_rules)
-    kept = kinds(rule for rule in tasks.rules if not update.is_new(rule.rule))
+    known, removed = update.counts.get(plans.stratum.preds), set(update.removed_rules)
+    kept = kinds(rule for rule in plans.rules if not update.is_new(rule.rule))
     if known is not None and (known.nonrecursive_rules - removed, known.recursive_rules - removed) == kept:
         return Counting
     return Uncounted
 
 
-def kinds(rules: Iterable[RuleTasks]) -> tuple[frozenset[Rule], frozenset[Rule]]:
+def kinds(rules: Iterable[RulePlans]) -> tuple[frozenset[Rule], frozenset[Rule]]:
     """The nonrecursive ones of the rules of a stratum, and the recursive ones."""
     found = [(rule.rule, bool(rule.preds)) for rule in rules]
     nonrecursive, recursive = (frozenset(rule for rule, is_ in found if is_ is kind) for kind in (False, True))
     return nonrecursive, recursive
 
 
-def may_lose(tasks: StratumTasks, update: Update[T]) -> bool:
+def may_lose(plans: StratumPlans, update: Update[T]) -> bool:
     """Whether anything of the stratum may fall."""
-    preds = tasks.stratum.preds
+    preds = plans.stratum.preds
     return (
         any(pred in update.removed_facts for pred in preds)
         or any(rule.heads[0].pred in preds for rule in update.removed_rules)
-        or any(_may_lose(rule, update) for rule in tasks.rules)
+        or any(_may_lose(rule, update) for rule in plans.rules)
     )
 
 
-def _may_lose(rule: RuleTasks, update: Update[T]) -> bool:
+def _may_lose(rule: RulePlans, update: Update[T]) -> bool:
     """Whether instances of a rule may be lost; a group of an aggregate is another one after any change."""
     return any(
         seen.pred in (update.added if seen.negated else update.removed)
@@ -239,6 +239,6 @@ def _may_lose(rule: RuleTasks, update: Update[T]) -> bool:
     )
 
 
-def whole(rules: Iterable[Rule]) -> list[Task]:
+def whole(rules: Iterable[Rule]) -> list[PlannedVariant]:
     """All instances of rules."""
-    return [Task(Variant(rule, instances=True)) for rule in rules]
+    return [PlannedVariant(Variant(rule, instances=True)) for rule in rules]

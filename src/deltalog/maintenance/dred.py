@@ -23,8 +23,8 @@ from collections.abc import Mapping
 from typing import Generic, TypeVar
 
 from deltalog.concurrency.cached import cached_property
-from deltalog.engine.seminaive import Relations, SemiNaive, Task, include
-from deltalog.maintenance.stratum_plans import RuleTasks, StratumTasks
+from deltalog.engine.seminaive import PlannedVariant, Relations, SemiNaive, include
+from deltalog.maintenance.stratum_plans import RulePlans, StratumPlans
 from deltalog.maintenance.update_state import Facts, Update, difference, state, total, visible
 from deltalog.plan.delta_rules import GROUPS, candidates
 from deltalog.plan.ir import Part
@@ -40,16 +40,16 @@ class DRed(Generic[T]):
 
     name, cost = "delete and rederive", "delete"
 
-    def __init__(self, program: Program, tasks: StratumTasks, update: Update[T], bounded: bool = False) -> None:
-        self.program, self.tasks, self.update, self.bounded = program, tasks, update, bounded
-        self.backend, self.tuning, self.preds = update.backend, update.tuning, tasks.stratum.preds
-        self.kept = [rule for rule in tasks.rules if not update.is_new(rule.rule)]
+    def __init__(self, program: Program, plans: StratumPlans, update: Update[T], bounded: bool = False) -> None:
+        self.program, self.plans, self.update, self.bounded = program, plans, update, bounded
+        self.backend, self.tuning, self.preds = update.backend, update.tuning, plans.stratum.preds
+        self.kept = [rule for rule in plans.rules if not update.is_new(rule.rule)]
         self.much = False  # is inserted: what is new is found afterwards, if anybody asks
         self.hopeless = False  # so much is lost that no other strategy would be better than computing anew
         self.removed: Facts[T] = {}  # overdeleted
         self.added: Facts[T] = {}
-        self.lost_by_groups: Facts[T] = {}
-        self.won_by_groups: Facts[T] = {}
+        self.removed_by_groups: Facts[T] = {}
+        self.added_by_groups: Facts[T] = {}
 
     def maintain(self) -> bool:
         """Takes the stratum to its new state; False (and nothing done) when it is better computed anew."""
@@ -62,8 +62,8 @@ class DRed(Generic[T]):
         self.settle()
         return True
 
-    def derive(self, tasks: list[Task], relations: Relations[T]) -> Facts[T]:
-        return SemiNaive(self.program, relations).derive(tasks, all_facts) if tasks else {}
+    def derive(self, plans: list[PlannedVariant], relations: Relations[T]) -> Facts[T]:
+        return SemiNaive(self.program, relations).derive(plans, all_facts) if plans else {}
 
     # Aggregates: only the groups that changed.
 
@@ -75,13 +75,13 @@ class DRed(Generic[T]):
             groups = self._changed_groups(rule)
             before = self.derive([rule.restricted], state(self.update.old, {}, groups))
             after = self.derive([rule.restricted], state(self.update.new, {}, groups))
-            include(self.lost_by_groups, difference(before, after, self.backend), self.backend)
-            include(self.won_by_groups, difference(after, before, self.backend), self.backend)
+            include(self.removed_by_groups, difference(before, after, self.backend), self.backend)
+            include(self.added_by_groups, difference(after, before, self.backend), self.backend)
 
     def _touched(self, pred: Pred) -> bool:
         return pred in self.update.added or pred in self.update.removed
 
-    def _changed_groups(self, rule: RuleTasks) -> Facts[T]:
+    def _changed_groups(self, rule: RulePlans) -> Facts[T]:
         groups: Facts[T] = {}
         update = self.update
         for relations, positive, negative in (
@@ -101,43 +101,43 @@ class DRed(Generic[T]):
         if self.loses_structures(delta):
             return False
         most = self.most(total(delta, self.backend))
-        self.hopeless = total(delta, self.backend) > self.most_of_all
+        self.hopeless = total(delta, self.backend) > self.recompute_limit
         last = 0
         while delta:
             include(seen, seeds, self.backend)
             include(self.removed, delta, self.backend)
             size, so_far = total(delta, self.backend), total(self.removed, self.backend)
-            if most < so_far <= self.tuning.underivable_check_max_facts and self.bounded and self.really_lost():
-                self.bounded, self.hopeless, most = False, True, self.most_of_all
+            if most < so_far <= self.tuning.underivable_check_max_facts and self.bounded and self.mostly_underivable():
+                self.bounded, self.hopeless, most = False, True, self.recompute_limit
             grows = size > last > 0 and so_far > self.tuning.overdeletion_growth_share * most
             if so_far > most or (grows and not self.bounded):
                 return False
             last = size
-            seeds = difference(self.lost_consequences(delta), seen, self.backend)
+            seeds = difference(self.deleted_consequences(delta), seen, self.backend)
             delta = self.unprotected(seeds)
         self.update.report.overdeleted += visible(self.removed, self.backend)
         return True
 
-    def really_lost(self) -> bool:
+    def mostly_underivable(self) -> bool:
         """Whether most of what has been overdeleted so far follows from nothing that is left: no search for other
         proofs would keep it."""
         left = Relations(self.backend, dict(self.update.new.parts))
         for pred, table in self.removed.items():
             left.set(pred, self.backend.minus(self.update.old.get(pred), table))
-        back = self.derivable(self.removed, self.tasks.recursive, left)
+        back = self.derivable(self.removed, self.plans.recursive, left)
         return 2 * total(back, self.backend) < total(self.removed, self.backend)
 
     def losing(self) -> Facts[T]:
         """Facts that lose an instance by what is before the stratum, by a removed rule, or as explicit facts."""
         update = self.update
         seeds = self._instances(self._plain(self.kept), update.old, update.removed, update.added)
-        include(seeds, self.lost_by_groups, self.backend)
+        include(seeds, self.removed_by_groups, self.backend)
         include(seeds, self.derive(self._removed_rules(), update.old), self.backend)
         include(seeds, {p: t for p, t in update.removed_facts.items() if p in self.preds}, self.backend)
         return seeds
 
     @property
-    def most_of_all(self) -> float:
+    def recompute_limit(self) -> float:
         present = sum(self.backend.size(self.update.old.get(pred)) for pred in self.preds)
         return max(self.tuning.recompute_min_facts, self.tuning.recompute_min_removed_share * present)
 
@@ -145,57 +145,57 @@ class DRed(Generic[T]):
         """Whether something is lost in a recursion with relations that are kept by their structure. A structure does
         not know by which ways a pair holds, so it cannot say what stands on what: the stratum is computed anew. (If
         what a structure is made of is lost before the stratum, that is decided before: `better_anew`.)"""
-        return bool(self.tasks.structures) and bool(delta)
+        return bool(self.plans.structures) and bool(delta)
 
     def most(self, questions: int) -> float:
         """How many facts may be overdeleted: most of the stratum; when bounded, not many more than are in question."""
         if not self.bounded:
-            return self.most_of_all
+            return self.recompute_limit
         tuning = self.tuning
         bound = max(tuning.bounded_overdeletion_min_facts, tuning.bounded_overdeletion_factor * questions)
-        return min(self.most_of_all, bound)
+        return min(self.recompute_limit, bound)
 
-    def _removed_rules(self) -> list[Task]:
-        return [Task(Variant(rule)) for rule in self.update.removed_rules if rule.heads[0].pred in self.preds]
+    def _removed_rules(self) -> list[PlannedVariant]:
+        return [PlannedVariant(Variant(rule)) for rule in self.update.removed_rules if rule.heads[0].pred in self.preds]
 
     @staticmethod
-    def _plain(rules: list[RuleTasks]) -> list[RuleTasks]:
+    def _plain(rules: list[RulePlans]) -> list[RulePlans]:
         return [rule for rule in rules if rule.restricted is None]
 
     def _instances(
-        self, rules: list[RuleTasks], relations: Relations[T], positive: Facts[T], negative: Facts[T]
+        self, rules: list[RulePlans], relations: Relations[T], positive: Facts[T], negative: Facts[T]
     ) -> Facts[T]:
         """Π[I : positive, negative]: heads of instances with an atom in `positive` or a negated one in `negative`."""
         found: Facts[T] = {}
         for changes, negated in ((positive, False), (negative, True)):
             due = [
-                task
+                planned
                 for rule in rules
-                for change, task in rule.affected
+                for change, planned in rule.affected
                 if change.negated is negated and change.pred in changes
             ]
             if due:
                 include(found, self.derive(due, state(relations, changes)), self.backend)
         return found
 
-    def lost_consequences(self, delta: Facts[T]) -> Facts[T]:
+    def deleted_consequences(self, delta: Facts[T]) -> Facts[T]:
         """What had an instance over the delta in the old state, by the recursive rules that were there: a new rule had
         no instances, and following it would delete facts that were never derived."""
         return self._follow(self._old_loops, delta, self.update.old)
 
     def consequences(self, delta: Facts[T], relations: Relations[T]) -> Facts[T]:
         """What has an instance over the delta by the recursive rules, in a state."""
-        return self._follow(self.tasks.loops, delta, relations)
+        return self._follow(self.plans.loops, delta, relations)
 
     @cached_property
-    def _old_loops(self) -> Mapping[Pred, list[Task]]:
-        loops, is_new = self.tasks.loops, self.update.is_new
+    def _old_loops(self) -> Mapping[Pred, list[PlannedVariant]]:
+        loops, is_new = self.plans.loops, self.update.is_new
         if not self.update.added_rules:
             return loops
-        return {pred: [task for task in due if not is_new(task.variant.rule)] for pred, due in loops.items()}
+        return {pred: [planned for planned in due if not is_new(planned.variant.rule)] for pred, due in loops.items()}
 
-    def _follow(self, loops: Mapping[Pred, list[Task]], delta: Facts[T], relations: Relations[T]) -> Facts[T]:
-        due = [task for pred in delta for task in loops.get(pred, ())]
+    def _follow(self, loops: Mapping[Pred, list[PlannedVariant]], delta: Facts[T], relations: Relations[T]) -> Facts[T]:
+        due = [planned for pred in delta for planned in loops.get(pred, ())]
         if not due:
             return {}
         relations = state(relations, delta)
@@ -205,9 +205,9 @@ class DRed(Generic[T]):
     def unprotected(self, facts: Facts[T]) -> Facts[T]:
         """Facts that are not explicit, and that no nonrecursive rule derives from the new state."""
         left = difference(facts, self.update.explicit, self.backend) if facts else facts
-        return difference(left, self.derivable(left, self.tasks.nonrecursive, self.update.new), self.backend)
+        return difference(left, self.derivable(left, self.plans.nonrecursive, self.update.new), self.backend)
 
-    def derivable(self, facts: Facts[T], rules: list[RuleTasks], relations: Relations[T]) -> Facts[T]:
+    def derivable(self, facts: Facts[T], rules: list[RulePlans], relations: Relations[T]) -> Facts[T]:
         """Those of the facts that the rules derive in one step from a state."""
         rules = [rule for rule in rules if rule.head in facts]
         if not rules:
@@ -218,13 +218,13 @@ class DRed(Generic[T]):
         keys = self.derive([rule.keys for rule in rules if rule.keys is not None], state(relations, {}, questions))
         return self.derive(checks, state(relations, questions, known | keys))
 
-    def _check_of(self, rule: RuleTasks, facts: T, known: Facts[T]) -> Task:
+    def _check_of(self, rule: RulePlans, facts: T, known: Facts[T]) -> PlannedVariant:
         if is_known(rule, known):
             return rule.check_made
         many = self.update.multiway and self.backend.size(facts) >= self.tuning.multiway_check_min_facts
         return rule.check_many if many else rule.check
 
-    def made_of(self, rules: list[RuleTasks], facts: Facts[T]) -> Facts[T]:
+    def made_of(self, rules: list[RulePlans], facts: Facts[T]) -> Facts[T]:
         """What the values of facts in question were made of, where rules make them and that is known."""
         found: dict[Pred, T | None] = {}
         for head, made in [(rule.head, made) for rule in rules for made in rule.made]:
@@ -236,7 +236,7 @@ class DRed(Generic[T]):
 
     def rederive(self) -> Facts[T]:
         """What was overdeleted and follows from the rest."""
-        found = self.derivable(self.removed, self.tasks.recursive, self.update.new)
+        found = self.derivable(self.removed, self.plans.recursive, self.update.new)
         self.update.report.rederived += visible(found, self.backend)
         return found
 
@@ -244,16 +244,16 @@ class DRed(Generic[T]):
         """Adds the seeds, what is new by what is before the stratum, and all that follows."""
         update, backend = self.update, self.backend
         include(seeds, {p: t for p, t in update.added_facts.items() if p in self.preds}, backend)
-        include(seeds, self.won_by_groups, backend)
+        include(seeds, self.added_by_groups, backend)
         include(seeds, self._instances(self._plain(self.kept), update.new, update.added, update.removed), backend)
-        new_rules = [rule.whole for rule in self.tasks.rules if update.is_new(rule.rule)]
+        new_rules = [rule.whole for rule in self.plans.rules if update.is_new(rule.rule)]
         include(seeds, self.derive(new_rules, update.new), backend)
         seeds = difference(seeds, {pred: update.new.get(pred) for pred in seeds}, backend)
         evaluation = update.evaluation(self.program)
         seeds |= self.grow(evaluation)
         before = self._visible()
-        self.much = total(seeds, backend) > self.most_of_all
-        evaluation.propagate(self.preds, self.tasks.loops, seeds, None if self.much else self.added)
+        self.much = total(seeds, backend) > self.recompute_limit
+        evaluation.propagate(self.preds, self.plans.loops, seeds, None if self.much else self.added)
         update.report.inserted += self._visible() - before
 
     def _visible(self) -> int:
@@ -263,7 +263,7 @@ class DRed(Generic[T]):
         """What structures win by inputs that are before the stratum."""
         won: Facts[T] = {}
         none = self.backend.empty(2)
-        for structure in self.tasks.structures:
+        for structure in self.plans.structures:
             before = {p: t for p, t in self.update.added.items() if p in structure.inputs and p not in self.preds}
             if before:
                 table, inputs = self.update.new.get(structure.pred), map(self.update.new.get, structure.inputs)
@@ -278,7 +278,7 @@ class DRed(Generic[T]):
         """The net change: what was removed and did not come back, what was added and was not there."""
         if self.much:
             for pred in self.preds:
-                self.update.settle_late(pred)
+                self.update.defer_delta(pred)
             return
         removed = difference(self.removed, self.added, self.backend)
         added = difference(self.added, self.removed, self.backend)
@@ -286,6 +286,6 @@ class DRed(Generic[T]):
         self.update.added.update(added)
 
 
-def is_known(rule: RuleTasks, known: Facts[T]) -> bool:
+def is_known(rule: RulePlans, known: Facts[T]) -> bool:
     """Whether all that a rule makes is among what is known."""
     return bool(rule.made) and all(made.atom.pred in known for made in rule.made)

@@ -22,12 +22,12 @@ from typing import Generic, TypeVar
 
 from deltalog.backends.base import SmallChange
 from deltalog.concurrency.cached import cached_property
-from deltalog.engine.seminaive import Task
+from deltalog.engine.seminaive import PlannedVariant
 from deltalog.maintenance.backward_forward import BackwardForward
 from deltalog.maintenance.counting import with_counts
 from deltalog.maintenance.dred import DRed
 from deltalog.maintenance.policy import STANDS, better_anew, spreads, tuple_budget
-from deltalog.maintenance.stratum_plans import StratumTasks, simple_first, structures_of
+from deltalog.maintenance.stratum_plans import StratumPlans, simple_first, structures_of
 from deltalog.maintenance.update_state import Update
 from deltalog.plan.variants import Variant
 from deltalog.program import Program
@@ -54,16 +54,16 @@ class Maintenance(Generic[T]):
         self.program = program
         known = before._strata if before is not None else []
         leaves = changed_leaves(before.program, program) if before is not None else None
-        self._strata: list[StratumTasks] = []
+        self._strata: list[StratumPlans] = []
         if leaves is not None:
             gone = {pred for node in leaves.gone for pred in node.heads}
-            self._strata = [tasks for tasks in known if gone.isdisjoint(tasks.stratum.preds)]
+            self._strata = [plans for plans in known if gone.isdisjoint(plans.stratum.preds)]
         nodes = program.hyper_nodes if leaves is None else leaves.added
         rules = [rule for node in nodes for rule in node.rules]
-        made = {tasks.stratum: tasks for tasks in known}
-        self._strata += [self._tasks(stratum, made.get(stratum)) for stratum in strata(rules)]
+        made = {plans.stratum: plans for plans in known}
+        self._strata += [self._plans(stratum, made.get(stratum)) for stratum in strata(rules)]
         self._strata = simple_first(self._strata)
-        self._derived = {pred for tasks in self._strata for pred in tasks.stratum.preds}
+        self._derived = {pred for plans in self._strata for pred in plans.stratum.preds}
 
     def without(self, old: Program, program: Program, gone: Collection[Pred]) -> Maintenance[T]:
         """The same for a program without leaves, which derived what is gone."""
@@ -72,24 +72,24 @@ class Maintenance(Generic[T]):
         if self.program is not old:  # it has the rules of trees
             nodes = tuple(node for node in self.program.hyper_nodes if node.heads.isdisjoint(gone))
             new.program = replace(self.program, rules=program.rules, hyper_nodes=nodes)
-        new._strata = [tasks for tasks in self._strata if tasks.stratum.preds.isdisjoint(gone)]
+        new._strata = [plans for plans in self._strata if plans.stratum.preds.isdisjoint(gone)]
         new._derived = self._derived.difference(gone)
         return new
 
-    def _tasks(self, stratum: Stratum, known: StratumTasks | None) -> StratumTasks:
+    def _plans(self, stratum: Stratum, known: StratumPlans | None) -> StratumPlans:
         structures = self.program.structures
         if known is not None and known.structures == structures_of(stratum, structures):
             return known
-        return StratumTasks.of(stratum, structures)
+        return StratumPlans.of(stratum, structures)
 
     @cached_property
     def _made_of(self) -> set[frozenset[Pred]]:
-        return {tasks.stratum.preds for tasks in self._strata}
+        return {plans.stratum.preds for plans in self._strata}
 
     @property
     def single_rules(self) -> list[Rule]:
         """The rules, one head each, as maintenance sees them."""
-        return [rule for tasks in self._strata for rule in tasks.stratum.rules]
+        return [rule for plans in self._strata for rule in plans.stratum.rules]
 
     def run(self, update: Update[T]) -> None:
         """Takes the new state to the materialisation of the new facts and rules."""
@@ -106,48 +106,48 @@ class Maintenance(Generic[T]):
             at = self._maintain_small(at + 1, update)
         update.report.seconds = time.perf_counter() - started
 
-    def _maintain_touched(self, tasks: StratumTasks, update: Update[T]) -> None:
-        update.waiting -= tasks.stratum.preds
-        if update.touches(tasks.stratum):
+    def _maintain_touched(self, plans: StratumPlans, update: Update[T]) -> None:
+        update.waiting -= plans.stratum.preds
+        if update.affects(plans.stratum):
             update.report.visited += 1
-            update.report.visited_preds |= tasks.stratum.preds
-            self._maintain(tasks, update)
+            update.report.visited_preds |= plans.stratum.preds
+            self._maintain(plans, update)
 
-    def _maintain(self, tasks: StratumTasks, update: Update[T]) -> None:
+    def _maintain(self, plans: StratumPlans, update: Update[T]) -> None:
         """One stratum, by the strategy that was chosen; computed anew if that gives up."""
-        if len(tasks.stratum.preds) == len(tasks.structures) == 1 and update.reshaped.isdisjoint(tasks.stratum.preds):
-            update.ask(tasks.stratum.reads)
-            maintain_structure(tasks.structures[0], update)
+        if len(plans.stratum.preds) == len(plans.structures) == 1 and update.reshaped.isdisjoint(plans.stratum.preds):
+            update.resolve_deltas(plans.stratum.reads)
+            maintain_structure(plans.structures[0], update)
             return
-        why = better_anew(tasks, update)
-        if not why and not tasks.stratum.reads.isdisjoint(update.unsettled):
-            update.ask(tasks.stratum.reads)
-            why = better_anew(tasks, update)
-            if not why and is_small(tasks, update) and by_facts([tasks], update):
+        why = better_anew(plans, update)
+        if not why and not plans.stratum.reads.isdisjoint(update.deferred):
+            update.resolve_deltas(plans.stratum.reads)
+            why = better_anew(plans, update)
+            if not why and is_small(plans, update) and by_facts([plans], update):
                 return
         if why:
-            recompute(self.program, tasks, update)
-            update.report.notes.append(f"{tasks.names}: {why}, computed anew")
+            recompute(self.program, plans, update)
+            update.report.notes.append(f"{plans.names}: {why}, computed anew")
             return
-        if spreads(tasks, update):
-            recompute(self.program, tasks, update)
-            update.report.notes.append(f"{tasks.names}: what changes has many consequences, computed anew")
+        if spreads(plans, update):
+            recompute(self.program, plans, update)
+            update.report.notes.append(f"{plans.names}: what changes has many consequences, computed anew")
             return
-        attempts = ATTEMPTS[update.strategy] if tasks.stratum.recursive else ((False, False),)
-        counted = with_counts(tasks, update) if update.strategy == "counting" else None
-        for backward, bounded in attempts if not tasks.structures else ((False, False),):
+        attempts = ATTEMPTS[update.strategy] if plans.stratum.recursive else ((False, False),)
+        counted = with_counts(plans, update) if update.strategy == "counting" else None
+        for backward, bounded in attempts if not plans.structures else ((False, False),):
             chosen = counted or (BackwardForward if backward else DRed)
-            strategy = chosen(self.program, tasks, update, bounded)
+            strategy = chosen(self.program, plans, update, bounded)
             if strategy.maintain():
-                if tasks.stratum.recursive:
-                    update.report.notes.append(f"{tasks.names}: {strategy.name}")
+                if plans.stratum.recursive:
+                    update.report.notes.append(f"{plans.names}: {strategy.name}")
                 return
             if strategy.hopeless:
                 break
-            update.report.notes.append(f"{tasks.names}: {strategy.name} would {strategy.cost} too much")
-        recompute(self.program, tasks, update)
-        why = STANDS if tasks.structures else "most facts would go"
-        update.report.notes.append(f"{tasks.names}: {why}, computed anew")
+            update.report.notes.append(f"{plans.names}: {strategy.name} would {strategy.cost} too much")
+        recompute(self.program, plans, update)
+        why = STANDS if plans.structures else "most facts would go"
+        update.report.notes.append(f"{plans.names}: {why}, computed anew")
 
     def _maintain_small(self, first: int, update: Update[T]) -> int:
         """Small changes, fact by fact, of as many strata as can be; the place of the next."""
@@ -159,10 +159,10 @@ class Maintenance(Generic[T]):
         done = by_facts(strata, update) if strata else 0
         after = touched[done] if done < len(touched) else end
         if update.waiting:
-            update.waiting.difference_update(*(tasks.stratum.preds for tasks in self._strata[first:after]))
-        visited = [tasks for tasks in strata[:done] if update.touches(tasks.stratum)]
+            update.waiting.difference_update(*(plans.stratum.preds for plans in self._strata[first:after]))
+        visited = [plans for plans in strata[:done] if update.affects(plans.stratum)]
         update.report.visited += len(visited)
-        update.report.visited_preds.update(*(tasks.stratum.preds for tasks in visited))
+        update.report.visited_preds.update(*(plans.stratum.preds for plans in visited))
         return after
 
     def _touched(self, first: int, end: int, update: Update[T]) -> list[int]:
@@ -193,29 +193,29 @@ class Maintenance(Generic[T]):
             update.settle(pred, backend.minus(update.old.get(pred), table), backend.minus(table, update.old.get(pred)))
 
 
-def is_small(tasks: StratumTasks, update: Update[T]) -> bool:
+def is_small(plans: StratumPlans, update: Update[T]) -> bool:
     """Whether a stratum can be maintained fact by fact, if little has changed."""
     return (
-        tasks.is_simple
+        plans.is_simple
         and not update.backend.batches
         and update.strategy != "counting"
-        and not (tasks.stratum.recursive and update.strategy == "bf")
-        and tasks.stratum.reads.isdisjoint(update.unsettled)
-        and not update.changes_rules(tasks.stratum)
+        and not (plans.stratum.recursive and update.strategy == "bf")
+        and plans.stratum.reads.isdisjoint(update.deferred)
+        and not update.changes_rules(plans.stratum)
     )
 
 
-def by_facts(strata: Sequence[StratumTasks], update: Update[T]) -> int:
+def by_facts(strata: Sequence[StratumPlans], update: Update[T]) -> int:
     """Delete and rederive, fact by fact, in strata one after the other, as long as there is little to do; how many of
     them are done."""
     settled, explicit = (update.removed, update.added), (update.removed_facts, update.added_facts)
-    budgets = [tuple_budget(tasks, update) for tasks in strata]
+    budgets = [tuple_budget(plans, update) for plans in strata]
     change = SmallChange(update.old.parts, update.explicit, *settled, *explicit, budgets)
-    result = update.backend.maintained([tasks.small(update.old) for tasks in strata], change)
+    result = update.backend.maintained([plans.tuple_plans(update.old) for plans in strata], change)
     update.take(result)
-    for tasks in strata[: result.done]:
-        if tasks.stratum.recursive and update.touches(tasks.stratum):
-            update.report.notes.append(f"{tasks.names}: delete and rederive")
+    for plans in strata[: result.done]:
+        if plans.stratum.recursive and update.affects(plans.stratum):
+            update.report.notes.append(f"{plans.names}: delete and rederive")
     return result.done
 
 
@@ -227,20 +227,21 @@ def maintain_structure(structure: Structure, update: Update[T]) -> None:
     added = [update.added.get(source, none) for source in structure.inputs]
     table, difference = backend.restructured(structure, old, inputs, removed, added)
     update.new.set(structure.pred, table)
-    update.settle_late(structure.pred, difference)
+    update.defer_delta(structure.pred, difference)
     update.report.inserted += max(0, backend.size(table) - backend.size(old))
 
 
-def recompute(program: Program, tasks: StratumTasks, update: Update[T]) -> None:
+def recompute(program: Program, plans: StratumPlans, update: Update[T]) -> None:
     """A stratum from its explicit facts and its rules, over what is before it."""
-    backend, preds = update.backend, tasks.stratum.preds
+    backend, preds = update.backend, plans.stratum.preds
     update.counts.pop(preds, None)
     for pred in preds:
         update.new.set(pred, update.explicit.get(pred, backend.empty(pred.arity)))
     evaluation = update.evaluation(program)
-    whole = [rule.whole for rule in tasks.rules] + [Task(Variant(structure.rule)) for structure in tasks.structures]
-    evaluation.propagate(preds, tasks.loops, evaluation.derive(whole))
+    whole = [rule.whole for rule in plans.rules]
+    whole += [PlannedVariant(Variant(structure.rule)) for structure in plans.structures]
+    evaluation.propagate(preds, plans.loops, evaluation.derive(whole))
     for pred in preds:
-        update.settle_late(pred)
+        update.defer_delta(pred)
     update.report.recomputed += 1
     update.report.recomputed_preds |= preds

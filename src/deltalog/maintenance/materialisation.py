@@ -15,7 +15,7 @@ from typing import Generic, TypeVar
 from deltalog.backends.base import Backend, Exchange
 from deltalog.concurrency.cached import cached_property
 from deltalog.engine.distribute_triples import shown
-from deltalog.engine.fact_count import Census
+from deltalog.engine.fact_count import VisibleFactCounter
 from deltalog.engine.hypertree import Trees
 from deltalog.engine.report import Observer
 from deltalog.engine.seminaive import Relations, SemiNaive
@@ -87,7 +87,7 @@ class Materialisation(Generic[T]):
 
     def count(self) -> int:
         """How many facts users see."""
-        return Census(self.relations.backend, self.program.homes).count(self.relations.whole())
+        return VisibleFactCounter(self.relations.backend, self.program.homes).count(self.relations.whole())
 
     @cached_property
     def maintenance(self) -> Maintenance[T]:
@@ -179,7 +179,7 @@ def _leave_explicit(pred: Pred, update: Update[T]) -> None:
     old, explicit = update.new.parts.pop((pred, Part.ALL), None), update.explicit.get(pred)
     if explicit is not None:
         update.new.set(pred, explicit)
-        update.unsettled[pred] = partial(update.compared, pred)
+        update.deferred[pred] = partial(update.compared, pred)
     elif old is not None and update.backend.size(old):
         update.removed[pred] = old
 
@@ -238,7 +238,7 @@ def _compare(update: Update[T], new: Relations[T], derived: Collection[Pred]) ->
     derived = update.reshaped.union(derived)
     for pred in {pred for relations in (update.old, new) for pred, part in relations.parts if part is Part.ALL}:
         if pred in derived:
-            update.settle_late(pred)
+            update.defer_delta(pred)
         else:
             given = (facts.get(pred, none(pred.arity)) for facts in (update.removed_facts, update.added_facts))
             update.settle(pred, *given)

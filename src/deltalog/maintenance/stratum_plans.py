@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from deltalog.concurrency.cached import cached_property
-from deltalog.engine.seminaive import Relations, Task, tasks_by_delta
+from deltalog.engine.seminaive import PlannedVariant, Relations, variants_by_delta
 from deltalog.plan.delta_rules import (
-    Affected,
-    Made,
+    DeltaVariant,
     Role,
-    SeenFrom,
-    SmallPlans,
+    SkolemColumn,
+    TuplePlan,
+    TuplePlans,
     affected,
     checked,
     group_keys,
@@ -24,9 +24,9 @@ from deltalog.plan.delta_rules import (
     least_read,
     losing,
     made,
-    seen_from,
     supports,
     touched,
+    tuple_plan,
     winning,
 )
 from deltalog.plan.statistics import Statistics
@@ -39,8 +39,8 @@ T = TypeVar("T")
 
 
 @dataclass
-class RuleTasks:
-    """What maintenance evaluates of one rule; tasks and their plans are made when they are first needed, and kept."""
+class RulePlans:
+    """What maintenance evaluates of one rule; plans and their plans are made when they are first needed, and kept."""
 
     rule: Rule
     preds: Collection[Pred] = ()  # of its own stratum, if it is recursive
@@ -50,76 +50,76 @@ class RuleTasks:
         return self.rule.heads[0].pred
 
     @cached_property
-    def whole(self) -> Task:
-        return Task(Variant(self.rule))
+    def whole(self) -> PlannedVariant:
+        return PlannedVariant(Variant(self.rule))
 
     @cached_property
-    def check(self) -> Task:
-        return Task(checked(self.rule))
+    def check(self) -> PlannedVariant:
+        return PlannedVariant(checked(self.rule))
 
     @cached_property
-    def check_many(self) -> Task:
+    def check_many(self) -> PlannedVariant:
         """The same for many facts: with a fact in question, a body of two atoms may be a triangle."""
-        return Task(checked(self.rule), multiway=True)
+        return PlannedVariant(checked(self.rule), multiway=True)
 
     @cached_property
-    def keys(self) -> Task | None:
+    def keys(self) -> PlannedVariant | None:
         """For an aggregate: the groups of the facts in question, which the check reads."""
         rule = group_keys(self.rule) if is_aggregate(self.rule) else None
-        return Task(Variant(rule)) if rule is not None else None
+        return PlannedVariant(Variant(rule)) if rule is not None else None
 
     @cached_property
-    def made(self) -> tuple[Made, ...]:
+    def made(self) -> tuple[SkolemColumn, ...]:
         """Where values of its head come from."""
         return tuple(made(self.rule))
 
     @cached_property
-    def check_made(self) -> Task:
+    def check_made(self) -> PlannedVariant:
         """The check where it is known what these were made of."""
-        return Task(checked(self.rule, self.made))
+        return PlannedVariant(checked(self.rule, self.made))
 
     @cached_property
-    def affected(self) -> list[tuple[Affected, Task]]:
+    def affected(self) -> list[tuple[DeltaVariant, PlannedVariant]]:
         """What a change gives; for an aggregate, the groups that it touches."""
         found = affected(self._grouped[0] if self._grouped else self.rule)
-        return [(change, Task(change.variant)) for change in found]
+        return [(change, PlannedVariant(change.variant)) for change in found]
 
     @cached_property
-    def supports(self) -> list[Task]:
+    def supports(self) -> list[PlannedVariant]:
         """The body atoms of its own stratum in instances that derive facts in question."""
-        return [Task(variant) for variant in supports(self.rule, self.preds)]
+        return [PlannedVariant(variant) for variant in supports(self.rule, self.preds)]
 
     @cached_property
-    def supports_made(self) -> list[Task]:
-        return [Task(variant) for variant in supports(self.rule, self.preds, self.made)]
+    def supports_made(self) -> list[PlannedVariant]:
+        return [PlannedVariant(variant) for variant in supports(self.rule, self.preds, self.made)]
 
     @cached_property
-    def restricted(self) -> Task | None:
+    def restricted(self) -> PlannedVariant | None:
         """For an aggregate: the rule over some groups."""
-        return Task(Variant(self._grouped[1])) if self._grouped else None
+        return PlannedVariant(Variant(self._grouped[1])) if self._grouped else None
 
     # For counting: see `plan.delta_rules`.
 
     @cached_property
-    def instances(self) -> Task:
-        return Task(Variant(self.rule, instances=True))
+    def instances(self) -> PlannedVariant:
+        return PlannedVariant(Variant(self.rule, instances=True))
 
     @cached_property
-    def touched(self) -> list[tuple[Affected, Task]]:
-        return [(change, Task(change.variant)) for change in touched(self.rule, self.preds)]
+    def touched(self) -> list[tuple[DeltaVariant, PlannedVariant]]:
+        return [(change, PlannedVariant(change.variant)) for change in touched(self.rule, self.preds)]
 
     @cached_property
-    def losing(self) -> list[tuple[Pred, Task]]:
-        return [(variant.delta, Task(variant)) for variant in losing(self.rule, self.preds)]
+    def losing(self) -> list[tuple[Pred, PlannedVariant]]:
+        return [(variant.delta, PlannedVariant(variant)) for variant in losing(self.rule, self.preds)]
 
     @cached_property
-    def winning(self) -> list[tuple[Pred, Task]]:
-        return [(variant.delta, Task(variant)) for variant in winning(self.rule, self.preds)]
+    def winning(self) -> list[tuple[Pred, PlannedVariant]]:
+        return [(variant.delta, PlannedVariant(variant)) for variant in winning(self.rule, self.preds)]
 
     @cached_property
-    def restricted_instances(self) -> Task:
+    def restricted_instances(self) -> PlannedVariant:
         assert self._grouped is not None
-        return Task(Variant(self._grouped[1], instances=True))
+        return PlannedVariant(Variant(self._grouped[1], instances=True))
 
     @cached_property
     def _grouped(self) -> tuple[Rule, Rule] | None:
@@ -127,24 +127,24 @@ class RuleTasks:
 
 
 @dataclass
-class StratumTasks:
+class StratumPlans:
     """A stratum, ready for maintenance."""
 
     stratum: Stratum
-    nonrecursive: list[RuleTasks]
-    recursive: list[RuleTasks]
+    nonrecursive: list[RulePlans]
+    recursive: list[RulePlans]
     structures: list[Structure]  # relations of the stratum that are made of others, and not by rules
-    _small: tuple[SmallPlans, float] | None = None  # and for how many facts
+    _tuple_plans: tuple[TuplePlans, float] | None = None  # and for how many facts
 
     @classmethod
-    def of(cls, stratum: Stratum, structures: Mapping[Pred, Structure]) -> StratumTasks:
+    def of(cls, stratum: Stratum, structures: Mapping[Pred, Structure]) -> StratumPlans:
         def ordinary(rules: Iterable[Rule]) -> list[Rule]:
             return [rule for rule in rules if rule.heads[0].pred not in structures]
 
         return cls(
             stratum,
-            [RuleTasks(rule) for rule in ordinary(stratum.nonrecursive)],
-            [RuleTasks(rule, stratum.preds) for rule in ordinary(stratum.recursive)],
+            [RulePlans(rule) for rule in ordinary(stratum.nonrecursive)],
+            [RulePlans(rule, stratum.preds) for rule in ordinary(stratum.recursive)],
             structures_of(stratum, structures),
         )
 
@@ -159,20 +159,20 @@ class StratumTasks:
         return frozenset(source for structure in self.structures for source in structure.inputs)
 
     @cached_property
-    def rules(self) -> list[RuleTasks]:
+    def rules(self) -> list[RulePlans]:
         return self.nonrecursive + self.recursive
 
     @cached_property
-    def loops(self) -> dict[Pred, list[Task]]:
+    def loops(self) -> dict[Pred, list[PlannedVariant]]:
         """The variants of the recursive rules, by the predicate whose DELTA they read."""
-        return tasks_by_delta(self.stratum.recursive, self.stratum.preds)
+        return variants_by_delta(self.stratum.recursive, self.stratum.preds)
 
     @cached_property
-    def winning(self) -> dict[Pred, list[Task]]:
+    def winning(self) -> dict[Pred, list[PlannedVariant]]:
         """The same, for counting."""
-        found: dict[Pred, list[Task]] = defaultdict(list)
-        for pred, task in (pair for rule in self.recursive for pair in rule.winning):
-            found[pred].append(task)
+        found: dict[Pred, list[PlannedVariant]] = defaultdict(list)
+        for pred, planned in (pair for rule in self.recursive for pair in rule.winning):
+            found[pred].append(planned)
         return found
 
     @cached_property
@@ -189,38 +189,38 @@ class StratumTasks:
         """Whether all rules can be seen from facts."""
         return not self.structures and all(is_simple(rule) for rule in self.stratum.rules)
 
-    def small(self, relations: Relations[T]) -> SmallPlans:
+    def tuple_plans(self, relations: Relations[T]) -> TuplePlans:
         """The rules, seen from facts; kept until there are many more facts."""
         facts = self.read(relations)
-        if self._small is None or facts > relations.backend.tuning.replan_growth_factor * self._small[1]:
-            self._small = small_plans(self, relations), max(facts, 1.0)
-        return self._small[0]
+        if self._tuple_plans is None or facts > relations.backend.tuning.replan_growth_factor * self._tuple_plans[1]:
+            self._tuple_plans = tuple_plans(self, relations), max(facts, 1.0)
+        return self._tuple_plans[0]
 
 
-def small_plans(tasks: StratumTasks, statistics: Statistics) -> SmallPlans:
+def tuple_plans(plans: StratumPlans, statistics: Statistics) -> TuplePlans:
     """The rules of a stratum, each seen from facts of its body and of its head."""
-    rules: list[SeenFrom] = []
-    for rule in tasks.rules:
-        role = Role.RECHECK if rule in tasks.recursive else Role.CHECK
-        rules.append(seen_from(role, rule.check.variant, statistics))
-        for change, task in rule.affected:
-            if change.pred not in tasks.stratum.preds:
-                rules.append(seen_from(Role.AFFECTED, task.variant, statistics, change.negated))
-    loops = [task for due in tasks.loops.values() for task in due]
-    rules += [seen_from(Role.LOOP, task.variant, statistics) for task in loops]
+    rules: list[TuplePlan] = []
+    for rule in plans.rules:
+        role = Role.RECHECK if rule in plans.recursive else Role.CHECK
+        rules.append(tuple_plan(role, rule.check.variant, statistics))
+        for change, planned in rule.affected:
+            if change.pred not in plans.stratum.preds:
+                rules.append(tuple_plan(Role.AFFECTED, planned.variant, statistics, change.negated))
+    loops = [planned for due in plans.loops.values() for planned in due]
+    rules += [tuple_plan(Role.LOOP, planned.variant, statistics) for planned in loops]
     rules.sort(key=lambda rule: -least_read(rule, statistics))  # those that hold most often first
-    return SmallPlans(tuple(sorted(tasks.stratum.preds)), tuple(rules))
+    return TuplePlans(tuple(sorted(plans.stratum.preds)), tuple(rules))
 
 
-def simple_first(strata: Sequence[StratumTasks]) -> list[StratumTasks]:
+def simple_first(strata: Sequence[StratumPlans]) -> list[StratumPlans]:
     """Strata that can be maintained fact by fact before the others, as far as these do not read them."""
     simple, others, late = [], [], set[Pred]()
-    for tasks in strata:
-        if tasks.is_simple and tasks.stratum.reads.isdisjoint(late):
-            simple.append(tasks)
+    for plans in strata:
+        if plans.is_simple and plans.stratum.reads.isdisjoint(late):
+            simple.append(plans)
         else:
-            others.append(tasks)
-            late |= tasks.stratum.preds
+            others.append(plans)
+            late |= plans.stratum.preds
     return simple + others
 
 

@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 
 from deltalog.backends.base import Backend, SmallResult
 from deltalog.engine.distribute_triples import WILDCARDS, distributed, net_change
-from deltalog.engine.fact_count import Census
+from deltalog.engine.fact_count import VisibleFactCounter
 from deltalog.engine.seminaive import Relations, SemiNaive
 from deltalog.maintenance.derivation_counts import Counts
 from deltalog.model.limits import FactCount
@@ -75,7 +75,7 @@ class Update(Generic[T]):
     added: Facts[T] = field(default_factory=dict)  # A \ D
     removed: Facts[T] = field(default_factory=dict)  # D \ A
     # Different than before; nobody has asked yet in what. How to find out.
-    unsettled: dict[Pred, Callable[[], tuple[T, T]]] = field(default_factory=dict)
+    deferred: dict[Pred, Callable[[], tuple[T, T]]] = field(default_factory=dict)
     facts_before: Callable[[], int] = field(default=lambda: 0)  # how many facts users saw before the change
     counts: dict[frozenset[Pred], Counts[T]] = field(default_factory=dict)  # of strata that are maintained with counts
     waiting: set[Pred] = field(default_factory=set)  # derived predicates of strata that have not been visited yet
@@ -96,29 +96,29 @@ class Update(Generic[T]):
         if self.backend.size(added):
             self.added[pred] = added
 
-    def settle_late(self, pred: Pred, find: Callable[[], tuple[T, T]] | None = None) -> None:
+    def defer_delta(self, pred: Pred, find: Callable[[], tuple[T, T]] | None = None) -> None:
         """The same, when somebody asks; whether there is a change must be known now, and sizes mostly say so."""
         old, new = self.old.get(pred), self.new.get(pred)
         if old is not new:
-            self.unsettled[pred] = find or partial(self.compared, pred)
+            self.deferred[pred] = find or partial(self.compared, pred)
             if self.backend.size(old) == self.backend.size(new):
-                self.ask([pred])
+                self.resolve_deltas([pred])
 
-    def ask(self, preds: Collection[Pred] | None = None) -> None:
+    def resolve_deltas(self, preds: Collection[Pred] | None = None) -> None:
         """Finds the net changes of some predicates, or of all."""
-        for pred in list(self.unsettled if preds is None else self.unsettled.keys() & preds):
-            self.settle(pred, *self.unsettled[pred]())
-            del self.unsettled[pred]
+        for pred in list(self.deferred if preds is None else self.deferred.keys() & preds):
+            self.settle(pred, *self.deferred[pred]())
+            del self.deferred[pred]
 
     def differences(self) -> tuple[Callable[[], Facts[T]], Callable[[], Facts[T]]]:
         """What users see added and removed, to be found when somebody asks. Nothing of the state before is held on to,
         unless it is needed for that."""
-        if self.unsettled or any(state.size(pred) for state in (self.old, self.new) for pred in WILDCARDS):
+        if self.deferred or any(state.size(pred) for state in (self.old, self.new) for pred in WILDCARDS):
             return partial(self._net, self.added, self.old), partial(self._net, self.removed, self.new)
         return partial(distributed, self.added, self.backend), partial(distributed, self.removed, self.backend)
 
     def _net(self, facts: Facts[T], other: Relations[T]) -> Facts[T]:
-        self.ask()
+        self.resolve_deltas()
         return net_change(facts, other)
 
     def compared(self, pred: Pred) -> tuple[T, T]:
@@ -128,18 +128,18 @@ class Update(Generic[T]):
         is_more = backend.size(new) > backend.size(old) - backend.size(removed)
         return removed, backend.minus(new, old) if is_more else backend.empty(pred.arity)
 
-    def least_change(self, pred: Pred) -> int:
+    def min_changed_facts(self, pred: Pred) -> int:
         """At least how many facts of a predicate have changed."""
         size = self.backend.size
-        if pred in self.unsettled:
+        if pred in self.deferred:
             return abs(size(self.old.get(pred)) - size(self.new.get(pred)))
         return sum(size(facts[pred]) for facts in (self.removed, self.added) if pred in facts)
 
-    def touches(self, stratum: Stratum) -> bool:
+    def affects(self, stratum: Stratum) -> bool:
         return (
             not stratum.reads.isdisjoint(self.added)
             or not stratum.reads.isdisjoint(self.removed)
-            or not stratum.reads.isdisjoint(self.unsettled)
+            or not stratum.reads.isdisjoint(self.deferred)
             or not stratum.preds.isdisjoint(self.added_facts)
             or not stratum.preds.isdisjoint(self.removed_facts)
             or self.changes_rules(stratum)
@@ -176,7 +176,7 @@ class Update(Generic[T]):
         limits, certain = self.backend.limits, 0
         if limits.max_facts is not None:
             visited = ((pred, table) for pred, table in self.new.whole() if pred not in self.waiting)
-            certain = Census(self.backend, program.homes).count(visited)
+            certain = VisibleFactCounter(self.backend, program.homes).count(visited)
         return SemiNaive(program, self.new, facts=FactCount(limits, certain, self.facts_before))
 
 

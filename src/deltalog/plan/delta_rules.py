@@ -18,7 +18,7 @@
 An aggregate is checked only in the groups of the facts in question. These are a relation of group keys, each once, so
 that the restriction is a semi-join: it leaves out bindings of the aggregate's body, and cannot repeat one.
 
-Of a rule with atoms and negated atoms alone, such a variant can be evaluated for one fact at a time (`seen_from`): the
+Of a rule with atoms and negated atoms alone, such a variant can be evaluated for one fact at a time (`tuple_plan`): the
 fact is its DELTA, and the other literals are looked up one after the other.
 """
 
@@ -50,7 +50,7 @@ from deltalog.syntax.printer import print_literal
 
 
 @dataclass(frozen=True, slots=True)
-class Affected:
+class DeltaVariant:
     """A variant that reads the change of a predicate: of what was removed, or (negated) of what was added."""
 
     pred: Pred
@@ -58,14 +58,15 @@ class Affected:
     variant: Variant
 
 
-def affected(rule: Rule) -> Iterator[Affected]:
+def affected(rule: Rule) -> Iterator[DeltaVariant]:
     """The variants of a rule without aggregates, one per literal."""
     for i, literal in enumerate(rule.body):
         if isinstance(literal, Atom):
-            yield Affected(literal.pred, False, Variant(rule, ((i, Part.DELTA),)))
+            yield DeltaVariant(literal.pred, False, Variant(rule, ((i, Part.DELTA),)))
         elif isinstance(literal, Negation):
             body = (*rule.body, _apart(literal.atom, rule, i))
-            yield Affected(literal.atom.pred, True, Variant(replace(rule, body=body), ((len(body) - 1, Part.DELTA),)))
+            variant = Variant(replace(rule, body=body), ((len(body) - 1, Part.DELTA),))
+            yield DeltaVariant(literal.atom.pred, True, variant)
 
 
 def _apart(atom: Atom, rule: Rule, place: int) -> Atom:
@@ -89,7 +90,7 @@ def candidates(pred: Pred) -> Pred:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class SkolemColumn:
     """A SKOLEM that gives a column of a head, and the atom that holds its variables and what it gives."""
 
     bind: Bind
@@ -98,16 +99,16 @@ class Made:
     atom: Atom
 
 
-def made(rule: Rule) -> Iterator[Made]:
+def made(rule: Rule) -> Iterator[SkolemColumn]:
     head = rule.heads[0]
     for bind in rule.body:
         if isinstance(bind, Bind) and bind.variable in head.terms and is_plain_skolem(call := bind.expression):
             column = head.terms.index(bind.variable)
             name = HiddenName(f"#made {head.pred.name} {column} {skolem_form(call)}")
-            yield Made(bind, call, column, Atom(name, (*dict.fromkeys(variables(call)), bind.variable)))
+            yield SkolemColumn(bind, call, column, Atom(name, (*dict.fromkeys(variables(call)), bind.variable)))
 
 
-def checked(rule: Rule, known: Iterable[Made] = ()) -> Variant:
+def checked(rule: Rule, known: Iterable[SkolemColumn] = ()) -> Variant:
     """The rule, for the facts in question only, which are read as DELTA; an aggregate, over their groups only. Of some
     of its values it is `known` what they were made of."""
     head = rule.heads[0]
@@ -119,7 +120,7 @@ def checked(rule: Rule, known: Iterable[Made] = ()) -> Variant:
     )
 
 
-def supports(rule: Rule, preds: Collection[Pred], known: Iterable[Made] = ()) -> Iterator[Variant]:
+def supports(rule: Rule, preds: Collection[Pred], known: Iterable[SkolemColumn] = ()) -> Iterator[Variant]:
     """For each body atom of these predicates: the rule that finds the facts it stands for in instances that derive the
     facts in question."""
     question = checked(rule, known)
@@ -172,18 +173,18 @@ def gone(pred: Pred, before: bool = False) -> Pred:
     return Pred(HiddenName(f"#gone {'before ' if before else ''}{pred.name}"), pred.arity)
 
 
-def touched(rule: Rule, preds: Collection[Pred]) -> Iterator[Affected]:
+def touched(rule: Rule, preds: Collection[Pred]) -> Iterator[DeltaVariant]:
     """Π[I : Δp, Δn], for changes of what is before the stratum."""
     before: tuple[Literal, ...] = ()
     for i, literal in enumerate(rule.body):
         if isinstance(literal, Atom) and literal.pred not in preds:
             body = (*rule.body, *before)
-            yield Affected(literal.pred, False, Variant(replace(rule, body=body), ((i, Part.DELTA),), True))
+            yield DeltaVariant(literal.pred, False, Variant(replace(rule, body=body), ((i, Part.DELTA),), True))
         elif isinstance(literal, Negation):
             atom = replace(_apart(literal.atom, rule, i), name=change(literal.atom.pred, True).name)
             body = (*rule.body, *before, atom)
             variant = Variant(replace(rule, body=body), ((len(body) - 1, Part.DELTA),), True)
-            yield Affected(literal.atom.pred, True, variant)
+            yield DeltaVariant(literal.atom.pred, True, variant)
         before += tuple(_unchanged(literal, preds))
 
 
@@ -238,7 +239,7 @@ class Role(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class SeenFrom:
+class TuplePlan:
     """A rule seen from a fact: the atom that the fact is for, and the other literals in the order of their look-ups.
 
     `negated` says that the fact is one of a negated atom: what is lost by it is what it won, and the other way round.
@@ -252,11 +253,11 @@ class SeenFrom:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class SmallPlans:
+class TuplePlans:
     """The rules of a stratum, seen from facts; its predicates in a fixed order."""
 
     preds: tuple[Pred, ...]
-    rules: tuple[SeenFrom, ...]
+    rules: tuple[TuplePlan, ...]
 
 
 def is_simple(rule: Rule) -> bool:
@@ -265,7 +266,7 @@ def is_simple(rule: Rule) -> bool:
     return all(isinstance(atom, Atom) and len(atom.terms) <= 2 for atom in atoms)
 
 
-def seen_from(role: Role, variant: Variant, statistics: Statistics, negated: bool = False) -> SeenFrom:
+def tuple_plan(role: Role, variant: Variant, statistics: Statistics, negated: bool = False) -> TuplePlan:
     """A variant of a simple rule that reads a DELTA, for one fact of it at a time."""
     body = variant.rule.body
     place = next(i for i, part in variant.parts if part is Part.DELTA)
@@ -274,10 +275,10 @@ def seen_from(role: Role, variant: Variant, statistics: Statistics, negated: boo
     atoms = [literal for i, literal in enumerate(body) if i != place and isinstance(literal, Atom)]
     negations = [literal for literal in body if isinstance(literal, Negation)]
     steps = _with_negations(fact, _in_order(fact, atoms, statistics), negations)
-    return SeenFrom(role, variant.rule.heads[0], fact, steps, negated)
+    return TuplePlan(role, variant.rule.heads[0], fact, steps, negated)
 
 
-def least_read(rule: SeenFrom, statistics: Statistics) -> float:
+def least_read(rule: TuplePlan, statistics: Statistics) -> float:
     """How many facts the smallest relation has that is looked up."""
     return min((statistics.size(step.pred, Part.ALL) for step in rule.steps if isinstance(step, Atom)), default=0.0)
 

@@ -24,7 +24,7 @@ from deltalog.model.dictionary import Dictionary
 from deltalog.model.limits import Limits
 from deltalog.model.terms import Kind, Value
 from deltalog.model.tuning import Tuning
-from deltalog.plan.delta_rules import SmallPlans
+from deltalog.plan.delta_rules import TuplePlans
 from deltalog.plan.ir import Counted, Plan, columns
 from deltalog.plan.work_counter import Meter, Meters
 from deltalog.program.recognise import Structure
@@ -154,7 +154,7 @@ class LocalBackend:
         self.limits.check()
         return remade(structure, old, inputs, removed, added)
 
-    def maintained(self, strata: Sequence[SmallPlans], change: SmallChange[Table]) -> SmallResult[Table]:
+    def maintained(self, strata: Sequence[TuplePlans], change: SmallChange[Table]) -> SmallResult[Table]:
         self.limits.check()
         return self._preparation.strata(strata).maintained(change, self.tuning)
 

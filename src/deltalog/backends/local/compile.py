@@ -28,7 +28,7 @@ from deltalog.backends.local.tuple_dred import SmallStrata, SmallStratum
 from deltalog.backends.local.virtual_relation import Implicit
 from deltalog.model.dictionary import Dictionary
 from deltalog.plan import ir
-from deltalog.plan.delta_rules import SmallPlans
+from deltalog.plan.delta_rules import TuplePlans
 from deltalog.plan.ir import Plan, columns
 from deltalog.syntax.ast import Expression, Term, Variable, variables
 
@@ -51,8 +51,8 @@ class Preparation:
         self._bags: dict[int, tuple[ir.Project, Bag]] = {}
         self._bag_groups: dict[tuple[int, ...], tuple[Sequence[ir.Counted], Bags]] = {}
         self._groups: dict[tuple[int, ...], tuple[Sequence[Inputs], Group]] = {}
-        self._strata: dict[int, tuple[SmallPlans, SmallStratum]] = {}
-        self._strata_together: dict[tuple[int, ...], tuple[Sequence[SmallPlans], SmallStrata]] = {}
+        self._strata: dict[int, tuple[TuplePlans, SmallStratum]] = {}
+        self._strata_together: dict[tuple[int, ...], tuple[Sequence[TuplePlans], SmallStrata]] = {}
         self._rounds: dict[tuple[Any, ...], tuple[SmallRules, RoundsCode]] = {}
         self._unknown = False  # a constant has no id yet: it may have one the next time
 
@@ -100,14 +100,14 @@ class Preparation:
         alone = Together([(0, replace(small, is_leaf=False))]) if small else None
         return partial(_times, self.pipeline(plan.input, frozenset(columns(plan.input))), ids, alone)
 
-    def strata(self, plans: Sequence[SmallPlans]) -> SmallStrata:
+    def strata(self, plans: Sequence[TuplePlans]) -> SmallStrata:
         """Strata that come one after the other, seen from facts."""
         return self._once(self._strata_together, tuple(map(id, plans)), plans, self._made_strata)
 
-    def _made_strata(self, plans: Sequence[SmallPlans]) -> SmallStrata:
+    def _made_strata(self, plans: Sequence[TuplePlans]) -> SmallStrata:
         return SmallStrata([self._once(self._strata, id(one), one, self._made_stratum) for one in plans])
 
-    def _made_stratum(self, plans: SmallPlans) -> SmallStratum:
+    def _made_stratum(self, plans: TuplePlans) -> SmallStratum:
         return SmallStratum(plans, self._interned)
 
     def rounds(self, rules: SmallRules) -> RoundsCode:

@@ -23,7 +23,7 @@ from deltalog.backends.local.table import Keys, Order, Table, empty
 from deltalog.kernels import nested_loop
 from deltalog.kernels import tuple_dred as kernel
 from deltalog.model.tuning import Tuning
-from deltalog.plan.delta_rules import Role, SeenFrom, SmallPlans
+from deltalog.plan.delta_rules import Role, TuplePlan, TuplePlans
 from deltalog.plan.ir import Part
 from deltalog.syntax.ast import Atom, Negation, Pred, Term, Variable, variables
 
@@ -41,7 +41,7 @@ IN_CODE = [kernel.FIRST, kernel.SECOND, kernel.HIGH, kernel.LOW]
 class SmallStratum:
     """The rules of a stratum as code; predicates, places and registers have numbers of their own."""
 
-    def __init__(self, plans: SmallPlans, ids: Ids) -> None:
+    def __init__(self, plans: TuplePlans, ids: Ids) -> None:
         self.heads, self._ids = plans.preds, ids
         self.preds = {pred: i for i, pred in enumerate(plans.preds)}
         self.sources: dict[tuple[Pred, Order], int] = {}
@@ -58,7 +58,7 @@ class SmallStratum:
     def _number(self, pred: Pred) -> int:
         return self.preds.setdefault(pred, len(self.preds))
 
-    def _plan(self, rule: SeenFrom) -> list[int]:
+    def _plan(self, rule: TuplePlan) -> list[int]:
         names: dict[Variable | int, int] = {}
 
         def register(term: Variable | int) -> int:

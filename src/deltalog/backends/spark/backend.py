@@ -51,7 +51,7 @@ from deltalog.model.limits import Limits
 from deltalog.model.terms import Kind, Value
 from deltalog.model.tuning import Tuning
 from deltalog.plan import ir
-from deltalog.plan.delta_rules import SmallPlans
+from deltalog.plan.delta_rules import TuplePlans
 from deltalog.plan.ir import Part, Plan, columns
 from deltalog.plan.work_counter import Meter, Meters
 from deltalog.program.recognise import Structure
@@ -289,7 +289,7 @@ class SparkBackend:
         new = self.structure(structure, inputs)
         return new, lambda: (self.minus(old, new), self.minus(new, old))
 
-    def maintained(self, strata: Sequence[SmallPlans], change: SmallChange[SparkTable]) -> SmallResult[SparkTable]:
+    def maintained(self, strata: Sequence[TuplePlans], change: SmallChange[SparkTable]) -> SmallResult[SparkTable]:
         return SmallResult()
 
     def made_of(self, call: Call, table: SparkTable, column: int) -> SparkTable | None:
