@@ -20,6 +20,7 @@ from typing import TypeVar
 
 from deltalog.engine.seminaive import Relations, include
 from deltalog.maintenance.dred import DRed, is_known
+from deltalog.maintenance.policy import Done, GaveUp, OverdeletionBudget, Strategy
 from deltalog.maintenance.stratum_plans import StratumPlans
 from deltalog.maintenance.update_state import Facts, Update, difference, state, total, visible
 from deltalog.plan.delta_rules import candidates
@@ -32,26 +33,27 @@ T = TypeVar("T")
 class BackwardForward(DRed[T]):
     """One stratum in one update."""
 
-    name, cost = "backward/forward", "search"
+    name = Strategy.BACKWARD_FORWARD.value
 
     def __init__(self, program: Program, plans: StratumPlans, update: Update[T], bounded: bool = False) -> None:
         super().__init__(program, plans, update, bounded)
         self.checked: Facts[T] = {}
         self.proved: Facts[T] = {}
 
-    def overdelete(self) -> bool:
-        """Finds what is lost, exactly; False when that takes too much search."""
+    def overdelete(self) -> Done | GaveUp:
+        """Finds what is deleted, exactly."""
         delta = self.losing()
-        questions = total(delta, self.backend)
+        candidates = total(delta, self.backend)
+        budget = OverdeletionBudget(self.plans, self.update, self.bounded, candidates)
         while delta:
-            if not self._check(delta, self.most(questions)):
-                return False
+            if not self._check(delta, budget.limit(candidates)):
+                return GaveUp("far more facts searched than candidates")
             lost = difference(difference(self.checked, self.proved, self.backend), self.removed, self.backend)
             include(self.removed, lost, self.backend)
-            questions += total(lost, self.backend)
+            candidates += total(lost, self.backend)
             delta = difference(self.deleted_consequences(lost), self.checked, self.backend)
         self.update.report.overdeleted += visible(self.removed, self.backend)
-        return True
+        return Done()
 
     def rederive(self) -> Facts[T]:
         return {}

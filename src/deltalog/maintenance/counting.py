@@ -27,6 +27,7 @@ from typing import TypeVar
 from deltalog.engine.seminaive import PlannedVariant, Relations, SemiNaive, include
 from deltalog.maintenance.derivation_counts import Counts, Ledger
 from deltalog.maintenance.dred import DRed
+from deltalog.maintenance.policy import Done, GaveUp, Strategy
 from deltalog.maintenance.stratum_plans import RulePlans, StratumPlans
 from deltalog.maintenance.update_state import Facts, Update, difference, state, visible
 from deltalog.plan.delta_rules import change, gone
@@ -40,7 +41,7 @@ T = TypeVar("T")
 class Counting(DRed[T]):
     """One stratum in one update."""
 
-    name = "delete and rederive with counts"
+    name = Strategy.COUNTING.value
 
     def __init__(self, program: Program, plans: StratumPlans, update: Update[T], bounded: bool = False) -> None:
         super().__init__(program, plans, update, bounded)
@@ -187,14 +188,13 @@ class Counting(DRed[T]):
 class Uncounted(DRed[T]):
     """A stratum without counts in an update: it has them afterwards, if it may lose something and is not too much."""
 
-    def maintain(self) -> bool:
+    def maintain(self) -> Done | GaveUp:
         self.update.counts.pop(self.preds, None)
         loses = not self.plans.structures and may_lose(self.plans, self.update)
-        if not super().maintain():
-            return False
-        if loses:
+        outcome = super().maintain()
+        if loses and isinstance(outcome, Done):
             self.update.counts[self.preds] = counted(self.program, self.plans, self.update.new)
-        return True
+        return outcome
 
 
 def counted(program: Program, plans: StratumPlans, relations: Relations[T]) -> Counts[T]:
@@ -202,15 +202,6 @@ def counted(program: Program, plans: StratumPlans, relations: Relations[T]) -> C
     evaluation = SemiNaive(program, relations)
     nonrecursive, recursive = (evaluation.count(whole(rules)) for rules in kinds(plans.rules))
     return Counts(*kinds(plans.rules), nonrecursive, recursive)
-
-
-def with_counts(plans: StratumPlans, update: Update[T]) -> type[DRed[T]]:
-    """The strategy for a stratum: by its counts, if it has them and they are of the rules that it had."""
-    known, removed = update.counts.get(plans.stratum.preds), set(update.removed_rules)
-    kept = kinds(rule for rule in plans.rules if not update.is_new(rule.rule))
-    if known is not None and (known.nonrecursive_rules - removed, known.recursive_rules - removed) == kept:
-        return Counting
-    return Uncounted
 
 
 def kinds(rules: Iterable[RulePlans]) -> tuple[frozenset[Rule], frozenset[Rule]]:

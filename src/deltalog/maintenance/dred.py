@@ -24,6 +24,7 @@ from typing import Generic, TypeVar
 
 from deltalog.concurrency.cached import cached_property
 from deltalog.engine.seminaive import PlannedVariant, Relations, SemiNaive, include
+from deltalog.maintenance.policy import Done, GaveUp, Strategy, overdeletion, recompute_limit
 from deltalog.maintenance.stratum_plans import RulePlans, StratumPlans
 from deltalog.maintenance.update_state import Facts, Update, difference, state, total, visible
 from deltalog.plan.delta_rules import GROUPS, candidates
@@ -38,29 +39,29 @@ T = TypeVar("T")
 class DRed(Generic[T]):
     """One stratum in one update: D and A of the stratum itself grow here."""
 
-    name, cost = "delete and rederive", "delete"
+    name = Strategy.DRED.value
 
     def __init__(self, program: Program, plans: StratumPlans, update: Update[T], bounded: bool = False) -> None:
         self.program, self.plans, self.update, self.bounded = program, plans, update, bounded
         self.backend, self.tuning, self.preds = update.backend, update.tuning, plans.stratum.preds
         self.kept = [rule for rule in plans.rules if not update.is_new(rule.rule)]
         self.much = False  # is inserted: what is new is found afterwards, if anybody asks
-        self.hopeless = False  # so much is lost that no other strategy would be better than computing anew
         self.removed: Facts[T] = {}  # overdeleted
         self.added: Facts[T] = {}
         self.removed_by_groups: Facts[T] = {}
         self.added_by_groups: Facts[T] = {}
 
-    def maintain(self) -> bool:
-        """Takes the stratum to its new state; False (and nothing done) when it is better computed anew."""
+    def maintain(self) -> Done | GaveUp:
+        """Takes the stratum to its new state, or gives up and leaves it as it was."""
         self.aggregate_groups()
-        if not self.overdelete():
-            return False
+        outcome = self.overdelete()
+        if isinstance(outcome, GaveUp):
+            return outcome
         for pred, table in self.removed.items():
             self.update.new.set(pred, self.backend.minus(self.update.old.get(pred), table))
         self.insert(self.rederive())
         self.settle()
-        return True
+        return outcome
 
     def derive(self, plans: list[PlannedVariant], relations: Relations[T]) -> Facts[T]:
         return SemiNaive(self.program, relations).derive(plans, all_facts) if plans else {}
@@ -93,30 +94,26 @@ class DRed(Generic[T]):
 
     # Overdelete.
 
-    def overdelete(self) -> bool:
-        """Finds what may be lost; False when that is so much that the stratum is better computed anew."""
+    def overdelete(self) -> Done | GaveUp:
+        """Finds what may be deleted."""
         seeds = self.losing()
         seen: Facts[T] = {}
         delta = self.unprotected(seeds)
-        if self.loses_structures(delta):
-            return False
-        most = self.most(total(delta, self.backend))
-        self.hopeless = total(delta, self.backend) > self.recompute_limit
-        last = 0
+        budget = overdeletion(self.plans, self.update, self.bounded, total(delta, self.backend))
+        if isinstance(budget, GaveUp):
+            return budget
         while delta:
             include(seen, seeds, self.backend)
             include(self.removed, delta, self.backend)
-            size, so_far = total(delta, self.backend), total(self.removed, self.backend)
-            if most < so_far <= self.tuning.underivable_check_max_facts and self.bounded and self.mostly_underivable():
-                self.bounded, self.hopeless, most = False, True, self.recompute_limit
-            grows = size > last > 0 and so_far > self.tuning.overdeletion_growth_share * most
-            if so_far > most or (grows and not self.bounded):
-                return False
-            last = size
+            deleted = total(self.removed, self.backend)
+            if budget.is_doubtful(deleted) and self.mostly_underivable():
+                budget.lift()
+            if gave_up := budget.exceeded(total(delta, self.backend), deleted):
+                return gave_up
             seeds = difference(self.deleted_consequences(delta), seen, self.backend)
             delta = self.unprotected(seeds)
         self.update.report.overdeleted += visible(self.removed, self.backend)
-        return True
+        return Done()
 
     def mostly_underivable(self) -> bool:
         """Whether most of what has been overdeleted so far follows from nothing that is left: no search for other
@@ -135,25 +132,6 @@ class DRed(Generic[T]):
         include(seeds, self.derive(self._removed_rules(), update.old), self.backend)
         include(seeds, {p: t for p, t in update.removed_facts.items() if p in self.preds}, self.backend)
         return seeds
-
-    @property
-    def recompute_limit(self) -> float:
-        present = sum(self.backend.size(self.update.old.get(pred)) for pred in self.preds)
-        return max(self.tuning.recompute_min_facts, self.tuning.recompute_min_removed_share * present)
-
-    def loses_structures(self, delta: Facts[T]) -> bool:
-        """Whether something is lost in a recursion with relations that are kept by their structure. A structure does
-        not know by which ways a pair holds, so it cannot say what stands on what: the stratum is computed anew. (If
-        what a structure is made of is lost before the stratum, that is decided before: `better_anew`.)"""
-        return bool(self.plans.structures) and bool(delta)
-
-    def most(self, questions: int) -> float:
-        """How many facts may be overdeleted: most of the stratum; when bounded, not many more than are in question."""
-        if not self.bounded:
-            return self.recompute_limit
-        tuning = self.tuning
-        bound = max(tuning.bounded_overdeletion_min_facts, tuning.bounded_overdeletion_factor * questions)
-        return min(self.recompute_limit, bound)
 
     def _removed_rules(self) -> list[PlannedVariant]:
         return [PlannedVariant(Variant(rule)) for rule in self.update.removed_rules if rule.heads[0].pred in self.preds]
@@ -252,7 +230,7 @@ class DRed(Generic[T]):
         evaluation = update.evaluation(self.program)
         seeds |= self.grow(evaluation)
         before = self._visible()
-        self.much = total(seeds, backend) > self.recompute_limit
+        self.much = total(seeds, backend) > recompute_limit(self.plans, update)
         evaluation.propagate(self.preds, self.plans.loops, seeds, None if self.much else self.added)
         update.report.inserted += self._visible() - before
 

@@ -1,14 +1,13 @@
-"""Keeping a materialisation right.
+"""Incremental maintenance of a materialisation.
 
-An update is a change of explicit facts and of rules. Strata are visited in order, each with the net changes of all
-before it: A, what was added, and D, what was removed (paper 003, Algorithm 3). What a stratum does with them is the
-business of a strategy (`maintenance.dred`, `maintenance.backward_forward`, `maintenance.counting`); here is what is
-around it: predicates without rules, strata that nothing touches, strata that are computed anew because most of them
-would change anyway, and the sum of it all.
+An update is a change of explicit facts and of rules. Strata are visited in order, each with the deltas of all before
+it: A, what was added, and D, what was removed (paper 003, Algorithm 3). What is done with a stratum is decided by
+`maintenance.policy` and carried out here: it is skipped, recomputed, maintained tuple at a time by a kernel of the
+backend, or set at a time by a strategy (`maintenance.dred`, `maintenance.backward_forward`, `maintenance.counting`).
 
-Rules change the way facts do (paper 004, and past it): all instances of a removed rule are deletions, all instances of
-a new rule are insertions, in the stratum that the new program gives to their head. A predicate that has lost all of its
-rules keeps its explicit facts, without any reasoning.
+Rules change like facts (paper 004, and beyond): all instances of a removed rule are deletions, all instances of a new
+rule are insertions, in the stratum that the new program gives to their head. A predicate that has lost all of its rules
+keeps its explicit facts, without any reasoning.
 
 Tables are immutable, so the old state stays as it was until the update is done; an error or an interrupt leaves it.
 """
@@ -18,15 +17,15 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from deltalog.backends.base import SmallChange
 from deltalog.concurrency.cached import cached_property
 from deltalog.engine.seminaive import PlannedVariant
 from deltalog.maintenance.backward_forward import BackwardForward
-from deltalog.maintenance.counting import with_counts
+from deltalog.maintenance.counting import Counting, Uncounted
 from deltalog.maintenance.dred import DRed
-from deltalog.maintenance.policy import STANDS, better_anew, spreads, tuple_budget
+from deltalog.maintenance.policy import Decision, Done, Kind, Ladder, Strategy, decide, tuple_budget
 from deltalog.maintenance.stratum_plans import StratumPlans, simple_first, structures_of
 from deltalog.maintenance.update_state import Update
 from deltalog.plan.variants import Variant
@@ -37,12 +36,11 @@ from deltalog.program.strata import Stratum, strata
 from deltalog.syntax.ast import Pred, Rule
 
 T = TypeVar("T")
-# What is tried in turn on a recursive stratum: backward/forward or DRed, bounded or not.
-ATTEMPTS = {
-    "dred": ((False, False),),
-    "bf": ((True, False), (False, False)),
-    "counting": ((False, False),),
-    "auto": ((False, True), (True, True), (False, False)),
+STRATEGIES: dict[Strategy, type[DRed[Any]]] = {
+    Strategy.DRED: DRed,
+    Strategy.BACKWARD_FORWARD: BackwardForward,
+    Strategy.COUNTING: Counting,
+    Strategy.UNCOUNTED: Uncounted,
 }
 
 
@@ -98,86 +96,88 @@ class Maintenance(Generic[T]):
         for preds in update.counts.keys() - self._made_of if update.counts else ():
             del update.counts[preds]
         if update.backend.limits.max_facts is not None:
-            update.waiting = set(self._derived)
-        self._settle_without_rules(update, self._derived)
-        at = self._maintain_small(0, update)
+            update.unvisited = set(self._derived)
+        self._keep_explicit(update, self._derived)
+        at = 0
         while at < len(self._strata):
-            self._maintain_touched(self._strata[at], update)
-            at = self._maintain_small(at + 1, update)
+            at, gave_up = self._by_tuples(at, update)
+            if at < len(self._strata):
+                update.unvisited -= self._strata[at].stratum.preds
+                self._maintain(self._strata[at], update, gave_up)
+                at += 1
         update.report.seconds = time.perf_counter() - started
 
-    def _maintain_touched(self, plans: StratumPlans, update: Update[T]) -> None:
-        update.waiting -= plans.stratum.preds
-        if update.affects(plans.stratum):
-            update.report.visited += 1
-            update.report.visited_preds |= plans.stratum.preds
-            self._maintain(plans, update)
-
-    def _maintain(self, plans: StratumPlans, update: Update[T]) -> None:
-        """One stratum, by the strategy that was chosen; computed anew if that gives up."""
-        if len(plans.stratum.preds) == len(plans.structures) == 1 and update.reshaped.isdisjoint(plans.stratum.preds):
-            update.resolve_deltas(plans.stratum.reads)
-            maintain_structure(plans.structures[0], update)
-            return
-        why = better_anew(plans, update)
-        if not why and not plans.stratum.reads.isdisjoint(update.deferred):
-            update.resolve_deltas(plans.stratum.reads)
-            why = better_anew(plans, update)
-            if not why and is_small(plans, update) and by_facts([plans], update):
-                return
-        if why:
-            recompute(self.program, plans, update)
-            update.report.notes.append(f"{plans.names}: {why}, computed anew")
-            return
-        if spreads(plans, update):
-            recompute(self.program, plans, update)
-            update.report.notes.append(f"{plans.names}: what changes has many consequences, computed anew")
-            return
-        attempts = ATTEMPTS[update.strategy] if plans.stratum.recursive else ((False, False),)
-        counted = with_counts(plans, update) if update.strategy == "counting" else None
-        for backward, bounded in attempts if not plans.structures else ((False, False),):
-            chosen = counted or (BackwardForward if backward else DRed)
-            strategy = chosen(self.program, plans, update, bounded)
-            if strategy.maintain():
-                if plans.stratum.recursive:
-                    update.report.notes.append(f"{plans.names}: {strategy.name}")
-                return
-            if strategy.hopeless:
+    def _by_tuples(self, first: int, update: Update[T]) -> tuple[int, bool]:
+        """As many strata as possible from the first on, in one call of the tuple-at-a-time kernel; the place of the
+        next stratum, and whether the kernel has given up there."""
+        chosen, end, changing = list[int](), first, update.changed
+        while end < len(self._strata):
+            plans = self._strata[end]
+            decision = decide(plans, update, changing)
+            if decision.kind is Kind.TUPLES:
+                chosen.append(end)
+                changing |= plans.stratum.preds
+            elif decision.kind is not Kind.SKIP:
                 break
-            update.report.notes.append(f"{plans.names}: {strategy.name} would {strategy.cost} too much")
-        recompute(self.program, plans, update)
-        why = STANDS if plans.structures else "most facts would go"
-        update.report.notes.append(f"{plans.names}: {why}, computed anew")
-
-    def _maintain_small(self, first: int, update: Update[T]) -> int:
-        """Small changes, fact by fact, of as many strata as can be; the place of the next."""
-        end = first
-        while end < len(self._strata) and is_small(self._strata[end], update):
             end += 1
-        touched = self._touched(first, end, update)
-        strata = [self._strata[i] for i in touched]
-        done = by_facts(strata, update) if strata else 0
-        after = touched[done] if done < len(touched) else end
-        if update.waiting:
-            update.waiting.difference_update(*(plans.stratum.preds for plans in self._strata[first:after]))
-        visited = [plans for plans in strata[:done] if update.affects(plans.stratum)]
-        update.report.visited += len(visited)
-        update.report.visited_preds.update(*(plans.stratum.preds for plans in visited))
-        return after
+        strata = [self._strata[i] for i in chosen]
+        done = by_tuples(strata, update) if strata else 0
+        after = chosen[done] if done < len(chosen) else end
+        if update.unvisited:
+            update.unvisited.difference_update(*(plans.stratum.preds for plans in self._strata[first:after]))
+        for plans in strata[:done]:
+            if update.affects(plans.stratum):
+                update.report.visit(plans.stratum.preds)
+        return after, done < len(chosen)
 
-    def _touched(self, first: int, end: int, update: Update[T]) -> list[int]:
-        """The strata that a change may touch, directly or not."""
-        changed = update.added.keys() | update.removed.keys()
-        given = update.added_facts.keys() | update.removed_facts.keys()
-        found = []
-        for i in range(first, end):
-            stratum = self._strata[i].stratum
-            if not (stratum.reads.isdisjoint(changed) and stratum.preds.isdisjoint(given)):
-                found.append(i)
-                changed |= stratum.preds
-        return found
+    def _maintain(self, plans: StratumPlans, update: Update[T], tuples_gave_up: bool) -> None:
+        """One stratum, as the policy decides."""
+        decision = decide(plans, update, tuples_gave_up=tuples_gave_up)
+        if decision.kind is Kind.SKIP:
+            return
+        update.report.visit(plans.stratum.preds)
+        if decision.kind is Kind.RESOLVE:
+            update.resolve_deltas(plans.stratum.reads)
+            decision = decide(plans, update)
+        if decision.kind is Kind.TUPLES:
+            if by_tuples([plans], update):
+                return
+            decision = decide(plans, update, tuples_gave_up=True)
+        self._carry_out(decision, plans, update)
 
-    def _settle_without_rules(self, update: Update[T], derived: set[Pred]) -> None:
+    def _carry_out(self, decision: Decision, plans: StratumPlans, update: Update[T]) -> None:
+        if decision.kind is Kind.VIRTUAL:
+            maintain_virtual(plans.structures[0], update)
+        elif decision.kind is Kind.EXPLICIT:
+            keep_explicit(plans, update)
+            update.report.notes.append(f"{plans.names}: {decision.why}, only explicit facts kept")
+        elif decision.kind is Kind.RECOMPUTE:
+            self._recompute(plans, update, decision.why)
+        elif decision.kind is Kind.SETS:
+            self._by_sets(decision.ladder, plans, update)
+
+    def _by_sets(self, ladder: Ladder, plans: StratumPlans, update: Update[T]) -> None:
+        """The attempts in turn; recomputed when all of them give up."""
+        reason = ""
+        for strategy, bounded in ladder:
+            chosen = STRATEGIES[strategy]
+            outcome = chosen(self.program, plans, update, bounded).maintain()
+            if isinstance(outcome, Done):
+                if plans.stratum.recursive:
+                    update.report.notes.append(f"{plans.names}: {chosen.name}")
+                return
+            reason = outcome.reason
+            if outcome.recompute:
+                break
+            if (strategy, bounded) != ladder[-1]:
+                update.report.notes.append(f"{plans.names}: {chosen.name} gave up, {reason}")
+        self._recompute(plans, update, reason)
+
+    def _recompute(self, plans: StratumPlans, update: Update[T], why: str) -> None:
+        recompute(self.program, plans, update)
+        update.report.notes.append(f"{plans.names}: recomputed, {why}")
+
+    def _keep_explicit(self, update: Update[T], derived: set[Pred]) -> None:
         """Predicates that no rule derives (any more): what is explicit is all there is."""
         backend = update.backend
         orphans = {rule.heads[0].pred for rule in update.removed_rules} | update.reshaped
@@ -193,21 +193,8 @@ class Maintenance(Generic[T]):
             update.settle(pred, backend.minus(update.old.get(pred), table), backend.minus(table, update.old.get(pred)))
 
 
-def is_small(plans: StratumPlans, update: Update[T]) -> bool:
-    """Whether a stratum can be maintained fact by fact, if little has changed."""
-    return (
-        plans.is_simple
-        and not update.backend.batches
-        and update.strategy != "counting"
-        and not (plans.stratum.recursive and update.strategy == "bf")
-        and plans.stratum.reads.isdisjoint(update.deferred)
-        and not update.changes_rules(plans.stratum)
-    )
-
-
-def by_facts(strata: Sequence[StratumPlans], update: Update[T]) -> int:
-    """Delete and rederive, fact by fact, in strata one after the other, as long as there is little to do; how many of
-    them are done."""
+def by_tuples(strata: Sequence[StratumPlans], update: Update[T]) -> int:
+    """Strata one after the other, by the tuple-at-a-time kernel; how many of them are done when it gives up."""
     settled, explicit = (update.removed, update.added), (update.removed_facts, update.added_facts)
     budgets = [tuple_budget(plans, update) for plans in strata]
     change = SmallChange(update.old.parts, update.explicit, *settled, *explicit, budgets)
@@ -215,11 +202,11 @@ def by_facts(strata: Sequence[StratumPlans], update: Update[T]) -> int:
     update.take(result)
     for plans in strata[: result.done]:
         if plans.stratum.recursive and update.affects(plans.stratum):
-            update.report.notes.append(f"{plans.names}: delete and rederive")
+            update.report.notes.append(f"{plans.names}: {DRed.name}")
     return result.done
 
 
-def maintain_structure(structure: Structure, update: Update[T]) -> None:
+def maintain_virtual(structure: Structure, update: Update[T]) -> None:
     """A relation that is made of others which are settled."""
     backend, old, none = update.backend, update.old.get(structure.pred), update.backend.empty(2)
     inputs = [update.new.get(source) for source in structure.inputs]
@@ -233,15 +220,28 @@ def maintain_structure(structure: Structure, update: Update[T]) -> None:
 
 def recompute(program: Program, plans: StratumPlans, update: Update[T]) -> None:
     """A stratum from its explicit facts and its rules, over what is before it."""
-    backend, preds = update.backend, plans.stratum.preds
-    update.counts.pop(preds, None)
-    for pred in preds:
-        update.new.set(pred, update.explicit.get(pred, backend.empty(pred.arity)))
+    preds = plans.stratum.preds
+    _reset(plans, update)
     evaluation = update.evaluation(program)
     whole = [rule.whole for rule in plans.rules]
     whole += [PlannedVariant(Variant(structure.rule)) for structure in plans.structures]
     evaluation.propagate(preds, plans.loops, evaluation.derive(whole))
     for pred in preds:
         update.defer_delta(pred)
+
+
+def keep_explicit(plans: StratumPlans, update: Update[T]) -> None:
+    """The same where no rule derives anything."""
+    _reset(plans, update)
+    for pred in plans.stratum.preds:
+        update.defer_delta(pred)
+
+
+def _reset(plans: StratumPlans, update: Update[T]) -> None:
+    """A stratum with its explicit facts alone."""
+    preds = plans.stratum.preds
+    update.counts.pop(preds, None)
+    for pred in preds:
+        update.new.set(pred, update.explicit.get(pred, update.backend.empty(pred.arity)))
     update.report.recomputed += 1
     update.report.recomputed_preds |= preds

@@ -21,6 +21,7 @@ from deltalog.engine.report import Observer
 from deltalog.engine.seminaive import Relations, SemiNaive
 from deltalog.maintenance.derivation_counts import Counts
 from deltalog.maintenance.maintain import Maintenance
+from deltalog.maintenance.policy import Kind, decide_all
 from deltalog.maintenance.update_state import Update, difference, total
 from deltalog.model.limits import FactCount
 from deltalog.plan.ir import Part
@@ -146,8 +147,9 @@ def updated(
         counts=dict(old.counts),
         facts_before=old.count,
     )
-    if evaluator.naive or facts.share > evaluator.backend.tuning.recompute_all_min_changed_share:
-        new = _anew(program, facts, evaluator, update)
+    decision = decide_all(facts.changed, facts.before, evaluator.backend.tuning)
+    if evaluator.naive or decision.kind is Kind.RECOMPUTE:
+        new = _recomputed(program, facts, evaluator, update, decision.why)
         _compare(update, new.relations, old.program.derived | program.derived)
         return _checked(new, update)
     same_rules = program is old.program
@@ -218,12 +220,14 @@ def _exchange_trees(new: Materialisation[T], update: Update[T]) -> None:
     update.report.notes.append(f"{', '.join(heads)}: the data has become another; evaluated another way, nodes rebuilt")
 
 
-def _anew(program: Program, facts: ChangedFacts[T], evaluator: Evaluator[T], update: Update[T]) -> Materialisation[T]:
+def _recomputed(
+    program: Program, facts: ChangedFacts[T], evaluator: Evaluator[T], update: Update[T], why: str
+) -> Materialisation[T]:
     """Everything from scratch: for changes of a large part of the facts."""
     started = time.perf_counter()
     counted = FactCount(evaluator.backend.limits, before=update.facts_before)
     new = materialise(program, facts.explicit, evaluator, counted)
-    update.report.notes.append("a large part of the explicit facts changes: everything computed anew")
+    update.report.notes.append(f"everything recomputed, {why or 'by the naive engine'}")
     update.report.recomputed = len(program.hyper_nodes)
     update.report.hyper_nodes, preds = program.hyper_nodes, set(program.derived)
     update.report.visited_preds, update.report.recomputed_preds = preds, preds
@@ -251,7 +255,8 @@ class ChangedFacts(Generic[T]):
     explicit: dict[Pred, T]
     added: dict[Pred, T]
     removed: dict[Pred, T]
-    share: float  # of the explicit facts that change
+    changed: int  # how many explicit facts change
+    before: int  # how many there were
 
     @classmethod
     def of(
@@ -260,11 +265,7 @@ class ChangedFacts(Generic[T]):
         """A fact that is added and removed is added; one that is not there is not removed."""
         found = backend.exchanged(explicit, remove, add) or exchanged(explicit, remove, add, backend)
         changed = total(found.added, backend) + total(found.removed, backend)
-        share = changed / max(1, total(explicit, backend))
-        tuning, few = backend.tuning, backend.tuning.recompute_all_min_changed_facts
-        if share > tuning.recompute_all_large_share:
-            few = tuning.recompute_all_min_changed_facts_of_large_share
-        return cls(found.tables, found.added, found.removed, share if changed > few else 0.0)
+        return cls(found.tables, found.added, found.removed, changed, total(explicit, backend))
 
 
 def exchanged(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Set
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Generic, TypeVar
 
 from deltalog.backends.base import Backend, SmallResult
+from deltalog.concurrency.cached import cached_property
 from deltalog.engine.distribute_triples import WILDCARDS, distributed, net_change
 from deltalog.engine.fact_count import VisibleFactCounter
 from deltalog.engine.seminaive import Relations, SemiNaive
@@ -39,6 +40,11 @@ class UpdateReport:
     directly_affected: tuple[HyperNode, ...] = field(default=(), repr=False)
     visited_preds: set[Pred] = field(default_factory=set, repr=False)
     recomputed_preds: set[Pred] = field(default_factory=set, repr=False)
+
+    def visit(self, preds: frozenset[Pred]) -> None:
+        """A stratum has been visited."""
+        self.visited += 1
+        self.visited_preds |= preds
 
     @property
     def skipped(self) -> int:
@@ -78,7 +84,7 @@ class Update(Generic[T]):
     deferred: dict[Pred, Callable[[], tuple[T, T]]] = field(default_factory=dict)
     facts_before: Callable[[], int] = field(default=lambda: 0)  # how many facts users saw before the change
     counts: dict[frozenset[Pred], Counts[T]] = field(default_factory=dict)  # of strata that are maintained with counts
-    waiting: set[Pred] = field(default_factory=set)  # derived predicates of strata that have not been visited yet
+    unvisited: set[Pred] = field(default_factory=set)  # derived predicates of strata that have not been visited yet
     report: UpdateReport = field(default_factory=UpdateReport)
 
     @property
@@ -135,13 +141,22 @@ class Update(Generic[T]):
             return abs(size(self.old.get(pred)) - size(self.new.get(pred)))
         return sum(size(facts[pred]) for facts in (self.removed, self.added) if pred in facts)
 
-    def affects(self, stratum: Stratum) -> bool:
+    @property
+    def changed(self) -> set[Pred]:
+        """The predicates that have changed so far; those with a deferred delta included."""
+        return {*self.added, *self.removed, *self.deferred}
+
+    @cached_property
+    def given(self) -> frozenset[Pred]:
+        """The predicates whose explicit facts change."""
+        return frozenset(self.added_facts) | frozenset(self.removed_facts)
+
+    def affects(self, stratum: Stratum, changing: Set[Pred] | None = None) -> bool:
+        """Whether what a stratum reads has changed (is among what is `changing`), or its explicit facts or rules."""
+        changing = self.changed if changing is None else changing
         return (
-            not stratum.reads.isdisjoint(self.added)
-            or not stratum.reads.isdisjoint(self.removed)
-            or not stratum.reads.isdisjoint(self.deferred)
-            or not stratum.preds.isdisjoint(self.added_facts)
-            or not stratum.preds.isdisjoint(self.removed_facts)
+            not stratum.reads.isdisjoint(changing)
+            or not stratum.preds.isdisjoint(self.given)
             or self.changes_rules(stratum)
         )
 
@@ -175,7 +190,7 @@ class Update(Generic[T]):
         strata that have not been visited yet, nothing."""
         limits, certain = self.backend.limits, 0
         if limits.max_facts is not None:
-            visited = ((pred, table) for pred, table in self.new.whole() if pred not in self.waiting)
+            visited = ((pred, table) for pred, table in self.new.whole() if pred not in self.unvisited)
             certain = VisibleFactCounter(self.backend, program.homes).count(visited)
         return SemiNaive(program, self.new, facts=FactCount(limits, certain, self.facts_before))
 
