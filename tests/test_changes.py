@@ -146,6 +146,24 @@ def test_a_change_with_too_many_consequences_is_recomputed() -> None:
     assert kb.count("sg") == 360**2 + 20**2 and len(many.removed["sg"]) == 399**2 - 360**2
 
 
+def test_what_was_too_much_for_the_kernel_is_part_of_the_state() -> None:
+    """A change that the tuple-at-a-time kernel gave up on lowers the limit of its stratum, which the report shows and
+    which grows again; an update of the same state is carried out in the same way."""
+    tuning = Tuning(tuple_max_matches=60)
+    kb = KnowledgeBase("p(X, Y) :- e(X, Y). p(X, Z) :- p(X, Y), e(Y, Z).", schemes="standard", tuning=tuning)
+    kb.add("e", [(i, i + 1) for i in range(40)])
+    kb.materialise()
+    before = kb._state
+    limits = []
+    for _ in range(3):
+        limits.append(kb.update(remove={"e": [(0, 1), (19, 20)]}).report.tuple_limits)
+        limits.append(kb.update(add={"e": [(0, 1), (19, 20)]}).report.tuple_limits)
+    assert limits == [{"p": 1}, {"p": 2}, {"p": 1}, {"p": 2}, {"p": 1}, {"p": 2}]
+    assert kb.update(add={"e": [(90, 91)]}).report.tuple_limits == {"p": 2}
+    kb._state = before
+    assert kb.update(remove={"e": [(0, 1), (19, 20)]}).report.tuple_limits == {"p": 1}
+
+
 def shown(kb: KnowledgeBase, wanted: dict[str, list[str]]) -> dict[str, list[str]]:
     present = set(kb.predicates)
     return {name: sorted(map(line, kb.facts(name))) if name in present else [] for name in wanted}

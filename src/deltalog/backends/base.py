@@ -87,6 +87,10 @@ class SmallResult(Generic[T]):
     removed: dict[Pred, T] = field(default_factory=dict)
     added: dict[Pred, T] = field(default_factory=dict)
     counts: dict[Pred, tuple[int, int, int]] = field(default_factory=dict)
+    # Of the stratum where the kernel gave up: how many changed facts it sees (0 if that is no matter), and whether it
+    # was tried in vain or these were more than its budget.
+    sees: int = 0
+    tried: bool = False
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -38,19 +38,18 @@ FACT_FIELDS = NEXT + 4
 BY_KEY, BY_FIRST, BY_SECOND, BY_PRED = range(4)
 SEEN, REMOVED, BACK, ADDED = 1, 2, 4, 8
 # Of the state: how many facts there are, and of them before this stratum; how many of them are in the queue, matches
-# that may still be looked at, and whether it became too much.
-COUNT, START, QUEUED, LEFT, TOO_MUCH = range(5)
-STATE_FIELDS = 5
-# Of a stratum: how many facts that it reads, or has as explicit ones, may have changed, that have been tried in vain;
-# how many if some are removed; how many matches may be looked at; how many facts may be overdeleted at least, and for
-# each that is lost at first.
-ALLOWED, MOST, MATCHES, LEAST, BOUND = range(5)
+# that may still be looked at, whether it became too much, and how many changed facts the stratum sees.
+COUNT, START, QUEUED, LEFT, TOO_MUCH, SEES = range(6)
+STATE_FIELDS = 6
+# The budget of a stratum (`backends.base.TupleBudget`): how many facts that it reads, or has as explicit ones, may have
+# changed; how many if some are removed; how many matches may be looked at; how many facts may be overdeleted at least,
+# and for each that is deleted at first.
+CHANGED, CHANGED_WITH_REMOVALS, MATCHES, LEAST, BOUND = range(5)
 CHECK, DELETE, INSERT = range(3)
 LOOP, CHECKS, RECHECKS = range(3)
 # The explicit changes: of relations that are settled, and of those of the strata.
 GONE, CAME, LESS, MORE = range(4)
 MIX = np.uint64(0x9E3779B97F4A7C15)
-RETRY = 32  # after about half as many, a change of the size that was too much is tried again
 
 
 # `affected` says, for a stratum and a relation, from where to where the plans go that are seen from a change of it;
@@ -432,22 +431,21 @@ def _note_given(change):
 
 
 @inner
-def _seen(rules, change, stratum, limits):
-    """How many changes a stratum sees; -1 if these are too many."""
+def _is_within(rules, change, stratum, limits):
+    """Whether a stratum sees few enough changes; notes how many, if that decides."""
     facts, changed, removed = change.facts, 0, 0
     for i in range(change.state[START]):
         pred, net = facts[i, PRED], facts[i, FLAGS] & (REMOVED | ADDED)
         removed |= net == REMOVED
         if net == REMOVED or net == ADDED:
             changed += rules.affected[stratum, pred, 1] > rules.affected[stratum, pred, 0]
-    if removed and changed > limits[stratum, MOST]:
-        return -1
+    change.state[SEES] = 0
+    if removed and changed > limits[stratum, CHANGED_WITH_REMOVALS]:
+        return False
     for i in range(change.ends[LESS], change.ends[MORE + 1]):
         changed += rules.own[change.given[i, 0], STRATUM] == stratum
-    if changed > limits[stratum, ALLOWED]:
-        limits[stratum, ALLOWED] += 1 + changed // RETRY
-        return -1
-    return changed
+    change.state[SEES] = changed
+    return changed <= limits[stratum, CHANGED]
 
 
 @inner
@@ -455,8 +453,7 @@ def _maintain(rules, change, stratum, limits):
     """One stratum; False, and nothing done, if that is too much."""
     state = change.state
     state[START], state[QUEUED], state[LEFT] = state[COUNT], 0, limits[stratum, MATCHES]
-    changed = _seen(rules, change, stratum, limits)
-    if changed < 0:
+    if not _is_within(rules, change, stratum, limits):
         return False
     _overdelete(rules, change, stratum, limits)
     if not state[TOO_MUCH]:
@@ -464,7 +461,6 @@ def _maintain(rules, change, stratum, limits):
         _insert_all(rules, change, stratum)
     if state[TOO_MUCH]:
         state[COUNT] = state[START]
-        limits[stratum, ALLOWED] = changed // 2
         return False
     return True
 

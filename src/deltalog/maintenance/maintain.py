@@ -25,7 +25,7 @@ from deltalog.engine.seminaive import PlannedVariant
 from deltalog.maintenance.backward_forward import BackwardForward
 from deltalog.maintenance.counting import Counting, Uncounted
 from deltalog.maintenance.dred import DRed
-from deltalog.maintenance.policy import Decision, Done, Kind, Ladder, Strategy, decide, tuple_budget
+from deltalog.maintenance.policy import Decision, Done, Kind, Ladder, Strategy, decide, learn, tuple_budget
 from deltalog.maintenance.stratum_plans import StratumPlans, simple_first, structures_of
 from deltalog.maintenance.update_state import Update
 from deltalog.plan.variants import Variant
@@ -81,8 +81,8 @@ class Maintenance(Generic[T]):
         return StratumPlans.of(stratum, structures)
 
     @cached_property
-    def _made_of(self) -> set[frozenset[Pred]]:
-        return {plans.stratum.preds for plans in self._strata}
+    def _known_strata(self) -> frozenset[frozenset[Pred]]:
+        return frozenset(plans.stratum.preds for plans in self._strata)
 
     @property
     def single_rules(self) -> list[Rule]:
@@ -93,8 +93,7 @@ class Maintenance(Generic[T]):
         """Takes the new state to the materialisation of the new facts and rules."""
         started = time.perf_counter()
         update.report.hyper_nodes = self.program.hyper_nodes
-        for preds in update.counts.keys() - self._made_of if update.counts else ():
-            del update.counts[preds]
+        update.forget_all_but(self._known_strata)
         if update.backend.limits.max_facts is not None:
             update.unvisited = set(self._derived)
         self._keep_explicit(update, self._derived)
@@ -105,6 +104,9 @@ class Maintenance(Generic[T]):
                 update.unvisited -= self._strata[at].stratum.preds
                 self._maintain(self._strata[at], update, gave_up)
                 at += 1
+        if update.tuple_limits:
+            limits = ((plans.names, update.tuple_limits.get(plans.stratum.preds)) for plans in self._strata)
+            update.report.tuple_limits = {names: limit for names, limit in limits if limit is not None}
         update.report.seconds = time.perf_counter() - started
 
     def _by_tuples(self, first: int, update: Update[T]) -> tuple[int, bool]:
@@ -203,6 +205,8 @@ def by_tuples(strata: Sequence[StratumPlans], update: Update[T]) -> int:
     for plans in strata[: result.done]:
         if plans.stratum.recursive and update.affects(plans.stratum):
             update.report.notes.append(f"{plans.names}: {DRed.name}")
+    if result.sees:
+        learn(strata[result.done], update, result.sees, result.tried)
     return result.done
 
 

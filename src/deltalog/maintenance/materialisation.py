@@ -80,6 +80,7 @@ class Materialisation(Generic[T]):
     relations: Relations[T]
     trees: Trees
     counts: Mapping[frozenset[Pred], Counts[T]] = field(default_factory=dict)  # of rule instances, by stratum
+    tuple_limits: Mapping[frozenset[Pred], int] = field(default_factory=dict)  # see `maintenance.policy`
 
     @cached_property
     def facts(self) -> Relations[T]:
@@ -108,7 +109,8 @@ class Materialisation(Generic[T]):
         for pred in gone:
             _leave_explicit(pred, update)
         counts = {preds: each for preds, each in self.counts.items() if preds.isdisjoint(gone)} if self.counts else {}
-        new = Materialisation(program, self.explicit, relations, trees, counts)
+        limits = {preds: limit for preds, limit in self.tuple_limits.items() if preds.isdisjoint(gone)}
+        new = Materialisation(program, self.explicit, relations, trees, counts, limits)
         known: Maintenance[T] | None = self.__dict__.get("maintenance")
         if known is not None:  # and if not, it is made when it is needed
             new.__dict__["maintenance"] = known.without(self.program, program, gone)
@@ -145,6 +147,7 @@ def updated(
         multiway=old.trees.way != "standard",
         reshaped=reshaped(old.program, program),
         counts=dict(old.counts),
+        tuple_limits=dict(old.tuple_limits),
         facts_before=old.count,
     )
     decision = decide_all(facts.changed, facts.before, evaluator.backend.tuning)
@@ -154,7 +157,7 @@ def updated(
         return _checked(new, update)
     same_rules = program is old.program
     trees = old.trees.copied() if same_rules else old.trees.kept(program)
-    new = Materialisation(program, facts.explicit, update.new, trees, update.counts)
+    new = Materialisation(program, facts.explicit, update.new, trees, update.counts, update.tuple_limits)
     if same_rules:
         new.__dict__["maintenance"] = old.maintenance
     else:

@@ -11,8 +11,9 @@
     SETS        strategies, set at a time: the attempts of a ladder in turn; when all of them give up, recomputed
 
 A strategy answers `Done` or `GaveUp(reason)`. How far it may go before it gives up is decided here, too (`TupleBudget`,
-`OverdeletionBudget`). All thresholds are fields of `model.tuning.Tuning`. Nothing is remembered between updates: an
-update takes the same way whenever it meets the same state.
+`OverdeletionBudget`). All thresholds are fields of `model.tuning.Tuning`. What one update learns for the next is part
+of the state: the limits of strata in which the kernel gave up (`Materialisation.tuple_limits`, also in the report). The
+same update of the same state is always carried out in the same way.
 """
 
 from __future__ import annotations
@@ -184,8 +185,20 @@ def tuple_budget(plans: StratumPlans, update: Update[T]) -> TupleBudget:
     bound = UNBOUNDED, 0
     if plans.stratum.recursive and LADDERS[update.strategy][0].bounded:
         bound = tuning.bounded_overdeletion_min_facts, tuning.bounded_overdeletion_factor
+    changed = min(tuning.tuple_max_changed_facts, update.tuple_limits.get(plans.stratum.preds, UNBOUNDED))
     most = int(max_changed_inputs(plans, update))
-    return TupleBudget(tuning.tuple_max_changed_facts, most, tuning.tuple_max_matches, *bound)
+    return TupleBudget(changed, most, tuning.tuple_max_matches, *bound)
+
+
+def learn(plans: StratumPlans, update: Update[T], sees: int, tried: bool) -> None:
+    """Notes that the kernel has given up in a stratum that sees so many changed facts. After an attempt in vain, fewer
+    are tried next time; the limit grows with each change beyond it, until one of that size is tried again."""
+    preds, tuning = plans.stratum.preds, update.tuning
+    limit = update.tuple_limits.get(preds, tuning.tuple_max_changed_facts)
+    limit = sees // 2 if tried else limit + 1 + sees // tuning.tuple_retry_divisor
+    update.tuple_limits[preds] = limit
+    if limit >= tuning.tuple_max_changed_facts:
+        del update.tuple_limits[preds]
 
 
 # Reasons to recompute a stratum.

@@ -36,6 +36,8 @@ class UpdateReport:
     recomputed: int = 0
     seconds: float = 0.0
     notes: list[str] = field(default_factory=list)
+    # How many changed facts are maintained tuple at a time in strata where that has been too much:
+    tuple_limits: dict[str, int] = field(default_factory=dict)
     hyper_nodes: tuple[HyperNode, ...] = field(default=(), repr=False)  # of the program after the update
     directly_affected: tuple[HyperNode, ...] = field(default=(), repr=False)
     visited_preds: set[Pred] = field(default_factory=set, repr=False)
@@ -84,6 +86,8 @@ class Update(Generic[T]):
     deferred: dict[Pred, Callable[[], tuple[T, T]]] = field(default_factory=dict)
     facts_before: Callable[[], int] = field(default=lambda: 0)  # how many facts users saw before the change
     counts: dict[frozenset[Pred], Counts[T]] = field(default_factory=dict)  # of strata that are maintained with counts
+    # How many changed facts the tuple-at-a-time kernel may see in strata where it has given up:
+    tuple_limits: dict[frozenset[Pred], int] = field(default_factory=dict)
     unvisited: set[Pred] = field(default_factory=set)  # derived predicates of strata that have not been visited yet
     report: UpdateReport = field(default_factory=UpdateReport)
 
@@ -182,6 +186,12 @@ class Update(Generic[T]):
 
     def is_new(self, rule: Rule) -> bool:
         return bool(self.added_rules) and rule in self.added_rules
+
+    def forget_all_but(self, strata: Set[frozenset[Pred]]) -> None:
+        """Drops counts and limits of strata that are no longer there."""
+        for kept in (self.counts, self.tuple_limits):
+            for preds in kept.keys() - strata if kept else ():
+                del kept[preds]
 
     # Limits.
 

@@ -98,6 +98,10 @@ class Tuning:
     tuple_max_changed_facts: int = 1 << 12  # facts of a change that a stratum sees
     tuple_max_facts: int = 1 << 16  # facts that are looked at
     tuple_max_matches: int = 1 << 13  # matches in a stratum; more are found sooner by sets
+    # A stratum where a change was too much is next tried with half as many changed facts. That limit grows with each
+    # change beyond it by one in this many of its facts (`benchmarks.changes counts`: without a limit, changes that are
+    # too much each time take up to twice as long):
+    tuple_retry_divisor: int = 32
     batch_update_max_rows: int = 1 << 13  # explicit rows of many tables that are exchanged in one kernel call
     nested_loop_max_leaf_rows: int = 1 << 11  # plans with larger leaves are not run as nested loops
     nested_loop_max_facts: int = 1 << 14  # room for the results of one kernel call

@@ -28,7 +28,6 @@ from deltalog.plan.ir import Part
 from deltalog.syntax.ast import Atom, Negation, Pred, Term, Variable, variables
 
 LEAST_ROOM = 11  # bits of a number
-ANY = 1 << 62
 
 Ids = Callable[[Sequence[Term]], tuple[Variable | int, ...]]
 Words = NDArray[np.int64]
@@ -45,7 +44,6 @@ class SmallStratum:
         self.heads, self._ids = plans.preds, ids
         self.preds = {pred: i for i, pred in enumerate(plans.preds)}
         self.sources: dict[tuple[Pred, Order], int] = {}
-        self.allowed = ANY  # facts of a change: fewer after one that was too much, until that is forgotten
         self._registers: list[int] = []
         self._code: list[list[int]] = []
         plan = [self._plan(rule) for rule in plans.rules]
@@ -226,8 +224,10 @@ class SmallStrata:
         if not strata:
             return SmallResult()
         given, ends = self._lines(changed)
-        facts, done = self._run(words, offsets, given, ends, self._limits(change, strata), tuning.tuple_max_facts)
-        return self._result(facts, int(ends[kernel.LESS]), change.before, done)
+        limits = np.array(change.budgets[:strata], np.int64)
+        facts, done, state = self._run(words, offsets, given, ends, limits, tuning.tuple_max_facts)
+        gave_up = (int(state[kernel.SEES]), bool(state[kernel.TOO_MUCH])) if done < strata else (0, False)
+        return self._result(facts, int(ends[kernel.LESS]), change.before, done, gave_up)
 
     def _where(self, change: SmallChange[Table]) -> tuple[Words, Words, int]:
         """Where tables are, and for each source where it is there (those that nobody will read are empty); and how many
@@ -266,14 +266,10 @@ class SmallStrata:
             given[:, 1] = np.concatenate(keys).view(np.int64)
         return given, np.array([0, *np.cumsum(sizes)], np.int64)[ends]
 
-    def _limits(self, change: SmallChange[Table], strata: int) -> Words:
-        limits = zip(self._strata[:strata], change.budgets, strict=False)
-        return np.array([(min(budget[0], stratum.allowed), *budget[1:]) for stratum, budget in limits], np.int64)
-
     def _run(
         self, words: Words, offsets: Words, given: Words, ends: Words, limits: Words, max_facts: int
-    ) -> tuple[Words, int]:
-        """The facts that the change is about, and how many strata were done."""
+    ) -> tuple[Words, int, Words]:
+        """The facts that the change is about, how many strata were done, and the state in which the kernel ended."""
         room = min(max_facts, 1 << max(LEAST_ROOM, (8 * len(given)).bit_length()))
         code, own = self._code.copy(), self._own.copy()
         code[:, kernel.PLACE] = offsets[code[:, kernel.PLACE]]
@@ -284,12 +280,12 @@ class SmallStrata:
         done = kernel.delete_and_rederive(
             *rules, code, self._registers.copy(), words, own, given, ends, facts, buckets, queue, levels, limits, state
         )
-        for stratum, allowed in zip(self._strata, limits[:, kernel.ALLOWED].tolist(), strict=False):
-            stratum.allowed = allowed
-        return facts[: state[kernel.COUNT]], done
+        return facts[: state[kernel.COUNT]], done, state
 
-    def _result(self, facts: Words, first: int, before: Tables[Table], done: int) -> SmallResult[Table]:
-        result: SmallResult[Table] = SmallResult(done)
+    def _result(
+        self, facts: Words, first: int, before: Tables[Table], done: int, gave_up: tuple[int, bool]
+    ) -> SmallResult[Table]:
+        result: SmallResult[Table] = SmallResult(done, {}, {}, {}, {}, *gave_up)
         keys, ends, counts = kernel.net_changes(facts, first, len(self.preds))
         ends, counts = ends.tolist(), counts.tolist()
         for pred, number in self.preds.items():
