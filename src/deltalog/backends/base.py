@@ -44,7 +44,7 @@ class Twin(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Exchange(Generic[T]):
-    """Tables after a change, and what they have really lost and won."""
+    """Tables after a change, and its net effect on them."""
 
     tables: dict[Pred, T]
     removed: dict[Pred, T]
@@ -229,7 +229,8 @@ class Backend(Protocol[T]):
     def exchanged(
         self, tables: Mapping[Pred, T], removed: Mapping[Pred, T], added: Mapping[Pred, T]
     ) -> Exchange[T] | None:
-        """Tables without some rows, and then with others, where that can be done at once; None otherwise."""
+        """Tables without some rows, and then with others, in one kernel call, where that can be done; None otherwise
+        (see `maintenance.materialisation.exchanged`)."""
         ...
 
     def merge(self, old: T, new: T) -> T:

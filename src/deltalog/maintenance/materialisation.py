@@ -266,7 +266,7 @@ class ChangedFacts(Generic[T]):
         cls, explicit: Mapping[Pred, T], add: Mapping[Pred, T], remove: Mapping[Pred, T], backend: Backend[T]
     ) -> ChangedFacts[T]:
         """A fact that is added and removed is added; one that is not there is not removed."""
-        found = backend.exchanged(explicit, remove, add) or exchanged(explicit, remove, add, backend)
+        found = exchanged(explicit, remove, add, backend)
         changed = total(found.added, backend) + total(found.removed, backend)
         return cls(found.tables, found.added, found.removed, changed, total(explicit, backend))
 
@@ -274,16 +274,20 @@ class ChangedFacts(Generic[T]):
 def exchanged(
     tables: Mapping[Pred, T], remove: Mapping[Pred, T], add: Mapping[Pred, T], backend: Backend[T]
 ) -> Exchange[T]:
-    """Tables without some rows, and then with others; and what that changes."""
+    """Tables without some rows, and then with others; and the net effect. A small change of many tables is one kernel
+    call, where the backend has such a kernel; anything else goes table by table."""
+    at_once = backend.exchanged(tables, remove, add)
+    if at_once is not None:
+        return at_once
     added = difference(add, tables, backend)
     after, removed = dict(tables), {}
     for pred, table in difference(remove, add, backend).items():
         present = tables.get(pred, backend.empty(pred.arity))
         left = backend.minus(present, table)
-        gone = backend.size(present) - backend.size(left)
-        if gone:
+        deleted = backend.size(present) - backend.size(left)
+        if deleted:
             # E- := (E- ∩ E) \ E+
-            all_there = gone == backend.size(table)
+            all_there = deleted == backend.size(table)
             after[pred] = left
             removed[pred] = table if all_there else backend.minus(table, backend.minus(table, present))
     for pred, table in added.items():

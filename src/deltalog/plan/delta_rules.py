@@ -30,7 +30,8 @@ from enum import IntEnum
 
 from deltalog.expressions.scalar import is_plain_skolem, skolem_form
 from deltalog.plan.ir import Part
-from deltalog.plan.statistics import Estimate, Matches, Statistics
+from deltalog.plan.join_order import plan_body
+from deltalog.plan.statistics import Statistics
 from deltalog.plan.variants import ONLY, Variant, variants
 from deltalog.syntax.ast import (
     Aggregate,
@@ -266,45 +267,35 @@ def is_simple(rule: Rule) -> bool:
     return all(isinstance(atom, Atom) and len(atom.terms) <= 2 for atom in atoms)
 
 
+@dataclass(frozen=True, slots=True)
+class OneFact:
+    """The same data, with a DELTA of one fact."""
+
+    known: Statistics
+
+    def size(self, pred: Pred, part: Part) -> float:
+        return 1.0 if part is Part.DELTA else self.known.size(pred, part)
+
+    def distinct(self, pred: Pred, part: Part, column: int) -> float:
+        return 1.0 if part is Part.DELTA else self.known.distinct(pred, part, column)
+
+    def heaviest(self, pred: Pred, part: Part, column: int) -> float:
+        return 1.0 if part is Part.DELTA else self.known.heaviest(pred, part, column)
+
+
 def tuple_plan(role: Role, variant: Variant, statistics: Statistics, negated: bool = False) -> TuplePlan:
     """A variant of a simple rule that reads a DELTA, for one fact of it at a time."""
-    body = variant.rule.body
+    head, body = variant.rule.heads[0], variant.rule.body
     place = next(i for i, part in variant.parts if part is Part.DELTA)
     fact = body[place]
     assert isinstance(fact, Atom)
-    atoms = [literal for i, literal in enumerate(body) if i != place and isinstance(literal, Atom)]
-    negations = [literal for literal in body if isinstance(literal, Negation)]
-    steps = _with_negations(fact, _in_order(fact, atoms, statistics), negations)
-    return TuplePlan(role, variant.rule.heads[0], fact, steps, negated)
+    steps: list[Literal | None] = [literal for i, literal in enumerate(body) if i != place]
+    if len(steps) > 1:
+        notes = plan_body(body, variables(head), OneFact(statistics), {place: Part.DELTA}).notes
+        steps = [note.literal for note in notes if note.part is not Part.DELTA]
+    return TuplePlan(role, head, fact, tuple(step for step in steps if isinstance(step, Atom | Negation)), negated)
 
 
 def least_read(rule: TuplePlan, statistics: Statistics) -> float:
     """How many facts the smallest relation has that is looked up."""
     return min((statistics.size(step.pred, Part.ALL) for step in rule.steps if isinstance(step, Atom)), default=0.0)
-
-
-def _in_order(fact: Atom, atoms: list[Atom], statistics: Statistics) -> list[Atom]:
-    """Always the one next that gives the fewest rows."""
-    if len(atoms) < 2:
-        return atoms
-    estimate, order = Estimate(1.0, dict.fromkeys(variables(fact), 1.0)), []
-    found = [Matches.of(atom, Part.ALL, statistics) for atom in atoms]
-    while atoms:
-        i = min(range(len(atoms)), key=lambda i: estimate.joined_rows(found[i]))
-        estimate = estimate.joined(found.pop(i))
-        order.append(atoms.pop(i))
-    return order
-
-
-def _with_negations(fact: Atom, atoms: list[Atom], negations: list[Negation]) -> tuple[Atom | Negation, ...]:
-    """Each negation as soon as what it shares with the atoms is known."""
-    shared = {v for atom in (fact, *atoms) for v in variables(atom)}
-    steps: list[Atom | Negation] = []
-    bound, waiting = set(variables(fact)), negations
-    for atom in (None, *atoms):
-        if atom is not None:
-            steps.append(atom)
-            bound |= set(variables(atom))
-        steps += [n for n in waiting if bound.issuperset(shared.intersection(variables(n)))]
-        waiting = [n for n in waiting if n not in steps]
-    return tuple(steps)
