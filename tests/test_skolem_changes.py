@@ -104,12 +104,12 @@ def test_the_last_names_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
 
     for i in range(10):
         memory.remember(Named((0,), (ids(i, 10 + i),), ids(100 + i, 110 + i)))
-    found = memory.made_of((0,), ids(109, 118), 200)
+    found = memory.skolem_inverse((0,), ids(109, 118), 200)
     assert found is not None
     assert sorted(zip(*(column.tolist() for column in found), strict=True)) == [(9, 109), (18, 118)]
-    assert memory.made_of((0,), ids(100), 200) is None  # forgotten
-    assert memory.made_of((1,), ids(109), 200) is None  # another form
-    assert [len(column) for column in memory.made_of((0,), ids(), 200) or ()] == [0, 0]
+    assert memory.skolem_inverse((0,), ids(100), 200) is None  # forgotten
+    assert memory.skolem_inverse((1,), ids(109), 200) is None  # another form
+    assert [len(column) for column in memory.skolem_inverse((0,), ids(), 200) or ()] == [0, 0]
 
 
 @given(values, values)

@@ -252,7 +252,7 @@ class Backend(Protocol[T]):
         """Rows without their last column, by which no two of them differ alone."""
         ...
 
-    def made_of(self, call: Call, table: T, column: int) -> T | None:
+    def skolem_inverse(self, call: Call, table: T, column: int) -> T | None:
         """By which values of its distinct variables a SKOLEM gives what is in a column, and what it gives then; None if
         that is not known of all of it."""
         ...

@@ -1,11 +1,11 @@
 """Semi-naive evaluation.
 
-Hyper-nodes in topological order (paper 004, Algorithm 1). The rules of one that is not recursive are applied once. In a
-recursive one, after a first round over everything, each round takes the facts that the round before found new (DELTA)
-against all others: a rule instance is considered once, in the first round in which all of its facts are known.
+Hyper-nodes are evaluated in topological order (paper 004, Algorithm 1). The rules of a nonrecursive one are applied
+once. In a recursive one, after a first round over all facts, each round joins the new facts of the round before (DELTA)
+with all others: a rule instance is considered once, in the first round in which all of its facts are known.
 
-State is three handles per relation: OLD, DELTA and ALL, where ALL = OLD + DELTA. Backends keep them; what happens in a
-round is only the plan of each rule variant, one union per head predicate, and the removal of what is known.
+A relation has three handles, OLD, DELTA and ALL, where ALL = OLD + DELTA; backends store them. A round is the plan of
+each rule variant, one union per head predicate, and the removal of known facts.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from deltalog.backends.base import Backend
 from deltalog.concurrency.cached import cached_property
 from deltalog.engine.fact_count import VisibleFactCounter
 from deltalog.engine.hypertree import Trees
-from deltalog.engine.replan_joins import Skewed, watched
+from deltalog.engine.replan_joins import Skewed, with_replanning
 from deltalog.engine.replan_trees import ChoiceChanged, Revision
 from deltalog.engine.report import Observer, Round
 from deltalog.engine.schedule import evaluation_order
@@ -39,7 +39,8 @@ T = TypeVar("T")
 
 @dataclass
 class Relations(Generic[T]):
-    """The tables of all predicates, and their parts while a hyper-node is evaluated. Also the planner's statistics."""
+    """The tables of all predicates, and their OLD and DELTA while a hyper-node is evaluated. Also the planner's
+    statistics."""
 
     backend: Backend[T]
     parts: dict[tuple[Pred, Part], T] = field(default_factory=dict)
@@ -67,16 +68,16 @@ class Relations(Generic[T]):
         return 0.0 if table is None else self.backend.heaviest(table, column)
 
     def whole(self) -> Iterator[tuple[Pred, T]]:
-        """The tables of all predicates, without their parts."""
+        """The table ALL of each predicate."""
         return ((pred, table) for (pred, part), table in self.parts.items() if part is Part.ALL)
 
 
 @dataclass(slots=True)
 class PlannedVariant:
-    """A rule variant with its plan, and how many facts there were to read when the plan was made.
+    """A rule variant with its plan, and the number of facts it read when the plan was made.
 
-    `reads` are what its atoms read: where one is empty, nothing is derived. `facts` are the plans of its heads.
-    `multiway`: its plan may have multiway joins, whatever the rest of the evaluation has. `skewed`: it is planned for
+    `reads` is what its atoms read: where one is empty, nothing is derived. `facts` are the plans of its heads.
+    `multiway`: its plan may have multiway joins, whatever the rest of the evaluation has. `skewed`: it is planned by
     the most frequent values.
     """
 
@@ -96,7 +97,7 @@ class PlannedVariant:
         self.reads = tuple((atom.pred, chosen.get(i, Part.ALL)) for i, atom in atoms)
 
     def plan(self, body: Body, made_for: float) -> None:
-        # The plans of the heads first: who is interrupted in between has a variant without a body, or two equal plans.
+        # The plans of the heads first: an interrupt in between leaves a variant without a body, or two equal plans.
         self.facts = tuple((head.pred, project(head, body.plan)) for head in self.variant.rule.heads)
         self.body, self.made_for = body, made_for
 
@@ -109,8 +110,8 @@ HyperNodePlans = tuple[list[PlannedVariant], dict[Pred, list[PlannedVariant]]]
 class SemiNaive(Generic[T]):
     """An evaluation of a program over relations, within the limits of their backend.
 
-    `facts` counts what users see of the relations. For a goal nothing counts that was there before, and everything that
-    is derived does, hidden relations included.
+    `facts` counts the facts that users see. For a goal, all derived facts count, those of hidden relations included,
+    and none from before.
     """
 
     program: Program
@@ -123,8 +124,8 @@ class SemiNaive(Generic[T]):
     number: int = 0
     # From an earlier evaluation of the program:
     plans: dict[tuple[int, int], HyperNodePlans] = field(default_factory=dict)
-    pending: dict[Pred, T] = field(default_factory=dict)  # structures that have grown, by what is new in this round
-    revision: Revision[T] | None = None  # the choices of the hyper-node that is evaluated, where there are any
+    pending: dict[Pred, T] = field(default_factory=dict)  # virtual relations after this round
+    revision: Revision[T] | None = None  # of the hyper-node that is evaluated, if it has choices to reconsider
 
     def __post_init__(self) -> None:
         if self.facts is None:
@@ -137,36 +138,36 @@ class SemiNaive(Generic[T]):
     def run(self) -> None:
         self.facts.total = 0 if self.goal else self.visible.count(self.relations.whole())
         self.facts.add(0)
-        if self._evaluated_elsewhere(list(enumerate(self.program.hyper_nodes)), everything=True):
+        if self._is_offloaded(list(enumerate(self.program.hyper_nodes)), everything=True):
             return
         for number, hyper_node in evaluation_order(self.program.hyper_nodes, self.relations.backend.batches):
             revision = Revision(self.trees, hyper_node, self.relations)
             while not self._is_evaluated(number, hyper_node, revision):
                 self.pending.clear()
-                revision.begin_again(self.program.structures)
+                revision.restart(self.program.structures)
                 self.plans = {key: plans for key, plans in self.plans.items() if key[0] != number}
                 self.facts.total = self.visible.count(self.relations.whole())
 
     def _is_evaluated(self, number: int, hyper_node: HyperNode, revision: Revision[T]) -> bool:
-        """Whether a hyper-node is evaluated, or is to be evaluated again by other choices."""
+        """Evaluates a hyper-node; False if it has to be restarted with other choices."""
         try:
             for place, part in enumerate(self._by_trees(hyper_node)):
-                self.revision = revision.begun()
-                if not (part.recursive and self._evaluated_elsewhere([(number, part)])):
+                self.revision = revision.start()
+                if not (part.recursive and self._is_offloaded([(number, part)])):
                     self._evaluate(number, part, place)
             return True
         except ChoiceChanged:
             return False
 
     def _by_trees(self, hyper_node: HyperNode) -> list[HyperNode]:
-        """The hyper-node, or what it becomes when rules of it are evaluated by decompositions."""
+        """The hyper-node, or those that it becomes when rules of it are evaluated by decompositions."""
         started = time.perf_counter()
         parts = list(self.trees.parts(hyper_node, self.relations, self.relations.backend.batches))
         self.planning += time.perf_counter() - started
         return parts
 
-    def _evaluated_elsewhere(self, nodes: Sequence[tuple[int, HyperNode]], everything: bool = False) -> bool:
-        """Evaluates hyper-nodes on the backend's twin, if there is one for them."""
+    def _is_offloaded(self, nodes: Sequence[tuple[int, HyperNode]], everything: bool = False) -> bool:
+        """Offloads hyper-nodes to another backend, if the backend has one for them."""
         heads = {pred for _, node in nodes for pred in node.heads}
         tables = {pred: self.relations.get(pred) for _, node in nodes for pred in node.reads | node.heads}
         twin = self.relations.backend.twin([rule for _, node in nodes for rule in node.rules], tables, everything)
@@ -184,7 +185,7 @@ class SemiNaive(Generic[T]):
             rules = iter(twin.rules)
             for number, node in nodes:
                 evaluation._evaluate(number, replace(node, rules=tuple(islice(rules, len(node.rules)))))
-        finally:  # at a limit, too: what there is is right
+        finally:  # at a limit, too: the facts so far are right
             for pred, table in new().items():
                 self.relations.add(pred, table)
             self.planning += evaluation.planning
@@ -216,7 +217,7 @@ class SemiNaive(Generic[T]):
         added: dict[Pred, T] | None = None,
         derive: Callable[[list[PlannedVariant]], dict[Pred, T]] | None = None,
     ) -> None:
-        """Adds facts that are not known, and all that follows by the plans, round by round; also to `added`."""
+        """Adds new facts and all their consequences by the variants, round by round; also to `added`."""
         turn, by_sets = 1, derive or self.derive
         small = SmallRounds(self, preds, plans, added) if derive is None else None
         try:
@@ -230,13 +231,13 @@ class SemiNaive(Generic[T]):
                     for pred, table in new.items():
                         added[pred] = self.relations.backend.merge(added[pred], table) if pred in added else table
                 if self.revision is not None:
-                    self.revision.due(self.facts.total)
+                    self.revision.reconsider(self.facts.total)
                 turn += 1
                 started = time.perf_counter()
                 due = [planned for pred in new for planned in plans.get(pred, ())]
                 new = by_sets(due)
                 self._observe(turn, new, started, len(due))
-        finally:  # at a limit, too: what there is may be kept
+        finally:  # at a limit, too: the facts so far may be kept
             for pred in preds:
                 self.relations.parts.pop((pred, Part.OLD), None)
                 self.relations.parts.pop((pred, Part.DELTA), None)
@@ -245,17 +246,17 @@ class SemiNaive(Generic[T]):
         self.observe_round(turn, self.visible.count(new.items()), time.perf_counter() - started, rules)
 
     def observe_round(self, turn: int, found: int, seconds: float, rules: int) -> None:
-        """A round has found so many facts, which are not counted yet."""
+        """Reports a round; the facts that it found are not counted yet."""
         total = self.facts.total + found
         self.observe(Round(self.number, len(self.program.hyper_nodes), turn, found, total, seconds, rules))
 
     def derive(
         self, due: Iterable[PlannedVariant], wanted: Callable[[Pred, tuple[Plan, ...]], Plan] = new_facts
     ) -> dict[Pred, T]:
-        """The facts that the variants derive (and that are not known, unless more is wanted), none empty."""
+        """What the variants derive, by default the new facts of it; no table is empty."""
         shared: list[Pred] = []
         try:
-            return watched(self, list(due), lambda plans: self._derive(plans, wanted, shared))
+            return with_replanning(self, list(due), lambda plans: self._derive(plans, wanted, shared))
         finally:
             for pred in shared:
                 self.relations.backend.drop(self.relations.parts.pop((pred, Part.ALL)))
@@ -263,14 +264,14 @@ class SemiNaive(Generic[T]):
     def _derive(
         self, due: Iterable[PlannedVariant], wanted: Callable[[Pred, tuple[Plan, ...]], Plan], shared: list[Pred]
     ) -> dict[Pred, T]:
-        """The same; with temporary relations, `shared` by several heads."""
+        """The same; `shared` gets the temporary relations of rules with several heads."""
         inputs: dict[Pred, list[Plan]] = defaultdict(list)
-        structured: dict[Pred, T] = {}
+        virtual: dict[Pred, T] = {}
         backend, tuning = self.relations.backend, self.relations.backend.tuning
         for planned in due:
             if (owner := planned.owner) in self.program.structures:
-                if owner not in structured:
-                    structured[owner] = self._grown(owner)
+                if owner not in virtual:
+                    virtual[owner] = self._grown(owner)
                 continue
             if not self._can_match(planned):
                 continue
@@ -284,14 +285,14 @@ class SemiNaive(Generic[T]):
                 facts = tuple((head.pred, project(head, scan)) for head in rule.heads)
             for pred, plan in facts:
                 inputs[pred].append(plan)
-        if not inputs and not structured:
+        if not inputs and not virtual:
             return {}
         parts = self.relations.parts
         new = backend.run_all({pred: wanted(pred, tuple(plans)) for pred, plans in inputs.items()}, parts)
-        return {pred: table for pred, table in (new | structured).items() if backend.size(table)}
+        return {pred: table for pred, table in (new | virtual).items() if backend.size(table)}
 
     def count(self, due: Iterable[PlannedVariant]) -> dict[Pred, T]:
-        """How many instances of the variants derive each fact, as the relations `counts`; none empty."""
+        """How many instances of the variants derive each fact, as relations `counts`; no table is empty."""
         inputs: dict[Pred, list[ir.Project]] = defaultdict(list)
         for planned in due:
             if self._can_match(planned):
@@ -303,7 +304,7 @@ class SemiNaive(Generic[T]):
         return {pred: table for pred, table in found.items() if self.relations.backend.size(table)}
 
     def _grown(self, pred: Pred) -> T:
-        """What a structure has more, by all or by what is new of its inputs."""
+        """The new facts of a virtual relation, by all facts or by the DELTA of its inputs."""
         relations, structure = self.relations, self.program.structures[pred]
         inputs = [relations.get(source) for source in structure.inputs]
         old = relations.parts.get((pred, Part.ALL))
@@ -317,7 +318,7 @@ class SemiNaive(Generic[T]):
         return new
 
     def _can_match(self, planned: PlannedVariant) -> bool:
-        """False when an atom of the body reads nothing: then the rule derives nothing, and is not even planned."""
+        """False when an atom of the body reads an empty relation: then the rule is not even planned."""
         parts, size = self.relations.parts, self.relations.backend.size
         return all((table := parts.get(key)) is not None and size(table) for key in planned.reads)
 
@@ -338,7 +339,7 @@ class SemiNaive(Generic[T]):
         self._add(new)
 
     def _add(self, new: Mapping[Pred, T]) -> None:
-        """Adds facts that are not known, unless these are too many."""
+        """Adds new facts, within the limit of facts."""
         self.facts.add(self.visible.count(new.items()))
         for pred, table in new.items():
             if pred in self.pending:
@@ -347,7 +348,7 @@ class SemiNaive(Generic[T]):
                 self.relations.add(pred, table)
 
     def plan(self, planned: PlannedVariant) -> Body:
-        """The variant's plan, made anew when what it reads has grown much since it was made."""
+        """The plan of a variant, made again when what it reads has grown much."""
         backend, reads = self.relations.backend, sum(self.relations.size(pred) for pred, _ in planned.reads)
         if planned.body is None or reads > backend.tuning.replan_growth_factor * planned.made_for:
             backend.meter.spend(backend.tuning.planning_cost_rows)
@@ -361,7 +362,7 @@ class SemiNaive(Generic[T]):
 
 
 def variants_by_delta(rules: Iterable[Rule], recursive: Collection[Pred]) -> dict[Pred, list[PlannedVariant]]:
-    """The variants of some rules, by the predicate of which they read what is new."""
+    """The semi-naive variants of rules, by the predicate whose DELTA they read."""
     plans: dict[Pred, list[PlannedVariant]] = defaultdict(list)
     for rule in rules:
         for variant in variants(rule, recursive):
@@ -370,7 +371,7 @@ def variants_by_delta(rules: Iterable[Rule], recursive: Collection[Pred]) -> dic
 
 
 def include(facts: dict[Pred, T], more: Mapping[Pred, T], backend: Backend[T]) -> None:
-    """Adds facts to facts, where some may be there already."""
+    """Adds facts to facts, some of which may be there already."""
     for pred, table in more.items():
         present = facts.get(pred)
         facts[pred] = table if present is None else backend.merge(present, backend.minus(table, present))

@@ -1,11 +1,11 @@
-"""Rounds over few facts, inside of semi-naive evaluation.
+"""Small rounds of semi-naive evaluation, tuple at a time.
 
-A round costs, set by set, about a millisecond, however little it derives; counters and long chains have thousands of
-rounds of one fact. A backend may evaluate a run of such rounds at once (`Backend.rounds`), fact by fact. Evaluation
-goes over to that when few facts are new, and back when many are, or when a round has more to do than sets would take
-for it, or something that only sets do (SKOLEM, texts, values for which an expression fails). Rounds, and the facts of
-each, are the same either way; so is the limit of facts: they are counted round by round, and what was found after the
-round that hits it is forgotten.
+A round costs about a millisecond set at a time, however little it derives; counters and long chains have thousands of
+rounds of one fact. A backend may evaluate a run of such rounds in one call (`Backend.rounds`), tuple at a time.
+Evaluation switches to that when the DELTA is small, and back when it is large, when a round has so many matches that
+sets are faster, or when it needs something that only sets can do (SKOLEM, strings, values for which an expression
+fails). Rounds and their facts are the same in both modes, and so is the limit of facts: they are counted round by
+round, and what was found after the round that hits the limit is discarded.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 class SmallRounds(Generic[T]):
-    """The rounds of one fixpoint, as far as they are small."""
+    """The small rounds of one fixpoint."""
 
     def __init__(
         self,
@@ -38,13 +38,13 @@ class SmallRounds(Generic[T]):
         self._backend, self._preds = evaluation.relations.backend, tuple(dict.fromkeys(preds))
         self._tuning, self._own = self._backend.tuning, frozenset(self._preds)
         self._counted = evaluation.visible.counted(self._preds)
-        self._seen: set[Pred] = set()  # predicates of which something was new: variants that read others wait
+        self._seen: set[Pred] = set()  # predicates that have had a DELTA: variants that read others are not compiled
         self._room = self._tuning.rounds_first_room_facts
-        self._failed, self._waiting = 0, 0  # runs in vain, and rounds to wait before the next one
+        self._failed, self._waiting = 0, 0  # failed runs, and rounds by sets before the next one
         self._patience = self._start_patience()
 
     def advance(self, new: dict[Pred, T], turn: int) -> tuple[dict[Pred, T], int]:
-        """Round after round from new facts on, as long as they are small: what the last one found, and its number."""
+        """As many small rounds as possible, from new facts on; the DELTA after the last one, and its number."""
         while self._is_due(new):
             rounds = self._started(new)
             if rounds is None:
@@ -65,7 +65,7 @@ class SmallRounds(Generic[T]):
         return sum(map(self._backend.size, facts.values()))
 
     def _start_patience(self) -> int:
-        """Small rounds until code is made: a round by sets takes about as long, and may be the last one."""
+        """Small rounds by sets before rules are compiled: these take about as long, and may be the last ones."""
         return 2 + sum(map(len, self._plans.values())) // self._tuning.rounds_variants_per_round
 
     # The rules.
@@ -80,7 +80,7 @@ class SmallRounds(Generic[T]):
         return self._backend.rounds(rules, self._evaluation.relations.parts, new, self._room)
 
     def _variants(self, pred: Pred) -> Iterator[tuple[Pred, Pred, ir.Project | None]]:
-        """The variants that read the DELTA of a predicate, as far as they can ever match."""
+        """The variants that read the DELTA of a predicate and may match."""
         plans = [planned for planned in self._plans[pred] if self._is_structure(planned) or self._can_match(planned)]
         if pred not in self._seen or any(map(self._is_structure, plans)):
             if plans:
@@ -92,18 +92,18 @@ class SmallRounds(Generic[T]):
                 yield pred, head, plan
 
     def _is_structure(self, planned: PlannedVariant) -> bool:
-        """Whether what a planned reads makes a structure, which grows by each of its inputs alone."""
+        """Whether a variant derives a virtual relation, which grows by each of its inputs alone."""
         return planned.owner in self._evaluation.program.structures
 
     def _can_match(self, planned: PlannedVariant) -> bool:
-        """False when an atom reads nothing, and nothing will come."""
+        """False when an atom reads a relation that is empty and will stay so."""
         relations = self._evaluation.relations
         return all(pred in self._own or relations.size(pred, part) for pred, part in planned.reads)
 
     # A run.
 
     def _run(self, rounds: Rounds[T], new: dict[Pred, T], turn: int) -> tuple[dict[Pred, T], int, RoundsEnd, int]:
-        """To its end: what is new then, the number of the last round, why it ends, and how many rounds it had."""
+        """Runs rounds to the end: the DELTA then, the number of the last round, why it ended, and its rounds."""
         end, done, found = RoundsEnd.PAUSED, 0, self._evaluation.visible.count(new.items())
         try:
             while end is RoundsEnd.PAUSED:

@@ -26,7 +26,7 @@ from deltalog.maintenance.backward_forward import BackwardForward
 from deltalog.maintenance.counting import Counting, Uncounted
 from deltalog.maintenance.dred import DRed
 from deltalog.maintenance.policy import Decision, Done, Kind, Ladder, Strategy, decide, learn, tuple_budget
-from deltalog.maintenance.stratum_plans import StratumPlans, simple_first, structures_of
+from deltalog.maintenance.stratum_plans import StratumPlans, structures_of, tuple_maintainable_first
 from deltalog.maintenance.update_state import Update
 from deltalog.plan.variants import Variant
 from deltalog.program import Program
@@ -45,33 +45,33 @@ STRATEGIES: dict[Strategy, type[DRed[Any]]] = {
 
 
 class Maintenance(Generic[T]):
-    """The strata of a program with their plans; one for as long as the rules stay the same."""
+    """The strata of a program with their plans, for as long as the rules stay the same."""
 
     def __init__(self, program: Program, before: Maintenance[T] | None = None) -> None:
-        """`before` is of another program: what both have in common is taken from it, with its plans."""
+        """`before` is of an earlier program: strata that both have keep their plans."""
         self.program = program
         known = before._strata if before is not None else []
         leaves = changed_leaves(before.program, program) if before is not None else None
         self._strata: list[StratumPlans] = []
         if leaves is not None:
-            gone = {pred for node in leaves.gone for pred in node.heads}
-            self._strata = [plans for plans in known if gone.isdisjoint(plans.stratum.preds)]
+            removed = {pred for node in leaves.gone for pred in node.heads}
+            self._strata = [plans for plans in known if removed.isdisjoint(plans.stratum.preds)]
         nodes = program.hyper_nodes if leaves is None else leaves.added
         rules = [rule for node in nodes for rule in node.rules]
         made = {plans.stratum: plans for plans in known}
         self._strata += [self._plans(stratum, made.get(stratum)) for stratum in strata(rules)]
-        self._strata = simple_first(self._strata)
+        self._strata = tuple_maintainable_first(self._strata)
         self._derived = {pred for plans in self._strata for pred in plans.stratum.preds}
 
-    def without(self, old: Program, program: Program, gone: Collection[Pred]) -> Maintenance[T]:
-        """The same for a program without leaves, which derived what is gone."""
+    def without(self, old: Program, program: Program, removed: Collection[Pred]) -> Maintenance[T]:
+        """The same for a program without leaves, whose predicates are `removed`."""
         new: Maintenance[T] = Maintenance.__new__(Maintenance)
         new.program = program
         if self.program is not old:  # it has the rules of trees
-            nodes = tuple(node for node in self.program.hyper_nodes if node.heads.isdisjoint(gone))
+            nodes = tuple(node for node in self.program.hyper_nodes if node.heads.isdisjoint(removed))
             new.program = replace(self.program, rules=program.rules, hyper_nodes=nodes)
-        new._strata = [plans for plans in self._strata if plans.stratum.preds.isdisjoint(gone)]
-        new._derived = self._derived.difference(gone)
+        new._strata = [plans for plans in self._strata if plans.stratum.preds.isdisjoint(removed)]
+        new._derived = self._derived.difference(removed)
         return new
 
     def _plans(self, stratum: Stratum, known: StratumPlans | None) -> StratumPlans:
@@ -105,7 +105,7 @@ class Maintenance(Generic[T]):
                 self._maintain(self._strata[at], update, gave_up)
                 at += 1
         if update.tuple_limits:
-            limits = ((plans.names, update.tuple_limits.get(plans.stratum.preds)) for plans in self._strata)
+            limits = ((plans.label, update.tuple_limits.get(plans.stratum.preds)) for plans in self._strata)
             update.report.tuple_limits = {names: limit for names, limit in limits if limit is not None}
         update.report.seconds = time.perf_counter() - started
 
@@ -152,7 +152,7 @@ class Maintenance(Generic[T]):
             maintain_virtual(plans.structures[0], update)
         elif decision.kind is Kind.EXPLICIT:
             keep_explicit(plans, update)
-            update.report.notes.append(f"{plans.names}: {decision.why}, only explicit facts kept")
+            update.report.notes.append(f"{plans.label}: {decision.why}, only explicit facts kept")
         elif decision.kind is Kind.RECOMPUTE:
             self._recompute(plans, update, decision.why)
         elif decision.kind is Kind.SETS:
@@ -166,52 +166,53 @@ class Maintenance(Generic[T]):
             outcome = chosen(self.program, plans, update, bounded).maintain()
             if isinstance(outcome, Done):
                 if plans.stratum.recursive:
-                    update.report.notes.append(f"{plans.names}: {chosen.name}")
+                    update.report.notes.append(f"{plans.label}: {chosen.name}")
                 return
             reason = outcome.reason
             if outcome.recompute:
                 break
             if (strategy, bounded) != ladder[-1]:
-                update.report.notes.append(f"{plans.names}: {chosen.name} gave up, {reason}")
+                update.report.notes.append(f"{plans.label}: {chosen.name} gave up, {reason}")
         self._recompute(plans, update, reason)
 
     def _recompute(self, plans: StratumPlans, update: Update[T], why: str) -> None:
         recompute(self.program, plans, update)
-        update.report.notes.append(f"{plans.names}: recomputed, {why}")
+        update.report.notes.append(f"{plans.label}: recomputed, {why}")
 
     def _keep_explicit(self, update: Update[T], derived: set[Pred]) -> None:
-        """Predicates that no rule derives (any more): what is explicit is all there is."""
+        """Predicates without rules have their explicit facts alone."""
         backend = update.backend
-        orphans = {rule.heads[0].pred for rule in update.removed_rules} | update.reshaped
+        orphans = {rule.heads[0].pred for rule in update.removed_rules} | update.stored_differently
         orphans -= derived
         for pred in (set(update.added_facts) | set(update.removed_facts)) - derived - orphans:
             removed = update.removed_facts.get(pred, backend.empty(pred.arity))
             added = update.added_facts.get(pred, backend.empty(pred.arity))
             update.new.set(pred, update.explicit.get(pred, backend.empty(pred.arity)))
-            update.settle(pred, removed, added)
+            update.record_delta(pred, removed, added)
         for pred in orphans:
             table = update.explicit.get(pred, backend.empty(pred.arity))
             update.new.set(pred, table)
-            update.settle(pred, backend.minus(update.old.get(pred), table), backend.minus(table, update.old.get(pred)))
+            old = update.old.get(pred)
+            update.record_delta(pred, backend.minus(old, table), backend.minus(table, old))
 
 
 def by_tuples(strata: Sequence[StratumPlans], update: Update[T]) -> int:
     """Strata one after the other, by the tuple-at-a-time kernel; how many of them are done when it gives up."""
-    settled, explicit = (update.removed, update.added), (update.removed_facts, update.added_facts)
+    deltas, explicit = (update.removed, update.added), (update.removed_facts, update.added_facts)
     budgets = [tuple_budget(plans, update) for plans in strata]
-    change = SmallChange(update.old.parts, update.explicit, *settled, *explicit, budgets)
+    change = SmallChange(update.old.parts, update.explicit, *deltas, *explicit, budgets)
     result = update.backend.maintained([plans.tuple_plans(update.old) for plans in strata], change)
-    update.take(result)
+    update.apply(result)
     for plans in strata[: result.done]:
         if plans.stratum.recursive and update.affects(plans.stratum):
-            update.report.notes.append(f"{plans.names}: {DRed.name}")
+            update.report.notes.append(f"{plans.label}: {DRed.name}")
     if result.sees:
         learn(strata[result.done], update, result.sees, result.tried)
     return result.done
 
 
 def maintain_virtual(structure: Structure, update: Update[T]) -> None:
-    """A relation that is made of others which are settled."""
+    """A virtual relation follows its inputs."""
     backend, old, none = update.backend, update.old.get(structure.pred), update.backend.empty(2)
     inputs = [update.new.get(source) for source in structure.inputs]
     removed = [update.removed.get(source, none) for source in structure.inputs]
@@ -229,7 +230,7 @@ def recompute(program: Program, plans: StratumPlans, update: Update[T]) -> None:
     evaluation = update.evaluation(program)
     whole = [rule.whole for rule in plans.rules]
     whole += [PlannedVariant(Variant(structure.rule)) for structure in plans.structures]
-    evaluation.propagate(preds, plans.loops, evaluation.derive(whole))
+    evaluation.propagate(preds, plans.recursive_variants, evaluation.derive(whole))
     for pred in preds:
         update.defer_delta(pred)
 

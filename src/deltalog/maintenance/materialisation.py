@@ -1,7 +1,7 @@
-"""A materialisation: a program, explicit facts, and all that follows from them.
+"""A materialisation: a program, its explicit facts (EDB), and all derived facts (IDB).
 
-It is made in one go (`materialise`) or from another one and what has changed (`updated`). Either way the old one, if
-there is one, stays as it was: all state is in immutable tables.
+It is computed from scratch (`materialise`), or from an earlier one and a change (`updated`). The earlier one stays as
+it was: all state is in immutable tables.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 @dataclass
 class Evaluator(Generic[T]):
-    """How fixpoints are computed: on what (which has the limits), by which engine, watched by whom."""
+    """How fixpoints are computed: on which backend, by which engine, with which observer."""
 
     backend: Backend[T]
     naive: bool = False
@@ -47,8 +47,8 @@ class Evaluator(Generic[T]):
     def run(
         self, program: Program, relations: Relations[T], goal: bool = False, facts: FactCount | None = None
     ) -> float:
-        """Takes relations to the fixpoint; the seconds that planning took. `facts` counts towards the limit of facts;
-        for a goal, what is derived does."""
+        """Takes relations to the fixpoint; returns the seconds of planning. `facts` counts towards the limit of facts;
+        for a goal, all derived facts do."""
         facts = facts or FactCount(self.backend.limits)
         if self.naive:
             self._run_naively(program, relations, goal, facts)
@@ -96,24 +96,24 @@ class Materialisation(Generic[T]):
         return Maintenance(self.trees.program(self.program, self.relations))
 
     def without_leaves(self, rules: tuple[Rule, ...]) -> tuple[Materialisation[T], Update[T]] | None:
-        """The same with only these of the rules, if what goes are leaves: nothing else changes, nothing is derived or
-        compared. None if there is more to it."""
+        """The same with only these rules, if the others are leaves, which nothing else reads: nothing is derived or
+        compared. None if they are not."""
         started = time.perf_counter()
         cut = without_leaves(self.program, rules)
         trees = self.trees.without([rule for node in cut[1] for rule in node.rules]) if cut is not None else None
         if cut is None or trees is None:
             return None
-        program, gone = cut[0], [pred for node in cut[1] for pred in node.heads]
+        program, removed = cut[0], [pred for node in cut[1] for pred in node.heads]
         relations = Relations(self.relations.backend, dict(self.relations.parts))
         update = Update(self.relations, relations, self.explicit, {}, {})
-        for pred in gone:
-            _leave_explicit(pred, update)
-        counts = {preds: each for preds, each in self.counts.items() if preds.isdisjoint(gone)} if self.counts else {}
-        limits = {preds: limit for preds, limit in self.tuple_limits.items() if preds.isdisjoint(gone)}
+        for pred in removed:
+            _keep_explicit(pred, update)
+        counts = {preds: each for preds, each in self.counts.items() if preds.isdisjoint(removed)}
+        limits = {preds: limit for preds, limit in self.tuple_limits.items() if preds.isdisjoint(removed)}
         new = Materialisation(program, self.explicit, relations, trees, counts, limits)
         known: Maintenance[T] | None = self.__dict__.get("maintenance")
         if known is not None:  # and if not, it is made when it is needed
-            new.__dict__["maintenance"] = known.without(self.program, program, gone)
+            new.__dict__["maintenance"] = known.without(self.program, program, removed)
         update.report.hyper_nodes = program.hyper_nodes
         update.report.seconds = time.perf_counter() - started
         return new, update
@@ -127,7 +127,7 @@ def start(explicit: Mapping[Pred, T], backend: Backend[T]) -> Relations[T]:
 def materialise(
     program: Program, explicit: dict[Pred, T], evaluator: Evaluator[T], facts: FactCount | None = None
 ) -> Materialisation[T]:
-    """From nothing."""
+    """From scratch."""
     relations = start(program.placed(explicit), evaluator.backend)
     evaluator.run(program, relations, facts=facts)
     return Materialisation(program, explicit, relations, evaluator.trees)
@@ -136,7 +136,7 @@ def materialise(
 def updated(
     old: Materialisation[T], program: Program, facts: ChangedFacts[T], evaluator: Evaluator[T]
 ) -> tuple[Materialisation[T], Update[T]]:
-    """From an old one and what has changed of its facts and rules."""
+    """From an earlier one and a change of its facts and rules."""
     update = Update(
         old.relations,
         Relations(evaluator.backend, dict(old.relations.parts)),
@@ -145,7 +145,7 @@ def updated(
         program.placed(facts.removed),
         strategy=evaluator.maintenance,
         multiway=old.trees.way != "standard",
-        reshaped=reshaped(old.program, program),
+        stored_differently=stored_differently(old.program, program),
         counts=dict(old.counts),
         tuple_limits=dict(old.tuple_limits),
         facts_before=old.count,
@@ -153,7 +153,7 @@ def updated(
     decision = decide_all(facts.changed, facts.before, evaluator.backend.tuning)
     if evaluator.naive or decision.kind is Kind.RECOMPUTE:
         new = _recomputed(program, facts, evaluator, update, decision.why)
-        _compare(update, new.relations, old.program.derived | program.derived)
+        _record_deltas(update, new.relations, old.program.derived | program.derived)
         return _checked(new, update)
     same_rules = program is old.program
     trees = old.trees.copied() if same_rules else old.trees.kept(program)
@@ -171,7 +171,7 @@ def updated(
 
 
 def _checked(new: Materialisation[T], update: Update[T]) -> tuple[Materialisation[T], Update[T]]:
-    """The result of an update, unless there are too many facts in it, and more than there were."""
+    """The result of an update, unless it exceeds the limit of facts and the facts there were."""
     limits = update.backend.limits
     limits.check()
     if limits.max_facts is not None:
@@ -179,18 +179,18 @@ def _checked(new: Materialisation[T], update: Update[T]) -> tuple[Materialisatio
     return new, update
 
 
-def _leave_explicit(pred: Pred, update: Update[T]) -> None:
-    """What was derived of a predicate goes; which facts these are is found when somebody asks."""
+def _keep_explicit(pred: Pred, update: Update[T]) -> None:
+    """A predicate without its derived facts; its delta is deferred."""
     old, explicit = update.new.parts.pop((pred, Part.ALL), None), update.explicit.get(pred)
     if explicit is not None:
         update.new.set(pred, explicit)
-        update.deferred[pred] = partial(update.compared, pred)
+        update.deferred[pred] = partial(update.compare, pred)
     elif old is not None and update.backend.size(old):
         update.removed[pred] = old
 
 
-def reshaped(old: Program, new: Program) -> frozenset[Pred]:
-    """The predicates that are kept in another way than before, or whose explicit facts are kept elsewhere."""
+def stored_differently(old: Program, new: Program) -> frozenset[Pred]:
+    """The predicates that become virtual or cease to be, or whose explicit facts are stored elsewhere."""
     if old.structures is new.structures and old.stored is new.stored:
         return frozenset()
     changed = set(old.structures.items()) ^ set(new.structures.items())
@@ -199,7 +199,7 @@ def reshaped(old: Program, new: Program) -> frozenset[Pred]:
 
 
 def _exchange_trees(new: Materialisation[T], update: Update[T]) -> None:
-    """Makes the relations of trees that have become far better than those there are, and drops the others."""
+    """Computes the relations of trees that are far better for the new data, and drops those of the old trees."""
     trees, relations = new.trees, new.relations
     trees.settle(new.program, relations)
     if not trees.chosen_for:
@@ -220,13 +220,13 @@ def _exchange_trees(new: Materialisation[T], update: Update[T]) -> None:
     SemiNaive(replace(new.program, hyper_nodes=hyper_nodes(graph(rules))), relations, facts=facts).run()
     new.__dict__.pop("maintenance", None)
     heads = sorted({head.name for rule in changed for head in rule.heads})
-    update.report.notes.append(f"{', '.join(heads)}: the data has become another; evaluated another way, nodes rebuilt")
+    update.report.notes.append(f"{', '.join(heads)}: the data has changed much; another decomposition, nodes rebuilt")
 
 
 def _recomputed(
     program: Program, facts: ChangedFacts[T], evaluator: Evaluator[T], update: Update[T], why: str
 ) -> Materialisation[T]:
-    """Everything from scratch: for changes of a large part of the facts."""
+    """Everything from scratch."""
     started = time.perf_counter()
     counted = FactCount(evaluator.backend.limits, before=update.facts_before)
     new = materialise(program, facts.explicit, evaluator, counted)
@@ -238,17 +238,17 @@ def _recomputed(
     return new
 
 
-def _compare(update: Update[T], new: Relations[T], derived: Collection[Pred]) -> None:
-    """Notes the difference. Predicates that neither the old nor the new program derives, or stores elsewhere, differ in
+def _record_deltas(update: Update[T], new: Relations[T], derived: Collection[Pred]) -> None:
+    """Records the deltas. Predicates that neither the old nor the new program derives, or stores elsewhere, differ in
     their explicit facts alone."""
     update.new, none = new, update.backend.empty
-    derived = update.reshaped.union(derived)
+    derived = update.stored_differently.union(derived)
     for pred in {pred for relations in (update.old, new) for pred, part in relations.parts if part is Part.ALL}:
         if pred in derived:
             update.defer_delta(pred)
         else:
             given = (facts.get(pred, none(pred.arity)) for facts in (update.removed_facts, update.added_facts))
-            update.settle(pred, *given)
+            update.record_delta(pred, *given)
 
 
 @dataclass(frozen=True)

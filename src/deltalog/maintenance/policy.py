@@ -26,7 +26,7 @@ from typing import NamedTuple, TypeVar
 from deltalog.backends.base import TupleBudget
 from deltalog.engine.seminaive import PlannedVariant, Relations
 from deltalog.maintenance.stratum_plans import RulePlans, StratumPlans
-from deltalog.maintenance.update_state import Update, state
+from deltalog.maintenance.update_state import Update, with_deltas
 from deltalog.model.tuning import Tuning
 from deltalog.plan.variants import Variant, plan_variant
 from deltalog.syntax.ast import Pred
@@ -161,7 +161,7 @@ def _has_counts(plans: StratumPlans, update: Update[T]) -> bool:
 def _is_virtual(plans: StratumPlans, update: Update[T]) -> bool:
     """Whether a stratum is one virtual relation, which it also was before the change."""
     preds = plans.stratum.preds
-    return len(preds) == len(plans.structures) == 1 and update.reshaped.isdisjoint(preds)
+    return len(preds) == len(plans.structures) == 1 and update.stored_differently.isdisjoint(preds)
 
 
 # Tuple at a time.
@@ -170,7 +170,7 @@ def _is_virtual(plans: StratumPlans, update: Update[T]) -> bool:
 def _can_go_by_tuples(plans: StratumPlans, update: Update[T]) -> bool:
     """Whether the tuple-at-a-time kernel can maintain a stratum, if the change is small."""
     return (
-        plans.is_simple
+        plans.is_tuple_maintainable
         and not update.backend.batches
         and update.strategy != "counting"
         and not (plans.stratum.recursive and update.strategy == "bf")
@@ -205,7 +205,7 @@ def learn(plans: StratumPlans, update: Update[T], sees: int, tried: bool) -> Non
 
 
 def _storage_changes(plans: StratumPlans, update: Update[T]) -> str | None:
-    return None if update.reshaped.isdisjoint(plans.stratum.preds) else "its facts are stored in another way"
+    return None if update.stored_differently.isdisjoint(plans.stratum.preds) else "its facts are stored in another way"
 
 
 def _virtual_loses_input(plans: StratumPlans, update: Update[T]) -> str | None:
@@ -215,12 +215,12 @@ def _virtual_loses_input(plans: StratumPlans, update: Update[T]) -> str | None:
         return UNDER_VIRTUAL
     if not plans.structures:
         return None
-    removed = sum(update.backend.size(update.removed[pred]) for pred in plans.others if pred in update.removed)
+    removed = sum(update.backend.size(update.removed[pred]) for pred in plans.inputs if pred in update.removed)
     return UNDER_VIRTUAL if removed > update.tuning.recompute_min_changed_inputs else None
 
 
 def _most_inputs_change(plans: StratumPlans, update: Update[T]) -> str | None:
-    changed = sum(map(update.min_changed_facts, plans.others))
+    changed = sum(map(update.min_changed_facts, plans.inputs))
     in_groups = any(rule.restricted for rule in plans.rules)  # groups are computed before and after the change
     deletes = update.removed or update.deferred or in_groups
     return "most of what it reads has changed" if deletes and changed > max_changed_inputs(plans, update) else None
@@ -228,7 +228,7 @@ def _most_inputs_change(plans: StratumPlans, update: Update[T]) -> str | None:
 
 def max_changed_inputs(plans: StratumPlans, update: Update[T]) -> float:
     """How many facts that a stratum reads may change for it to be maintained."""
-    read, tuning = plans.read(update.old), update.tuning
+    read, tuning = plans.input_facts(update.old), update.tuning
     most = max(tuning.recompute_min_facts, tuning.recompute_min_removed_share * read)
     return min(most, max(tuning.recompute_min_changed_inputs, read / 2))
 
@@ -260,8 +260,8 @@ def _spreads(plans: StratumPlans, update: Update[T]) -> str | None:
     stratum, tuning = plans.stratum, update.tuning
     if plans.structures or update.strategy != "auto" or update.changes_rules(stratum):
         return None
-    changed = sum(map(update.min_changed_facts, plans.others))
-    if tuning.recompute_spread_notice_factor * changed < plans.read(update.old):
+    changed = sum(map(update.min_changed_facts, plans.inputs))
+    if tuning.recompute_spread_notice_factor * changed < plans.input_facts(update.old):
         return None
     if stratum.recursive:
         found, fewest = _consequences(plans.recursive, update), tuning.recompute_min_facts
@@ -269,7 +269,7 @@ def _spreads(plans: StratumPlans, update: Update[T]) -> str | None:
             _cost(rule.whole, update.old) for rule in plans.rules
         )
     else:
-        facts, deletes = _facts(plans, update), not plans.others.isdisjoint(update.removed)
+        facts, deletes = _facts(plans, update), not plans.inputs.isdisjoint(update.removed)
         spreads = facts > tuning.recompute_min_facts and deletes and _consequences(plans.rules, update) > facts
     return "the change has too many consequences" if spreads else None
 
@@ -278,8 +278,8 @@ def _consequences(rules: Iterable[RulePlans], update: Update[T]) -> float:
     """About how many instances of rules a change has."""
     found = 0.0
     for changes in (update.removed, update.added):
-        relations = state(update.old, changes)
-        due = [planned for rule in rules for change, planned in rule.affected if change.pred in changes]
+        relations = with_deltas(update.old, changes)
+        due = [planned for rule in rules for change, planned in rule.deltas if change.pred in changes]
         found += sum(_cost(planned, relations) for planned in due)
     return found
 
@@ -300,7 +300,9 @@ def is_underivable(plans: StratumPlans, update: Update[T]) -> bool:
     preds, size = plans.stratum.preds, update.backend.size
     if plans.structures or not (_is_emptied(plans.stratum.reads, update) or update.changes_rules(plans.stratum)):
         return False
-    if not update.reshaped.isdisjoint(preds) or (plans.recursive and any(pred in update.explicit for pred in preds)):
+    if not update.stored_differently.isdisjoint(preds):
+        return False
+    if plans.recursive and any(pred in update.explicit for pred in preds):
         return False
     return all(
         any(pred not in preds and not size(update.new.get(pred)) for pred, _ in rule.whole.reads)

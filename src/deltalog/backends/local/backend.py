@@ -178,8 +178,8 @@ class LocalBackend:
     def uncounted(self, counts: Table) -> Table:
         return uncounted(counts)
 
-    def made_of(self, call: Call, table: Table, column: int) -> Table | None:
-        found = self.vectors.made_of(call, table.columns()[column])
+    def skolem_inverse(self, call: Call, table: Table, column: int) -> Table | None:
+        found = self.vectors.skolem_inverse(call, table.columns()[column])
         return None if found is None else self.load(found, len(found))
 
     def pin(self, table: Table) -> Table:

@@ -180,12 +180,12 @@ class Vectors:
                 self.skolems.remember(Named(skolem_form(call), tuple(chosen.columns[v] for v in names), ids))
         return ids[inverse]
 
-    def made_of(self, call: Call, names: Ids) -> list[Ids] | None:
+    def skolem_inverse(self, call: Call, names: Ids) -> list[Ids] | None:
         """The arguments by which a SKOLEM gives names, and these; None if they are not known. What is no blank node is
         not the name of anything."""
         blank = names[self.dictionary.kinds[names] == Kind.BLANK]
         with self.lock:
-            return self.skolems.made_of(skolem_form(call), blank, len(self.dictionary))
+            return self.skolems.skolem_inverse(skolem_form(call), blank, len(self.dictionary))
 
     def _skolem_pieces(self, call: Call, rows: Rows) -> tuple[list[bytes], NDArray[np.int64]]:
         """What the values of the arguments add, each once, and the numbers of these for each row."""

@@ -48,7 +48,7 @@ class Skolems:
         while self.cost > MOST:
             self.cost -= self.last.popleft().cost
 
-    def made_of(self, form: SkolemForm, asked: Ids, ids: int) -> list[Ids] | None:
+    def skolem_inverse(self, form: SkolemForm, asked: Ids, ids: int) -> list[Ids] | None:
         """The arguments that gave the names asked for, and these (of which the greatest is less than `ids`); None if
         one of them is not known."""
         missing = np.zeros(ids, np.bool_)

@@ -292,7 +292,7 @@ class SparkBackend:
     def maintained(self, strata: Sequence[TuplePlans], change: SmallChange[SparkTable]) -> SmallResult[SparkTable]:
         return SmallResult()
 
-    def made_of(self, call: Call, table: SparkTable, column: int) -> SparkTable | None:
+    def skolem_inverse(self, call: Call, table: SparkTable, column: int) -> SparkTable | None:
         return None
 
     def exchanged(
