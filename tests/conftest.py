@@ -6,7 +6,6 @@ import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -31,8 +30,7 @@ settings.register_profile(
 settings.register_profile("wide", parent=settings.get_profile("steady"), derandomize=False, max_examples=2_000)
 settings.load_profile("steady")
 
-# Fields of a Tuning, or constants of modules, and their values.
-Thresholds = Mapping[str | tuple[ModuleType, str], float]
+Thresholds = Mapping[str, float]  # fields of a Tuning
 Materialisation = dict[str, set[tuple[tuple[type, object], ...]]]
 
 
@@ -77,14 +75,9 @@ def goal_evaluator(kb: KnowledgeBase) -> GoalEvaluator[Any]:
     return kb._session.goals(kb._contents())
 
 
-def tuned(thresholds: Thresholds, monkeypatch: pytest.MonkeyPatch) -> Tuning:
-    """A Tuning with some thresholds; those that are still constants of modules are patched."""
-    fields: dict[str, Any] = {}
-    for name, value in thresholds.items():
-        if isinstance(name, str):
-            fields[name] = value
-        else:
-            monkeypatch.setattr(*name, value)
+def tuned(thresholds: Thresholds) -> Tuning:
+    """A Tuning with some thresholds, by the names of its fields."""
+    fields: dict[str, Any] = dict(thresholds)
     return Tuning(**fields)
 
 

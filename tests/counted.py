@@ -45,8 +45,8 @@ def count_all(kb: KnowledgeBase) -> None:
     state = kb._state
     assert state is not None
     program = state.maintenance.program
-    strata = [tasks for tasks in state.maintenance._strata if not tasks.structures]
-    counts = {tasks.stratum.preds: counted(program, tasks, state.relations) for tasks in strata}
+    strata = [plans for plans in state.maintenance._strata if not plans.structures]
+    counts = {plans.stratum.preds: counted(program, plans, state.relations) for plans in strata}
     kb._state = replace(state, counts=counts)
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
 from counted import check_counts, count_all, kept
 
 from deltalog import KnowledgeBase
+from deltalog.model.tuning import Tuning
 from deltalog.syntax.ast import Pred
 
 TRANSITIVE = "R(X, Z) :- R(X, Y), R(Y, Z)."
@@ -103,14 +103,12 @@ def test_counts_are_made_when_something_has_been_lost() -> None:
     assert check_counts(kb) == 20 + 190
 
 
-def test_counts_of_a_stratum_that_is_computed_anew_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    from deltalog.maintenance import dred
-
+def test_counts_of_a_stratum_that_is_recomputed_are_not_kept() -> None:
     kb = made("p(X, Y) :- a(X, Y). p(X, Z) :- p(X, Y), a(Y, Z).", a=[(i, i + 1) for i in range(20)])
-    monkeypatch.setattr(dred, "FEW", 0)
+    kb._backend.tuning = Tuning(recompute_min_facts=0)
     assert kb.update(remove={"a": [(9, 10)]}).report.recomputed == 1
     assert kb._state is not None and not kb._state.counts
-    monkeypatch.undo()
+    kb._backend.tuning = Tuning()
     kb.update(remove={"a": [(5, 6)]})
     assert check_counts(kb) > 0
 

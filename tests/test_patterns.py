@@ -6,6 +6,7 @@ import pytest
 
 from deltalog import IRI, KnowledgeBase
 from deltalog.model.terms import Value, key
+from deltalog.model.tuning import Tuning
 from deltalog.program.recognise import SCHEME_SETTINGS
 
 

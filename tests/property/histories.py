@@ -48,65 +48,60 @@ MAINTENANCE = ("auto", "auto", "dred", "bf", "counting")
 SCHEMES = ("auto", "standard", "scheme", "module")
 CYCLIC = ("combined", "standard", "hypertree")
 
-# Thresholds so low that small data cross them, by name: module, constant, value.
-ENGINE, MAINTENANCE_ = "deltalog.engine.", "deltalog.maintenance."
-TUNED = "tuning"  # instead of a module: a field of the Tuning
-BY_SETS = ((TUNED, "tuple_max_changed_facts", -1),)
-KEPT = ((MAINTENANCE_ + "materialisation", "MOST_CHANGED", 10),)  # the change of a large part is maintained, too
-TUNINGS: Mapping[str, tuple[tuple[str, str, float], ...]] = {
-    "defaults": (),
-    "by facts": KEPT,
-    "by facts, few": (
-        *KEPT,
-        (TUNED, "tuple_overdeletion_min_facts", 2),
-        (TUNED, "tuple_overdeletion_factor", 1),
-        (TUNED, "tuple_max_facts", 16),
-        (TUNED, "tuple_max_matches", 64),
-    ),
-    "by sets": (*KEPT, *BY_SETS),
-    "by sets, bounded": (*KEPT, *BY_SETS, (MAINTENANCE_ + "dred", "LEAST", 4), (MAINTENANCE_ + "dred", "BOUND", 2)),
-    "by columns": (*KEPT, *BY_SETS, (TUNED, "nested_loop_max_leaf_rows", 0), (MAINTENANCE_ + "dred", "MANY", 1)),
-    "recompute": (
-        *KEPT,
-        *BY_SETS,
-        *((MAINTENANCE_ + module, "FEW", 0) for module in ("dred", "policy")),
-        *((MAINTENANCE_ + module, "MOST_REMOVED", 0.05) for module in ("dred", "policy")),
-        (MAINTENANCE_ + "policy", "SOME", 1),
-    ),
-    "spreading": (
-        *KEPT,
-        *BY_SETS,
-        *((MAINTENANCE_ + "policy", name, value) for name, value in (("FEW", 0), ("SPREADING", 1e9), ("NOTICED", 1e9))),
-    ),
-    "wrong choices": (
-        *KEPT,
-        *((ENGINE + "replan_joins", name, 0.0) for name in ("ENOUGH", "FAR_OFF")),
-        (ENGINE + "replan_trees", "GROWN", 0.0),
-        *((ENGINE + "hypertree", name, value) for name, value in (("MUCH", 1.0), ("FAR_BETTER", 0.0))),
-        (TUNED, "tree_cost_margin", 1.0),
-        (TUNED, "tree_cost_margin_when_safer", 1.0),
-        (TUNED, "tree_safe_join_factor", 1.0),
-        (TUNED, "tree_min_rows", 1.0),
-        (TUNED, "magic_patience_factor", 0.0),
-    ),
-    "wrong choices, twice": (
-        (ENGINE + "replan_joins", "ENOUGH", 10_000.0),
-        (ENGINE + "replan_joins", "FAR_OFF", 0.0),
-        (TUNED, "magic_patience_factor", 0.01),
-        (TUNED, "materialisation_patience_factor", 0.01),
-    ),
-    "everything": ((MAINTENANCE_ + "materialisation", "FEW", 0), (MAINTENANCE_ + "materialisation", "MANY", 0)),
-    "tombstones": (
-        *KEPT,
-        (TUNED, "fence_min_rows", 0),
-        (TUNED, "tombstone_min_rows", 0),
-        (TUNED, "tombstone_max_divisor", 3),
-    ),
-    "virtual relations": (
-        *KEPT,
-        (TUNED, "closure_listed_max_facts", 4),
-        (TUNED, "closure_listed_max_facts_per_edge", 0),
-    ),
+# Thresholds so low that small data cross them, by name: fields of `Tuning`.
+MAINTAINED = {"recompute_all_min_changed_share": 10.0}  # the change of a large part is maintained, too
+BY_SETS = {**MAINTAINED, "tuple_max_changed_facts": -1}
+TUNINGS: Mapping[str, Mapping[str, float]] = {
+    "defaults": {},
+    "by facts": MAINTAINED,
+    "by facts, few": {
+        **MAINTAINED,
+        "bounded_overdeletion_min_facts": 2,
+        "bounded_overdeletion_factor": 1,
+        "tuple_max_facts": 16,
+        "tuple_max_matches": 64,
+    },
+    "by sets": BY_SETS,
+    "by sets, bounded": {**BY_SETS, "bounded_overdeletion_min_facts": 4, "bounded_overdeletion_factor": 2},
+    "by columns": {**BY_SETS, "multiway_check_min_facts": 1, "nested_loop_max_leaf_rows": 0},
+    "recompute": {
+        **BY_SETS,
+        "recompute_min_facts": 0,
+        "recompute_min_removed_share": 0.05,
+        "recompute_min_changed_inputs": 1,
+    },
+    "spreading": {
+        **BY_SETS,
+        "recompute_min_facts": 0,
+        "recompute_spread_factor": 1e9,
+        "recompute_spread_notice_factor": 1e9,
+    },
+    "wrong choices": {
+        **MAINTAINED,
+        "replan_min_rows": 0.0,
+        "replan_misestimate_factor": 0.0,
+        "tree_growth_factor": 0.0,
+        "tree_reconsider_factor": 1.0,
+        "tree_exchange_factor": 0.0,
+        "tree_cost_margin": 1.0,
+        "tree_cost_margin_when_safer": 1.0,
+        "tree_safe_join_factor": 1.0,
+        "tree_min_rows": 1.0,
+        "magic_patience_factor": 0.0,
+    },
+    "wrong choices, twice": {
+        "replan_min_rows": 10_000.0,
+        "replan_misestimate_factor": 0.0,
+        "magic_patience_factor": 0.01,
+        "materialisation_patience_factor": 0.01,
+    },
+    "everything": {"recompute_all_min_changed_facts": 0, "recompute_all_min_changed_facts_of_large_share": 0},
+    "tombstones": {**MAINTAINED, "fence_min_rows": 0, "tombstone_min_rows": 0, "tombstone_max_divisor": 3},
+    "virtual relations": {
+        **MAINTAINED,
+        "closure_listed_max_facts": 4,
+        "closure_listed_max_facts_per_edge": 0,
+    },
 }
 
 
@@ -186,32 +181,16 @@ class Disagreement(AssertionError):
 
 def run(history: History) -> None:
     """Plays a history; a Disagreement, or whatever else is raised, if something is wrong."""
-    with tuned(history.tuning) as tuning:
-        _Player(history, tuning).play()
-
-
-@contextmanager
-def tuned(name: str) -> Iterator[Tuning]:
-    """A Tuning; thresholds that are still constants of modules are set for as long as the context lasts."""
-    before = []
-    fields: dict[str, Any] = {field: value for module, field, value in TUNINGS[name] if module == TUNED}
-    for module, constant, value in (entry for entry in TUNINGS[name] if entry[0] != TUNED):
-        found = importlib.import_module(module)
-        before.append((found, constant, getattr(found, constant)))
-        setattr(found, constant, value)
-    try:
-        yield Tuning(**fields)
-    finally:
-        for found, constant, old in reversed(before):
-            setattr(found, constant, old)
+    _Player(history).play()
 
 
 class _Player:
     """A knowledge base, and beside it the rules and facts that it should have."""
 
-    def __init__(self, history: History, tuning: Tuning) -> None:
+    def __init__(self, history: History) -> None:
         self.history = history
         self.rules, self.facts = list(dict.fromkeys(history.rules)), set(history.facts)
+        tuning = Tuning(**TUNINGS[history.tuning])  # type: ignore[arg-type]
         self.kb = KnowledgeBase(PREFIX + "\n".join(self.rules), tuning=tuning, **history.options)
         for predicate, found in rows(sorted(self.facts)).items():
             self.kb.add(predicate, found)

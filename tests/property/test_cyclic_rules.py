@@ -16,11 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deltalog import KnowledgeBase
-from deltalog.engine import hypertree, replan_joins, replan_trees
-from deltalog.maintenance import dred, materialisation
 from deltalog.model.tuning import Tuning
-from deltalog.plan import join_order, multiway
-from deltalog.plan.hypertree import choose
 
 WAYS = ("standard", "hypertree", "combined")
 PREDICATES = ("a", "b", "c", "p", "q")
@@ -116,28 +112,28 @@ def agrees(random: Random, maintenance: str, tuning: Tuning) -> None:
 
 
 EASILY: Thresholds = {  # everything that only large data, or trees that pay, would take
-    (multiway, "WORTH"): 0,
-    (join_order, "FAR_ABOVE"): 0,
-    (choose, "FEW_ROWS"): 0,
-    (choose, "MARGIN"): 1e9,
-    (choose, "SAFE"): 0,
+    "multiway_min_facts": 0,
+    "multiway_advantage_factor": 0,
+    "tree_min_rows": 0,
+    "tree_cost_margin": 1e9,
+    "tree_safe_join_factor": 0,
     "tombstone_max_divisor": 0,
-    (dred, "MANY"): 1,
+    "multiway_check_min_facts": 1,
 }
 
 
 WRONG: Thresholds = {  # every choice is made again at every chance, and every round given up
-    (replan_joins, "ENOUGH"): 0.0,
-    (replan_joins, "FAR_OFF"): 0.0,
-    (replan_trees, "GROWN"): 0.0,
-    (hypertree, "MUCH"): 1.0,
-    (hypertree, "FAR_BETTER"): 0.0,
+    "replan_min_rows": 0.0,
+    "replan_misestimate_factor": 0.0,
+    "tree_growth_factor": 0.0,
+    "tree_reconsider_factor": 1.0,
+    "tree_exchange_factor": 0.0,
 }
 UNSURE: Thresholds = {
-    (choose, "FEW_ROWS"): 4.0,
-    (choose, "MARGIN"): 1.0,
-    (choose, "GREATER"): 1.0,
-    (choose, "SAFE"): 0.5,
+    "tree_min_rows": 4.0,
+    "tree_cost_margin": 1.0,
+    "tree_cost_margin_when_safer": 1.0,
+    "tree_safe_join_factor": 0.5,
 }
 
 
@@ -151,14 +147,13 @@ UNSURE: Thresholds = {
         ("auto", EASILY),
         ("dred", {**EASILY, "tombstone_min_rows": 0}),
         ("auto", {**WRONG, **UNSURE}),
-        ("dred", {**WRONG, **UNSURE, (replan_joins, "ENOUGH"): 10_000.0}),
+        ("dred", {**WRONG, **UNSURE, "replan_min_rows": 10_000.0}),
         ("auto", {**EASILY, **WRONG}),
     ],
     ids=["dred", "bf", "counting", "auto", "easily", "easily, dead rows", "wrong", "wrong, later", "easily, wrong"],
 )
-def test_three_ways_and_naive_agree(maintenance: str, thresholds: Thresholds, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(materialisation, "MOST_CHANGED", 10)
-    tuning = tuned(thresholds, monkeypatch)
+def test_three_ways_and_naive_agree(maintenance: str, thresholds: Thresholds) -> None:
+    tuning = tuned({"recompute_all_min_changed_share": 10.0, **thresholds})
 
     @settings(max_examples=max(25, settings().max_examples // 4), deadline=None)
     @given(st.integers(0, 2**32))
@@ -168,9 +163,9 @@ def test_three_ways_and_naive_agree(maintenance: str, thresholds: Thresholds, mo
     check()
 
 
-def test_multiway_joins_agree(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_multiway_joins_agree() -> None:
     """From nothing, where no change is maintained: recursion makes tables of several runs."""
-    tuning = tuned(EASILY, monkeypatch)
+    tuning = tuned(EASILY)
 
     @settings(deadline=None)
     @given(st.integers(0, 2**32))

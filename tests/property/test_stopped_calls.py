@@ -21,7 +21,6 @@ from programs import INTEGERS, Example, Features, examples
 from spelling import spell_rule
 
 from deltalog import KnowledgeBase, LimitReached, ProgramError
-from deltalog.maintenance import materialisation
 from deltalog.model.tuning import Tuning
 
 R = TypeVar("R")
@@ -156,13 +155,15 @@ class History:
 
 @pytest.mark.parametrize("options", SETTINGS, ids=lambda options: "-".join(options.values()))
 @pytest.mark.parametrize("kind", KINDS)
-def test_changes_that_are_stopped(kind: str, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_changes_that_are_stopped(kind: str, options: dict[str, Any]) -> None:
     @settings(max_examples=settings().max_examples // 8)
     @given(examples(KINDS[kind]), st.randoms(use_true_random=False))
     def check(example: Example, random: Random) -> None:
-        monkeypatch.setattr(materialisation, "MOST_CHANGED", random.choice((0.05, 10)))
-        tuning = Tuning(tuple_max_changed_facts=random.choice((-1, 1 << 12)))
-        history = History(example, random, options | {"tuning": tuning})
+        tuning = Tuning(
+            recompute_all_min_changed_share=random.choice((0.05, 10.0)),
+            tuple_max_changed_facts=random.choice((-1, 1 << 12)),
+        )
+        history = History(example, random, {**options, "tuning": tuning})
         facts = everything(history.kb)
         for _ in range(STEPS):
             try:

@@ -1,7 +1,7 @@
-"""How many facts there are, counted as users do.
+"""The number of facts that users see.
 
-Facts of hidden relations do not count. A triple counts once, wherever it is kept: under its own predicate, if that has
-a home (see `deltalog.engine.distribute_triples`), and otherwise in TRIPLE or rdf:type.
+Facts of hidden relations do not count. A triple counts once, wherever it is stored: under its own predicate, if that
+has a home (see `deltalog.engine.distribute_triples`), and otherwise in TRIPLE or rdf:type.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ T = TypeVar("T")
 
 
 @dataclass
-class Census(Generic[T]):
-    """Counts facts of a program whose classes and properties with bridges are `homes`; or `everything`, as it is."""
+class VisibleFactCounter(Generic[T]):
+    """Counts the visible facts of a program, whose classes and properties with bridges are `homes`; or, with
+    `everything`, all facts."""
 
     backend: Backend[T]
     homes: frozenset[Pred] = frozenset()
@@ -35,7 +36,7 @@ class Census(Generic[T]):
         return sum([self._count(pred, table) for pred, table in facts if not pred.hidden])
 
     def counted(self, preds: Iterable[Pred]) -> frozenset[Pred] | None:
-        """The predicates of which every fact counts; None if of one of them some do and some do not."""
+        """The predicates of which all facts count; None if only some facts of one of them do."""
         if self.everything:
             return frozenset(preds)
         if self.homes and not {TRIPLES, TYPES}.isdisjoint(preds):
@@ -48,7 +49,7 @@ class Census(Generic[T]):
         return self.backend.size(table)
 
     def _homeless(self, pred: Pred, table: T) -> T:
-        """The facts of TRIPLE or rdf:type that are not copies of others."""
+        """The facts of TRIPLE or rdf:type that are not stored under their own predicate as well."""
         if pred not in self._known:
             self._known[pred] = [(atom, encode_rows(self.backend.codec, rows)) for atom, rows in self._copies(pred)]
         plan: Plan = facts_of(pred)
@@ -58,7 +59,7 @@ class Census(Generic[T]):
         return run(self.backend, plan, {**parts, (pred, Part.ALL): table})
 
     def _copies(self, pred: Pred) -> Iterator[tuple[Atom, list[tuple[Value, ...]]]]:
-        """An atom over the columns that tell a copy, and the values that do."""
+        """Atoms over the columns that identify such copies, with the values of these columns."""
         columns = fact_columns(pred.arity)
         classes = [IRI(home.name) for home in self.homes if home.arity == 1]
         properties = [IRI(home.name) for home in self.homes if home.arity == 2]

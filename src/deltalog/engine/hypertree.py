@@ -1,15 +1,13 @@
 """Evaluation by hypertree decompositions (papers 000 and 002, chapter 4).
 
 A rule that is evaluated by a tree is replaced by the rules of the tree (`plan.hypertree.rewrite`) before its hyper-node
-is evaluated, and these are rules like any others from then on, in every engine. What is here: which trees there are
-(`Trees`), kept with the materialisation; the programs of them; and other trees for them when the data has become
-another.
+is evaluated; these are ordinary rules in every engine. `Trees` has the choices for all rules and is part of the
+materialisation; it makes programs with the rules of trees, and chooses again when the data has changed much.
 
-Trees are reconsidered for rules that read relations that have grown or shrunk much since their trees were chosen, or
-that had no facts: between the rounds of a recursion, where the hyper-node is then evaluated again from the facts that
-it has (`engine.replan_trees`), and after a change of facts. If another tree is far better by now, its relations are
-made from the materialisation as it is, which is one pass without any recursion, from the leaves to the root; the old
-ones are dropped.
+Choices are reconsidered for rules whose relations have grown or shrunk much since, or were empty: between the rounds of
+a recursion, where the hyper-node is then restarted with the facts that it has (`engine.replan_trees`), and after a
+change of facts. If another tree is far better, its relations are computed from the materialisation in one pass without
+recursion, from the leaves to the root, and the old ones are dropped.
 """
 
 from __future__ import annotations
@@ -18,7 +16,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from deltalog.engine.report import CyclicRule
-from deltalog.engine.schedule import in_passes
+from deltalog.engine.schedule import evaluation_order
+from deltalog.model.tuning import Tuning
 from deltalog.plan.hypertree.choose import TreeChoice, choose_tree
 from deltalog.plan.hypertree.decompose import cost_of
 from deltalog.plan.hypertree.rewrite import TreeRelation, atoms_of
@@ -28,18 +27,16 @@ from deltalog.program import HyperNode, Program
 from deltalog.program.dependency import DependencyGraph
 from deltalog.syntax.ast import Pred, Rule
 
-MUCH = 8.0  # trees are reconsidered when there is so many times more or less to read
-FAR_BETTER = 4.0  # and a tree exchanged for another one that costs at most one in so many
-
 
 @dataclass
 class Trees:
-    """How each rule is evaluated. Choices are made once, when a rule is first met."""
+    """How each rule is evaluated. A choice is made when a rule is first met."""
 
     way: str = "standard"
     choices: dict[Rule, TreeChoice] = field(default_factory=dict)
     made: set[Pred] = field(default_factory=set)  # relations of trees that have been evaluated
     chosen_for: dict[Rule, float] = field(default_factory=dict)  # how many facts there were to read then
+    tuning: Tuning = field(default_factory=Tuning)
 
     def parts(self, hyper_node: HyperNode, statistics: Statistics, batches: bool) -> Iterator[HyperNode]:
         """The hyper-nodes that a hyper-node falls into when its rules are replaced by those of their trees."""
@@ -48,7 +45,7 @@ class Trees:
             yield hyper_node
             return
         self.made |= {rule.heads[0].pred for rule in rules if _is_of_tree(rule)}
-        for _, part in in_passes(DependencyGraph.of(rules).hyper_nodes, batches):
+        for _, part in evaluation_order(DependencyGraph.of(rules).hyper_nodes, batches):
             yield part
 
     def program(self, program: Program, statistics: Statistics) -> Program:
@@ -60,9 +57,9 @@ class Trees:
         return replace(program, hyper_nodes=DependencyGraph.of(tuple(dict.fromkeys(rules))).hyper_nodes)
 
     def leave_structures(self, program: Program) -> None:
-        """The rules that only say what a structure is made of are not evaluated as rules."""
+        """Rules that define virtual relations are not evaluated as rules."""
         for structure in program.scheme_of.values():
-            self.choices[structure.rule] = TreeChoice(structure.rule, (structure.rule,), "a structure")
+            self.choices[structure.rule] = TreeChoice(structure.rule, (structure.rule,), "a virtual relation")
 
     def reported(self) -> list[CyclicRule]:
         """The choices for rules that are cyclic, or evaluated by a tree."""
@@ -73,8 +70,8 @@ class Trees:
         ]
 
     def settle(self, program: Program, statistics: Statistics) -> None:
-        """Rules that have not been met have been evaluated without a tree, if at all; it stays so. Notes how much there
-        is to read for those that have."""
+        """Rules that have not been met are evaluated without a tree from now on, too. Records the sizes of what the
+        others read."""
         for rule in (rule for node in program.hyper_nodes for rule in node.rules):
             if rule not in self.choices:
                 self.choices[rule] = TreeChoice(rule, (rule,), "not met")
@@ -83,10 +80,11 @@ class Trees:
                 self.chosen_for.setdefault(rule, _facts(rule, statistics))
 
     def kept(self, program: Program) -> Trees:
-        """The trees of those rules that a program has, apart from these, so that a change may fail."""
+        """A copy with the trees of a program's rules; this one stays as it is, in case the change fails."""
         rules = {rule for node in program.hyper_nodes for rule in node.rules}
         choices = {rule: choice for rule, choice in self.choices.items() if rule in rules}
-        return Trees(self.way, choices, chosen_for={r: n for r, n in self.chosen_for.items() if r in rules})
+        chosen_for = {rule: facts for rule, facts in self.chosen_for.items() if rule in rules}
+        return Trees(self.way, choices, chosen_for=chosen_for, tuning=self.tuning)
 
     def without(self, rules: Iterable[Rule]) -> Trees | None:
         """The same without some rules; None if one of them is evaluated by a tree, which other rules may share."""
@@ -96,10 +94,10 @@ class Trees:
             if choice is not None and choice.by_tree:
                 return None
             chosen_for.pop(rule, None)
-        return Trees(self.way, choices, chosen_for=chosen_for)
+        return Trees(self.way, choices, chosen_for=chosen_for, tuning=self.tuning)
 
     def copied(self) -> Trees:
-        return Trees(self.way, dict(self.choices), chosen_for=dict(self.chosen_for))
+        return Trees(self.way, dict(self.choices), chosen_for=dict(self.chosen_for), tuning=self.tuning)
 
     @property
     def relations(self) -> dict[Pred, Rule]:
@@ -108,8 +106,8 @@ class Trees:
         return {rule.heads[0].pred: rule for rule in rules if _is_of_tree(rule)}
 
     def reconsider(self, statistics: Statistics, rules: Iterable[Rule] | None = None) -> list[Rule]:
-        """Takes another choice for each of the rules (all, if none are given) for which that is far better by now;
-        these rules."""
+        """Chooses again for each of the rules (by default all) whose data has changed much; the rules for which the
+        choice changes."""
         return [
             rule
             for rule in (list(self.chosen_for) if rules is None else rules)
@@ -119,11 +117,11 @@ class Trees:
     def _is_due(self, rule: Rule, statistics: Statistics) -> bool:
         if self.choices[rule].waiting:
             return all(statistics.size(atom.pred, Part.ALL) for atom in atoms_of(rule))
-        now, before = _facts(rule, statistics), self.chosen_for[rule]
-        return not before / MUCH < now < before * MUCH
+        now, before, factor = _facts(rule, statistics), self.chosen_for[rule], self.tuning.tree_reconsider_factor
+        return not before / factor < now < before * factor
 
     def choose_again(self, rule: Rule, statistics: Statistics) -> bool:
-        """Whether a rule is evaluated another way from now on."""
+        """Chooses for a rule again; whether the choice changes."""
         old, self.chosen_for[rule] = self.choices[rule], _facts(rule, statistics)
         choice = choose_tree(rule, statistics, self.way, old.recursive)
         if choice.rules == old.rules:
@@ -135,7 +133,7 @@ class Trees:
         return False
 
     def waiting_for(self, rules: Iterable[Rule], statistics: Statistics) -> set[Pred]:
-        """The relations without facts that keep rules from being chosen for."""
+        """The empty relations that keep rules from being chosen for."""
         waiting = (rule for rule in rules if rule in self.choices and self.choices[rule].waiting)
         preds = {atom.pred for rule in waiting for atom in atoms_of(rule)}
         return {pred for pred in preds if not statistics.size(pred, Part.ALL)}
@@ -146,7 +144,7 @@ class Trees:
         if not (choice.by_tree and old.by_tree and choice.decomposition and old.decomposition):
             return True
         now = cost_of(old.decomposition.root, atoms_of(choice.rule), statistics)
-        return choice.decomposition.cost * FAR_BETTER <= now
+        return choice.decomposition.cost * self.tuning.tree_exchange_factor <= now
 
     def _rules(self, hyper_node: HyperNode, statistics: Statistics) -> tuple[Rule, ...]:
         if self.way == "standard":
@@ -163,10 +161,10 @@ class Trees:
 
 
 def _is_of_tree(rule: Rule) -> bool:
-    """Whether a rule derives a node or a message of a tree, and not what the tree is for."""
+    """Whether a rule derives a node or a message of a tree, and not its result."""
     return isinstance(rule.heads[0].name, TreeRelation)
 
 
 def _facts(rule: Rule, statistics: Statistics) -> float:
-    """How many facts a rule has to read, at least one."""
+    """How many facts a rule reads, at least one."""
     return max(1.0, sum(statistics.size(atom.pred, Part.ALL) for atom in atoms_of(rule)))

@@ -1,10 +1,10 @@
-"""Joins that turn out far from their estimates are planned again while they run.
+"""Misestimated joins are planned again while they run.
 
-The textbook estimate takes every value of a column for equally frequent. Where that is wrong, an order of joins may
-have thousands of times the rows that were estimated. So the plans of a round may go through FAR_OFF times the rows that
-they were estimated to, together, and ENOUGH. Beyond that the round is given up: nothing of it has been added yet.
-Cyclic rules are chosen for again, and the rules that may be the cause are planned again, both as if every look-up met
-the most frequent value (`Skewed`); then the round is done once more, without a bound.
+The textbook estimate takes all values of a column for equally frequent. Where they are not, a join order may have
+thousands of times the estimated rows. So the plans of a round have a budget: `Tuning.replan_misestimate_factor` times
+their estimated rows, plus `Tuning.replan_min_rows`. Beyond it the round is given up; nothing of it has been added yet.
+Decompositions of cyclic rules are chosen again, and rules that may be the cause are planned again, both as if every
+look-up met the most frequent value (`Skewed`). Then the round is repeated, without a budget.
 """
 
 from __future__ import annotations
@@ -15,24 +15,22 @@ from typing import TYPE_CHECKING, TypeVar
 
 from deltalog.model.tuning import Tuning
 from deltalog.plan.ir import Part
-from deltalog.plan.join_order import Body, joined_steps
+from deltalog.plan.join_order import joined_steps
 from deltalog.plan.multiway import worst_case_rows
 from deltalog.plan.statistics import Statistics
 from deltalog.plan.work_counter import GivenUp
 from deltalog.syntax.ast import Pred
 
 if TYPE_CHECKING:
-    from deltalog.engine.seminaive import SemiNaive, Task
+    from deltalog.engine.seminaive import PlannedVariant, SemiNaive
 
 T = TypeVar("T")
 R = TypeVar("R")
-FAR_OFF = 16.0  # times the estimated rows; the textbook estimate is often off by less, and then another is no better
-ENOUGH = 4_000_000.0  # rows, some 0.1 s
 
 
 @dataclass(frozen=True, slots=True)
 class Skewed:
-    """The same data, if every value is as frequent as the most frequent one of its column."""
+    """Statistics of the same data as if all values were as frequent as the most frequent one of their column."""
 
     known: Statistics
 
@@ -50,29 +48,28 @@ class Skewed:
         return self.known.heaviest(pred, part, column)
 
 
-def watched(evaluation: SemiNaive[T], due: Sequence[Task], derive: Callable[[Sequence[Task]], R]) -> R:
-    """What the tasks of a round derive, by other plans where those that there are go through far too many rows."""
-    meter = evaluation.relations.backend.meter
+def with_replanning(
+    evaluation: SemiNaive[T], due: Sequence[PlannedVariant], derive: Callable[[Sequence[PlannedVariant]], R]
+) -> R:
+    """What the variants of a round derive; they are planned again if they exceed their budget."""
+    backend = evaluation.relations.backend
+    meter = backend.meter
     try:
-        with meter.within(ENOUGH):
+        with meter.within(backend.tuning.replan_min_rows):
             return derive(due)
     except GivenUp:
         if meter.work > meter.most:
-            raise  # it is not this round that is given up, but what it is part of
+            raise  # the budget of an evaluation that this round is part of
     if evaluation.revision is not None:
-        evaluation.revision.given_up(Skewed(evaluation.relations))
-    for task in due:
-        if task.body is not None and not task.skewed and _is_dangerous(task, evaluation.relations):
-            task.skewed, task.body = True, None
+        evaluation.revision.reconsider_misestimated(Skewed(evaluation.relations))
+    relations, factor = evaluation.relations, backend.tuning.replan_misestimate_factor
+    for planned in due:
+        if planned.body is not None and not planned.skewed and _may_be_misestimated(planned, relations, factor):
+            planned.skewed, planned.body = True, None
     return derive(due)
 
 
-def allowed(body: Body) -> float:
-    """The rows that a plan may go through."""
-    return FAR_OFF * body.cost
-
-
-def _is_dangerous(task: Task, statistics: Statistics) -> bool:
+def _may_be_misestimated(planned: PlannedVariant, statistics: Statistics, factor: float) -> bool:
     """Whether the joins of a plan may have far more rows than estimated."""
-    assert task.body is not None
-    return worst_case_rows(joined_steps(task.body.notes), statistics) > FAR_OFF * task.body.cost
+    assert planned.body is not None
+    return worst_case_rows(joined_steps(planned.body.notes), statistics) > factor * planned.body.cost

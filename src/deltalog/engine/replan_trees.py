@@ -1,11 +1,11 @@
-"""Choices that are made again while a hyper-node is evaluated.
+"""Hypertree decompositions are chosen again while a hyper-node is evaluated.
 
-A tree is chosen by the sizes of the relations that it reads, and in a recursion these are not known before. So between
-rounds (`Revision.due`), when a relation that had no facts has some, or there are far more facts than there were, the
-choices for the cyclic rules of the hyper-node are made again by the sizes that there are now; and, when a round has far
-more rows than estimated (`engine.replan_joins`), by those of the most frequent values. Where a rule is evaluated
-another way from then on, `ChoiceChanged` ends the evaluation of the hyper-node, and it begins again with all facts that
-have been derived: these stay right, whichever way they were found. Relations that only the old choice had are dropped.
+A tree is chosen by the sizes of the relations that it reads, which are not known in advance in a recursion. So between
+rounds (`Revision.reconsider`), when an empty relation has got facts or the facts have grown much, the choices for the
+cyclic rules of the hyper-node are reconsidered by the present sizes; and, when a round was misestimated
+(`engine.replan_joins`), by the most frequent values. Where the choice for a rule changes, `ChoiceChanged` ends the
+evaluation of the hyper-node, and it is restarted with all facts that have been derived: they stay valid. Relations of
+the old choice are dropped.
 """
 
 from __future__ import annotations
@@ -24,11 +24,10 @@ if TYPE_CHECKING:
     from deltalog.engine.seminaive import Relations
 
 T = TypeVar("T")
-GROWN = 2.0  # choices are looked at when there are so many times the facts that there were
 
 
 class ChoiceChanged(Exception):
-    """A rule of the hyper-node that is evaluated is to be evaluated another way."""
+    """Another choice for a rule of the hyper-node that is being evaluated."""
 
 
 @dataclass
@@ -38,17 +37,17 @@ class Revision(Generic[T]):
     trees: Trees
     hyper_node: HyperNode
     relations: Relations[T]
-    made: frozenset[Pred] = field(init=False)  # relations of trees that were there before
+    made: frozenset[Pred] = field(init=False)  # relations of trees from before this hyper-node
     hidden: frozenset[Pred] = frozenset()  # relations of trees by the present choices
-    awaited: Collection[Pred] = ()
-    facts: int = 0  # when choices were last looked at
-    watched: set[Rule] = field(default_factory=set)  # rules whose choice has been made again for having gone wrong
+    awaited: Collection[Pred] = ()  # empty relations that choices depend on
+    facts: int = 0  # when the choices were last reconsidered
+    misestimated: set[Rule] = field(default_factory=set)  # rules that were chosen for again after a misestimate
 
     def __post_init__(self) -> None:
         self.made = frozenset(self.trees.made)
 
-    def begun(self) -> Revision[T] | None:
-        """Notes what has been chosen; None where there is nothing to choose again."""
+    def start(self) -> Revision[T] | None:
+        """Records the present choices; None where there are none to reconsider."""
         chosen = [rule for rule in self.hyper_node.rules if rule in self.trees.chosen_for]
         if not chosen:
             return None
@@ -56,24 +55,26 @@ class Revision(Generic[T]):
         self.awaited = self.trees.waiting_for(chosen, self.relations)
         return self
 
-    def due(self, facts: int) -> None:
-        """Makes choices again where that may change something; raises ChoiceChanged where it does."""
-        if facts < GROWN * self.facts and not any(map(self.relations.size, self.awaited)):
+    def reconsider(self, facts: int) -> None:
+        """Reconsiders the choices if the data has changed enough; raises ChoiceChanged if one changes."""
+        growth = self.relations.backend.tuning.tree_growth_factor
+        if facts < growth * self.facts and not any(map(self.relations.size, self.awaited)):
             return
         self.facts = facts
         if self.trees.reconsider(self.relations, self.hyper_node.rules):
             raise ChoiceChanged
         self.awaited = self.trees.waiting_for(self.hyper_node.rules, self.relations)
 
-    def given_up(self, statistics: Statistics) -> None:
-        """Makes the choices again after a round that had far more rows than estimated, once for each rule."""
-        again = [rule for rule in self.hyper_node.rules if rule in self.trees.chosen_for and rule not in self.watched]
-        self.watched.update(again)
+    def reconsider_misestimated(self, statistics: Statistics) -> None:
+        """Reconsiders the choices after a misestimated round, once for each rule."""
+        chosen = [rule for rule in self.hyper_node.rules if rule in self.trees.chosen_for]
+        again = [rule for rule in chosen if rule not in self.misestimated]
+        self.misestimated.update(again)
         if any([self.trees.choose_again(rule, statistics) for rule in again]):
             raise ChoiceChanged
 
-    def begin_again(self, structures: Collection[Pred]) -> None:
-        """Drops what only the old choices had, and structures that may lack what was new in the last round."""
+    def restart(self, structures: Collection[Pred]) -> None:
+        """Drops relations of the old choices, and virtual relations, which may lack the DELTA of the last round."""
         parts = self.relations.parts
         gone = self.hidden - self.trees.relations.keys()
         for pred in (*gone, *(pred for pred in structures if pred in self.hyper_node.heads)):

@@ -1,7 +1,7 @@
-"""Hyper-nodes in the order of evaluation; those that a backend wants together, together.
+"""The order in which hyper-nodes are evaluated.
 
-Hyper-nodes of one depth do not depend on each other. Where a round has a fixed price, as on Spark, all of a depth that
-are not recursive are one pass.
+Hyper-nodes of one depth do not depend on each other. Where a round has a fixed cost, as on Spark, all nonrecursive ones
+of a depth are evaluated together.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from deltalog.program import HyperNode
 from deltalog.syntax.ast import Pred
 
 
-def in_passes(hyper_nodes: Sequence[HyperNode], batches: bool) -> Iterator[tuple[int, HyperNode]]:
-    """The hyper-nodes with the number of each; of several together, that of the last."""
-    passes: dict[tuple[int, int], list[tuple[int, HyperNode]]] = {}
+def evaluation_order(hyper_nodes: Sequence[HyperNode], batches: bool) -> Iterator[tuple[int, HyperNode]]:
+    """The hyper-nodes with their numbers; several that are evaluated together have the number of the last one."""
+    groups: dict[tuple[int, int], list[tuple[int, HyperNode]]] = {}
     for number, hyper_node in enumerate(hyper_nodes):
-        alone = hyper_node.recursive or not batches
-        passes.setdefault((hyper_node.depth, number if alone else -1), []).append((number, hyper_node))
-    for members in passes.values():
-        yield members[-1][0], _together([hyper_node for _, hyper_node in members])
+        separate = hyper_node.recursive or not batches
+        groups.setdefault((hyper_node.depth, number if separate else -1), []).append((number, hyper_node))
+    for members in groups.values():
+        yield members[-1][0], _merged([hyper_node for _, hyper_node in members])
 
 
-def _together(hyper_nodes: Sequence[HyperNode]) -> HyperNode:
+def _merged(hyper_nodes: Sequence[HyperNode]) -> HyperNode:
     if len(hyper_nodes) == 1:
         return hyper_nodes[0]
     none: frozenset[Pred] = frozenset()

@@ -1,11 +1,11 @@
 """Semi-naive evaluation.
 
-Hyper-nodes in topological order (paper 004, Algorithm 1). The rules of one that is not recursive are applied once. In a
-recursive one, after a first round over everything, each round takes the facts that the round before found new (DELTA)
-against all others: a rule instance is considered once, in the first round in which all of its facts are known.
+Hyper-nodes are evaluated in topological order (paper 004, Algorithm 1). The rules of a nonrecursive one are applied
+once. In a recursive one, after a first round over all facts, each round joins the new facts of the round before (DELTA)
+with all others: a rule instance is considered once, in the first round in which all of its facts are known.
 
-State is three handles per relation: OLD, DELTA and ALL, where ALL = OLD + DELTA. Backends keep them; what happens in a
-round is only the plan of each rule variant, one union per head predicate, and the removal of what is known.
+A relation has three handles, OLD, DELTA and ALL, where ALL = OLD + DELTA; backends store them. A round is the plan of
+each rule variant, one union per head predicate, and the removal of known facts.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from deltalog.backends.base import Backend, run
 from deltalog.backends.capabilities import required
 from deltalog.backends.capabilities.offload import OffloadTarget
 from deltalog.concurrency.cached import cached_property
-from deltalog.engine.fact_count import Census
+from deltalog.engine.fact_count import VisibleFactCounter
 from deltalog.engine.hypertree import Trees
-from deltalog.engine.replan_joins import Skewed, allowed, watched
+from deltalog.engine.replan_joins import Skewed, with_replanning
 from deltalog.engine.replan_trees import ChoiceChanged, Revision
 from deltalog.engine.report import Observer, Placement, Round
-from deltalog.engine.schedule import in_passes
+from deltalog.engine.schedule import evaluation_order
 from deltalog.engine.small_rounds import SmallRounds
 from deltalog.model.errors import LimitReached
 from deltalog.model.limits import FactCount
@@ -39,12 +39,12 @@ from deltalog.program import HyperNode, Program
 from deltalog.syntax.ast import Atom, Pred, Rule, variables
 
 T = TypeVar("T")
-GROWTH = 8  # a plan is made anew when what it reads has grown this much
 
 
 @dataclass
 class Relations(Generic[T]):
-    """The tables of all predicates, and their parts while a hyper-node is evaluated. Also the planner's statistics."""
+    """The tables of all predicates, and their OLD and DELTA while a hyper-node is evaluated. Also the planner's
+    statistics."""
 
     backend: Backend[T]
     parts: dict[tuple[Pred, Part], T] = field(default_factory=dict)
@@ -76,16 +76,16 @@ class Relations(Generic[T]):
         return 0.0 if table is None else self.backend.statistics(table).heaviest(column)
 
     def whole(self) -> Iterator[tuple[Pred, T]]:
-        """The tables of all predicates, without their parts."""
+        """The table ALL of each predicate."""
         return ((pred, table) for (pred, part), table in self.parts.items() if part is Part.ALL)
 
 
 @dataclass(slots=True)
-class Task:
-    """A rule variant with its plan, and how many facts there were to read when the plan was made.
+class PlannedVariant:
+    """A rule variant with its plan, and the number of facts it read when the plan was made.
 
-    `reads` are what its atoms read: where one is empty, nothing is derived. `facts` are the plans of its heads.
-    `multiway`: its plan may have multiway joins, whatever the rest of the evaluation has. `skewed`: it is planned for
+    `reads` is what its atoms read: where one is empty, nothing is derived. `facts` are the plans of its heads.
+    `multiway`: its plan may have multiway joins, whatever the rest of the evaluation has. `skewed`: it is planned by
     the most frequent values.
     """
 
@@ -105,20 +105,21 @@ class Task:
         self.reads = tuple((atom.pred, chosen.get(i, Part.ALL)) for i, atom in atoms)
 
     def plan(self, body: Body, made_for: float) -> None:
-        # The plans of the heads first: who is interrupted in between has a task without a body, or two equal plans.
+        # The plans of the heads first: an interrupt in between leaves a variant without a body, or two equal plans.
         self.facts = tuple((head.pred, project(head, body.plan)) for head in self.variant.rule.heads)
         self.body, self.made_for = body, made_for
 
 
-Tasks = tuple[list[Task], dict[Pred, list[Task]]]  # of a hyper-node: for its first round, and by what is new
+# For the first round of a hyper-node, and by the predicate whose DELTA they read.
+HyperNodePlans = tuple[list[PlannedVariant], dict[Pred, list[PlannedVariant]]]
 
 
 @dataclass
 class SemiNaive(Generic[T]):
     """An evaluation of a program over relations, within the limits of their backend.
 
-    `facts` counts what users see of the relations. For a goal nothing counts that was there before, and everything that
-    is derived does, hidden relations included.
+    `facts` counts the facts that users see. For a goal, all derived facts count, those of hidden relations included,
+    and none from before.
     """
 
     program: Program
@@ -129,11 +130,10 @@ class SemiNaive(Generic[T]):
     facts: FactCount = None  # type: ignore[assignment]  # of the limits, unless it is given
     planning: float = 0.0
     number: int = 0
-    tasks: dict[tuple[int, int], Tasks] = field(
-        default_factory=dict
-    )  # with their plans, from an earlier evaluation of the program
-    pending: dict[Pred, T] = field(default_factory=dict)  # structures that have grown, by what is new in this round
-    revision: Revision[T] | None = None  # the choices of the hyper-node that is evaluated, where there are any
+    # From an earlier evaluation of the program:
+    plans: dict[tuple[int, int], HyperNodePlans] = field(default_factory=dict)
+    pending: dict[Pred, T] = field(default_factory=dict)  # virtual relations after this round
+    revision: Revision[T] | None = None  # of the hyper-node that is evaluated, if it has choices to reconsider
     keep_partial: bool = False  # whether what was derived before a limit is kept
     placement: Placement = field(init=False)  # where the program is evaluated
 
@@ -143,27 +143,29 @@ class SemiNaive(Generic[T]):
             self.facts = FactCount(self.relations.backend.limits)
 
     @cached_property
-    def census(self) -> Census[T]:
-        return Census(self.relations.backend, self.program.homes, everything=self.goal)
+    def visible(self) -> VisibleFactCounter[T]:
+        return VisibleFactCounter(self.relations.backend, self.program.homes, everything=self.goal)
 
     def run(self) -> None:
-        self.facts.total = 0 if self.goal else self.census.count(self.relations.whole())
+        self.facts.total = 0 if self.goal else self.visible.count(self.relations.whole())
         self.facts.add(0)
         if self._is_offloaded(list(enumerate(self.program.hyper_nodes)), whole_program=True):
             return
-        for number, hyper_node in in_passes(self.program.hyper_nodes, self.relations.backend.batch_independent_plans):
+        for number, hyper_node in evaluation_order(
+            self.program.hyper_nodes, self.relations.backend.batch_independent_plans
+        ):
             revision = Revision(self.trees, hyper_node, self.relations)
             while not self._is_evaluated(number, hyper_node, revision):
                 self.pending.clear()
-                revision.begin_again(self.program.scheme_of)
-                self.tasks = {key: tasks for key, tasks in self.tasks.items() if key[0] != number}
-                self.facts.total = self.census.count(self.relations.whole())
+                revision.restart(self.program.scheme_of)
+                self.plans = {key: plans for key, plans in self.plans.items() if key[0] != number}
+                self.facts.total = self.visible.count(self.relations.whole())
 
     def _is_evaluated(self, number: int, hyper_node: HyperNode, revision: Revision[T]) -> bool:
-        """Whether a hyper-node is evaluated, or is to be evaluated again by other choices."""
+        """Evaluates a hyper-node; False if it has to be restarted with other choices."""
         try:
             for place, part in enumerate(self._by_trees(hyper_node)):
-                self.revision = revision.begun()
+                self.revision = revision.start()
                 if not (part.recursive and self._is_offloaded([(number, part)])):
                     self._evaluate(number, part, place)
             return True
@@ -171,7 +173,7 @@ class SemiNaive(Generic[T]):
             return False
 
     def _by_trees(self, hyper_node: HyperNode) -> list[HyperNode]:
-        """The hyper-node, or what it becomes when rules of it are evaluated by decompositions."""
+        """The hyper-node, or those that it becomes when rules of it are evaluated by decompositions."""
         started = time.perf_counter()
         parts = list(self.trees.parts(hyper_node, self.relations, self.relations.backend.batch_independent_plans))
         self.planning += time.perf_counter() - started
@@ -223,7 +225,7 @@ class SemiNaive(Generic[T]):
         """The fixpoint of one hyper-node, or of a part of it."""
         self.number = number
         started = time.perf_counter()
-        first, by_delta = self._tasks((number, place), hyper_node)
+        first, by_delta = self._plans_of((number, place), hyper_node)
         new = self.derive(first)
         self._observe(1, new, started, len(first))
         if hyper_node.recursive:
@@ -231,23 +233,23 @@ class SemiNaive(Generic[T]):
         else:
             self._add(new)
 
-    def _tasks(self, key: tuple[int, int], hyper_node: HyperNode) -> Tasks:
-        if key not in self.tasks:
-            by_delta = tasks_by_delta(hyper_node.rules, hyper_node.heads) if hyper_node.recursive else {}
-            self.tasks[key] = [Task(Variant(rule)) for rule in hyper_node.rules], by_delta
-        return self.tasks[key]
+    def _plans_of(self, key: tuple[int, int], hyper_node: HyperNode) -> HyperNodePlans:
+        if key not in self.plans:
+            by_delta = variants_by_delta(hyper_node.rules, hyper_node.heads) if hyper_node.recursive else {}
+            self.plans[key] = [PlannedVariant(Variant(rule)) for rule in hyper_node.rules], by_delta
+        return self.plans[key]
 
     def propagate(
         self,
         preds: Iterable[Pred],
-        tasks: Mapping[Pred, Sequence[Task]],
+        plans: Mapping[Pred, Sequence[PlannedVariant]],
         new: dict[Pred, T],
         added: dict[Pred, T] | None = None,
-        derive: Callable[[list[Task]], dict[Pred, T]] | None = None,
+        derive: Callable[[list[PlannedVariant]], dict[Pred, T]] | None = None,
     ) -> None:
-        """Adds facts that are not known, and all that follows by the tasks, round by round; also to `added`."""
+        """Adds new facts and all their consequences by the variants, round by round; also to `added`."""
         turn, by_sets = 1, derive or self.derive
-        small = SmallRounds(self, preds, tasks, added) if derive is None else None
+        small = SmallRounds(self, preds, plans, added) if derive is None else None
         try:
             while new:
                 if small is not None:
@@ -259,79 +261,80 @@ class SemiNaive(Generic[T]):
                     for pred, table in new.items():
                         added[pred] = self.relations.backend.merge(added[pred], table) if pred in added else table
                 if self.revision is not None:
-                    self.revision.due(self.facts.total)
+                    self.revision.reconsider(self.facts.total)
                 turn += 1
                 started = time.perf_counter()
-                due = [task for pred in new for task in tasks.get(pred, ())]
+                due = [planned for pred in new for planned in plans.get(pred, ())]
                 new = by_sets(due)
                 self._observe(turn, new, started, len(due))
-        finally:  # at a limit, too: what there is may be kept
+        finally:  # at a limit, too: the facts so far may be kept
             for pred in preds:
                 self.relations.parts.pop((pred, Part.OLD), None)
                 self.relations.parts.pop((pred, Part.DELTA), None)
 
     def _observe(self, turn: int, new: Mapping[Pred, T], started: float, rules: int) -> None:
-        self.observe_round(turn, self.census.count(new.items()), time.perf_counter() - started, rules)
+        self.observe_round(turn, self.visible.count(new.items()), time.perf_counter() - started, rules)
 
     def observe_round(self, turn: int, found: int, seconds: float, rules: int) -> None:
-        """A round has found so many facts, which are not counted yet."""
+        """Reports a round; the facts that it found are not counted yet."""
         total = self.facts.total + found
         self.observe(Round(self.number, len(self.program.hyper_nodes), turn, found, total, seconds, rules))
 
     def derive(
-        self, due: Iterable[Task], wanted: Callable[[Pred, tuple[Plan, ...]], Plan] = new_facts
+        self, due: Iterable[PlannedVariant], wanted: Callable[[Pred, tuple[Plan, ...]], Plan] = new_facts
     ) -> dict[Pred, T]:
-        """The facts that the variants derive (and that are not known, unless more is wanted), none empty."""
+        """What the variants derive, by default the new facts of it; no table is empty."""
         shared: list[Pred] = []
         try:
-            return watched(self, list(due), lambda tasks: self._derive(tasks, wanted, shared))
+            return with_replanning(self, list(due), lambda plans: self._derive(plans, wanted, shared))
         finally:
             for pred in shared:
                 del self.relations.parts[pred, Part.ALL]
 
     def _derive(
-        self, due: Iterable[Task], wanted: Callable[[Pred, tuple[Plan, ...]], Plan], shared: list[Pred]
+        self, due: Iterable[PlannedVariant], wanted: Callable[[Pred, tuple[Plan, ...]], Plan], shared: list[Pred]
     ) -> dict[Pred, T]:
-        """The same; with temporary relations, `shared` by several heads."""
+        """The same; `shared` gets the temporary relations of rules with several heads."""
         inputs: dict[Pred, list[Plan]] = defaultdict(list)
-        structured: dict[Pred, T] = {}
-        for task in due:
-            if (owner := task.owner) in self.program.scheme_of:
-                if owner not in structured:
-                    structured[owner] = self._grown(owner)
+        virtual: dict[Pred, T] = {}
+        backend, tuning = self.relations.backend, self.relations.backend.tuning
+        for planned in due:
+            if (owner := planned.owner) in self.program.scheme_of:
+                if owner not in virtual:
+                    virtual[owner] = self._grown(owner)
                 continue
-            if not self._can_match(task):
+            if not self._can_match(planned):
                 continue
-            self.relations.backend.meter.spend(self.relations.backend.tuning.running_cost_rows)
-            body = self.plan(task)
-            self.relations.backend.meter.allow(allowed(body))
-            rule, facts = task.variant.rule, task.facts
+            backend.meter.spend(tuning.running_cost_rows)
+            body = self.plan(planned)
+            backend.meter.allow(tuning.replan_misestimate_factor * body.cost)
+            rule, facts = planned.variant.rule, planned.facts
             if len(rule.heads) > 1:
                 scan = self._share(rule, body.plan, len(shared))
                 shared.append(scan.atom.pred)
                 facts = tuple((head.pred, project(head, scan)) for head in rule.heads)
             for pred, plan in facts:
                 inputs[pred].append(plan)
-        if not inputs and not structured:
+        if not inputs and not virtual:
             return {}
-        backend, parts = self.relations.backend, self.relations.parts
+        parts = self.relations.parts
         new = backend.run_all({pred: wanted(pred, tuple(plans)) for pred, plans in inputs.items()}, parts)
-        return {pred: table for pred, table in (new | structured).items() if backend.size(table)}
+        return {pred: table for pred, table in (new | virtual).items() if backend.size(table)}
 
-    def count(self, due: Iterable[Task]) -> dict[Pred, T]:
-        """How many instances of the variants derive each fact, as the relations `counts`; none empty."""
+    def count(self, due: Iterable[PlannedVariant]) -> dict[Pred, T]:
+        """How many instances of the variants derive each fact, as relations `counts`; no table is empty."""
         inputs: dict[Pred, list[ir.Project]] = defaultdict(list)
-        for task in due:
-            if self._can_match(task):
-                self.plan(task)
-                for pred, plan in task.facts:
+        for planned in due:
+            if self._can_match(planned):
+                self.plan(planned)
+                for pred, plan in planned.facts:
                     inputs[counts(pred)].append(plan)
         plans = {pred: ir.Counted(tuple(found), COUNT) for pred, found in inputs.items()}
         found = self.relations.backend.run_all(plans, self.relations.parts) if plans else {}
         return {pred: table for pred, table in found.items() if self.relations.backend.size(table)}
 
     def _grown(self, pred: Pred) -> T:
-        """What a structure has more, by all or by what is new of its inputs."""
+        """The new facts of a virtual relation, by all facts or by the DELTA of its inputs."""
         relations, structure = self.relations, self.program.scheme_of[pred]
         virtual_relations = required(relations.backend.capabilities.virtual_relations)
         inputs = [relations.get(source) for source in structure.inputs]
@@ -345,10 +348,10 @@ class SemiNaive(Generic[T]):
         _, new = difference()
         return new
 
-    def _can_match(self, task: Task) -> bool:
-        """False when an atom of the body reads nothing: then the rule derives nothing, and is not even planned."""
+    def _can_match(self, planned: PlannedVariant) -> bool:
+        """False when an atom of the body reads an empty relation: then the rule is not even planned."""
         parts, size = self.relations.parts, self.relations.backend.size
-        return all((table := parts.get(key)) is not None and size(table) for key in task.reads)
+        return all((table := parts.get(key)) is not None and size(table) for key in planned.reads)
 
     def _share(self, rule: Rule, body: Plan, number: int) -> ir.Scan:
         """Evaluates the body of a rule with several heads once, into a temporary relation."""
@@ -366,40 +369,39 @@ class SemiNaive(Generic[T]):
         self._add(new)
 
     def _add(self, new: Mapping[Pred, T]) -> None:
-        """Adds facts that are not known, unless these are too many."""
-        self.facts.add(self.census.count(new.items()))
+        """Adds new facts, within the limit of facts."""
+        self.facts.add(self.visible.count(new.items()))
         for pred, table in new.items():
             if pred in self.pending:
                 self.relations.set(pred, self.pending.pop(pred))
             else:
                 self.relations.add(pred, table)
 
-    def plan(self, task: Task) -> Body:
-        """The variant's plan, made anew when what it reads has grown much since it was made."""
-        reads = sum(self.relations.size(pred) for pred, _ in task.reads)
-        if task.body is None or reads > GROWTH * task.made_for:
-            self.relations.backend.meter.spend(self.relations.backend.tuning.planning_cost_rows)
+    def plan(self, planned: PlannedVariant) -> Body:
+        """The plan of a variant, made again when what it reads has grown much."""
+        backend, reads = self.relations.backend, sum(self.relations.size(pred) for pred, _ in planned.reads)
+        if planned.body is None or reads > backend.tuning.replan_growth_factor * planned.made_for:
+            backend.meter.spend(backend.tuning.planning_cost_rows)
             started = time.perf_counter()
-            wanted = task.multiway or self.trees.way != "standard"
-            multiway = wanted and self.relations.backend.capabilities.multiway_joins
-            statistics = Skewed(self.relations) if task.skewed else self.relations
-            task.plan(plan_variant(task.variant, statistics, multiway), reads)
+            multiway = backend.capabilities.multiway_joins and (planned.multiway or self.trees.way != "standard")
+            statistics = Skewed(self.relations) if planned.skewed else self.relations
+            planned.plan(plan_variant(planned.variant, statistics, multiway), reads)
             self.planning += time.perf_counter() - started
-        assert task.body is not None
-        return task.body
+        assert planned.body is not None
+        return planned.body
 
 
-def tasks_by_delta(rules: Iterable[Rule], recursive: Collection[Pred]) -> dict[Pred, list[Task]]:
-    """The variants of some rules, by the predicate of which they read what is new."""
-    tasks: dict[Pred, list[Task]] = defaultdict(list)
+def variants_by_delta(rules: Iterable[Rule], recursive: Collection[Pred]) -> dict[Pred, list[PlannedVariant]]:
+    """The semi-naive variants of rules, by the predicate whose DELTA they read."""
+    plans: dict[Pred, list[PlannedVariant]] = defaultdict(list)
     for rule in rules:
         for variant in variants(rule, recursive):
-            tasks[variant.delta].append(Task(variant))
-    return tasks
+            plans[variant.delta].append(PlannedVariant(variant))
+    return plans
 
 
 def include(facts: dict[Pred, T], more: Mapping[Pred, T], backend: Backend[T]) -> None:
-    """Adds facts to facts, where some may be there already."""
+    """Adds facts to facts, some of which may be there already."""
     for pred, table in more.items():
         present = facts.get(pred)
         facts[pred] = table if present is None else backend.merge(present, backend.minus(table, present))

@@ -1,11 +1,11 @@
-"""Rounds over few facts, inside of semi-naive evaluation.
+"""Small rounds of semi-naive evaluation, tuple at a time.
 
-A round costs, set by set, about a millisecond, however little it derives; counters and long chains have thousands of
-rounds of one fact. A backend may evaluate a run of such rounds in one call (`backends.capabilities.small_rounds`), fact
-by fact. Evaluation goes over to that when few facts are new, and back when many are, or when a round has more to do
-than sets would take for it, or something that only sets do (SKOLEM, texts, values for which an expression fails).
-Rounds, and the facts of each, are the same either way; so is the limit of facts: they are counted round by round, and
-what was found after the round that hits it is forgotten.
+A round costs about a millisecond set at a time, however little it derives; counters and long chains have thousands of
+rounds of one fact. A backend may evaluate a run of such rounds in one call (`backends.capabilities.small_rounds`),
+tuple at a time. Evaluation switches to that when the DELTA is small, and back when it is large, when a round has so
+many matches that sets are faster, or when it needs something that only sets can do (SKOLEM, strings, values for which
+an expression fails). Rounds and their facts are the same in both modes, and so is the limit of facts: they are counted
+round by round, and what was found after the round that hits the limit is discarded.
 """
 
 from __future__ import annotations
@@ -20,39 +20,32 @@ from deltalog.plan import ir
 from deltalog.syntax.ast import Pred
 
 if TYPE_CHECKING:
-    from deltalog.engine.seminaive import SemiNaive, Task
+    from deltalog.engine.seminaive import PlannedVariant, SemiNaive
 
 T = TypeVar("T")
-FIRST_ROOM_FACTS = 1 << 11  # so many facts take no time to make room for
-ROOM_PER_FACT = 8  # facts that may be found for each that is new, at first
-MORE_ROOM = 4  # times, when that is full
-VARIANTS_PER_ROUND = 16  # making code of so many takes about as long as a round by sets
-MOST_WAITING = 1 << 6  # rounds by sets, after a round was too much
-ENOUGH = 8  # rounds: a run of so many was worth its start
 
 
 class SmallRounds(Generic[T]):
-    """The rounds of one fixpoint, as far as they are small."""
+    """The small rounds of one fixpoint."""
 
     def __init__(
         self,
         evaluation: SemiNaive[T],
         preds: Iterable[Pred],
-        tasks: Mapping[Pred, Sequence[Task]],
+        plans: Mapping[Pred, Sequence[PlannedVariant]],
         added: dict[Pred, T] | None,
     ) -> None:
-        self._evaluation, self._tasks, self._added = evaluation, tasks, added
+        self._evaluation, self._plans, self._added = evaluation, plans, added
         self._backend, self._preds = evaluation.relations.backend, tuple(dict.fromkeys(preds))
-        self._max_new_facts = self._backend.tuning.rounds_max_new_facts
-        self._own = frozenset(self._preds)
-        self._counted = evaluation.census.counted(self._preds)
-        self._seen: set[Pred] = set()  # predicates of which something was new: variants that read others wait
-        self._room = FIRST_ROOM_FACTS
-        self._failed, self._waiting = 0, 0  # runs in vain, and rounds to wait before the next one
+        self._tuning, self._own = self._backend.tuning, frozenset(self._preds)
+        self._counted = evaluation.visible.counted(self._preds)
+        self._seen: set[Pred] = set()  # predicates that have had a DELTA: variants that read others are not compiled
+        self._room = self._tuning.rounds_first_room_facts
+        self._failed, self._waiting = 0, 0  # failed runs, and rounds by sets before the next one
         self._patience = self._start_patience()
 
     def advance(self, new: dict[Pred, T], turn: int) -> tuple[dict[Pred, T], int]:
-        """Round after round from new facts on, as long as they are small: what the last one found, and its number."""
+        """As many small rounds as possible, from new facts on; the DELTA after the last one, and its number."""
         while self._is_due(new):
             rounds = self._started(new)
             if rounds is None:
@@ -64,7 +57,7 @@ class SmallRounds(Generic[T]):
 
     def _is_due(self, new: Mapping[Pred, T]) -> bool:
         capable = self._backend.capabilities.small_rounds is not None and self._counted is not None
-        if not new or not capable or self._evaluation.pending or self._size(new) > self._max_new_facts:
+        if not new or not capable or self._evaluation.pending or self._size(new) > self._tuning.rounds_max_new_facts:
             return False
         self._waiting, self._patience = max(0, self._waiting - 1), max(0, self._patience - 1)
         return not self._waiting and not self._patience
@@ -73,47 +66,47 @@ class SmallRounds(Generic[T]):
         return sum(map(self._backend.size, facts.values()))
 
     def _start_patience(self) -> int:
-        """Small rounds until code is made: a round by sets takes about as long, and may be the last one."""
-        return 2 + sum(map(len, self._tasks.values())) // VARIANTS_PER_ROUND
+        """Small rounds by sets before rules are compiled: these take about as long, and may be the last ones."""
+        return 2 + sum(map(len, self._plans.values())) // self._tuning.rounds_variants_per_round
 
     # The rules.
 
     def _started(self, new: dict[Pred, T]) -> Rounds[T] | None:
         self._seen.update(new)
-        self._room = max(self._room, ROOM_PER_FACT * self._size(new))
-        variants = tuple(variant for pred in self._tasks for variant in self._variants(pred))
-        due = {pred: len(tasks) for pred, tasks in self._tasks.items()}
+        self._room = max(self._room, self._tuning.rounds_room_per_fact * self._size(new))
+        variants = tuple(variant for pred in self._plans for variant in self._variants(pred))
+        due = {pred: len(plans) for pred, plans in self._plans.items()}
         assert self._counted is not None
         rules = SmallRules(self._preds, self._counted, variants, due)
         small_rounds = required(self._backend.capabilities.small_rounds)
         return small_rounds.start(rules, self._evaluation.relations.parts, new, self._room)
 
     def _variants(self, pred: Pred) -> Iterator[tuple[Pred, Pred, ir.Project | None]]:
-        """The variants that read the DELTA of a predicate, as far as they can ever match."""
-        tasks = [task for task in self._tasks[pred] if self._is_structure(task) or self._can_match(task)]
-        if pred not in self._seen or any(map(self._is_structure, tasks)):
-            if tasks:
+        """The variants that read the DELTA of a predicate and may match."""
+        plans = [planned for planned in self._plans[pred] if self._is_structure(planned) or self._can_match(planned)]
+        if pred not in self._seen or any(map(self._is_structure, plans)):
+            if plans:
                 yield pred, pred, None
             return
-        for task in tasks:
-            self._evaluation.plan(task)
-            for head, plan in task.facts:
+        for planned in plans:
+            self._evaluation.plan(planned)
+            for head, plan in planned.facts:
                 yield pred, head, plan
 
-    def _is_structure(self, task: Task) -> bool:
-        """Whether what a task reads makes a structure, which grows by each of its inputs alone."""
-        return task.owner in self._evaluation.program.scheme_of
+    def _is_structure(self, planned: PlannedVariant) -> bool:
+        """Whether a variant derives a virtual relation, which grows by each of its inputs alone."""
+        return planned.owner in self._evaluation.program.scheme_of
 
-    def _can_match(self, task: Task) -> bool:
-        """False when an atom reads nothing, and nothing will come."""
+    def _can_match(self, planned: PlannedVariant) -> bool:
+        """False when an atom reads a relation that is empty and will stay so."""
         relations = self._evaluation.relations
-        return all(pred in self._own or relations.size(pred, part) for pred, part in task.reads)
+        return all(pred in self._own or relations.size(pred, part) for pred, part in planned.reads)
 
     # A run.
 
     def _run(self, rounds: Rounds[T], new: dict[Pred, T], turn: int) -> tuple[dict[Pred, T], int, RoundsEnd, int]:
-        """To its end: what is new then, the number of the last round, why it ends, and how many rounds it had."""
-        end, done, found = RoundsEnd.PAUSED, 0, self._evaluation.census.count(new.items())
+        """Runs rounds to the end: the DELTA then, the number of the last round, why it ended, and its rounds."""
+        end, done, found = RoundsEnd.PAUSED, 0, self._evaluation.visible.count(new.items())
         try:
             while end is RoundsEnd.PAUSED:
                 self._backend.limits.check()
@@ -140,13 +133,14 @@ class SmallRounds(Generic[T]):
     def _goes_on(self, end: RoundsEnd, done: int, new: Mapping[Pred, T]) -> bool:
         """Whether another run may follow at once."""
         if end is RoundsEnd.FULL:
-            self._room *= MORE_ROOM
-            if done or self._room <= MORE_ROOM * self._max_new_facts * ROOM_PER_FACT:
+            growth, per_fact = self._tuning.rounds_room_growth_factor, self._tuning.rounds_room_per_fact
+            self._room *= growth
+            if done or self._room <= growth * self._tuning.rounds_max_new_facts * per_fact:
                 return True
         if end is RoundsEnd.TOO_MUCH and not self._seen.issuperset(new):
             self._patience = self._start_patience() - 1
             return True
         if end in (RoundsEnd.TOO_MUCH, RoundsEnd.FULL):
-            self._failed = self._failed + 1 if done < ENOUGH else 1
-            self._waiting = min(MOST_WAITING, 1 << self._failed)
+            self._failed = self._failed + 1 if done < self._tuning.rounds_worthwhile_rounds else 1
+            self._waiting = min(self._tuning.rounds_max_backoff_rounds, 1 << self._failed)
         return False

@@ -37,18 +37,17 @@ FACT_FIELDS = NEXT + 4
 BY_KEY, BY_FIRST, BY_SECOND, BY_PRED = range(4)
 SEEN, REMOVED, REDERIVED, ADDED = 1, 2, 4, 8
 # Of the state: the number of facts, and of facts before this stratum; the length of the queue, the matches that are
-# left of the limit, and whether a limit was reached.
-COUNT, START, QUEUED, MATCHES_LEFT, TOO_MUCH = range(5)
-STATE_FIELDS = 5
-# Limits of a stratum: changed facts that it reads or has as explicit ones (fewer after an attempt that gave up); the
-# same if some are removed; matches; overdeleted facts: this many in all, or this many for each seed.
+# left of the budget, whether a budget was exceeded, and the number of changed facts that the stratum reads.
+COUNT, START, QUEUED, MATCHES_LEFT, TOO_MUCH, CHANGED = range(6)
+STATE_FIELDS = 6
+# The budget of a stratum (`TupleBudget`): changed facts that it reads or has as explicit ones; the same if some are
+# removed; matches; overdeleted facts: this many in all, or this many for each seed.
 MAX_CHANGED, MAX_CHANGED_BY_REMOVAL, MAX_MATCHES, MIN_OVERDELETED, OVERDELETED_PER_SEED = range(5)
 CHECK, DELETE, INSERT = range(3)
 LOOP, CHECKS, RECHECKS = range(3)
 # The given changes: of the inputs, and explicit ones of the relations of the strata.
 INPUT_REMOVED, INPUT_ADDED, EXPLICIT_REMOVED, EXPLICIT_ADDED = range(4)
 MIX = np.uint64(0x9E3779B97F4A7C15)
-RETRY = 32  # a change of a size that gave up is tried again after about half as many updates
 
 
 # `affected` has, for a stratum and a relation, the range of the plans that start from a change of it; `inner` the same
@@ -430,22 +429,21 @@ def _add_inputs(change):
 
 
 @inner
-def _count_changes(rules, change, stratum, limits):
-    """How many changed facts a stratum reads; -1 if these are too many."""
+def _is_within_budget(rules, change, stratum, limits):
+    """Whether a stratum reads few enough changed facts; notes their number, if that decides."""
     facts, changed, removed = change.facts, 0, 0
     for i in range(change.state[START]):
         pred, net = facts[i, PRED], facts[i, FLAGS] & (REMOVED | ADDED)
         removed |= net == REMOVED
         if net == REMOVED or net == ADDED:
             changed += rules.affected[stratum, pred, 1] > rules.affected[stratum, pred, 0]
+    change.state[CHANGED] = 0
     if removed and changed > limits[stratum, MAX_CHANGED_BY_REMOVAL]:
-        return -1
+        return False
     for i in range(change.ends[EXPLICIT_REMOVED], change.ends[EXPLICIT_ADDED + 1]):
         changed += rules.own[change.given[i, 0], STRATUM] == stratum
-    if changed > limits[stratum, MAX_CHANGED]:
-        limits[stratum, MAX_CHANGED] += 1 + changed // RETRY
-        return -1
-    return changed
+    change.state[CHANGED] = changed
+    return changed <= limits[stratum, MAX_CHANGED]
 
 
 @inner
@@ -453,8 +451,7 @@ def _maintain(rules, change, stratum, limits):
     """Maintains one stratum; False, and no change, if a limit is reached."""
     state = change.state
     state[START], state[QUEUED], state[MATCHES_LEFT] = state[COUNT], 0, limits[stratum, MAX_MATCHES]
-    changed = _count_changes(rules, change, stratum, limits)
-    if changed < 0:
+    if not _is_within_budget(rules, change, stratum, limits):
         return False
     _overdelete(rules, change, stratum, limits)
     if not state[TOO_MUCH]:
@@ -462,7 +459,6 @@ def _maintain(rules, change, stratum, limits):
         _insert_all(rules, change, stratum)
     if state[TOO_MUCH]:
         state[COUNT] = state[START]
-        limits[stratum, MAX_CHANGED] = changed // 2
         return False
     return True
 

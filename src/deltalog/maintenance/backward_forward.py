@@ -1,17 +1,17 @@
-"""Backward/forward: look for other proofs before anything is deleted (Motik et al. 2015, which paper 004 takes up).
+"""Backward/forward: search for other proofs before anything is deleted (Motik et al. 2015, which paper 004 takes up).
 
-DRed deletes all that depends on what is lost, and then derives most of it again, where facts have many proofs. Here a
-fact that loses an instance is first checked: does it have another proof? A set of facts at a time:
+Where facts have many proofs, DRed deletes all that depends on the removed facts, and then rederives most of it. Here a
+candidate deletion is first checked for another proof, a set of candidates at a time:
 
-    backward   the facts that the instances deriving it stand on are checked in turn, and so on, until nothing new is to
-               be checked; facts that hold without the stratum's recursive rules need no further search
-    forward    from those, everything checked that follows is proved
+    backward   the body facts of the instances that derive a candidate are checked in turn, and so on, until there is
+               nothing new to check; facts that hold without the stratum's recursive rules need no further search
+    forward    from those, all consequences among the checked facts are proved
 
-What has been checked and is not proved has no proof at all: it is gone, exactly, and nothing needs to be rederived.
-Only its consequences are checked next. What has been checked is remembered for the whole stratum.
+A fact that has been checked and is not proved has no proof: the deletion is exact, and nothing is rederived. Its
+consequences are the next candidates. Checked facts are remembered for the whole stratum.
 
-A search can wander far: in a large component of a graph every fact may stand on every other. With `bounded` it gives up
-when it has checked many more facts than are in question, and leaves the stratum to DRed.
+The search can go far: in a large component of a graph every fact may depend on every other. A `bounded` attempt gives
+up when it has checked far more facts than there are candidates, and leaves the stratum to DRed.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from __future__ import annotations
 from typing import TypeVar
 
 from deltalog.engine.seminaive import Relations, include
-from deltalog.maintenance.dred import DRed, is_known
-from deltalog.maintenance.stratum_plans import StratumTasks
-from deltalog.maintenance.update_state import Facts, Update, difference, state, total, visible
+from deltalog.maintenance.dred import DRed, has_inverse
+from deltalog.maintenance.policy import Done, GaveUp, OverdeletionBudget, Strategy
+from deltalog.maintenance.stratum_plans import StratumPlans
+from deltalog.maintenance.update_state import Facts, Update, count_visible, difference, total, with_deltas
 from deltalog.plan.delta_rules import candidates
 from deltalog.plan.ir import Part
 from deltalog.program import Program
@@ -32,71 +33,72 @@ T = TypeVar("T")
 class BackwardForward(DRed[T]):
     """One stratum in one update."""
 
-    name, cost = "backward/forward", "search"
+    name = Strategy.BACKWARD_FORWARD.value
 
-    def __init__(self, program: Program, tasks: StratumTasks, update: Update[T], bounded: bool = False) -> None:
-        super().__init__(program, tasks, update, bounded)
+    def __init__(self, program: Program, plans: StratumPlans, update: Update[T], bounded: bool = False) -> None:
+        super().__init__(program, plans, update, bounded)
         self.checked: Facts[T] = {}
         self.proved: Facts[T] = {}
 
-    def overdelete(self) -> bool:
-        """Finds what is lost, exactly; False when that takes too much search."""
-        delta = self.losing()
-        questions = total(delta, self.backend)
+    def overdelete(self) -> Done | GaveUp:
+        """Finds the facts that have to be deleted, exactly."""
+        delta = self.deletion_seeds()
+        found = total(delta, self.backend)
+        budget = OverdeletionBudget(self.plans, self.update, self.bounded, found)
         while delta:
-            if not self._check(delta, self.most(questions)):
-                return False
-            lost = difference(difference(self.checked, self.proved, self.backend), self.removed, self.backend)
-            include(self.removed, lost, self.backend)
-            questions += total(lost, self.backend)
-            delta = difference(self.lost_consequences(lost), self.checked, self.backend)
-        self.update.report.overdeleted += visible(self.removed, self.backend)
-        return True
+            if not self._check(delta, budget.limit(found)):
+                return GaveUp("far more facts searched than candidates")
+            unproved = difference(difference(self.checked, self.proved, self.backend), self.removed, self.backend)
+            include(self.removed, unproved, self.backend)
+            found += total(unproved, self.backend)
+            delta = difference(self.deleted_consequences(unproved), self.checked, self.backend)
+        self.update.report.overdeleted += count_visible(self.removed, self.backend)
+        return Done()
 
     def rederive(self) -> Facts[T]:
         return {}
 
-    def _check(self, facts: Facts[T], most: float) -> bool:
-        """Checks facts and all that their proofs could stand on."""
+    def _check(self, facts: Facts[T], limit: float) -> bool:
+        """Checks facts and all facts that their proofs could use; False beyond the limit of a bounded attempt."""
         while facts:
             include(self.checked, facts, self.backend)
-            if self.bounded and total(self.checked, self.backend) > most:
+            if self.bounded and total(self.checked, self.backend) > limit:
                 return False
             open_ = self.unprotected(facts)
             self._prove(difference(facts, open_, self.backend))
-            self._prove(self.derivable(open_, self.tasks.recursive, self._proofs()))
+            self._prove(self.derivable(open_, self.plans.recursive, self._proofs()))
             facts = difference(self._supports(difference(open_, self.proved, self.backend)), self.checked, self.backend)
         return True
 
     def _supports(self, facts: Facts[T]) -> Facts[T]:
-        """The facts of the stratum in bodies of instances that derive the facts, from what may still hold."""
+        """The facts of the stratum in bodies of instances that derive the facts, without those that are deleted."""
         if not facts:
             return {}
-        questions = {candidates(pred): table for pred, table in facts.items()}
-        rules = [rule for rule in self.tasks.recursive if rule.head in facts]
-        known = self.skolem_arguments(rules, facts)
-        relations = state(self.update.new, questions, known)
+        checked = {candidates(pred): table for pred, table in facts.items()}
+        rules = [rule for rule in self.plans.recursive if rule.head in facts]
+        inverses = self.skolem_inverse(rules, facts)
+        relations = with_deltas(self.update.new, checked, inverses)
         for pred in self.preds:
             table = self.update.old.get(pred)
-            gone = self.removed.get(pred)
-            relations.set(pred, table if gone is None else self.backend.minus(table, gone))
-        found = (rule.supports_made if is_known(rule, known) else rule.supports for rule in rules)
-        return self.derive([task for tasks in found for task in tasks], relations)
+            removed = self.removed.get(pred)
+            relations.set(pred, table if removed is None else self.backend.minus(table, removed))
+        found = (rule.supports_by_inverse if has_inverse(rule, inverses) else rule.supports for rule in rules)
+        return self.derive([planned for variants in found for planned in variants], relations)
 
     def _prove(self, facts: Facts[T]) -> None:
-        """Facts are proved, and with them everything checked that follows from what is proved."""
+        """Marks facts as proved, and all their consequences among the checked facts."""
         delta = difference(facts, self.proved, self.backend)
         while delta:
             include(self.proved, delta, self.backend)
             found = self.consequences(delta, self._proofs())
-            delta = difference(self._both(found, self.checked), self.proved, self.backend)
+            delta = difference(self._common(found, self.checked), self.proved, self.backend)
 
     def _proofs(self) -> Relations[T]:
-        """The new state, with only what is proved in the stratum."""
+        """The new state, with only the proved facts of the stratum."""
         parts = dict(self.update.new.parts)
         for pred in self.preds:
             parts[pred, Part.ALL] = self.proved.get(pred, self.backend.empty(pred.arity))
         return Relations(self.backend, parts)
 
-    def _both(self, facts: Facts[T], others: Facts[T]) -> Facts[T]:
+    def _common(self, facts: Facts[T], others: Facts[T]) -> Facts[T]:
         return difference(facts, difference(facts, others, self.backend), self.backend)

@@ -1,22 +1,23 @@
 """Delete and rederive with counts, one stratum at a time (paper 003, Algorithm 3: DRed^c).
 
-For each fact it is known how many instances of nonrecursive rules derive it, and how many of recursive ones:
+Each fact has two counts: how many instances of nonrecursive rules derive it, and how many of recursive ones.
 
-    overdelete   instances that stand on what is lost are taken off the counts; a fact that an instance of a
-                 nonrecursive rule derives is not overdeleted
-    rederive     what was overdeleted and has an instance of a recursive rule left
-    insert       instances that stand on what is new are added
+    overdelete   instances over removed facts are subtracted from the counts; a fact that an instance of a nonrecursive
+                 rule still derives is not overdeleted
+    rederive     overdeleted facts that still have an instance of a recursive rule
+    insert       instances over added facts are added to the counts
 
-So nothing is ever asked of the rules backwards, as `maintenance.dred` does; in return every instance is looked at,
-where other strategies look for facts, and counts take memory. Each is looked at once per phase, because the variants
-that find them do not overlap (`plan.delta_rules`): one literal is in the change, literals before it are not.
+So rules are never checked backwards, as in `maintenance.dred`; in return every instance is enumerated, where other
+strategies look for facts, and counts take memory. Each instance is enumerated once per phase, because the variants that
+find them are disjoint (`plan.delta_rules`): one literal is in the delta, literals before it are not.
 
-Nonrecursive rules read only what is settled, so what their instances lose and win is counted in one go, and a fact that
-loses its last one and wins another is never in question. A group of an aggregate is an instance for each row it has.
+What nonrecursive rules read has its final state, so their removed and added instances are counted in one go, and a fact
+that loses its last instance and gains another is never a candidate. A group of an aggregate is an instance for each row
+it has.
 
-Counts are part of the state. A stratum that has none asks, and is counted afterwards if it may have lost something.
-Counts follow rules that come and go; where a stratum is computed anew, or rules of it become recursive or cease to be
-so, they are dropped.
+Counts are part of the state. A stratum without counts is maintained by checks, and counted afterwards if facts may have
+been deleted. Counts follow changes of rules; they are dropped where a stratum is recomputed, or where one of its rules
+becomes recursive or ceases to be so.
 """
 
 from __future__ import annotations
@@ -25,12 +26,13 @@ from collections.abc import Iterable
 from typing import TypeVar
 
 from deltalog.backends.capabilities import required
-from deltalog.engine.seminaive import Relations, SemiNaive, Task, include
+from deltalog.engine.seminaive import PlannedVariant, Relations, SemiNaive, include
 from deltalog.maintenance.derivation_counts import Counts, Ledger
 from deltalog.maintenance.dred import DRed
-from deltalog.maintenance.stratum_plans import RuleTasks, StratumTasks
-from deltalog.maintenance.update_state import Facts, Update, difference, state, visible
-from deltalog.plan.delta_rules import change, gone
+from deltalog.maintenance.policy import Done, GaveUp, Strategy
+from deltalog.maintenance.stratum_plans import RulePlans, StratumPlans
+from deltalog.maintenance.update_state import Facts, Update, count_visible, difference, with_deltas
+from deltalog.plan.delta_rules import deleted, delta_of
 from deltalog.plan.variants import Variant, counts
 from deltalog.program import Program
 from deltalog.syntax.ast import Rule
@@ -41,19 +43,19 @@ T = TypeVar("T")
 class Counting(DRed[T]):
     """One stratum in one update."""
 
-    name = "delete and rederive with counts"
+    name = Strategy.COUNTING.value
 
-    def __init__(self, program: Program, tasks: StratumTasks, update: Update[T], bounded: bool = False) -> None:
-        super().__init__(program, tasks, update, bounded)
+    def __init__(self, program: Program, plans: StratumPlans, update: Update[T], bounded: bool = False) -> None:
+        super().__init__(program, plans, update, bounded)
         self.counted = {counts(pred): pred for pred in self.preds}
-        self.gone_before: Facts[T] = {}
-        self.won: Facts[T] = {}
+        self.deleted_before: Facts[T] = {}  # before the last round
+        self.added_nonrecursively: Facts[T] = {}
         known = update.counts[self.preds]
         self.nonrecursive = Ledger(self.backend, dict(known.nonrecursive))
         self.recursive = Ledger(self.backend, dict(known.recursive))
 
-    def count(self, tasks: Iterable[Task], relations: Relations[T]) -> Facts[T]:
-        return SemiNaive(self.program, relations).count(tasks)
+    def count(self, plans: Iterable[PlannedVariant], relations: Relations[T]) -> Facts[T]:
+        return SemiNaive(self.program, relations).count(plans)
 
     def facts(self, counted: Facts[T]) -> Facts[T]:
         counting = required(self.backend.capabilities.counting)
@@ -62,185 +64,175 @@ class Counting(DRed[T]):
     # What changes before the stratum.
 
     def aggregate_groups(self) -> None:
-        """The groups of aggregates that changes touch, counted before and after."""
-        for rule in self.kept:
-            if rule.restricted is None or not any(self._touched(seen.pred) for seen, _ in rule.affected):
+        """The changed groups of aggregates, counted before and after the change."""
+        for rule in self.old_rules:
+            if rule.restricted is None or not any(self._changed(change.pred) for change, _ in rule.deltas):
                 continue
             groups = self._changed_groups(rule)
-            before = self.count([rule.restricted_instances], state(self.update.old, {}, groups))
-            after = self.count([rule.restricted_instances], state(self.update.new, {}, groups))
-            lost, won = difference(before, after, self.backend), difference(after, before, self.backend)
-            self.nonrecursive.lost.append(lost)
-            self.nonrecursive.won.append(won)
-            include(self.lost_by_groups, self.facts(lost), self.backend)
-            include(self.won_by_groups, self.facts(won), self.backend)
+            before = self.count([rule.restricted_instances], with_deltas(self.update.old, {}, groups))
+            after = self.count([rule.restricted_instances], with_deltas(self.update.new, {}, groups))
+            removed, added = difference(before, after, self.backend), difference(after, before, self.backend)
+            self.nonrecursive.removed.append(removed)
+            self.nonrecursive.added.append(added)
+            include(self.removed_by_groups, self.facts(removed), self.backend)
+            include(self.added_by_groups, self.facts(added), self.backend)
 
-    def touched(self, rules: list[RuleTasks], lost: bool) -> Facts[T]:
-        """Π[I : D, A], or Π[(I \\ D) ∪ A : A, D]: instances that what is before the stratum takes away, or brings."""
+    def changed_instances(self, rules: list[RulePlans], removed: bool) -> Facts[T]:
+        """Π[I : D, A], or Π[(I \\ D) ∪ A : A, D]: instances that deltas before the stratum remove, or add."""
         update = self.update
         relations, positive, negative = (
-            (update.old, update.removed, update.added) if lost else (update.new, update.added, update.removed)
+            (update.old, update.removed, update.added) if removed else (update.new, update.added, update.removed)
         )
         due = [
-            task
+            planned
             for rule in self._plain(rules)
-            for seen, task in rule.touched
-            if seen.pred in (negative if seen.negated else positive)
+            for change, planned in rule.disjoint_deltas
+            if change.pred in (negative if change.negated else positive)
         ]
         if not due:
             return {}
         changes = self._changes(positive, negative)
-        negated = {change(pred, True): table for pred, table in negative.items()}
-        return self.count(due, state(relations, positive | negated, changes))
+        negated = {delta_of(pred, True): table for pred, table in negative.items()}
+        return self.count(due, with_deltas(relations, positive | negated, changes))
 
     @staticmethod
     def _changes(positive: Facts[T], negative: Facts[T]) -> Facts[T]:
-        """Changes under the names by which literals are found unchanged."""
-        names = {change(pred): table for pred, table in positive.items()}
-        return names | {change(pred, True): table for pred, table in negative.items()}
+        """Deltas under the names that disjoint variants read."""
+        names = {delta_of(pred): table for pred, table in positive.items()}
+        return names | {delta_of(pred, True): table for pred, table in negative.items()}
 
     # Overdelete.
 
-    def losing(self) -> Facts[T]:
+    def deletion_seeds(self) -> Facts[T]:
         """Lines 23 and 25; and line 32, for nonrecursive rules."""
         update, backend = self.update, self.backend
-        seeds = dict(self.lost_by_groups)
+        seeds = dict(self.removed_by_groups)
         self.removed_instances()
-        for ledger, rules in ((self.nonrecursive, self.tasks.nonrecursive), (self.recursive, self.tasks.recursive)):
-            lost = self.touched([rule for rule in rules if not update.is_new(rule.rule)], lost=True)
-            ledger.lost.append(lost)
-            include(seeds, self.facts(lost), backend)
+        for ledger, rules in ((self.nonrecursive, self.plans.nonrecursive), (self.recursive, self.plans.recursive)):
+            removed = self.changed_instances([rule for rule in rules if not update.is_new(rule.rule)], removed=True)
+            ledger.removed.append(removed)
+            include(seeds, self.facts(removed), backend)
         include(seeds, self.derive(self._removed_rules(), update.old), backend)
         include(seeds, {p: t for p, t in update.removed_facts.items() if p in self.preds}, backend)
-        self.won = self.winning(self.nonrecursive, self.tasks.nonrecursive)
-        self.nonrecursive.settle()
+        self.added_nonrecursively = self.insertion_seeds(self.nonrecursive, self.plans.nonrecursive)
+        self.nonrecursive.apply()
         return seeds
 
     def removed_instances(self) -> None:
-        """Takes off all instances of rules that are removed."""
+        """Subtracts all instances of removed rules."""
         known, removed = self.update.counts[self.preds], set(self.update.removed_rules)
         for ledger, rules in ((self.nonrecursive, known.nonrecursive_rules), (self.recursive, known.recursive_rules)):
-            ledger.lost.append(self.count(whole(rules & removed), self.update.old))
+            ledger.removed.append(self.count(whole(rules & removed), self.update.old))
 
     def unprotected(self, facts: Facts[T]) -> Facts[T]:
         """Facts that are not explicit, and that no instance of a nonrecursive rule derives."""
-        return self.nonrecursive.without_count(difference(facts, self.update.explicit, self.backend))
+        return self.nonrecursive.underived(difference(facts, self.update.explicit, self.backend))
 
-    def lost_consequences(self, delta: Facts[T]) -> Facts[T]:
-        """Line 28: instances of recursive rules that lose something in this round, and nothing before."""
+    def deleted_consequences(self, delta: Facts[T]) -> Facts[T]:
+        """Line 28: instances of recursive rules whose first body facts are deleted in this round."""
         due = [
-            task
-            for rule in self.tasks.recursive
+            planned
+            for rule in self.plans.recursive
             if not self.update.is_new(rule.rule)
-            for pred, task in rule.losing
+            for pred, planned in rule.disjoint_deletions
             if pred in delta
         ]
         changes = self._changes(self.update.removed, self.update.added)
-        changes |= {gone(pred): table for pred, table in self.removed.items()}
-        changes |= {gone(pred, before=True): table for pred, table in self.gone_before.items()}
-        self.gone_before = dict(self.removed)
-        lost = self.count(due, state(self.update.old, delta, changes))
-        self.recursive.lost.append(lost)
-        return self.facts(lost)
+        changes |= {deleted(pred): table for pred, table in self.removed.items()}
+        changes |= {deleted(pred, before=True): table for pred, table in self.deleted_before.items()}
+        self.deleted_before = dict(self.removed)
+        removed = self.count(due, with_deltas(self.update.old, delta, changes))
+        self.recursive.removed.append(removed)
+        return self.facts(removed)
 
     # Rederive and insert.
 
     def rederive(self) -> Facts[T]:
-        """What was overdeleted, and an instance of a recursive rule is left that derives it."""
-        found = self.recursive.left(self.removed)
-        self.update.report.rederived += visible(found, self.backend)
+        """Overdeleted facts that an instance of a recursive rule still derives."""
+        found = self.recursive.remaining(self.removed)
+        self.update.report.rederived += count_visible(found, self.backend)
         return found
 
-    def winning(self, ledger: Ledger[T], rules: list[RuleTasks]) -> Facts[T]:
-        """Facts that win instances by what is before the stratum, or by new rules."""
+    def insertion_seeds(self, ledger: Ledger[T], rules: list[RulePlans]) -> Facts[T]:
+        """Facts with new instances: by deltas before the stratum, or by new rules."""
         found: Facts[T] = {}
         new = [rule for rule in rules if self.update.is_new(rule.rule)]
-        for won in (
-            self.touched([rule for rule in rules if rule not in new], lost=False),
+        for added in (
+            self.changed_instances([rule for rule in rules if rule not in new], removed=False),
             self.count([rule.instances for rule in new], self.update.new),
         ):
-            ledger.won.append(won)
-            include(found, self.facts(won), self.backend)
+            ledger.added.append(added)
+            include(found, self.facts(added), self.backend)
         return found
 
     def insert(self, seeds: Facts[T]) -> None:
         """Lines 32 to 40."""
         update, backend = self.update, self.backend
         include(seeds, {p: t for p, t in update.added_facts.items() if p in self.preds}, backend)
-        include(seeds, self.won_by_groups, backend)
-        include(seeds, self.won, backend)
-        include(seeds, self.winning(self.recursive, self.tasks.recursive), backend)
+        include(seeds, self.added_by_groups, backend)
+        include(seeds, self.added_nonrecursively, backend)
+        include(seeds, self.insertion_seeds(self.recursive, self.plans.recursive), backend)
         seeds = difference(seeds, {pred: update.new.get(pred) for pred in seeds}, backend)
         before = self._visible()
         evaluation = update.evaluation(self.program)
-        evaluation.propagate(self.preds, self.tasks.winning, seeds, self.added, self._follows)
+        evaluation.propagate(self.preds, self.plans.disjoint_insertions, seeds, self.added, self._new_consequences)
         update.report.inserted += self._visible() - before
-        self.recursive.settle()
-        update.counts[self.preds] = Counts(*kinds(self.tasks.rules), self.nonrecursive.counts, self.recursive.counts)
+        self.recursive.apply()
+        update.counts[self.preds] = Counts(*kinds(self.plans.rules), self.nonrecursive.counts, self.recursive.counts)
 
-    def _follows(self, due: list[Task]) -> Facts[T]:
-        """What is new by instances that win something in this round."""
-        won = self.count(due, self.update.new)
-        self.recursive.won.append(won)
-        facts = self.facts(won)
+    def _new_consequences(self, due: list[PlannedVariant]) -> Facts[T]:
+        """New facts by instances over the DELTA of this round, which are counted."""
+        added = self.count(due, self.update.new)
+        self.recursive.added.append(added)
+        facts = self.facts(added)
         return difference(facts, {pred: self.update.new.get(pred) for pred in facts}, self.backend)
 
 
 class Uncounted(DRed[T]):
-    """A stratum without counts in an update: it has them afterwards, if it may lose something and is not too much."""
+    """A stratum without counts in one update; it has them afterwards, if facts may have been deleted."""
 
-    def maintain(self) -> bool:
+    def maintain(self) -> Done | GaveUp:
         self.update.counts.pop(self.preds, None)
-        loses = not self.tasks.structures and may_lose(self.tasks, self.update)
-        if not super().maintain():
-            return False
-        if loses:
-            self.update.counts[self.preds] = counted(self.program, self.tasks, self.update.new)
-        return True
+        deletes = not self.plans.structures and may_delete(self.plans, self.update)
+        outcome = super().maintain()
+        if deletes and isinstance(outcome, Done):
+            self.update.counts[self.preds] = counted(self.program, self.plans, self.update.new)
+        return outcome
 
 
-def counted(program: Program, tasks: StratumTasks, relations: Relations[T]) -> Counts[T]:
-    """The counts of a stratum, from nothing."""
+def counted(program: Program, plans: StratumPlans, relations: Relations[T]) -> Counts[T]:
+    """The counts of a stratum, from scratch."""
     evaluation = SemiNaive(program, relations)
-    nonrecursive, recursive = (evaluation.count(whole(rules)) for rules in kinds(tasks.rules))
-    return Counts(*kinds(tasks.rules), nonrecursive, recursive)
+    nonrecursive, recursive = (evaluation.count(whole(rules)) for rules in kinds(plans.rules))
+    return Counts(*kinds(plans.rules), nonrecursive, recursive)
 
 
-def with_counts(tasks: StratumTasks, update: Update[T]) -> type[DRed[T]]:
-    """The strategy for a stratum: by its counts, if it has them and they are of the rules that it had."""
-    known, removed = update.counts.get(tasks.stratum.preds), set(update.removed_rules)
-    kept = kinds(rule for rule in tasks.rules if not update.is_new(rule.rule))
-    if known is not None and (known.nonrecursive_rules - removed, known.recursive_rules - removed) == kept:
-        return Counting
-    return Uncounted
-
-
-def kinds(rules: Iterable[RuleTasks]) -> tuple[frozenset[Rule], frozenset[Rule]]:
+def kinds(rules: Iterable[RulePlans]) -> tuple[frozenset[Rule], frozenset[Rule]]:
     """The nonrecursive ones of the rules of a stratum, and the recursive ones."""
     found = [(rule.rule, bool(rule.preds)) for rule in rules]
     nonrecursive, recursive = (frozenset(rule for rule, is_ in found if is_ is kind) for kind in (False, True))
     return nonrecursive, recursive
 
 
-def may_lose(tasks: StratumTasks, update: Update[T]) -> bool:
-    """Whether anything of the stratum may fall."""
-    preds = tasks.stratum.preds
+def may_delete(plans: StratumPlans, update: Update[T]) -> bool:
+    """Whether an update may delete facts of a stratum."""
+    preds = plans.stratum.preds
     return (
         any(pred in update.removed_facts for pred in preds)
         or any(rule.heads[0].pred in preds for rule in update.removed_rules)
-        or any(_may_lose(rule, update) for rule in tasks.rules)
+        or any(_may_lose_instances(rule, update) for rule in plans.rules)
     )
 
 
-def _may_lose(rule: RuleTasks, update: Update[T]) -> bool:
-    """Whether instances of a rule may be lost; a group of an aggregate is another one after any change."""
+def _may_lose_instances(rule: RulePlans, update: Update[T]) -> bool:
+    """Whether instances of a rule may be removed; any change of a group of an aggregate removes an instance."""
     return any(
-        seen.pred in (update.added if seen.negated else update.removed)
-        or (rule.restricted is not None and seen.pred in (update.removed if seen.negated else update.added))
-        for seen, _ in rule.affected
+        change.pred in (update.added if change.negated else update.removed)
+        or (rule.restricted is not None and change.pred in (update.removed if change.negated else update.added))
+        for change, _ in rule.deltas
     )
 
 
-def whole(rules: Iterable[Rule]) -> list[Task]:
+def whole(rules: Iterable[Rule]) -> list[PlannedVariant]:
     """All instances of rules."""
-    return [Task(Variant(rule, instances=True)) for rule in rules]
+    return [PlannedVariant(Variant(rule, instances=True)) for rule in rules]

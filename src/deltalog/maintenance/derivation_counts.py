@@ -3,8 +3,8 @@
 A count is a row of an ordinary relation, the fact with one more column (`plan.variants.counts`). A fact that no
 instance derives has no row.
 
-A `Ledger` takes notes of instances that come and go, and changes its counts when it is asked to: rows of the facts
-concerned are replaced, all others stay.
+A `Ledger` collects added and removed instances, and applies them to its counts: rows of the facts concerned are
+replaced, all others stay.
 """
 
 from __future__ import annotations
@@ -34,42 +34,42 @@ class Counts(Generic[T]):
 
 @dataclass
 class Ledger(Generic[T]):
-    """Counts by relation of counts, and instances (counted in the same way) that have come and gone since."""
+    """Counts, and the added and removed instances (as counts, too) that have not been applied to them yet."""
 
     backend: Backend[T]
     counts: dict[Pred, T]
-    won: list[Mapping[Pred, T]] = field(default_factory=list)
-    lost: list[Mapping[Pred, T]] = field(default_factory=list)
+    added: list[Mapping[Pred, T]] = field(default_factory=list)
+    removed: list[Mapping[Pred, T]] = field(default_factory=list)
 
     @property
     def counting(self) -> Counting[T]:
         return required(self.backend.capabilities.counting)
 
-    def settle(self) -> None:
-        """Counts what has come and gone."""
-        for pred in {pred: None for noted in (*self.won, *self.lost) for pred in noted}:
+    def apply(self) -> None:
+        """Counts the added and removed instances."""
+        for pred in {pred: None for noted in (*self.added, *self.removed) for pred in noted}:
             old = self.counts.get(pred, self.backend.empty(pred.arity))
-            won = [noted[pred] for noted in self.won if pred in noted]
-            lost = [noted[pred] for noted in self.lost if pred in noted]
-            self.counts[pred] = self.counting.recount(old, won, lost)
-        self.won, self.lost = [], []
+            added = [noted[pred] for noted in self.added if pred in noted]
+            removed = [noted[pred] for noted in self.removed if pred in noted]
+            self.counts[pred] = self.counting.recount(old, added, removed)
+        self.added, self.removed = [], []
 
-    def without_count(self, facts: Mapping[Pred, T]) -> dict[Pred, T]:
+    def underived(self, facts: Mapping[Pred, T]) -> dict[Pred, T]:
         """Facts that no instance derives."""
-        left = {pred: self.backend.minus(table, self._with_count(pred, table)) for pred, table in facts.items()}
-        return {pred: table for pred, table in left.items() if self.backend.size(table)}
+        found = {pred: self.backend.minus(table, self._with_count(pred, table)) for pred, table in facts.items()}
+        return {pred: table for pred, table in found.items() if self.backend.size(table)}
 
     def _with_count(self, pred: Pred, facts: T) -> T:
         counted = self.counts.get(counts(pred), self.backend.empty(pred.arity + 1))
         return self.counting.uncounted(self.counting.counts_of(facts, counted))
 
-    def left(self, facts: Mapping[Pred, T]) -> dict[Pred, T]:
-        """Facts that an instance derives which is not noted as lost; nothing may be noted as won."""
-        found = {pred: self._left(counts(pred), table) for pred, table in facts.items()}
+    def remaining(self, facts: Mapping[Pred, T]) -> dict[Pred, T]:
+        """Facts that an instance derives which is not noted as removed; no instance may be noted as added."""
+        found = {pred: self._remaining(counts(pred), table) for pred, table in facts.items()}
         return {pred: table for pred, table in found.items() if self.backend.size(table)}
 
-    def _left(self, pred: Pred, facts: T) -> T:
+    def _remaining(self, pred: Pred, facts: T) -> T:
         counting, none = self.counting, self.backend.empty(pred.arity)
         before = counting.counts_of(facts, self.counts.get(pred, none))
-        after = counting.recount(before, [], [noted[pred] for noted in self.lost if pred in noted])
+        after = counting.recount(before, [], [noted[pred] for noted in self.removed if pred in noted])
         return counting.uncounted(counting.counts_of(facts, after))

@@ -1,20 +1,21 @@
 """Delete and rederive, one stratum at a time (paper 003, Algorithm 3).
 
-With A and D the net changes of everything before the stratum:
+With A and D the deltas of everything before the stratum (added and removed facts):
 
-    overdelete   what loses an instance: of an explicit fact that is removed, of a rule over D (or, negated, over A), of
-                 a rule that is removed; then, through the recursive rules, what loses an instance by that, and so on
-    rederive     what was overdeleted and follows in one step from what is left
-    insert       that, the new explicit facts, what the rules give over A (or, negated, over D) and what the new rules
-                 give; then all that follows, by semi-naive evaluation
+    overdelete   the candidate deletions: removed explicit facts, heads of rule instances over D (or, negated, over A),
+                 and of all instances of removed rules; then, through the recursive rules, heads of instances over
+                 these, and so on
+    rederive     overdeleted facts that the remaining facts derive in one step
+    insert       those, the new explicit facts, heads of rule instances over A (or, negated, over D) and of the new
+                 rules; then all consequences, by semi-naive evaluation
 
-Overdeletion does not go past a fact that holds without the stratum's recursive rules: because it is explicit, or a
-nonrecursive rule still derives it. Paper 003 keeps a count of such derivations for every fact. Here nothing is kept:
-all that nonrecursive rules read is settled when a stratum's turn comes, so whether one derives a fact is asked there
-and then, of all facts in question at once, by index. The same question to the recursive rules is the rederivation.
+Overdeletion stops at facts that hold without the stratum's recursive rules: explicit ones, and those that a
+nonrecursive rule still derives. Paper 003 counts such derivations for every fact. Here nothing is kept: whatever
+nonrecursive rules read has its final state when the stratum is visited, so the rules are checked for all candidates at
+once, by index. Rederivation is the same check of the recursive rules.
 
-Where facts have many proofs, far more is overdeleted than is lost. With `bounded`, it gives up when that is seen to
-happen (much is overdeleted, and most of that could be derived again), and leaves the stratum to backward/forward.
+Where facts have many proofs, far more is overdeleted than removed in the end. A `bounded` attempt gives up when that
+happens (many facts are overdeleted, and most of them could be rederived), and leaves the stratum to backward/forward.
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ from typing import Generic, TypeVar
 
 from deltalog.backends.capabilities import required
 from deltalog.concurrency.cached import cached_property
-from deltalog.engine.seminaive import Relations, SemiNaive, Task, include
-from deltalog.maintenance.policy import FEW, MOST_REMOVED
-from deltalog.maintenance.stratum_plans import RuleTasks, StratumTasks
-from deltalog.maintenance.update_state import Facts, Update, difference, state, total, visible
+from deltalog.engine.seminaive import PlannedVariant, Relations, SemiNaive, include
+from deltalog.maintenance.policy import Done, GaveUp, Strategy, overdeletion, recompute_limit
+from deltalog.maintenance.stratum_plans import RulePlans, StratumPlans
+from deltalog.maintenance.update_state import Facts, Update, count_visible, difference, total, with_deltas
 from deltalog.plan.delta_rules import GROUPS, candidates
 from deltalog.plan.ir import Part
 from deltalog.plan.variants import Variant, all_facts
@@ -35,59 +36,55 @@ from deltalog.program import Program
 from deltalog.syntax.ast import Pred
 
 T = TypeVar("T")
-BOUND, LEAST = 16, 1000  # when bounded: so many facts per fact in question, or so many in all
-MANY = 1 << 8  # facts that are checked by multiway joins, where they have cycles; fewer, by one call of a kernel
-ASKED = 1 << 14  # facts of which it is asked, before giving up, whether they are really lost
-GROWING = 0.3  # of the facts that may be overdeleted; more than these, and still more at every step, are too many
 
 
 class DRed(Generic[T]):
-    """One stratum in one update: D and A of the stratum itself grow here."""
+    """One stratum in one update. `removed` and `added` become its own D and A."""
 
-    name, cost = "delete and rederive", "delete"
+    name = Strategy.DRED.value
 
-    def __init__(self, program: Program, tasks: StratumTasks, update: Update[T], bounded: bool = False) -> None:
-        self.program, self.tasks, self.update, self.bounded = program, tasks, update, bounded
-        self.backend, self.preds = update.backend, tasks.stratum.preds
-        self.kept = [rule for rule in tasks.rules if not update.is_new(rule.rule)]
-        self.much = False  # is inserted: what is new is found afterwards, if anybody asks
-        self.hopeless = False  # so much is lost that no other strategy would be better than computing anew
+    def __init__(self, program: Program, plans: StratumPlans, update: Update[T], bounded: bool = False) -> None:
+        self.program, self.plans, self.update, self.bounded = program, plans, update, bounded
+        self.backend, self.tuning, self.preds = update.backend, update.tuning, plans.stratum.preds
+        self.old_rules = [rule for rule in plans.rules if not update.is_new(rule.rule)]
+        self.large_insertion = False  # then the delta is deferred
         self.removed: Facts[T] = {}  # overdeleted
         self.added: Facts[T] = {}
-        self.lost_by_groups: Facts[T] = {}
-        self.won_by_groups: Facts[T] = {}
+        self.removed_by_groups: Facts[T] = {}
+        self.added_by_groups: Facts[T] = {}
 
-    def maintain(self) -> bool:
-        """Takes the stratum to its new state; False (and nothing done) when it is better computed anew."""
+    def maintain(self) -> Done | GaveUp:
+        """Takes the stratum to its new state, or gives up and leaves it as it was."""
         self.aggregate_groups()
-        if not self.overdelete():
-            return False
+        outcome = self.overdelete()
+        if isinstance(outcome, GaveUp):
+            return outcome
         for pred, table in self.removed.items():
             self.update.new.set(pred, self.backend.minus(self.update.old.get(pred), table))
         self.insert(self.rederive())
-        self.settle()
-        return True
+        self.record_deltas()
+        return outcome
 
-    def derive(self, tasks: list[Task], relations: Relations[T]) -> Facts[T]:
-        return SemiNaive(self.program, relations).derive(tasks, all_facts) if tasks else {}
+    def derive(self, plans: list[PlannedVariant], relations: Relations[T]) -> Facts[T]:
+        return SemiNaive(self.program, relations).derive(plans, all_facts) if plans else {}
 
     # Aggregates: only the groups that changed.
 
     def aggregate_groups(self) -> None:
-        """The facts that aggregates over touched groups gave before and do not now, and the other way round."""
-        for rule in self.kept:
-            if rule.restricted is None or not any(self._touched(change.pred) for change, _ in rule.affected):
+        """What aggregates derived over the changed groups before the change and not after it, and vice versa."""
+        for rule in self.old_rules:
+            if rule.restricted is None or not any(self._changed(change.pred) for change, _ in rule.deltas):
                 continue
             groups = self._changed_groups(rule)
-            before = self.derive([rule.restricted], state(self.update.old, {}, groups))
-            after = self.derive([rule.restricted], state(self.update.new, {}, groups))
-            include(self.lost_by_groups, difference(before, after, self.backend), self.backend)
-            include(self.won_by_groups, difference(after, before, self.backend), self.backend)
+            before = self.derive([rule.restricted], with_deltas(self.update.old, {}, groups))
+            after = self.derive([rule.restricted], with_deltas(self.update.new, {}, groups))
+            include(self.removed_by_groups, difference(before, after, self.backend), self.backend)
+            include(self.added_by_groups, difference(after, before, self.backend), self.backend)
 
-    def _touched(self, pred: Pred) -> bool:
+    def _changed(self, pred: Pred) -> bool:
         return pred in self.update.added or pred in self.update.removed
 
-    def _changed_groups(self, rule: RuleTasks) -> Facts[T]:
+    def _changed_groups(self, rule: RulePlans) -> Facts[T]:
         groups: Facts[T] = {}
         update = self.update
         for relations, positive, negative in (
@@ -99,175 +96,161 @@ class DRed(Generic[T]):
 
     # Overdelete.
 
-    def overdelete(self) -> bool:
-        """Finds what may be lost; False when that is so much that the stratum is better computed anew."""
-        seeds = self.losing()
+    def overdelete(self) -> Done | GaveUp:
+        """Finds the facts that may have to be deleted."""
+        seeds = self.deletion_seeds()
         seen: Facts[T] = {}
         delta = self.unprotected(seeds)
-        if self.loses_structures(delta):
-            return False
-        most = self.most(total(delta, self.backend))
-        self.hopeless = total(delta, self.backend) > self.most_of_all
-        last = 0
+        budget = overdeletion(self.plans, self.update, self.bounded, total(delta, self.backend))
+        if isinstance(budget, GaveUp):
+            return budget
         while delta:
             include(seen, seeds, self.backend)
             include(self.removed, delta, self.backend)
-            size, so_far = total(delta, self.backend), total(self.removed, self.backend)
-            if most < so_far <= ASKED and self.bounded and self.really_lost():
-                self.bounded, self.hopeless, most = False, True, self.most_of_all
-            if so_far > most or (size > last > 0 and so_far > GROWING * most and not self.bounded):
-                return False
-            last = size
-            seeds = difference(self.lost_consequences(delta), seen, self.backend)
+            deleted = total(self.removed, self.backend)
+            if budget.is_doubtful(deleted) and self.mostly_underivable():
+                budget.lift()
+            if gave_up := budget.exceeded(total(delta, self.backend), deleted):
+                return gave_up
+            seeds = difference(self.deleted_consequences(delta), seen, self.backend)
             delta = self.unprotected(seeds)
-        self.update.report.overdeleted += visible(self.removed, self.backend)
-        return True
+        self.update.report.overdeleted += count_visible(self.removed, self.backend)
+        return Done()
 
-    def really_lost(self) -> bool:
-        """Whether most of what has been overdeleted so far follows from nothing that is left: no search for other
+    def mostly_underivable(self) -> bool:
+        """Whether the remaining facts do not derive most of what has been overdeleted so far. Then no search for other
         proofs would keep it."""
-        left = Relations(self.backend, dict(self.update.new.parts))
+        remaining = Relations(self.backend, dict(self.update.new.parts))
         for pred, table in self.removed.items():
-            left.set(pred, self.backend.minus(self.update.old.get(pred), table))
-        back = self.derivable(self.removed, self.tasks.recursive, left)
-        return 2 * total(back, self.backend) < total(self.removed, self.backend)
+            remaining.set(pred, self.backend.minus(self.update.old.get(pred), table))
+        rederivable = self.derivable(self.removed, self.plans.recursive, remaining)
+        return 2 * total(rederivable, self.backend) < total(self.removed, self.backend)
 
-    def losing(self) -> Facts[T]:
-        """Facts that lose an instance by what is before the stratum, by a removed rule, or as explicit facts."""
+    def deletion_seeds(self) -> Facts[T]:
+        """The first candidate deletions: by deltas before the stratum, by removed rules, and explicit facts."""
         update = self.update
-        seeds = self._instances(self._plain(self.kept), update.old, update.removed, update.added)
-        include(seeds, self.lost_by_groups, self.backend)
+        seeds = self._instances(self._plain(self.old_rules), update.old, update.removed, update.added)
+        include(seeds, self.removed_by_groups, self.backend)
         include(seeds, self.derive(self._removed_rules(), update.old), self.backend)
         include(seeds, {p: t for p, t in update.removed_facts.items() if p in self.preds}, self.backend)
         return seeds
 
-    @property
-    def most_of_all(self) -> float:
-        present = sum(self.backend.size(self.update.old.get(pred)) for pred in self.preds)
-        return max(FEW, MOST_REMOVED * present)
-
-    def loses_structures(self, delta: Facts[T]) -> bool:
-        """Whether something is lost in a recursion with relations that are kept by their structure. A structure does
-        not know by which ways a pair holds, so it cannot say what stands on what: the stratum is computed anew. (If
-        what a structure is made of is lost before the stratum, that is decided before: `better_anew`.)"""
-        return bool(self.tasks.structures) and bool(delta)
-
-    def most(self, questions: int) -> float:
-        """How many facts may be overdeleted: most of the stratum; when bounded, not many more than are in question."""
-        return min(self.most_of_all, max(LEAST, BOUND * questions)) if self.bounded else self.most_of_all
-
-    def _removed_rules(self) -> list[Task]:
-        return [Task(Variant(rule)) for rule in self.update.removed_rules if rule.heads[0].pred in self.preds]
+    def _removed_rules(self) -> list[PlannedVariant]:
+        return [PlannedVariant(Variant(rule)) for rule in self.update.removed_rules if rule.heads[0].pred in self.preds]
 
     @staticmethod
-    def _plain(rules: list[RuleTasks]) -> list[RuleTasks]:
+    def _plain(rules: list[RulePlans]) -> list[RulePlans]:
         return [rule for rule in rules if rule.restricted is None]
 
     def _instances(
-        self, rules: list[RuleTasks], relations: Relations[T], positive: Facts[T], negative: Facts[T]
+        self, rules: list[RulePlans], relations: Relations[T], positive: Facts[T], negative: Facts[T]
     ) -> Facts[T]:
         """Π[I : positive, negative]: heads of instances with an atom in `positive` or a negated one in `negative`."""
         found: Facts[T] = {}
         for changes, negated in ((positive, False), (negative, True)):
             due = [
-                task
+                planned
                 for rule in rules
-                for change, task in rule.affected
+                for change, planned in rule.deltas
                 if change.negated is negated and change.pred in changes
             ]
             if due:
-                include(found, self.derive(due, state(relations, changes)), self.backend)
+                include(found, self.derive(due, with_deltas(relations, changes)), self.backend)
         return found
 
-    def lost_consequences(self, delta: Facts[T]) -> Facts[T]:
-        """What had an instance over the delta in the old state, by the recursive rules that were there: a new rule had
-        no instances, and following it would delete facts that were never derived."""
-        return self._follow(self._old_loops, delta, self.update.old)
+    def deleted_consequences(self, delta: Facts[T]) -> Facts[T]:
+        """Heads of instances over the delta in the old state, by the recursive rules of the old program: new rules had
+        no instances, and following them would delete facts that were never derived."""
+        return self._follow(self._old_variants, delta, self.update.old)
 
     def consequences(self, delta: Facts[T], relations: Relations[T]) -> Facts[T]:
-        """What has an instance over the delta by the recursive rules, in a state."""
-        return self._follow(self.tasks.loops, delta, relations)
+        """Heads of instances of the recursive rules over the delta, in a state."""
+        return self._follow(self.plans.recursive_variants, delta, relations)
 
     @cached_property
-    def _old_loops(self) -> Mapping[Pred, list[Task]]:
-        loops, is_new = self.tasks.loops, self.update.is_new
+    def _old_variants(self) -> Mapping[Pred, list[PlannedVariant]]:
+        found, is_new = self.plans.recursive_variants, self.update.is_new
         if not self.update.added_rules:
-            return loops
-        return {pred: [task for task in due if not is_new(task.variant.rule)] for pred, due in loops.items()}
+            return found
+        return {pred: [planned for planned in due if not is_new(planned.variant.rule)] for pred, due in found.items()}
 
-    def _follow(self, loops: Mapping[Pred, list[Task]], delta: Facts[T], relations: Relations[T]) -> Facts[T]:
-        due = [task for pred in delta for task in loops.get(pred, ())]
+    def _follow(
+        self, variants: Mapping[Pred, list[PlannedVariant]], delta: Facts[T], relations: Relations[T]
+    ) -> Facts[T]:
+        due = [planned for pred in delta for planned in variants.get(pred, ())]
         if not due:
             return {}
-        relations = state(relations, delta)
+        relations = with_deltas(relations, delta)
         relations.parts.update({(pred, Part.OLD): relations.get(pred) for pred in self.preds})
         return self.derive(due, relations)
 
     def unprotected(self, facts: Facts[T]) -> Facts[T]:
         """Facts that are not explicit, and that no nonrecursive rule derives from the new state."""
-        left = difference(facts, self.update.explicit, self.backend) if facts else facts
-        return difference(left, self.derivable(left, self.tasks.nonrecursive, self.update.new), self.backend)
+        facts = difference(facts, self.update.explicit, self.backend) if facts else facts
+        return difference(facts, self.derivable(facts, self.plans.nonrecursive, self.update.new), self.backend)
 
-    def derivable(self, facts: Facts[T], rules: list[RuleTasks], relations: Relations[T]) -> Facts[T]:
-        """Those of the facts that the rules derive in one step from a state."""
+    def derivable(self, facts: Facts[T], rules: list[RulePlans], relations: Relations[T]) -> Facts[T]:
+        """The facts (candidates) that rules derive in one step from a state."""
         rules = [rule for rule in rules if rule.head in facts]
         if not rules:
             return {}
-        known = self.skolem_arguments(rules, facts)
-        checks = [self._check_of(rule, facts[rule.head], known) for rule in rules]
-        questions = {candidates(pred): table for pred, table in facts.items()}
-        keys = self.derive([rule.keys for rule in rules if rule.keys is not None], state(relations, {}, questions))
-        return self.derive(checks, state(relations, questions, known | keys))
+        inverses = self.skolem_inverse(rules, facts)
+        checks = [self._check_of(rule, facts[rule.head], inverses) for rule in rules]
+        checked = {candidates(pred): table for pred, table in facts.items()}
+        keys = [rule.group_keys for rule in rules if rule.group_keys is not None]
+        groups = self.derive(keys, with_deltas(relations, {}, checked))
+        return self.derive(checks, with_deltas(relations, checked, inverses | groups))
 
-    def _check_of(self, rule: RuleTasks, facts: T, known: Facts[T]) -> Task:
-        if is_known(rule, known):
-            return rule.check_made
-        many = self.update.multiway and self.backend.size(facts) >= MANY
-        return rule.check_many if many else rule.check
+    def _check_of(self, rule: RulePlans, facts: T, inverses: Facts[T]) -> PlannedVariant:
+        if has_inverse(rule, inverses):
+            return rule.check_by_inverse
+        many = self.update.multiway and self.backend.size(facts) >= self.tuning.multiway_check_min_facts
+        return rule.check_multiway if many else rule.check
 
-    def skolem_arguments(self, rules: list[RuleTasks], facts: Facts[T]) -> Facts[T]:
-        """The arguments of the names that rules generated for candidate deletions, where they are known."""
+    def skolem_inverse(self, rules: list[RulePlans], facts: Facts[T]) -> Facts[T]:
+        """The arguments of the SKOLEM terms in candidates, where rules compute these and the arguments are known."""
         inverse = self.backend.capabilities.skolem_inverse
         if inverse is None:
             return {}
         found: dict[Pred, T | None] = {}
-        for head, made in [(rule.head, made) for rule in rules for made in rule.made]:
-            if made.atom.pred not in found:
-                found[made.atom.pred] = inverse.arguments(made.call, facts[head], made.column)
+        for head, skolem in [(rule.head, skolem) for rule in rules for skolem in rule.skolems]:
+            if skolem.atom.pred not in found:
+                found[skolem.atom.pred] = inverse.arguments(skolem.call, facts[head], skolem.column)
         return {pred: table for pred, table in found.items() if table is not None}
 
     # Rederive and insert.
 
     def rederive(self) -> Facts[T]:
-        """What was overdeleted and follows from the rest."""
-        found = self.derivable(self.removed, self.tasks.recursive, self.update.new)
-        self.update.report.rederived += visible(found, self.backend)
+        """Overdeleted facts that the remaining facts derive."""
+        found = self.derivable(self.removed, self.plans.recursive, self.update.new)
+        self.update.report.rederived += count_visible(found, self.backend)
         return found
 
     def insert(self, seeds: Facts[T]) -> None:
-        """Adds the seeds, what is new by what is before the stratum, and all that follows."""
+        """Adds the seeds, the heads of new instances, and all consequences."""
         update, backend = self.update, self.backend
         include(seeds, {p: t for p, t in update.added_facts.items() if p in self.preds}, backend)
-        include(seeds, self.won_by_groups, backend)
-        include(seeds, self._instances(self._plain(self.kept), update.new, update.added, update.removed), backend)
-        new_rules = [rule.whole for rule in self.tasks.rules if update.is_new(rule.rule)]
+        include(seeds, self.added_by_groups, backend)
+        include(seeds, self._instances(self._plain(self.old_rules), update.new, update.added, update.removed), backend)
+        new_rules = [rule.whole for rule in self.plans.rules if update.is_new(rule.rule)]
         include(seeds, self.derive(new_rules, update.new), backend)
         seeds = difference(seeds, {pred: update.new.get(pred) for pred in seeds}, backend)
         evaluation = update.evaluation(self.program)
-        seeds |= self.grow(evaluation)
+        seeds |= self.grow_virtual(evaluation)
         before = self._visible()
-        self.much = total(seeds, backend) > self.most_of_all
-        evaluation.propagate(self.preds, self.tasks.loops, seeds, None if self.much else self.added)
+        self.large_insertion = total(seeds, backend) > recompute_limit(self.plans, update)
+        added = None if self.large_insertion else self.added
+        evaluation.propagate(self.preds, self.plans.recursive_variants, seeds, added)
         update.report.inserted += self._visible() - before
 
     def _visible(self) -> int:
-        return visible({pred: self.update.new.get(pred) for pred in self.preds}, self.backend)
+        return count_visible({pred: self.update.new.get(pred) for pred in self.preds}, self.backend)
 
-    def grow(self, evaluation: SemiNaive[T]) -> Facts[T]:
-        """What structures win by inputs that are before the stratum."""
-        won: Facts[T] = {}
+    def grow_virtual(self, evaluation: SemiNaive[T]) -> Facts[T]:
+        """What virtual relations gain by inputs from before the stratum."""
+        gained: Facts[T] = {}
         none = self.backend.empty(2)
-        for structure in self.tasks.structures:
+        for structure in self.plans.structures:
             virtual_relations = required(self.backend.capabilities.virtual_relations)
             before = {p: t for p, t in self.update.added.items() if p in structure.inputs and p not in self.preds}
             if before:
@@ -276,14 +259,14 @@ class DRed(Generic[T]):
                 evaluation.pending[structure.pred], found = virtual_relations.rebuild(
                     structure, table, list(inputs), [none] * len(added), added
                 )
-                _, won[structure.pred] = found()
-        return {pred: table for pred, table in won.items() if self.backend.size(table)}
+                _, gained[structure.pred] = found()
+        return {pred: table for pred, table in gained.items() if self.backend.size(table)}
 
-    def settle(self) -> None:
-        """The net change: what was removed and did not come back, what was added and was not there."""
-        if self.much:
+    def record_deltas(self) -> None:
+        """The net change of the stratum."""
+        if self.large_insertion:
             for pred in self.preds:
-                self.update.settle_late(pred)
+                self.update.defer_delta(pred)
             return
         removed = difference(self.removed, self.added, self.backend)
         added = difference(self.added, self.removed, self.backend)
@@ -291,6 +274,6 @@ class DRed(Generic[T]):
         self.update.added.update(added)
 
 
-def is_known(rule: RuleTasks, known: Facts[T]) -> bool:
-    """Whether all that a rule makes is among what is known."""
-    return bool(rule.made) and all(made.atom.pred in known for made in rule.made)
+def has_inverse(rule: RulePlans, inverses: Facts[T]) -> bool:
+    """Whether a rule computes SKOLEM terms, and the arguments of all of them are known."""
+    return bool(rule.skolems) and all(skolem.atom.pred in inverses for skolem in rule.skolems)

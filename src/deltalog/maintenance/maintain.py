@@ -1,14 +1,13 @@
-"""Keeping a materialisation right.
+"""Incremental maintenance of a materialisation.
 
-An update is a change of explicit facts and of rules. Strata are visited in order, each with the net changes of all
-before it: A, what was added, and D, what was removed (paper 003, Algorithm 3). What a stratum does with them is the
-business of a strategy (`maintenance.dred`, `maintenance.backward_forward`, `maintenance.counting`); here is what is
-around it: predicates without rules, strata that nothing touches, strata that are computed anew because most of them
-would change anyway, and the sum of it all.
+An update is a change of explicit facts and of rules. Strata are visited in order, each with the deltas of all before
+it: A, what was added, and D, what was removed (paper 003, Algorithm 3). What is done with a stratum is decided by
+`maintenance.policy` and carried out here: it is skipped, recomputed, maintained tuple at a time by a kernel of the
+backend, or set at a time by a strategy (`maintenance.dred`, `maintenance.backward_forward`, `maintenance.counting`).
 
-Rules change the way facts do (paper 004, and past it): all instances of a removed rule are deletions, all instances of
-a new rule are insertions, in the stratum that the new program gives to their head. A predicate that has lost all of its
-rules keeps its explicit facts, without any reasoning.
+Rules change like facts (paper 004, and beyond): all instances of a removed rule are deletions, all instances of a new
+rule are insertions, in the stratum that the new program gives to their head. A predicate that has lost all of its rules
+keeps its explicit facts, without any reasoning.
 
 Tables are immutable, so the old state stays as it was until the update is done; an error or an interrupt leaves it.
 """
@@ -18,17 +17,17 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from deltalog.backends.capabilities import required
 from deltalog.backends.capabilities.tuple_maintenance import SmallChange
 from deltalog.concurrency.cached import cached_property
-from deltalog.engine.seminaive import Task
+from deltalog.engine.seminaive import PlannedVariant
 from deltalog.maintenance.backward_forward import BackwardForward
-from deltalog.maintenance.counting import with_counts
+from deltalog.maintenance.counting import Counting, Uncounted
 from deltalog.maintenance.dred import DRed
-from deltalog.maintenance.policy import STANDS, better_anew, most_changed, spreads
-from deltalog.maintenance.stratum_plans import StratumTasks, simple_first, structures_of
+from deltalog.maintenance.policy import Decision, Done, Kind, Ladder, Strategy, decide, learn, tuple_budget
+from deltalog.maintenance.stratum_plans import StratumPlans, structures_of, tuple_maintainable_first
 from deltalog.maintenance.update_state import Update
 from deltalog.plan.variants import Variant
 from deltalog.program import Program
@@ -39,193 +38,184 @@ from deltalog.program.strata import Stratum
 from deltalog.syntax.ast import Pred, Rule
 
 T = TypeVar("T")
-# What is tried in turn on a recursive stratum: backward/forward or DRed, bounded or not.
-ATTEMPTS = {
-    "dred": ((False, False),),
-    "bf": ((True, False), (False, False)),
-    "counting": ((False, False),),
-    "auto": ((False, True), (True, True), (False, False)),
+STRATEGIES: dict[Strategy, type[DRed[Any]]] = {
+    Strategy.DRED: DRed,
+    Strategy.BACKWARD_FORWARD: BackwardForward,
+    Strategy.COUNTING: Counting,
+    Strategy.UNCOUNTED: Uncounted,
 }
 
 
 class Maintenance(Generic[T]):
-    """The strata of a program with their plans; one for as long as the rules stay the same."""
+    """The strata of a program with their plans, for as long as the rules stay the same."""
 
     def __init__(self, program: Program, before: Maintenance[T] | None = None) -> None:
-        """`before` is of another program: what both have in common is taken from it, with its plans."""
+        """`before` is of an earlier program: strata that both have keep their plans."""
         self.program = program
         known = before._strata if before is not None else []
         leaves = changed_leaves(before.program, program) if before is not None else None
-        self._strata: list[StratumTasks] = []
+        self._strata: list[StratumPlans] = []
         if leaves is not None:
-            gone = {pred for node in leaves.removed for pred in node.heads}
-            self._strata = [tasks for tasks in known if gone.isdisjoint(tasks.stratum.preds)]
+            removed = {pred for node in leaves.removed for pred in node.heads}
+            self._strata = [plans for plans in known if removed.isdisjoint(plans.stratum.preds)]
         nodes = program.hyper_nodes if leaves is None else leaves.added
         rules = [rule for node in nodes for rule in node.rules]
-        made = {tasks.stratum: tasks for tasks in known}
-        self._strata += [self._tasks(stratum, made.get(stratum)) for stratum in DependencyGraph.of(rules).strata]
-        self._strata = simple_first(self._strata)
-        self._derived = {pred for tasks in self._strata for pred in tasks.stratum.preds}
+        made = {plans.stratum: plans for plans in known}
+        self._strata += [self._plans(stratum, made.get(stratum)) for stratum in DependencyGraph.of(rules).strata]
+        self._strata = tuple_maintainable_first(self._strata)
+        self._derived = {pred for plans in self._strata for pred in plans.stratum.preds}
 
-    def without(self, old: Program, program: Program, gone: Collection[Pred]) -> Maintenance[T]:
-        """The same for a program without leaves, which derived what is gone."""
+    def without(self, old: Program, program: Program, removed: Collection[Pred]) -> Maintenance[T]:
+        """The same for a program without leaves, whose predicates are `removed`."""
         new: Maintenance[T] = Maintenance.__new__(Maintenance)
         new.program = program
         if self.program is not old:  # it has the rules of trees
-            nodes = tuple(node for node in self.program.hyper_nodes if node.heads.isdisjoint(gone))
+            nodes = tuple(node for node in self.program.hyper_nodes if node.heads.isdisjoint(removed))
             new.program = replace(self.program, rules=program.rules, hyper_nodes=nodes)
-        new._strata = [tasks for tasks in self._strata if tasks.stratum.preds.isdisjoint(gone)]
-        new._derived = self._derived.difference(gone)
+        new._strata = [plans for plans in self._strata if plans.stratum.preds.isdisjoint(removed)]
+        new._derived = self._derived.difference(removed)
         return new
 
-    def _tasks(self, stratum: Stratum, known: StratumTasks | None) -> StratumTasks:
+    def _plans(self, stratum: Stratum, known: StratumPlans | None) -> StratumPlans:
         structures = self.program.scheme_of
         if known is not None and known.structures == structures_of(stratum, structures):
             return known
-        return StratumTasks.of(stratum, structures)
+        return StratumPlans.of(stratum, structures)
 
     @cached_property
-    def _made_of(self) -> set[frozenset[Pred]]:
-        return {tasks.stratum.preds for tasks in self._strata}
+    def _known_strata(self) -> frozenset[frozenset[Pred]]:
+        return frozenset(plans.stratum.preds for plans in self._strata)
 
     @property
     def single_rules(self) -> list[Rule]:
         """The rules, one head each, as maintenance sees them."""
-        return [rule for tasks in self._strata for rule in tasks.stratum.rules]
+        return [rule for plans in self._strata for rule in plans.stratum.rules]
 
     def run(self, update: Update[T]) -> None:
         """Takes the new state to the materialisation of the new facts and rules."""
         started = time.perf_counter()
         update.report.hyper_nodes = self.program.hyper_nodes
-        for preds in update.counts.keys() - self._made_of if update.counts else ():
-            del update.counts[preds]
+        update.forget_all_but(self._known_strata)
         if update.backend.limits.max_facts is not None:
-            update.waiting = set(self._derived)
-        self._settle_without_rules(update, self._derived)
-        at = self._maintain_small(0, update)
+            update.unvisited = set(self._derived)
+        self._keep_explicit(update, self._derived)
+        at = 0
         while at < len(self._strata):
-            self._maintain_touched(self._strata[at], update)
-            at = self._maintain_small(at + 1, update)
+            at, gave_up = self._by_tuples(at, update)
+            if at < len(self._strata):
+                update.unvisited -= self._strata[at].stratum.preds
+                self._maintain(self._strata[at], update, gave_up)
+                at += 1
+        if update.tuple_limits:
+            limits = ((plans.label, update.tuple_limits.get(plans.stratum.preds)) for plans in self._strata)
+            update.report.tuple_limits = {names: limit for names, limit in limits if limit is not None}
         update.report.seconds = time.perf_counter() - started
 
-    def _maintain_touched(self, tasks: StratumTasks, update: Update[T]) -> None:
-        update.waiting -= tasks.stratum.preds
-        if update.touches(tasks.stratum):
-            update.report.visited += 1
-            update.report.visited_preds |= tasks.stratum.preds
-            self._maintain(tasks, update)
-
-    def _maintain(self, tasks: StratumTasks, update: Update[T]) -> None:
-        """One stratum, by the strategy that was chosen; computed anew if that gives up."""
-        if len(tasks.stratum.preds) == len(tasks.structures) == 1 and update.reshaped.isdisjoint(tasks.stratum.preds):
-            update.ask(tasks.stratum.reads)
-            maintain_structure(tasks.structures[0], update)
-            return
-        why = better_anew(tasks, update)
-        if not why and not tasks.stratum.reads.isdisjoint(update.unsettled):
-            update.ask(tasks.stratum.reads)
-            why = better_anew(tasks, update)
-            if not why and is_small(tasks, update) and by_facts([tasks], update):
-                return
-        if why:
-            recompute(self.program, tasks, update)
-            update.report.notes.append(f"{tasks.names}: {why}, computed anew")
-            return
-        if spreads(tasks, update):
-            recompute(self.program, tasks, update)
-            update.report.notes.append(f"{tasks.names}: what changes has many consequences, computed anew")
-            return
-        attempts = ATTEMPTS[update.strategy] if tasks.stratum.recursive else ((False, False),)
-        can_count = update.backend.capabilities.counting is not None
-        counted = with_counts(tasks, update) if update.strategy == "counting" and can_count else None
-        for backward, bounded in attempts if not tasks.structures else ((False, False),):
-            chosen = counted or (BackwardForward if backward else DRed)
-            strategy = chosen(self.program, tasks, update, bounded)
-            if strategy.maintain():
-                if tasks.stratum.recursive:
-                    update.report.notes.append(f"{tasks.names}: {strategy.name}")
-                return
-            if strategy.hopeless:
+    def _by_tuples(self, first: int, update: Update[T]) -> tuple[int, bool]:
+        """As many strata as possible from the first on, in one call of the tuple-at-a-time kernel; the place of the
+        next stratum, and whether the kernel has given up there."""
+        chosen, end, changing = list[int](), first, update.changed
+        while end < len(self._strata):
+            plans = self._strata[end]
+            decision = decide(plans, update, changing)
+            if decision.kind is Kind.TUPLES:
+                chosen.append(end)
+                changing |= plans.stratum.preds
+            elif decision.kind is not Kind.SKIP:
                 break
-            update.report.notes.append(f"{tasks.names}: {strategy.name} would {strategy.cost} too much")
-        recompute(self.program, tasks, update)
-        why = STANDS if tasks.structures else "most facts would go"
-        update.report.notes.append(f"{tasks.names}: {why}, computed anew")
-
-    def _maintain_small(self, first: int, update: Update[T]) -> int:
-        """Small changes, fact by fact, of as many strata as can be; the place of the next."""
-        end = first
-        while end < len(self._strata) and is_small(self._strata[end], update):
             end += 1
-        touched = self._touched(first, end, update)
-        strata = [self._strata[i] for i in touched]
-        done = by_facts(strata, update) if strata else 0
-        after = touched[done] if done < len(touched) else end
-        if update.waiting:
-            update.waiting.difference_update(*(tasks.stratum.preds for tasks in self._strata[first:after]))
-        visited = [tasks for tasks in strata[:done] if update.touches(tasks.stratum)]
-        update.report.visited += len(visited)
-        update.report.visited_preds.update(*(tasks.stratum.preds for tasks in visited))
-        return after
+        strata = [self._strata[i] for i in chosen]
+        done = by_tuples(strata, update) if strata else 0
+        after = chosen[done] if done < len(chosen) else end
+        if update.unvisited:
+            update.unvisited.difference_update(*(plans.stratum.preds for plans in self._strata[first:after]))
+        for plans in strata[:done]:
+            if update.affects(plans.stratum):
+                update.report.visit(plans.stratum.preds)
+        return after, done < len(chosen)
 
-    def _touched(self, first: int, end: int, update: Update[T]) -> list[int]:
-        """The strata that a change may touch, directly or not."""
-        changed = update.added.keys() | update.removed.keys()
-        given = update.added_facts.keys() | update.removed_facts.keys()
-        found = []
-        for i in range(first, end):
-            stratum = self._strata[i].stratum
-            if not (stratum.reads.isdisjoint(changed) and stratum.preds.isdisjoint(given)):
-                found.append(i)
-                changed |= stratum.preds
-        return found
+    def _maintain(self, plans: StratumPlans, update: Update[T], tuples_gave_up: bool) -> None:
+        """One stratum, as the policy decides."""
+        decision = decide(plans, update, tuples_gave_up=tuples_gave_up)
+        if decision.kind is Kind.SKIP:
+            return
+        update.report.visit(plans.stratum.preds)
+        if decision.kind is Kind.RESOLVE:
+            update.resolve_deltas(plans.stratum.reads)
+            decision = decide(plans, update)
+        if decision.kind is Kind.TUPLES:
+            if by_tuples([plans], update):
+                return
+            decision = decide(plans, update, tuples_gave_up=True)
+        self._carry_out(decision, plans, update)
 
-    def _settle_without_rules(self, update: Update[T], derived: set[Pred]) -> None:
-        """Predicates that no rule derives (any more): what is explicit is all there is."""
+    def _carry_out(self, decision: Decision, plans: StratumPlans, update: Update[T]) -> None:
+        if decision.kind is Kind.VIRTUAL:
+            maintain_virtual(plans.structures[0], update)
+        elif decision.kind is Kind.EXPLICIT:
+            keep_explicit(plans, update)
+            update.report.notes.append(f"{plans.label}: {decision.why}, only explicit facts kept")
+        elif decision.kind is Kind.RECOMPUTE:
+            self._recompute(plans, update, decision.why)
+        elif decision.kind is Kind.SETS:
+            self._by_sets(decision.ladder, plans, update)
+
+    def _by_sets(self, ladder: Ladder, plans: StratumPlans, update: Update[T]) -> None:
+        """The attempts in turn; recomputed when all of them give up."""
+        reason = ""
+        for strategy, bounded in ladder:
+            chosen = STRATEGIES[strategy]
+            outcome = chosen(self.program, plans, update, bounded).maintain()
+            if isinstance(outcome, Done):
+                if plans.stratum.recursive:
+                    update.report.notes.append(f"{plans.label}: {chosen.name}")
+                return
+            reason = outcome.reason
+            if outcome.recompute:
+                break
+            if (strategy, bounded) != ladder[-1]:
+                update.report.notes.append(f"{plans.label}: {chosen.name} gave up, {reason}")
+        self._recompute(plans, update, reason)
+
+    def _recompute(self, plans: StratumPlans, update: Update[T], why: str) -> None:
+        recompute(self.program, plans, update)
+        update.report.notes.append(f"{plans.label}: recomputed, {why}")
+
+    def _keep_explicit(self, update: Update[T], derived: set[Pred]) -> None:
+        """Predicates without rules have their explicit facts alone."""
         backend = update.backend
-        orphans = {rule.heads[0].pred for rule in update.removed_rules} | update.reshaped
+        orphans = {rule.heads[0].pred for rule in update.removed_rules} | update.stored_differently
         orphans -= derived
         for pred in (set(update.added_facts) | set(update.removed_facts)) - derived - orphans:
             removed = update.removed_facts.get(pred, backend.empty(pred.arity))
             added = update.added_facts.get(pred, backend.empty(pred.arity))
             update.new.set(pred, update.explicit.get(pred, backend.empty(pred.arity)))
-            update.settle(pred, removed, added)
+            update.record_delta(pred, removed, added)
         for pred in orphans:
             table = update.explicit.get(pred, backend.empty(pred.arity))
             update.new.set(pred, table)
-            update.settle(pred, backend.minus(update.old.get(pred), table), backend.minus(table, update.old.get(pred)))
+            old = update.old.get(pred)
+            update.record_delta(pred, backend.minus(old, table), backend.minus(table, old))
 
 
-def is_small(tasks: StratumTasks, update: Update[T]) -> bool:
-    """Whether a stratum can be maintained fact by fact, if little has changed."""
-    return (
-        tasks.is_simple
-        and update.backend.capabilities.tuple_maintenance is not None
-        and update.strategy != "counting"
-        and not (tasks.stratum.recursive and update.strategy == "bf")
-        and tasks.stratum.reads.isdisjoint(update.unsettled)
-        and not update.changes_rules(tasks.stratum)
-    )
-
-
-def by_facts(strata: Sequence[StratumTasks], update: Update[T]) -> int:
-    """Delete and rederive, fact by fact, in strata one after the other, as long as there is little to do; how many of
-    them are done."""
-    bounded = [bool(tasks.stratum.recursive) and update.strategy == "auto" for tasks in strata]
-    most = [most_changed(tasks, update) for tasks in strata]
-    settled, explicit = (update.removed, update.added), (update.removed_facts, update.added_facts)
-    change = SmallChange(update.old.parts, update.explicit, *settled, *explicit, bounded, most)
-    tuple_maintenance = required(update.backend.capabilities.tuple_maintenance)
-    result = tuple_maintenance.maintain([tasks.small(update.old) for tasks in strata], change)
-    update.take(result)
-    for tasks in strata[: result.done]:
-        if tasks.stratum.recursive and update.touches(tasks.stratum):
-            update.report.notes.append(f"{tasks.names}: delete and rederive")
+def by_tuples(strata: Sequence[StratumPlans], update: Update[T]) -> int:
+    """Strata one after the other, by the tuple-at-a-time kernel; how many of them are done when it gives up."""
+    deltas, explicit = (update.removed, update.added), (update.removed_facts, update.added_facts)
+    budgets = [tuple_budget(plans, update) for plans in strata]
+    change = SmallChange(update.old.parts, update.explicit, *deltas, *explicit, budgets)
+    kernel = required(update.backend.capabilities.tuple_maintenance)
+    result = kernel.maintain([plans.tuple_plans(update.old) for plans in strata], change)
+    update.apply(result)
+    for plans in strata[: result.done]:
+        if plans.stratum.recursive and update.affects(plans.stratum):
+            update.report.notes.append(f"{plans.label}: {DRed.name}")
+    if result.changed:
+        learn(strata[result.done], update, result.changed, result.tried)
     return result.done
 
 
-def maintain_structure(structure: Scheme, update: Update[T]) -> None:
-    """A relation that is made of others which are settled."""
+def maintain_virtual(structure: Scheme, update: Update[T]) -> None:
+    """A virtual relation follows its inputs."""
     backend, old, none = update.backend, update.old.get(structure.pred), update.backend.empty(2)
     inputs = [update.new.get(source) for source in structure.inputs]
     removed = [update.removed.get(source, none) for source in structure.inputs]
@@ -233,20 +223,34 @@ def maintain_structure(structure: Scheme, update: Update[T]) -> None:
     virtual_relations = required(backend.capabilities.virtual_relations)
     table, difference = virtual_relations.rebuild(structure, old, inputs, removed, added)
     update.new.set(structure.pred, table)
-    update.settle_late(structure.pred, difference)
+    update.defer_delta(structure.pred, difference)
     update.report.inserted += max(0, backend.size(table) - backend.size(old))
 
 
-def recompute(program: Program, tasks: StratumTasks, update: Update[T]) -> None:
+def recompute(program: Program, plans: StratumPlans, update: Update[T]) -> None:
     """A stratum from its explicit facts and its rules, over what is before it."""
-    backend, preds = update.backend, tasks.stratum.preds
+    preds = plans.stratum.preds
+    _reset(plans, update)
+    evaluation = update.evaluation(program)
+    whole = [rule.whole for rule in plans.rules]
+    whole += [PlannedVariant(Variant(structure.rule)) for structure in plans.structures]
+    evaluation.propagate(preds, plans.recursive_variants, evaluation.derive(whole))
+    for pred in preds:
+        update.defer_delta(pred)
+
+
+def keep_explicit(plans: StratumPlans, update: Update[T]) -> None:
+    """The same where no rule derives anything."""
+    _reset(plans, update)
+    for pred in plans.stratum.preds:
+        update.defer_delta(pred)
+
+
+def _reset(plans: StratumPlans, update: Update[T]) -> None:
+    """A stratum with its explicit facts alone."""
+    preds = plans.stratum.preds
     update.counts.pop(preds, None)
     for pred in preds:
-        update.new.set(pred, update.explicit.get(pred, backend.empty(pred.arity)))
-    evaluation = update.evaluation(program)
-    whole = [rule.whole for rule in tasks.rules] + [Task(Variant(structure.rule)) for structure in tasks.structures]
-    evaluation.propagate(preds, tasks.loops, evaluation.derive(whole))
-    for pred in preds:
-        update.settle_late(pred)
+        update.new.set(pred, update.explicit.get(pred, update.backend.empty(pred.arity)))
     update.report.recomputed += 1
     update.report.recomputed_preds |= preds

@@ -1,7 +1,7 @@
-"""A materialisation: a program, explicit facts, and all that follows from them.
+"""A materialisation: a program, its explicit facts (EDB), and all derived facts (IDB).
 
-It is made in one go (`materialise`) or from another one and what has changed (`updated`). Either way the old one, if
-there is one, stays as it was: all state is in immutable tables.
+It is computed from scratch (`materialise`), or from an earlier one and a change (`updated`). The earlier one stays as
+it was: all state is in immutable tables.
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ from deltalog.backends.capabilities.tuple_maintenance import Exchange
 from deltalog.backends.codec import encode_rows
 from deltalog.concurrency.cached import cached_property
 from deltalog.engine.distribute_triples import shown
-from deltalog.engine.fact_count import Census
+from deltalog.engine.fact_count import VisibleFactCounter
 from deltalog.engine.hypertree import Trees
 from deltalog.engine.report import Observer, Placement
 from deltalog.engine.seminaive import Relations, SemiNaive
 from deltalog.maintenance.derivation_counts import Counts
 from deltalog.maintenance.maintain import Maintenance
+from deltalog.maintenance.policy import Kind, decide_all
 from deltalog.maintenance.update_state import Update, difference, total
 from deltalog.model.limits import FactCount
 from deltalog.plan.ir import Part
@@ -33,13 +34,11 @@ from deltalog.program.incremental_analysis import without_leaves
 from deltalog.syntax.ast import Pred, Rule
 
 T = TypeVar("T")
-MANY, LARGE, FEW = 1000, 0.2, 50  # fewer changes than MANY are no large part, or than FEW of which it is that LARGE
-MOST_CHANGED = 0.05  # when more of the explicit facts change than this, everything is computed anew
 
 
 @dataclass
 class Evaluator(Generic[T]):
-    """How fixpoints are computed: on what (which has the limits), by which engine, watched by whom."""
+    """How fixpoints are computed: on which backend, by which engine, with which observer."""
 
     backend: Backend[T]
     naive: bool = False
@@ -55,8 +54,8 @@ class Evaluator(Generic[T]):
     def run(
         self, program: Program, relations: Relations[T], goal: bool = False, facts: FactCount | None = None
     ) -> float:
-        """Takes relations to the fixpoint; the seconds that planning took. `facts` counts towards the limit of facts;
-        for a goal, what is derived does."""
+        """Takes relations to the fixpoint; returns the seconds of planning. `facts` counts towards the limit of facts;
+        for a goal, all derived facts do."""
         facts = facts or FactCount(self.backend.limits)
         if self.naive:
             self._run_naively(program, relations, goal, facts)
@@ -90,6 +89,7 @@ class Materialisation(Generic[T]):
     relations: Relations[T]
     trees: Trees
     counts: Mapping[frozenset[Pred], Counts[T]] = field(default_factory=dict)  # of rule instances, by stratum
+    tuple_limits: Mapping[frozenset[Pred], int] = field(default_factory=dict)  # see `maintenance.policy`
 
     @cached_property
     def facts(self) -> Relations[T]:
@@ -98,30 +98,31 @@ class Materialisation(Generic[T]):
 
     def count(self) -> int:
         """How many facts users see."""
-        return Census(self.relations.backend, self.program.homes).count(self.relations.whole())
+        return VisibleFactCounter(self.relations.backend, self.program.homes).count(self.relations.whole())
 
     @cached_property
     def maintenance(self) -> Maintenance[T]:
         return Maintenance(self.trees.program(self.program, self.relations))
 
     def without_leaves(self, rules: tuple[Rule, ...]) -> tuple[Materialisation[T], Update[T]] | None:
-        """The same with only these of the rules, if what goes are leaves: nothing else changes, nothing is derived or
-        compared. None if there is more to it."""
+        """The same with only these rules, if the others are leaves, which nothing else reads: nothing is derived or
+        compared. None if they are not."""
         started = time.perf_counter()
         cut = without_leaves(self.program, rules)
         trees = self.trees.without([rule for node in cut[1] for rule in node.rules]) if cut is not None else None
         if cut is None or trees is None:
             return None
-        program, gone = cut[0], [pred for node in cut[1] for pred in node.heads]
+        program, removed = cut[0], [pred for node in cut[1] for pred in node.heads]
         relations = Relations(self.relations.backend, dict(self.relations.parts))
         update = Update(self.relations, relations, self.explicit, {}, {})
-        for pred in gone:
-            _leave_explicit(pred, update)
-        counts = {preds: each for preds, each in self.counts.items() if preds.isdisjoint(gone)} if self.counts else {}
-        new = Materialisation(program, self.explicit, relations, trees, counts)
+        for pred in removed:
+            _keep_explicit(pred, update)
+        counts = {preds: each for preds, each in self.counts.items() if preds.isdisjoint(removed)}
+        limits = {preds: limit for preds, limit in self.tuple_limits.items() if preds.isdisjoint(removed)}
+        new = Materialisation(program, self.explicit, relations, trees, counts, limits)
         known: Maintenance[T] | None = self.__dict__.get("maintenance")
         if known is not None:  # and if not, it is made when it is needed
-            new.__dict__["maintenance"] = known.without(self.program, program, gone)
+            new.__dict__["maintenance"] = known.without(self.program, program, removed)
         update.report.hyper_nodes = program.hyper_nodes
         update.report.seconds = time.perf_counter() - started
         return new, update
@@ -135,7 +136,7 @@ def start(explicit: Mapping[Pred, T], backend: Backend[T]) -> Relations[T]:
 def materialise(
     program: Program, explicit: dict[Pred, T], evaluator: Evaluator[T], facts: FactCount | None = None
 ) -> Materialisation[T]:
-    """From nothing."""
+    """From scratch."""
     relations = start(program.placed(explicit), evaluator.backend)
     evaluator.run(program, relations, facts=facts)
     return Materialisation(program, explicit, relations, evaluator.trees)
@@ -144,7 +145,7 @@ def materialise(
 def updated(
     old: Materialisation[T], program: Program, facts: ChangedFacts[T], evaluator: Evaluator[T]
 ) -> tuple[Materialisation[T], Update[T]]:
-    """From an old one and what has changed of its facts and rules."""
+    """From an earlier one and a change of its facts and rules."""
     update = Update(
         old.relations,
         Relations(evaluator.backend, dict(old.relations.parts)),
@@ -153,17 +154,19 @@ def updated(
         program.placed(facts.removed),
         strategy=evaluator.maintenance,
         multiway=old.trees.way != "standard",
-        reshaped=reshaped(old.program, program),
+        stored_differently=stored_differently(old.program, program),
         counts=dict(old.counts),
+        tuple_limits=dict(old.tuple_limits),
         facts_before=old.count,
     )
-    if evaluator.naive or facts.share > MOST_CHANGED:
-        new = _anew(program, facts, evaluator, update)
-        _compare(update, new.relations, old.program.derived | program.derived)
+    decision = decide_all(facts.changed, facts.before, evaluator.backend.tuning)
+    if evaluator.naive or decision.kind is Kind.RECOMPUTE:
+        new = _recomputed(program, facts, evaluator, update, decision.why)
+        _record_deltas(update, new.relations, old.program.derived | program.derived)
         return _checked(new, update)
     same_rules = program is old.program
     trees = old.trees.copied() if same_rules else old.trees.kept(program)
-    new = Materialisation(program, facts.explicit, update.new, trees, update.counts)
+    new = Materialisation(program, facts.explicit, update.new, trees, update.counts, update.tuple_limits)
     if same_rules:
         new.__dict__["maintenance"] = old.maintenance
     else:
@@ -177,7 +180,7 @@ def updated(
 
 
 def _checked(new: Materialisation[T], update: Update[T]) -> tuple[Materialisation[T], Update[T]]:
-    """The result of an update, unless there are too many facts in it, and more than there were."""
+    """The result of an update, unless it exceeds the limit of facts and the facts there were."""
     limits = update.backend.limits
     limits.check()
     if limits.max_facts is not None:
@@ -185,18 +188,18 @@ def _checked(new: Materialisation[T], update: Update[T]) -> tuple[Materialisatio
     return new, update
 
 
-def _leave_explicit(pred: Pred, update: Update[T]) -> None:
-    """What was derived of a predicate goes; which facts these are is found when somebody asks."""
+def _keep_explicit(pred: Pred, update: Update[T]) -> None:
+    """A predicate without its derived facts; its delta is deferred."""
     old, explicit = update.new.parts.pop((pred, Part.ALL), None), update.explicit.get(pred)
     if explicit is not None:
         update.new.set(pred, explicit)
-        update.unsettled[pred] = partial(update.compared, pred)
+        update.deferred[pred] = partial(update.compare, pred)
     elif old is not None and update.backend.size(old):
         update.removed[pred] = old
 
 
-def reshaped(old: Program, new: Program) -> frozenset[Pred]:
-    """The predicates that are kept in another way than before, or whose explicit facts are kept elsewhere."""
+def stored_differently(old: Program, new: Program) -> frozenset[Pred]:
+    """The predicates that become virtual or cease to be, or whose explicit facts are stored elsewhere."""
     if old.scheme_of is new.scheme_of and old.stored is new.stored:
         return frozenset()
     changed = set(old.scheme_of.items()) ^ set(new.scheme_of.items())
@@ -205,7 +208,7 @@ def reshaped(old: Program, new: Program) -> frozenset[Pred]:
 
 
 def _exchange_trees(new: Materialisation[T], update: Update[T]) -> None:
-    """Makes the relations of trees that have become far better than those there are, and drops the others."""
+    """Computes the relations of trees that are far better for the new data, and drops those of the old trees."""
     trees, relations = new.trees, new.relations
     trees.settle(new.program, relations)
     if not trees.chosen_for:
@@ -226,15 +229,17 @@ def _exchange_trees(new: Materialisation[T], update: Update[T]) -> None:
     SemiNaive(replace(new.program, hyper_nodes=DependencyGraph.of(rules).hyper_nodes), relations, facts=facts).run()
     new.__dict__.pop("maintenance", None)
     heads = sorted({head.name for rule in changed for head in rule.heads})
-    update.report.notes.append(f"{', '.join(heads)}: the data has become another; evaluated another way, nodes rebuilt")
+    update.report.notes.append(f"{', '.join(heads)}: the data has changed much; another decomposition, nodes rebuilt")
 
 
-def _anew(program: Program, facts: ChangedFacts[T], evaluator: Evaluator[T], update: Update[T]) -> Materialisation[T]:
-    """Everything from scratch: for changes of a large part of the facts."""
+def _recomputed(
+    program: Program, facts: ChangedFacts[T], evaluator: Evaluator[T], update: Update[T], why: str
+) -> Materialisation[T]:
+    """Everything from scratch."""
     started = time.perf_counter()
     counted = FactCount(evaluator.backend.limits, before=update.facts_before)
     new = materialise(program, facts.explicit, evaluator, counted)
-    update.report.notes.append("a large part of the explicit facts changes: everything computed anew")
+    update.report.notes.append(f"everything recomputed, {why or 'by the naive engine'}")
     update.report.recomputed = len(program.hyper_nodes)
     update.report.hyper_nodes, preds = program.hyper_nodes, set(program.derived)
     update.report.visited_preds, update.report.recomputed_preds = preds, preds
@@ -242,17 +247,17 @@ def _anew(program: Program, facts: ChangedFacts[T], evaluator: Evaluator[T], upd
     return new
 
 
-def _compare(update: Update[T], new: Relations[T], derived: Collection[Pred]) -> None:
-    """Notes the difference. Predicates that neither the old nor the new program derives, or stores elsewhere, differ in
+def _record_deltas(update: Update[T], new: Relations[T], derived: Collection[Pred]) -> None:
+    """Records the deltas. Predicates that neither the old nor the new program derives, or stores elsewhere, differ in
     their explicit facts alone."""
     update.new, none = new, update.backend.empty
-    derived = update.reshaped.union(derived)
+    derived = update.stored_differently.union(derived)
     for pred in {pred for relations in (update.old, new) for pred, part in relations.parts if part is Part.ALL}:
         if pred in derived:
-            update.settle_late(pred)
+            update.defer_delta(pred)
         else:
             given = (facts.get(pred, none(pred.arity)) for facts in (update.removed_facts, update.added_facts))
-            update.settle(pred, *given)
+            update.record_delta(pred, *given)
 
 
 @dataclass(frozen=True)
@@ -262,35 +267,37 @@ class ChangedFacts(Generic[T]):
     explicit: dict[Pred, T]
     added: dict[Pred, T]
     removed: dict[Pred, T]
-    share: float  # of the explicit facts that change
+    changed: int  # how many explicit facts change
+    before: int  # how many there were
 
     @classmethod
     def of(
         cls, explicit: Mapping[Pred, T], add: Mapping[Pred, T], remove: Mapping[Pred, T], backend: Backend[T]
     ) -> ChangedFacts[T]:
         """A fact that is added and removed is added; one that is not there is not removed."""
-        at_once = backend.capabilities.tuple_maintenance
-        found = at_once.exchange(explicit, remove, add) if at_once is not None else None
-        found = found or exchanged(explicit, remove, add, backend)
+        found = exchanged(explicit, remove, add, backend)
         changed = total(found.added, backend) + total(found.removed, backend)
-        share = changed / max(1, total(explicit, backend))
-        share = share if changed > (FEW if share > LARGE else MANY) else 0.0
-        return cls(found.tables, found.added, found.removed, share)
+        return cls(found.tables, found.added, found.removed, changed, total(explicit, backend))
 
 
 def exchanged(
     tables: Mapping[Pred, T], remove: Mapping[Pred, T], add: Mapping[Pred, T], backend: Backend[T]
 ) -> Exchange[T]:
-    """Tables without some rows, and then with others; and what that changes."""
+    """Tables without some rows, and then with others; and the net effect. A small change of many tables is one kernel
+    call, where the backend has such a kernel; anything else goes table by table."""
+    kernel = backend.capabilities.tuple_maintenance
+    at_once = kernel.exchange(tables, remove, add) if kernel is not None else None
+    if at_once is not None:
+        return at_once
     added = difference(add, tables, backend)
     after, removed = dict(tables), {}
     for pred, table in difference(remove, add, backend).items():
         present = tables.get(pred, backend.empty(pred.arity))
         left = backend.minus(present, table)
-        gone = backend.size(present) - backend.size(left)
-        if gone:
+        deleted = backend.size(present) - backend.size(left)
+        if deleted:
             # E- := (E- ∩ E) \ E+
-            all_there = gone == backend.size(table)
+            all_there = deleted == backend.size(table)
             after[pred] = left
             removed[pred] = table if all_there else backend.minus(table, backend.minus(table, present))
     for pred, table in added.items():

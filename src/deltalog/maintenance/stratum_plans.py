@@ -1,4 +1,4 @@
-"""Strata, ready for maintenance: what it evaluates of their rules, made when it is first needed, and kept."""
+"""The plans of strata for maintenance: variants of their rules, made when they are first needed, and kept."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from deltalog.concurrency.cached import cached_property
-from deltalog.engine.seminaive import GROWTH, Relations, Task, tasks_by_delta
+from deltalog.engine.seminaive import PlannedVariant, Relations, variants_by_delta
 from deltalog.plan.delta_rules import (
-    Affected,
-    Made,
+    DeltaVariant,
     Role,
-    SeenFrom,
-    SmallPlans,
-    affected,
-    checked,
+    SkolemColumn,
+    TuplePlan,
+    TuplePlans,
+    check_variant,
+    delta_variants,
+    disjoint_deletion_variants,
+    disjoint_delta_variants,
+    disjoint_insertion_variants,
     group_keys,
     grouped,
     is_aggregate,
-    is_simple,
-    least_read,
-    losing,
-    made,
-    seen_from,
+    is_tuple_maintainable,
+    min_looked_up,
+    skolem_columns,
     supports,
-    touched,
-    winning,
+    tuple_plan,
 )
 from deltalog.plan.statistics import Statistics
 from deltalog.plan.variants import Variant
@@ -39,8 +39,8 @@ T = TypeVar("T")
 
 
 @dataclass
-class RuleTasks:
-    """What maintenance evaluates of one rule; tasks and their plans are made when they are first needed, and kept."""
+class RulePlans:
+    """The variants of one rule that maintenance evaluates (see `plan.delta_rules`), with their plans."""
 
     rule: Rule
     preds: Collection[Pred] = ()  # of its own stratum, if it is recursive
@@ -50,76 +50,76 @@ class RuleTasks:
         return self.rule.heads[0].pred
 
     @cached_property
-    def whole(self) -> Task:
-        return Task(Variant(self.rule))
+    def whole(self) -> PlannedVariant:
+        return PlannedVariant(Variant(self.rule))
 
     @cached_property
-    def check(self) -> Task:
-        return Task(checked(self.rule))
+    def check(self) -> PlannedVariant:
+        return PlannedVariant(check_variant(self.rule))
 
     @cached_property
-    def check_many(self) -> Task:
-        """The same for many facts: with a fact in question, a body of two atoms may be a triangle."""
-        return Task(checked(self.rule), multiway=True)
+    def check_multiway(self) -> PlannedVariant:
+        """The check of many candidates: with the atom of the candidates, a body of two atoms may be a triangle."""
+        return PlannedVariant(check_variant(self.rule), multiway=True)
 
     @cached_property
-    def keys(self) -> Task | None:
-        """For an aggregate: the groups of the facts in question, which the check reads."""
+    def group_keys(self) -> PlannedVariant | None:
+        """For an aggregate: the groups of the candidates, which the check reads."""
         rule = group_keys(self.rule) if is_aggregate(self.rule) else None
-        return Task(Variant(rule)) if rule is not None else None
+        return PlannedVariant(Variant(rule)) if rule is not None else None
 
     @cached_property
-    def made(self) -> tuple[Made, ...]:
-        """Where values of its head come from."""
-        return tuple(made(self.rule))
+    def skolems(self) -> tuple[SkolemColumn, ...]:
+        """The SKOLEM terms of its head."""
+        return tuple(skolem_columns(self.rule))
 
     @cached_property
-    def check_made(self) -> Task:
-        """The check where it is known what these were made of."""
-        return Task(checked(self.rule, self.made))
+    def check_by_inverse(self) -> PlannedVariant:
+        """The check where the arguments of the SKOLEM terms are known."""
+        return PlannedVariant(check_variant(self.rule, self.skolems))
 
     @cached_property
-    def affected(self) -> list[tuple[Affected, Task]]:
-        """What a change gives; for an aggregate, the groups that it touches."""
-        found = affected(self._grouped[0] if self._grouped else self.rule)
-        return [(change, Task(change.variant)) for change in found]
+    def deltas(self) -> list[tuple[DeltaVariant, PlannedVariant]]:
+        """The delta variants; for an aggregate, those that find the changed groups."""
+        found = delta_variants(self._grouped[0] if self._grouped else self.rule)
+        return [(change, PlannedVariant(change.variant)) for change in found]
 
     @cached_property
-    def supports(self) -> list[Task]:
-        """The body atoms of its own stratum in instances that derive facts in question."""
-        return [Task(variant) for variant in supports(self.rule, self.preds)]
+    def supports(self) -> list[PlannedVariant]:
+        """The body facts of its own stratum in instances that derive candidates."""
+        return [PlannedVariant(variant) for variant in supports(self.rule, self.preds)]
 
     @cached_property
-    def supports_made(self) -> list[Task]:
-        return [Task(variant) for variant in supports(self.rule, self.preds, self.made)]
+    def supports_by_inverse(self) -> list[PlannedVariant]:
+        return [PlannedVariant(variant) for variant in supports(self.rule, self.preds, self.skolems)]
 
     @cached_property
-    def restricted(self) -> Task | None:
+    def restricted(self) -> PlannedVariant | None:
         """For an aggregate: the rule over some groups."""
-        return Task(Variant(self._grouped[1])) if self._grouped else None
+        return PlannedVariant(Variant(self._grouped[1])) if self._grouped else None
 
-    # For counting: see `plan.delta_rules`.
-
-    @cached_property
-    def instances(self) -> Task:
-        return Task(Variant(self.rule, instances=True))
+    # For counting.
 
     @cached_property
-    def touched(self) -> list[tuple[Affected, Task]]:
-        return [(change, Task(change.variant)) for change in touched(self.rule, self.preds)]
+    def instances(self) -> PlannedVariant:
+        return PlannedVariant(Variant(self.rule, instances=True))
 
     @cached_property
-    def losing(self) -> list[tuple[Pred, Task]]:
-        return [(variant.delta, Task(variant)) for variant in losing(self.rule, self.preds)]
+    def disjoint_deltas(self) -> list[tuple[DeltaVariant, PlannedVariant]]:
+        return [(change, PlannedVariant(change.variant)) for change in disjoint_delta_variants(self.rule, self.preds)]
 
     @cached_property
-    def winning(self) -> list[tuple[Pred, Task]]:
-        return [(variant.delta, Task(variant)) for variant in winning(self.rule, self.preds)]
+    def disjoint_deletions(self) -> list[tuple[Pred, PlannedVariant]]:
+        return [(found.delta, PlannedVariant(found)) for found in disjoint_deletion_variants(self.rule, self.preds)]
 
     @cached_property
-    def restricted_instances(self) -> Task:
+    def disjoint_insertions(self) -> list[tuple[Pred, PlannedVariant]]:
+        return [(found.delta, PlannedVariant(found)) for found in disjoint_insertion_variants(self.rule, self.preds)]
+
+    @cached_property
+    def restricted_instances(self) -> PlannedVariant:
         assert self._grouped is not None
-        return Task(Variant(self._grouped[1], instances=True))
+        return PlannedVariant(Variant(self._grouped[1], instances=True))
 
     @cached_property
     def _grouped(self) -> tuple[Rule, Rule] | None:
@@ -127,101 +127,101 @@ class RuleTasks:
 
 
 @dataclass
-class StratumTasks:
-    """A stratum, ready for maintenance."""
+class StratumPlans:
+    """A stratum with the plans of its rules."""
 
     stratum: Stratum
-    nonrecursive: list[RuleTasks]
-    recursive: list[RuleTasks]
-    structures: list[Scheme]  # relations of the stratum that are made of others, and not by rules
-    _small: tuple[SmallPlans, float] | None = None  # and for how many facts
+    nonrecursive: list[RulePlans]
+    recursive: list[RulePlans]
+    structures: list[Scheme]  # of its virtual relations
+    _tuple_plans: tuple[TuplePlans, float] | None = None  # and for how many input facts they were made
 
     @classmethod
-    def of(cls, stratum: Stratum, structures: Mapping[Pred, Scheme]) -> StratumTasks:
+    def of(cls, stratum: Stratum, structures: Mapping[Pred, Scheme]) -> StratumPlans:
         def ordinary(rules: Iterable[Rule]) -> list[Rule]:
             return [rule for rule in rules if rule.heads[0].pred not in structures]
 
         return cls(
             stratum,
-            [RuleTasks(rule) for rule in ordinary(stratum.nonrecursive)],
-            [RuleTasks(rule, stratum.preds) for rule in ordinary(stratum.recursive)],
+            [RulePlans(rule) for rule in ordinary(stratum.nonrecursive)],
+            [RulePlans(rule, stratum.preds) for rule in ordinary(stratum.recursive)],
             structures_of(stratum, structures),
         )
 
     @cached_property
-    def names(self) -> str:
-        """As a user sees them."""
+    def label(self) -> str:
+        """Its predicates, as a user sees them."""
         return ", ".join(sorted(pred.name for pred in self.stratum.preds if not pred.hidden)) or "nodes"
 
     @cached_property
     def backbones(self) -> frozenset[Pred]:
-        """What the structures are made of."""
+        """The inputs of its virtual relations."""
         return frozenset(source for structure in self.structures for source in structure.inputs)
 
     @cached_property
-    def rules(self) -> list[RuleTasks]:
+    def rules(self) -> list[RulePlans]:
         return self.nonrecursive + self.recursive
 
     @cached_property
-    def loops(self) -> dict[Pred, list[Task]]:
+    def recursive_variants(self) -> dict[Pred, list[PlannedVariant]]:
         """The variants of the recursive rules, by the predicate whose DELTA they read."""
-        return tasks_by_delta(self.stratum.recursive, self.stratum.preds)
+        return variants_by_delta(self.stratum.recursive, self.stratum.preds)
 
     @cached_property
-    def winning(self) -> dict[Pred, list[Task]]:
+    def disjoint_insertions(self) -> dict[Pred, list[PlannedVariant]]:
         """The same, for counting."""
-        found: dict[Pred, list[Task]] = defaultdict(list)
-        for pred, task in (pair for rule in self.recursive for pair in rule.winning):
-            found[pred].append(task)
+        found: dict[Pred, list[PlannedVariant]] = defaultdict(list)
+        for pred, planned in (pair for rule in self.recursive for pair in rule.disjoint_insertions):
+            found[pred].append(planned)
         return found
 
     @cached_property
-    def others(self) -> frozenset[Pred]:
-        """What the rules read of other strata."""
+    def inputs(self) -> frozenset[Pred]:
+        """The predicates of other strata that its rules read."""
         return self.stratum.reads - self.stratum.preds
 
-    def read(self, relations: Relations[T]) -> float:
-        """How many facts there are of that."""
-        return sum([relations.size(pred) for pred in self.others])
+    def input_facts(self, relations: Relations[T]) -> float:
+        """How many facts these have."""
+        return sum([relations.size(pred) for pred in self.inputs])
 
     @cached_property
-    def is_simple(self) -> bool:
-        """Whether all rules can be seen from facts."""
-        return not self.structures and all(is_simple(rule) for rule in self.stratum.rules)
+    def is_tuple_maintainable(self) -> bool:
+        """Whether the tuple-at-a-time kernel knows everything that its rules contain."""
+        return not self.structures and all(is_tuple_maintainable(rule) for rule in self.stratum.rules)
 
-    def small(self, relations: Relations[T]) -> SmallPlans:
-        """The rules, seen from facts; kept until there are many more facts."""
-        facts = self.read(relations)
-        if self._small is None or facts > GROWTH * self._small[1]:
-            self._small = small_plans(self, relations), max(facts, 1.0)
-        return self._small[0]
-
-
-def small_plans(tasks: StratumTasks, statistics: Statistics) -> SmallPlans:
-    """The rules of a stratum, each seen from facts of its body and of its head."""
-    rules: list[SeenFrom] = []
-    for rule in tasks.rules:
-        role = Role.RECHECK if rule in tasks.recursive else Role.CHECK
-        rules.append(seen_from(role, rule.check.variant, statistics))
-        for change, task in rule.affected:
-            if change.pred not in tasks.stratum.preds:
-                rules.append(seen_from(Role.AFFECTED, task.variant, statistics, change.negated))
-    loops = [task for due in tasks.loops.values() for task in due]
-    rules += [seen_from(Role.LOOP, task.variant, statistics) for task in loops]
-    rules.sort(key=lambda rule: -least_read(rule, statistics))  # those that hold most often first
-    return SmallPlans(tuple(sorted(tasks.stratum.preds)), tuple(rules))
+    def tuple_plans(self, relations: Relations[T]) -> TuplePlans:
+        """The tuple plans of its rules; made again when there are many more input facts."""
+        facts = self.input_facts(relations)
+        if self._tuple_plans is None or facts > relations.backend.tuning.replan_growth_factor * self._tuple_plans[1]:
+            self._tuple_plans = tuple_plans(self, relations), max(facts, 1.0)
+        return self._tuple_plans[0]
 
 
-def simple_first(strata: Sequence[StratumTasks]) -> list[StratumTasks]:
-    """Strata that can be maintained fact by fact before the others, as far as these do not read them."""
-    simple, others, late = [], [], set[Pred]()
-    for tasks in strata:
-        if tasks.is_simple and tasks.stratum.reads.isdisjoint(late):
-            simple.append(tasks)
+def tuple_plans(plans: StratumPlans, statistics: Statistics) -> TuplePlans:
+    """The tuple plans of a stratum: for each rule, from changed facts of its body, and from candidates."""
+    rules: list[TuplePlan] = []
+    for rule in plans.rules:
+        role = Role.RECHECK if rule in plans.recursive else Role.CHECK
+        rules.append(tuple_plan(role, rule.check.variant, statistics))
+        for change, planned in rule.deltas:
+            if change.pred not in plans.stratum.preds:
+                rules.append(tuple_plan(Role.AFFECTED, planned.variant, statistics, change.negated))
+    recursive = [planned for due in plans.recursive_variants.values() for planned in due]
+    rules += [tuple_plan(Role.LOOP, planned.variant, statistics) for planned in recursive]
+    rules.sort(key=lambda rule: -min_looked_up(rule, statistics))  # those that match most often first
+    return TuplePlans(tuple(sorted(plans.stratum.preds)), tuple(rules))
+
+
+def tuple_maintainable_first(strata: Sequence[StratumPlans]) -> list[StratumPlans]:
+    """Strata in another topological order: those that can be maintained tuple at a time first, as far as possible."""
+    first, others, late = [], [], set[Pred]()
+    for plans in strata:
+        if plans.is_tuple_maintainable and plans.stratum.reads.isdisjoint(late):
+            first.append(plans)
         else:
-            others.append(tasks)
-            late |= tasks.stratum.preds
-    return simple + others
+            others.append(plans)
+            late |= plans.stratum.preds
+    return first + others
 
 
 def structures_of(stratum: Stratum, structures: Mapping[Pred, Scheme]) -> list[Scheme]:

@@ -1,19 +1,21 @@
-"""An update under way, and the report of what it did."""
+"""The state of an update in progress, and its report."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Set
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Generic, TypeVar
 
 from deltalog.backends.base import Backend
 from deltalog.backends.capabilities.tuple_maintenance import SmallResult
+from deltalog.concurrency.cached import cached_property
 from deltalog.engine.distribute_triples import WILDCARDS, distributed, net_change
-from deltalog.engine.fact_count import Census
+from deltalog.engine.fact_count import VisibleFactCounter
 from deltalog.engine.seminaive import Relations, SemiNaive
 from deltalog.maintenance.derivation_counts import Counts
 from deltalog.model.limits import FactCount
+from deltalog.model.tuning import Tuning
 from deltalog.plan.ir import Part
 from deltalog.program import HyperNode, Program
 from deltalog.program.dependency import DependencyGraph
@@ -36,10 +38,17 @@ class UpdateReport:
     recomputed: int = 0
     seconds: float = 0.0
     notes: list[str] = field(default_factory=list)
+    # How many changed facts are maintained tuple at a time in strata where that has been too much:
+    tuple_limits: dict[str, int] = field(default_factory=dict)
     hyper_nodes: tuple[HyperNode, ...] = field(default=(), repr=False)  # of the program after the update
     directly_affected: tuple[HyperNode, ...] = field(default=(), repr=False)
     visited_preds: set[Pred] = field(default_factory=set, repr=False)
     recomputed_preds: set[Pred] = field(default_factory=set, repr=False)
+
+    def visit(self, preds: frozenset[Pred]) -> None:
+        """A stratum has been visited."""
+        self.visited += 1
+        self.visited_preds |= preds
 
     @property
     def skipped(self) -> int:
@@ -61,7 +70,7 @@ class UpdateReport:
 
 @dataclass
 class Update(Generic[T]):
-    """An update under way: the state before and after, explicit facts after, and the net changes so far."""
+    """An update in progress: the state before and after it, the explicit facts after it, and the deltas so far."""
 
     old: Relations[T]
     new: Relations[T]
@@ -72,86 +81,102 @@ class Update(Generic[T]):
     removed_rules: tuple[Rule, ...] = ()
     strategy: str = "auto"  # or "dred", "bf", "counting"
     multiway: bool = False  # whether many facts may be checked by multiway joins
-    reshaped: frozenset[Pred] = frozenset()  # predicates that are kept in another way than before
+    stored_differently: frozenset[Pred] = frozenset()  # predicates that become virtual, or cease to be
     added: Facts[T] = field(default_factory=dict)  # A \ D
     removed: Facts[T] = field(default_factory=dict)  # D \ A
-    # Different than before; nobody has asked yet in what. How to find out.
-    unsettled: dict[Pred, Callable[[], tuple[T, T]]] = field(default_factory=dict)
+    # Predicates that have changed, with what computes their delta on demand:
+    deferred: dict[Pred, Callable[[], tuple[T, T]]] = field(default_factory=dict)
     facts_before: Callable[[], int] = field(default=lambda: 0)  # how many facts users saw before the change
     counts: dict[frozenset[Pred], Counts[T]] = field(default_factory=dict)  # of strata that are maintained with counts
-    waiting: set[Pred] = field(default_factory=set)  # derived predicates of strata that have not been visited yet
+    # How many changed facts the tuple-at-a-time kernel may see in strata where it has given up:
+    tuple_limits: dict[frozenset[Pred], int] = field(default_factory=dict)
+    unvisited: set[Pred] = field(default_factory=set)  # derived predicates of strata that have not been visited yet
     report: UpdateReport = field(default_factory=UpdateReport)
 
     @property
     def backend(self) -> Backend[T]:
         return self.old.backend
 
-    def settle(self, pred: Pred, removed: T, added: T) -> None:
-        """Notes the net change of a predicate, where there is one."""
+    @property
+    def tuning(self) -> Tuning:
+        return self.old.backend.tuning
+
+    def record_delta(self, pred: Pred, removed: T, added: T) -> None:
+        """Records the delta of a predicate, if it is not empty."""
         if self.backend.size(removed):
             self.removed[pred] = removed
         if self.backend.size(added):
             self.added[pred] = added
 
-    def settle_late(self, pred: Pred, find: Callable[[], tuple[T, T]] | None = None) -> None:
-        """The same, when somebody asks; whether there is a change must be known now, and sizes mostly say so."""
+    def defer_delta(self, pred: Pred, find: Callable[[], tuple[T, T]] | None = None) -> None:
+        """Leaves the delta of a predicate to be computed on demand. Whether there is a change must be known now: where
+        the sizes do not tell, the delta is resolved at once."""
         old, new = self.old.get(pred), self.new.get(pred)
         if old is not new:
-            self.unsettled[pred] = find or partial(self.compared, pred)
+            self.deferred[pred] = find or partial(self.compare, pred)
             if self.backend.size(old) == self.backend.size(new):
-                self.ask([pred])
+                self.resolve_deltas([pred])
 
-    def ask(self, preds: Collection[Pred] | None = None) -> None:
-        """Finds the net changes of some predicates, or of all."""
-        for pred in list(self.unsettled if preds is None else self.unsettled.keys() & preds):
-            self.settle(pred, *self.unsettled[pred]())
-            del self.unsettled[pred]
+    def resolve_deltas(self, preds: Collection[Pred] | None = None) -> None:
+        """Computes the deferred deltas of some predicates, or of all."""
+        for pred in list(self.deferred if preds is None else self.deferred.keys() & preds):
+            self.record_delta(pred, *self.deferred[pred]())
+            del self.deferred[pred]
 
     def differences(self) -> tuple[Callable[[], Facts[T]], Callable[[], Facts[T]]]:
-        """What users see added and removed, to be found when somebody asks. Nothing of the state before is held on to,
-        unless it is needed for that."""
-        if self.unsettled or any(state.size(pred) for state in (self.old, self.new) for pred in WILDCARDS):
+        """What users see added and removed, computed on demand. The state before the update is kept alive only if it is
+        needed for that."""
+        if self.deferred or any(state.size(pred) for state in (self.old, self.new) for pred in WILDCARDS):
             return partial(self._net, self.added, self.old), partial(self._net, self.removed, self.new)
         return partial(distributed, self.added, self.backend), partial(distributed, self.removed, self.backend)
 
     def _net(self, facts: Facts[T], other: Relations[T]) -> Facts[T]:
-        self.ask()
+        self.resolve_deltas()
         return net_change(facts, other)
 
-    def compared(self, pred: Pred) -> tuple[T, T]:
-        """What a predicate has lost and won, by comparison."""
+    def compare(self, pred: Pred) -> tuple[T, T]:
+        """The removed and added facts of a predicate, by comparison."""
         old, new, backend = self.old.get(pred), self.new.get(pred), self.backend
         removed = backend.minus(old, new)
-        is_more = backend.size(new) > backend.size(old) - backend.size(removed)
-        return removed, backend.minus(new, old) if is_more else backend.empty(pred.arity)
+        grows = backend.size(new) > backend.size(old) - backend.size(removed)
+        return removed, backend.minus(new, old) if grows else backend.empty(pred.arity)
 
-    def least_change(self, pred: Pred) -> int:
-        """At least how many facts of a predicate have changed."""
+    def min_changed_facts(self, pred: Pred) -> int:
+        """How many facts of a predicate have changed; at least, where the delta is deferred."""
         size = self.backend.size
-        if pred in self.unsettled:
+        if pred in self.deferred:
             return abs(size(self.old.get(pred)) - size(self.new.get(pred)))
         return sum(size(facts[pred]) for facts in (self.removed, self.added) if pred in facts)
 
-    def touches(self, stratum: Stratum) -> bool:
+    @property
+    def changed(self) -> set[Pred]:
+        """The predicates that have changed so far; those with a deferred delta included."""
+        return {*self.added, *self.removed, *self.deferred}
+
+    @cached_property
+    def given(self) -> frozenset[Pred]:
+        """The predicates whose explicit facts change."""
+        return frozenset(self.added_facts) | frozenset(self.removed_facts)
+
+    def affects(self, stratum: Stratum, changing: Set[Pred] | None = None) -> bool:
+        """Whether what a stratum reads has changed (is among what is `changing`), or its explicit facts or rules."""
+        changing = self.changed if changing is None else changing
         return (
-            not stratum.reads.isdisjoint(self.added)
-            or not stratum.reads.isdisjoint(self.removed)
-            or not stratum.reads.isdisjoint(self.unsettled)
-            or not stratum.preds.isdisjoint(self.added_facts)
-            or not stratum.preds.isdisjoint(self.removed_facts)
+            not stratum.reads.isdisjoint(changing)
+            or not stratum.preds.isdisjoint(self.given)
             or self.changes_rules(stratum)
         )
 
     def changes_rules(self, stratum: Stratum) -> bool:
-        """Whether rules of a stratum come or go, or what they derive is kept in another way."""
+        """Whether rules of a stratum are added or removed, or its facts are stored differently."""
         return (
             any(rule.heads[0].pred in stratum.preds for rule in self.removed_rules)
             or (bool(self.added_rules) and any(map(self.is_new, stratum.rules)))
-            or not self.reshaped.isdisjoint(stratum.preds)
+            or not self.stored_differently.isdisjoint(stratum.preds)
         )
 
-    def take(self, result: SmallResult[T]) -> None:
-        """Notes what became of strata."""
+    def apply(self, result: SmallResult[T]) -> None:
+        """Takes over what the tuple-at-a-time kernel did to strata."""
         for pred, table in result.tables.items():
             self.new.set(pred, table)
         self.removed.update(result.removed)
@@ -165,36 +190,44 @@ class Update(Generic[T]):
     def is_new(self, rule: Rule) -> bool:
         return bool(self.added_rules) and rule in self.added_rules
 
+    def forget_all_but(self, strata: Set[frozenset[Pred]]) -> None:
+        """Drops counts and limits of strata that are no longer there."""
+        for kept in (self.counts, self.tuple_limits):
+            for preds in kept.keys() - strata if kept else ():
+                del kept[preds]
+
     # Limits.
 
     def evaluation(self, program: Program) -> SemiNaive[T]:
-        """An evaluation that adds facts to the new state. What counts is what will be there in the end for certain: of
-        strata that have not been visited yet, nothing."""
+        """An evaluation that adds facts to the new state. Only facts that are final count towards the limit: nothing of
+        strata that have not been visited yet."""
         limits, certain = self.backend.limits, 0
         if limits.max_facts is not None:
-            visited = ((pred, table) for pred, table in self.new.whole() if pred not in self.waiting)
-            certain = Census(self.backend, program.homes).count(visited)
+            visited = ((pred, table) for pred, table in self.new.whole() if pred not in self.unvisited)
+            certain = VisibleFactCounter(self.backend, program.homes).count(visited)
         return SemiNaive(program, self.new, facts=FactCount(limits, certain, self.facts_before))
 
 
-def state(relations: Relations[T], deltas: Mapping[Pred, T], extra: Mapping[Pred, T] | None = None) -> Relations[T]:
-    """A state with something to read as DELTA, and more relations besides."""
+def with_deltas(
+    relations: Relations[T], deltas: Mapping[Pred, T], extra: Mapping[Pred, T] | None = None
+) -> Relations[T]:
+    """A state with tables to read as DELTA, and with extra relations."""
     parts = dict(relations.parts)
     parts.update({(pred, Part.DELTA): table for pred, table in deltas.items()})
     parts.update({(pred, Part.ALL): table for pred, table in (extra or {}).items()})
     return Relations(relations.backend, parts)
 
 
-def difference(facts: Mapping[Pred, T], gone: Mapping[Pred, T], backend: Backend[T]) -> Facts[T]:
-    """Facts without others, by predicate; none empty."""
-    left = {pred: backend.minus(table, gone[pred]) if pred in gone else table for pred, table in facts.items()}
-    return {pred: table for pred, table in left.items() if backend.size(table)}
+def difference(facts: Mapping[Pred, T], others: Mapping[Pred, T], backend: Backend[T]) -> Facts[T]:
+    """Facts without others, by predicate; no table is empty."""
+    found = {pred: backend.minus(table, others[pred]) if pred in others else table for pred, table in facts.items()}
+    return {pred: table for pred, table in found.items() if backend.size(table)}
 
 
 def total(facts: Mapping[Pred, T], backend: Backend[T]) -> int:
     return sum(backend.size(table) for table in facts.values())
 
 
-def visible(facts: Mapping[Pred, T], backend: Backend[T]) -> int:
-    """How many facts a user sees."""
+def count_visible(facts: Mapping[Pred, T], backend: Backend[T]) -> int:
+    """How many facts are not of hidden relations."""
     return total({pred: table for pred, table in facts.items() if not pred.hidden}, backend)

@@ -86,9 +86,9 @@ class Tuning:
     # And that is estimated when more than one in this many of the facts it reads has changed:
     recompute_spread_notice_factor: float = 256
 
-    # Maintenance: strategies, set at a time.
+    # Maintenance: strategies.
     # A bounded attempt gives up beyond this many candidate deletions for each seed,:
-    bounded_overdeletion_factor: float = 16
+    bounded_overdeletion_factor: int = 16
     bounded_overdeletion_min_facts: int = 1000  # or this many in all
     # This many candidates or more are checked by multiway joins where bodies are cyclic:
     multiway_check_min_facts: int = 1 << 8
@@ -101,8 +101,10 @@ class Tuning:
     tuple_max_changed_facts: int = 1 << 12  # facts of a change that a stratum sees
     tuple_max_facts: int = 1 << 16  # facts that are looked at
     tuple_max_matches: int = 1 << 13  # matches in a stratum; more are found sooner by sets
-    tuple_overdeletion_min_facts: int = 1000  # as `bounded_overdeletion_min_facts`
-    tuple_overdeletion_factor: float = 16  # as `bounded_overdeletion_factor`
+    # A stratum where a change was too much is next tried with half as many changed facts. That limit grows with each
+    # change beyond it by one in this many of its facts (`benchmarks.changes counts`: without a limit, changes that are
+    # too much each time take up to twice as long):
+    tuple_retry_divisor: int = 32
     batch_update_max_rows: int = 1 << 13  # explicit rows of many tables that are exchanged in one kernel call
     nested_loop_max_leaf_rows: int = 1 << 11  # plans with larger leaves are not run as nested loops
     nested_loop_max_facts: int = 1 << 14  # room for the results of one kernel call

@@ -1,25 +1,24 @@
-"""Rules seen from a change: which instances it touches, and which facts can still be derived.
+"""Variants of rules for maintenance: the instances that a delta changes, and the candidates that can still be derived.
 
-    affected     one variant for each literal that a change can touch: an atom reads the change (as DELTA), everything
-                 else the state; for a negated atom, the change is joined to the body, and the negation stays
-    checked      the rule with one more atom in its body that holds facts in question: it derives those of them that
-                 it can (the backward evaluation of DRed, a set at a time)
-    made         the SKOLEMs that give values of a rule's head. Where it is known what these values were made of, the
-                 rule is checked with an atom of that in place of the BIND: it begins with the facts in question and
-                 what they were made of, and not with all that could be made
-    supports     the rule with such an atom, and with a body atom for a head: what instances that derive facts in
-                 question stand on
-    touched, losing, winning   the same as `affected`, for counting: each instance is a row of one variant only, because
-                 literals before the one that changes must be unchanged
-    grouped      for a rule that is one aggregate: the rules that find the groups a change touches, and the rule
-                 restricted to some groups
-    group_keys   for a rule that is one aggregate: the rule that finds the groups of the facts in question
+    delta_variants    one variant for each literal that a delta can change: an atom reads the DELTA, everything else the
+                      state; for a negated atom, the DELTA is joined to the body, and the negation stays
+    check_variant     the rule with one more atom in its body, the candidates: it derives those of them that it can (the
+                      backward evaluation of DRed, a set at a time)
+    skolem_columns    the SKOLEM terms of a rule's head. Where the arguments of those in candidates are known, the rule
+                      is checked with an atom of these (the inverse) in place of the BIND: it starts from the candidates
+                      and their arguments, and not from all terms that it could compute
+    supports          the check with a body atom for a head: the body facts of instances that derive candidates
+    disjoint_...      delta variants for counting: each instance is a row of one variant only, because literals before
+                      the one that reads the DELTA must be unchanged
+    grouped           for a rule that is one aggregate: the rule that finds the groups that a delta changes, and the
+                      rule restricted to some groups
+    group_keys        for a rule that is one aggregate: the rule that finds the groups of the candidates
 
-An aggregate is checked only in the groups of the facts in question. These are a relation of group keys, each once, so
-that the restriction is a semi-join: it leaves out bindings of the aggregate's body, and cannot repeat one.
+An aggregate is checked only in the groups of the candidates. These are a relation of distinct group keys, so that the
+restriction is a semi-join: it leaves out bindings of the aggregate's body, and cannot repeat one.
 
-Of a rule with atoms and negated atoms alone, such a variant can be evaluated for one fact at a time (`seen_from`): the
-fact is its DELTA, and the other literals are looked up one after the other.
+A variant of a rule with atoms and negated atoms alone can be evaluated tuple at a time (`tuple_plan`): one fact is its
+DELTA, and the other literals are looked up one after the other.
 """
 
 from __future__ import annotations
@@ -29,8 +28,10 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 
 from deltalog.expressions.scalar import is_plain_skolem, skolem_form
+from deltalog.model.tuning import Tuning
 from deltalog.plan.ir import Part
-from deltalog.plan.statistics import Estimate, Matches, Statistics
+from deltalog.plan.join_order import plan_body
+from deltalog.plan.statistics import Statistics
 from deltalog.plan.variants import ONLY, Variant, variants
 from deltalog.syntax.ast import (
     Aggregate,
@@ -50,26 +51,27 @@ from deltalog.syntax.printer import print_literal
 
 
 @dataclass(frozen=True, slots=True)
-class Affected:
-    """A variant that reads the change of a predicate: of what was removed, or (negated) of what was added."""
+class DeltaVariant:
+    """A variant that reads the delta of a predicate, for an atom of it or (negated) for a negated one."""
 
     pred: Pred
     negated: bool
     variant: Variant
 
 
-def affected(rule: Rule) -> Iterator[Affected]:
-    """The variants of a rule without aggregates, one per literal."""
+def delta_variants(rule: Rule) -> Iterator[DeltaVariant]:
+    """The delta variants of a rule without aggregates, one per literal."""
     for i, literal in enumerate(rule.body):
         if isinstance(literal, Atom):
-            yield Affected(literal.pred, False, Variant(rule, ((i, Part.DELTA),)))
+            yield DeltaVariant(literal.pred, False, Variant(rule, ((i, Part.DELTA),)))
         elif isinstance(literal, Negation):
-            body = (*rule.body, _apart(literal.atom, rule, i))
-            yield Affected(literal.atom.pred, True, Variant(replace(rule, body=body), ((len(body) - 1, Part.DELTA),)))
+            body = (*rule.body, _as_positive(literal.atom, rule, i))
+            variant = Variant(replace(rule, body=body), ((len(body) - 1, Part.DELTA),))
+            yield DeltaVariant(literal.atom.pred, True, variant)
 
 
-def _apart(atom: Atom, rule: Rule, place: int) -> Atom:
-    """A negated atom as a positive one: variables that occur only in it get other names, as they are existential."""
+def _as_positive(atom: Atom, rule: Rule, place: int) -> Atom:
+    """A negated atom as a positive one: variables that only it has are renamed, as they are existential."""
     bound = {
         v
         for i, other in enumerate(rule.body)
@@ -84,13 +86,13 @@ def _renamed(term: Term, prefix: str) -> Term:
 
 
 def candidates(pred: Pred) -> Pred:
-    """The name under which facts in question are read."""
+    """The name under which candidates are read."""
     return Pred(HiddenName(f"#candidates {pred.name}"), pred.arity)
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
-    """A SKOLEM that gives a column of a head, and the atom that holds its variables and what it gives."""
+class SkolemColumn:
+    """A SKOLEM term that is a column of a head, and the atom of its inverse: its arguments, and the term."""
 
     bind: Bind
     call: Call
@@ -98,20 +100,20 @@ class Made:
     atom: Atom
 
 
-def made(rule: Rule) -> Iterator[Made]:
+def skolem_columns(rule: Rule) -> Iterator[SkolemColumn]:
     head = rule.heads[0]
     for bind in rule.body:
         if isinstance(bind, Bind) and bind.variable in head.terms and is_plain_skolem(call := bind.expression):
             column = head.terms.index(bind.variable)
             name = HiddenName(f"#made {head.pred.name} {column} {skolem_form(call)}")
-            yield Made(bind, call, column, Atom(name, (*dict.fromkeys(variables(call)), bind.variable)))
+            yield SkolemColumn(bind, call, column, Atom(name, (*dict.fromkeys(variables(call)), bind.variable)))
 
 
-def checked(rule: Rule, known: Iterable[Made] = ()) -> Variant:
-    """The rule, for the facts in question only, which are read as DELTA; an aggregate, over their groups only. Of some
-    of its values it is `known` what they were made of."""
+def check_variant(rule: Rule, inverted: Iterable[SkolemColumn] = ()) -> Variant:
+    """The rule for the candidates only, which are read as DELTA; an aggregate for their groups only. The arguments of
+    SKOLEM terms that are `inverted` are read, and not computed."""
     head = rule.heads[0]
-    atoms: dict[BodyLiteral, BodyLiteral] = {made.bind: made.atom for made in known}
+    atoms: dict[BodyLiteral, BodyLiteral] = {skolem.bind: skolem.atom for skolem in inverted}
     literals = _in_groups(rule).body if is_aggregate(rule) else rule.body
     body = tuple(atoms.get(literal, literal) for literal in literals)
     return Variant(
@@ -119,13 +121,12 @@ def checked(rule: Rule, known: Iterable[Made] = ()) -> Variant:
     )
 
 
-def supports(rule: Rule, preds: Collection[Pred], known: Iterable[Made] = ()) -> Iterator[Variant]:
-    """For each body atom of these predicates: the rule that finds the facts it stands for in instances that derive the
-    facts in question."""
-    question = checked(rule, known)
+def supports(rule: Rule, preds: Collection[Pred], inverted: Iterable[SkolemColumn] = ()) -> Iterator[Variant]:
+    """For each body atom of these predicates: the rule that finds its facts in instances that derive candidates."""
+    check = check_variant(rule, inverted)
     for literal in rule.body:
         if isinstance(literal, Atom) and literal.pred in preds:
-            yield replace(question, rule=replace(question.rule, heads=(literal,)))
+            yield replace(check, rule=replace(check.rule, heads=(literal,)))
 
 
 def group_keys(rule: Rule) -> Rule | None:
@@ -141,7 +142,7 @@ def group_keys(rule: Rule) -> Rule | None:
 
 
 def _in_groups(rule: Rule) -> Rule:
-    """An aggregate over the groups of the facts in question only."""
+    """An aggregate over the groups of the candidates only."""
     keys = group_keys(rule)
     return rule if keys is None else _restricted(rule, keys.heads[0])
 
@@ -159,58 +160,58 @@ def _aggregate_of(rule: Rule) -> Aggregate:
     return literal
 
 
-# For counting. A literal is unchanged when its atom is not in the change, which has a name of its own.
+# For counting. A literal is unchanged when its atom is not in the delta, which has a name of its own.
 
 
-def change(pred: Pred, negated: bool = False) -> Pred:
-    """The name under which the change of a predicate is read that touches its atoms (Δp), or its negated ones (Δn)."""
+def delta_of(pred: Pred, negated: bool = False) -> Pred:
+    """The name of the delta of a predicate that changes its atoms (Δp), or its negated ones (Δn)."""
     return Pred(HiddenName(f"#change {'not ' if negated else ''}{pred.name}"), pred.arity)
 
 
-def gone(pred: Pred, before: bool = False) -> Pred:
-    """The name under which is read what a predicate of the stratum has lost up to now, or before the last round."""
-    return Pred(HiddenName(f"#gone {'before ' if before else ''}{pred.name}"), pred.arity)
+def deleted(pred: Pred, before: bool = False) -> Pred:
+    """The name of the facts of a predicate of the stratum that are deleted so far, or were before the last round."""
+    return Pred(HiddenName(f"#deleted {'before ' if before else ''}{pred.name}"), pred.arity)
 
 
-def touched(rule: Rule, preds: Collection[Pred]) -> Iterator[Affected]:
-    """Π[I : Δp, Δn], for changes of what is before the stratum."""
+def disjoint_delta_variants(rule: Rule, preds: Collection[Pred]) -> Iterator[DeltaVariant]:
+    """Π[I : Δp, Δn], for deltas from before the stratum."""
     before: tuple[BodyLiteral, ...] = ()
     for i, literal in enumerate(rule.body):
         if isinstance(literal, Atom) and literal.pred not in preds:
             body = (*rule.body, *before)
-            yield Affected(literal.pred, False, Variant(replace(rule, body=body), ((i, Part.DELTA),), True))
+            yield DeltaVariant(literal.pred, False, Variant(replace(rule, body=body), ((i, Part.DELTA),), True))
         elif isinstance(literal, Negation):
-            atom = replace(_apart(literal.atom, rule, i), name=change(literal.atom.pred, True).name)
+            atom = replace(_as_positive(literal.atom, rule, i), name=delta_of(literal.atom.pred, True).name)
             body = (*rule.body, *before, atom)
             variant = Variant(replace(rule, body=body), ((len(body) - 1, Part.DELTA),), True)
-            yield Affected(literal.atom.pred, True, variant)
+            yield DeltaVariant(literal.atom.pred, True, variant)
         before += tuple(_unchanged(literal, preds))
 
 
 def _unchanged(literal: BodyLiteral, preds: Collection[Pred]) -> Iterator[BodyLiteral]:
-    """That a literal of what is before the stratum has not been touched."""
+    """The condition that a literal from before the stratum is unchanged."""
     if isinstance(literal, Atom) and literal.pred not in preds:
-        yield _not_in(literal, change(literal.pred))
+        yield _not_in(literal, delta_of(literal.pred))
     elif isinstance(literal, Negation):
-        yield _not_in(literal.atom, change(literal.atom.pred, True))
+        yield _not_in(literal.atom, delta_of(literal.atom.pred, True))
 
 
 def _not_in(atom: Atom, other: Pred) -> Negation:
     return Negation(replace(atom, name=other.name))
 
 
-def losing(rule: Rule, preds: Collection[Pred]) -> Iterator[Variant]:
-    """Instances that lose an atom of the stratum in this round, one variant for each of these atoms; what is before the
-    stratum is untouched."""
+def disjoint_deletion_variants(rule: Rule, preds: Collection[Pred]) -> Iterator[Variant]:
+    """Instances of which a fact of the stratum is deleted in this round, one variant for each of its atoms; literals
+    from before the stratum are unchanged."""
     own = {i: literal for i, literal in enumerate(rule.body) if isinstance(literal, Atom) and literal.pred in preds}
     others = tuple(unchanged for literal in rule.body for unchanged in _unchanged(literal, preds))
     for i in own:
-        there = tuple(_not_in(atom, gone(atom.pred, before=j > i)) for j, atom in own.items() if j != i)
-        yield Variant(replace(rule, body=(*rule.body, *others, *there)), ((i, Part.DELTA),), True)
+        present = tuple(_not_in(atom, deleted(atom.pred, before=j > i)) for j, atom in own.items() if j != i)
+        yield Variant(replace(rule, body=(*rule.body, *others, *present)), ((i, Part.DELTA),), True)
 
 
-def winning(rule: Rule, preds: Collection[Pred]) -> Iterator[Variant]:
-    """Instances that win an atom of the stratum in this round."""
+def disjoint_insertion_variants(rule: Rule, preds: Collection[Pred]) -> Iterator[Variant]:
+    """Instances over a fact of the stratum that is new in this round."""
     return (replace(variant, instances=True) for variant in variants(rule, preds))
 
 
@@ -229,20 +230,18 @@ def grouped(rule: Rule) -> tuple[Rule, Rule]:
 
 
 class Role(IntEnum):
-    """What a rule that is seen from a fact is for."""
+    """What a tuple plan is for."""
 
-    AFFECTED = 0  # what follows from a change of a relation before the stratum
-    LOOP = 1  # what follows, by a recursive rule, from a change of the stratum itself
+    AFFECTED = 0  # the consequences of a changed fact from before the stratum
+    LOOP = 1  # the consequences, by a recursive rule, of a changed fact of the stratum itself
     CHECK = 2  # whether a nonrecursive rule derives the fact
     RECHECK = 3  # whether a recursive one does
 
 
 @dataclass(frozen=True, slots=True)
-class SeenFrom:
-    """A rule seen from a fact: the atom that the fact is for, and the other literals in the order of their look-ups.
-
-    `negated` says that the fact is one of a negated atom: what is lost by it is what it won, and the other way round.
-    """
+class TuplePlan:
+    """A rule variant for one fact at a time: the atom that the fact matches, and the other literals in the order of
+    their look-ups. `negated`: the fact matches a negated atom, so that an added fact deletes, and vice versa."""
 
     role: Role
     head: Atom
@@ -252,58 +251,52 @@ class SeenFrom:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class SmallPlans:
-    """The rules of a stratum, seen from facts; its predicates in a fixed order."""
+class TuplePlans:
+    """The tuple plans of a stratum; its predicates in a fixed order."""
 
     preds: tuple[Pred, ...]
-    rules: tuple[SeenFrom, ...]
+    rules: tuple[TuplePlan, ...]
 
 
-def is_simple(rule: Rule) -> bool:
-    """Whether a rule can be seen from facts: there are only atoms of up to two terms in its body, and negated ones."""
+def is_tuple_maintainable(rule: Rule) -> bool:
+    """Whether a rule can be maintained tuple at a time: it consists of atoms, some negated, of up to two terms."""
     atoms = [literal.atom if isinstance(literal, Negation) else literal for literal in (*rule.heads, *rule.body)]
     return all(isinstance(atom, Atom) and len(atom.terms) <= 2 for atom in atoms)
 
 
-def seen_from(role: Role, variant: Variant, statistics: Statistics, negated: bool = False) -> SeenFrom:
-    """A variant of a simple rule that reads a DELTA, for one fact of it at a time."""
-    body = variant.rule.body
+@dataclass(frozen=True, slots=True)
+class OneFact:
+    """The same data, with a DELTA of one fact."""
+
+    known: Statistics
+
+    @property
+    def tuning(self) -> Tuning:
+        return self.known.tuning
+
+    def size(self, pred: Pred, part: Part) -> float:
+        return 1.0 if part is Part.DELTA else self.known.size(pred, part)
+
+    def distinct(self, pred: Pred, part: Part, column: int) -> float:
+        return 1.0 if part is Part.DELTA else self.known.distinct(pred, part, column)
+
+    def heaviest(self, pred: Pred, part: Part, column: int) -> float:
+        return 1.0 if part is Part.DELTA else self.known.heaviest(pred, part, column)
+
+
+def tuple_plan(role: Role, variant: Variant, statistics: Statistics, negated: bool = False) -> TuplePlan:
+    """A variant that reads a DELTA, for one fact of it at a time; the planner orders the look-ups."""
+    head, body = variant.rule.heads[0], variant.rule.body
     place = next(i for i, part in variant.parts if part is Part.DELTA)
     fact = body[place]
     assert isinstance(fact, Atom)
-    atoms = [literal for i, literal in enumerate(body) if i != place and isinstance(literal, Atom)]
-    negations = [literal for literal in body if isinstance(literal, Negation)]
-    steps = _with_negations(fact, _in_order(fact, atoms, statistics), negations)
-    return SeenFrom(role, variant.rule.heads[0], fact, steps, negated)
+    steps: list[BodyLiteral | None] = [literal for i, literal in enumerate(body) if i != place]
+    if len(steps) > 1:
+        notes = plan_body(body, variables(head), OneFact(statistics), {place: Part.DELTA}).notes
+        steps = [note.literal for note in notes if note.part is not Part.DELTA]
+    return TuplePlan(role, head, fact, tuple(step for step in steps if isinstance(step, Atom | Negation)), negated)
 
 
-def least_read(rule: SeenFrom, statistics: Statistics) -> float:
-    """How many facts the smallest relation has that is looked up."""
+def min_looked_up(rule: TuplePlan, statistics: Statistics) -> float:
+    """The size of the smallest relation that is looked up."""
     return min((statistics.size(step.pred, Part.ALL) for step in rule.steps if isinstance(step, Atom)), default=0.0)
-
-
-def _in_order(fact: Atom, atoms: list[Atom], statistics: Statistics) -> list[Atom]:
-    """Always the one next that gives the fewest rows."""
-    if len(atoms) < 2:
-        return atoms
-    estimate, order = Estimate(1.0, dict.fromkeys(variables(fact), 1.0)), []
-    found = [Matches.of(atom, Part.ALL, statistics) for atom in atoms]
-    while atoms:
-        i = min(range(len(atoms)), key=lambda i: estimate.joined_rows(found[i]))
-        estimate = estimate.joined(found.pop(i))
-        order.append(atoms.pop(i))
-    return order
-
-
-def _with_negations(fact: Atom, atoms: list[Atom], negations: list[Negation]) -> tuple[Atom | Negation, ...]:
-    """Each negation as soon as what it shares with the atoms is known."""
-    shared = {v for atom in (fact, *atoms) for v in variables(atom)}
-    steps: list[Atom | Negation] = []
-    bound, waiting = set(variables(fact)), negations
-    for atom in (None, *atoms):
-        if atom is not None:
-            steps.append(atom)
-            bound |= set(variables(atom))
-        steps += [n for n in waiting if bound.issuperset(shared.intersection(variables(n)))]
-        waiting = [n for n in waiting if n not in steps]
-    return tuple(steps)

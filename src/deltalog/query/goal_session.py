@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 from deltalog.backends.base import Backend, run
 from deltalog.backends.codec import encode_rows
 from deltalog.concurrency.cached import cached_property
-from deltalog.engine.seminaive import Relations, SemiNaive, Tasks
+from deltalog.engine.seminaive import HyperNodePlans, Relations, SemiNaive
 from deltalog.maintenance.materialisation import start
 from deltalog.model.errors import NotStratified, UsageError
 from deltalog.model.facts import Facts
@@ -71,7 +71,7 @@ class Rewritten(NamedTuple):
 
     program: Program
     rewriting: Rewriting
-    tasks: dict[tuple[int, int], Tasks]
+    plans: dict[tuple[int, int], HyperNodePlans]
 
 
 class Derived(NamedTuple, Generic[T]):
@@ -218,10 +218,10 @@ class GoalEvaluator(Generic[T]):
         return any(not rulebase.may_have(atom.pred, values[v]) for atom, v in atoms)
 
     def by_magic(self, goal: Goal) -> Facts[T]:
-        program, rewriting, tasks = self.rewriting(goal)
+        program, rewriting, plans = self.rewriting(goal)
         relations = start(self.facts, self.backend)
         relations.set(rewriting.seed.pred, self._seed(goal))
-        SemiNaive(program, relations, goal=True, tasks=tasks).run()
+        SemiNaive(program, relations, goal=True, plans=plans).run()
         return Facts(goal.names, self._without_constants(goal, rewriting.answers, relations), self.backend)
 
     def _seed(self, goal: Goal) -> T:

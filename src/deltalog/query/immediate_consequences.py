@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TypeVar
 
 from deltalog.backends.base import Backend
-from deltalog.engine.seminaive import SemiNaive, Task
+from deltalog.engine.seminaive import PlannedVariant, SemiNaive
 from deltalog.maintenance.materialisation import start
 from deltalog.plan.variants import Variant
 from deltalog.program import Program
@@ -18,8 +18,8 @@ T = TypeVar("T")
 def rounds(program: Program, explicit: Mapping[Pred, T], backend: Backend[T]) -> Iterator[dict[Pred, T]]:
     """The facts that are new in P^1(I), in P^2(I), ...; all rules over all facts each time."""
     evaluation = SemiNaive(program, start(explicit, backend))
-    tasks = [Task(Variant(rule)) for node in program.hyper_nodes if not node.negated for rule in node.rules]
-    while new := evaluation.derive(tasks):
+    plans = [PlannedVariant(Variant(rule)) for node in program.hyper_nodes if not node.negated for rule in node.rules]
+    while new := evaluation.derive(plans):
         yield new
         for pred, table in new.items():
             evaluation.relations.add(pred, table)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
-from deltalog.plan.delta_rules import SmallPlans
+from deltalog.plan.delta_rules import TuplePlans
 from deltalog.plan.ir import Part
 from deltalog.syntax.ast import Pred
 
@@ -24,6 +24,18 @@ class Exchange(Generic[T]):
     tables: dict[Pred, T]
     removed: dict[Pred, T]
     added: dict[Pred, T]
+
+
+class TupleBudget(NamedTuple):
+    """The work that the tuple-at-a-time kernel may do in a stratum before it gives up: changed facts that the stratum
+    reads or has as explicit ones; the same where some are removed; matches; and overdeleted facts, in all and for each
+    seed."""
+
+    max_changed_facts: int
+    max_changed_facts_with_removals: int
+    max_matches: int
+    overdeletion_min_facts: int
+    overdeletion_factor: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +52,7 @@ class SmallChange(Generic[T]):
     added: Mapping[Pred, T]
     removed_facts: Mapping[Pred, T]
     added_facts: Mapping[Pred, T]
-    # For each stratum: whether to give up when far more facts would be overdeleted than are candidates at first,
-    bounded: Sequence[bool]
-    # and the number of changed facts among its inputs beyond which to give up, if some of them are deletions.
-    max_changed: Sequence[float]
+    budgets: Sequence[TupleBudget]  # one for each stratum
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +65,16 @@ class SmallResult(Generic[T]):
     removed: dict[Pred, T] = field(default_factory=dict)
     added: dict[Pred, T] = field(default_factory=dict)
     counts: dict[Pred, tuple[int, int, int]] = field(default_factory=dict)
+    # Of the stratum on which the kernel gave up: the number of changed facts that it reads (0 if that does not matter),
+    # and whether the attempt failed or these were more than its budget.
+    changed: int = 0
+    tried: bool = False
 
 
 class TupleMaintenance(Protocol[T]):
     """Delete and rederive, and updates of explicit facts, tuple at a time."""
 
-    def maintain(self, strata: Sequence[SmallPlans], change: SmallChange[T]) -> SmallResult[T]:
+    def maintain(self, strata: Sequence[TuplePlans], change: SmallChange[T]) -> SmallResult[T]:
         """Maintains strata, one after the other, until one of them has too much to do."""
         ...
 

@@ -28,7 +28,7 @@ from deltalog.model.dictionary import Dictionary
 from deltalog.model.limits import Limits
 from deltalog.model.terms import Value
 from deltalog.model.tuning import Tuning
-from deltalog.plan.delta_rules import SmallPlans
+from deltalog.plan.delta_rules import TuplePlans
 from deltalog.program.schemes import Scheme
 from deltalog.syntax.ast import AggregateCall, Call, Expression, Pred, Variable
 
@@ -41,7 +41,7 @@ class LocalTupleMaintenance:
     tuning: Tuning
     compiler: PlanCompiler
 
-    def maintain(self, strata: Sequence[SmallPlans], change: SmallChange[Relation]) -> SmallResult[Relation]:
+    def maintain(self, strata: Sequence[TuplePlans], change: SmallChange[Relation]) -> SmallResult[Relation]:
         self.limits.check()
         return self.compiler.strata(strata).maintained(change)
 

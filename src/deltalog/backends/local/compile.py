@@ -31,7 +31,7 @@ from deltalog.backends.local.tuple_dred import LinkedStrata, StratumCode
 from deltalog.model.dictionary import Dictionary
 from deltalog.model.tuning import Tuning
 from deltalog.plan import ir
-from deltalog.plan.delta_rules import SmallPlans
+from deltalog.plan.delta_rules import TuplePlans
 from deltalog.plan.ir import Plan, columns
 from deltalog.syntax.ast import Expression, Term, Variable, variables
 
@@ -88,15 +88,15 @@ class PlanCompiler:
         alone = LoopBatch([(0, replace(small, is_leaf=False))]) if small else None
         return partial(_bag_of, self.pipeline(plan.input, frozenset(columns(plan.input))), ids, alone)
 
-    def strata(self, plans: Sequence[SmallPlans]) -> LinkedStrata:
+    def strata(self, plans: Sequence[TuplePlans]) -> LinkedStrata:
         """Consecutive strata, for maintenance tuple at a time."""
         return self._once("strata", plans, partial(self._compile_strata, plans))
 
-    def _compile_strata(self, plans: Sequence[SmallPlans]) -> LinkedStrata:
+    def _compile_strata(self, plans: Sequence[TuplePlans]) -> LinkedStrata:
         return LinkedStrata([self._stratum(one) for one in plans], self.tuning)
 
-    def _stratum(self, plans: SmallPlans) -> StratumCode:
-        return self._once("stratum", (plans,), lambda: StratumCode(plans, self._interned, self.tuning))
+    def _stratum(self, plans: TuplePlans) -> StratumCode:
+        return self._once("stratum", (plans,), lambda: StratumCode(plans, self._interned))
 
     def rounds(self, rules: SmallRules) -> RoundsCode:
         """Rule variants, for small rounds."""

@@ -26,12 +26,11 @@ from deltalog.backends.local.table import Table
 from deltalog.kernels import nested_loop
 from deltalog.kernels import tuple_dred as kernel
 from deltalog.model.tuning import Tuning
-from deltalog.plan.delta_rules import Role, SeenFrom, SmallPlans
+from deltalog.plan.delta_rules import Role, TuplePlan, TuplePlans
 from deltalog.plan.ir import Part
 from deltalog.syntax.ast import Atom, Negation, Pred, Term, Variable, variables
 
 LEAST_ROOM = 11  # bits of a number
-ANY = 1 << 62
 EMPTY = (0, 0)  # a table of no runs, as kernels read it
 
 Ids = Callable[[Sequence[Term]], tuple[Variable | int, ...]]
@@ -45,12 +44,10 @@ IN_CODE = [kernel.FIRST, kernel.SECOND, kernel.HIGH, kernel.LOW]
 class StratumCode:
     """The rules of a stratum as code; predicates, places and registers have numbers of their own."""
 
-    def __init__(self, plans: SmallPlans, ids: Ids, tuning: Tuning) -> None:
+    def __init__(self, plans: TuplePlans, ids: Ids) -> None:
         self.heads, self._ids = plans.preds, ids
         self.preds = {pred: i for i, pred in enumerate(plans.preds)}
         self.sources: dict[tuple[Pred, Order], int] = {}
-        # Fewer after a change on which the kernel gave up; the kernel raises it again with every change refused.
-        self.max_changed = tuning.tuple_max_changed_facts
         self._registers: list[int] = []
         self._code: list[list[int]] = []
         plan = [self._plan(rule) for rule in plans.rules]
@@ -63,7 +60,7 @@ class StratumCode:
     def _number(self, pred: Pred) -> int:
         return self.preds.setdefault(pred, len(self.preds))
 
-    def _plan(self, rule: SeenFrom) -> list[int]:
+    def _plan(self, rule: TuplePlan) -> list[int]:
         names: dict[Variable | int, int] = {}
 
         def register(term: Variable | int) -> int:
@@ -231,8 +228,10 @@ class LinkedStrata:
         if not strata:
             return SmallResult()
         given, ends = self._lines(changed)
-        facts, done = self._run(addresses.words(), offsets, given, ends, self._limits(change, strata))
-        return self._result(facts, int(ends[kernel.EXPLICIT_REMOVED]), change.before, done)
+        limits = np.array(change.budgets[:strata], np.int64)
+        facts, done, state = self._run(addresses.words(), offsets, given, ends, limits)
+        gave_up = (int(state[kernel.CHANGED]), bool(state[kernel.TOO_MUCH])) if done < strata else (0, False)
+        return self._result(facts, int(ends[kernel.EXPLICIT_REMOVED]), change.before, done, gave_up)
 
     def _where(self, change: SmallChange[Relation]) -> tuple[TableAddresses, Words, int]:
         """The addresses of tables, and for each source its offset among them (empty if this change does not read it);
@@ -271,17 +270,8 @@ class LinkedStrata:
             given[:, 1] = np.concatenate(keys).view(np.int64)
         return given, np.array([0, *np.cumsum(sizes)], np.int64)[ends]
 
-    def _limits(self, change: SmallChange[Relation], strata: int) -> Words:
-        limits = zip(self._strata[:strata], change.max_changed, change.bounded, strict=False)
-        tuning, factor = self._tuning, int(self._tuning.tuple_overdeletion_factor)
-        bounds = {True: (tuning.tuple_overdeletion_min_facts, factor), False: (ANY, 0)}
-        facts, matches = tuning.tuple_max_changed_facts, tuning.tuple_max_matches
-        return np.array(
-            [(min(facts, s.max_changed), int(most), matches, *bounds[bounded]) for s, most, bounded in limits], np.int64
-        )
-
-    def _run(self, words: Words, offsets: Words, given: Words, ends: Words, limits: Words) -> tuple[Words, int]:
-        """The changed facts, and how many strata were maintained."""
+    def _run(self, words: Words, offsets: Words, given: Words, ends: Words, limits: Words) -> tuple[Words, int, Words]:
+        """The changed facts, how many strata were maintained, and the state in which the kernel ended."""
         room = min(self._tuning.tuple_max_facts, 1 << max(LEAST_ROOM, (8 * len(given)).bit_length()))
         code, own = self._code.copy(), self._own.copy()
         code[:, kernel.PLACE] = offsets[code[:, kernel.PLACE]]
@@ -292,12 +282,12 @@ class LinkedStrata:
         done = kernel.delete_and_rederive(
             *rules, code, self._registers.copy(), words, own, given, ends, facts, buckets, queue, levels, limits, state
         )
-        for stratum, max_changed in zip(self._strata, limits[:, kernel.MAX_CHANGED].tolist(), strict=False):
-            stratum.max_changed = max_changed
-        return facts[: state[kernel.COUNT]], done
+        return facts[: state[kernel.COUNT]], done, state
 
-    def _result(self, facts: Words, first: int, before: Tables[Relation], done: int) -> SmallResult[Relation]:
-        result: SmallResult[Relation] = SmallResult(done)
+    def _result(
+        self, facts: Words, first: int, before: Tables[Relation], done: int, gave_up: tuple[int, bool]
+    ) -> SmallResult[Relation]:
+        result: SmallResult[Relation] = SmallResult(done, {}, {}, {}, {}, *gave_up)
         keys, ends, counts = kernel.net_changes(facts, first, len(self.preds))
         ends, counts = ends.tolist(), counts.tolist()
         for pred, number in self.preds.items():

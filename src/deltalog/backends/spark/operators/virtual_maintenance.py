@@ -73,7 +73,7 @@ def _closed_in_driver(structure: Scheme, edges: SparkTable, backend: SparkBacken
 
 def _closed_by_rounds(structure: Scheme, edges: SparkTable, backend: SparkBackend) -> SparkTable:
     """Beyond the driver's budget: semi-naive evaluation of r(x, z) <- r(x, y), e(y, z)."""
-    from deltalog.engine.seminaive import Relations, SemiNaive, tasks_by_delta
+    from deltalog.engine.seminaive import Relations, SemiNaive, variants_by_delta
 
     closed, edge = (Pred(HiddenName(f"#{name}"), 2) for name in ("closed", "edge"))
     guard = (Filter(Call("!=", (X, Z))),) if structure.guarded else ()
@@ -81,5 +81,5 @@ def _closed_by_rounds(structure: Scheme, edges: SparkTable, backend: SparkBacken
     relations = Relations(backend, {(edge, Part.ALL): edges})
     evaluation = SemiNaive(Program((), (), (), ()), relations)
     with backend.meter.uncounted():
-        evaluation.propagate((closed,), tasks_by_delta([rule], (closed,)), {closed: edges})
+        evaluation.propagate((closed,), variants_by_delta([rule], (closed,)), {closed: edges})
     return relations.get(closed)
