@@ -10,7 +10,6 @@ from programs import INTEGERS, MIXED, Example, Features, examples
 from test_engines_agree import agrees
 
 from deltalog.model.tuning import Tuning
-from deltalog.plan import join_order
 
 COLUMNS = Tuning(nested_loop_max_leaf_rows=0)
 SPARSE = replace(COLUMNS, product_min_left_rows=0, product_offsets_divisor=10**9, morsel_rows=3)
@@ -28,15 +27,11 @@ WAYS = {
 }
 
 
-TUNINGS = {"distinct in between": Tuning(distinct_min_rows=0)}
 PARALLEL = ("parallel", "sparse products", "dense products")  # everything is dealt out to threads
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_agrees_with_naive(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    if hasattr(join_order, "WORTH_DISTINCT"):
-        monkeypatch.setattr(join_order, "WORTH_DISTINCT", WAYS[way].distinct_min_rows)
-
+def test_agrees_with_naive(way: str) -> None:
     @settings(max_examples=max(100, settings().max_examples))
     @given(examples(Features(INTEGERS, functions=False, aggregates=False)))
     def joins(example: Example) -> None:
