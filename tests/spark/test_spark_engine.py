@@ -156,7 +156,7 @@ def test_facts_are_transferred_within_limits(monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.parametrize("engine", ["spark", "auto"])
 def test_what_the_driver_has_derived_can_be_kept_at_a_limit(engine: str) -> None:
-    kb = KnowledgeBase(ENDLESS + "s(0).", engine=engine, timeout=12.0)
+    kb = KnowledgeBase(ENDLESS + "s(0).", engine=engine, timeout=25.0)
     kb.limits.clock = ticking()
     assert not kb.materialise(partial=True).complete
     assert kb.count("n") > 10

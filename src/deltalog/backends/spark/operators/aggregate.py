@@ -146,7 +146,7 @@ def _by_reference(
 
 
 def _results(call: AggregateCall, lists: pa.Array, salt: int) -> tuple[pa.Array, pa.Array]:
-    """The reference's result for each group of pairs, as ids and terms."""
+    """The result for each group of pairs (id, term), as ids and terms."""
     pairs = lists.flatten()
     values = identity.values_of(pairs.field("id").to_numpy(zero_copy_only=False), pairs.field("term"))
     ends = np.cumsum(lists.value_lengths().to_numpy(zero_copy_only=False)).tolist()
