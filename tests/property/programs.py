@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from spelling import SPELLINGS, Spelling, spell_fact, spell_rule
 
 from deltalog.model.terms import IRI, XSD, Value
-from deltalog.model.terms import BodyLiteral as RDFLiteral
+from deltalog.model.terms import Literal as RDFLiteral
 from deltalog.syntax.ast import (
     Aggregate,
     AggregateCall,

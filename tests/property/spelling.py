@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from deltalog.model.terms import IRI, BlankNode, Value, lexical
-from deltalog.model.terms import BodyLiteral as RDFLiteral
+from deltalog.model.terms import Literal as RDFLiteral
 from deltalog.syntax.ast import (
     Aggregate,
     AggregateCall,
