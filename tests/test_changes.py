@@ -286,7 +286,7 @@ def noted(change: Change) -> set[str]:
     return set(change.report.notes)
 
 
-def test_what_nothing_derives_any_more_is_not_searched() -> None:
+def test_a_stratum_that_no_rule_can_derive_keeps_its_explicit_facts() -> None:
     """A recursion without a first fact, and a join with nothing, however many facts they had."""
     kb = KnowledgeBase("a(X) :- b(X). b(X) :- a(X). a(X) :- c(X). j(X, Y) :- a(X), d(Y). k(X) :- j(X, _), NOT e(X).")
     kb.add("c", [(i,) for i in range(40)])
@@ -330,13 +330,13 @@ def test_rows_that_were_dead_come_back_while_others_go() -> None:
     kb.add("p", [(i, i + 1) for i in range(4000)])
     kb.materialise()
     kb.update(remove={"p": [(i, i + 1) for i in range(300)]})  # they stay in their run, as dead rows
-    change = kb.update(add={"p": [(7, 8)]}, remove={"p": [(i, i + 1) for i in range(300, 800)]})  # it is written anew
+    change = kb.update(add={"p": [(7, 8)]}, remove={"p": [(i, i + 1) for i in range(300, 800)]})  # it is rewritten
     assert set(change.added["p"]) == {(7, 8)}
     assert set(kb.facts("p")) == {(7, 8)} | {(i, i + 1) for i in range(800, 4000)}
     assert set(kb.facts("q")) == {(y, x) for x, y in kb.facts("p")}
 
 
-def test_what_a_removed_rule_derived_is_reported_where_everything_is_computed_anew() -> None:
+def test_what_a_removed_rule_derived_is_reported_where_everything_is_recomputed() -> None:
     kb = KnowledgeBase("q(X) :- e(X).")
     kb.add("e", [(i,) for i in range(100)])
     kb.materialise()

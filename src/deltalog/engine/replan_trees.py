@@ -76,10 +76,10 @@ class Revision(Generic[T]):
     def restart(self, structures: Collection[Pred]) -> None:
         """Drops relations of the old choices, and virtual relations, which may lack the DELTA of the last round."""
         parts = self.relations.parts
-        gone = self.hidden - self.trees.relations.keys()
-        for pred in (*gone, *(pred for pred in structures if pred in self.hyper_node.heads)):
+        dropped = self.hidden - self.trees.relations.keys()
+        for pred in (*dropped, *(pred for pred in structures if pred in self.hyper_node.heads)):
             parts.pop((pred, Part.ALL), None)
-        self.trees.made = set(self.made - gone)
+        self.trees.made = set(self.made - dropped)
         for pred, part in list(parts):
             if part is not Part.ALL:
                 del parts[pred, part]
