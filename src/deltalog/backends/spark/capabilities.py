@@ -1,4 +1,4 @@
-"""The capabilities of the Spark engine (see `deltalog.backends.capabilities`)."""
+"""Driver: the capabilities of the Spark engine (see `deltalog.backends.capabilities`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The codec of the Spark engine: 64-bit ids, hashed from values; small inputs are read in the driver."""
+"""Driver: the codec of the Spark engine, 64-bit ids, hashed from values; small inputs are read in the driver."""
 
 from __future__ import annotations
 
