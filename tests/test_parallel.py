@@ -88,6 +88,7 @@ LOW = Tuning(
     nested_loop_max_leaf_rows=0,
     product_min_left_rows=0,
     product_offsets_divisor=10**9,
+    product_min_candidates_per_row=0,
     morsel_rows=3,
 )
 DENSE = replace(LOW, bit_matrix_min_pairs=1, bit_matrix_min_bits_per_word=0)

@@ -19,6 +19,7 @@ from deltalog.model.errors import DataError
 from deltalog.model.tuning import Tuning
 from deltalog.plan.work_counter import GivenUp
 from deltalog.query import choose_method, estimate
+from deltalog.query.choose_method import MethodChoice
 from deltalog.query.estimate import Features
 from deltalog.query.fit_model import CLASSIFIERS, ClassifierScore, cross_validated, judged, train
 from deltalog.query.goal import as_goal
@@ -218,6 +219,19 @@ def test_a_goal_that_needs_everything_materialises() -> None:
     answers = chain(60, goal_small_facts=10).query("path(?x, ?y)")
     assert answers.method == "materialised" and "most of the facts" in answers.reason
     assert len(answers) == 60 * 61 // 2
+
+
+def test_an_estimate_that_is_far_too_high_is_noticed() -> None:
+    kb = chain(50, qsqr_first_attempt_rows=1, goal_small_facts=10, goal_most_of_program_share=0.0)
+    answers = kb.query("path(47, ?x)")
+    assert answers.method == "qsqr" and "although the goal needs most" in answers.reason and len(answers) == 3
+    assert kb._state is None
+    assert kb.query("path(?x, ?y)").method == "materialised"
+
+
+def test_qsqr_and_magic_sets_share_a_budget() -> None:
+    both = MethodChoice("qsqr", "", patience=1_000, allowed=100_000)
+    assert both.given_up(20).allowed == 100_000 - 1_000 * 20
 
 
 def test_a_materialisation_that_takes_too_long_is_given_up() -> None:

@@ -125,6 +125,9 @@ class Tuning:
     product_max_listed_pairs: int = 1 << 24  # larger virtual relations are not listed for a product
     product_min_left_rows: int = 1 << 9  # smaller left sides are joined row by row
     product_offsets_divisor: int = 8  # direct access by id pays with at least ids divided by this many candidates
+    # A row of a product takes 0.2 to 0.8 microseconds; with fewer candidates a row than this, they are sorted instead:
+    product_min_candidates_per_row: int = 8
+    product_max_sorted_candidates: int = 1 << 20  # but not more of them than this
     bit_matrix_max_bytes: int = 1 << 28  # larger relations are not kept as bit matrices
     bit_matrix_min_pairs: int = 1 << 12  # nor smaller ones
     bit_matrix_min_bits_per_word: int = 2  # from which on words beat pairs
@@ -153,9 +156,14 @@ class Tuning:
     materialisation_patience_factor: float = 4.0
     magic_patience_factor: float = 1.0  # and magic sets beyond this many times the estimate of a materialisation
     qsqr_first_attempt_rows: int = 1_000  # rows that QSQ-R may visit before anything is estimated, some 1 ms
+    qsqr_budget_share: float = 0.8  # of the budget of magic sets, at most, is for QSQ-R before it
+    # Of the estimated work of a materialisation, for a trial of QSQ-R where estimates alone say to materialise:
+    qsqr_trial_share: float = 0.25
     qsqr_row_cost_rows: int = 20  # rows of a plan that take as long as one row of QSQ-R
     goal_cost_rows: int = 10_000  # rows that take as long as a goal, whatever it asks
-    materialisation_min_rows_per_second: float = 1e6  # a slower materialisation is given up by the clock
+    # A slower materialisation is given up by the clock. Exp, with SKOLEM and BIND, has 1.7 M rows a second of CPU, and
+    # other load on the machine should change no choice:
+    materialisation_min_rows_per_second: float = 2e5
     qsqr_chunk_rows: int = 1 << 14  # rows that go through a step of QSQ-R together
     qsqr_rule_cost_rows: int = 100  # rows that take as long as preparing a rule, 0.2 ms
     sparql_cache_queries: int = 128  # SPARQL queries whose preparation is kept

@@ -8,9 +8,11 @@ third method. It pays when goals keep coming: when many goals of one kind have t
 is estimated to take; or at once, when a goal needs most of the facts and rules anyway.
 
 All methods are metered while they run (`plan.work_counter`). Magic sets may do as much work as a materialisation is
-estimated to take (`History.expected`): with rules that have a variable for a predicate or a class it derives
-everything, and adorned copies of it besides. Beyond that, everything is materialised instead. That is only an estimate,
-so a materialisation has a budget, too. If it is exceeded the two take turns, with growing budgets, until one of them is
+estimated to take (`History.expected`), less what QSQ-R has done before it: with rules that have a variable for a
+predicate or a class it derives everything, and adorned copies of it besides. Beyond that, everything is materialised
+instead. Where estimates say so from the start, QSQ-R has a trial before, for a part of that work: they are far too high
+where most of what a goal may ask is never asked. The work of a materialisation is only an estimate, too, so it has a
+budget. If it is exceeded the two take turns, with growing budgets, until one of them is
 done; for later goals a materialisation is tried again only when magic sets gives up.
 """
 
@@ -38,12 +40,19 @@ class MethodChoice:
     method: str
     reason: str
     features: Features | None = None
-    patience: float = inf  # rows after which QSQ-R hands over to magic sets
-    allowed: float = inf  # rows after which magic sets hands over to a materialisation
+    patience: float = inf  # rows after which QSQ-R hands over to magic sets, or to a materialisation
+    allowed: float = inf  # rows after which both have handed over to a materialisation
 
-    def given_up(self) -> MethodChoice:
+    def given_up(self, qsqr_row_cost_rows: float) -> MethodChoice:
+        """Magic sets instead of QSQ-R, with the budget that is left."""
         reason = f"QSQ-R gave up after {self.patience:,.0f} rows (it was chosen because {self.reason})"
-        return replace(self, method="magic", reason=reason)
+        allowed = self.allowed - qsqr_row_cost_rows * self.patience
+        return replace(self, method="magic", reason=reason, allowed=allowed)
+
+    @property
+    def trial(self) -> MethodChoice:
+        """The attempt before a materialisation: estimates can be far too high."""
+        return replace(self, method="qsqr", reason=f"QSQ-R answered it in a trial, although {self.reason}")
 
 
 @dataclass
@@ -85,6 +94,13 @@ class History:
         """The work that magic sets may do before everything is materialised instead."""
         return max(self.tuning.magic_patience_factor * self.expected, self.known_work)
 
+    def trial_rows(self, asking: Kind) -> float:
+        """The rows of QSQ-R that a trial before a materialisation may take: none where goals of a kind keep coming, or
+        where they are not many more than the first attempt has had."""
+        rows = self.tuning.qsqr_trial_share * self.expected / self.tuning.qsqr_row_cost_rows
+        is_new = self.kinds[asking] < self.tuning.goals_before_materialising
+        return rows if is_new and rows > 2 * self.tuning.qsqr_first_attempt_rows else 0.0
+
     def give_up_materialising(self) -> None:
         """Notes that a materialisation exceeded its budget."""
         self.tried, self.known_work = True, max(self.allowed, 2 * self.expected)
@@ -106,14 +122,15 @@ class History:
         if asked >= self.tuning.goals_before_materialising and self.spent >= self.expected:
             return f"{asked} goals of this kind, and together as much work as a materialisation is estimated to take"
         most_rules = features.rules > self.tuning.goal_most_of_program_share * self.rules
-        return self._why_everything(features) if most_rules else None
+        is_open = not any(map(any, (adornment for _, adornment in asking)))
+        return self._why_everything(features, is_open) if most_rules else None
 
-    def _why_everything(self, features: Features) -> str | None:
-        """The same for a goal that needs most of the rules."""
+    def _why_everything(self, features: Features, is_open: bool) -> str | None:
+        """The same for a goal that needs most of the rules; an open goal binds no argument that would save work."""
         tuning = self.tuning
         many_rules = self.rules > tuning.goal_small_rules
         most_facts = features.facts > tuning.goal_most_of_program_share * self.facts
-        if most_facts and (many_rules or self.facts > tuning.goal_small_facts):
+        if most_facts and (is_open or many_rules or self.facts > tuning.goal_small_facts):
             return "the goal needs most of the facts and most of the rules"
         if many_rules and features.substitutions > self.expected:
             return "the goal needs most of the rules, and is estimated to take more work than a materialisation"
@@ -138,10 +155,11 @@ def choose(asking: Kind, features: Features, model: Model, history: History) -> 
     """The method for a goal over rules and facts that are not materialised."""
     reason = history.why_materialise(asking, features)
     if reason is not None:
-        return MethodChoice("materialised", reason, features)
+        return MethodChoice("materialised", reason, features, history.trial_rows(asking))
     method = model.choose(features)
     needed = f"about {features.facts:,.0f} facts and {features.rules:,.0f} rules"
     reason = f"the {model.classifier} model predicts that it is faster for {needed}"
     allowed = history.allowed_magic
-    patience = min(model.patience(features), allowed / history.tuning.qsqr_row_cost_rows) if method == "qsqr" else inf
+    most = history.tuning.qsqr_budget_share * allowed / history.tuning.qsqr_row_cost_rows
+    patience = min(model.patience(features), most) if method == "qsqr" else inf
     return MethodChoice(method, reason, features, patience, allowed)

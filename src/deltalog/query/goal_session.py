@@ -170,13 +170,15 @@ class GoalEvaluator(Generic[T]):
             self._rewritings[goal.rule] = Rewritten(rewritten(made.rules), made, {})
         return self._rewritings[goal.rule]
 
-    def at_once(self, goal: Goal) -> Derived[T] | None:
-        """The answers of a goal that is less work than choosing how to answer it; None for others."""
+    def at_once(self, goal: Goal, choice: MethodChoice | None = None) -> Derived[T] | None:
+        """The answers of a goal that is less work than choosing how to answer it, or than a choice of QSQ-R allows;
+        None
+        for others."""
         from deltalog.query.choose_method import AT_ONCE
 
-        attempt = replace(AT_ONCE, patience=self.backend.tuning.qsqr_first_attempt_rows)
+        first = replace(AT_ONCE, patience=self.backend.tuning.qsqr_first_attempt_rows)
         try:
-            return self.derive(goal, attempt, again=False)
+            return self.derive(goal, choice or first, again=False)
         except GivenUp:
             return None
 
@@ -194,7 +196,7 @@ class GoalEvaluator(Generic[T]):
             except GivenUp:
                 if not again:
                     raise
-                choice = choice.given_up()
+                choice = choice.given_up(self.backend.tuning.qsqr_row_cost_rows)
         with self.backend.meter.within(choice.allowed):
             return Derived(choice, self.by_magic(goal))
 

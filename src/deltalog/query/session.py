@@ -108,9 +108,9 @@ class QuerySession(Generic[T]):
         started, history, asking = meter.work, goals.history, kind_of_goal(goal)
         found = goals.at_once(goal) if choice is None else None
         if found is None:
-            if choice is None:
-                choice = self._tried(now, choose(asking, goals.estimate(goal), self.model, history))
-            found = self._watched(now, choice, lambda choice: goals.derive(goal, choice))
+            choice = choice or choose(asking, goals.estimate(goal), self.model, history)
+            found = goals.at_once(goal, choice.trial) if choice.method == "materialised" else None
+            found = found or self._watched(now, self._tried(now, choice), lambda choice: goals.derive(goal, choice))
         history.note(asking, meter.work - started)
         return found
 

@@ -51,8 +51,8 @@ class Product:
         if self.flipped is not None and self._worth_flipping(evaluation):
             return self.flipped.keys(evaluation, known)
         right, left, ids = evaluation.table(self.right), self.left(evaluation, None), evaluation.ids
-        offsets_pay = tuning.product_offsets_divisor * _candidates(len(left), right, self.order[0], ids) >= ids
-        if len(left) < tuning.product_min_left_rows or not offsets_pay:
+        candidates = _candidates(len(left), right, self.order[0], ids)
+        if len(left) < tuning.product_min_left_rows or _is_sparse(left, candidates, ids, tuning):
             return self._small(left, right, ids)
         stored = right.stored_part(self.order[0], left, tuning.product_max_listed_pairs)
         return self.by_rows(evaluation, known) if stored is None else self._large(left, stored, known, evaluation)
@@ -92,6 +92,16 @@ class Product:
         if self.forward:
             return np.concatenate(parts) if len(parts) > 1 else parts[0]  # the parts have ascending x
         return sorted_union(parts, 2)
+
+
+def _is_sparse(left: Keys, candidates: float, ids: int, tuning: Tuning) -> bool:
+    """Whether there are so few candidates, in all or for each x, that sorting them beats a slot for every id."""
+    if tuning.product_offsets_divisor * candidates < ids:
+        return True
+    few_per_row = candidates < tuning.product_min_candidates_per_row * int(
+        np.count_nonzero(np.diff(left >> kernel.HALF))
+    )
+    return few_per_row and candidates < tuning.product_max_sorted_candidates
 
 
 def _candidates(rows: int, right: Relation, column: int, ids: int) -> float:
