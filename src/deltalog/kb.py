@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from deltalog.maintenance.materialisation import Evaluator, Materialisation
     from deltalog.query.contents import Contents
 
-Table = Any  # the backend's own handle
+AnyTable = Any  # the backend's own handle
 Rules = str | Path | Iterable[str | Path]
 
 ENGINES = ("local", "spark", "auto", "naive")
@@ -111,8 +111,8 @@ class KnowledgeBase(QueryMethods):
         has_schemes = engine != "naive" and self._backend.capabilities.virtual_relations is not None
         self._schemes = schemes if has_schemes else "standard"
         self._program: Program | None = None
-        self._state: Materialisation[Table] | None = None
-        self._explicit: dict[Pred, Table] = encode_facts_of(document.rules, self._backend)
+        self._state: Materialisation[AnyTable] | None = None
+        self._explicit: dict[Pred, AnyTable] = encode_facts_of(document.rules, self._backend)
         self.examples = []
 
     # Load: facts in.
@@ -143,7 +143,7 @@ class KnowledgeBase(QueryMethods):
         self._add(self._backend.codec.read([Path(path) for path in paths], reading))
         self._spent("load", started)
 
-    def _add(self, facts: Mapping[Pred, Table]) -> None:
+    def _add(self, facts: Mapping[Pred, AnyTable]) -> None:
         explicit = dict(self._explicit)
         for pred, table in facts.items():
             present = explicit.get(pred)
@@ -156,7 +156,7 @@ class KnowledgeBase(QueryMethods):
         """Takes attributes over, all at once: no interrupt comes in between."""
         vars(self).update(attributes)
 
-    def _encoded(self, facts: Mapping[str, Any] | None) -> dict[Pred, Table]:
+    def _encoded(self, facts: Mapping[str, Any] | None) -> dict[Pred, AnyTable]:
         from deltalog.engine.encode_facts import encode_facts
 
         return encode_facts(facts, self._backend, (self._mentioned, self._explicit))
@@ -184,14 +184,14 @@ class KnowledgeBase(QueryMethods):
         state = materialise_first(lambda: self.program, self._explicit, self._evaluator(), report, partial)
         self._assign(_state=state, _report=report)
 
-    def _materialised(self) -> Materialisation[Table]:
+    def _materialised(self) -> Materialisation[AnyTable]:
         """The materialisation, made if there is none; it may be one that a limit has stopped."""
         if self._state is None:
             self._materialise()
         assert self._state is not None
         return self._state
 
-    def _evaluator(self) -> Evaluator[Table]:
+    def _evaluator(self) -> Evaluator[AnyTable]:
         from deltalog.engine.hypertree import Trees
         from deltalog.maintenance.materialisation import Evaluator
 
@@ -258,8 +258,8 @@ class KnowledgeBase(QueryMethods):
     def _change(
         self,
         rule_set: RuleSet,
-        add: dict[Pred, Table],
-        remove: dict[Pred, Table],
+        add: dict[Pred, AnyTable],
+        remove: dict[Pred, AnyTable],
         prefixes: Mapping[str, str] | None = None,
     ) -> Change:
         """The one way in which facts and rules change: all of it, or nothing."""
@@ -273,7 +273,7 @@ class KnowledgeBase(QueryMethods):
         self._become(state, rule_set, prefixes or {})
         return Change(added, removed, update.report)
 
-    def _become(self, state: Materialisation[Table], rule_set: RuleSet, prefixes: Mapping[str, str]) -> None:
+    def _become(self, state: Materialisation[AnyTable], rule_set: RuleSet, prefixes: Mapping[str, str]) -> None:
         """A new state takes the place of the old one, at once."""
         after = dict[str, Any](_state=state, _explicit=state.explicit, _rule_set=rule_set)
         if prefixes:
@@ -284,8 +284,8 @@ class KnowledgeBase(QueryMethods):
             after["_program"] = state.program
         self._assign(**after)
 
-    def _difference(self, find: Callable[[], Mapping[Pred, Table]]) -> Difference:
-        def views() -> dict[Pred, Facts[Table]]:
+    def _difference(self, find: Callable[[], Mapping[Pred, AnyTable]]) -> Difference:
+        def views() -> dict[Pred, Facts[AnyTable]]:
             with self._lock:
                 return {pred: self._view(pred, table) for pred, table in find().items()}
 
@@ -293,11 +293,11 @@ class KnowledgeBase(QueryMethods):
 
     # Query: `query`, `sparql` and their relatives are in `QueryMethods`, over the contents at the time of a call.
 
-    def _contents(self) -> Contents[Table]:
+    def _contents(self) -> Contents[AnyTable]:
         """The present rules and facts, for one call."""
         from deltalog.query.contents import Contents
 
-        def materialised() -> Contents[Table]:
+        def materialised() -> Contents[AnyTable]:
             self._materialised()
             return self._contents()
 
@@ -308,12 +308,12 @@ class KnowledgeBase(QueryMethods):
     # Read: facts and figures out.
 
     @exclusive
-    def facts(self, predicate: str) -> Facts[Table]:
+    def facts(self, predicate: str) -> Facts[AnyTable]:
         """The facts of a predicate, derived ones included."""
         return self._contents().materialised().facts(predicate)
 
     @exclusive
-    def derived(self, predicate: str) -> Facts[Table]:
+    def derived(self, predicate: str) -> Facts[AnyTable]:
         """The facts of a predicate that were not given but derived."""
         return self._contents().materialised().facts(predicate, derived=True)
 
@@ -393,7 +393,7 @@ class KnowledgeBase(QueryMethods):
         """What the predicates, and others, are called."""
         return self._contents().names(others)
 
-    def _view(self, pred: Pred, table: Table) -> Facts[Table]:
+    def _view(self, pred: Pred, table: AnyTable) -> Facts[AnyTable]:
         return self._contents().view(pred, table)
 
     def _spent(self, phase: str, started: float) -> None:

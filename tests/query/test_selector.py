@@ -14,7 +14,7 @@ import pytest
 from conftest import goal_evaluator
 
 from deltalog import KnowledgeBase, UsageError
-from deltalog.backends.local.point_lookup import Lookup
+from deltalog.backends.local.point_lookup import TableLookup
 from deltalog.model.errors import DataError
 from deltalog.model.tuning import Tuning
 from deltalog.plan.work_counter import GivenUp
@@ -356,5 +356,5 @@ def test_a_handful_of_facts_is_less_work_than_a_choice() -> None:
 def test_reading_a_whole_table_is_given_up_before_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     kb = chain(50_000)
     assert len(kb.query("edge(?x, ?y)", "qsqr")) == 50_000
-    monkeypatch.setattr(Lookup, "__call__", lambda *_: pytest.fail("it was read"))
+    monkeypatch.setattr(TableLookup, "__call__", lambda *_: pytest.fail("it was read"))
     assert goal_evaluator(kb).at_once(as_goal(parse_goal("edge(?x, ?y)"))) is None

@@ -13,7 +13,7 @@ from deltalog.model.errors import UsageError
 
 if TYPE_CHECKING:
     from deltalog.kb import KnowledgeBase
-    from deltalog.query.fit_model import Evaluation
+    from deltalog.query.fit_model import ClassifierScore
     from deltalog.query.training_goals import Example
 
 SUBSETS = ("B", "M", "G")
@@ -81,7 +81,7 @@ def _asked(kb: KnowledgeBase, goals: Sequence[str], options: Namespace) -> list[
 
 def evaluate(kb: KnowledgeBase, options: Namespace) -> int:
     """Measures the choices of models for other goals than those they were trained with."""
-    from deltalog.query.fit_model import CLASSIFIERS, Evaluation, cross_validated, judged, train
+    from deltalog.query.fit_model import CLASSIFIERS, ClassifierScore, cross_validated, judged, train
     from deltalog.query.selector import load
 
     asked = kb.training_goals(options.goals, options.seed)
@@ -91,10 +91,10 @@ def evaluate(kb: KnowledgeBase, options: Namespace) -> int:
     evaluations = []
     for classifier in CLASSIFIERS:
         model = train(learnt, classifier)
-        evaluations.append(Evaluation(classifier, tuple(examples), judged(model, examples)))
+        evaluations.append(ClassifierScore(classifier, tuple(examples), judged(model, examples)))
     shipped = load(options.model) if options.model else kb.selector
     name = f"{'given' if options.model else 'default'} model"
-    evaluations.append(Evaluation(name, tuple(examples), judged(shipped, examples)))
+    evaluations.append(ClassifierScore(name, tuple(examples), judged(shipped, examples)))
     ablation = {"all": cross_validated(learnt, options.classifier).accuracy()}
     for i, name in enumerate(FEATURES):
         ablation[f"without {name}"] = cross_validated(learnt, options.classifier, without=i).accuracy()
@@ -104,7 +104,7 @@ def evaluate(kb: KnowledgeBase, options: Namespace) -> int:
 
 def _report(
     learnt: Sequence[Example],
-    evaluations: Sequence[Evaluation],
+    evaluations: Sequence[ClassifierScore],
     depths: Sequence[int],
     ablation: dict[str, float],
     options: Namespace,
@@ -146,7 +146,7 @@ def _parts(examples: Sequence[Example], depths: Sequence[int]) -> dict[str, list
     return parts
 
 
-def _accuracies(evaluations: Sequence[Evaluation], depths: Sequence[int]) -> Iterator[str]:
+def _accuracies(evaluations: Sequence[ClassifierScore], depths: Sequence[int]) -> Iterator[str]:
     """By classifier, what answered in the end; then the choice by features alone, and with some tolerance."""
     parts = _parts(evaluations[0].examples, depths)
     rows = []
@@ -157,7 +157,7 @@ def _accuracies(evaluations: Sequence[Evaluation], depths: Sequence[int]) -> Ite
     yield from _table(["accuracy", *parts, "by features alone", "or within 10 %"], rows)
 
 
-def _seconds(evaluations: Sequence[Evaluation]) -> Iterator[str]:
+def _seconds(evaluations: Sequence[ClassifierScore]) -> Iterator[str]:
     """Paper 001, Table 1e."""
     rows = []
     for evaluation in evaluations:
@@ -177,7 +177,7 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
 def _write(
     folder: Path,
     text: str,
-    evaluations: Sequence[Evaluation],
+    evaluations: Sequence[ClassifierScore],
     depths: Sequence[int],
     ablation: dict[str, float],
 ) -> None:

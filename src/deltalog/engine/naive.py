@@ -36,19 +36,19 @@ from deltalog.syntax.ast import (
     variables,
 )
 
-Row = tuple[Constant, ...]
+ConstantRow = tuple[Constant, ...]
 Binding = dict[Variable, Constant]
 
 
-class Facts:
+class FactStore:
     """The known facts: the rows of each predicate, and the rows that have a given value in a given column."""
 
     def __init__(self, limits: Limits) -> None:
         self._check = limits.checker()
-        self.rows: defaultdict[Pred, set[Row]] = defaultdict(set)
-        self._having: defaultdict[tuple[Pred, int, Constant], list[Row]] = defaultdict(list)
+        self.rows: defaultdict[Pred, set[ConstantRow]] = defaultdict(set)
+        self._having: defaultdict[tuple[Pred, int, Constant], list[ConstantRow]] = defaultdict(list)
 
-    def add(self, pred: Pred, row: Row) -> bool:
+    def add(self, pred: Pred, row: ConstantRow) -> bool:
         """Whether the fact is new."""
         if row in self.rows[pred]:
             return False
@@ -72,7 +72,7 @@ def value_of(term: Term, binding: Binding) -> Constant | None:
     return term if isinstance(term, Constant) else binding.get(term)
 
 
-def unify(terms: Sequence[Term], row: Row, binding: Binding) -> Binding | None:
+def unify(terms: Sequence[Term], row: ConstantRow, binding: Binding) -> Binding | None:
     extended = dict(binding)
     for term, value in zip(terms, row, strict=True):
         if isinstance(term, Variable):
@@ -87,10 +87,10 @@ def materialise(
     facts: Mapping[Pred, Iterable[Sequence[Value]]],
     counted: FactCount,
     goal: bool = False,
-) -> dict[Pred, set[Row]]:
+) -> dict[Pred, set[ConstantRow]]:
     """Everything that follows from the facts and the program, the facts included. Towards the limit of facts counts
     what a user sees; for a goal, everything that is derived."""
-    known = Facts(counted.limits)
+    known = FactStore(counted.limits)
     apply([Rule((fact,)) for fact in program.facts], known)
     for pred, rows in facts.items():
         for row in rows:
@@ -105,9 +105,9 @@ def materialise(
     return {pred: rows for pred, rows in known.rows.items() if rows}
 
 
-def visible(facts: Mapping[Pred, set[Row]]) -> int:
+def visible(facts: Mapping[Pred, set[ConstantRow]]) -> int:
     """How many facts a user sees: a triple is a fact of its predicate, or of its class."""
-    seen: set[tuple[Pred, Row]] = set()
+    seen: set[tuple[Pred, ConstantRow]] = set()
     for pred, row in ((pred, row) for pred, rows in facts.items() if not pred.hidden for row in rows):
         if pred == TRIPLES and is_name(row[1].value):
             pred, row = Pred(str(row[1].value), 2), (row[0], row[2])
@@ -122,7 +122,7 @@ def is_name(value: Value) -> bool:
     return isinstance(value, IRI) and ":" in value
 
 
-def apply(rules: Iterable[Rule], known: Facts) -> int:
+def apply(rules: Iterable[Rule], known: FactStore) -> int:
     """Adds what the rules derive in one step; how many facts were new."""
     derived = [
         (head.pred, tuple(term if isinstance(term, Constant) else binding[term] for term in head.terms))
@@ -133,7 +133,7 @@ def apply(rules: Iterable[Rule], known: Facts) -> int:
     return sum([known.add(pred, row) for pred, row in derived])
 
 
-def bindings(body: Sequence[BodyLiteral], known: Facts) -> list[Binding]:
+def bindings(body: Sequence[BodyLiteral], known: FactStore) -> list[Binding]:
     """The bindings of all variables of a body for which it holds."""
     result: list[Binding] = [{}]
     for literal in in_order(body):
@@ -162,7 +162,7 @@ def needs(literal: BodyLiteral) -> Iterator[Variable]:
             return iter(())
 
 
-def extensions(literal: BodyLiteral, binding: Binding, known: Facts) -> Iterator[Binding]:
+def extensions(literal: BodyLiteral, binding: Binding, known: FactStore) -> Iterator[Binding]:
     match literal:
         case Atom():
             yield from known.matching(literal, binding)
@@ -190,9 +190,9 @@ def value_of_expression(expression: Expression, binding: Binding) -> Constant | 
         return None
 
 
-def groups(literal: Aggregate, known: Facts) -> Iterator[Binding]:
+def groups(literal: Aggregate, known: FactStore) -> Iterator[Binding]:
     """One binding of the ON variables and the results for each group; with no ON variables there is one group."""
-    members: defaultdict[Row, list[Row]] = defaultdict(list)
+    members: defaultdict[ConstantRow, list[ConstantRow]] = defaultdict(list)
     if not literal.on:
         members[()] = []
     for binding in {frozenset(binding.items()): binding for binding in bindings(literal.body, known)}.values():
@@ -209,7 +209,7 @@ def groups(literal: Aggregate, known: Facts) -> Iterator[Binding]:
             yield results
 
 
-def aggregated(calls: Sequence[AggregateCall], rows: list[Row]) -> Row:
+def aggregated(calls: Sequence[AggregateCall], rows: list[ConstantRow]) -> ConstantRow:
     """The result of each call over the rows of its arguments."""
     return tuple(
         Constant(aggregate(call.function, [row[i].value for row in rows], call.distinct and call.argument is not None))

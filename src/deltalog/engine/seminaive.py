@@ -27,7 +27,7 @@ from deltalog.engine.replan_joins import Skewed, with_replanning
 from deltalog.engine.replan_trees import ChoiceChanged, Revision
 from deltalog.engine.report import Observer, Placement, Round
 from deltalog.engine.schedule import evaluation_order
-from deltalog.engine.small_rounds import SmallRounds
+from deltalog.engine.small_rounds import SmallRoundEvaluation
 from deltalog.model.errors import LimitReached
 from deltalog.model.limits import FactCount
 from deltalog.model.tuning import Tuning
@@ -249,7 +249,7 @@ class SemiNaive(Generic[T]):
     ) -> None:
         """Adds new facts and all their consequences by the variants, round by round; also to `added`."""
         turn, by_sets = 1, derive or self.derive
-        small = SmallRounds(self, preds, plans, added) if derive is None else None
+        small = SmallRoundEvaluation(self, preds, plans, added) if derive is None else None
         try:
             while new:
                 if small is not None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class SmallRounds(Generic[T]):
+class SmallRoundEvaluation(Generic[T]):
     """The small rounds of one fixpoint."""
 
     def __init__(

@@ -53,10 +53,10 @@ MIX = np.uint64(0x9E3779B97F4A7C15)
 # `affected` has, for a stratum and a relation, the range of the plans that start from a change of it; `inner` the same
 # for a relation of a stratum: recursive plans that start from its facts, nonrecursive ones that derive its facts, and
 # recursive ones that do. `own` are the relations.
-Rules = namedtuple("Rules", "plans affected inner code registers places own")
+RuleArrays = namedtuple("RuleArrays", "plans affected inner code registers places own")
 # `given` are the numbers of relations and the keys of the given changes, in four parts that end at `ends`; `touched`
 # says whether facts of a relation were removed, or added.
-Change = namedtuple("Change", "given ends facts buckets queue levels touched state")
+ChangeArrays = namedtuple("ChangeArrays", "given ends facts buckets queue levels touched state")
 
 
 def inner(function):
@@ -469,8 +469,8 @@ def delete_and_rederive(
 ):
     """Maintains strata: `facts` get flags that say what became of each. The number of strata that were maintained; the
     next one reached a limit."""
-    rules = Rules(plans, affected, inner, code, registers, places, own)
-    change = Change(given, ends, facts, buckets, queue, levels, np.zeros(len(own), np.int64), state)
+    rules = RuleArrays(plans, affected, inner, code, registers, places, own)
+    change = ChangeArrays(given, ends, facts, buckets, queue, levels, np.zeros(len(own), np.int64), state)
     _add_inputs(change)
     for stratum in range(len(limits)):
         if not _maintain(rules, change, stratum, limits):

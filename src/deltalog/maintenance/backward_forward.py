@@ -22,7 +22,7 @@ from deltalog.engine.seminaive import Relations, include
 from deltalog.maintenance.dred import DRed, has_inverse
 from deltalog.maintenance.policy import Done, GaveUp, OverdeletionBudget, Strategy
 from deltalog.maintenance.stratum_plans import StratumPlans
-from deltalog.maintenance.update_state import Facts, Update, count_visible, difference, total, with_deltas
+from deltalog.maintenance.update_state import FactTables, Update, count_visible, difference, total, with_deltas
 from deltalog.plan.delta_rules import candidates
 from deltalog.plan.ir import Part
 from deltalog.program import Program
@@ -37,8 +37,8 @@ class BackwardForward(DRed[T]):
 
     def __init__(self, program: Program, plans: StratumPlans, update: Update[T], bounded: bool = False) -> None:
         super().__init__(program, plans, update, bounded)
-        self.checked: Facts[T] = {}
-        self.proved: Facts[T] = {}
+        self.checked: FactTables[T] = {}
+        self.proved: FactTables[T] = {}
 
     def overdelete(self) -> Done | GaveUp:
         """Finds the facts that have to be deleted, exactly."""
@@ -55,10 +55,10 @@ class BackwardForward(DRed[T]):
         self.update.report.overdeleted += count_visible(self.removed, self.backend)
         return Done()
 
-    def rederive(self) -> Facts[T]:
+    def rederive(self) -> FactTables[T]:
         return {}
 
-    def _check(self, facts: Facts[T], limit: float) -> bool:
+    def _check(self, facts: FactTables[T], limit: float) -> bool:
         """Checks facts and all facts that their proofs could use; False beyond the limit of a bounded attempt."""
         while facts:
             include(self.checked, facts, self.backend)
@@ -70,7 +70,7 @@ class BackwardForward(DRed[T]):
             facts = difference(self._supports(difference(open_, self.proved, self.backend)), self.checked, self.backend)
         return True
 
-    def _supports(self, facts: Facts[T]) -> Facts[T]:
+    def _supports(self, facts: FactTables[T]) -> FactTables[T]:
         """The facts of the stratum in bodies of instances that derive the facts, without those that are deleted."""
         if not facts:
             return {}
@@ -85,7 +85,7 @@ class BackwardForward(DRed[T]):
         found = (rule.supports_by_inverse if has_inverse(rule, inverses) else rule.supports for rule in rules)
         return self.derive([planned for variants in found for planned in variants], relations)
 
-    def _prove(self, facts: Facts[T]) -> None:
+    def _prove(self, facts: FactTables[T]) -> None:
         """Marks facts as proved, and all their consequences among the checked facts."""
         delta = difference(facts, self.proved, self.backend)
         while delta:
@@ -100,5 +100,5 @@ class BackwardForward(DRed[T]):
             parts[pred, Part.ALL] = self.proved.get(pred, self.backend.empty(pred.arity))
         return Relations(self.backend, parts)
 
-    def _common(self, facts: Facts[T], others: Facts[T]) -> Facts[T]:
+    def _common(self, facts: FactTables[T], others: FactTables[T]) -> FactTables[T]:
         return difference(facts, difference(facts, others, self.backend), self.backend)

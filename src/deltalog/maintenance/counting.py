@@ -31,7 +31,7 @@ from deltalog.maintenance.derivation_counts import Counts, Ledger
 from deltalog.maintenance.dred import DRed
 from deltalog.maintenance.policy import Done, GaveUp, Strategy
 from deltalog.maintenance.stratum_plans import RulePlans, StratumPlans
-from deltalog.maintenance.update_state import Facts, Update, count_visible, difference, with_deltas
+from deltalog.maintenance.update_state import FactTables, Update, count_visible, difference, with_deltas
 from deltalog.plan.delta_rules import deleted, delta_of
 from deltalog.plan.variants import Variant, counts
 from deltalog.program import Program
@@ -40,7 +40,7 @@ from deltalog.syntax.ast import Rule
 T = TypeVar("T")
 
 
-class Counting(DRed[T]):
+class CountingDRed(DRed[T]):
     """One stratum in one update."""
 
     name = Strategy.COUNTING.value
@@ -48,16 +48,16 @@ class Counting(DRed[T]):
     def __init__(self, program: Program, plans: StratumPlans, update: Update[T], bounded: bool = False) -> None:
         super().__init__(program, plans, update, bounded)
         self.counted = {counts(pred): pred for pred in self.preds}
-        self.deleted_before: Facts[T] = {}  # before the last round
-        self.added_nonrecursively: Facts[T] = {}
+        self.deleted_before: FactTables[T] = {}  # before the last round
+        self.added_nonrecursively: FactTables[T] = {}
         known = update.counts[self.preds]
         self.nonrecursive = Ledger(self.backend, dict(known.nonrecursive))
         self.recursive = Ledger(self.backend, dict(known.recursive))
 
-    def count(self, plans: Iterable[PlannedVariant], relations: Relations[T]) -> Facts[T]:
+    def count(self, plans: Iterable[PlannedVariant], relations: Relations[T]) -> FactTables[T]:
         return SemiNaive(self.program, relations).count(plans)
 
-    def facts(self, counted: Facts[T]) -> Facts[T]:
+    def facts(self, counted: FactTables[T]) -> FactTables[T]:
         counting = required(self.backend.capabilities.counting)
         return {self.counted[pred]: counting.uncounted(table) for pred, table in counted.items()}
 
@@ -77,7 +77,7 @@ class Counting(DRed[T]):
             include(self.removed_by_groups, self.facts(removed), self.backend)
             include(self.added_by_groups, self.facts(added), self.backend)
 
-    def changed_instances(self, rules: list[RulePlans], removed: bool) -> Facts[T]:
+    def changed_instances(self, rules: list[RulePlans], removed: bool) -> FactTables[T]:
         """Π[I : D, A], or Π[(I \\ D) ∪ A : A, D]: instances that deltas before the stratum remove, or add."""
         update = self.update
         relations, positive, negative = (
@@ -96,14 +96,14 @@ class Counting(DRed[T]):
         return self.count(due, with_deltas(relations, positive | negated, changes))
 
     @staticmethod
-    def _changes(positive: Facts[T], negative: Facts[T]) -> Facts[T]:
+    def _changes(positive: FactTables[T], negative: FactTables[T]) -> FactTables[T]:
         """Deltas under the names that disjoint variants read."""
         names = {delta_of(pred): table for pred, table in positive.items()}
         return names | {delta_of(pred, True): table for pred, table in negative.items()}
 
     # Overdelete.
 
-    def deletion_seeds(self) -> Facts[T]:
+    def deletion_seeds(self) -> FactTables[T]:
         """Lines 23 and 25; and line 32, for nonrecursive rules."""
         update, backend = self.update, self.backend
         seeds = dict(self.removed_by_groups)
@@ -124,11 +124,11 @@ class Counting(DRed[T]):
         for ledger, rules in ((self.nonrecursive, known.nonrecursive_rules), (self.recursive, known.recursive_rules)):
             ledger.removed.append(self.count(whole(rules & removed), self.update.old))
 
-    def unprotected(self, facts: Facts[T]) -> Facts[T]:
+    def unprotected(self, facts: FactTables[T]) -> FactTables[T]:
         """Facts that are not explicit, and that no instance of a nonrecursive rule derives."""
         return self.nonrecursive.underived(difference(facts, self.update.explicit, self.backend))
 
-    def deleted_consequences(self, delta: Facts[T]) -> Facts[T]:
+    def deleted_consequences(self, delta: FactTables[T]) -> FactTables[T]:
         """Line 28: instances of recursive rules whose first body facts are deleted in this round."""
         due = [
             planned
@@ -147,15 +147,15 @@ class Counting(DRed[T]):
 
     # Rederive and insert.
 
-    def rederive(self) -> Facts[T]:
+    def rederive(self) -> FactTables[T]:
         """Overdeleted facts that an instance of a recursive rule still derives."""
         found = self.recursive.remaining(self.removed)
         self.update.report.rederived += count_visible(found, self.backend)
         return found
 
-    def insertion_seeds(self, ledger: Ledger[T], rules: list[RulePlans]) -> Facts[T]:
+    def insertion_seeds(self, ledger: Ledger[T], rules: list[RulePlans]) -> FactTables[T]:
         """Facts with new instances: by deltas before the stratum, or by new rules."""
-        found: Facts[T] = {}
+        found: FactTables[T] = {}
         new = [rule for rule in rules if self.update.is_new(rule.rule)]
         for added in (
             self.changed_instances([rule for rule in rules if rule not in new], removed=False),
@@ -165,7 +165,7 @@ class Counting(DRed[T]):
             include(found, self.facts(added), self.backend)
         return found
 
-    def insert(self, seeds: Facts[T]) -> None:
+    def insert(self, seeds: FactTables[T]) -> None:
         """Lines 32 to 40."""
         update, backend = self.update, self.backend
         include(seeds, {p: t for p, t in update.added_facts.items() if p in self.preds}, backend)
@@ -180,7 +180,7 @@ class Counting(DRed[T]):
         self.recursive.apply()
         update.counts[self.preds] = Counts(*kinds(self.plans.rules), self.nonrecursive.counts, self.recursive.counts)
 
-    def _new_consequences(self, due: list[PlannedVariant]) -> Facts[T]:
+    def _new_consequences(self, due: list[PlannedVariant]) -> FactTables[T]:
         """New facts by instances over the DELTA of this round, which are counted."""
         added = self.count(due, self.update.new)
         self.recursive.added.append(added)

@@ -28,7 +28,7 @@ from deltalog.concurrency.cached import cached_property
 from deltalog.engine.seminaive import PlannedVariant, Relations, SemiNaive, include
 from deltalog.maintenance.policy import Done, GaveUp, Strategy, overdeletion, recompute_limit
 from deltalog.maintenance.stratum_plans import RulePlans, StratumPlans
-from deltalog.maintenance.update_state import Facts, Update, count_visible, difference, total, with_deltas
+from deltalog.maintenance.update_state import FactTables, Update, count_visible, difference, total, with_deltas
 from deltalog.plan.delta_rules import GROUPS, candidates
 from deltalog.plan.ir import Part
 from deltalog.plan.variants import Variant, all_facts
@@ -48,10 +48,10 @@ class DRed(Generic[T]):
         self.backend, self.tuning, self.preds = update.backend, update.tuning, plans.stratum.preds
         self.old_rules = [rule for rule in plans.rules if not update.is_new(rule.rule)]
         self.large_insertion = False  # then the delta is deferred
-        self.removed: Facts[T] = {}  # overdeleted
-        self.added: Facts[T] = {}
-        self.removed_by_groups: Facts[T] = {}
-        self.added_by_groups: Facts[T] = {}
+        self.removed: FactTables[T] = {}  # overdeleted
+        self.added: FactTables[T] = {}
+        self.removed_by_groups: FactTables[T] = {}
+        self.added_by_groups: FactTables[T] = {}
 
     def maintain(self) -> Done | GaveUp:
         """Takes the stratum to its new state, or gives up and leaves it as it was."""
@@ -65,7 +65,7 @@ class DRed(Generic[T]):
         self.record_deltas()
         return outcome
 
-    def derive(self, plans: list[PlannedVariant], relations: Relations[T]) -> Facts[T]:
+    def derive(self, plans: list[PlannedVariant], relations: Relations[T]) -> FactTables[T]:
         return SemiNaive(self.program, relations).derive(plans, all_facts) if plans else {}
 
     # Aggregates: only the groups that changed.
@@ -84,8 +84,8 @@ class DRed(Generic[T]):
     def _changed(self, pred: Pred) -> bool:
         return pred in self.update.added or pred in self.update.removed
 
-    def _changed_groups(self, rule: RulePlans) -> Facts[T]:
-        groups: Facts[T] = {}
+    def _changed_groups(self, rule: RulePlans) -> FactTables[T]:
+        groups: FactTables[T] = {}
         update = self.update
         for relations, positive, negative in (
             (update.old, update.removed, update.added),
@@ -99,7 +99,7 @@ class DRed(Generic[T]):
     def overdelete(self) -> Done | GaveUp:
         """Finds the facts that may have to be deleted."""
         seeds = self.deletion_seeds()
-        seen: Facts[T] = {}
+        seen: FactTables[T] = {}
         delta = self.unprotected(seeds)
         budget = overdeletion(self.plans, self.update, self.bounded, total(delta, self.backend))
         if isinstance(budget, GaveUp):
@@ -126,7 +126,7 @@ class DRed(Generic[T]):
         rederivable = self.derivable(self.removed, self.plans.recursive, remaining)
         return 2 * total(rederivable, self.backend) < total(self.removed, self.backend)
 
-    def deletion_seeds(self) -> Facts[T]:
+    def deletion_seeds(self) -> FactTables[T]:
         """The first candidate deletions: by deltas before the stratum, by removed rules, and explicit facts."""
         update = self.update
         seeds = self._instances(self._plain(self.old_rules), update.old, update.removed, update.added)
@@ -143,10 +143,10 @@ class DRed(Generic[T]):
         return [rule for rule in rules if rule.restricted is None]
 
     def _instances(
-        self, rules: list[RulePlans], relations: Relations[T], positive: Facts[T], negative: Facts[T]
-    ) -> Facts[T]:
+        self, rules: list[RulePlans], relations: Relations[T], positive: FactTables[T], negative: FactTables[T]
+    ) -> FactTables[T]:
         """Π[I : positive, negative]: heads of instances with an atom in `positive` or a negated one in `negative`."""
-        found: Facts[T] = {}
+        found: FactTables[T] = {}
         for changes, negated in ((positive, False), (negative, True)):
             due = [
                 planned
@@ -158,12 +158,12 @@ class DRed(Generic[T]):
                 include(found, self.derive(due, with_deltas(relations, changes)), self.backend)
         return found
 
-    def deleted_consequences(self, delta: Facts[T]) -> Facts[T]:
+    def deleted_consequences(self, delta: FactTables[T]) -> FactTables[T]:
         """Heads of instances over the delta in the old state, by the recursive rules of the old program: new rules had
         no instances, and following them would delete facts that were never derived."""
         return self._follow(self._old_variants, delta, self.update.old)
 
-    def consequences(self, delta: Facts[T], relations: Relations[T]) -> Facts[T]:
+    def consequences(self, delta: FactTables[T], relations: Relations[T]) -> FactTables[T]:
         """Heads of instances of the recursive rules over the delta, in a state."""
         return self._follow(self.plans.recursive_variants, delta, relations)
 
@@ -175,8 +175,8 @@ class DRed(Generic[T]):
         return {pred: [planned for planned in due if not is_new(planned.variant.rule)] for pred, due in found.items()}
 
     def _follow(
-        self, variants: Mapping[Pred, list[PlannedVariant]], delta: Facts[T], relations: Relations[T]
-    ) -> Facts[T]:
+        self, variants: Mapping[Pred, list[PlannedVariant]], delta: FactTables[T], relations: Relations[T]
+    ) -> FactTables[T]:
         due = [planned for pred in delta for planned in variants.get(pred, ())]
         if not due:
             return {}
@@ -184,12 +184,12 @@ class DRed(Generic[T]):
         relations.parts.update({(pred, Part.OLD): relations.get(pred) for pred in self.preds})
         return self.derive(due, relations)
 
-    def unprotected(self, facts: Facts[T]) -> Facts[T]:
+    def unprotected(self, facts: FactTables[T]) -> FactTables[T]:
         """Facts that are not explicit, and that no nonrecursive rule derives from the new state."""
         facts = difference(facts, self.update.explicit, self.backend) if facts else facts
         return difference(facts, self.derivable(facts, self.plans.nonrecursive, self.update.new), self.backend)
 
-    def derivable(self, facts: Facts[T], rules: list[RulePlans], relations: Relations[T]) -> Facts[T]:
+    def derivable(self, facts: FactTables[T], rules: list[RulePlans], relations: Relations[T]) -> FactTables[T]:
         """The facts (candidates) that rules derive in one step from a state."""
         rules = [rule for rule in rules if rule.head in facts]
         if not rules:
@@ -201,13 +201,13 @@ class DRed(Generic[T]):
         groups = self.derive(keys, with_deltas(relations, {}, checked))
         return self.derive(checks, with_deltas(relations, checked, inverses | groups))
 
-    def _check_of(self, rule: RulePlans, facts: T, inverses: Facts[T]) -> PlannedVariant:
+    def _check_of(self, rule: RulePlans, facts: T, inverses: FactTables[T]) -> PlannedVariant:
         if has_inverse(rule, inverses):
             return rule.check_by_inverse
         many = self.update.multiway and self.backend.size(facts) >= self.tuning.multiway_check_min_facts
         return rule.check_multiway if many else rule.check
 
-    def skolem_inverse(self, rules: list[RulePlans], facts: Facts[T]) -> Facts[T]:
+    def skolem_inverse(self, rules: list[RulePlans], facts: FactTables[T]) -> FactTables[T]:
         """The arguments of the SKOLEM terms in candidates, where rules compute these and the arguments are known."""
         inverse = self.backend.capabilities.skolem_inverse
         if inverse is None:
@@ -220,13 +220,13 @@ class DRed(Generic[T]):
 
     # Rederive and insert.
 
-    def rederive(self) -> Facts[T]:
+    def rederive(self) -> FactTables[T]:
         """Overdeleted facts that the remaining facts derive."""
         found = self.derivable(self.removed, self.plans.recursive, self.update.new)
         self.update.report.rederived += count_visible(found, self.backend)
         return found
 
-    def insert(self, seeds: Facts[T]) -> None:
+    def insert(self, seeds: FactTables[T]) -> None:
         """Adds the seeds, the heads of new instances, and all consequences."""
         update, backend = self.update, self.backend
         include(seeds, {p: t for p, t in update.added_facts.items() if p in self.preds}, backend)
@@ -246,9 +246,9 @@ class DRed(Generic[T]):
     def _visible(self) -> int:
         return count_visible({pred: self.update.new.get(pred) for pred in self.preds}, self.backend)
 
-    def grow_virtual(self, evaluation: SemiNaive[T]) -> Facts[T]:
+    def grow_virtual(self, evaluation: SemiNaive[T]) -> FactTables[T]:
         """What virtual relations gain by inputs from before the stratum."""
-        gained: Facts[T] = {}
+        gained: FactTables[T] = {}
         none = self.backend.empty(2)
         for structure in self.plans.structures:
             virtual_relations = required(self.backend.capabilities.virtual_relations)
@@ -274,6 +274,6 @@ class DRed(Generic[T]):
         self.update.added.update(added)
 
 
-def has_inverse(rule: RulePlans, inverses: Facts[T]) -> bool:
+def has_inverse(rule: RulePlans, inverses: FactTables[T]) -> bool:
     """Whether a rule computes SKOLEM terms, and the arguments of all of them are known."""
     return bool(rule.skolems) and all(skolem.atom.pred in inverses for skolem in rule.skolems)

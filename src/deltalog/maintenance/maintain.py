@@ -24,9 +24,9 @@ from deltalog.backends.capabilities.tuple_maintenance import SmallChange
 from deltalog.concurrency.cached import cached_property
 from deltalog.engine.seminaive import PlannedVariant
 from deltalog.maintenance.backward_forward import BackwardForward
-from deltalog.maintenance.counting import Counting, Uncounted
+from deltalog.maintenance.counting import CountingDRed, Uncounted
 from deltalog.maintenance.dred import DRed
-from deltalog.maintenance.policy import Decision, Done, Kind, Ladder, Strategy, decide, learn, tuple_budget
+from deltalog.maintenance.policy import Decision, DecisionKind, Done, Ladder, Strategy, decide, learn, tuple_budget
 from deltalog.maintenance.stratum_plans import StratumPlans, structures_of, tuple_maintainable_first
 from deltalog.maintenance.update_state import Update
 from deltalog.plan.variants import Variant
@@ -41,7 +41,7 @@ T = TypeVar("T")
 STRATEGIES: dict[Strategy, type[DRed[Any]]] = {
     Strategy.DRED: DRed,
     Strategy.BACKWARD_FORWARD: BackwardForward,
-    Strategy.COUNTING: Counting,
+    Strategy.COUNTING: CountingDRed,
     Strategy.UNCOUNTED: Uncounted,
 }
 
@@ -118,10 +118,10 @@ class Maintenance(Generic[T]):
         while end < len(self._strata):
             plans = self._strata[end]
             decision = decide(plans, update, changing)
-            if decision.kind is Kind.TUPLES:
+            if decision.kind is DecisionKind.TUPLES:
                 chosen.append(end)
                 changing |= plans.stratum.preds
-            elif decision.kind is not Kind.SKIP:
+            elif decision.kind is not DecisionKind.SKIP:
                 break
             end += 1
         strata = [self._strata[i] for i in chosen]
@@ -137,27 +137,27 @@ class Maintenance(Generic[T]):
     def _maintain(self, plans: StratumPlans, update: Update[T], tuples_gave_up: bool) -> None:
         """One stratum, as the policy decides."""
         decision = decide(plans, update, tuples_gave_up=tuples_gave_up)
-        if decision.kind is Kind.SKIP:
+        if decision.kind is DecisionKind.SKIP:
             return
         update.report.visit(plans.stratum.preds)
-        if decision.kind is Kind.RESOLVE:
+        if decision.kind is DecisionKind.RESOLVE:
             update.resolve_deltas(plans.stratum.reads)
             decision = decide(plans, update)
-        if decision.kind is Kind.TUPLES:
+        if decision.kind is DecisionKind.TUPLES:
             if by_tuples([plans], update):
                 return
             decision = decide(plans, update, tuples_gave_up=True)
         self._carry_out(decision, plans, update)
 
     def _carry_out(self, decision: Decision, plans: StratumPlans, update: Update[T]) -> None:
-        if decision.kind is Kind.VIRTUAL:
+        if decision.kind is DecisionKind.VIRTUAL:
             maintain_virtual(plans.structures[0], update)
-        elif decision.kind is Kind.EXPLICIT:
+        elif decision.kind is DecisionKind.EXPLICIT:
             keep_explicit(plans, update)
             update.report.notes.append(f"{plans.label}: {decision.why}, only explicit facts kept")
-        elif decision.kind is Kind.RECOMPUTE:
+        elif decision.kind is DecisionKind.RECOMPUTE:
             self._recompute(plans, update, decision.why)
-        elif decision.kind is Kind.SETS:
+        elif decision.kind is DecisionKind.SETS:
             self._by_sets(decision.ladder, plans, update)
 
     def _by_sets(self, ladder: Ladder, plans: StratumPlans, update: Update[T]) -> None:

@@ -23,7 +23,7 @@ from deltalog.engine.report import Observer, Placement
 from deltalog.engine.seminaive import Relations, SemiNaive
 from deltalog.maintenance.derivation_counts import Counts
 from deltalog.maintenance.maintain import Maintenance
-from deltalog.maintenance.policy import Kind, decide_all
+from deltalog.maintenance.policy import DecisionKind, decide_all
 from deltalog.maintenance.update_state import Update, difference, total
 from deltalog.model.limits import FactCount
 from deltalog.plan.ir import Part
@@ -160,7 +160,7 @@ def updated(
         facts_before=old.count,
     )
     decision = decide_all(facts.changed, facts.before, evaluator.backend.tuning)
-    if evaluator.naive or decision.kind is Kind.RECOMPUTE:
+    if evaluator.naive or decision.kind is DecisionKind.RECOMPUTE:
         new = _recomputed(program, facts, evaluator, update, decision.why)
         _record_deltas(update, new.relations, old.program.derived | program.derived)
         return _checked(new, update)

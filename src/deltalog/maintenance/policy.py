@@ -36,7 +36,7 @@ UNBOUNDED = 1 << 62
 UNDER_VIRTUAL = "facts that a virtual relation may depend on are deleted"
 
 
-class Kind(Enum):
+class DecisionKind(Enum):
     """What to do with a stratum."""
 
     SKIP = auto()
@@ -84,7 +84,7 @@ WITHOUT_COUNTS: Ladder = (Attempt(Strategy.UNCOUNTED),)
 class Decision:
     """What to do with a stratum, and why; for SETS, the attempts."""
 
-    kind: Kind
+    kind: DecisionKind
     why: str = ""
     ladder: Ladder = ()
 
@@ -102,8 +102,10 @@ class GaveUp:
     recompute: bool = False
 
 
-SKIP, RESOLVE, TUPLES, VIRTUAL = (Decision(kind) for kind in (Kind.SKIP, Kind.RESOLVE, Kind.TUPLES, Kind.VIRTUAL))
-EXPLICIT = Decision(Kind.EXPLICIT, "no rule can derive anything")
+SKIP, RESOLVE, TUPLES, VIRTUAL = (
+    Decision(kind) for kind in (DecisionKind.SKIP, DecisionKind.RESOLVE, DecisionKind.TUPLES, DecisionKind.VIRTUAL)
+)
+EXPLICIT = Decision(DecisionKind.EXPLICIT, "no rule can derive anything")
 
 
 def decide(
@@ -124,7 +126,7 @@ def decide(
     if why is None and deferred:
         return RESOLVE
     why = why or _spreads(plans, update)
-    return Decision(Kind.RECOMPUTE, why) if why else Decision(Kind.SETS, ladder=_ladder(plans, update))
+    return Decision(DecisionKind.RECOMPUTE, why) if why else Decision(DecisionKind.SETS, ladder=_ladder(plans, update))
 
 
 def decide_all(changed: int, explicit: int, tuning: Tuning) -> Decision:
@@ -134,8 +136,8 @@ def decide_all(changed: int, explicit: int, tuning: Tuning) -> Decision:
     if share > tuning.recompute_all_large_share:
         fewest = tuning.recompute_all_min_changed_facts_of_large_share
     if changed > fewest and share > tuning.recompute_all_min_changed_share:
-        return Decision(Kind.RECOMPUTE, "a large share of the explicit facts changes")
-    return Decision(Kind.SETS)
+        return Decision(DecisionKind.RECOMPUTE, "a large share of the explicit facts changes")
+    return Decision(DecisionKind.SETS)
 
 
 def _ladder(plans: StratumPlans, update: Update[T]) -> Ladder:

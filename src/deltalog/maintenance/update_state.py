@@ -23,7 +23,7 @@ from deltalog.program.strata import Stratum
 from deltalog.syntax.ast import Pred, Rule
 
 T = TypeVar("T")
-Facts = dict[Pred, T]
+FactTables = dict[Pred, T]
 
 
 @dataclass(slots=True)
@@ -75,15 +75,15 @@ class Update(Generic[T]):
     old: Relations[T]
     new: Relations[T]
     explicit: Mapping[Pred, T]
-    added_facts: Facts[T]
-    removed_facts: Facts[T]
+    added_facts: FactTables[T]
+    removed_facts: FactTables[T]
     added_rules: frozenset[Rule] = frozenset()
     removed_rules: tuple[Rule, ...] = ()
     strategy: str = "auto"  # or "dred", "bf", "counting"
     multiway: bool = False  # whether many facts may be checked by multiway joins
     stored_differently: frozenset[Pred] = frozenset()  # predicates that become virtual, or cease to be
-    added: Facts[T] = field(default_factory=dict)  # A \ D
-    removed: Facts[T] = field(default_factory=dict)  # D \ A
+    added: FactTables[T] = field(default_factory=dict)  # A \ D
+    removed: FactTables[T] = field(default_factory=dict)  # D \ A
     # Predicates that have changed, with what computes their delta on demand:
     deferred: dict[Pred, Callable[[], tuple[T, T]]] = field(default_factory=dict)
     facts_before: Callable[[], int] = field(default=lambda: 0)  # how many facts users saw before the change
@@ -123,14 +123,14 @@ class Update(Generic[T]):
             self.record_delta(pred, *self.deferred[pred]())
             del self.deferred[pred]
 
-    def differences(self) -> tuple[Callable[[], Facts[T]], Callable[[], Facts[T]]]:
+    def differences(self) -> tuple[Callable[[], FactTables[T]], Callable[[], FactTables[T]]]:
         """What users see added and removed, computed on demand. The state before the update is kept alive only if it is
         needed for that."""
         if self.deferred or any(state.size(pred) for state in (self.old, self.new) for pred in WILDCARDS):
             return partial(self._net, self.added, self.old), partial(self._net, self.removed, self.new)
         return partial(distributed, self.added, self.backend), partial(distributed, self.removed, self.backend)
 
-    def _net(self, facts: Facts[T], other: Relations[T]) -> Facts[T]:
+    def _net(self, facts: FactTables[T], other: Relations[T]) -> FactTables[T]:
         self.resolve_deltas()
         return net_change(facts, other)
 
@@ -218,7 +218,7 @@ def with_deltas(
     return Relations(relations.backend, parts)
 
 
-def difference(facts: Mapping[Pred, T], others: Mapping[Pred, T], backend: Backend[T]) -> Facts[T]:
+def difference(facts: Mapping[Pred, T], others: Mapping[Pred, T], backend: Backend[T]) -> FactTables[T]:
     """Facts without others, by predicate; no table is empty."""
     found = {pred: backend.minus(table, others[pred]) if pred in others else table for pred, table in facts.items()}
     return {pred: table for pred, table in found.items() if backend.size(table)}

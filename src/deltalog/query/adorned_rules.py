@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 
-from deltalog.backends.capabilities.point_lookup import Row
+from deltalog.backends.capabilities.point_lookup import IdRow
 from deltalog.model.terms import Value
 from deltalog.plan.statistics import Statistics
 from deltalog.query.adornment import Adornment, bound_terms, magic
@@ -37,34 +37,34 @@ from deltalog.syntax.ast import (
     variables,
 )
 
-Getter = Callable[[Row], Row]
-Places = tuple[tuple[int, int], ...]
+Getter = Callable[[IdRow], IdRow]
+ColumnCopies = tuple[tuple[int, int], ...]
 Intern = Callable[[Value], int]
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class AskStep:
     """An atom, asked with what is bound; its answers extend the row."""
 
     pred: Pred
     adornment: Adornment
     key: Getter
-    equal: Places
+    equal: ColumnCopies
     keep: Getter | None
 
 
 @dataclass(frozen=True, slots=True)
-class Deny:
+class DenyStep:
     """A negated atom: rows stay for which no answer agrees."""
 
     pred: Pred
     adornment: Adornment
     key: Getter
-    equal: Places
+    equal: ColumnCopies
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class GroupStep:
     """An aggregate over the answers of its bindings: `on` and the results of `calls` extend the row."""
 
     pred: Pred
@@ -73,11 +73,11 @@ class Group:
     names: tuple[Variable, ...]  # the columns of the bindings, ON variables first
     on: tuple[Variable, ...]
     calls: tuple[AggregateCall, ...]
-    equal: Places
+    equal: ColumnCopies
 
 
 @dataclass(frozen=True, slots=True)
-class Where:
+class WhereStep:
     """A condition over places of the row."""
 
     condition: Expression
@@ -85,14 +85,14 @@ class Where:
 
 
 @dataclass(frozen=True, slots=True)
-class Extend:
+class ExtendStep:
     """The value of an expression extends the row."""
 
     expression: Expression
     places: tuple[tuple[Variable, int], ...]
 
 
-Step = Ask | Deny | Group | Where | Extend
+RuleStep = AskStep | DenyStep | GroupStep | WhereStep | ExtendStep
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +100,9 @@ class AdornedRule:
     """constants + key is the first row, in which `equal` places agree; the last row has an answer for a key."""
 
     rule: Rule
-    constants: Row
-    equal: Places
-    steps: tuple[Step, ...]
+    constants: IdRow
+    equal: ColumnCopies
+    steps: tuple[RuleStep, ...]
     key: Getter
     answer: Getter
 
@@ -145,7 +145,7 @@ class _Layout:
         key, answer = (getter([self.places[t] for t in terms]) for terms in (bound_terms(head, adornment), free))
         return AdornedRule(self.rule, self.constants, equal, tuple(steps), key, answer)
 
-    def _bind(self, terms: Iterable[Term]) -> Places:
+    def _bind(self, terms: Iterable[Term]) -> ColumnCopies:
         """Gives places to the next columns of the row; those that must agree with an earlier one."""
         equal = []
         for term in terms:
@@ -156,25 +156,25 @@ class _Layout:
             self.width += 1
         return tuple(equal)
 
-    def _step(self, literal: BodyLiteral, live: Collection[Variable]) -> Step:
+    def _step(self, literal: BodyLiteral, live: Collection[Variable]) -> RuleStep:
         match literal:
             case Atom():
                 adornment, key = self._question(literal)
                 equal = self._bind(t for t, bound in zip(literal.terms, adornment, strict=True) if not bound)
-                return Ask(literal.pred, adornment, key, equal, self._keep(live))
+                return AskStep(literal.pred, adornment, key, equal, self._keep(live))
             case Negation(atom):
                 adornment, key = self._question(atom)
                 places, width = dict(self.places), self.width
                 equal = self._bind(t for t, bound in zip(atom.terms, adornment, strict=True) if not bound)
                 self.places, self.width = places, width
-                return Deny(atom.pred, adornment, key, equal)
+                return DenyStep(atom.pred, adornment, key, equal)
             case Filter(condition):
-                return Where(condition, self._inputs(condition))
+                return WhereStep(condition, self._inputs(condition))
             case Bind(expression, variable) if variable in self.places:
                 same = Call("sameterm", (variable, expression))
-                return Where(same, self._inputs(same))
+                return WhereStep(same, self._inputs(same))
             case Bind(expression, variable):
-                step = Extend(expression, self._inputs(expression))
+                step = ExtendStep(expression, self._inputs(expression))
                 self._bind([variable])
                 return step
             case Aggregate():
@@ -196,13 +196,13 @@ class _Layout:
         self.places, self.width = {term: i for i, (term, _) in enumerate(kept)}, len(kept)
         return getter([place for _, place in kept])
 
-    def _group(self, aggregate: Aggregate) -> Group:
+    def _group(self, aggregate: Aggregate) -> GroupStep:
         rule, calls = bindings(aggregate)
         names, on = tuple(variables(rule.heads[0])), tuple(dict.fromkeys(aggregate.on))
         known = [v for v in on if v in self.places]
         adornment, key = tuple(v in known for v in names), getter([self.places[v] for v in known])
         equal = self._bind((*on, *(call.variable for call in calls)))
-        return Group(rule.heads[0].pred, adornment, key, names, on, calls, equal)
+        return GroupStep(rule.heads[0].pred, adornment, key, names, on, calls, equal)
 
 
 def _atoms(rule: Rule) -> Iterable[Atom]:

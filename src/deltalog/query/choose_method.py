@@ -30,7 +30,7 @@ from deltalog.query.goal import Goal
 from deltalog.query.selector import Model
 from deltalog.syntax.ast import Atom, Pred, Rule, Variable
 
-Kind = tuple[tuple[Pred, Adornment], ...]
+GoalKind = tuple[tuple[Pred, Adornment], ...]
 
 
 @dataclass(frozen=True)
@@ -63,11 +63,11 @@ class History:
     rules: int
     tuning: Tuning = field(default_factory=Tuning)
     spent: float = 0.0
-    kinds: Counter[Kind] = field(default_factory=Counter)
+    kinds: Counter[GoalKind] = field(default_factory=Counter)
     tried: bool = False  # to materialise, without success
     known_work: float = 0.0  # a materialisation takes at least this much: it gave up there
 
-    def note(self, asked: Kind, work: float) -> None:
+    def note(self, asked: GoalKind, work: float) -> None:
         self.kinds[asked] += 1
         self.spent += work + self.tuning.goal_cost_rows
 
@@ -94,7 +94,7 @@ class History:
         """The work that magic sets may do before everything is materialised instead."""
         return max(self.tuning.magic_patience_factor * self.expected, self.known_work)
 
-    def trial_rows(self, asking: Kind) -> float:
+    def trial_rows(self, asking: GoalKind) -> float:
         """The rows of QSQ-R that a trial before a materialisation may take: none where goals of a kind keep coming, or
         where they are not many more than the first attempt has had."""
         rows = self.tuning.qsqr_trial_share * self.expected / self.tuning.qsqr_row_cost_rows
@@ -114,7 +114,7 @@ class History:
         reason = f"magic sets gave up after {choice.allowed:,.0f} rows, the estimated work of a materialisation"
         return MethodChoice("materialised", reason, choice.features)  # without a budget: it reads a complete state
 
-    def why_materialise(self, asking: Kind, features: Features) -> str | None:
+    def why_materialise(self, asking: GoalKind, features: Features) -> str | None:
         """Why to materialise now; None if there is no reason to."""
         if self.tried:
             return None
@@ -141,17 +141,17 @@ UNSTRATIFIED = MethodChoice("materialised", "the bridges that this goal needs wo
 AT_ONCE = MethodChoice("qsqr", "QSQ-R answered it before a choice was needed")
 
 
-def kind(rules: Iterable[Rule], given: Collection[Variable] = ()) -> Kind:
+def kind(rules: Iterable[Rule], given: Collection[Variable] = ()) -> GoalKind:
     """The kind of a goal: its predicates and which of their arguments are bound."""
     return tuple((atom.pred, adorn(atom, given)) for rule in rules for atom in rule.body if isinstance(atom, Atom))
 
 
-def kind_of_goal(goal: Goal) -> Kind:
+def kind_of_goal(goal: Goal) -> GoalKind:
     given = {v for v in goal.head.terms[: len(goal.constants)] if isinstance(v, Variable)}
     return kind([goal.rule], given)
 
 
-def choose(asking: Kind, features: Features, model: Model, history: History) -> MethodChoice:
+def choose(asking: GoalKind, features: Features, model: Model, history: History) -> MethodChoice:
     """The method for a goal over rules and facts that are not materialised."""
     reason = history.why_materialise(asking, features)
     if reason is not None:

@@ -45,7 +45,7 @@ def _trained(examples: Sequence[Example], classifier: str, without: int) -> Mode
     rows, unit = _patience(examples, without), per_row(examples)
     lessons = [_lesson(e, _tried(e, _rows(rows, e, without), unit)[1]) for e in examples]
     model = replace(_classified(examples, lessons, classifier, without), rows=rows)
-    right = Evaluation(classifier, tuple(examples), judged(model, examples, without)).accuracy()
+    right = ClassifierScore(classifier, tuple(examples), judged(model, examples, without)).accuracy()
     return replace(model, accuracy=round(right, 4))
 
 
@@ -239,7 +239,7 @@ def judged(model: Model, examples: Sequence[Example], without: int = -1) -> tupl
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class ClassifierScore:
     """A classifier, judged on goals that it was not trained with."""
 
     classifier: str
@@ -272,7 +272,7 @@ class Evaluation:
         }
 
 
-def cross_validated(examples: Sequence[Example], classifier: str, without: int = -1) -> Evaluation:
+def cross_validated(examples: Sequence[Example], classifier: str, without: int = -1) -> ClassifierScore:
     """Every example is judged by a model of the others: five parts in turn."""
     _check(examples, classifier)
     found: dict[int, Judged] = {}
@@ -280,4 +280,4 @@ def cross_validated(examples: Sequence[Example], classifier: str, without: int =
         model = _trained([e for i, e in enumerate(examples) if i % FOLDS != fold], classifier, without)
         held = range(fold, len(examples), FOLDS)
         found |= zip(held, judged(model, [examples[i] for i in held], without), strict=True)
-    return Evaluation(classifier, tuple(examples), tuple(found[i] for i in range(len(examples))))
+    return ClassifierScore(classifier, tuple(examples), tuple(found[i] for i in range(len(examples))))

@@ -26,12 +26,21 @@ from math import inf
 from typing import Any, Generic, TypeVar
 
 from deltalog.backends.base import Backend
-from deltalog.backends.capabilities.point_lookup import Lookup, PointLookup, Row, RowOperator
+from deltalog.backends.capabilities.point_lookup import IdRow, Lookup, PointLookup, RowOperator
 from deltalog.model.limits import FactCount
 from deltalog.plan.ir import Part
 from deltalog.plan.statistics import PartialStatistics, Statistics
 from deltalog.plan.work_counter import GivenUp
-from deltalog.query.adorned_rules import AdornedRule, Ask, Deny, Extend, Group, Places, Where, adorned_rule
+from deltalog.query.adorned_rules import (
+    AdornedRule,
+    AskStep,
+    ColumnCopies,
+    DenyStep,
+    ExtendStep,
+    GroupStep,
+    WhereStep,
+    adorned_rule,
+)
 from deltalog.query.adornment import Adornment
 from deltalog.query.rulebase import Rulebase
 from deltalog.syntax.ast import Pred, Rule
@@ -83,7 +92,7 @@ class Qsqr:
         self._due: dict[int, deque[Work]] = {}
         self._levels: list[int] = []
 
-    def ask(self, pred: Pred, adornment: Adornment, key: Row) -> list[Row]:
+    def ask(self, pred: Pred, adornment: Adornment, key: IdRow) -> list[IdRow]:
         """The answers of a question: the free arguments, for values of the bound ones."""
         table = self.table((pred, adornment))
         table.ask([key])
@@ -175,16 +184,16 @@ class Subqueries:
     def __init__(self, qsqr: Qsqr, question: Question) -> None:
         self.qsqr, self.question = qsqr, question
         self.level = qsqr.level(question[0])
-        self.answers: dict[Row, list[Row]] = {}
+        self.answers: dict[IdRow, list[IdRow]] = {}
         self.waiting: list[Waiting] = []
-        self._known: dict[Row, set[Row]] = {}
-        self._asked: list[Row] = []
-        self._found: list[tuple[Row, Row]] = []
+        self._known: dict[IdRow, set[IdRow]] = {}
+        self._asked: list[IdRow] = []
+        self._found: list[tuple[IdRow, IdRow]] = []
         self._pending = False
         self._decided = all(question[1])  # an answer is yes, and there is no second one
         self._rules: list[Working] | None = None
 
-    def ask(self, keys: Iterable[Row]) -> None:
+    def ask(self, keys: Iterable[IdRow]) -> None:
         """Asks what has not been asked before."""
         for key in keys:
             if key not in self.answers:
@@ -194,7 +203,7 @@ class Subqueries:
         if self._asked:
             self._wake()
 
-    def answer(self, pairs: Iterable[tuple[Row, Row]]) -> None:
+    def answer(self, pairs: Iterable[tuple[IdRow, IdRow]]) -> None:
         """Notes answers, and hands them on later."""
         for pair in pairs:
             known = self._known[pair[0]]
@@ -223,7 +232,7 @@ class Subqueries:
         for waiting in self.waiting if found else ():
             waiting.resume(found)
 
-    def _start(self, asked: list[Row]) -> None:
+    def _start(self, asked: list[IdRow]) -> None:
         """New subqueries: of the stored facts, and of the rules."""
         self.qsqr.subqueries += len(asked)
         self.qsqr.derived(len(asked))
@@ -255,13 +264,13 @@ class Working:
         self._processes = [self._process(step, i) for i, step in enumerate(rule.steps)]
         self._batch_rows = [self._first_batch_rows(step) for step in rule.steps]
 
-    def start(self, keys: Sequence[Row]) -> None:
+    def start(self, keys: Sequence[IdRow]) -> None:
         if not keys:
             return
         constants = self._rule.constants
         self.push(0, _agreeing([constants + key for key in keys] if constants else list(keys), self._rule.equal))
 
-    def push(self, at: int, rows: list[Row]) -> None:
+    def push(self, at: int, rows: list[IdRow]) -> None:
         """Rows through the steps from `at` on; what comes out are answers."""
         for i in range(at, len(self._processes)):
             if len(rows) > self._batch_rows[i]:
@@ -278,7 +287,7 @@ class Working:
             self.qsqr.spend(len(rows))
             self._head.answer([(key(row), answer(row)) for row in rows])
 
-    def _push_in_batches(self, at: int, rows: list[Row]) -> None:
+    def _push_in_batches(self, at: int, rows: list[IdRow]) -> None:
         start = 0
         while start < len(rows):
             self.qsqr.check()
@@ -286,7 +295,7 @@ class Working:
             self.push(at, rows[start:end])
             start = end
 
-    def push_all(self, at: int, rows: Iterator[Row], through: RowOperator) -> None:
+    def push_all(self, at: int, rows: Iterator[IdRow], through: RowOperator) -> None:
         """Pushes rows that are produced one by one, a chunk at a time, each chunk through an operator first."""
         while chunk := list(islice(rows, self.qsqr.chunk_rows)):
             self.qsqr.check()
@@ -294,7 +303,7 @@ class Working:
 
     def _first_batch_rows(self, step: object) -> int:
         """A step that looks up without a bound argument has all facts as matches of each row."""
-        if not isinstance(step, Ask | Deny) or self.qsqr.derives(step.pred):
+        if not isinstance(step, AskStep | DenyStep) or self.qsqr.derives(step.pred):
             return FIRST_BATCH_ROWS
         lookup = self.qsqr.stored.lookup((step.pred, step.adornment))
         fan_out = 1 if lookup is None else max(1, lookup.read(1))
@@ -306,75 +315,75 @@ class Working:
 
     def _process(self, step: object, i: int) -> RowOperator:
         match step:
-            case Ask() if self.qsqr.derives(step.pred):
+            case AskStep() if self.qsqr.derives(step.pred):
                 return Waiting(step, self, i + 1)
-            case Ask():
+            case AskStep():
                 return self._look_up(step)
-            case Deny() if self.qsqr.derives(step.pred):
+            case DenyStep() if self.qsqr.derives(step.pred):
                 return self._deny_later(step, i + 1)
-            case Deny():
+            case DenyStep():
                 return self._deny(step)
-            case Group():
+            case GroupStep():
                 return self._group(step, i + 1)
-            case Where(condition, places):
+            case WhereStep(condition, places):
                 return self.qsqr.stored.lookups.where(condition, places)
-            case Extend(expression, places):
+            case ExtendStep(expression, places):
                 return self.qsqr.stored.lookups.extend(expression, places)
         raise AssertionError(step)
 
-    def _look_up(self, step: Ask) -> RowOperator:
+    def _look_up(self, step: AskStep) -> RowOperator:
         lookup = self.qsqr.stored.lookup((step.pred, step.adornment))
         if lookup is None:
             return lambda rows: []
         key = step.key
 
-        def process(rows: list[Row]) -> list[Row]:
+        def process(rows: list[IdRow]) -> list[IdRow]:
             self.qsqr.spend(lookup.read(len(rows)))
             matches = lookup(list(map(key, rows)))
             return extended([rows[i] + free for i, free in matches], step)
 
         return process
 
-    def _deny(self, step: Deny) -> RowOperator:
+    def _deny(self, step: DenyStep) -> RowOperator:
         lookup = self.qsqr.stored.lookup((step.pred, step.adornment))
         if lookup is None:
             return lambda rows: rows
         key = step.key
 
-        def process(rows: list[Row]) -> list[Row]:
+        def process(rows: list[IdRow]) -> list[IdRow]:
             matches = lookup(list(map(key, rows)))
             denied = {i for i, free in matches if not step.equal or _agree(rows[i] + free, step.equal)}
             return [row for i, row in enumerate(rows) if i not in denied]
 
         return process
 
-    def _deny_later(self, step: Deny, after: int) -> RowOperator:
+    def _deny_later(self, step: DenyStep, after: int) -> RowOperator:
         table = self.qsqr.table((step.pred, step.adornment))
 
-        def process(rows: list[Row]) -> list[Row]:
+        def process(rows: list[IdRow]) -> list[IdRow]:
             table.ask(map(step.key, rows))
             self.qsqr.later(table.level + 1, lambda: self.push(after, [row for row in rows if not denied(row)]))
             return []
 
-        def denied(row: Row) -> bool:
+        def denied(row: IdRow) -> bool:
             return any(_agree(row + free, step.equal) for free in table.answers[step.key(row)])
 
         return process
 
-    def _group(self, step: Group, after: int) -> RowOperator:
+    def _group(self, step: GroupStep, after: int) -> RowOperator:
         table = self.qsqr.table((step.pred, step.adornment))
         group = self.qsqr.stored.lookups.group(len(step.on), step.names, step.calls)
 
-        def process(rows: list[Row]) -> list[Row]:
+        def process(rows: list[IdRow]) -> list[IdRow]:
             table.ask(map(step.key, rows))
             self.qsqr.later(table.level + 1, lambda: self.push_all(after, grouped(rows), agreeing))
             return []
 
-        def grouped(rows: list[Row]) -> Iterator[Row]:
+        def grouped(rows: list[IdRow]) -> Iterator[IdRow]:
             groups = _groups(step, {step.key(row): table.answers[step.key(row)] for row in rows}, group)
             return (row + group for row in rows for group in groups.get(step.key(row), ()))
 
-        def agreeing(rows: list[Row]) -> list[Row]:
+        def agreeing(rows: list[IdRow]) -> list[IdRow]:
             return _agreeing(rows, step.equal)
 
         return process
@@ -385,16 +394,16 @@ class Waiting:
 
     __slots__ = ("_after", "_key", "_rows", "_rule", "_seen", "_step", "_table")
 
-    def __init__(self, step: Ask, rule: Working, after: int) -> None:
+    def __init__(self, step: AskStep, rule: Working, after: int) -> None:
         self._step, self._rule, self._after, self._key = step, rule, after, step.key
         self._table = rule.qsqr.table((step.pred, step.adornment))
-        self._rows: dict[Row, list[Row]] = {}
-        self._seen: set[Row] = set()
+        self._rows: dict[IdRow, list[IdRow]] = {}
+        self._seen: set[IdRow] = set()
         self._table.waiting.append(self)
 
-    def __call__(self, rows: list[Row]) -> list[Row]:
+    def __call__(self, rows: list[IdRow]) -> list[IdRow]:
         """New rows: they ask, wait, and go on with the answers that are known."""
-        matched: list[Row] = []
+        matched: list[IdRow] = []
         answers, waiting, key_of, seen = self._table.answers, self._rows, self._key, self._seen
         asked = []
         for row in rows:
@@ -411,37 +420,37 @@ class Waiting:
         self._table.ask(asked)
         return extended(matched, self._step)
 
-    def resume(self, found: Collection[tuple[Row, Row]]) -> None:
+    def resume(self, found: Collection[tuple[IdRow, IdRow]]) -> None:
         """Waiting rows go on with new answers."""
         waiting = self._rows
         matched = (row + answer for key, answer in found for row in waiting.get(key, ()))
         self._rule.push_all(self._after, matched, lambda rows: extended(rows, self._step))
 
 
-def extended(rows: list[Row], step: Ask) -> list[Row]:
+def extended(rows: list[IdRow], step: AskStep) -> list[IdRow]:
     """Rows with an answer appended: those that agree, with the places that are needed later."""
     rows = _agreeing(rows, step.equal)
     return rows if step.keep is None else list(dict.fromkeys(map(step.keep, rows)))
 
 
-def _agreeing(rows: list[Row], equal: Places) -> list[Row]:
+def _agreeing(rows: list[IdRow], equal: ColumnCopies) -> list[IdRow]:
     return [row for row in rows if _agree(row, equal)] if equal else rows
 
 
-def _agree(row: Row, equal: Places) -> bool:
+def _agree(row: IdRow, equal: ColumnCopies) -> bool:
     return all(row[a] == row[b] for a, b in equal)
 
 
-def _groups(step: Group, answers: Mapping[Row, Sequence[Row]], group: RowOperator) -> dict[Row, list[Row]]:
+def _groups(step: GroupStep, answers: Mapping[IdRow, Sequence[IdRow]], group: RowOperator) -> dict[IdRow, list[IdRow]]:
     """The groups of each key: values of the ON variables, then the results."""
     found = sorted({_merged(step.adornment, key, free) for key, frees in answers.items() for free in frees})
-    groups: dict[Row, list[Row]] = {}
+    groups: dict[IdRow, list[IdRow]] = {}
     bound = [i for i, is_bound in enumerate(step.adornment) if is_bound]  # ON variables are the first names
     for row in group(found):
         groups.setdefault(tuple(row[i] for i in bound), []).append(row)
     return groups
 
 
-def _merged(adornment: Adornment, key: Row, free: Row) -> Row:
+def _merged(adornment: Adornment, key: IdRow, free: IdRow) -> IdRow:
     bound, rest = iter(key), iter(free)
     return tuple(next(bound if is_bound else rest) for is_bound in adornment)

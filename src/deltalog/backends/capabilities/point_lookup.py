@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol, TypeVar
 
+from deltalog.model.arrays import IdRow as IdRow
 from deltalog.model.terms import Value
 from deltalog.syntax.ast import AggregateCall, Expression, Variable
 
 T = TypeVar("T")
-Row = tuple[int, ...]  # of ids
 VariablePlaces = Sequence[tuple[Variable, int]]  # where in a row the values of variables are
-RowOperator = Callable[[list[Row]], list[Row]]
+RowOperator = Callable[[list[IdRow]], list[IdRow]]
 
 
 class Lookup(Protocol):
@@ -26,7 +26,7 @@ class Lookup(Protocol):
         """Whether a look-up takes an index and not a scan."""
         ...
 
-    def __call__(self, keys: Sequence[Row]) -> Iterable[tuple[int, Row]]:
+    def __call__(self, keys: Sequence[IdRow]) -> Iterable[tuple[int, IdRow]]:
         """For every match: the number of the key, and the other columns of the row."""
         ...
 
@@ -34,7 +34,7 @@ class Lookup(Protocol):
         """The number of rows that this many keys will give, where that is known in advance: nothing is bound."""
         ...
 
-    def count(self, key: Row) -> int:
+    def count(self, key: IdRow) -> int:
         """The number of rows that match one key."""
         ...
 
@@ -59,7 +59,7 @@ class PointLookup(Protocol[T]):
         """A table by some of its columns."""
         ...
 
-    def table(self, rows: Sequence[Row], arity: int) -> T:
+    def table(self, rows: Sequence[IdRow], arity: int) -> T:
         """A table of the distinct rows."""
         ...
 

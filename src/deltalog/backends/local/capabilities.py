@@ -9,7 +9,7 @@ from itertools import compress
 import numpy as np
 
 from deltalog.backends.base import Tables
-from deltalog.backends.capabilities.point_lookup import Row, RowOperator, VariablePlaces
+from deltalog.backends.capabilities.point_lookup import IdRow, RowOperator, VariablePlaces
 from deltalog.backends.capabilities.small_rounds import SmallRules
 from deltalog.backends.capabilities.tuple_maintenance import Exchange, SmallChange, SmallResult
 from deltalog.backends.local.aggregate import aggregate, group_starts
@@ -19,9 +19,9 @@ from deltalog.backends.local.column_expressions import ColumnExpressions
 from deltalog.backends.local.compile import PlanCompiler
 from deltalog.backends.local.index_join import Rows
 from deltalog.backends.local.multiset import recounted, uncounted, with_counts
-from deltalog.backends.local.point_lookup import Lookup, rows_of
+from deltalog.backends.local.point_lookup import TableLookup, rows_of
 from deltalog.backends.local.relation import Relation
-from deltalog.backends.local.small_rounds import Rounds
+from deltalog.backends.local.small_rounds import LocalRounds
 from deltalog.backends.local.sorted_runs import Ids
 from deltalog.backends.local.virtual_maintenance import create_relation, update_relation
 from deltalog.model.dictionary import Dictionary
@@ -61,13 +61,13 @@ class LocalSmallRounds:
 
     def start(
         self, rules: SmallRules, tables: Tables[Relation], new: Mapping[Pred, Relation], room: int
-    ) -> Rounds | None:
+    ) -> LocalRounds | None:
         code = self.compiler.rounds(rules)
         places = code.places(tables)
         room = min(self.tuning.rounds_max_facts, room)
         if places is None or 2 * sum(table.size for table in new.values()) > room:
             return None
-        return Rounds(code, places, new, self.tuning.rounds_max_new_facts, room, self.vectors)
+        return LocalRounds(code, places, new, self.tuning.rounds_max_new_facts, room, self.vectors)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,16 +139,16 @@ class LocalPointLookup:
     def find(self, value: Value) -> int | None:
         return self.dictionary.find(value)
 
-    def lookup(self, table: Relation, bound: Sequence[int]) -> Lookup:
-        return Lookup(table, bound, self.dictionary)
+    def lookup(self, table: Relation, bound: Sequence[int]) -> TableLookup:
+        return TableLookup(table, bound, self.dictionary)
 
-    def table(self, rows: Sequence[Row], arity: int) -> Relation:
+    def table(self, rows: Sequence[IdRow], arity: int) -> Relation:
         return rows_of(rows, arity, self.tuning)
 
     def where(self, condition: Expression, places: VariablePlaces) -> RowOperator:
         vectors = self.vectors
 
-        def process(rows: list[Row]) -> list[Row]:
+        def process(rows: list[IdRow]) -> list[IdRow]:
             return list(compress(rows, vectors.holds(condition, _columns(rows, places)).tolist()))
 
         return process
@@ -156,7 +156,7 @@ class LocalPointLookup:
     def extend(self, expression: Expression, places: VariablePlaces) -> RowOperator:
         vectors = self.vectors
 
-        def process(rows: list[Row]) -> list[Row]:
+        def process(rows: list[IdRow]) -> list[IdRow]:
             values, ok = vectors.values(expression, _columns(rows, places))
             extended = [(*row, value) for row, value in zip(rows, values.tolist(), strict=True)]
             return extended if ok is None else list(compress(extended, ok.tolist()))
@@ -166,7 +166,7 @@ class LocalPointLookup:
     def group(self, on: int, names: Sequence[Variable], calls: Sequence[AggregateCall]) -> RowOperator:
         dictionary = self.dictionary
 
-        def process(rows: list[Row]) -> list[Row]:
+        def process(rows: list[IdRow]) -> list[IdRow]:
             ids = np.array(rows, np.uint32).reshape(len(rows), len(names))
             columns: dict[Variable, Ids] = {v: np.ascontiguousarray(ids[:, i]) for i, v in enumerate(names)}
             starts = group_starts([columns[v] for v in names[:on]], len(rows))
@@ -180,5 +180,5 @@ class LocalPointLookup:
         return process
 
 
-def _columns(rows: Sequence[Row], places: VariablePlaces) -> Rows:
+def _columns(rows: Sequence[IdRow], places: VariablePlaces) -> Rows:
     return Rows({v: np.fromiter((row[i] for row in rows), np.uint32, len(rows)) for v, i in places}, len(rows))

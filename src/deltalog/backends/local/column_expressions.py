@@ -24,13 +24,13 @@ from deltalog.expressions import scalar
 from deltalog.expressions.scalar import SkolemForm, is_plain_skolem, skolem_form
 from deltalog.expressions.sparql_operators import PREFIX
 from deltalog.kernels.blake2b import NAME, skolem_names
+from deltalog.model.arrays import Array
 from deltalog.model.dictionary import Dictionary, distinct_ids
 from deltalog.model.limits import Limits
 from deltalog.model.terms import Kind, Value
 from deltalog.model.tuning import Tuning
 from deltalog.syntax.ast import Call, Constant, Expression, Variable, variables
 
-Array = NDArray[Any]
 UNCHECKED_ROWS = 256  # whose values are computed one by one between two checks of limits, some 10 ms
 EXACT = 2**53  # integers below are exact as floats
 INT64 = 2.0**63 - 2.0**13  # results below surely fit: factors and product are rounded, by one part in 2**53 each

@@ -16,12 +16,13 @@ import numpy as np
 
 from deltalog.backends.capabilities.small_rounds import SmallRules
 from deltalog.backends.local.aggregate import aggregate, group_starts
+from deltalog.backends.local.encoded_terms import EncodedTerms
 from deltalog.backends.local.index_join import IndexJoin, Rows
 from deltalog.backends.local.join_project import Product
 from deltalog.backends.local.multiset import Multiset, multiset_of, multiset_sum, with_count_column
 from deltalog.backends.local.multiway import multiway_join
 from deltalog.backends.local.nested_loop import LoopBatch, NestedLoops, distinct_keys, nested_loops
-from deltalog.backends.local.pipeline import Evaluation, Key, KeysOf, Pipeline, Step, sorted_union
+from deltalog.backends.local.pipeline import Evaluation, Key, KeysOf, Pipeline, PipelineStep, sorted_union
 from deltalog.backends.local.plan_cache import PlanCache
 from deltalog.backends.local.relation import Relation
 from deltalog.backends.local.small_rounds import RoundsCode
@@ -36,8 +37,7 @@ from deltalog.plan.ir import Plan, columns
 from deltalog.syntax.ast import Expression, Term, Variable, variables
 
 NO_VALUE = 0  # no value has this id
-Terms = tuple[Variable | int, ...]
-Names = tuple[Variable, ...]
+ColumnNames = tuple[Variable, ...]
 
 B = TypeVar("B")
 
@@ -104,13 +104,13 @@ class PlanCompiler:
         plans = [plan for _, _, plan in rules.variants]
         return self._once("rounds", plans, lambda: RoundsCode(rules, self._interned), values)
 
-    def _interned(self, terms: Sequence[Term]) -> Terms:
+    def _interned(self, terms: Sequence[Term]) -> EncodedTerms:
         """Constants by their ids; a constant without an id gets one."""
         return tuple(t if isinstance(t, Variable) else self.dictionary.intern(t.value) for t in terms)
 
     # Groups of plans.
 
-    def group(self, plans: Iterable[Plan]) -> Group | None:
+    def group(self, plans: Iterable[Plan]) -> UnionBatch | None:
         """Plans as a group, if each is a union of bodies."""
         unions = [_inputs(plan) for plan in plans]
         if not all(unions):
@@ -119,7 +119,7 @@ class PlanCompiler:
         parts = [plan for union, known in inputs for plan in (*union, known)]
         return self._once("group", parts, lambda: self._group(inputs))
 
-    def _group(self, inputs: Sequence[Inputs]) -> Group:
+    def _group(self, inputs: Sequence[Inputs]) -> UnionBatch:
         small: list[tuple[int, NestedLoops]] = []
         others: list[list[KeysOf]] = []
         for number, (union, _) in enumerate(inputs):
@@ -128,7 +128,7 @@ class PlanCompiler:
             others.append([self.keys(plan) for plan, loops in zip(union, found, strict=True) if loops is None])
         known = [(scan.atom.pred, scan.part) if scan else None for _, scan in inputs]
         arities = [len(columns(union[0])) for union, _ in inputs]
-        return Group(LoopBatch(small) if small else None, others, known, arities)
+        return UnionBatch(LoopBatch(small) if small else None, others, known, arities)
 
     def bags(self, plans: Sequence[ir.Counted]) -> Bags:
         """Plans that count derivations, as a group."""
@@ -163,12 +163,12 @@ class PlanCompiler:
         product = self._product(body, ids, by_rows)
         return by_rows if product is None else product.keys
 
-    def _stored(self, body: ir.Scan, terms: Terms) -> KeysOf:
+    def _stored(self, body: ir.Scan, terms: EncodedTerms) -> KeysOf:
         """A copy of a stored relation, or of one with its columns exchanged: its runs are sorted already."""
         order = tuple(body.atom.terms.index(t) for t in terms)  # type: ignore[arg-type]
         return partial(_copy, (body.atom.pred, body.part), order)
 
-    def _product(self, body: Plan, terms: Terms, by_rows: KeysOf, flip: bool = True) -> Product | None:
+    def _product(self, body: Plan, terms: EncodedTerms, by_rows: KeysOf, flip: bool = True) -> Product | None:
         """The body as a sparse product, if its last join has that form."""
         if not (isinstance(body, ir.Join) and isinstance(body.right, ir.Scan) and len(terms) == 2):
             return None
@@ -198,7 +198,7 @@ class PlanCompiler:
 
     def pipeline(self, plan: Plan, needed: frozenset[Variable]) -> Pipeline:
         """The leaf of a plan and the steps above it; a step keeps only what later steps and the sink need."""
-        steps: list[Step] = []
+        steps: list[PipelineStep] = []
         while True:
             match plan:
                 case ir.Where(input, condition):
@@ -220,7 +220,9 @@ class PlanCompiler:
                         steps.append(partial(_spread, (plan.atom.pred, plan.part), self._index_join(plan, first)))
                     return Pipeline(self._leaf(plan, needed), tuple(steps[::-1]))
 
-    def _look_up(self, plan: ir.Join | ir.SemiJoin | ir.AntiJoin, join: IndexJoin, needed: frozenset[Variable]) -> Step:
+    def _look_up(
+        self, plan: ir.Join | ir.SemiJoin | ir.AntiJoin, join: IndexJoin, needed: frozenset[Variable]
+    ) -> PipelineStep:
         source, kept = self._source(plan.right, join), _both(plan.left, needed)
         if isinstance(plan, ir.Join) and not join.complete:
             return partial(_join, source, join, kept, needed - set(kept))
@@ -229,13 +231,13 @@ class PlanCompiler:
     def _index_join(self, plan: Plan, bound: frozenset[Variable]) -> IndexJoin:
         return IndexJoin.of(self._ids(plan.atom.terms) if isinstance(plan, ir.Scan) else columns(plan), bound)
 
-    def _ids(self, terms: Sequence[Term]) -> Terms:
+    def _ids(self, terms: Sequence[Term]) -> EncodedTerms:
         """Constants by their ids; `NO_VALUE` for a constant that no fact has."""
         found = tuple(t if isinstance(t, Variable) else self.dictionary.find(t.value) or NO_VALUE for t in terms)
         self._unknown |= NO_VALUE in found
         return found
 
-    def _source(self, plan: Plan, join: IndexJoin) -> Source:
+    def _source(self, plan: Plan, join: IndexJoin) -> TableSource:
         """Where an index join finds its relation."""
         if not isinstance(plan, ir.Scan):
             return partial(_evaluated_once, self.keys(plan), len(columns(plan)))
@@ -277,7 +279,7 @@ class PlanCompiler:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class UnionBatch:
     """Unions of bodies, whose small ones are evaluated in one kernel call; `known` is subtracted from each union."""
 
     together: LoopBatch | None
@@ -337,8 +339,8 @@ def _inputs(plan: Plan) -> Inputs | None:
 # Compiled plans: functions of what depends on the plan alone, and then of an evaluation.
 
 Leaf = Callable[[Evaluation], Rows]
-Source = Callable[[Evaluation], Relation]
-Places = tuple[tuple[Variable, int], ...]
+TableSource = Callable[[Evaluation], Relation]
+ColumnPlaces = tuple[tuple[Variable, int], ...]
 Bag = Callable[[Evaluation], list[Multiset]]
 
 
@@ -356,7 +358,7 @@ def _copy(key: Key, order: Order, evaluation: Evaluation, _: Relation | None) ->
 
 
 def _sink(
-    pipeline: Pipeline, terms: Terms, small: LoopBatch | None, evaluation: Evaluation, _: Relation | None
+    pipeline: Pipeline, terms: EncodedTerms, small: LoopBatch | None, evaluation: Evaluation, _: Relation | None
 ) -> Keys:
     found = small.keys(evaluation) if small else None
     if found is not None:
@@ -370,7 +372,7 @@ def _counted(bags: Sequence[Bag], arity: int, evaluation: Evaluation, _: Relatio
     return with_count_column(found, arity, evaluation.dictionary)
 
 
-def _bag_of(pipeline: Pipeline, terms: Terms, small: LoopBatch | None, evaluation: Evaluation) -> list[Multiset]:
+def _bag_of(pipeline: Pipeline, terms: EncodedTerms, small: LoopBatch | None, evaluation: Evaluation) -> list[Multiset]:
     found = small.keys(evaluation) if small else None
     if found is not None:
         return [multiset_of(keys) for keys in found.get(0, ())]
@@ -379,17 +381,17 @@ def _bag_of(pipeline: Pipeline, terms: Terms, small: LoopBatch | None, evaluatio
     )
 
 
-def _packed(terms: Terms, rows: Rows) -> Keys:
+def _packed(terms: EncodedTerms, rows: Rows) -> Keys:
     values = [rows.columns[t] if isinstance(t, Variable) else np.full(rows.size, t, np.uint32) for t in terms]
     return pack(values, rows.size)
 
 
-def _where(condition: Expression, kept: Names, evaluation: Evaluation, rows: Rows, _: int) -> Rows:
+def _where(condition: Expression, kept: ColumnNames, evaluation: Evaluation, rows: Rows, _: int) -> Rows:
     return rows.take(evaluation.vectors.holds(condition, rows), kept)
 
 
 def _extend(
-    variable: Variable, expression: Expression, kept: Names, evaluation: Evaluation, rows: Rows, _: int
+    variable: Variable, expression: Expression, kept: ColumnNames, evaluation: Evaluation, rows: Rows, _: int
 ) -> Rows:
     values, ok = evaluation.vectors.values(expression, rows)
     extended = Rows({**{v: rows.columns[v] for v in kept}, variable: values}, rows.size)
@@ -397,9 +399,9 @@ def _extend(
 
 
 def _join(
-    source: Source,
+    source: TableSource,
     join: IndexJoin,
-    kept: Names,
+    kept: ColumnNames,
     new: frozenset[Variable],
     evaluation: Evaluation,
     rows: Rows,
@@ -416,11 +418,15 @@ def _spread(key: Key, join: IndexJoin, evaluation: Evaluation, rows: Rows, most:
     return join.join(evaluation.table(key), rows, evaluation.ids, tuple(rows.columns), frozenset([new]), most)
 
 
-def _semi_join(source: Source, join: IndexJoin, kept: Names, evaluation: Evaluation, rows: Rows, _: int) -> Rows:
+def _semi_join(
+    source: TableSource, join: IndexJoin, kept: ColumnNames, evaluation: Evaluation, rows: Rows, _: int
+) -> Rows:
     return rows.take(join.matches(source(evaluation), rows, evaluation.ids), kept)
 
 
-def _anti_join(source: Source, join: IndexJoin, kept: Names, evaluation: Evaluation, rows: Rows, _: int) -> Rows:
+def _anti_join(
+    source: TableSource, join: IndexJoin, kept: ColumnNames, evaluation: Evaluation, rows: Rows, _: int
+) -> Rows:
     return rows.take(~join.matches(source(evaluation), rows, evaluation.ids), kept)
 
 
@@ -432,37 +438,37 @@ def _evaluated_once(keys: KeysOf, arity: int, evaluation: Evaluation) -> Table:
     return evaluation.evaluated_once(keys, arity)
 
 
-def _selected(source: Source, join: IndexJoin, needed: frozenset[Variable], evaluation: Evaluation) -> Rows:
+def _selected(source: TableSource, join: IndexJoin, needed: frozenset[Variable], evaluation: Evaluation) -> Rows:
     rows = join.join(source(evaluation), Rows({}, 1), evaluation.ids, (), needed)
     assert isinstance(rows, Rows)
     return rows
 
 
-def _columns(source: Source, places: Places, evaluation: Evaluation) -> Rows:
+def _columns(source: TableSource, places: ColumnPlaces, evaluation: Evaluation) -> Rows:
     relation = source(evaluation)
     found = relation.scan([i for _, i in places])  # where one column is missing, it comes by `_spread`
     size = len(found[0]) if found else relation.size
     return Rows({v: column for (v, _), column in zip(places, found, strict=False)}, size)
 
 
-def _unpacked(keys: KeysOf, arity: int, places: Places, evaluation: Evaluation) -> Rows:
+def _unpacked(keys: KeysOf, arity: int, places: ColumnPlaces, evaluation: Evaluation) -> Rows:
     found = keys(evaluation, None)
     values = unpack(found, arity)
     return Rows({v: values[i] for v, i in places}, len(found))
 
 
 def _rename(
-    pipeline: Pipeline, names: Names, renamed: Sequence[tuple[Variable, Variable]], evaluation: Evaluation
+    pipeline: Pipeline, names: ColumnNames, renamed: Sequence[tuple[Variable, Variable]], evaluation: Evaluation
 ) -> Rows:
     inner = evaluation.rows(pipeline, names)
     return Rows({v: inner.columns[t] for v, t in renamed}, inner.size)
 
 
-def _all_rows(pipeline: Pipeline, names: Names, evaluation: Evaluation) -> Rows:
+def _all_rows(pipeline: Pipeline, names: ColumnNames, evaluation: Evaluation) -> Rows:
     return evaluation.rows(pipeline, names)
 
 
-def _aggregate(plan: ir.GroupBy, names: Names, grouped: KeysOf, evaluation: Evaluation) -> Rows:
+def _aggregate(plan: ir.GroupBy, names: ColumnNames, grouped: KeysOf, evaluation: Evaluation) -> Rows:
     keys = grouped(evaluation, None)
     values = dict(zip(names, unpack(keys, len(names)), strict=True))
     starts = group_starts([values[v] for v in plan.on], len(keys))
@@ -474,7 +480,7 @@ def _aggregate(plan: ir.GroupBy, names: Names, grouped: KeysOf, evaluation: Eval
     return result if present.all() else result.take(present, tuple(result.columns))
 
 
-def _is_stored(body: Plan, terms: Terms) -> TypeGuard[ir.Scan]:
+def _is_stored(body: Plan, terms: EncodedTerms) -> TypeGuard[ir.Scan]:
     """All columns of a stored relation, in some order."""
     if not isinstance(body, ir.Scan) or len(terms) > 2 or len(body.atom.terms) != len(terms):
         return False
@@ -498,9 +504,9 @@ def _bounding(plan: Plan) -> Key | None:
             return None
 
 
-def _both(plan: Plan, needed: frozenset[Variable]) -> Names:
+def _both(plan: Plan, needed: frozenset[Variable]) -> ColumnNames:
     return tuple(v for v in columns(plan) if v in needed)
 
 
-def _places(names: Names, needed: frozenset[Variable]) -> Places:
+def _places(names: ColumnNames, needed: frozenset[Variable]) -> ColumnPlaces:
     return tuple((v, i) for i, v in enumerate(names) if v in needed)

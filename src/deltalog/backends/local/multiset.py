@@ -9,22 +9,20 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deltalog.backends.local.relation import Relation
 from deltalog.backends.local.sorted_runs import Ids, Keys, no_keys, pack, unpack
 from deltalog.backends.local.table import Table
 from deltalog.kernels import sorted_keys as kernel
+from deltalog.model.arrays import Integers
 from deltalog.model.dictionary import Dictionary
-
-Numbers = NDArray[np.int64]
 
 
 class Multiset(NamedTuple):
     """Sorted distinct keys, and how many times each occurs."""
 
     keys: Keys
-    counts: Numbers
+    counts: Integers
 
 
 def multiset_of(keys: Keys) -> Multiset:
@@ -49,7 +47,7 @@ def _sorted(keys: Keys) -> Keys:
     return np.sort(keys) if keys.ndim == 1 else np.ascontiguousarray(keys[np.lexsort(keys.T[::-1])])
 
 
-def _starts(keys: Keys) -> Numbers:
+def _starts(keys: Keys) -> Integers:
     """Where each of some sorted keys begins."""
     change = np.ones(len(keys), np.bool_)
     change[1:] = keys[1:] != keys[:-1] if keys.ndim == 1 else (keys[1:] != keys[:-1]).any(axis=1)

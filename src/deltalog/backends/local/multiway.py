@@ -12,18 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deltalog.backends.local.addresses import TableAddresses
+from deltalog.backends.local.encoded_terms import EncodedTerms
 from deltalog.backends.local.index_join import Rows
 from deltalog.backends.local.pipeline import Evaluation, Key, even_bounds
 from deltalog.backends.local.sorted_runs import Order
 from deltalog.backends.local.table import Table
 from deltalog.kernels import multiway as kernel
+from deltalog.model.arrays import Words
 from deltalog.plan import ir
 from deltalog.syntax.ast import Term, Variable
 
 PIECES = 8  # intervals per thread: some take longer than others
-
-Words = NDArray[np.int64]
-Terms = tuple[Variable | int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +76,7 @@ class MultiwayJoin:
 def multiway_join(
     plan: ir.MultiJoin,
     needed: frozenset[Variable],
-    ids: Callable[[Sequence[Term]], Terms],
+    ids: Callable[[Sequence[Term]], EncodedTerms],
     by_rows: Callable[[Evaluation], Rows],
 ) -> MultiwayJoin:
     """A join of which the columns `needed` are wanted."""
@@ -110,7 +109,7 @@ def multiway_join(
 
 
 def _line(
-    terms: Terms, variable: Variable, level: dict[Variable, int], constants: dict[int, int]
+    terms: EncodedTerms, variable: Variable, level: dict[Variable, int], constants: dict[int, int]
 ) -> tuple[list[int], Order]:
     """What a relation says of a variable, and how it must be sorted: by the column that is bound first."""
     column = terms.index(variable)

@@ -10,19 +10,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deltalog.backends.local.addresses import TableAddresses
+from deltalog.backends.local.encoded_terms import EncodedTerms
 from deltalog.backends.local.index_join import IndexJoin
 from deltalog.backends.local.pipeline import Evaluation, Key
 from deltalog.backends.local.sorted_runs import Keys, Order, sort_distinct
 from deltalog.kernels import nested_loop as kernel
+from deltalog.model.arrays import Words
 from deltalog.plan import ir
 from deltalog.plan.ir import Plan, columns
 from deltalog.syntax.ast import Term, Variable
 
-Terms = tuple[Variable | int, ...]
-Words = NDArray[np.int64]
 KINDS = {ir.Join: kernel.JOIN, ir.SemiJoin: kernel.EXISTS, ir.AntiJoin: kernel.ABSENT}
 
 
@@ -106,7 +105,7 @@ def _starts(lengths: Sequence[int]) -> Words:
     return np.cumsum([0, *lengths], dtype=np.int64)
 
 
-def nested_loops(body: Plan, head: Terms, ids: Callable[[Sequence[Term]], Terms]) -> NestedLoops | None:
+def nested_loops(body: Plan, head: EncodedTerms, ids: Callable[[Sequence[Term]], EncodedTerms]) -> NestedLoops | None:
     """A plan as nested loops, if it has that form."""
     steps = _steps(body)
     if steps is None or len(head) > 2:

@@ -72,7 +72,7 @@ class Evaluation:
         bounds = even_bounds(leaf.size, max(self.workers.threads, -(-leaf.size // self.tuning.morsel_rows)))
         return [result for results in self.workers.map(part, bounds) for result in results]
 
-    def _push(self, rows: Rows, steps: Sequence[Step], at: int, sink: Callable[[Rows], R]) -> Iterator[R]:
+    def _push(self, rows: Rows, steps: Sequence[PipelineStep], at: int, sink: Callable[[Rows], R]) -> Iterator[R]:
         """Rows through the steps from `at` on; split where a join would give too many."""
         self.check()
         morsel = self.tuning.morsel_rows
@@ -90,7 +90,7 @@ class Evaluation:
             rows = found
         yield sink(rows)
 
-    def _push_on(self, rows: Rows, steps: Sequence[Step], at: int, sink: Callable[[Rows], R]) -> Iterator[R]:
+    def _push_on(self, rows: Rows, steps: Sequence[PipelineStep], at: int, sink: Callable[[Rows], R]) -> Iterator[R]:
         """A piece through the step that was split, however many rows it gives, and through the rest."""
         found = steps[at](self, rows, ANY)
         if isinstance(found, Rows) and found.size:
@@ -102,7 +102,7 @@ class Evaluation:
 
 
 # The rows after a step; or only how many that would be, when it is more than the number given.
-Step = Callable[[Evaluation, Rows, int], Rows | int]
+PipelineStep = Callable[[Evaluation, Rows, int], Rows | int]
 KeysOf = Callable[[Evaluation, Relation | None], Keys]  # rows of the relation may be left out
 
 
@@ -111,7 +111,7 @@ class Pipeline:
     """A leaf, and the steps above it."""
 
     leaf: Callable[[Evaluation], Rows]
-    steps: tuple[Step, ...]
+    steps: tuple[PipelineStep, ...]
 
 
 def sorted_union(parts: Sequence[Keys], arity: int) -> Keys:

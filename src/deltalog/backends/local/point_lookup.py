@@ -12,7 +12,7 @@ from itertools import repeat
 
 import numpy as np
 
-from deltalog.backends.capabilities.point_lookup import Row
+from deltalog.backends.capabilities.point_lookup import IdRow
 from deltalog.backends.local.index_join import IndexJoin, Rows
 from deltalog.backends.local.relation import Relation
 from deltalog.backends.local.sorted_runs import Ids, Run, pack, sort_distinct
@@ -26,7 +26,7 @@ SWAPPED = (1, 0)
 NUMBER = Variable("#number")
 
 
-class Lookup:
+class TableLookup:
     """A table by some of its columns, `bound`: values of these in, the other columns of matching rows out."""
 
     __slots__ = ("_bound", "_dictionary", "_free", "_read", "_table")
@@ -37,7 +37,7 @@ class Lookup:
         self._free = tuple(i for i in range(table.arity) if i not in bound)
         self._read = 0  # how many keys were looked up by a scan
 
-    def __call__(self, keys: Sequence[Row]) -> Iterable[tuple[int, Row]]:
+    def __call__(self, keys: Sequence[IdRow]) -> Iterable[tuple[int, IdRow]]:
         """For every match: the number of the key, and the other columns of the row."""
         if not self._table.runs:
             return ()
@@ -59,16 +59,16 @@ class Lookup:
         """How many rows a number of keys will give, where that is known: with nothing bound, all of them match."""
         return 0 if self._bound else keys * self._table.size
 
-    def count(self, key: Row) -> int:
+    def count(self, key: IdRow) -> int:
         """How many rows match one key."""
         return self._table.size if not self._bound else sum(1 for _ in self([key]))
 
-    def _present(self, keys: Sequence[Row]) -> Iterable[int]:
+    def _present(self, keys: Sequence[IdRow]) -> Iterable[int]:
         wanted = np.fromiter((_key(key) for key in keys), np.uint64, len(keys))
         return [number for run in self._table.runs for number in lookup_keys(run.keys, wanted).tolist()]
 
-    def _pairs(self, wanted: Ids) -> Iterable[tuple[int, Row]]:
-        found: list[tuple[int, Row]] = []
+    def _pairs(self, wanted: Ids) -> Iterable[tuple[int, IdRow]]:
+        found: list[tuple[int, IdRow]] = []
         for run in self._table.runs:
             left, right = self._pairs_of(run, wanted)
             found.extend(zip(left.tolist(), zip(right.tolist(), strict=True), strict=True))
@@ -84,7 +84,7 @@ class Lookup:
             pairs = scan_pairs(run.keys, wanted)
         return pairs
 
-    def _by_index_join(self, keys: Sequence[Row]) -> Iterable[tuple[int, Row]]:
+    def _by_index_join(self, keys: Sequence[IdRow]) -> Iterable[tuple[int, IdRow]]:
         names = [Variable(f"#{i}") for i in range(self._table.arity)]
         columns = {names[i]: np.array(c, np.uint32) for i, c in zip(self._bound, zip(*keys, strict=True), strict=False)}
         join, free = IndexJoin.of(names, frozenset(columns)), [names[i] for i in self._free]
@@ -95,12 +95,12 @@ class Lookup:
         return zip(found.columns[NUMBER].tolist(), values, strict=False)
 
 
-def _key(row: Row) -> int:
+def _key(row: IdRow) -> int:
     """A row of at most two ids as a key; see `pack`."""
     return row[0] << 32 | row[1] if len(row) == 2 else row[0] << 32 if row else 0
 
 
-def rows_of(rows: Sequence[Row], arity: int, tuning: Tuning = DEFAULT) -> Table:
+def rows_of(rows: Sequence[IdRow], arity: int, tuning: Tuning = DEFAULT) -> Table:
     """A table of rows of ids."""
     if arity == 0:
         return Table.of(np.zeros(min(1, len(rows)), np.uint64), 0, tuning)

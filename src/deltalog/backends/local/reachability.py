@@ -26,11 +26,11 @@ from deltalog.backends.local.sorted_runs import Ids, Keys, pack, sort_distinct, 
 from deltalog.backends.local.table import Table
 from deltalog.backends.local.virtual_relation import VirtualDifference, VirtualRelation
 from deltalog.kernels import graphs, reachable_sets
+from deltalog.model.arrays import Integers
 from deltalog.model.tuning import Tuning
 
-Numbers = NDArray[np.int64]
 ROOM = 1 << 23  # maximum of words that are allocated for sets at first
-NONE: Numbers = np.empty(0, np.int64)
+NONE: Integers = np.empty(0, np.int64)
 
 
 class Buffer:
@@ -46,8 +46,8 @@ class Buffer:
 class Sets:
     """What each component reaches, in one direction."""
 
-    start: Numbers
-    length: Numbers
+    start: Integers
+    length: Integers
     buffer: Buffer
     used: int
     tuning: Tuning
@@ -61,10 +61,10 @@ class Sets:
         return cls(np.zeros(count, np.int64), np.zeros(count, np.int64), buffer, 0, tuning)
 
     @property
-    def arrays(self) -> tuple[Numbers, Numbers, NDArray[np.uint64]]:
+    def arrays(self) -> tuple[Integers, Integers, NDArray[np.uint64]]:
         return self.start, self.length, self.buffer.words
 
-    def written(self, due: Due, count: int, obsolete: Numbers = NONE) -> tuple[Sets, NDArray[np.bool_]]:
+    def written(self, due: Due, count: int, obsolete: Integers = NONE) -> tuple[Sets, NDArray[np.bool_]]:
         """With the sets that are due, for `count` components; and which sets have changed, or are new."""
         start, length = (np.concatenate([a, np.zeros(count - len(a), np.int64)]) for a in (self.start, self.length))
         length[obsolete] = 0
@@ -96,25 +96,25 @@ class Sets:
 class Due:
     """Components whose sets may have to be rewritten, successors first; and their successors."""
 
-    order: Numbers
+    order: Integers
     must: NDArray[np.bool_]
-    offsets: Numbers
-    successors: Numbers
+    offsets: Integers
+    successors: Integers
 
 
 @dataclass(frozen=True, slots=True)
 class Components:
     """Which component an id belongs to (-1: none), and the ids of each component."""
 
-    of: Numbers  # by id
-    offsets: Numbers
+    of: Integers  # by id
+    offsets: Integers
     members: Ids
 
     @property
     def count(self) -> int:
         return len(self.offsets) - 1
 
-    def find(self, ids: Ids) -> Numbers:
+    def find(self, ids: Ids) -> Integers:
         """The components of ids."""
         if len(ids) and int(ids.max()) >= len(self.of):
             found, known = np.full(len(ids), -1, np.int64), ids < len(self.of)
@@ -122,10 +122,10 @@ class Components:
             return found
         return self.of[ids]
 
-    def sizes(self, components: Numbers) -> Numbers:
+    def sizes(self, components: Integers) -> Integers:
         return self.offsets[components + 1] - self.offsets[components]
 
-    def ids(self, components: Numbers) -> Ids:
+    def ids(self, components: Integers) -> Ids:
         """The members of some components, together."""
         sizes = self.sizes(components)
         places = np.repeat(self.offsets[components] - np.cumsum(sizes) + sizes, sizes) + np.arange(sizes.sum())
@@ -211,7 +211,7 @@ class Graph:
         offsets = np.concatenate([self.components.offsets, ends])
         return Components(of, offsets, np.concatenate([self.components.members, new]))
 
-    def _between(self, begins: Numbers, ends: Numbers) -> Numbers:
+    def _between(self, begins: Integers, ends: Integers) -> Integers:
         """The components on paths from some to others: only these can merge."""
         below = np.zeros((self.components.count >> 6) + 1, np.uint64)
         reachable_sets.gather(begins[begins < len(self.forward.start)], *self.forward.arrays, below)
@@ -221,7 +221,7 @@ class Graph:
         inside = np.intersect1d(reachable_sets.numbers(below), above)
         return inside if len(inside) > 1 else NONE
 
-    def _ancestors(self, components: Numbers) -> Numbers:
+    def _ancestors(self, components: Integers) -> Integers:
         """Some components and all that reach them."""
         old = components[components < len(self.forward.start)]
         if self.symmetric:
@@ -233,7 +233,7 @@ class Graph:
             found = reachable_sets.meeting(old, *self.forward.arrays, len(self.forward.start))
         return united(self.components.count, components, found)
 
-    def _walked_up(self, components: Numbers) -> Numbers | None:
+    def _walked_up(self, components: Integers) -> Integers | None:
         """The same by walking up edges, if that ends after a few steps with few vertices; else None."""
         seen, front, tuning = components, components, self.edges.tuning
         for _ in range(tuning.closure_max_walk_steps):
@@ -247,17 +247,17 @@ class Graph:
             seen = np.union1d(seen, front)
         return None
 
-    def _above(self, seeds: Numbers) -> Numbers:
+    def _above(self, seeds: Integers) -> Integers:
         """The same, or all components where finding them costs as much as visiting all."""
         is_many = self.edges.tuning.closure_point_lookup_factor * len(seeds) > self.components.count
         return np.arange(self.components.count) if is_many else self._ancestors(seeds)
 
-    def _with_sets(self, components: Numbers, sets: Sets) -> Numbers:
+    def _with_sets(self, components: Integers, sets: Sets) -> Integers:
         bits = np.zeros((self.components.count >> 6) + 1, np.uint64)
         reachable_sets.gather(components[components < len(sets.start)], *sets.arrays, bits)
         return united(self.components.count, components, reachable_sets.numbers(bits))
 
-    def _changed(self, edges: Table, sources: Numbers, targets: Numbers, inside: Numbers) -> Graph:
+    def _changed(self, edges: Table, sources: Integers, targets: Integers, inside: Integers) -> Graph:
         """With other edges: `sources` and `targets` are the components of those that were added or removed, `inside`
         the components that may have to be recomputed."""
         components, new, obsolete = self._recomputed(edges, inside)
@@ -276,7 +276,7 @@ class Graph:
         changed = components.ids(np.flatnonzero(fresh))
         return replace(graph, forward=forward, backward=backward, changed=changed)
 
-    def _recomputed(self, edges: Table, inside: Numbers) -> tuple[Components, Numbers, Numbers]:
+    def _recomputed(self, edges: Table, inside: Integers) -> tuple[Components, Integers, Integers]:
         """Components after those inside were recomputed; the new numbers, and the obsolete ones."""
         old = self.components
         if not len(inside):
@@ -304,14 +304,14 @@ class Graph:
         components = Components(of, *graphs.grouped(of[known], known, total))
         return components, np.arange(old.count, total), np.setdiff1d(inside, first[kept])
 
-    def _due(self, components: Numbers, must: Numbers, forward: bool) -> Due:
+    def _due(self, components: Integers, must: Integers, forward: bool) -> Due:
         """Components in the order in which their sets can be written."""
         sources, targets = self._edges_of(components, forward)
         needed = np.zeros(self.components.count, np.bool_)
         needed[must] = True
         return ordered(sources, targets, components, needed, forward, self.descending)
 
-    def _edges_of(self, components: Numbers, forward: bool) -> tuple[Numbers, Numbers]:
+    def _edges_of(self, components: Integers, forward: bool) -> tuple[Integers, Integers]:
         """The edges from some components (or to them), as components."""
         ids = self.components.ids(components)
         if self.edges.tuning.closure_point_lookup_factor * len(ids) < self.edges.size:
@@ -340,7 +340,7 @@ def distinct(columns: Sequence[Ids], ids: int, tuning: Tuning) -> Ids:
     return np.flatnonzero(present).astype(np.uint32)
 
 
-def find_components(sources: Numbers, targets: Numbers, count: int, symmetric: bool) -> tuple[Numbers, int]:
+def find_components(sources: Integers, targets: Integers, count: int, symmetric: bool) -> tuple[Integers, int]:
     """The component of each vertex from 0 on, and their number; edges in order of their sources."""
     if symmetric:
         label, found = graphs.connected_components(sources, targets, count)
@@ -350,9 +350,9 @@ def find_components(sources: Numbers, targets: Numbers, count: int, symmetric: b
 
 
 def ordered(
-    sources: Numbers,
-    targets: Numbers,
-    components: Numbers,
+    sources: Integers,
+    targets: Integers,
+    components: Integers,
     must: NDArray[np.bool_],
     forward: bool,
     descending: bool = True,
@@ -373,17 +373,17 @@ def ordered(
     return Due(order, must[order], offsets, targets[by_source])
 
 
-def _ranks(sources: Numbers, targets: Numbers, components: Numbers, count: int) -> Numbers:
+def _ranks(sources: Integers, targets: Integers, components: Integers, count: int) -> Integers:
     """The place of each of some components in an order in which targets come before sources."""
     place = np.full(count, -1, np.int64)
     place[components] = np.arange(len(components))
     inner = (place[targets] >= 0) & (sources != targets)
-    rank: Numbers
+    rank: Integers
     rank, _ = graphs.strong_components(*graphs.grouped(place[sources[inner]], place[targets[inner]], len(components)))
     return rank
 
 
-def _turns(order: Numbers, count: int, forward: bool) -> Numbers:
+def _turns(order: Integers, count: int, forward: bool) -> Integers:
     """The order in which components are visited: those late in an order first, as they reach most, then the others."""
     others = np.ones(count, np.bool_)
     others[order] = False
@@ -393,7 +393,7 @@ def _turns(order: Numbers, count: int, forward: bool) -> Numbers:
     return turn
 
 
-def united(count: int, *parts: Numbers) -> Numbers:
+def united(count: int, *parts: Integers) -> Integers:
     """The numbers below `count` that are in one of several arrays, ascending."""
     present = np.zeros(count, np.bool_)
     for part in parts:
@@ -401,7 +401,7 @@ def united(count: int, *parts: Numbers) -> Numbers:
     return np.flatnonzero(present)
 
 
-def current(components: Numbers, obsolete: Numbers, new: Numbers, count: int) -> Numbers:
+def current(components: Integers, obsolete: Integers, new: Integers, count: int) -> Integers:
     """Components without the obsolete ones, and with the new ones."""
     present = np.zeros(count, np.bool_)
     present[components] = True

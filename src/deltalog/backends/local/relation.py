@@ -14,9 +14,10 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deltalog.backends.local.sorted_runs import Ids, Keys, Order, Run
+from deltalog.model.arrays import Mask as Mask
+from deltalog.model.arrays import Positions as Positions
 from deltalog.model.tuning import Tuning
 from deltalog.syntax.ast import Variable
 
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
     from deltalog.backends.local.index_join import IndexJoin, Rows
     from deltalog.backends.local.reachability import Reachability
     from deltalog.backends.local.table import Table
-
-Mask = NDArray[np.bool_]
-Positions = NDArray[np.int64]
 
 
 class Relation(Protocol):

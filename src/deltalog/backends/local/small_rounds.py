@@ -7,18 +7,18 @@ tables as they are at its start, with the facts found so far; these are merged i
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deltalog.backends.base import Tables
 from deltalog.backends.capabilities.small_rounds import RoundRecord, RoundsEnd, SmallRules
 from deltalog.backends.local.addresses import TableAddresses
 from deltalog.backends.local.arithmetic import DEPTH, compiled
 from deltalog.backends.local.column_expressions import ColumnExpressions
+from deltalog.backends.local.encoded_terms import EncodeTerms
 from deltalog.backends.local.index_join import IndexJoin
 from deltalog.backends.local.relation import Relation
 from deltalog.backends.local.sorted_runs import Order, pack, sort_distinct
@@ -28,13 +28,12 @@ from deltalog.expressions.scalar import SkolemForm, is_plain_skolem, skolem_form
 from deltalog.kernels import small_rounds as kernel
 from deltalog.kernels.addresses import Addresses
 from deltalog.kernels.arithmetic import OP_FIELDS
+from deltalog.model.arrays import Words
 from deltalog.model.dictionary import Dictionary
 from deltalog.plan import ir
 from deltalog.plan.ir import Part, Plan, columns
-from deltalog.syntax.ast import Constant, Expression, Pred, Term, Variable, variables
+from deltalog.syntax.ast import Constant, Expression, Pred, Variable, variables
 
-Words = NDArray[np.int64]
-Ids = Callable[[Sequence[Term]], tuple[Variable | int, ...]]
 ENDS = {
     kernel.DONE: RoundsEnd.DONE,
     kernel.LARGE: RoundsEnd.LARGE,
@@ -57,7 +56,7 @@ class Deferred:
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class RunArrays:
     """Where tables are, and for each source of the code where it is among them."""
 
     addresses: TableAddresses
@@ -67,7 +66,7 @@ class Places:
 class RoundsCode:
     """Rule variants as code; recursive relations, the tables that are read, and registers have numbers."""
 
-    def __init__(self, rules: SmallRules, ids: Ids) -> None:
+    def __init__(self, rules: SmallRules, ids: EncodeTerms) -> None:
         self.preds = {pred: i for i, pred in enumerate(rules.preds)}
         self.sources: dict[tuple[Pred, Order], int] = {}
         self._ids = ids
@@ -119,7 +118,7 @@ class RoundsCode:
         """Whether rounds may add values to the dictionary."""
         return bool(np.isin(self.code[:, kernel.KIND], (kernel.EXTEND, kernel.DEFER_VALUE)).any())
 
-    def places(self, tables: Tables[Relation]) -> Places | None:
+    def places(self, tables: Tables[Relation]) -> RunArrays | None:
         """Where the tables are that are read; None if one would have to be sorted first."""
         addresses, offsets = TableAddresses(), []
         for pred, order in self.sources:
@@ -128,13 +127,13 @@ class RoundsCode:
             if found is None:
                 return None
             offsets.append(addresses.add(relation, found))
-        return Places(addresses, np.array(offsets, np.int64))
+        return RunArrays(addresses, np.array(offsets, np.int64))
 
 
 class _Variant:
     """The code of one variant; its registers are its own."""
 
-    def __init__(self, program: RoundsCode, ids: Ids) -> None:
+    def __init__(self, program: RoundsCode, ids: EncodeTerms) -> None:
         self.program, self._ids = program, ids
         self._names: dict[Variable | int, int] = {}
 
@@ -244,7 +243,7 @@ def _steps(plan: Plan) -> list[Plan] | None:
     return [plan, *above[::-1]] if plan.part is Part.DELTA else None
 
 
-class Rounds:
+class LocalRounds:
     """A run of rounds. `new` are facts that the tables do not have.
 
     The frame has the addresses of all arrays, which are held in `_addresses`: they live as long as the run.
@@ -253,7 +252,7 @@ class Rounds:
     def __init__(
         self,
         code: RoundsCode,
-        places: Places,
+        places: RunArrays,
         new: Mapping[Pred, Relation],
         max_new_facts: int,
         room: int,
@@ -285,7 +284,7 @@ class Rounds:
     def _get(self, field: int) -> int:
         return int(self._frame[field])
 
-    def _put_rules(self, places: Places) -> None:
+    def _put_rules(self, places: RunArrays) -> None:
         code, offsets = self._code, places.offsets
         steps, relations = code.code.copy(), code.relations.copy()
         steps[:, kernel.PLACE] = offsets[steps[:, kernel.PLACE]]

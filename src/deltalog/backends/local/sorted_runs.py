@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from deltalog.kernels import sorted_keys as kernel
 from deltalog.kernels.addresses import Addresses
 from deltalog.kernels.nested_loop import STRIDE
+from deltalog.model.arrays import Ids as Ids
 
-Ids = NDArray[np.uint32]
 Keys = NDArray[np.uint64]  # one-dimensional for arity 0 to 2, a line of words per row above
 Order = tuple[int, ...]
 

@@ -14,27 +14,26 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deltalog.backends.base import Tables
 from deltalog.backends.capabilities.tuple_maintenance import SmallChange, SmallResult
 from deltalog.backends.local.addresses import TableAddresses
+from deltalog.backends.local.encoded_terms import EncodeTerms
 from deltalog.backends.local.index_join import IndexJoin
 from deltalog.backends.local.relation import Relation
 from deltalog.backends.local.sorted_runs import Keys, Order
 from deltalog.backends.local.table import Table
 from deltalog.kernels import nested_loop
 from deltalog.kernels import tuple_dred as kernel
+from deltalog.model.arrays import Words
 from deltalog.model.tuning import Tuning
 from deltalog.plan.delta_rules import Role, TuplePlan, TuplePlans
 from deltalog.plan.ir import Part
-from deltalog.syntax.ast import Atom, Negation, Pred, Term, Variable, variables
+from deltalog.syntax.ast import Atom, Negation, Pred, Variable, variables
 
 LEAST_ROOM = 11  # bits of a number
 EMPTY = (0, 0)  # a table of no runs, as kernels read it
 
-Ids = Callable[[Sequence[Term]], tuple[Variable | int, ...]]
-Words = NDArray[np.int64]
 ROLE, FACT = kernel.NEGATED + 1, kernel.NEGATED + 2  # more fields of a plan
 IN_PLANS = [kernel.TEST_FIRST, kernel.TEST_SECOND, kernel.PUT_FIRST, kernel.PUT_SECOND]  # where registers are
 IN_PLANS += [kernel.HEAD_FIRST, kernel.HEAD_SECOND]
@@ -44,7 +43,7 @@ IN_CODE = [kernel.FIRST, kernel.SECOND, kernel.HIGH, kernel.LOW]
 class StratumCode:
     """The rules of a stratum as code; predicates, places and registers have numbers of their own."""
 
-    def __init__(self, plans: TuplePlans, ids: Ids) -> None:
+    def __init__(self, plans: TuplePlans, ids: EncodeTerms) -> None:
         self.heads, self._ids = plans.preds, ids
         self.preds = {pred: i for i, pred in enumerate(plans.preds)}
         self.sources: dict[tuple[Pred, Order], int] = {}
@@ -111,7 +110,7 @@ def _leaf(terms: Sequence[Variable | int], register: Callable[[Variable | int], 
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class TableRead:
     """A table that is read, and the first stratum that reads it."""
 
     is_explicit: bool
@@ -150,7 +149,7 @@ class LinkedStrata:
         self._affected, self._inner = self._ranges()
         self._always, self._read_from = self._reads()
 
-    def _found_sources(self) -> Iterable[Source]:
+    def _found_sources(self) -> Iterable[TableRead]:
         """The tables that are read, as they come."""
         for stratum, part in enumerate(self._strata):
             canonical = [(pred, tuple(range(pred.arity))) for pred in part.heads]
@@ -158,7 +157,7 @@ class LinkedStrata:
             for source in (*wanted, *((True, *source) for source in canonical)):
                 if source not in self._places:
                     self._places[source] = len(self._places)
-                    yield Source(*source, stratum)
+                    yield TableRead(*source, stratum)
 
     def _relations(self) -> Words:
         own = np.full((len(self.preds), kernel.STRATUM + 1), -1, np.int64)

@@ -37,7 +37,7 @@ from deltalog.backends.spark.io.dictionary import SparkDictionary
 from deltalog.backends.spark.io.hashed_ids import Ids64
 from deltalog.backends.spark.operators.bindings import fresh_name
 from deltalog.backends.spark.operators.dedup_store import store_distinct
-from deltalog.backends.spark.operators.evaluate import Evaluation
+from deltalog.backends.spark.operators.evaluate import SparkEvaluation
 from deltalog.backends.spark.operators.shared_scan import TaggedScan, copied_columns, full_scans, shared_scan
 from deltalog.backends.spark.operators.sql_expressions import TOO_LARGE
 from deltalog.backends.spark.settings import salt, tuned
@@ -167,7 +167,7 @@ class SparkBackend:
         return self._run_all(plans, tables)
 
     def _run_all(self, plans: Mapping[Pred, Plan], tables: Tables[SparkTable]) -> dict[Pred, SparkTable]:
-        evaluation = Evaluation(self, tables)
+        evaluation = SparkEvaluation(self, tables)
         found = {pred: self.empty(pred.arity) for pred in plans}
         by_width: dict[int, list[Pred]] = {}
         for pred in plans:
@@ -182,7 +182,7 @@ class SparkBackend:
             self._persisted = []
         return found
 
-    def _stored(self, plans: Mapping[Pred, Plan], columns: int, evaluation: Evaluation) -> dict[Pred, SparkTable]:
+    def _stored(self, plans: Mapping[Pred, Plan], columns: int, evaluation: SparkEvaluation) -> dict[Pred, SparkTable]:
         """The distinct rows of plans of one width, computed and counted in one job; what is known is removed once."""
         parts = {pred: _new_facts(plan) for pred, plan in plans.items()}
         places = self._places(evaluation.tables)
@@ -205,7 +205,9 @@ class SparkBackend:
             rows // self.tuning.spark_rows_per_partition, int(self.spark.conf.get("spark.sql.shuffle.partitions")), 1
         )
 
-    def _rows(self, plans: Sequence[Plan], columns: int, evaluation: Evaluation, deal: Partitioner) -> DataFrame | None:
+    def _rows(
+        self, plans: Sequence[Plan], columns: int, evaluation: SparkEvaluation, deal: Partitioner
+    ) -> DataFrame | None:
         """The rows of plans as blocks, tagged with their numbers."""
         scans: list[TaggedScan] = []
         frames: list[DataFrame] = []

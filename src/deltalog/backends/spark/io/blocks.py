@@ -20,11 +20,11 @@ from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 
 from deltalog.backends.spark.io.arrow import binaries, number, numbers, words
+from deltalog.model.arrays import Integers
 
 BLOCK_ROWS = 1 << 19  # at most
 BLOCKS = "to int, data binary"
-Numbers = NDArray[np.int64]
-Partitioner = Callable[[Sequence[Numbers]], Any]  # the target partition of each row
+Partitioner = Callable[[Sequence[Integers]], Any]  # the target partition of each row
 
 
 def pack(batch: pa.RecordBatch) -> bytes:
@@ -72,7 +72,7 @@ def split_by_partition(rows: pa.RecordBatch, to: Any) -> Iterator[tuple[int, byt
             yield partition, pack(rows.take(numbers(order[first : min(first + BLOCK_ROWS, end)])))
 
 
-def hash_partition(columns: Sequence[Numbers], partitions: int) -> Any:
+def hash_partition(columns: Sequence[Integers], partitions: int) -> Any:
     """The target partition of each row, by a hash of all columns."""
     hashed = np.zeros(len(columns[0]), np.uint64)
     for column in columns:
@@ -87,7 +87,7 @@ def mix_hash(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return words ^ (words >> np.uint64(31))
 
 
-def as_blocks(columns: Sequence[Numbers], names: Sequence[str], partitioner: Partitioner) -> Iterator[pa.RecordBatch]:
+def as_blocks(columns: Sequence[Integers], names: Sequence[str], partitioner: Partitioner) -> Iterator[pa.RecordBatch]:
     """Rows as BLOCKS."""
     return batch_as_blocks(pa.RecordBatch.from_arrays(list(map(numbers, columns)), list(names)), partitioner(columns))
 
@@ -98,7 +98,7 @@ def batch_as_blocks(rows: pa.RecordBatch, to: Any) -> Iterator[pa.RecordBatch]:
         yield pa.RecordBatch.from_arrays([number(partition), binaries([block])], ["to", "data"])
 
 
-def single_partition(columns: Sequence[Numbers]) -> Any:
+def single_partition(columns: Sequence[Integers]) -> Any:
     """A partitioner that puts all rows in one partition."""
     return np.zeros(len(columns[0]), np.int32)
 
@@ -129,7 +129,7 @@ def _buffered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
 # Sorted rows.
 
 
-def sorted_distinct(columns: Sequence[Numbers], flags: Numbers | None = None) -> list[Numbers]:
+def sorted_distinct(columns: Sequence[Integers], flags: Integers | None = None) -> list[Integers]:
     """The distinct rows, sorted. With `flags`, only rows none of whose duplicates has the flag 0."""
     order = np.lexsort(columns[::-1] if flags is None else [flags, *columns[::-1]])
     ordered = [column[order] for column in columns]
@@ -142,7 +142,7 @@ def sorted_distinct(columns: Sequence[Numbers], flags: Numbers | None = None) ->
     return [column[new] for column in ordered]
 
 
-def tag_runs(tags: Numbers) -> Iterator[tuple[int, int, int]]:
+def tag_runs(tags: Integers) -> Iterator[tuple[int, int, int]]:
     """Each tag of a sorted column, with where its run begins and ends."""
     cuts = [0, *(np.flatnonzero(tags[1:] != tags[:-1]) + 1).tolist(), len(tags)]
     for start, end in pairwise(cuts):

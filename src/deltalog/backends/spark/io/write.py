@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -33,6 +32,7 @@ from deltalog.backends.spark.operators.broadcast_closure import BroadcastClosure
 from deltalog.backends.spark.operators.shared_scan import full_scans, shared_scan
 from deltalog.backends.spark.table import TAG, SparkTable, column_names, width
 from deltalog.io.write import FORMATS, names_table, safe_names, whole, write_file
+from deltalog.model.arrays import Integers
 from deltalog.model.dictionary import Dictionary
 from deltalog.model.errors import DataError, DeltalogError, UsageError
 from deltalog.syntax.ast import Pred
@@ -45,7 +45,6 @@ PARTITIONS_PER_CORE = 2
 PARTS = ".parts"
 FILE_COST_ROWS = 2_000  # rows that take as long as opening a file
 NAMED = "tag int, number int, path string"
-Numbers = NDArray[np.int64]
 
 
 def write(out: Path, facts: Mapping[Pred, SparkTable], backend: SparkBackend, format: str) -> None:
@@ -162,10 +161,10 @@ def _blocks_of_parts(
 class PartPlan:
     """Who writes what: the tag and the partition of each part. The parts of a tag are consecutive."""
 
-    tags: Numbers
-    partitions: Numbers
-    firsts: Numbers  # the first part of each tag
-    counts: Numbers  # the number of parts of each tag
+    tags: Integers
+    partitions: Integers
+    firsts: Integers  # the first part of each tag
+    counts: Integers  # the number of parts of each tag
     partition_count: int
 
     @classmethod
@@ -181,11 +180,11 @@ class PartPlan:
             load[partitions[part]] += rows[part] + FILE_COST_ROWS
         return cls(tags, partitions, np.cumsum(counts) - counts, counts, len(load))
 
-    def of(self, columns: Sequence[Numbers]) -> Numbers:
+    def of(self, columns: Sequence[Integers]) -> Integers:
         """The part of each row, whose first column is the tag."""
         counts = self.counts[columns[0]]
         hashed = blocks.hash_partition(columns, 1 << 30) if (counts > 1).any() else 0
-        parts: Numbers = self.firsts[columns[0]] + hashed % counts
+        parts: Integers = self.firsts[columns[0]] + hashed % counts
         return parts
 
 

@@ -20,14 +20,14 @@ from pyspark.sql import DataFrame
 from deltalog.backends.spark.io.arrow import numbers
 from deltalog.backends.spark.io.hashed_ids import Ids64
 from deltalog.backends.spark.table import Segment, SparkTable
+from deltalog.model.arrays import Ids as Ids
+from deltalog.model.arrays import Integers
 
 if TYPE_CHECKING:
     from deltalog.backends.local.reachability import Reachability
     from deltalog.backends.spark.backend import SparkBackend
 
 CHUNK_PAIRS = 1 << 20  # about how many pairs a chunk has
-Ids = NDArray[np.uint32]
-Numbers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +35,11 @@ class ClosurePairs:
     """What executors need to list the pairs of a closure; `bounds` cuts the sources into chunks."""
 
     sources: Ids
-    components: Numbers  # of each source
+    components: Integers  # of each source
     without_loop: NDArray[np.bool_]  # sources whose pair with themselves is not in the closure
-    bounds: Numbers
-    sets: tuple[Numbers, Numbers, NDArray[np.uint64]]
-    offsets: Numbers
+    bounds: Integers
+    sets: tuple[Integers, Integers, NDArray[np.uint64]]
+    offsets: Integers
     members: Ids
     ids: Ids64  # the 64-bit id of each local id
 

@@ -22,8 +22,8 @@ from pyspark.sql import functions as F
 
 from deltalog.backends.spark.io import blocks
 from deltalog.backends.spark.io.arrow import binaries, numbers, words
-from deltalog.backends.spark.io.blocks import Numbers
 from deltalog.backends.spark.table import Segment, SparkTable, checkpointed, driver_table
+from deltalog.model.arrays import Integers
 from deltalog.model.tuning import Tuning
 from deltalog.syntax.ast import Pred
 
@@ -79,7 +79,7 @@ def _driver_tables(
     data: Sequence[bytes], preds: Mapping[int, Pred], spark: Any, tuning: Tuning
 ) -> dict[Pred, SparkTable]:
     """Stored rows as driver tables."""
-    rows: dict[int, list[Numbers]] = {}
+    rows: dict[int, list[Integers]] = {}
     for block in data:
         matrix = np.stack([words(column) for column in unpacked_columns(block)], axis=1)
         for tag, start, end in blocks.tag_runs(matrix[:, 0]):
@@ -99,8 +99,8 @@ class PartitionRows:
     """The known and new rows of a partition. New rows are deduplicated whenever the buffer is full."""
 
     names: list[str] = field(default_factory=list)
-    known: list[list[Numbers]] = field(default_factory=list)
-    new: list[list[Numbers]] = field(default_factory=list)
+    known: list[list[Integers]] = field(default_factory=list)
+    new: list[list[Integers]] = field(default_factory=list)
     buffered: int = 0
     capacity: int = BUFFER_ROWS
 
@@ -117,7 +117,7 @@ class PartitionRows:
             self.buffered = len(self.new[0][0])
             self.capacity = max(BUFFER_ROWS, 2 * self.buffered)
 
-    def new_rows(self) -> list[Numbers]:
+    def new_rows(self) -> list[Integers]:
         """The distinct new rows that are not known, in order."""
         if not self.new:
             return [np.empty(0, np.int64) for _ in self.names]
@@ -127,7 +127,7 @@ class PartitionRows:
         return blocks.sorted_distinct(_joined([*self.known, *self.new]), np.repeat(np.array([0, 1], np.int64), sizes))
 
 
-def _joined(rows: Sequence[Sequence[Numbers]]) -> list[Numbers]:
+def _joined(rows: Sequence[Sequence[Integers]]) -> list[Integers]:
     return [np.concatenate(columns) for columns in zip(*rows, strict=True)]
 
 
@@ -145,7 +145,7 @@ def _store_partition(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBat
         yield pa.RecordBatch.from_arrays(cells, ["data", "statistics"])
 
 
-def _statistics(columns: Sequence[Numbers]) -> bytes:
+def _statistics(columns: Sequence[Integers]) -> bytes:
     """The number of rows of each tag, and the sketches of its columns."""
     found = list(blocks.tag_runs(columns[0]))
     sketches = [sketch(column[start:end]) for _, start, end in found for column in columns[1:]]
@@ -157,7 +157,7 @@ def _statistics(columns: Sequence[Numbers]) -> bytes:
     return blocks.pack(pa.RecordBatch.from_arrays(statistics, ["tag", "size", "sketches"]))
 
 
-def sketch(column: Numbers) -> Any:
+def sketch(column: Integers) -> Any:
     """The SKETCH_HASHES least hashes of the values of a column."""
     values = words(pc.unique(numbers(column)))
     hashes = blocks.mix_hash(values.view(np.uint64))

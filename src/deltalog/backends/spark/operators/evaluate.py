@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Evaluation:
+class SparkEvaluation:
     """One evaluation of plans over tables."""
 
     backend: SparkBackend
