@@ -328,7 +328,7 @@ def test_an_interrupt_leaves_everything_as_it_was(monkeypatch: pytest.MonkeyPatc
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(kb, "_described", interrupt)
+    monkeypatch.setattr(kb, "_difference", interrupt)
     with pytest.raises(KeyboardInterrupt):
         kb.add_rules("@prefix x: <http://x/> . u(X) :- t(X, _) . e(1, 2) .")
     monkeypatch.undo()
