@@ -196,7 +196,7 @@ class KnowledgeBase(QueryMethods):
         from deltalog.maintenance.materialisation import Evaluator
 
         naive = self.engine == "naive"
-        trees = Trees("standard" if naive else self._cyclic)
+        trees = Trees("standard" if naive else self._cyclic, tuning=self._backend.tuning)
         return Evaluator(self._backend, naive, self._maintenance, self._observe, trees)
 
     @property
