@@ -1,24 +1,24 @@
 """Changes against starting again, for the ratios: `python -m benchmarks.changes [PART ...] [--json FILE]`.
 
-    rules   paper 004: rules of its Rule Sets 1, 2 and 3 taken out and put back, over data of the sizes of its Table 1
+    rules   Xu and Curé: rules of its Rule Sets 1, 2 and 3 taken out and put back, over data of the sizes of its Table 1
             (Figures 7, 8 and 9, Tables 2 and 3)
     facts   LUBM(1) to LUBM(50) with program L (`--lubm 5,100` for others): one fact and 1,000 facts taken out and put
             back, and 25 % taken out; also against starting over, which is reading the files and materialising
     stream  a thousand small updates in a row: how long the first and the last take, and how much memory
     every   every benchmark of the registry that has such tasks: a few facts and 25 % of them out, its rule out and in
-    counts  counts of derivations (paper 003): how much is overdeleted and rederived, the share of a deletion that goes
+    counts  counts of derivations (Hu et al.): how much is overdeleted and rederived, the share of a deletion that goes
             into asking whether facts can still be derived, which is what counts answer; and the same changes with
             `maintenance="counting"`: the first deletion, which makes the counts, later ones, additions, and memory.
             Against delete and rederive as it is ("dred"), and set at a time as counting is ("sets")
-    zodiac  the rule-change files of paper 004's authors, where they are: rules that come late give what starting with
+    zodiac  the rule-change files of Xu and Curé, where they are: rules that come late give what starting with
             all of them gives (this is a check, not a measurement)
 
 A change is what `KnowledgeBase.update`, `add_rules` (by text) and `remove_rules` (by id) take, from call to return,
 encoding included.
 Starting again is `materialise()` of a new KnowledgeBase with the rules read and the facts loaded. Both are measured in
 turn in one process, several times, and the best of each is taken, so that a ratio is one of the same minute. For the
-rules of paper 004 there is also `materialise()` of all rules over relations as tables (`schemes="standard"`), which is
-what its engine has. Where relations are computed anew, what is different is found when it is asked for, which is not
+rules of Xu and Curé there is also `materialise()` of all rules over relations as tables (`schemes="standard"`), which
+is what its engine has. Where relations are computed anew, what is different is found when it is asked for, which is not
 measured here.
 """
 
@@ -111,7 +111,7 @@ def result(what: str, change: list[float], facts: int, **others: list[float]) ->
     return {"what": what, "change": change, "facts": facts, **others}
 
 
-# Paper 004.
+# Xu and Curé.
 
 
 def rules() -> Iterator[dict[str, Any]]:

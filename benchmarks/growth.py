@@ -3,7 +3,7 @@
 DATA is a benchmark and a size:
 
     motivating:NxK               companies and things of each           motivating:100x300
-    exp:EXPRESSIONSxVALUES       paper 000 has 300 of 300               exp:60x1500
+    exp:EXPRESSIONSxVALUES       Zhang et al. has 300 of 300               exp:60x1500
     yago:NODESxEDGES             a labelled graph                       yago:10000x100000
     lubm_lc:N, lubm_l:N          universities                           lubm_lc:10
 

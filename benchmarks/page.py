@@ -151,7 +151,7 @@ def _papers(results: Sequence[Result]) -> str:
 
 
 def _named(figure: Figure) -> str:
-    """`paper 000 (Dell R730): HD`"""
+    """`Zhang et al. (Dell R730): HD`"""
     return f"{figure.source.split(',')[0]} ({figure.machine.split(',')[0]}): {figure.system}"
 
 

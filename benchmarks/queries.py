@@ -5,10 +5,10 @@
     python -m benchmarks.queries --train selector.json      the model that comes with deltalog
     python -m benchmarks.queries --published                LUBM's answers by every method, against published counts
 
-As in paper 001, a model is trained on goals that Algorithm 3 makes, and judged on others, made from derived facts, and
-on the 14 queries of LUBM; LUBM(10) and LUBM(20) are not among what it was trained on. (The depth of trees and such
-numbers of `deltalog.query.fit_model` were chosen with goals of yet another seed, on three of the settings.) Every
-goal is asked several times by both methods, then as users ask it, all in one process; the least seconds of the process
+As in Joshi et al., a model is trained on goals that Algorithm 3 makes, and judged on others, made from derived facts,
+and on the 14 queries of LUBM; LUBM(10) and LUBM(20) are not among what it was trained on. (The depth of trees and such
+numbers of `deltalog.query.fit_model` were chosen with goals of yet another seed, on three of the settings.) Every goal
+is asked several times by both methods, then as users ask it, all in one process; the least seconds of the process
 count. `learned` is that third one, so parsing, estimate, prediction and what is given up are in it. Materialising by
 itself, the third choice, is switched off for it.
 """

@@ -1,5 +1,5 @@
 """How fast relations are read that are kept by their structure: the same queries over a closure and a union kept so,
-and over tables (the question of paper 002, Table 5.14).
+and over tables (the question of Zhang's thesis, Table 5.14).
 
     python -m benchmarks.reading [VERTICES EDGES]
 

@@ -204,7 +204,7 @@ PAPER_000 = (
     ),
     Benchmark(
         "motivating",
-        "the cyclic rule of paper 000",
+        "the cyclic rule of Zhang et al.",
         PROGRAMS / "motivating.dl",
         {
             "small": Size(partial(datasets.motivating, 30, 40), facts=3_640),
@@ -392,7 +392,7 @@ PUBLISHED = (
     ),
     Benchmark(
         "stw",
-        "the thesaurus STW with the rules that paper 003 has for DBpedia",
+        "the thesaurus STW with the rules that Hu et al. has for DBpedia",
         "skos/DBpedia-SKOS.dlog",
         {"full": Size(partial(datasets.rdf, "skos/stw.nt.gz"))},
         tasks=ONCE,

@@ -13,7 +13,8 @@ scratch over the state that the task leads to; whoever can must then have the sa
     rule_deletion     minus_rule          rule
     rule_addition     full                rule           the same rule again
 
-A session is one process. Tasks that undo each other share one and take turns, as in paper 002 (100 facts out, and in).
+A session is one process. Tasks that undo each other share one and take turns, as in Zhang's thesis (100 facts out, and
+in).
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ def count_all(kb: KnowledgeBase) -> None:
     state = kb._state
     assert state is not None
     program = state.maintenance.program
-    strata = [plans for plans in state.maintenance._strata if not plans.structures]
+    strata = [plans for plans in state.maintenance._strata if not plans.schemes]
     counts = {plans.stratum.preds: counted(program, plans, state.relations) for plans in strata}
     kb._state = replace(state, counts=counts)
 

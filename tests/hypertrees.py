@@ -1,4 +1,5 @@
-"""An independent check of hypertree decompositions: the four conditions of paper 000, section 2.4, and widths found by
+"""An independent check of hypertree decompositions: the four conditions of Zhang et al., section 2.4, and widths found
+by
 brute force."""
 
 from __future__ import annotations

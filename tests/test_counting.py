@@ -1,4 +1,4 @@
-"""Counts of derivations: what they are in the examples of paper 003, and what becomes of them."""
+"""Counts of derivations: what they are in the examples of Hu et al., and what becomes of them."""
 
 from __future__ import annotations
 

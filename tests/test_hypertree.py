@@ -99,7 +99,7 @@ def test_twenty_atoms_are_decomposed_at_once(seed: int) -> None:
     assert broken(found.root, atoms) == []
 
 
-# Examples 1 to 3 of paper 000.
+# Examples 1 to 3 of Zhang et al.
 
 N, K = 6, 30  # with few, one node is the better tree
 RULE = "pc(X, Y) :- cw(X, Z1), ca(X, Z2), pc(Z1, Y), pc(Z2, Y)."

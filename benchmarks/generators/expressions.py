@@ -1,4 +1,4 @@
-"""Exp of paper 000: expression trees that rules evaluate, each for many sets of values (`instances`).
+"""Exp of Zhang et al.: expression trees that rules evaluate, each for many sets of values (`instances`).
 
 An expression is a binary tree: its root is an operation, any other node above the greatest depth is one with a
 probability that gives 11.4 operations an expression at depth 5, and a node that is not an operation is a leaf. For each

@@ -1,4 +1,4 @@
-"""A labelled graph with skewed degrees, for the 23 cyclic rules that paper 000 has for YAGO.
+"""A labelled graph with skewed degrees, for the 23 cyclic rules that Zhang et al. has for YAGO.
 
 YAGO itself is not ours to ship. The labels are those that the rules speak of; some are far more frequent than others,
 as in YAGO, and so are some nodes, in both directions: node number floor(n u^2) for u uniform in [0, 1), so that a tenth

@@ -1,5 +1,5 @@
-"""The motivating example of paper 000 (hypertree decomposition): a cyclic rule whose joins explode, and whose answer is
-small. `cw` and `ca` link n companies to k things each; every pair of things of one number shares one `pc` value.
+"""The motivating example of Zhang et al. (hypertree decomposition): a cyclic rule whose joins explode, and whose answer
+is small. `cw` and `ca` link n companies to k things each; every pair of things of one number shares one `pc` value.
 
 With rule pc(X, Y) :- cw(X, Z1), ca(X, Z2), pc(Z1, Y), pc(Z2, Y) the pc facts are 2nk given and nk + k derived.
 """

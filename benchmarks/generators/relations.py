@@ -1,4 +1,5 @@
-"""TC+, U and TCU of paper 002 (section 5.7.4 and appendix D): synthetic relations for its closure and union schemes.
+"""TC+, U and TCU of Zhang's thesis (section 5.7.4 and appendix D): synthetic relations for its closure and union
+schemes.
 
 The data were not published, only their sizes, which say what they must have been like:
 

@@ -1,4 +1,4 @@
-"""Wind farms: DS1 and DS2 of paper 004 (section 6.1), for its Rule Sets 1, 2 and 3.
+"""Wind farms: DS1 and DS2 of Xu and Curé (section 6.1), for its Rule Sets 1, 2 and 3.
 
 DS1    turbine i has the neighbour i + 1, and every turbine measures an air temperature. All are then neighbours of all:
        n (n - 1) neighbour facts; and 3 n facts about them (a count, a median, more than three), the 160,800 of Table 1

@@ -32,6 +32,7 @@ from deltalog.model.limits import Limits, count, limited, memory_bytes
 from deltalog.model.naming import Names
 from deltalog.model.tuning import Tuning
 from deltalog.program import Program, analyse, read_documents
+from deltalog.program.load_program import Sources, as_sources
 from deltalog.program.recognise import SCHEME_SETTINGS
 from deltalog.program.rule_set import RuleSet
 from deltalog.query.methods import QueryMethods
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
     from deltalog.query.contents import Contents
 
 AnyTable = Any  # the backend's own handle
-Rules = str | Path | Iterable[str | Path]
 
 ENGINES = ("local", "spark", "auto", "naive")
 STRATEGIES = ("auto", "dred", "bf", "counting")
@@ -75,7 +75,7 @@ class KnowledgeBase(QueryMethods):
 
     def __init__(
         self,
-        program: Rules = "",
+        program: Sources = "",
         *,
         engine: str = "local",
         timeout: float | None = None,
@@ -94,7 +94,7 @@ class KnowledgeBase(QueryMethods):
         check_choice("option", cyclic, CYCLIC, " for cyclic rules")
         check_choice("option", schemes, SCHEME_SETTINGS, " for schemes")
         threads = None if threads is None else count(threads, "threads", least=1)
-        document = read_documents(_sources(program))
+        document = read_documents(as_sources(program))
         self.prefixes = document.prefixes
         self._mentioned = analyse(document.rules).preds  # a wrong program is refused at once
         self._rule_set = RuleSet().adding(document.rules)
@@ -238,21 +238,21 @@ class KnowledgeBase(QueryMethods):
 
     @exclusive
     @limited
-    def add_rules(self, rules: Rules) -> Change:
+    def add_rules(self, rules: Sources) -> Change:
         """Adds rules (and facts) and what follows."""
         from deltalog.engine.encode_facts import encode_facts_of
 
-        document = read_documents(_sources(rules))
+        document = read_documents(as_sources(rules))
         facts = encode_facts_of(document.rules, self._backend)
         return self._change(self._rule_set.adding(document.rules), facts, {}, document.prefixes)
 
     @exclusive
     @limited
-    def remove_rules(self, rules: Rules) -> Change:
+    def remove_rules(self, rules: Sources) -> Change:
         """Removes rules (and facts): by their text, or by their ids (see `rule_ids`)."""
         from deltalog.engine.encode_facts import encode_facts_of
 
-        rule_set, facts = self._rule_set.removing(_sources(rules))
+        rule_set, facts = self._rule_set.removing(as_sources(rules))
         return self._change(rule_set, {}, encode_facts_of(facts, self._backend))
 
     def _change(
@@ -398,7 +398,3 @@ class KnowledgeBase(QueryMethods):
 
     def _spent(self, phase: str, started: float) -> None:
         self._report.seconds[phase] += time.perf_counter() - started
-
-
-def _sources(program: Rules) -> list[str | Path]:
-    return [program] if isinstance(program, str | Path) else list(program)

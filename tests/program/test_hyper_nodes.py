@@ -14,7 +14,7 @@ from deltalog.program.components import components
 from deltalog.syntax.ast import Pred
 from deltalog.syntax.parser import parse
 
-# Figure 1 of paper 004, and the hyper-nodes of its figure 3(a).
+# Figure 1 of Xu and Curé, and the hyper-nodes of its figure 3(a).
 PAPER = """
 p1(X,Y) :- p0(X,Y).
 p2(X,Z) :- p1(X,Y), p3(Y,Z).

@@ -1,4 +1,4 @@
-"""The hyper-nodes that paper 004 says are directly affected by its changes of rules."""
+"""The hyper-nodes that Xu and Curé says are directly affected by its changes of rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Magic sets: the rewriting of paper 001, and that a goal does not derive what it does not need."""
+"""Magic sets: the rewriting of Joshi et al., and that a goal does not derive what it does not need."""
 
 from __future__ import annotations
 

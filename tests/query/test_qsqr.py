@@ -40,7 +40,7 @@ def test_a_bound_goal_asks_only_what_it_needs() -> None:
 
 
 def test_tables_are_made_when_they_are_needed() -> None:
-    """Example 1 of paper 001: without an s-fact for a, p^fb is never asked."""
+    """Example 1 of Joshi et al.: without an s-fact for a, p^fb is never asked."""
     program = "q(X, Z) :- p(X, Y), p(Z, Y). p(X, Y) :- s(Y, X). s(u, a). s(u, c). s(v, b)."
     asked = evaluated(KnowledgeBase(program), "q(a, ?y)")
     assert tables(asked) == {"#goal^bf", "q^bf", "p^bf", "p^fb"}

@@ -83,7 +83,7 @@ def test_counts_in_frames_alone() -> None:
 @pytest.mark.usefixtures("spark")
 @pytest.mark.parametrize("steps", STEPS, ids=lambda steps: steps.parent.name)
 def test_steps_of_the_papers(steps: Path) -> None:
-    """The cases of papers 003 and 004, step by step: see tests/test_changes.py."""
+    """The cases of Hu et al. and Xu and Curé, step by step: see tests/test_changes.py."""
     kb = KnowledgeBase(steps.parent.with_suffix(".dl"), engine="spark")
     kb.materialise()
     for step in sorted(steps.iterdir()):

@@ -123,7 +123,7 @@ def _report(
 
 
 def _data_tables(learnt: Sequence[Example], tested: Sequence[Example]) -> Iterator[str]:
-    """Paper 001, Table 2 and Figure 1a."""
+    """Joshi et al., Table 2 and Figure 1a."""
     rows = []
     for name, found in (("training", learnt), ("test", tested)):
         magic = [example for example in found if example.label == "magic"]
@@ -134,7 +134,7 @@ def _data_tables(learnt: Sequence[Example], tested: Sequence[Example]) -> Iterat
 
 
 def _parts(examples: Sequence[Example], depths: Sequence[int]) -> dict[str, list[int]]:
-    """The goals of Figures 1b to 1d of paper 001: by the right answer, by boundedness and by depth."""
+    """The goals of Figures 1b to 1d of Joshi et al.: by the right answer, by boundedness and by depth."""
     parts = {"all": list(range(len(examples)))}
     for label, name in (("qsqr", "QSQ-R goals"), ("magic", "magic goals")):
         parts[name] = [i for i, e in enumerate(examples) if e.label == label]
@@ -158,7 +158,7 @@ def _accuracies(evaluations: Sequence[ClassifierScore], depths: Sequence[int]) -
 
 
 def _seconds(evaluations: Sequence[ClassifierScore]) -> Iterator[str]:
-    """Paper 001, Table 1e."""
+    """Joshi et al., Table 1e."""
     rows = []
     for evaluation in evaluations:
         seconds = evaluation.seconds()

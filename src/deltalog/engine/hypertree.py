@@ -1,4 +1,4 @@
-"""Evaluation by hypertree decompositions (papers 000 and 002, chapter 4).
+"""Evaluation by hypertree decompositions (Zhang et al.; Zhang's thesis, chapter 4).
 
 A rule that is evaluated by a tree is replaced by the rules of the tree (`plan.hypertree.rewrite`) before its hyper-node
 is evaluated; these are ordinary rules in every engine. `Trees` has the choices for all rules and is part of the
@@ -50,16 +50,16 @@ class Trees:
 
     def program(self, program: Program, statistics: Statistics) -> Program:
         """A program with the rules of the trees."""
-        self.leave_structures(program)
+        self.leave_schemes(program)
         rules = [rule for node in program.hyper_nodes for rule in self._rules(node, statistics)]
         if not any(choice.by_tree for choice in self.choices.values()):
             return program
         return replace(program, hyper_nodes=DependencyGraph.of(tuple(dict.fromkeys(rules))).hyper_nodes)
 
-    def leave_structures(self, program: Program) -> None:
+    def leave_schemes(self, program: Program) -> None:
         """Rules that define virtual relations are not evaluated as rules."""
-        for structure in program.scheme_of.values():
-            self.choices[structure.rule] = TreeChoice(structure.rule, (structure.rule,), "a virtual relation")
+        for scheme in program.scheme_of.values():
+            self.choices[scheme.rule] = TreeChoice(scheme.rule, (scheme.rule,), "a virtual relation")
 
     def reported(self) -> list[CyclicRule]:
         """The choices for rules that are cyclic, or evaluated by a tree."""

@@ -73,11 +73,11 @@ class Revision(Generic[T]):
         if any([self.trees.choose_again(rule, statistics) for rule in again]):
             raise ChoiceChanged
 
-    def restart(self, structures: Collection[Pred]) -> None:
+    def restart(self, schemes: Collection[Pred]) -> None:
         """Drops relations of the old choices, and virtual relations, which may lack the DELTA of the last round."""
         parts = self.relations.parts
         dropped = self.hidden - self.trees.relations.keys()
-        for pred in (*dropped, *(pred for pred in structures if pred in self.hyper_node.heads)):
+        for pred in (*dropped, *(pred for pred in schemes if pred in self.hyper_node.heads)):
             parts.pop((pred, Part.ALL), None)
         self.trees.made = set(self.made - dropped)
         for pred, part in list(parts):

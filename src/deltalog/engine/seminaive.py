@@ -1,6 +1,6 @@
 """Semi-naive evaluation.
 
-Hyper-nodes are evaluated in topological order (paper 004, Algorithm 1). The rules of a nonrecursive one are applied
+Hyper-nodes are evaluated in topological order (Xu and Curé, Algorithm 1). The rules of a nonrecursive one are applied
 once. In a recursive one, after a first round over all facts, each round joins the new facts of the round before (DELTA)
 with all others: a rule instance is considered once, in the first round in which all of its facts are known.
 
@@ -335,16 +335,16 @@ class SemiNaive(Generic[T]):
 
     def _grown(self, pred: Pred) -> T:
         """The new facts of a virtual relation, by all facts or by the DELTA of its inputs."""
-        relations, structure = self.relations, self.program.scheme_of[pred]
+        relations, scheme = self.relations, self.program.scheme_of[pred]
         virtual_relations = required(relations.backend.capabilities.virtual_relations)
-        inputs = [relations.get(source) for source in structure.inputs]
+        inputs = [relations.get(source) for source in scheme.inputs]
         old = relations.parts.get((pred, Part.ALL))
         if old is None or not relations.backend.size(old):
-            self.pending[pred] = virtual_relations.build(structure, inputs)
+            self.pending[pred] = virtual_relations.build(scheme, inputs)
             return self.pending[pred]
-        deltas = [relations.get(source, Part.DELTA) for source in structure.inputs]
+        deltas = [relations.get(source, Part.DELTA) for source in scheme.inputs]
         none = [relations.backend.empty(2)] * len(inputs)
-        self.pending[pred], difference = virtual_relations.rebuild(structure, old, inputs, none, deltas)
+        self.pending[pred], difference = virtual_relations.rebuild(scheme, old, inputs, none, deltas)
         _, new = difference()
         return new
 

@@ -1,4 +1,4 @@
-"""Delete and rederive (DRed), tuple at a time: a small change of several strata in one call (paper 003, Algorithm 3).
+"""Delete and rederive (DRed), tuple at a time: a small change of several strata in one call (Hu et al., Algorithm 3).
 
 `maintenance.dred` goes set at a time, for large changes and for all rules. A small change has sets of a handful of
 facts, and costs as much as the calls that it takes. Here a fact is taken for one atom of a rule, the other atoms are

@@ -1,4 +1,4 @@
-"""Backward/forward: search for other proofs before anything is deleted (Motik et al. 2015, which paper 004 takes up).
+"""Backward/forward: search for other proofs before anything is deleted (Motik et al. 2015, which Xu and Curé takes up).
 
 Where facts have many proofs, DRed deletes all that depends on the removed facts, and then rederives most of it. Here a
 candidate deletion is first checked for another proof, a set of candidates at a time:

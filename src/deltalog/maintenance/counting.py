@@ -1,4 +1,4 @@
-"""Delete and rederive with counts, one stratum at a time (paper 003, Algorithm 3: DRed^c).
+"""Delete and rederive with counts, one stratum at a time (Hu et al., Algorithm 3: DRed^c).
 
 Each fact has two counts: how many instances of nonrecursive rules derive it, and how many of recursive ones.
 
@@ -193,7 +193,7 @@ class Uncounted(DRed[T]):
 
     def maintain(self) -> Done | GaveUp:
         self.update.counts.pop(self.preds, None)
-        deletes = not self.plans.structures and may_delete(self.plans, self.update)
+        deletes = not self.plans.schemes and may_delete(self.plans, self.update)
         outcome = super().maintain()
         if deletes and isinstance(outcome, Done):
             self.update.counts[self.preds] = counted(self.program, self.plans, self.update.new)

@@ -1,4 +1,4 @@
-"""Delete and rederive, one stratum at a time (paper 003, Algorithm 3).
+"""Delete and rederive, one stratum at a time (Hu et al., Algorithm 3).
 
 With A and D the deltas of everything before the stratum (added and removed facts):
 
@@ -10,7 +10,7 @@ With A and D the deltas of everything before the stratum (added and removed fact
                  rules; then all consequences, by semi-naive evaluation
 
 Overdeletion stops at facts that hold without the stratum's recursive rules: explicit ones, and those that a
-nonrecursive rule still derives. Paper 003 counts such derivations for every fact. Here nothing is kept: whatever
+nonrecursive rule still derives. Hu et al. counts such derivations for every fact. Here nothing is kept: whatever
 nonrecursive rules read has its final state when the stratum is visited, so the rules are checked for all candidates at
 once, by index. Rederivation is the same check of the recursive rules.
 
@@ -250,16 +250,16 @@ class DRed(Generic[T]):
         """What virtual relations gain by inputs from before the stratum."""
         gained: FactTables[T] = {}
         none = self.backend.empty(2)
-        for structure in self.plans.structures:
+        for scheme in self.plans.schemes:
             virtual_relations = required(self.backend.capabilities.virtual_relations)
-            before = {p: t for p, t in self.update.added.items() if p in structure.inputs and p not in self.preds}
+            before = {p: t for p, t in self.update.added.items() if p in scheme.inputs and p not in self.preds}
             if before:
-                table, inputs = self.update.new.get(structure.pred), map(self.update.new.get, structure.inputs)
-                added = [before.get(source, none) for source in structure.inputs]
-                evaluation.pending[structure.pred], found = virtual_relations.rebuild(
-                    structure, table, list(inputs), [none] * len(added), added
+                table, inputs = self.update.new.get(scheme.pred), map(self.update.new.get, scheme.inputs)
+                added = [before.get(source, none) for source in scheme.inputs]
+                evaluation.pending[scheme.pred], found = virtual_relations.rebuild(
+                    scheme, table, list(inputs), [none] * len(added), added
                 )
-                _, gained[structure.pred] = found()
+                _, gained[scheme.pred] = found()
         return {pred: table for pred, table in gained.items() if self.backend.size(table)}
 
     def record_deltas(self) -> None:

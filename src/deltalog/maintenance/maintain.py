@@ -1,11 +1,11 @@
 """Incremental maintenance of a materialisation.
 
 An update is a change of explicit facts and of rules. Strata are visited in order, each with the deltas of all before
-it: A, what was added, and D, what was removed (paper 003, Algorithm 3). What is done with a stratum is decided by
+it: A, what was added, and D, what was removed (Hu et al., Algorithm 3). What is done with a stratum is decided by
 `maintenance.policy` and carried out here: it is skipped, recomputed, maintained tuple at a time by a kernel of the
 backend, or set at a time by a strategy (`maintenance.dred`, `maintenance.backward_forward`, `maintenance.counting`).
 
-Rules change like facts (paper 004, and beyond): all instances of a removed rule are deletions, all instances of a new
+Rules change like facts (Xu and Curé, and beyond): all instances of a removed rule are deletions, all instances of a new
 rule are insertions, in the stratum that the new program gives to their head. A predicate that has lost all of its rules
 keeps its explicit facts, without any reasoning.
 
@@ -27,7 +27,7 @@ from deltalog.maintenance.backward_forward import BackwardForward
 from deltalog.maintenance.counting import CountingDRed, Uncounted
 from deltalog.maintenance.dred import DRed
 from deltalog.maintenance.policy import Decision, DecisionKind, Done, Ladder, Strategy, decide, learn, tuple_budget
-from deltalog.maintenance.stratum_plans import StratumPlans, structures_of, tuple_maintainable_first
+from deltalog.maintenance.stratum_plans import StratumPlans, schemes_of, tuple_maintainable_first
 from deltalog.maintenance.update_state import Update
 from deltalog.plan.variants import Variant
 from deltalog.program import Program
@@ -77,10 +77,10 @@ class Maintenance(Generic[T]):
         return new
 
     def _plans(self, stratum: Stratum, known: StratumPlans | None) -> StratumPlans:
-        structures = self.program.scheme_of
-        if known is not None and known.structures == structures_of(stratum, structures):
+        schemes = self.program.scheme_of
+        if known is not None and known.schemes == schemes_of(stratum, schemes):
             return known
-        return StratumPlans.of(stratum, structures)
+        return StratumPlans.of(stratum, schemes)
 
     @cached_property
     def _known_strata(self) -> frozenset[frozenset[Pred]]:
@@ -151,7 +151,7 @@ class Maintenance(Generic[T]):
 
     def _carry_out(self, decision: Decision, plans: StratumPlans, update: Update[T]) -> None:
         if decision.kind is DecisionKind.VIRTUAL:
-            maintain_virtual(plans.structures[0], update)
+            maintain_virtual(plans.schemes[0], update)
         elif decision.kind is DecisionKind.EXPLICIT:
             keep_explicit(plans, update)
             update.report.notes.append(f"{plans.label}: {decision.why}, only explicit facts kept")
@@ -214,16 +214,16 @@ def by_tuples(strata: Sequence[StratumPlans], update: Update[T]) -> int:
     return result.done
 
 
-def maintain_virtual(structure: Scheme, update: Update[T]) -> None:
+def maintain_virtual(scheme: Scheme, update: Update[T]) -> None:
     """A virtual relation follows its inputs."""
-    backend, old, none = update.backend, update.old.get(structure.pred), update.backend.empty(2)
-    inputs = [update.new.get(source) for source in structure.inputs]
-    removed = [update.removed.get(source, none) for source in structure.inputs]
-    added = [update.added.get(source, none) for source in structure.inputs]
+    backend, old, none = update.backend, update.old.get(scheme.pred), update.backend.empty(2)
+    inputs = [update.new.get(source) for source in scheme.inputs]
+    removed = [update.removed.get(source, none) for source in scheme.inputs]
+    added = [update.added.get(source, none) for source in scheme.inputs]
     virtual_relations = required(backend.capabilities.virtual_relations)
-    table, difference = virtual_relations.rebuild(structure, old, inputs, removed, added)
-    update.new.set(structure.pred, table)
-    update.defer_delta(structure.pred, difference)
+    table, difference = virtual_relations.rebuild(scheme, old, inputs, removed, added)
+    update.new.set(scheme.pred, table)
+    update.defer_delta(scheme.pred, difference)
     update.report.inserted += max(0, backend.size(table) - backend.size(old))
 
 
@@ -233,7 +233,7 @@ def recompute(program: Program, plans: StratumPlans, update: Update[T]) -> None:
     _reset(plans, update)
     evaluation = update.evaluation(program)
     whole = [rule.whole for rule in plans.rules]
-    whole += [PlannedVariant(Variant(structure.rule)) for structure in plans.structures]
+    whole += [PlannedVariant(Variant(scheme.rule)) for scheme in plans.schemes]
     evaluation.propagate(preds, plans.recursive_variants, evaluation.derive(whole))
     for pred in preds:
         update.defer_delta(pred)

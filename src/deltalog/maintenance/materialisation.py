@@ -60,7 +60,7 @@ class Evaluator(Generic[T]):
         if self.naive:
             self._run_naively(program, relations, goal, facts)
             return 0.0
-        self.trees.leave_structures(program)
+        self.trees.leave_schemes(program)
         evaluation = SemiNaive(program, relations, self.observe, self.trees, goal, facts)
         evaluation.keep_partial = self.keep_partial
         try:

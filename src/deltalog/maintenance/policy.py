@@ -141,11 +141,12 @@ def decide_all(changed: int, explicit: int, tuning: Tuning) -> Decision:
 
 
 def _ladder(plans: StratumPlans, update: Update[T]) -> Ladder:
-    if update.strategy == "counting":
+    strategy = update.strategy
+    if strategy == "counting" and update.backend.capabilities.counting is None:
+        strategy = "dred"
+    if strategy == "counting":
         return LADDERS["counting"] if _has_counts(plans, update) else WITHOUT_COUNTS
-    if plans.structures or not plans.stratum.recursive:
-        return WITHOUT_RECURSION
-    return LADDERS[update.strategy]
+    return WITHOUT_RECURSION if plans.schemes or not plans.stratum.recursive else LADDERS[strategy]
 
 
 def _has_counts(plans: StratumPlans, update: Update[T]) -> bool:
@@ -163,7 +164,7 @@ def _has_counts(plans: StratumPlans, update: Update[T]) -> bool:
 def _is_virtual(plans: StratumPlans, update: Update[T]) -> bool:
     """Whether a stratum is one virtual relation, which it also was before the change."""
     preds = plans.stratum.preds
-    return len(preds) == len(plans.structures) == 1 and update.stored_differently.isdisjoint(preds)
+    return len(preds) == len(plans.schemes) == 1 and update.stored_differently.isdisjoint(preds)
 
 
 # Tuple at a time.
@@ -215,7 +216,7 @@ def _virtual_loses_input(plans: StratumPlans, update: Update[T]) -> str | None:
     a few deletions of other inputs hardly leave what it depends on."""
     if not plans.backbones.isdisjoint(update.removed):
         return UNDER_VIRTUAL
-    if not plans.structures:
+    if not plans.schemes:
         return None
     removed = sum(update.backend.size(update.removed[pred]) for pred in plans.inputs if pred in update.removed)
     return UNDER_VIRTUAL if removed > update.tuning.recompute_min_changed_inputs else None
@@ -260,7 +261,7 @@ def _spreads(plans: StratumPlans, update: Update[T]) -> str | None:
     cheaper than following them. In a recursion more of them come; elsewhere that is so where facts are deleted and
     there are more consequences than facts."""
     stratum, tuning = plans.stratum, update.tuning
-    if plans.structures or update.strategy != "auto" or update.changes_rules(stratum):
+    if plans.schemes or update.strategy != "auto" or update.changes_rules(stratum):
         return None
     changed = sum(map(update.min_changed_facts, plans.inputs))
     if tuning.recompute_spread_notice_factor * changed < plans.input_facts(update.old):
@@ -300,7 +301,7 @@ def is_underivable(plans: StratumPlans, update: Update[T]) -> bool:
     """Whether no rule of a stratum can derive anything, as each reads an empty relation, or is recursive and has no
     fact to begin with."""
     preds, size = plans.stratum.preds, update.backend.size
-    if plans.structures or not (_is_emptied(plans.stratum.reads, update) or update.changes_rules(plans.stratum)):
+    if plans.schemes or not (_is_emptied(plans.stratum.reads, update) or update.changes_rules(plans.stratum)):
         return False
     if not update.stored_differently.isdisjoint(preds):
         return False
@@ -365,6 +366,6 @@ class OverdeletionBudget:
 
 def overdeletion(plans: StratumPlans, update: Update[T], bounded: bool, candidates: int) -> OverdeletionBudget | GaveUp:
     """What may be overdeleted; nothing where a virtual relation is part of the recursion."""
-    if plans.structures and candidates:
+    if plans.schemes and candidates:
         return GaveUp(UNDER_VIRTUAL, recompute=True)
     return OverdeletionBudget(plans, update, bounded, candidates)

@@ -133,19 +133,19 @@ class StratumPlans:
     stratum: Stratum
     nonrecursive: list[RulePlans]
     recursive: list[RulePlans]
-    structures: list[Scheme]  # of its virtual relations
+    schemes: list[Scheme]  # of its virtual relations
     _tuple_plans: tuple[TuplePlans, float] | None = None  # and for how many input facts they were made
 
     @classmethod
-    def of(cls, stratum: Stratum, structures: Mapping[Pred, Scheme]) -> StratumPlans:
+    def of(cls, stratum: Stratum, schemes: Mapping[Pred, Scheme]) -> StratumPlans:
         def ordinary(rules: Iterable[Rule]) -> list[Rule]:
-            return [rule for rule in rules if rule.heads[0].pred not in structures]
+            return [rule for rule in rules if rule.heads[0].pred not in schemes]
 
         return cls(
             stratum,
             [RulePlans(rule) for rule in ordinary(stratum.nonrecursive)],
             [RulePlans(rule, stratum.preds) for rule in ordinary(stratum.recursive)],
-            structures_of(stratum, structures),
+            schemes_of(stratum, schemes),
         )
 
     @cached_property
@@ -156,7 +156,7 @@ class StratumPlans:
     @cached_property
     def backbones(self) -> frozenset[Pred]:
         """The inputs of its virtual relations."""
-        return frozenset(source for structure in self.structures for source in structure.inputs)
+        return frozenset(source for scheme in self.schemes for source in scheme.inputs)
 
     @cached_property
     def rules(self) -> list[RulePlans]:
@@ -187,7 +187,7 @@ class StratumPlans:
     @cached_property
     def is_tuple_maintainable(self) -> bool:
         """Whether the tuple-at-a-time kernel knows everything that its rules contain."""
-        return not self.structures and all(is_tuple_maintainable(rule) for rule in self.stratum.rules)
+        return not self.schemes and all(is_tuple_maintainable(rule) for rule in self.stratum.rules)
 
     def tuple_plans(self, relations: Relations[T]) -> TuplePlans:
         """The tuple plans of its rules; made again when there are many more input facts."""
@@ -224,5 +224,5 @@ def tuple_maintainable_first(strata: Sequence[StratumPlans]) -> list[StratumPlan
     return first + others
 
 
-def structures_of(stratum: Stratum, structures: Mapping[Pred, Scheme]) -> list[Scheme]:
-    return [structures[pred] for pred in sorted(stratum.preds) if pred in structures] if structures else []
+def schemes_of(stratum: Stratum, schemes: Mapping[Pred, Scheme]) -> list[Scheme]:
+    return [schemes[pred] for pred in sorted(stratum.preds) if pred in schemes] if schemes else []

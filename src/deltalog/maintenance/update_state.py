@@ -29,7 +29,7 @@ FactTables = dict[Pred, T]
 @dataclass(slots=True)
 class UpdateReport:
     """What an update did. `visited`, `recomputed` and `skipped` count strata, each of which is one or more hyper-nodes;
-    which hyper-nodes these are is said by name, and which a change of rules affects directly (paper 004)."""
+    which hyper-nodes these are is said by name, and which a change of rules affects directly (Xu and Curé)."""
 
     overdeleted: int = 0
     rederived: int = 0

@@ -2,7 +2,7 @@
 
 Whatever the order of binary joins of a cyclic body, there are relations for which one of them has far more rows than
 the body: three stars of n edges each form at most n triangles, but any two of them join to n² rows. The generic join
-(Ngo, Ré and Rudra 2014; paper 000 refers to it) binds one variable after the other to the values that all its atoms
+(Ngo, Ré and Rudra 2014; Zhang et al. refers to it) binds one variable after the other to the values that all its atoms
 have in common. It is worst-case optimal: its time is within the largest result that relations of such sizes can have.
 
 It joins the cyclic core: the atoms that GYO reduction leaves, the atoms inside of their variables, and the atom that

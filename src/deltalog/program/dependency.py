@@ -1,7 +1,7 @@
 """The dependency graph of rules, with two views: hyper-nodes for evaluation, strata for maintenance.
 
 Rule s depends on rule r when a predicate in a head of r occurs in the body of s: negatively, if it occurs in a negated
-atom or inside of an AGGREGATE, else positively (paper 004, section 4.2). The graph has an edge for each pair of a
+atom or inside of an AGGREGATE, else positively (Xu and Curé, section 4.2). The graph has an edge for each pair of a
 deriving and a reading rule, which can be many; so we keep the predicates as nodes of their own, between the rules that
 derive them and the rules that read them. Components and paths are the same.
 

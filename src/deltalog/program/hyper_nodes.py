@@ -1,4 +1,4 @@
-"""Hyper-nodes: the strongly connected components of rules that evaluation takes one after the other (paper 004)."""
+"""Hyper-nodes: the strongly connected components of rules that evaluation takes one after the other (Xu and Curé)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which hyper-nodes a change of rules affects directly (paper 004, Algorithms 2 and 3).
+"""Which hyper-nodes a change of rules affects directly (Xu and Curé, Algorithms 2 and 3).
 
     a rule is added     its new hyper-node, which may be a merger of old ones
     a rule is removed   the remaining rules of its hyper-node. If these are split, or if none remains, also the

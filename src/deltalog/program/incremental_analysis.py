@@ -1,4 +1,4 @@
-"""Programs that differ only in leaf hyper-nodes, which no other hyper-node reads (paper 004, section 5).
+"""Programs that differ only in leaf hyper-nodes, which no other hyper-node reads (Xu and Curé, section 5).
 
 `analyse` runs its passes over a whole program. When rules are added or removed whose heads no other rule reads or
 derives, the results for all other rules stay the same: the new program is the old one with leaf hyper-nodes added or

@@ -13,10 +13,17 @@ from deltalog.program.program import analyse
 from deltalog.syntax.ast import Rule
 from deltalog.syntax.parser import Document, parse_document
 
+Sources = str | Path | Iterable[str | Path]
+
 
 def read_rules(sources: Iterable[str | Path]) -> list[Rule]:
     """The rules of texts and files, in order; SyntaxProblem has the errors of all of them."""
     return list(read_documents(sources).rules)
+
+
+def as_sources(program: Sources) -> list[str | Path]:
+    """One text or file, or several, as a list."""
+    return [program] if isinstance(program, str | Path) else list(program)
 
 
 def read_documents(sources: Iterable[str | Path]) -> Document:

@@ -4,18 +4,18 @@ Recognition is by meaning: variables may have any names, atoms any order, and ot
 
     closure      R(x, z) <- R(x, y), R(y, z); or R(x, z) <- R(x, y), E(y, z) beside R(x, y) <- E(x, y) and nothing else
     components   the same beside R(x, y) <- R(y, x)
-    inverse      R(x, y) <- S(y, x) and S(x, y) <- R(y, x) where one of the two is a closure (paper 002, 5.4.6)
+    inverse      R(x, y) <- S(y, x) and S(x, y) <- R(y, x) where one of the two is a closure (Zhang's thesis, 5.4.6)
     union        U(x, y) <- A(x, y), U(x, y) <- B(x, y), ...
 
-A transitive rule may have the guard x != z (the rule sets of paper 004): then it derives no R(x, x). Schemes compare
+A transitive rule may have the guard x != z (the rule sets of Xu and Curé): then it derives no R(x, x). Schemes compare
 ids, and the guard compares values, so it is recognised only where equal values have the same id
 (`program.value_kinds`).
 
 The rules that a scheme implies are removed from the program. All other rules for R, and its explicit facts, go to the
-backbone of R instead, a hidden relation (X_R in paper 003), and one rule remains for R, which has the inputs of the
+backbone of R instead, a hidden relation (X_R in Hu et al.), and one rule remains for R, which has the inputs of the
 scheme in its body. It is not evaluated as a rule: a backend has an operator for it.
 
-With `schemes="module"` (paper 003) relations stay tables, and the remaining rules are the ones that the modules apply:
+With `schemes="module"` (Hu et al.) relations stay tables, and the remaining rules are the ones that the modules apply:
 R(x, y) <- X(x, y) and R(x, z) <- X(x, y), R(y, z).
 """
 

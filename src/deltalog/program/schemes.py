@@ -55,7 +55,7 @@ def atom(pred: Pred, *terms: Variable) -> Atom:
 
 
 def backbone(pred: Pred) -> Pred:
-    """The hidden relation of the facts that something other than the scheme gives (X_R in paper 003)."""
+    """The hidden relation of the facts that something other than the scheme gives (X_R in Hu et al.)."""
     return Pred(HiddenName(f"#backbone {pred.name}"), pred.arity)
 
 

@@ -1,9 +1,9 @@
 """Strata: the strongly connected components of predicates that maintenance takes one after the other.
 
 A stratum has every rule that derives one of its predicates (one head at a time): recursive rules, which read a
-predicate of the stratum, and nonrecursive ones (paper 003). When a stratum is maintained, everything else that its
+predicate of the stratum, and nonrecursive ones (Hu et al.). When a stratum is maintained, everything else that its
 rules read is final; and no later stratum derives its predicates, so a fact that it deletes stays deleted. Hyper-nodes
-(paper 004) are finer: two rules for one predicate can be in two of them.
+(Xu and Curé) are finer: two rules for one predicate can be in two of them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The choice of a method for a goal: the learned one of paper 001, and materialising as a third method.
+"""The choice of a method for a goal: the learned one of Joshi et al., and materialising as a third method.
 
 Between magic sets and QSQ-R a model decides by the features of the goal (`deltalog.query.selector`). Features say
 nothing about a single constant: of two goals that look the same, one has three answers and the other thousands. So the

@@ -1,4 +1,4 @@
-"""About how much work a goal is (paper 001, Algorithm 2), from the statistics of stored facts alone.
+"""About how much work a goal is (Joshi et al., Algorithm 2), from the statistics of stored facts alone.
 
     f1 substitutions, f2 relevant facts, f3 subqueries, f4 applications of rules, f5 different rules
 

@@ -1,9 +1,9 @@
-"""Training the selector: the four classifiers of paper 001, by scikit-learn, and how good they are.
+"""Training the selector: the four classifiers of Joshi et al., by scikit-learn, and how good they are.
 
-Accuracy counts right choices: the label is the method with the least time, however close the other one was (paper 001,
-section 6). What matters more is time, so the report has both: the seconds of always-QSQ, always-magic, the ideal choice
-and the learned one, whose estimates count, too (Figure 1 and Table 1e). A goal for which both methods take about the
-same time teaches little; examples are weighted by what a mistake costs.
+Accuracy counts right choices: the label is the method with the least time, however close the other one was (Joshi et
+al., section 6). What matters more is time, so the report has both: the seconds of always-QSQ, always-magic, the ideal
+choice and the learned one, whose estimates count, too (Figure 1 and Table 1e). A goal for which both methods take about
+the same time teaches little; examples are weighted by what a mistake costs.
 
 Past the paper, a model says after how many rows QSQ-R is given up. A regression tree puts goals together that magic
 sets should take about as long for, and each of its leaves has the limit that would have been best for its goals.

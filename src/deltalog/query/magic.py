@@ -1,4 +1,4 @@
-"""Magic sets: a program that derives only what a goal needs (paper 001, Algorithm 1).
+"""Magic sets: a program that derives only what a goal needs (Joshi et al., Algorithm 1).
 
 For an adorned predicate p^a that is asked for, every rule p(t) <- B becomes
 

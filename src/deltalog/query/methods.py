@@ -79,7 +79,7 @@ class QueryMethods:
     @exclusive
     @limited
     def estimate(self, goal: str) -> Features:
-        """About how much work a goal is (paper 001, Algorithm 2): what the choice of a method goes by."""
+        """About how much work a goal is (Joshi et al., Algorithm 2): what the choice of a method goes by."""
         return self._session.estimate(self._contents(), goal)
 
     @exclusive
@@ -93,7 +93,7 @@ class QueryMethods:
 
     @exclusive
     def training_goals(self, most: int = 500, seed: int = 0) -> list[str]:
-        """Goals to train a selector with, made from rules and facts (paper 001, Algorithm 3); kinds take turns."""
+        """Goals to train a selector with, made from rules and facts (Joshi et al., Algorithm 3); kinds take turns."""
         from deltalog.query.training_goals import training_goals
 
         now = self._contents()

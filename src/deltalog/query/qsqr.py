@@ -1,4 +1,4 @@
-"""QSQ-R: answers top-down, a set at a time, without rewriting (paper 001, section 2; Abiteboul, Hull, Vianu, 13.2).
+"""QSQ-R: answers top-down, a set at a time, without rewriting (Joshi et al., section 2; Abiteboul, Hull, Vianu, 13.2).
 
 For an adorned predicate p^a there is a table: the subqueries asked of it (values of the bound arguments) and their
 answers. It is made when it is first asked, with it the adorned rules for p; so what the data do not lead to costs

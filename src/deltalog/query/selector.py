@@ -32,7 +32,7 @@ DEFAULT = Path(__file__).with_name("selector.json")
 
 @dataclass(frozen=True)
 class Model:
-    """A trained choice. `classifier` is its name among those of paper 001, `trained_for` the programs, for people."""
+    """A trained choice. `classifier` is its name among those of Joshi et al., `trained_for` the programs."""
 
     classifier: str
     kind: str

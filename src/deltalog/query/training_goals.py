@@ -1,4 +1,4 @@
-"""Goals to learn from (paper 001, Algorithm 3), and which method answers each of them faster.
+"""Goals to learn from (Joshi et al., Algorithm 3), and which method answers each of them faster.
 
 The dependency multigraph has an arc for every head and body atom of a rule that share a variable. Along each path of at
 most five arcs, facts of the last atom are carried back to the heads: p(x, y) <- s(y, x) makes p(a, u) of s(u, a), and
@@ -145,7 +145,7 @@ class Example:
 
     @property
     def bound(self) -> str:
-        """B: only constants; G: only variables; M: both (paper 001, section 6)."""
+        """B: only constants; G: only variables; M: both (Joshi et al., section 6)."""
         from deltalog.syntax.parser import parse_goal
 
         terms = [t for literal in parse_goal(self.goal) if isinstance(literal, Atom) for t in literal.terms]
@@ -210,7 +210,7 @@ def read_examples(path: Any) -> list[Example]:
     return found
 
 
-# Goals to test with: facts of P^1(I), P^2(I), ... with variables for some of their constants (paper 001, section 6).
+# Goals to test with: facts of P^1(I), P^2(I), ... with variables for some of their constants (Joshi et al., section 6).
 
 
 def as_atom(pred: Pred, fact: Sequence[Value]) -> Atom:

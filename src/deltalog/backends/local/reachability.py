@@ -1,7 +1,7 @@
 """Closures: virtual relations in which R(u, v) means that v can be reached from u.
 
-The graph is the backbone of the relation: the facts that are given or that other rules derive (X_R in paper 003, the
-underlying graph in paper 002, section 5.4). Its strongly connected components are numbered in post-order, and each
+The graph is the backbone of the relation: the facts that are given or that other rules derive (X_R in Hu et al., the
+underlying graph in Zhang's thesis, section 5.4). Its strongly connected components are numbered in post-order, and each
 component has the set of those that it reaches (`kernels.reachable_sets`). For a symmetric relation components are
 simply the connected ones, and each reaches itself.
 

@@ -1,4 +1,4 @@
-"""Hypertree decompositions of rule bodies (paper 000, section 2.4; Gottlob, Leone and Scarcello 2002).
+"""Hypertree decompositions of rule bodies (Zhang et al., section 2.4; Gottlob, Leone and Scarcello 2002).
 
 The atoms of a body are the edges of a hypergraph over its variables. A decomposition is a rooted tree; a node p has
 variables χ(p) and atoms λ(p), such that

@@ -4,7 +4,7 @@ For every node p that joins more than one atom there is a relation of its own,
 
     #node_p(χ(p)) <- λ(p), the atoms and conditions inside of χ(p)                          in-node evaluation
 
-which holds inst_p of paper 000: it is stored between rounds and between updates, and has a DELTA in semi-naive
+which holds inst_p of Zhang et al.: it is stored between rounds and between updates, and has a DELTA in semi-naive
 evaluation like any other relation. Beyond the paper, variables of χ(p) that nothing outside of p reads are omitted,
 unless the instantiations are `whole`; but one of them is kept where it takes no space (four columns take as much as
 three), since it makes it cheaper to check whether a row still holds. With `reduced`, instantiations that join with no
@@ -19,10 +19,10 @@ leaves to the root. A leaf's message is its node. A head is derived at the node 
 
     h <- #node_p(χ(p)), #message_rp(...) for all neighbours r of p
 
-so each head has its own root, and these are the semi-joins of the other direction. What paper 000 projects the
+so each head has its own root, and these are the semi-joins of the other direction. What Zhang et al. projects the
 cross-node join to, "χ(p) and the head's variables", is in the dots: variables that h needs and p does not
 have travel in the messages. These are ordinary rules, so rounds (L+), deletions (L-), rederivation and rule changes
-work as for any rule: the labels of paper 000 are OLD, DELTA and ALL of these relations. The plan of a change starts
+work as for any rule: the labels of Zhang et al. are OLD, DELTA and ALL of these relations. The plan of a change starts
 with the DELTA and looks up its partners by index, which is the reducer's first traversal, from the DELTA.
 
 A condition is placed in a node that has its variables, or else in the lowest message that brings them together. A BIND

@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from deltalog.backends.spark.backend import SparkBackend
 
 
-def made(structure: Scheme, inputs: Sequence[SparkTable], backend: SparkBackend) -> SparkTable:
-    """The virtual relation of a structure over its inputs."""
-    if structure.kind in (SchemeKind.CLOSURE, SchemeKind.COMPONENTS):
-        return _closed(structure, inputs[0], backend)
+def made(scheme: Scheme, inputs: Sequence[SparkTable], backend: SparkBackend) -> SparkTable:
+    """The virtual relation of a scheme over its inputs."""
+    if scheme.kind in (SchemeKind.CLOSURE, SchemeKind.COMPONENTS):
+        return _closed(scheme, inputs[0], backend)
     names = [Pred(HiddenName(f"#input{i}"), 2) for i in range(len(inputs))]
-    flags = structure.swapped or (False,) * len(inputs)
+    flags = scheme.swapped or (False,) * len(inputs)
     plan = ir.Distinct(ir.Union(tuple(_read(name, swap) for name, swap in zip(names, flags, strict=True))))
     return run(backend, plan, {(name, Part.ALL): table for name, table in zip(names, inputs, strict=True)})
 
@@ -41,18 +41,18 @@ def _read(pred: Pred, swap: bool) -> Plan:
     return ir.Project(scan, ((first, first), (second, second)))
 
 
-def _closed(structure: Scheme, edges: SparkTable, backend: SparkBackend) -> SparkTable:
+def _closed(scheme: Scheme, edges: SparkTable, backend: SparkBackend) -> SparkTable:
     if backend.size(edges) <= backend.driver_budget:
-        return _closed_in_driver(structure, edges, backend)
-    if structure.kind is SchemeKind.CLOSURE:
-        return _closed_by_rounds(structure, edges, backend)
+        return _closed_in_driver(scheme, edges, backend)
+    if scheme.kind is SchemeKind.CLOSURE:
+        return _closed_by_rounds(scheme, edges, backend)
     from deltalog.backends.spark.operators.components import same_component
 
-    pairs = same_component(edges.frame(), structure.guarded, backend.cut, backend.limits.check)
+    pairs = same_component(edges.frame(), scheme.guarded, backend.cut, backend.limits.check)
     return SparkTable(2, (Segment(pairs),), None)
 
 
-def _closed_in_driver(structure: Scheme, edges: SparkTable, backend: SparkBackend) -> SparkTable:
+def _closed_in_driver(scheme: Scheme, edges: SparkTable, backend: SparkBackend) -> SparkTable:
     """By components and reachable sets in the driver; executors list the pairs, unless there are few."""
     from deltalog.backends.local import LocalBackend
     from deltalog.backends.local.reachability import Reachability
@@ -62,7 +62,7 @@ def _closed_in_driver(structure: Scheme, edges: SparkTable, backend: SparkBacken
     local = LocalBackend(backend.limits, Dictionary(), tuning=backend.tuning)
     table = local.load([local.dictionary.intern_integers(ids) for ids in backend.rows(edges)], 2)
     backend.limits.check()
-    closure = Reachability.closing(table, structure.kind is SchemeKind.COMPONENTS, structure.guarded)
+    closure = Reachability.closing(table, scheme.kind is SchemeKind.COMPONENTS, scheme.guarded)
     backend.limits.check()
     if closure.size > backend.tuning.spark_driver_table_max_rows:
         return closure_table(closure, local.dictionary.integers[: len(local.dictionary)], backend)
@@ -71,12 +71,12 @@ def _closed_in_driver(structure: Scheme, edges: SparkTable, backend: SparkBacken
     )
 
 
-def _closed_by_rounds(structure: Scheme, edges: SparkTable, backend: SparkBackend) -> SparkTable:
+def _closed_by_rounds(scheme: Scheme, edges: SparkTable, backend: SparkBackend) -> SparkTable:
     """Beyond the driver's budget: semi-naive evaluation of r(x, z) <- r(x, y), e(y, z)."""
     from deltalog.engine.seminaive import Relations, SemiNaive, variants_by_delta
 
     closed, edge = (Pred(HiddenName(f"#{name}"), 2) for name in ("closed", "edge"))
-    guard = (Filter(Call("!=", (X, Z))),) if structure.guarded else ()
+    guard = (Filter(Call("!=", (X, Z))),) if scheme.guarded else ()
     rule = Rule((atom(closed, X, Z),), (atom(closed, X, Y), atom(edge, Y, Z), *guard))
     relations = Relations(backend, {(edge, Part.ALL): edges})
     evaluation = SemiNaive(Program((), (), (), ()), relations)
