@@ -58,12 +58,12 @@ class KnowledgeBase(QueryMethods):
         comparisons).
     timeout (seconds), max_facts, memory ("8GB"): limits of every call that derives facts or answers. At a limit it
         raises LimitReached, and the knowledge base is as it was. `limits` has them, and they may be changed there.
-    maintenance: how derived facts are deleted: "dred" deletes and rederives, "bf" searches for other proofs first, "auto"
-        chooses between them; "counting" deletes and rederives by counts of derivations. All give the same facts.
+    maintenance: how derived facts are deleted: "dred" deletes and rederives, "bf" searches for other proofs first,
+        "auto" chooses between them; "counting" deletes and rederives by counts of derivations. All give the same facts.
     cyclic: how rules with cyclic bodies are evaluated: "standard" joins them like others, "hypertree" takes a hypertree
         decomposition for every rule, "combined" for cyclic ones where it is estimated to pay. All give the same facts.
-    schemes: how relations that are transitive, symmetric, inverse to each other or unions are stored: "scheme" as virtual
-        relations, "module" as tables with rules of their own, "standard" like all others; "auto" is "scheme" with
+    schemes: how relations that are transitive, symmetric, inverse to each other or unions are stored: "scheme" as
+        virtual relations, "module" as tables with rules of their own, "standard" like all others; "auto" is "scheme" with
         small ones as tables. All give the same facts.
     observe: is called after every round of evaluation with a `Round`.
     tuning: the thresholds of evaluation and maintenance (`deltalog.model.tuning`). All give the same facts.
