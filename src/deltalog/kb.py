@@ -63,8 +63,8 @@ class KnowledgeBase(QueryMethods):
     cyclic: how rules with cyclic bodies are evaluated: "standard" joins them like others, "hypertree" takes a hypertree
         decomposition for every rule, "combined" for cyclic ones where it is estimated to pay. All give the same facts.
     schemes: how relations that are transitive, symmetric, inverse to each other or unions are stored: "scheme" as
-        virtual relations, "module" as tables with rules of their own, "standard" like all others; "auto" is "scheme" with
-        small ones as tables. All give the same facts.
+        virtual relations, "module" as tables with rules of their own, "standard" like all others; "auto" is
+        "scheme" with small ones as tables. All give the same facts.
     observe: is called after every round of evaluation with a `Round`.
     tuning: the thresholds of evaluation and maintenance (`deltalog.model.tuning`). All give the same facts.
 
