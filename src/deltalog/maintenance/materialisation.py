@@ -80,6 +80,13 @@ class Evaluator(Generic[T]):
             relations.set(pred, encode_rows(self.backend.codec, values))
 
 
+@dataclass(slots=True)
+class LazyMaintenance(Generic[T]):
+    """The strata of a materialisation with their plans, made when an update first needs them."""
+
+    made: Maintenance[T] | None = None
+
+
 @dataclass(frozen=True)
 class Materialisation(Generic[T]):
     """`relations` are what the rules work on; `facts` is what a user sees."""
@@ -90,6 +97,7 @@ class Materialisation(Generic[T]):
     trees: Trees
     counts: Mapping[frozenset[Pred], Counts[T]] = field(default_factory=dict)  # of rule instances, by stratum
     tuple_limits: Mapping[frozenset[Pred], int] = field(default_factory=dict)  # see `maintenance.policy`
+    lazy: LazyMaintenance[T] = field(default_factory=LazyMaintenance)
 
     @cached_property
     def facts(self) -> Relations[T]:
@@ -100,9 +108,11 @@ class Materialisation(Generic[T]):
         """How many facts users see."""
         return VisibleFactCounter(self.relations.backend, self.program.homes).count(self.relations.whole())
 
-    @cached_property
+    @property
     def maintenance(self) -> Maintenance[T]:
-        return Maintenance(self.trees.program(self.program, self.relations))
+        if self.lazy.made is None:
+            self.lazy.made = Maintenance(self.trees.program(self.program, self.relations))
+        return self.lazy.made
 
     def without_leaves(self, rules: tuple[Rule, ...]) -> tuple[Materialisation[T], Update[T]] | None:
         """The same with only these rules, if the others are leaves, which nothing else reads: nothing is derived or
@@ -119,10 +129,9 @@ class Materialisation(Generic[T]):
             _keep_explicit(pred, update)
         counts = {preds: each for preds, each in self.counts.items() if preds.isdisjoint(removed)}
         limits = {preds: limit for preds, limit in self.tuple_limits.items() if preds.isdisjoint(removed)}
-        new = Materialisation(program, self.explicit, relations, trees, counts, limits)
-        known: Maintenance[T] | None = self.__dict__.get("maintenance")
-        if known is not None:  # and if not, it is made when it is needed
-            new.__dict__["maintenance"] = known.without(self.program, program, removed)
+        known = self.lazy.made
+        lazy = LazyMaintenance(None if known is None else known.without(self.program, program, removed))
+        new = Materialisation(program, self.explicit, relations, trees, counts, limits, lazy)
         update.report.hyper_nodes = program.hyper_nodes
         update.report.seconds = time.perf_counter() - started
         return new, update
@@ -166,11 +175,10 @@ def updated(
         return _checked(new, update)
     same_rules = program is old.program
     trees = old.trees.copied() if same_rules else old.trees.kept(program)
-    new = Materialisation(program, facts.explicit, update.new, trees, update.counts, update.tuple_limits)
-    if same_rules:
-        new.__dict__["maintenance"] = old.maintenance
-    else:
-        new.__dict__["maintenance"] = Maintenance(new.trees.program(program, new.relations), old.maintenance)
+    known = old.maintenance
+    lazy = LazyMaintenance(known if same_rules else Maintenance(trees.program(program, update.new), known))
+    new = Materialisation(program, facts.explicit, update.new, trees, update.counts, update.tuple_limits, lazy)
+    if not same_rules:
         before, after = set(old.maintenance.single_rules), set(new.maintenance.single_rules)
         update.added_rules, update.removed_rules = frozenset(after - before), tuple(before - after)
         update.report.directly_affected = directly_affected(old.program, program)
@@ -227,7 +235,7 @@ def _exchange_trees(new: Materialisation[T], update: Update[T]) -> None:
     rules = tuple(rule for pred, rule in after.items() if pred not in before)
     facts = FactCount(update.backend.limits, before=update.facts_before)
     SemiNaive(replace(new.program, hyper_nodes=DependencyGraph.of(rules).hyper_nodes), relations, facts=facts).run()
-    new.__dict__.pop("maintenance", None)
+    new.lazy.made = None
     heads = sorted({head.name for rule in changed for head in rule.heads})
     update.report.notes.append(f"{', '.join(heads)}: the data has changed much; another decomposition, nodes rebuilt")
 
