@@ -165,6 +165,8 @@ class Tuning:
     # other load on the machine should change no choice:
     materialisation_min_rows_per_second: float = 2e5
     qsqr_chunk_rows: int = 1 << 14  # rows that go through a step of QSQ-R together
+    qsqr_first_batch_rows: int = 64  # of a step of QSQ-R whose fan-out is not known yet
+    qsqr_batch_growth_factor: int = 16  # from one batch to the next, at most
     qsqr_rule_cost_rows: int = 100  # rows that take as long as preparing a rule, 0.2 ms
     sparql_cache_queries: int = 128  # SPARQL queries whose preparation is kept
 

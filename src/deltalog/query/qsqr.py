@@ -48,8 +48,6 @@ from deltalog.syntax.ast import Pred, Rule
 T = TypeVar("T")
 Question = tuple[Pred, Adornment]
 Work = Callable[[], None]
-FIRST_BATCH_ROWS = 64  # of a step whose fan-out is not known yet
-BATCH_GROWTH = 16  # times, from one batch to the next at most
 
 
 class Stored(Generic[T]):
@@ -88,7 +86,8 @@ class Qsqr:
         self.subqueries = 0
         self.check, self._check_at = backend.limits.checker(), 0
         self._facts = FactCount(backend.limits)
-        self.chunk_rows, self._rule_cost_rows = backend.tuning.qsqr_chunk_rows, backend.tuning.qsqr_rule_cost_rows
+        self.tuning = backend.tuning
+        self.chunk_rows, self._rule_cost_rows = self.tuning.qsqr_chunk_rows, self.tuning.qsqr_rule_cost_rows
         self._due: dict[int, deque[Work]] = {}
         self._levels: list[int] = []
 
@@ -304,14 +303,14 @@ class Working:
     def _first_batch_rows(self, step: object) -> int:
         """A step that looks up without a bound argument has all facts as matches of each row."""
         if not isinstance(step, AskStep | DenyStep) or self.qsqr.derives(step.pred):
-            return FIRST_BATCH_ROWS
+            return self.qsqr.tuning.qsqr_first_batch_rows
         lookup = self.qsqr.stored.lookup((step.pred, step.adornment))
         fan_out = 1 if lookup is None else max(1, lookup.read(1))
-        return max(1, min(FIRST_BATCH_ROWS, self.qsqr.chunk_rows // fan_out))
+        return max(1, min(self.qsqr.tuning.qsqr_first_batch_rows, self.qsqr.chunk_rows // fan_out))
 
     def _next_batch_rows(self, i: int, came: int, went: int) -> int:
         most = self.qsqr.chunk_rows if went <= came else max(1, self.qsqr.chunk_rows * came // went)
-        return min(most, BATCH_GROWTH * self._batch_rows[i])
+        return min(most, self.qsqr.tuning.qsqr_batch_growth_factor * self._batch_rows[i])
 
     def _process(self, step: object, i: int) -> RowOperator:
         match step:
