@@ -35,7 +35,6 @@ from deltalog.syntax.parser import parse_goal
 T = TypeVar("T")
 R = TypeVar("R")
 METHODS = ("auto", "materialised", "magic", "qsqr")
-LOCAL_ENGINES = ("local", "naive")  # their facts are in this process
 
 
 class QuerySession(Generic[T]):
@@ -182,7 +181,7 @@ class QuerySession(Generic[T]):
     def _check_method(self, method: str) -> None:
         if method not in METHODS:
             raise UsageError(f"there is no method {method!r}; methods are {', '.join(METHODS)}")
-        if method == "qsqr" and self._engine not in LOCAL_ENGINES:
+        if method == "qsqr" and self._backend.capabilities.point_lookup is None:
             raise UsageError(
                 "QSQ-R makes many small look-ups, which only the local engine does fast; "
                 'use method="magic", or a knowledge base with engine="local"'
@@ -194,7 +193,7 @@ class QuerySession(Generic[T]):
             return MethodChoice(method, "as requested")
         if now.is_complete:
             return MethodChoice("materialised", "already materialised")
-        if self._engine not in LOCAL_ENGINES:
+        if self._backend.capabilities.point_lookup is None:
             return MethodChoice("magic", "not materialised; on Spark goals are evaluated by magic sets")
         return None
 
