@@ -116,7 +116,7 @@ class History:
 
     def why_materialise(self, asking: GoalKind, features: Features) -> str | None:
         """Why to materialise now; None if there is no reason to."""
-        if self.tried:
+        if self.tried or not self.rules:
             return None
         asked = self.kinds[asking]
         if asked >= self.tuning.goals_before_materialising and self.spent >= self.expected:

@@ -7,7 +7,7 @@ bodies of its rules; for the goal and the bodies of its first rules the facts th
 deeper the mean of a column is enough. So what is deeper depends on no constant, and is computed once for all goals.
 
 Three things differ from the algorithm as printed. It has no table of what it has visited; with one, by predicate,
-adornment and depth, it takes as many steps as there are rules and not as there are paths, and BUDGET bounds even those.
+adornment and depth, it takes as many steps as there are rules and not as there are paths, and MAX_RULES bounds even those.
 It asks every atom of a body as if it stood alone; here an atom is asked with what the atoms before it bind, once for
 each of their rows, and all those questions together are no more work than the atom with nothing bound. And what an
 atom multiplies rows by are its answers alone: at most one where all is bound.
@@ -33,7 +33,7 @@ from deltalog.syntax.ast import Aggregate, Atom, Constant, Negation, Pred, Rule,
 T = TypeVar("T")
 MAX_DEPTH = 5  # maxd
 EXACT = 2  # the depth from which on means are enough
-BUDGET = 1_000  # rules that one estimate looks at
+MAX_RULES = 1_000  # rules that one estimate looks at
 MOST = 1e30  # of a product; there is nothing to learn beyond
 UNKNOWN, BOUND = -1, -2  # a constant that no fact has; an argument that is bound, by whatever value
 
@@ -122,7 +122,7 @@ class Estimator(Generic[T]):
         found = kept.get(name)
         if found is None:
             found = self._follow(pred, pattern, depth)
-            if self.looked_at <= BUDGET:
+            if self.looked_at <= MAX_RULES:
                 kept[name] = found
         return found
 
@@ -132,7 +132,7 @@ class Estimator(Generic[T]):
         for rule in self._deriving(pred, tuple(i is not None for i in pattern)):
             if not rule.unifies(pattern):
                 continue
-            if self.looked_at > BUDGET:
+            if self.looked_at > MAX_RULES:
                 break
             self.looked_at += 1
             inner = self._rule(rule, pattern, depth + 1)
