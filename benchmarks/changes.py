@@ -212,7 +212,7 @@ def tables_out(what: str, kb: KnowledgeBase, gone: dict[Pred, Any], times: int) 
     for _ in range(times):
         whole = alike(kb)
         whole.materialise()
-        out.append(seconds(lambda whole=whole: whole._change(whole._ids, {}, dict(gone))))  # type: ignore[misc]
+        out.append(seconds(lambda whole=whole: whole._change(whole._rule_set, {}, dict(gone))))  # type: ignore[misc]
         scratch.append(seconds(alike(whole).materialise))
     return result(what, out, kb.report.facts_total, again=scratch)
 
