@@ -7,9 +7,9 @@ bodies of its rules; for the goal and the bodies of its first rules the facts th
 deeper the mean of a column is enough. So what is deeper depends on no constant, and is computed once for all goals.
 
 Three things differ from the algorithm as printed. It has no table of what it has visited; with one, by predicate,
-adornment and depth, it takes as many steps as there are rules and not as there are paths, and MAX_RULES bounds even those.
-It asks every atom of a body as if it stood alone; here an atom is asked with what the atoms before it bind, once for
-each of their rows, and all those questions together are no more work than the atom with nothing bound. And what an
+adornment and depth, it takes as many steps as there are rules and not as there are paths, and MAX_RULES bounds even
+those. It asks every atom of a body as if it stood alone; here an atom is asked with what the atoms before it bind, once
+for each of their rows, and all those questions together are no more work than the atom with nothing bound. And what an
 atom multiplies rows by are its answers alone: at most one where all is bound.
 
 What a rule asks for, when some arguments of its head are bound, is settled once (`_Step`); an estimate only fills in
