@@ -158,7 +158,7 @@ class KnowledgeBase(QueryMethods):
     def _encoded(self, facts: Mapping[str, Any] | None) -> dict[Pred, AnyTable]:
         from deltalog.engine.encode_facts import encode_facts
 
-        return encode_facts(facts, self._backend, (self._mentioned, self._explicit))
+        return encode_facts(facts, self._backend, (self._mentioned, self._explicit)) if facts else {}
 
     # Materialise: to the fixpoint.
 
@@ -252,7 +252,7 @@ class KnowledgeBase(QueryMethods):
         from deltalog.engine.encode_facts import encode_facts_of
 
         rule_set, facts = self._rule_set.removing(as_sources(rules))
-        return self._change(rule_set, {}, encode_facts_of(facts, self._backend))
+        return self._change(rule_set, {}, encode_facts_of(facts, self._backend) if facts else {})
 
     def _change(
         self,
