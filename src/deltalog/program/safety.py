@@ -18,10 +18,8 @@ from deltalog.program.analysis import Analysis
 from deltalog.program.binding import bound
 from deltalog.syntax.ast import (
     Aggregate,
-    Atom,
     Bind,
     BodyLiteral,
-    Constant,
     Filter,
     Negation,
     Rule,
@@ -151,7 +149,3 @@ def _unbound(variable: Variable, place: _Place, places: Sequence[_Place]) -> Dia
     if negated:
         hint = f"NOT only checks, it gives no values. Mention {name} in an atom without NOT{inside} as well."
     return Diagnostic(_WHERE[place.kind].format(name), variable.span, hint)
-
-
-def ground(atom: Atom) -> bool:
-    return all(isinstance(term, Constant) for term in atom.terms)

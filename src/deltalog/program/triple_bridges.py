@@ -25,7 +25,7 @@ from deltalog.program.analysis import Analysis
 from deltalog.program.body_atoms import positive, read_preds
 from deltalog.syntax.ast import TRIPLE, TRIPLES, TYPES, Atom, Constant, Pred, Rule, Variable
 
-_X, _P, _Y = Variable("x"), Variable("p"), Variable("y")
+_X, _Y = Variable("x"), Variable("y")
 
 
 def add_bridges(analysis: Analysis) -> Analysis:

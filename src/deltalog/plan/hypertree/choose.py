@@ -32,8 +32,6 @@ from deltalog.plan.statistics import CachedStatistics, Statistics
 from deltalog.plan.variants import Variant, plan_variant
 from deltalog.syntax.ast import Atom, Rule, variables
 
-CYCLIC_SETTINGS = ("combined", "standard", "hypertree")
-
 
 @dataclass(frozen=True, slots=True)
 class TreeChoice:
