@@ -53,9 +53,9 @@ class KnowledgeBase(QueryMethods):
     """Facts and rules, and everything that follows from them.
 
     program: rules as text, a Path to a file of them, several of either, or none yet.
-    engine: "local" (this process), "spark" (the active SparkSession, or a new one on `master`), "auto" (facts in Spark,
-        reasoning in its driver by the local engine while that fits, else in Spark), or "naive" (slow and obvious, for
-        comparisons).
+    engine: "local" (this process), "spark" (the SparkSession `spark`, or the active one, or a new one on `master`),
+        "auto" (facts in Spark, reasoning in its driver by the local engine while that fits, else in Spark), or "naive"
+        (slow and obvious, for comparisons).
     timeout (seconds), max_facts, memory ("8GB"): limits of every call that derives facts or answers. At a limit it
         raises LimitReached, and the knowledge base is as it was. `limits` has them, and they may be changed there.
     maintenance: how derived facts are deleted: "dred" deletes and rederives, "bf" searches for other proofs first,
@@ -82,6 +82,7 @@ class KnowledgeBase(QueryMethods):
         memory: str | int | None = None,
         threads: int | None = None,
         master: str | None = None,
+        spark: Any = None,
         maintenance: str = "auto",
         cyclic: str = "combined",
         schemes: str = "auto",
@@ -105,7 +106,7 @@ class KnowledgeBase(QueryMethods):
         from deltalog.backends.create import create_backend
         from deltalog.engine.encode_facts import encode_facts_of
 
-        self._backend = create_backend(engine, self.limits, tuning or Tuning(), threads, master)
+        self._backend = create_backend(engine, self.limits, tuning or Tuning(), threads, master, spark)
         self._ignored_failures = 0  # of expressions, in calls that failed
         has_schemes = engine != "naive" and self._backend.capabilities.virtual_relations is not None
         self._schemes = schemes if has_schemes else "standard"

@@ -10,13 +10,13 @@ from deltalog.model.tuning import Tuning
 
 
 def create_backend(
-    engine: str, limits: Limits, tuning: Tuning, threads: int | None, master: str | None
+    engine: str, limits: Limits, tuning: Tuning, threads: int | None, master: str | None, spark: Any = None
 ) -> Backend[Any]:
-    """The backend of an engine; the naive engine keeps its facts in the local one."""
+    """The backend of an engine (on `spark`, if that is given); the naive engine stores its facts in the local one."""
     if engine in ("spark", "auto"):
         from deltalog.backends.spark.startup.session import session
 
-        spark = session(master)  # first: the engine is imported while the JVM comes up
+        spark = session(master, spark)  # first: the engine is imported while the JVM comes up
         from deltalog.backends.spark.backend import SparkBackend
 
         return SparkBackend(limits, spark, driver_first=engine == "auto", tuning=tuning)

@@ -49,13 +49,27 @@ def own_process() -> None:
     _own_process = True
 
 
-def session(master: str | None = None) -> Any:
-    """The active session of this process, or a new one."""
+def session(master: str | None = None, given: Any = None) -> Any:
+    """The session that is given, or the active session of this process, or a new one."""
     for package in ("pyspark", "pandas"):  # without pandas pyspark runs no Python over Arrow
         if find_spec(package) is None:
             raise EngineError(f"the Spark engine needs the package {package}: pip install {package}")
+    if given is not None:
+        return _checked(given)
     active = sys.modules["pyspark"].sql.SparkSession.getActiveSession() if "pyspark.sql" in sys.modules else None
     return active or _new(master)
+
+
+def _checked(spark: Any) -> Any:
+    """A session of the user's; EngineError if the engine cannot run on it."""
+    if type(spark).__module__.startswith("pyspark.sql.connect"):
+        raise EngineError(
+            "the session is one of Spark Connect, and the Spark engine needs a session with a driver in this process: "
+            "start one with SparkSession.builder.master(...), or run the pipeline with spark-submit"
+        )
+    if not hasattr(spark, "sparkContext"):
+        raise EngineError(f"expected a SparkSession and not {type(spark).__name__}")
+    return spark
 
 
 def _new(master: str | None) -> Any:

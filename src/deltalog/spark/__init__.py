@@ -1,0 +1,1 @@
+"""Pipelines on Spark: `materialise` for DataFrames, `Pipeline` for pipeline files. See docs/pipelines.md."""
