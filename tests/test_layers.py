@@ -33,6 +33,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("backends.create",),
     ("query",),
     ("kb",),
+    ("spark",),
     ("cli",),
     ("__main__",),
 )
