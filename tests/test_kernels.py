@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from deltalog import KnowledgeBase
 from deltalog.expressions.scalar import skolem_of
 from deltalog.kernels.blake2b import NAME, skolem_names
-from deltalog.kernels.nested_loop import STRIDE, search
+from deltalog.kernels.run_search import STRIDE, search
 from deltalog.kernels.sorted_keys import mark_members, mark_members_words, ranges_words
 from deltalog.model.terms import BlankNode
 

@@ -1,7 +1,7 @@
 """Updates of a few rows of each of many tables, in one call: a call costs more than a few rows.
 
 Rows come in parts, one for each table; the i-th goes from ends[i] to ends[i + 1]. Tables are described as in
-`kernels.nested_loop`.
+`kernels.run_search`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 
 from deltalog.kernels.intern import get
-from deltalog.kernels.nested_loop import RUN, is_tombstone, search
+from deltalog.kernels.run_search import RUN, is_tombstone, search
 from deltalog.kernels.sorted_keys import HALF
 
 ABSENT, LIVE, TOMBSTONE = range(3)

@@ -4,7 +4,7 @@ A level binds a variable. Its `lines` say which relations have the variable, one
 
     KIND    FIRST: its other column is bound at a later level; SECOND: it was bound before; ALONE: it has no other
     OTHER   the register of that other column, for SECOND
-    PLACE   where in `places` the relation is, sorted by the column that is bound first; as `kernels.nested_loop` reads
+    PLACE   where in `places` the relation is, sorted by the column that is bound first; as `kernels.run_search` reads
     it
 
 A level begins with the ranges of its lines (`_begin`), all values that they allow; the shortest of them is
@@ -19,7 +19,7 @@ import numpy as np
 
 from deltalog.kernels.intern import get, inner, kernel
 from deltalog.kernels.join import RUNS
-from deltalog.kernels.nested_loop import RUN, is_tombstone
+from deltalog.kernels.run_search import RUN, is_tombstone
 from deltalog.kernels.sorted_keys import HALF
 
 KIND, OTHER, PLACE = range(3)

@@ -6,7 +6,7 @@ that is not known yet is a fact of the next round. This ends when a round derive
 that sets are faster. Rows have any number of columns, and rules may compute (see `kernels.arithmetic`).
 
 A **plan** is a rule variant: its leaf is matched with the fact, then come its steps (JOIN, EXISTS and ABSENT as in
-`kernels.nested_loop`; WHERE and EXTEND compute, DEFER_VALUE and DEFER_CONDITION leave an expression to the caller,
+`kernels.interpreter`; WHERE and EXTEND compute, DEFER_VALUE and DEFER_CONDITION leave an expression to the caller,
 ESCAPE gives up), and its head. An atom is some lines of arguments, one for each column in the order of the look-up:
 first those that are bound (KEY), then those that are new: PUT into a register, SAME as a register, or SKIP.
 
@@ -30,7 +30,7 @@ import numpy as np
 
 from deltalog.kernels.arithmetic import computed, interned, truth
 from deltalog.kernels.intern import get, inner, kernel, put
-from deltalog.kernels.nested_loop import MASK, RUN, STRIDE
+from deltalog.kernels.run_search import MASK, RUN, STRIDE
 from deltalog.kernels.sorted_keys import HALF
 
 # Of a frame: addresses.

@@ -12,7 +12,7 @@ from deltalog.kernels.addresses import Addresses
 
 
 class TableAddresses:
-    """Descriptions of tables one after the other, as `kernels.nested_loop` reads them, and the tables.
+    """Descriptions of tables one after the other, as `kernels.run_search` reads them, and the tables.
 
     It holds the tables, which hold their runs: the addresses are valid for as long as this is referenced.
     """

@@ -16,13 +16,14 @@ from deltalog.backends.local.encoded_terms import EncodedTerms
 from deltalog.backends.local.index_join import IndexJoin
 from deltalog.backends.local.pipeline import Evaluation, Key
 from deltalog.backends.local.sorted_runs import Keys, Order, sort_distinct
+from deltalog.kernels import interpreter
 from deltalog.kernels import nested_loop as kernel
 from deltalog.model.arrays import Words
 from deltalog.plan import ir
 from deltalog.plan.ir import Plan, columns
 from deltalog.syntax.ast import Term, Variable
 
-KINDS = {ir.Join: kernel.JOIN, ir.SemiJoin: kernel.EXISTS, ir.AntiJoin: kernel.ABSENT}
+KINDS = {ir.Join: interpreter.JOIN, ir.SemiJoin: interpreter.EXISTS, ir.AntiJoin: interpreter.ABSENT}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ class LoopBatch:
         scanned = zip(tables, self.scans, strict=True)
         offsets = [addresses.add(table, table.addresses(order)) for table, (_, order) in scanned]
         code = self.code.copy()
-        code[:, kernel.PLACE] = np.array(offsets, np.int64)[self.lines]
+        code[:, interpreter.PLACE] = np.array(offsets, np.int64)[self.lines]
         known_starts = _starts([sum(map(len, tables[leaf].runs)) for _, leaf in self.shared])
         known = np.zeros(known_starts[-1], np.bool_)
         out, ends = np.empty(tuning.nested_loop_max_facts, np.uint64), np.empty(len(self.heads), np.int64)
@@ -120,7 +121,7 @@ def nested_loops(body: Plan, head: EncodedTerms, ids: Callable[[Sequence[Term]],
         join = IndexJoin.of(ids(scan.atom.terms), bound)
         code.append(_step(kind, join, register))
         scans.append(((scan.atom.pred, scan.part), join.order))
-        bound |= set(columns(scan)) if kind == kernel.JOIN else frozenset()
+        bound |= set(columns(scan)) if kind == interpreter.JOIN else frozenset()
     places = [register(term) for term in head] + [-1] * (2 - len(head))
     constants = np.array([term if isinstance(term, int) else 0 for term in registers], np.int64)
     leaf = steps[0][1].atom.terms
@@ -138,7 +139,7 @@ def _steps(plan: Plan) -> list[tuple[int, ir.Scan]] | None:
         plan = plan.left
     if not isinstance(plan, ir.Scan):
         return None
-    steps = [(kernel.JOIN, plan), *above[::-1]]
+    steps = [(interpreter.JOIN, plan), *above[::-1]]
     return steps if all(len(scan.atom.terms) <= 2 for _, scan in steps) else None
 
 
@@ -146,5 +147,5 @@ def _step(kind: int, join: IndexJoin, register: Callable[[Variable | int], int])
     """A line of code; PLACE is filled in when there are tables."""
     keys = [register(key) for key in join.keys] + [-1] * (2 - len(join.keys))
     new = {position: variable for variable, position in join.new}
-    goes = [register(new[i]) if i in new and kind == kernel.JOIN else -1 for i in range(2)]
+    goes = [register(new[i]) if i in new and kind == interpreter.JOIN else -1 for i in range(2)]
     return [kind, *keys, *goes, int(bool(join.equal)), 0]

@@ -102,7 +102,7 @@ class Relation(Protocol):
         """The natural join of bindings with this relation; see `IndexJoin.join`."""
 
     def addresses(self, order: Order) -> list[int] | None:
-        """The addresses of the keys in an order, as `kernels.nested_loop` reads them, valid for as long as the relation
+        """The addresses of the keys in an order, as `kernels.run_search` reads them, valid for as long as the relation
         is referenced; None if there are no stored rows."""
 
     def cheap_addresses(self, order: Order) -> list[int] | None:

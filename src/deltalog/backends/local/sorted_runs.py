@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from deltalog.kernels import sorted_keys as kernel
 from deltalog.kernels.addresses import Addresses
-from deltalog.kernels.nested_loop import STRIDE
+from deltalog.kernels.run_search import STRIDE
 from deltalog.model.arrays import Ids as Ids
 
 Keys = NDArray[np.uint64]  # one-dimensional for arity 0 to 2, a line of words per row above
@@ -142,7 +142,7 @@ class Run:
 
     def address(self, order: Order, fence_min_rows: int) -> tuple[int, int, int]:
         """The address of the keys in an order, their number, and the address of their fence (0: none), as
-        `kernels.nested_loop` reads them."""
+        `kernels.run_search` reads them."""
         found = self._addressed.get(order)
         if found is None:
             keys, fence = self.order(order), 0

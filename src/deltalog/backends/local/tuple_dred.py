@@ -23,7 +23,7 @@ from deltalog.backends.local.index_join import IndexJoin
 from deltalog.backends.local.relation import Relation
 from deltalog.backends.local.sorted_runs import Keys, Order
 from deltalog.backends.local.table import Table
-from deltalog.kernels import nested_loop
+from deltalog.kernels import changed_facts, interpreter
 from deltalog.kernels import tuple_dred as kernel
 from deltalog.model.arrays import Words
 from deltalog.model.tuning import Tuning
@@ -37,7 +37,7 @@ EMPTY = (0, 0)  # a table of no runs, as kernels read it
 ROLE, FACT = kernel.NEGATED + 1, kernel.NEGATED + 2  # more fields of a plan
 IN_PLANS = [kernel.TEST_FIRST, kernel.TEST_SECOND, kernel.PUT_FIRST, kernel.PUT_SECOND]  # where registers are
 IN_PLANS += [kernel.HEAD_FIRST, kernel.HEAD_SECOND]
-IN_CODE = [kernel.FIRST, kernel.SECOND, kernel.HIGH, kernel.LOW]
+IN_CODE = [interpreter.FIRST, interpreter.SECOND, interpreter.HIGH, interpreter.LOW]
 
 
 class StratumCode:
@@ -52,7 +52,7 @@ class StratumCode:
         plan = [self._plan(rule) for rule in plans.rules]
         plan.sort(key=lambda line: (line[ROLE], line[kernel.HEAD] if line[ROLE] >= Role.CHECK else line[FACT]))
         self.plans = np.array(plan, np.int64).reshape(-1, FACT + 1)
-        self.code = np.array(self._code, np.int64).reshape(-1, kernel.SWAPPED + 1)
+        self.code = np.array(self._code, np.int64).reshape(-1, interpreter.SWAPPED + 1)
         self.registers = np.array(self._registers, np.int64)
         self.depth = int((self.plans[:, kernel.END] - self.plans[:, kernel.LINES]).max(initial=0)) + 1
 
@@ -91,7 +91,7 @@ class StratumCode:
         join = IndexJoin.of(self._ids(atom.terms), bound)
         new = {position: variable for variable, position in join.new}
         joins = isinstance(step, Atom) and not needed.isdisjoint(new.values())
-        kind = nested_loop.JOIN if joins else nested_loop.EXISTS if isinstance(step, Atom) else nested_loop.ABSENT
+        kind = interpreter.JOIN if joins else interpreter.EXISTS if isinstance(step, Atom) else interpreter.ABSENT
         keys = [register(key) for key in join.keys] + [-1] * (2 - len(join.keys))
         goes = [register(new[i]) if i in new and joins else -1 for i in range(2)]
         place = self.sources.setdefault((atom.pred, join.order), len(self.sources))
@@ -177,8 +177,8 @@ class LinkedStrata:
         for part in self._strata:
             code = part.code.copy()
             here = np.array([self._places[(False, *source)] for source in part.sources], np.int64)
-            code[:, kernel.PLACE] = here[code[:, kernel.PLACE]] if len(code) else 0
-            code[:, kernel.OWN] = self._numbers(part)[code[:, kernel.OWN]]
+            code[:, interpreter.PLACE] = here[code[:, interpreter.PLACE]] if len(code) else 0
+            code[:, interpreter.OWN] = self._numbers(part)[code[:, interpreter.OWN]]
             code[:, IN_CODE] = _moved(code[:, IN_CODE], registers)
             registers += len(part.registers)
             yield code
@@ -210,7 +210,7 @@ class LinkedStrata:
         read_from: dict[Pred, set[int]] = defaultdict(set)
         names = list(self.preds)
         for plan in self._plans.tolist():
-            read = self._code[plan[kernel.LINES] : plan[kernel.END], kernel.PLACE].tolist()
+            read = self._code[plan[kernel.LINES] : plan[kernel.END], interpreter.PLACE].tolist()
             from_input = plan[ROLE] == Role.AFFECTED and names[plan[FACT]] in self._inputs
             (read_from[names[plan[FACT]]] if from_input else always).update(read)
         return always, read_from
@@ -229,7 +229,9 @@ class LinkedStrata:
         given, ends = self._lines(changed)
         limits = np.array(change.budgets[:strata], np.int64)
         facts, done, state = self._run(addresses.words(), offsets, given, ends, limits)
-        gave_up = (int(state[kernel.CHANGED]), bool(state[kernel.TOO_MUCH])) if done < strata else (0, False)
+        gave_up = (
+            (int(state[changed_facts.CHANGED]), bool(state[changed_facts.TOO_MUCH])) if done < strata else (0, False)
+        )
         return self._result(facts, int(ends[kernel.EXPLICIT_REMOVED]), change.before, done, gave_up)
 
     def _where(self, change: SmallChange[Relation]) -> tuple[TableAddresses, Words, int]:
@@ -273,15 +275,15 @@ class LinkedStrata:
         """The changed facts, how many strata were maintained, and the state in which the kernel ended."""
         room = min(self._tuning.tuple_max_facts, 1 << max(LEAST_ROOM, (8 * len(given)).bit_length()))
         code, own = self._code.copy(), self._own.copy()
-        code[:, kernel.PLACE] = offsets[code[:, kernel.PLACE]]
+        code[:, interpreter.PLACE] = offsets[code[:, interpreter.PLACE]]
         own[:, : kernel.STRATUM] = offsets[own[:, : kernel.STRATUM]]
-        facts, buckets = np.empty((room, kernel.FACT_FIELDS), np.int64), np.zeros((4, 2 * room), np.int32)
+        facts, buckets = np.empty((room, changed_facts.FACT_FIELDS), np.int64), np.zeros((4, 2 * room), np.int32)
         queue, levels = np.empty(room, np.int64), np.empty((self._depth, 2), np.int64)
-        state, rules = np.zeros(kernel.STATE_FIELDS, np.int64), (self._plans, self._affected, self._inner)
+        state, rules = np.zeros(changed_facts.STATE_FIELDS, np.int64), (self._plans, self._affected, self._inner)
         done = kernel.delete_and_rederive(
             *rules, code, self._registers.copy(), words, own, given, ends, facts, buckets, queue, levels, limits, state
         )
-        return facts[: state[kernel.COUNT]], done, state
+        return facts[: state[changed_facts.COUNT]], done, state
 
     def _result(
         self, facts: Words, first: int, before: Tables[Relation], done: int, gave_up: tuple[int, bool]
