@@ -20,6 +20,7 @@ in it, or the number of runs and the next added fact; run -1 says that the step 
 from __future__ import annotations
 
 import numpy as np
+from numba import njit
 
 from deltalog.kernels.changed_facts import (
     ADDED,
@@ -42,7 +43,11 @@ KIND, FIRST, SECOND, HIGH, LOW, EQUAL, PLACE, OWN, SWAPPED = range(9)
 JOIN, EXISTS, ABSENT = range(3)
 
 
-@inner
+def inlined(function):
+    return njit(nogil=True, no_cpython_wrapper=True, forceinline=True)(function)
+
+
+@inlined
 def joined_key(registers, first, second):
     """The key of two registers, with 0 for -1."""
     key = np.uint64(0)
@@ -59,30 +64,31 @@ def _turned(key, swapped):
 
 
 @inner
-def _in_range(code, line, bound, key):
-    """Whether a key has what is bound."""
+def _greatest(code, line, bound):
+    """The greatest key that a step can match, where `bound` is the least."""
     if code[line, SECOND] >= 0:
-        return key == bound
-    return code[line, FIRST] < 0 or key >> HALF == bound >> HALF
+        return bound
+    return bound | MASK if code[line, FIRST] >= 0 else ~np.uint64(0)
 
 
-@inner
+@inlined
 def _next_stored(code, places, change, after, line, bound, run, at):
     """The next match from a position of a run on: its run, the position after it, and the key; the run after the last
     one if there is none."""
-    place = code[line, PLACE]
-    while run < places[place]:
+    place, equal, greatest = code[line, PLACE], code[line, EQUAL] != 0, _greatest(code, line, bound)
+    runs, tombstones = places[place], places[place + 1] > 0
+    while run < runs:
         address, length = places[place + 2 + RUN * run], places[place + 3 + RUN * run]
         if at < 0:
             at = search(places, place + 2 + RUN * run, bound)
         while at < length:
             key = np.uint64(get(address, at))
-            if not _in_range(code, line, bound, key):
+            if key > greatest:
                 break
             at += 1
-            if code[line, EQUAL] and key >> HALF != key & MASK:
+            if equal and key >> HALF != key & MASK:
                 continue
-            if places[place + 1] and is_tombstone(places, place, key):
+            if tombstones and is_tombstone(places, place, key):
                 continue
             if change is not None:
                 if after and change.touched[code[line, OWN]] & REMOVED:
@@ -98,7 +104,7 @@ def _next_stored(code, places, change, after, line, bound, run, at):
 def _next_added(code, change, line, bound, at):
     """The next match among the added facts: the index after it (0: the end), and the key; -1 if there is none."""
     facts, own, swapped = change.facts, code[line, OWN], code[line, SWAPPED]
-    chain = BY_PRED
+    greatest, chain = _greatest(code, line, bound), BY_PRED
     if code[line, FIRST] >= 0:
         chain = BY_SECOND if swapped else BY_FIRST
     if at < 0:
@@ -108,12 +114,12 @@ def _next_added(code, change, line, bound, at):
         at = facts[i, NEXT + chain]
         key = _turned(np.uint64(facts[i, KEY]), swapped)
         equal = code[line, EQUAL] == 0 or key >> HALF == key & MASK
-        if facts[i, PRED] == own and equal and _in_range(code, line, bound, key):
+        if facts[i, PRED] == own and equal and bound <= key <= greatest:
             return at, key
     return -1, np.uint64(0)
 
 
-@inner
+@inlined
 def _next(code, registers, places, change, after, line, run, at):
     """The next match of a step: a run, a position, the key; run -1 when there is none."""
     bound = joined_key(registers, code[line, FIRST], code[line, SECOND])
@@ -130,7 +136,7 @@ def _next(code, registers, places, change, after, line, run, at):
     return -1, -1, np.uint64(0)
 
 
-@inner
+@inlined
 def _advance(code, registers, places, change, after, levels, line, level):
     """One step of the search at a level; the level where it continues."""
     if levels[level, 0] < 0:  # done: back to the level above
@@ -159,7 +165,7 @@ def next_row(code, registers, places, change, after, levels, first, depth, level
         if matches < 0:
             return -1, matches
         before = level
-        level = _advance(code, registers, places, change, after, levels, first + level, level)
+        level = _advance(code, registers, places, change, after, levels, np.uint64(first + level), level)
         if before < level < depth:
             levels[level, 0], levels[level, 1] = 0, -1
     return level, matches

@@ -20,15 +20,17 @@ TOO_MUCH = -1
 def _all_rows(code, first, depth, places, registers, levels, head, out, n, most):
     """Writes the keys of the registers `head` for every row to `out` from n on: where that ends; TOO_MUCH if they do
     not fit, or if there are more than `most` matches."""
+    level, left = 0, most
     levels[0, 0], levels[0, 1] = 0, -1
-    level, left = next_row(code, registers, places, None, False, levels, first, depth, 0, most)
-    while level == depth:
+    while True:
+        level, left = next_row(code, registers, places, None, False, levels, first, depth, level, left)
+        if level < depth:
+            return TOO_MUCH if left < 0 else n
         if n == len(out):
             return TOO_MUCH
         out[n] = joined_key(registers, head[0], head[1])
         n += 1
-        level, left = next_row(code, registers, places, None, False, levels, first, depth, depth - 1, left)
-    return TOO_MUCH if left < 0 else n
+        level = depth - 1
 
 
 @njit(nogil=True)
