@@ -65,7 +65,7 @@ def result(case: Case, name: str) -> str:
 def differences(before: Analysis, after: Analysis) -> Iterator[str]:
     for field in fields(Analysis):
         value = getattr(after, field.name)
-        if value != getattr(before, field.name):
+        if field.compare and value != getattr(before, field.name):
             yield f"{field.name}:"
             yield from shown(value) if value else ["  (empty)"]
 

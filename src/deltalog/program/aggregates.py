@@ -22,7 +22,7 @@ PREFIX = "#aggregate "
 
 def separate_aggregates(analysis: Analysis) -> Analysis:
     """A pass: every aggregate beside other literals has a relation of its own."""
-    return replace(analysis, evaluated=tuple(separate(analysis.evaluated)))
+    return analysis.having(evaluated=tuple(separate(analysis.evaluated)))
 
 
 def separate(rules: Iterable[Rule]) -> list[Rule]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from deltalog.model.errors import Diagnostic
+from deltalog.program.dependency import DependencyGraph
 from deltalog.program.hyper_nodes import HyperNode
 from deltalog.program.schemes import Scheme
 from deltalog.program.value_kinds import Numbers, Scope, no_numbers
@@ -27,7 +29,8 @@ class Analysis:
     facts: tuple[Atom, ...] = ()
     unsafe: tuple[Diagnostic, ...] = ()  # by check_safety
     bridges: tuple[Rule, ...] = ()  # by add_bridges
-    cycles: tuple[Diagnostic, ...] = ()  # by check_stratification
+    graph: DependencyGraph | None = field(default=None, compare=False)  # by check_stratification, of rules and bridges
+    cycles: tuple[Diagnostic, ...] = ()
     directed: Mapping[Rule, Rule] = field(default_factory=dict)  # by direct_equalities: each rule as it is evaluated
     evaluated: tuple[Rule, ...] = ()  # by direct_equalities, then separate_aggregates, then recognise_schemes
     scheme_of: Mapping[Pred, Scheme] = field(default_factory=dict)  # by recognise_schemes
@@ -35,6 +38,12 @@ class Analysis:
     recognised: tuple[str, ...] = ()
     scope: Scope = field(default_factory=Scope)
     hyper_nodes: tuple[HyperNode, ...] = ()  # by order_hyper_nodes
+
+    def having(self, **results: Any) -> Analysis:
+        """A copy with the results of a pass; `dataclasses.replace` would read and check every field again."""
+        copy = object.__new__(Analysis)
+        vars(copy).update(vars(self), **results)
+        return copy
 
 
 Pass = Callable[[Analysis], Analysis]

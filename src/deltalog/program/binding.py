@@ -30,7 +30,7 @@ from deltalog.syntax.ast import (
 def direct_equalities(analysis: Analysis) -> Analysis:
     """A pass: each rule with BINDs for the equalities that give values."""
     directed = {rule: directed_rule(rule) for rule in analysis.rules}
-    return replace(analysis, directed=directed, evaluated=tuple(directed.values()))
+    return analysis.having(directed=directed, evaluated=tuple(directed.values()))
 
 
 def bound(body: Sequence[BodyLiteral], given: Iterable[Variable] = ()) -> set[Variable]:

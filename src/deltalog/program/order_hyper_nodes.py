@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from deltalog.program.analysis import Analysis
 from deltalog.program.dependency import DependencyGraph
 
 
 def order_hyper_nodes(analysis: Analysis) -> Analysis:
     """A pass: `deltalog.program.dependency` has the order."""
-    return replace(analysis, hyper_nodes=DependencyGraph.of(analysis.evaluated).hyper_nodes)
+    graph = analysis.graph
+    if graph is None or graph.rules != analysis.evaluated:
+        graph = DependencyGraph.of(analysis.evaluated)
+    return analysis.having(hyper_nodes=graph.hyper_nodes)

@@ -48,8 +48,7 @@ def recognise_schemes(analysis: Analysis) -> Analysis:
     """A pass: schemes among the rules of evaluation and the bridges."""
     rules = (*analysis.evaluated, *analysis.bridges)
     found = recognise(rules, analysis.data, analysis.schemes, analysis.numbers)
-    return replace(
-        analysis,
+    return analysis.having(
         evaluated=tuple(found.rules),
         scheme_of=found.scheme_of,
         stored=found.stored,

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from deltalog.model.errors import Diagnostic
 from deltalog.program.analysis import Analysis
@@ -31,7 +31,7 @@ from deltalog.syntax.ast import (
 def check_safety(analysis: Analysis) -> Analysis:
     """A pass: every unsafe variable of a rule or fact."""
     found = (unsafe(rule) for rule in analysis.statements if rule not in analysis.checked)
-    return replace(analysis, unsafe=tuple(diagnostic for diagnostics in found for diagnostic in diagnostics))
+    return analysis.having(unsafe=tuple(diagnostic for diagnostics in found for diagnostic in diagnostics))
 
 
 def unsafe(rule: Rule) -> Iterator[Diagnostic]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from deltalog.program.analysis import Analysis
 
 
@@ -11,4 +9,4 @@ def split_facts(analysis: Analysis) -> Analysis:
     """A pass: rules have a body; the heads of statements without one are facts."""
     rules = tuple(dict.fromkeys(rule for rule in analysis.statements if rule.body))
     facts = tuple(dict.fromkeys(head for rule in analysis.statements if not rule.body for head in rule.heads))
-    return replace(analysis, rules=rules, facts=facts)
+    return analysis.having(rules=rules, facts=facts)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import pairwise
 
 from deltalog.model.errors import Diagnostic
@@ -18,7 +17,7 @@ from deltalog.syntax.ast import TRIPLE, Atom, BodyLiteral, Negation, Pred, Rule
 def check_stratification(analysis: Analysis) -> Analysis:
     """A pass: every cycle through a negation or an aggregate."""
     graph = DependencyGraph.of([*analysis.rules, *analysis.bridges])
-    return replace(analysis, cycles=tuple(not_stratified(graph)))
+    return analysis.having(graph=graph, cycles=tuple(not_stratified(graph)))
 
 
 def not_stratified(graph: DependencyGraph) -> Iterator[Diagnostic]:

@@ -18,7 +18,6 @@ mentions stays in TRIPLE only.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 from deltalog.model.terms import IRI, RDF_TYPE
 from deltalog.program.analysis import Analysis
@@ -32,7 +31,7 @@ def add_bridges(analysis: Analysis) -> Analysis:
     """A pass: the bridges that are not rules of the program already."""
     written = set(analysis.rules)
     found = bridges(analysis.statements, analysis.data)
-    return replace(analysis, bridges=tuple(rule for rule in found if rule not in written))
+    return analysis.having(bridges=tuple(rule for rule in found if rule not in written))
 
 
 def bridges(rules: Sequence[Rule], data: Iterable[Pred] = ()) -> tuple[Rule, ...]:
