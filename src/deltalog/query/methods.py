@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from deltalog.backends.base import Backend
     from deltalog.query.contents import Contents
     from deltalog.query.estimate import Features
-    from deltalog.query.goal_session import Answers
+    from deltalog.query.goal_evaluator import Answers
     from deltalog.query.selector import Model
     from deltalog.query.session import QuerySession
     from deltalog.query.sparql.solutions import Solutions
