@@ -30,6 +30,7 @@ from deltalog.backends.spark.operators.dedup_store import store_distinct
 from deltalog.backends.spark.table import TAG, SparkTable, checkpointed, column_names, width
 from deltalog.io.columns import FactColumns
 from deltalog.io.documents import Reading
+from deltalog.io.formats import TABLE_FORMATS
 from deltalog.kernels.digest import hash_bytes
 from deltalog.model.dictionary import Dictionary
 from deltalog.model.errors import DataError, DeltalogError, EngineError, UsageError
@@ -115,7 +116,7 @@ def _splits(paths: Sequence[Path], backend: SparkBackend) -> Iterator[Split]:
     number = 0
     for file in (file for path in paths for file in files_of(Path(path))):
         stem, format, compression = name_of(file)
-        name = names_of(file.parent).get(stem, stem) if format in ("csv", "tsv", "parquet") else ""
+        name = names_of(file.parent).get(stem, stem) if format in TABLE_FORMATS else ""
         size = file.stat().st_size
         for start, end in _ranges(file, format, compression, size, backend):
             whole = size * (DECOMPRESSION_FACTOR if compression else 1)

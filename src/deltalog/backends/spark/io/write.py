@@ -31,10 +31,10 @@ from deltalog.backends.spark.io.decode import Decoder
 from deltalog.backends.spark.operators.broadcast_closure import BroadcastClosure
 from deltalog.backends.spark.operators.shared_scan import full_scans, shared_scan
 from deltalog.backends.spark.table import TAG, SparkTable, column_names, width
-from deltalog.io.write import FORMATS, names_table, safe_names, whole, write_file
+from deltalog.io.write import check_format, names_table, safe_names, whole, write_file
 from deltalog.model.arrays import Integers
 from deltalog.model.dictionary import Dictionary
-from deltalog.model.errors import DataError, DeltalogError, UsageError
+from deltalog.model.errors import DataError, DeltalogError
 from deltalog.syntax.ast import Pred
 
 if TYPE_CHECKING:
@@ -49,8 +49,7 @@ NAMED = "tag int, number int, path string"
 
 def write(out: Path, facts: Mapping[Pred, SparkTable], backend: SparkBackend, format: str) -> None:
     """Writes facts to a folder that does not exist yet, or is empty."""
-    if format not in FORMATS:
-        raise UsageError(f"unknown format {format!r}: choose one of {', '.join(FORMATS)}")
+    check_format(format)
     whole(out, lambda folder: _fill(folder.absolute(), facts, backend, format))
 
 
