@@ -53,12 +53,9 @@ def check_output(out: Path) -> None:
 
 
 def whole(out: Path, fill: Callable[[Path], None]) -> None:
-    """A context that fills a folder, which appears under its name when it is complete, and not at all on failure."""
+    """Fills a folder, which appears under its name when it is complete, and not at all on failure."""
     try:
-        if out.exists() and (not out.is_dir() or any(out.iterdir())):
-            raise DataError(
-                f"{out}: exists and is not an empty folder; nothing was written. Choose another, or empty it"
-            )
+        check_output(out)
         beside = out if out.is_dir() else out.parent
         beside.mkdir(parents=True, exist_ok=True)
         partial = Path(tempfile.mkdtemp(prefix=".deltalog-", suffix=".partial", dir=beside))
