@@ -43,7 +43,6 @@ DRIVER_READ_BYTES = 2**20  # smaller input is read by the driver
 SPLIT_BYTES = 32 * 2**20  # of a file that one task parses
 PARTITION_BYTES = 256 * 2**20  # at most, of the files whose facts are in one partition
 DECOMPRESSION_FACTOR = 8  # estimated
-PARTITIONS_PER_CORE = 2
 FACT, TERM, NAME, ERROR = range(4)
 SCHEMA = "to int, what int, number long, data binary"
 
@@ -72,7 +71,7 @@ def read(paths: Sequence[Path], reading: Reading, backend: SparkBackend) -> dict
     splits = list(_splits(paths, backend))
     if not splits:
         return {}
-    groups = _balanced(splits, PARTITIONS_PER_CORE * max(1, backend.spark.sparkContext.defaultParallelism))
+    groups = _balanced(splits, backend.task_partitions)
     salt, partitions = backend.salt, _partitions(sum(split.size for split in splits), backend)
 
     def each(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

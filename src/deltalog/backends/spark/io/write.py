@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from deltalog.backends.spark.backend import SparkBackend
 
 PART_ROWS = 1 << 20
-PARTITIONS_PER_CORE = 2
 PARTS = ".parts"
 FILE_COST_ROWS = 2_000  # rows that take as long as opening a file
 NAMED = "tag int, number int, path string"
@@ -172,7 +171,7 @@ class PartPlan:
         counts = np.array([max(1, -(-size // PART_ROWS)) for size in sizes], np.int64)
         tags = np.repeat(np.arange(len(sizes)), counts)
         rows = (np.array(sizes, np.int64) // counts)[tags]
-        count = max(PARTITIONS_PER_CORE * backend.spark.sparkContext.defaultParallelism, sum(sizes) // PART_ROWS)
+        count = max(backend.task_partitions, sum(sizes) // PART_ROWS)
         partitions, load = np.zeros(len(tags), np.int64), np.zeros(max(1, min(count, len(tags))), np.int64)
         for part in np.argsort(-rows, kind="stable"):
             partitions[part] = load.argmin()
