@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from conftest import as_sets
 
 from deltalog import KnowledgeBase
 from deltalog.backends.spark import SparkBackend
@@ -66,6 +67,21 @@ def test_a_recursive_hyper_node_is_finished_in_the_driver() -> None:
     kb.add("edge", [(f"n{i}", f"n{i + 1}") for i in range(300)])
     assert kb.count("path") == 300 * 301 // 2
     assert kb.count("far") == 299
+
+
+@pytest.mark.parametrize(
+    "condition", ["?y", "!?y", "?x = 5 || ?y", "(?x = 0) = ?y", "?y = true", "?y != true && ?x != ?y"]
+)
+def test_conditions_of_a_recursion_in_the_driver(condition: str) -> None:
+    """The driver compares ids without their values; booleans are read as values."""
+    rules = f"p(?x) :- s(?x). p(?y) :- p(?x), e(?x, ?y), FILTER({condition})."
+    found = []
+    for engine in ("naive", "spark"):
+        kb = KnowledgeBase(rules, engine=engine)
+        kb.add("s", [(0,), (5,)])
+        kb.add("e", [(0, 1), (1, 0), (0, "a"), ("a", IRI("u")), (0, True), (True, 2), (1, False), (5, False), (2, 3)])
+        found.append(as_sets({"p": kb.facts("p")}))
+    assert found[0] == found[1]
 
 
 def test_updates(in_frames: None) -> None:

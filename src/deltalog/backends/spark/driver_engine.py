@@ -45,7 +45,6 @@ from deltalog.syntax.ast import (
 if TYPE_CHECKING:
     from deltalog.backends.spark.backend import SparkBackend
 
-COMPARE_IDS = ("=", "!=", "sameterm", "&&", "||", "!")
 TRANSFER_ROWS = 1 << 20  # rows copied from the local engine between two checks of the limits
 
 
@@ -160,10 +159,15 @@ def _compares_ids(literal: BodyLiteral, backend: SparkBackend) -> bool:
             return False
 
 
-def _only_compares(expression: Expression) -> bool:
-    if isinstance(expression, Call):
-        return expression.function in COMPARE_IDS and all(map(_only_compares, expression.arguments))
-    return not (isinstance(expression, Constant) and isinstance(expression.value, bool))
+def _only_compares(condition: Expression) -> bool:
+    """Whether a condition only compares variables and constants. A variable in place of a condition is no comparison:
+    its value must be a boolean, and an id is none."""
+    match condition:
+        case Call("&&" | "||" | "!", arguments):
+            return all(map(_only_compares, arguments))
+        case Call("=" | "!=" | "sameterm", arguments):
+            return not any(isinstance(argument, Call) for argument in arguments)
+    return False
 
 
 def _with_ids(rule: Rule, id_of: Callable[[Any], int]) -> Rule:
