@@ -84,6 +84,23 @@ def test_conditions_of_a_recursion_in_the_driver(condition: str) -> None:
     assert found[0] == found[1]
 
 
+FAILING = "n(Y) :- s(X), BIND(1 / X AS Y).  n(Y) :- n(X), s(Z), BIND(X * Z AS Y), FILTER(Y < 9 && Y > -9)."
+
+
+@pytest.mark.parametrize("engine", ["spark", "auto"])
+def test_failed_expressions_in_the_driver_are_counted(engine: str) -> None:
+    """Those of small plans and of an offloaded recursion, as on the local engine; not those of a call that fails."""
+    local, kb = (KnowledgeBase(FAILING, engine=engine) for engine in ("local", engine))
+    for one in (local, kb):
+        one.update(add={"s": [("a",), (0,), (2,), (IRI("u"),)]})
+    failed = kb.report.failed_expressions
+    assert failed == local.report.failed_expressions > 3
+    kb.limits.max_facts = kb.report.facts_total + 1
+    with pytest.raises(LimitReached):
+        kb.update(add={"s": [("b",), (4,)]})
+    assert kb.report.failed_expressions == failed
+
+
 def test_updates(in_frames: None) -> None:
     kb = KnowledgeBase(REACH, engine="spark")
     kb.add("edge", [("a", "b"), ("b", "c"), ("c", "d")])

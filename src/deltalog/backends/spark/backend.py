@@ -116,8 +116,8 @@ class SparkBackend:
 
     @property
     def failures(self) -> int:
-        """The number of rows dropped because an expression failed, where executors evaluated it."""
-        return int(self.accumulator.value)
+        """The number of rows dropped because an expression failed, in executors and in the driver."""
+        return int(self.accumulator.value) + self.driver.failures
 
     @property
     def driver_budget(self) -> int:
