@@ -1,25 +1,25 @@
-"""Changes against starting again, for the ratios: `python -m benchmarks.changes [PART ...] [--json FILE]`.
+"""Incremental maintenance against recomputation: `python -m benchmarks.changes [PART ...] [--json FILE]`.
 
-    rules   Xu and Curé: rules of its Rule Sets 1, 2 and 3 taken out and put back, over data of the sizes of its Table 1
+    rules   Xu and Curé: rules of Rule Sets 1, 2 and 3 removed and added again, over data of the sizes of their Table 1
             (Figures 7, 8 and 9, Tables 2 and 3)
-    facts   LUBM(1) to LUBM(50) with program L (`--lubm 5,100` for others): one fact and 1,000 facts taken out and put
-            back, and 25 % taken out; also against starting over, which is reading the files and materialising
-    stream  a thousand small updates in a row: how long the first and the last take, and how much memory
-    every   every benchmark of the registry that has such tasks: a few facts and 25 % of them out, its rule out and in
-    counts  counts of derivations (Hu et al.): how much is overdeleted and rederived, the share of a deletion that goes
-            into asking whether facts can still be derived, which is what counts answer; and the same changes with
-            `maintenance="counting"`: the first deletion, which makes the counts, later ones, additions, and memory.
-            Against delete and rederive as it is ("dred"), and set at a time as counting is ("sets")
-    zodiac  the rule-change files of Xu and Curé, where they are: rules that come late give what starting with
-            all of them gives (this is a check, not a measurement)
+    facts   LUBM(1) to LUBM(50) with program L (`--lubm 5,100` for others): one fact and 1,000 facts removed and added
+            again, and 25 % removed; also against a fresh start, which reads the files and materialises
+    stream  a thousand small updates in a row: the time of early and late updates, and the memory
+    every   every benchmark of the registry with such tasks: a few facts and 25 % of them removed, its rule removed and
+            added
+    counts  derivation counts (Hu et al.): overdeleted and rederived facts, and the share of a deletion spent on checks
+            whether facts are still derivable, which counts make unnecessary. Then the same changes with
+            `maintenance="counting"`: the first deletion, which creates the counts, later deletions, additions, and
+            memory; compared with delete and rederive ("dred"), and with the same set at a time, as counting is ("sets")
+    zodiac  the rule-change files of Xu and Curé, if available: adding rules later must give the same facts as starting
+            with all rules (a check, not a measurement)
 
-A change is what `KnowledgeBase.update`, `add_rules` (by text) and `remove_rules` (by id) take, from call to return,
-encoding included.
-Starting again is `materialise()` of a new KnowledgeBase with the rules read and the facts loaded. Both are measured in
-turn in one process, several times, and the best of each is taken, so that a ratio is one of the same minute. For the
-rules of Xu and Curé there is also `materialise()` of all rules over relations as tables (`schemes="standard"`), which
-is what its engine has. Where relations are computed anew, what is different is found when it is asked for, which is not
-measured here.
+The time of a change is that of `KnowledgeBase.update`, `add_rules` (by text) or `remove_rules` (by id), from call to
+return, encoding included. The time of a recomputation ("again") is that of `materialise()` of a new KnowledgeBase whose
+rules are parsed and whose facts are loaded. Both are measured alternately in one process, several times, and the
+minimum of each is reported, so both times of a ratio were measured under the same conditions. For the rules of Xu and
+Curé there is also `materialise()` of all rules with relations as tables (`schemes="standard"`), as in their engine. The
+delta of a recomputed relation is computed when it is read, which is not measured here.
 """
 
 from __future__ import annotations
@@ -54,13 +54,13 @@ Rows = dict[str, list[tuple[Any, ...]]]
 TIMES = 5
 CLOCK = [time.perf_counter]  # or, with --cpu, time.process_time
 LUBM = (1, 2, 5, 10, 20, 50)
-# Which rules come and go, by their numbers in the papers' appendices, counted from 1.
+# The rules that are removed and added, by their numbers (from 1) in the appendices of the papers.
 RULES = {
     "wind_rs1": (400, [[1], [2], [3], [4], [5], [6]]),
     "wind_rs2": (800, [[10, 15, 17], [10, 15, 18], [3], [4], [5], [6], [10], [15], [17], [18]]),
     "wind_rs3": (800, [[6], [10]]),
 }
-# Benchmark, size, schemes; relations as tables, so that rules are what loses facts.
+# Benchmark, size, schemes; mostly relations as tables, so that deletions go through rules.
 COUNTED = (
     ("lubm_l", "5", "auto"),
     ("tc_linear", "1000", "standard"),
@@ -69,7 +69,7 @@ COUNTED = (
     ("wind_rs3", "small", "standard"),
     ("categories", "small", "standard"),
 )
-# ZodiacEdge's files: rules, rules that come late, data.
+# The files of ZodiacEdge: rules, rules that are added later, data.
 ZODIAC = (
     ("ManyRulesDeletion", "ManyRulesDeletion_adding_rules", "roadConnectionTest1000"),
     ("ManyRulesDeletion", "ManyRulesDeletion_deleting_rules", "roadConnectionTest1000"),
@@ -97,13 +97,13 @@ def made(program: Sequence[str], files: Sequence[Path], schemes: str = "auto") -
 
 
 def again(program: Sequence[str], files: Sequence[Path], schemes: str = "auto") -> float:
-    """Starting again."""
+    """The time of a recomputation."""
     kb = made(program, files, schemes)
     return seconds(kb.materialise)
 
 
 def result(what: str, change: list[float], facts: int, **others: list[float]) -> dict[str, Any]:
-    """A line: a change, and each of the other ways with how many times longer it takes."""
+    """Prints the time of a change, and the times of the alternatives with their ratios to it."""
     parts = [f"{what:36} {1e3 * min(change):9.2f} ms"]
     for name, times in others.items():
         parts.append(f"{name} {1e3 * min(times):8.2f} ms {min(times) / min(change):7.1f} x")
@@ -177,13 +177,13 @@ def changed_facts(universities: int, program: list[str], files: list[Path]) -> I
 
 
 def typical(times: list[float]) -> list[float]:
-    """The middle ones: samples differ in how much follows from them."""
+    """The middle half: samples differ in the number of facts that depend on them."""
     cut = len(times) // 4
     return sorted(times)[cut : len(times) - cut]
 
 
 def alike(kb: KnowledgeBase) -> KnowledgeBase:
-    """Another knowledge base of the same rules and facts, with nothing derived and nothing sorted in other ways."""
+    """A knowledge base with the same rules and explicit facts, without derived facts and indexes."""
     other = KnowledgeBase("\n".join(map(str, kb.rules)))
     other._backend = kb._backend
     other._explicit = {p: kb._backend.load(kb._backend.rows(t), p.arity) for p, t in kb._explicit.items()}
@@ -191,7 +191,7 @@ def alike(kb: KnowledgeBase) -> KnowledgeBase:
 
 
 def drawn(kb: KnowledgeBase, count: int, random: Random) -> dict[Pred, Any]:
-    """So many of the explicit facts, as tables."""
+    """A random sample of the explicit facts, as tables."""
     tables = {pred: kb._backend.rows(table) for pred, table in kb._explicit.items()}
     ends = np.cumsum([len(columns[0]) for columns in tables.values()])
     chosen = np.sort(np.array(random.sample(range(int(ends[-1])), count), np.int64))
@@ -207,7 +207,7 @@ def drawn_rows(kb: KnowledgeBase, count: int, random: Random) -> Rows:
 
 
 def tables_out(what: str, kb: KnowledgeBase, gone: dict[Pred, Any], times: int) -> dict[str, Any]:
-    """Facts out against materialising what is left; the values are ids already, on both sides."""
+    """The removal of facts against a materialisation of the remaining ones; without encoding on both sides."""
     out, scratch = [], []
     for _ in range(times):
         whole = alike(kb)
@@ -221,7 +221,7 @@ def tables_out(what: str, kb: KnowledgeBase, gone: dict[Pred, Any], times: int) 
 
 
 def stream(universities: int = 5, updates: int = 1_000, few: int = 10) -> Iterator[dict[str, Any]]:
-    """Many small updates in a row: each takes some facts out and puts those of the update before back."""
+    """Many small updates in a row: each removes some facts and adds those that the previous update removed."""
     program = [str(rule) for rule in KnowledgeBase(PROGRAMS / "lubm_l.dl").rules]
     with tempfile.TemporaryDirectory() as folder:
         datasets.lubm(universities, Path(folder))
@@ -250,7 +250,7 @@ def stream(universities: int = 5, updates: int = 1_000, few: int = 10) -> Iterat
 
 
 def table_bytes(kb: KnowledgeBase) -> int:
-    """What all relations of a materialisation take, indexes included; what they share is counted once."""
+    """The memory of all relations of a materialisation, indexes included; shared runs are counted once."""
     assert kb._state is not None
     tables = [table.stored() for table in (*kb._state.relations.parts.values(), *kb._explicit.values())]
     runs = {
@@ -317,7 +317,7 @@ def counts() -> Iterator[dict[str, Any]]:
 
 @contextmanager
 def set_at_a_time() -> Iterator[None]:
-    """No change goes fact by fact, however small it is."""
+    """A context without tuple-at-a-time maintenance."""
     tuple_at_a_time = LocalTupleMaintenance.maintain
     LocalTupleMaintenance.maintain = lambda *_: SmallResult()  # type: ignore[assignment, method-assign]
     try:
@@ -327,7 +327,7 @@ def set_at_a_time() -> Iterator[None]:
 
 
 def compared(what: str, dred: KnowledgeBase, counting: KnowledgeBase, samples: list[Rows]) -> dict[str, Any]:
-    """The CPU seconds of changes without counts and with them, in turn."""
+    """The CPU seconds of changes with and without derivation counts, measured alternately."""
     counting._state = replace(counting._state, counts={})  # type: ignore[type-var]
     ways = (("dred", dred, nullcontext), ("sets", dred, set_at_a_time), ("counting", counting, nullcontext))
     cpu: dict[str, list[float]] = {}
@@ -360,7 +360,7 @@ def nbytes(counts: Counts[Table]) -> int:
 
 
 def asked(what: str, kb: KnowledgeBase, samples: list[Rows]) -> dict[str, Any]:
-    """The seconds of deletions, and of the questions in them that counts would answer."""
+    """The seconds of deletions, and the share of checks that counts would make unnecessary."""
     spent = [0.0]
     derivable = DRed.derivable
 
@@ -396,7 +396,7 @@ def asked(what: str, kb: KnowledgeBase, samples: list[Rows]) -> dict[str, Any]:
     return {"what": what, "change": deletions, **row}
 
 
-# ZodiacEdge's files.
+# The files of ZodiacEdge.
 
 
 def zodiac() -> Iterator[dict[str, Any]]:
@@ -421,7 +421,7 @@ def zodiac() -> Iterator[dict[str, Any]]:
 
 
 def as_markdown(rows: Sequence[dict[str, Any]]) -> str:
-    """The best of each, and how many times longer the other ways take."""
+    """A table of the minimum times, with the ratios of the alternatives."""
     ways = [way for way in ("again", "over", "tables") if any(way in row for row in rows)]
     head = ["change", "facts", "ms", *(title for way in ways for title in (f"{way}, ms", "times"))]
     lines = [f"| {' | '.join(head)} |", "| --- " + "| ---: " * (len(head) - 1) + "|"]
@@ -448,13 +448,13 @@ def main() -> None:
         "parts",
         nargs="*",
         choices=[*PARTS, []],
-        help="rules, facts, stream, every, counts, zodiac; all, if none is named",
+        help="rules, facts, stream, every, counts, zodiac (default: all)",
     )
-    parser.add_argument("--json", type=Path, help="a file for the figures")
-    parser.add_argument("--markdown", type=Path, help="a file for the best of each, as a table")
-    parser.add_argument("--cpu", action="store_true", help="CPU seconds: for a machine that does other things, too")
-    parser.add_argument("--only", help="the benchmarks of `every`, with commas between them")
-    parser.add_argument("--lubm", help="the sizes of LUBM for `facts`, with commas between them")
+    parser.add_argument("--json", type=Path, help="write all times to this file")
+    parser.add_argument("--markdown", type=Path, help="write a table of the minimum times to this file")
+    parser.add_argument("--cpu", action="store_true", help="measure CPU time, for a machine with other load")
+    parser.add_argument("--only", help="the benchmarks of `every`, separated by commas")
+    parser.add_argument("--lubm", help="the sizes of LUBM for `facts`, separated by commas")
     arguments = parser.parse_args()
     if arguments.cpu:
         CLOCK[0] = time.process_time

@@ -1,16 +1,16 @@
-"""The pipeline from files to Parquet, on Spark and in one process, each run a process of its own.
+"""`deltalog run` from files to Parquet, on Spark and on the local engine, each run in a process of its own.
 
     python -m benchmarks.pipeline                        # LUBM(5) and LUBM(20) with program L, then closures
     python -m benchmarks.pipeline --lubm 5 --dag none --turns 1
 
-Of each run: all seconds from the first to the last (a JVM's start is in them), seconds by phase, jobs and shuffles.
-Engines take turns, and the best run of each counts: the very first one on a machine also writes Java's archive of
-Spark's classes. Said at the end: how many times the local engine's time Spark
-takes, and whether that grows slower than the data.
+For each run: total seconds (including the start of the JVM), seconds by phase, jobs and shuffles. The engines run
+alternately, and the fastest run of each is reported, since the first run on a machine also creates the archive of
+Spark's classes. The ratio of Spark to the local engine follows, and the growth of Spark's time compared with the growth
+of the data.
 
-The closures: DAG-R (published, see README; its 22.8 M facts are only written by the scheme), and a random DAG that is
-small enough for semi-naive evaluation round by round in Spark's executors to end (`--schemes standard`, with nothing
-evaluated in the driver). Whatever takes longer than `--timeout` is shown as that.
+The closures are DAG-R (published data, see README; its 22.8 M facts are evaluated by the scheme only) and a random DAG
+that is small enough for semi-naive evaluation in Spark's executors (`--schemes standard`, with a driver budget of 0).
+Runs that exceed `--timeout` are shown with that time.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ PHASES = ("load", "evaluate", "write")
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What a run took; a report of nothing is that of one that did not end."""
+    """The seconds and the report of a run; the report of a run that exceeded the timeout is empty."""
 
     seconds: float
     report: dict[str, Any]
@@ -80,7 +80,7 @@ def run(program: Path, data: Path, words: Sequence[str], timeout: float, budget:
 
 
 def lubm(universities: int, turns: int, timeout: float, folder: Path) -> dict[str, Run]:
-    """The best run of each engine."""
+    """The fastest run of each engine."""
     data = folder / f"lubm{universities}"
     data.mkdir()
     datasets.lubm(universities, data)
@@ -103,7 +103,7 @@ def growth(small: dict[str, Run], large: dict[str, Run]) -> None:
 
 
 def closures(vertices: int, edges: int, timeout: float, folder: Path) -> None:
-    """DAG-R by its scheme; and a random DAG by its scheme and round by round."""
+    """DAG-R by its scheme, and a random DAG by its scheme and by semi-naive evaluation."""
     spark = ENGINES["spark"]
     published, data = folder / "dag_r", folder / "dag"
     published.mkdir()
@@ -126,10 +126,12 @@ def closures(vertices: int, edges: int, timeout: float, folder: Path) -> None:
 
 def options(words: Sequence[str] | None) -> Namespace:
     parser = ArgumentParser(prog="python -m benchmarks.pipeline", description=__doc__.partition("\n")[0])
-    parser.add_argument("--lubm", default="5,20", help="universities (none: none)")
-    parser.add_argument("--dag", default="3000,15000", help="vertices and edges of the random DAG (none: no closures)")
+    parser.add_argument("--lubm", default="5,20", help="numbers of universities, separated by commas, or none")
+    parser.add_argument(
+        "--dag", default="3000,15000", help="vertices and edges of the random DAG, or none for no closures"
+    )
     parser.add_argument("--turns", type=int, default=2)
-    parser.add_argument("--timeout", type=float, default=300.0, help="seconds for a run")
+    parser.add_argument("--timeout", type=float, default=300.0, help="the time limit of a run, in seconds")
     return parser.parse_args(words)
 
 

@@ -1,9 +1,9 @@
-"""How fast relations are read that are kept by their structure: the same queries over a closure and a union kept so,
-and over tables (the question of Zhang's thesis, Table 5.14).
+"""Query times over virtual relations and over tables (compare Zhang's thesis, Table 5.14).
 
     python -m benchmarks.reading [VERTICES EDGES]
 
-Both knowledge bases are materialised first. Each query runs several times, in turns, and the best counts.
+The same queries run over a closure and a union, once as virtual relations and once as tables. Both knowledge bases are
+materialised first. Each query runs several times, alternately, and the minimum is reported.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ def knowledge_base(schemes: str, vertices: int, edges: int) -> KnowledgeBase:
     return kb
 
 
-def best(kb: KnowledgeBase, goal: str) -> tuple[float, int]:
+def timed(kb: KnowledgeBase, goal: str) -> tuple[float, int]:
+    """The seconds of a query, and its number of rows."""
     started = time.perf_counter()
     rows = len(kb.query(goal, method="materialised").to_arrow())
     return time.perf_counter() - started, rows
@@ -59,7 +60,7 @@ def main() -> None:
     print(f"{'query':30} {'rows':>12} {'scheme s':>10} {'table s':>10} {'ratio':>6}")
     for name, goal in QUERIES.items():
         text = goal.format(a=vertices // 5, b=4 * vertices // 5)
-        runs = [[best(kb, text) for kb in ways] for _ in range(TURNS)]
+        runs = [[timed(kb, text) for kb in ways] for _ in range(TURNS)]
         scheme, table = (min(run[i][0] for run in runs) for i in (0, 1))
         assert {count for run in runs for _, count in run} == {runs[0][0][1]}, name
         print(f"{name:30} {runs[0][0][1]:12,} {scheme:10.5f} {table:10.5f} {scheme / table:6.2f}")

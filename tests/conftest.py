@@ -18,7 +18,7 @@ from deltalog.syntax.ast import Pred
 if TYPE_CHECKING:
     from deltalog import KnowledgeBase
     from deltalog.model.tuning import Tuning
-    from deltalog.query.goal_session import GoalEvaluator
+    from deltalog.query.goal_evaluator import GoalEvaluator
 
 ENGINES = ("naive", "local")
 

@@ -25,12 +25,14 @@ from typing import TYPE_CHECKING, Any
 from deltalog.concurrency.locks import CallLock, exclusive
 from deltalog.engine.report import Report, Round
 from deltalog.io.documents import Reading
+from deltalog.maintenance.ladders import LADDERS
 from deltalog.model.change import Change, Difference
 from deltalog.model.errors import check_choice
 from deltalog.model.facts import Facts
 from deltalog.model.limits import Limits, count, limited, memory_bytes
 from deltalog.model.naming import Names
 from deltalog.model.tuning import Tuning
+from deltalog.plan.hypertree.settings import CYCLIC_SETTINGS
 from deltalog.program import Program, analyse, read_documents
 from deltalog.program.load_program import Sources, as_sources
 from deltalog.program.recognise import SCHEME_SETTINGS
@@ -45,8 +47,6 @@ if TYPE_CHECKING:
 AnyTable = Any  # the backend's own handle
 
 ENGINES = ("local", "spark", "auto", "naive")
-STRATEGIES = ("auto", "dred", "bf", "counting")
-CYCLIC = ("combined", "standard", "hypertree")
 
 
 class KnowledgeBase(QueryMethods):
@@ -90,8 +90,8 @@ class KnowledgeBase(QueryMethods):
         tuning: Tuning | None = None,
     ) -> None:
         check_choice("engine", engine, ENGINES)
-        check_choice("maintenance strategy", maintenance, STRATEGIES)
-        check_choice("option", cyclic, CYCLIC, " for cyclic rules")
+        check_choice("maintenance strategy", maintenance, tuple(LADDERS))
+        check_choice("option", cyclic, CYCLIC_SETTINGS, " for cyclic rules")
         check_choice("option", schemes, SCHEME_SETTINGS, " for schemes")
         threads = None if threads is None else count(threads, "threads", least=1)
         document = read_documents(as_sources(program))

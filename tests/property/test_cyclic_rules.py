@@ -10,10 +10,11 @@ from itertools import combinations
 from random import Random
 
 import pytest
-from conftest import Thresholds, as_sets, in_parallel, tuned
+from conftest import Thresholds, in_parallel, tuned
 from counted import check_counts
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from visible_facts import everything
 
 from deltalog import KnowledgeBase
 from deltalog.model.tuning import Tuning
@@ -63,11 +64,6 @@ def facts(random: Random, most: int) -> Facts:
         name: [(random.randrange(VALUES), random.randrange(VALUES)) for _ in range(random.randint(0, most))]
         for name in PREDICATES
     }
-
-
-def everything(kb: KnowledgeBase) -> dict[str, set[tuple[object, ...]]]:
-    found = as_sets({predicate: list(kb.facts(predicate)) for predicate in kb.predicates})
-    return {predicate: rows for predicate, rows in found.items() if rows}
 
 
 def naive(rules: list[str], explicit: Facts) -> dict[str, set[tuple[object, ...]]]:

@@ -1,9 +1,11 @@
-"""A sample of random histories; `histories` says what they are, and runs campaigns of many more."""
+"""A sample of random histories; `histories` runs campaigns of many more."""
 
 from __future__ import annotations
 
 import pytest
-from histories import history, run
+
+from tests.property.history_generator import history
+from tests.property.history_player import run
 
 BATCH = 15
 

@@ -15,6 +15,7 @@ from conftest import as_sets
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from programs import INTEGERS, MIXED, Example, Features, examples
+from visible_facts import everything
 
 from deltalog import KnowledgeBase, LimitReached
 from deltalog.engine import report
@@ -74,10 +75,6 @@ def base(program: str, facts: Facts, few: int, **options: object) -> KnowledgeBa
     for predicate, rows in facts.items():
         kb.add(predicate, rows)
     return kb
-
-
-def everything(kb: KnowledgeBase) -> dict[str, set[tuple[object, ...]]]:
-    return as_sets({predicate: list(kb.facts(predicate)) for predicate in kb.predicates})
 
 
 def rounds(kb: KnowledgeBase) -> list[tuple[int, ...]]:

@@ -6,7 +6,7 @@ A clock that jumps after so many readings, and not the time, decides when a limi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
 from random import Random
@@ -14,11 +14,12 @@ from time import monotonic
 from typing import Any, TypeVar
 
 import pytest
-from conftest import as_sets, name_of
+from conftest import Materialisation
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from programs import INTEGERS, Example, Features, examples
 from spelling import spell_rule
+from visible_facts import everything, from_nothing, naive_copy, shown, without
 
 from deltalog import KnowledgeBase, LimitReached, ProgramError
 from deltalog.model.tuning import Tuning
@@ -34,7 +35,6 @@ SETTINGS = [
     {"engine": "naive"},
 ]
 STEPS = 3
-Sets = dict[str, set[tuple[Any, ...]]]
 
 
 @dataclass
@@ -62,23 +62,6 @@ def stopped(kb: KnowledgeBase, clock: Clock, call: Callable[[], R]) -> R | None:
         return None
     finally:
         kb.limits.timeout, kb.limits.clock = None, monotonic
-
-
-def everything(kb: KnowledgeBase) -> Sets:
-    return as_sets({predicate: list(kb.facts(predicate)) for predicate in kb.predicates})
-
-
-def from_nothing(kb: KnowledgeBase, rules: list[str]) -> Sets:
-    """The same explicit facts and rules, by the naive engine."""
-    fresh = KnowledgeBase("\n".join(rules), engine="naive")
-    for pred, table in kb._explicit.items():
-        fresh.add(name_of(pred), list(kb._view(pred, table)))
-    return everything(fresh)
-
-
-def without(facts: Mapping[str, set[tuple[Any, ...]]], others: Mapping[str, set[tuple[Any, ...]]]) -> Sets:
-    left = {predicate: rows - others.get(predicate, set()) for predicate, rows in facts.items()}
-    return {predicate: rows for predicate, rows in left.items() if rows}
 
 
 def inside(kb: KnowledgeBase) -> tuple[object, ...]:
@@ -136,7 +119,7 @@ class History:
         self.log.append((add, remove))
         return lambda: self.kb.update(add, remove), self.rules
 
-    def change(self, before: Sets) -> Sets:
+    def change(self, before: Materialisation) -> Materialisation:
         """A change that is stopped, if it takes long enough, and then done."""
         kb, (call, rules) = self.kb, self.step()
         was, clock = inside(kb), self.clock()
@@ -148,8 +131,8 @@ class History:
         self.rules = rules
         after = everything(kb)
         assert after == from_nothing(kb, self.rules), self.log
-        assert as_sets({name: list(rows) for name, rows in done.added.items()}) == without(after, before), self.log
-        assert as_sets({name: list(rows) for name, rows in done.removed.items()}) == without(before, after), self.log
+        assert shown(done.added) == without(after, before), self.log
+        assert shown(done.removed) == without(before, after), self.log
         return after
 
 
@@ -249,10 +232,7 @@ def test_what_counts_are_the_facts_that_a_user_sees(options: dict[str, Any]) -> 
 
 def dry_run(kb: KnowledgeBase, history: History, call: Callable[[], Any]) -> int:
     """How many facts there would be after a call."""
-    fresh = KnowledgeBase("\n".join(history.rules), engine="naive")
-    for pred, table in kb._explicit.items():
-        fresh.add(name_of(pred), list(kb._view(pred, table)))
-    history.kb = fresh
+    history.kb = fresh = naive_copy(kb, history.rules)
     try:
         call()
     finally:

@@ -10,15 +10,15 @@ from dataclasses import dataclass
 from random import Random
 
 import pytest
-from conftest import Thresholds, as_sets, in_parallel, name_of, tuned
+from conftest import Thresholds, in_parallel, tuned
 from counted import check_counts, count_all
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from programs import INTEGERS, MIXED, Example, Features, examples
 from spelling import spell_rule
+from visible_facts import everything, from_nothing, shown, without
 
 from deltalog import KnowledgeBase, ProgramError
-from deltalog.model.change import Difference
 from deltalog.model.tuning import Tuning
 
 KINDS = {
@@ -62,27 +62,6 @@ WAYS: dict[str, Thresholds] = {
         "tuple_max_matches": 64,
     },
 }
-
-
-def everything(kb: KnowledgeBase) -> dict[str, set[tuple[object, ...]]]:
-    return as_sets({predicate: list(kb.facts(predicate)) for predicate in kb.predicates})
-
-
-def from_nothing(kb: KnowledgeBase, rules: list[str]) -> dict[str, set[tuple[object, ...]]]:
-    """The same explicit facts and rules, by the naive engine."""
-    fresh = KnowledgeBase("\n".join(rules), engine="naive")
-    for pred, table in kb._explicit.items():
-        fresh.add(name_of(pred), list(kb._view(pred, table)))
-    return everything(fresh)
-
-
-def without(facts: dict[str, set[tuple[object, ...]]], others: dict[str, set[tuple[object, ...]]]) -> object:
-    left = {predicate: rows - others.get(predicate, set()) for predicate, rows in facts.items()}
-    return {predicate: rows for predicate, rows in left.items() if rows}
-
-
-def shown(difference: Difference) -> object:
-    return as_sets({predicate: list(rows) for predicate, rows in difference.items()})
 
 
 @dataclass

@@ -6,7 +6,7 @@ import pytest
 
 from deltalog import KnowledgeBase, UsageError
 from deltalog.query.adornment import AdornedName, adorn, adorned, magic
-from deltalog.query.goal_session import rewrite
+from deltalog.query.goal_evaluator import rewrite
 from deltalog.syntax.ast import Atom, Constant, Rule, Variable
 from deltalog.syntax.parser import parse_goal
 

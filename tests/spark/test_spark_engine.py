@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from conftest import as_sets
 
 from deltalog import KnowledgeBase
 from deltalog.backends.spark import SparkBackend
@@ -66,6 +67,38 @@ def test_a_recursive_hyper_node_is_finished_in_the_driver() -> None:
     kb.add("edge", [(f"n{i}", f"n{i + 1}") for i in range(300)])
     assert kb.count("path") == 300 * 301 // 2
     assert kb.count("far") == 299
+
+
+@pytest.mark.parametrize(
+    "condition", ["?y", "!?y", "?x = 5 || ?y", "(?x = 0) = ?y", "?y = true", "?y != true && ?x != ?y"]
+)
+def test_conditions_of_a_recursion_in_the_driver(condition: str) -> None:
+    """The driver compares ids without their values; booleans are read as values."""
+    rules = f"p(?x) :- s(?x). p(?y) :- p(?x), e(?x, ?y), FILTER({condition})."
+    found = []
+    for engine in ("naive", "spark"):
+        kb = KnowledgeBase(rules, engine=engine)
+        kb.add("s", [(0,), (5,)])
+        kb.add("e", [(0, 1), (1, 0), (0, "a"), ("a", IRI("u")), (0, True), (True, 2), (1, False), (5, False), (2, 3)])
+        found.append(as_sets({"p": kb.facts("p")}))
+    assert found[0] == found[1]
+
+
+FAILING = "n(Y) :- s(X), BIND(1 / X AS Y).  n(Y) :- n(X), s(Z), BIND(X * Z AS Y), FILTER(Y < 9 && Y > -9)."
+
+
+@pytest.mark.parametrize("engine", ["spark", "auto"])
+def test_failed_expressions_in_the_driver_are_counted(engine: str) -> None:
+    """Those of small plans and of an offloaded recursion, as on the local engine; not those of a call that fails."""
+    local, kb = (KnowledgeBase(FAILING, engine=engine) for engine in ("local", engine))
+    for one in (local, kb):
+        one.update(add={"s": [("a",), (0,), (2,), (IRI("u"),)]})
+    failed = kb.report.failed_expressions
+    assert failed == local.report.failed_expressions > 3
+    kb.limits.max_facts = kb.report.facts_total + 1
+    with pytest.raises(LimitReached):
+        kb.update(add={"s": [("b",), (4,)]})
+    assert kb.report.failed_expressions == failed
 
 
 def test_updates(in_frames: None) -> None:

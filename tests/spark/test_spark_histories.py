@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-sys.path.append(str(Path(__file__).parents[1] / "property"))
-from histories import history, run
+from tests.property.history_generator import history
+from tests.property.history_player import run
 
 
 def played(seed: int, steps: int) -> None:

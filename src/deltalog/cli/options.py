@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from deltalog.model.errors import UsageError
+from deltalog.plan.hypertree.settings import CYCLIC_SETTINGS
 
 if TYPE_CHECKING:
     from deltalog.kb import KnowledgeBase
@@ -62,7 +63,7 @@ def load_data(kb: KnowledgeBase, options: Namespace) -> None:
 def add_cyclic(parser: ArgumentParser) -> None:
     ways = "how to evaluate rules with cyclic bodies: by joins (standard), by hypertree decompositions of all rules "
     ways += "(hypertree), or by decompositions of cyclic rules where that pays (combined, the default)"
-    parser.add_argument("--cyclic", choices=("combined", "standard", "hypertree"), default="combined", help=ways)
+    parser.add_argument("--cyclic", choices=CYCLIC_SETTINGS, default="combined", help=ways)
 
 
 def add_schemes(parser: ArgumentParser) -> None:

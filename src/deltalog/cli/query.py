@@ -12,7 +12,7 @@ from deltalog.model.errors import UsageError
 
 if TYPE_CHECKING:
     from deltalog.kb import KnowledgeBase
-    from deltalog.query.goal_session import Answers
+    from deltalog.query.goal_evaluator import Answers
     from deltalog.query.sparql.solutions import Solutions
 
 

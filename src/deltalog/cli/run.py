@@ -21,6 +21,7 @@ from deltalog.cli.options import (
     memory,
     seconds,
 )
+from deltalog.io.formats import OUTPUT_FORMATS
 
 if TYPE_CHECKING:
     from deltalog.cli.choose_engine import EngineChoice
@@ -35,7 +36,7 @@ def parser() -> ArgumentParser:
     add_data(made)
     add = made.add_argument
     add("--out", metavar="DIR", type=Path, help="write the facts to this folder, which is new or empty")
-    add("--format", choices=("csv", "tsv", "nt", "parquet"), default="csv", help="the format of --out (default: csv)")
+    add("--format", choices=OUTPUT_FORMATS, default="csv", help="the format of --out (default: csv)")
     add("--only", metavar="PRED", action="append", default=[], help="write only this predicate; may be repeated")
     add("--derived", action="store_true", help="write only facts that were not in the input")
     engines = ("auto", "local", "spark", "naive")

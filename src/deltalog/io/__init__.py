@@ -1,5 +1,6 @@
 """Readers and writers: files, folders and data frames to columns of ids, and back.
 
+    formats     the formats of input and output
     files       format and compression by file name; opening files, with a limit on decompressed data
     text        blocks of lines for kernels; errors with the line
     read        files and folders to facts

@@ -17,23 +17,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, cast
 
+from deltalog.io.formats import COMPRESSIONS, INPUT_FORMATS
 from deltalog.model.errors import DataError
 
 RATIO = 1000
 ALLOWANCE = 100 * 2**20
-COMPRESSIONS = (".gz", ".bz2", ".zst")
-FORMATS = {
-    ".nt": "ntriples",
-    ".nq": "ntriples",
-    ".ttl": "turtle",
-    ".rdf": "xml",
-    ".owl": "xml",
-    ".xml": "xml",
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".facts": "tsv",
-    ".parquet": "parquet",
-}
 
 
 class Name(NamedTuple):
@@ -50,7 +38,7 @@ def name_of(path: Path) -> Name:
     for suffix in COMPRESSIONS:
         if stem.lower().endswith(suffix):
             stem, compression = stem[: -len(suffix)], suffix
-    for suffix, format in FORMATS.items():
+    for suffix, format in INPUT_FORMATS.items():
         if stem.lower().endswith(suffix):
             return Name(stem[: -len(suffix)], format, compression)
     return Name(stem, "", compression)

@@ -15,7 +15,8 @@ from pathlib import Path
 
 from deltalog.io.columns import FactColumns, together
 from deltalog.io.documents import DEFAULT, Reading
-from deltalog.io.files import COMPRESSIONS, FORMATS, name_of
+from deltalog.io.files import name_of
+from deltalog.io.formats import COMPRESSIONS, INPUT_FORMATS
 from deltalog.model.dictionary import Dictionary
 from deltalog.model.errors import DataError
 from deltalog.syntax.ast import Pred
@@ -93,7 +94,7 @@ def files_of(path: Path) -> Iterator[Path]:
 
 
 def _unknown(path: Path) -> DataError:
-    endings, compressions = " ".join(FORMATS), " ".join(COMPRESSIONS)
+    endings, compressions = " ".join(INPUT_FORMATS), " ".join(COMPRESSIONS)
     return DataError(
         f"{path}: the ending of the name does not say what the file is; "
         f"deltalog reads {endings}, and each of them with {compressions}"

@@ -22,24 +22,28 @@ from pathlib import Path
 
 from deltalog.io.columns import Columns
 from deltalog.io.csv_cells import print_cell
+from deltalog.io.formats import OUTPUT_FORMATS
 from deltalog.io.read import NAMES
 from deltalog.model.dictionary import Dictionary
 from deltalog.model.errors import DataError, UsageError
 from deltalog.syntax.ast import Pred
 
-FORMATS = ("csv", "tsv", "nt", "parquet")
-
 
 def write(out: str | os.PathLike[str], facts: Mapping[Pred, Columns], dictionary: Dictionary, format: str) -> None:
     """Write facts to a folder that does not exist yet, or is empty."""
-    if format not in FORMATS:
-        raise UsageError(f"unknown format {format!r}: choose one of {', '.join(FORMATS)}")
+    check_format(format)
     if format == "nt":
         from deltalog.io.triples import write_triples
 
         whole(Path(out), lambda folder: write_triples(folder / "facts.nt", facts, dictionary))
     else:
         whole(Path(out), lambda folder: _write_files(folder, facts, dictionary, format))
+
+
+def check_format(format: str) -> None:
+    """Refuses a format that facts cannot be written in."""
+    if format not in OUTPUT_FORMATS:
+        raise UsageError(f"unknown format {format!r}: choose one of {', '.join(OUTPUT_FORMATS)}")
 
 
 def check_output(out: Path) -> None:
@@ -49,12 +53,9 @@ def check_output(out: Path) -> None:
 
 
 def whole(out: Path, fill: Callable[[Path], None]) -> None:
-    """A context that fills a folder, which appears under its name when it is complete, and not at all on failure."""
+    """Fills a folder, which appears under its name when it is complete, and not at all on failure."""
     try:
-        if out.exists() and (not out.is_dir() or any(out.iterdir())):
-            raise DataError(
-                f"{out}: exists and is not an empty folder; nothing was written. Choose another, or empty it"
-            )
+        check_output(out)
         beside = out if out.is_dir() else out.parent
         beside.mkdir(parents=True, exist_ok=True)
         partial = Path(tempfile.mkdtemp(prefix=".deltalog-", suffix=".partial", dir=beside))

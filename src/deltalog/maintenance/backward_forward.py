@@ -20,7 +20,8 @@ from typing import TypeVar
 
 from deltalog.engine.seminaive import Relations, include
 from deltalog.maintenance.dred import DRed, has_inverse
-from deltalog.maintenance.policy import Done, GaveUp, OverdeletionBudget, Strategy
+from deltalog.maintenance.ladders import Strategy
+from deltalog.maintenance.policy import Done, GaveUp, OverdeletionBudget
 from deltalog.maintenance.stratum_plans import StratumPlans
 from deltalog.maintenance.update_state import FactTables, Update, count_visible, difference, total, with_deltas
 from deltalog.plan.delta_rules import candidates

@@ -29,7 +29,8 @@ from deltalog.backends.capabilities import required
 from deltalog.engine.seminaive import PlannedVariant, Relations, SemiNaive, include
 from deltalog.maintenance.derivation_counts import Counts, Ledger
 from deltalog.maintenance.dred import DRed
-from deltalog.maintenance.policy import Done, GaveUp, Strategy
+from deltalog.maintenance.ladders import Strategy
+from deltalog.maintenance.policy import Done, GaveUp
 from deltalog.maintenance.stratum_plans import RulePlans, StratumPlans
 from deltalog.maintenance.update_state import FactTables, Update, count_visible, difference, with_deltas
 from deltalog.plan.delta_rules import deleted, delta_of

@@ -26,7 +26,8 @@ from typing import Generic, TypeVar
 from deltalog.backends.capabilities import required
 from deltalog.concurrency.cached import cached_property
 from deltalog.engine.seminaive import PlannedVariant, Relations, SemiNaive, include
-from deltalog.maintenance.policy import Done, GaveUp, Strategy, overdeletion, recompute_limit
+from deltalog.maintenance.ladders import Strategy
+from deltalog.maintenance.policy import Done, GaveUp, overdeletion, recompute_limit
 from deltalog.maintenance.stratum_plans import RulePlans, StratumPlans
 from deltalog.maintenance.update_state import FactTables, Update, count_visible, difference, total, with_deltas
 from deltalog.plan.delta_rules import GROUPS, candidates

@@ -26,7 +26,8 @@ from deltalog.engine.seminaive import PlannedVariant
 from deltalog.maintenance.backward_forward import BackwardForward
 from deltalog.maintenance.counting import CountingDRed, Uncounted
 from deltalog.maintenance.dred import DRed
-from deltalog.maintenance.policy import Decision, DecisionKind, Done, Ladder, Strategy, decide, learn, tuple_budget
+from deltalog.maintenance.ladders import Ladder, Strategy
+from deltalog.maintenance.policy import Decision, DecisionKind, Done, decide, learn, tuple_budget
 from deltalog.maintenance.stratum_plans import StratumPlans, schemes_of, tuple_maintainable_first
 from deltalog.maintenance.update_state import Update
 from deltalog.plan.variants import Variant

@@ -18,13 +18,14 @@ same update of the same state is always carried out in the same way.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Set
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from deltalog.backends.capabilities.tuple_maintenance import TupleBudget
 from deltalog.engine.seminaive import PlannedVariant, Relations
+from deltalog.maintenance.ladders import LADDERS, WITHOUT_COUNTS, WITHOUT_RECURSION, Ladder
 from deltalog.maintenance.stratum_plans import RulePlans, StratumPlans
 from deltalog.maintenance.update_state import Update, with_deltas
 from deltalog.model.tuning import Tuning
@@ -46,38 +47,6 @@ class DecisionKind(Enum):
     EXPLICIT = auto()
     RECOMPUTE = auto()
     SETS = auto()
-
-
-class Strategy(Enum):
-    """A set-at-a-time strategy. UNCOUNTED is delete and rederive that makes the counts for the next update."""
-
-    DRED = "delete and rederive"
-    BACKWARD_FORWARD = "backward/forward"
-    COUNTING = "delete and rederive with counts"
-    UNCOUNTED = "delete and rederive, then count"
-
-
-class Attempt(NamedTuple):
-    """A strategy; a bounded one gives up when it deletes, or searches, far more than the candidate deletions."""
-
-    strategy: Strategy
-    bounded: bool = False
-
-
-Ladder = tuple[Attempt, ...]
-# The attempts on a recursive stratum, by the setting `maintenance=`.
-LADDERS: Mapping[str, Ladder] = {
-    "dred": (Attempt(Strategy.DRED),),
-    "bf": (Attempt(Strategy.BACKWARD_FORWARD), Attempt(Strategy.DRED)),
-    "counting": (Attempt(Strategy.COUNTING),),
-    "auto": (
-        Attempt(Strategy.DRED, bounded=True),
-        Attempt(Strategy.BACKWARD_FORWARD, bounded=True),
-        Attempt(Strategy.DRED),
-    ),
-}
-WITHOUT_RECURSION: Ladder = (Attempt(Strategy.DRED),)  # also where a virtual relation is part of the recursion
-WITHOUT_COUNTS: Ladder = (Attempt(Strategy.UNCOUNTED),)
 
 
 @dataclass(frozen=True, slots=True)

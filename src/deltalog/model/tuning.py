@@ -181,4 +181,5 @@ class Tuning:
     spark_broadcast_max_terms: int = 2_000_000
     spark_distinct_count_max_rows: int = 1_000_000  # rows of which the driver counts distinct values
     spark_rows_per_partition: int = 4_000_000  # of a relation
+    spark_partitions_per_core: int = 2  # of jobs that read, write or unite: cores that finish early take another task
     spark_max_segments: int = 8  # a table with more segments is rewritten as one

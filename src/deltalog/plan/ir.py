@@ -8,8 +8,9 @@ both sides have. Rows are bindings, and not distinct except after a `Distinct`.
     Where(input, condition)   rows for which the condition is true; a failing expression drops the row
     Extend(input, x, e)       a new column x = e; a failing expression drops the row
     Join, SemiJoin, AntiJoin  natural; semi and anti keep the left side's columns
-    MultiJoin(scans, order)   natural, of scans of at most two columns, variable by variable in this order; only
-                              for backends with `multiway`, others evaluate it `pairwise`
+    MultiJoin(scans, order)   natural, of scans of at most two columns, variable by variable in this order; planned
+                              where the backend has the capability `multiway_joins`; `pairwise` is its equivalent of
+                              binary joins
     Project(input, columns)   new columns, each a variable of the input or a constant
     Union(inputs)             inputs have the same columns in the same order; keeps duplicates
     Distinct(input)

@@ -1,11 +1,12 @@
-"""An adorned rule as steps over rows of ids.
+"""Adorned rules, compiled to steps over rows of ids.
 
     p^bf(x, z) <- e(x, y), q^bf(y, z)
 
-starts with the values of x that are asked for. A row has the ids of the rule's constants, then those of its variables
-in the order in which they are bound; a step takes rows and gives longer ones. Where things are in a row is settled
-here, once for a rule and an adornment, so at work there are but tuples: `key` takes what a question is asked with from
-a row, an answer is appended to it, `equal` are places that must then agree, and `keep` drops what is not needed later.
+The first rows of this rule are the values of x in the subqueries. A row contains the ids of the rule's constants, then
+the ids of its variables in the order in which steps bind them. Each step reads rows and produces longer ones. Positions
+in a row are computed here, once for a rule and an adornment, so evaluation only handles tuples: `key` selects the bound
+arguments of a subquery from a row, the answer is appended to the row, `equal` are pairs of positions that must have the
+same id, and `keep` drops positions that no later step reads.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ Intern = Callable[[Value], int]
 
 @dataclass(frozen=True, slots=True)
 class AskStep:
-    """An atom, asked with what is bound; its answers extend the row."""
+    """Joins rows with an atom: the bound arguments are a subquery, and its answers extend the row."""
 
     pred: Pred
     adornment: Adornment
@@ -55,7 +56,7 @@ class AskStep:
 
 @dataclass(frozen=True, slots=True)
 class DenyStep:
-    """A negated atom: rows stay for which no answer agrees."""
+    """A negated atom: keeps the rows that have no matching answer."""
 
     pred: Pred
     adornment: Adornment
@@ -65,7 +66,7 @@ class DenyStep:
 
 @dataclass(frozen=True, slots=True)
 class GroupStep:
-    """An aggregate over the answers of its bindings: `on` and the results of `calls` extend the row."""
+    """An aggregate over the bindings of its body: `on` and the results of `calls` extend the row."""
 
     pred: Pred
     adornment: Adornment
@@ -78,7 +79,7 @@ class GroupStep:
 
 @dataclass(frozen=True, slots=True)
 class WhereStep:
-    """A condition over places of the row."""
+    """Keeps the rows for which a condition is true; `places` are the positions of its variables."""
 
     condition: Expression
     places: tuple[tuple[Variable, int], ...]
@@ -86,7 +87,7 @@ class WhereStep:
 
 @dataclass(frozen=True, slots=True)
 class ExtendStep:
-    """The value of an expression extends the row."""
+    """Extends the row by the value of an expression; `places` are the positions of its variables."""
 
     expression: Expression
     places: tuple[tuple[Variable, int], ...]
@@ -97,7 +98,8 @@ RuleStep = AskStep | DenyStep | GroupStep | WhereStep | ExtendStep
 
 @dataclass(frozen=True, slots=True)
 class AdornedRule:
-    """constants + key is the first row, in which `equal` places agree; the last row has an answer for a key."""
+    """A compiled rule. The first row is `constants` and a key, with the same ids at `equal` positions; `key` and
+    `answer` select a subquery and its answer from the last row."""
 
     rule: Rule
     constants: IdRow
@@ -108,12 +110,12 @@ class AdornedRule:
 
 
 def adorned_rule(rule: Rule, adornment: Adornment, statistics: Statistics, intern: Intern) -> AdornedRule:
-    """The steps of a rule whose head is asked with an adornment."""
+    """Compiles a rule for an adornment of its head."""
     return _Layout(rule, adornment, intern).compiled(statistics)
 
 
 def getter(places: Sequence[int]) -> Getter:
-    """A function from a row to some of its places."""
+    """A function that selects some positions of a row."""
     if len(places) > 1:
         return itemgetter(*places)
     if not places:
@@ -123,7 +125,7 @@ def getter(places: Sequence[int]) -> Getter:
 
 
 class _Layout:
-    """Where things are in the row, step after step."""
+    """The position of each term in the row, updated step by step."""
 
     def __init__(self, rule: Rule, adornment: Adornment, intern: Intern) -> None:
         self.rule, self.head, self.adornment = rule, rule.heads[0], adornment
@@ -146,7 +148,7 @@ class _Layout:
         return AdornedRule(self.rule, self.constants, equal, tuple(steps), key, answer)
 
     def _bind(self, terms: Iterable[Term]) -> ColumnCopies:
-        """Gives places to the next columns of the row; those that must agree with an earlier one."""
+        """Assigns the next positions of the row to terms, and returns the pairs of positions that must be equal."""
         equal = []
         for term in terms:
             if term in self.places:
@@ -188,7 +190,7 @@ class _Layout:
         return tuple((v, self.places[v]) for v in dict.fromkeys(variables(expression)))
 
     def _keep(self, live: Collection[Variable]) -> Getter | None:
-        """Drops places that nobody reads any more, if there are any."""
+        """A function that drops the positions that no later step reads; None if there are none."""
         kept = [(term, place) for term, place in self.places.items() if isinstance(term, Constant) or term in live]
         if len(kept) == self.width:
             return None

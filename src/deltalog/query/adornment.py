@@ -1,7 +1,8 @@
-"""Adornments: which arguments of an atom are bound when it is asked.
+"""Adornments: which arguments of an atom are bound in a subquery.
 
-An adorned predicate is a predicate of its own: p^bf holds those facts of p that were asked for with the first argument
-bound. Its name is an `AdornedName`, a string that knows what it was made of, so nobody has to take names apart.
+An adorned predicate is a separate predicate: p^bf contains the facts of p that were asked for with the first argument
+bound. Its name is an `AdornedName`, a string with the original name and the adornment as attributes, so names never
+have to be parsed.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ Adornment = tuple[bool, ...]  # for each argument, whether it is bound
 
 
 class AdornedName(HiddenName):
-    """The name of p^bf, or of mgc p^bf, whose facts are the questions asked of p^bf."""
+    """The name of p^bf, or of its magic predicate mgc p^bf, whose facts are the subqueries of p^bf."""
 
     __slots__ = ("adornment", "base", "magic")
     base: str
@@ -23,7 +24,7 @@ class AdornedName(HiddenName):
 
     def __new__(cls, base: str, adornment: Adornment, magic: bool = False) -> AdornedName:
         letters = "".join("b" if bound else "f" for bound in adornment)
-        text = f"{base}^{letters}{' mgc' if magic else ''}"  # read from its end: no two bases give one text
+        text = f"{base}^{letters}{' mgc' if magic else ''}"  # unambiguous, read from its end
         name = super().__new__(cls, text)
         name.base, name.adornment, name.magic = base, adornment, magic
         return name
@@ -35,12 +36,12 @@ def adorn(atom: Atom, bound: Collection[Variable]) -> Adornment:
 
 
 def adorned(atom: Atom, adornment: Adornment) -> Atom:
-    """p(t) as p^a(t)."""
+    """The atom p^a(t) for p(t)."""
     return Atom(AdornedName(atom.name, adornment), atom.terms)
 
 
 def magic(atom: Atom, adornment: Adornment) -> Atom:
-    """mgc p^a with the bound arguments of p(t)."""
+    """The magic atom mgc p^a, with the bound arguments of p(t)."""
     return Atom(AdornedName(atom.name, adornment, magic=True), bound_terms(atom, adornment))
 
 

@@ -1,19 +1,21 @@
-"""About how much work a goal is (Joshi et al., Algorithm 2), from the statistics of stored facts alone.
+"""Estimates the work of a goal from the statistics of stored facts (Joshi et al., Algorithm 2).
 
-    f1 substitutions, f2 relevant facts, f3 subqueries, f4 applications of rules, f5 different rules
+    f1 substitutions, f2 relevant facts, f3 subqueries, f4 rule applications, f5 distinct rules
 
-The rules are followed from the goal five deep, without deriving anything. A goal's constants are passed on to the
-bodies of its rules; for the goal and the bodies of its first rules the facts that match are counted by index, and
-deeper the mean of a column is enough. So what is deeper depends on no constant, and is computed once for all goals.
+The estimate follows the rules from the goal to a depth of five and derives no facts. Constants of the goal are passed
+to the bodies of its rules. At depths below EXACT, matching facts are counted by index; deeper, the mean number of facts
+per value of a column is used, so these estimates do not depend on constants and are computed once for all goals.
 
-Three things differ from the algorithm as printed. It has no table of what it has visited; with one, by predicate,
-adornment and depth, it takes as many steps as there are rules and not as there are paths, and MAX_RULES bounds even
-those. It asks every atom of a body as if it stood alone; here an atom is asked with what the atoms before it bind, once
-for each of their rows, and all those questions together are no more work than the atom with nothing bound. And what an
-atom multiplies rows by are its answers alone: at most one where all is bound.
+There are three differences from the published algorithm:
 
-What a rule asks for, when some arguments of its head are bound, is settled once (`_Step`); an estimate only fills in
-the ids of the goal's constants.
+- It memoises by predicate, adornment and depth, so its cost is linear in the number of rules and not in the number of
+  paths. MAX_RULES is an additional limit.
+- The published algorithm estimates each atom of a body in isolation. Here an atom is estimated with the variables that
+  earlier atoms bind, once per row, and the total is limited by the estimate of the atom with all arguments free.
+- An atom multiplies the number of rows by its number of answers only, which is at most one if all arguments are bound.
+
+Each rule is prepared once per adornment of its head (`_Rule`, `_Step`); an estimate only inserts the ids of the goal's
+constants.
 """
 
 from __future__ import annotations
@@ -32,16 +34,16 @@ from deltalog.syntax.ast import Aggregate, Atom, Constant, Negation, Pred, Rule,
 
 T = TypeVar("T")
 MAX_DEPTH = 5  # maxd
-EXACT = 2  # the depth from which on means are enough
-MAX_RULES = 1_000  # rules that one estimate looks at
-MOST = 1e30  # of a product; there is nothing to learn beyond
-UNKNOWN, BOUND = -1, -2  # a constant that no fact has; an argument that is bound, by whatever value
+EXACT = 2  # from this depth on, means are used instead of counts
+MAX_RULES = 1_000  # rules that one estimate visits
+MOST = 1e30  # the upper limit of products
+UNKNOWN, BOUND = -1, -2  # a constant that occurs in no fact; an argument bound to an unspecified value
 
 Pattern = tuple[int | None, ...]  # an id, UNKNOWN or BOUND; None: free
 
 
 class Features(NamedTuple):
-    """f1 to f5."""
+    """The features f1 to f5 of a goal."""
 
     substitutions: float
     facts: float
@@ -51,7 +53,7 @@ class Features(NamedTuple):
 
     @property
     def vector(self) -> tuple[float, ...]:
-        """What classifiers see: orders of magnitude."""
+        """The input of classifiers: the logarithms of the features."""
         return tuple(map(log1p, self))
 
 
@@ -68,7 +70,7 @@ CUT = _Sum(1.0, 1.0, 0.0, 0.0, 0, 1.0)  # Algorithm 2, line 6
 
 
 class _Step(NamedTuple):
-    """An atom of a body: how it is asked, and which of its arguments (first) are those of the head (second)."""
+    """An atom of a body: its pattern, and the positions of arguments that it (first) and the head (second) share."""
 
     pred: Pred
     pattern: Pattern
@@ -83,30 +85,30 @@ class _Step(NamedTuple):
 
 
 class _Rule(NamedTuple):
-    """A rule for an adornment of its head: the constants of the head at their places, and the atoms in order."""
+    """A rule for an adornment of its head: the positions and ids of the head's constants, and the atoms in order."""
 
     bit: int
     constants: tuple[tuple[int, int], ...]
     steps: tuple[_Step, ...]
 
     def unifies(self, pattern: Pattern) -> bool:
-        """Whether the head can be an answer: its constants are those that were asked for."""
+        """Whether the constants of the head match those of the pattern."""
         return all(pattern[place] in (None, BOUND, id) for place, id in self.constants)
 
 
 class Estimator(Generic[T]):
-    """Estimates over one set of rules and facts; keeps what does not depend on a goal."""
+    """Estimates goals over one set of rules and facts; caches whatever does not depend on the goal."""
 
     def __init__(self, rulebase: Rulebase, stored: Stored[T]) -> None:
         self._rulebase, self._stored = rulebase, stored
         self._kept: dict[tuple[Pred, Pattern, int], _Sum] = {}
-        self._here: dict[tuple[Pred, Pattern, int], _Sum] = {}  # what has to do with the constants of this goal
+        self._here: dict[tuple[Pred, Pattern, int], _Sum] = {}  # estimates that depend on the constants of this goal
         self._rules: dict[tuple[Pred, Adornment], list[_Rule]] = {}
         self._bits: dict[int, int] = {}
-        self.looked_at = 0  # rules, by the last estimate
+        self.looked_at = 0  # rules that the last estimate visited
 
     def features(self, goal: Goal) -> Features:
-        """est(Q, I): lines 1 to 4. The goal's own rule is no rule of the program."""
+        """est(Q, I): lines 1 to 4. The rule of the goal itself is not counted."""
         self.looked_at, self._here = 0, {}
         free = len(goal.head.terms) - len(goal.constants)
         pattern = (*map(self._id, goal.constants), *[None] * free)
@@ -144,7 +146,7 @@ class Estimator(Generic[T]):
         return _Sum(min(f1, MOST), min(f2, MOST), min(f3, MOST), min(applications, MOST), rules, answers)
 
     def _rule(self, rule: _Rule, head: Pattern, depth: int) -> _Sum:
-        """estRule: lines 16 to 23. What is negated is asked, too, and multiplies nothing."""
+        """estRule: lines 16 to 23. Negated atoms are estimated too, but do not multiply the rows."""
         rows, f1, f2, f3, applications, rules = 1.0, 0.0, 0.0, 0.0, 0.0, 0
         for step in rule.steps:
             pattern = step.asked(head) if depth < EXACT and step.given else step.pattern
@@ -177,7 +179,7 @@ class Estimator(Generic[T]):
                 size /= max(1.0, self._stored.known.distinct(pred, Part.ALL, column))
         return size
 
-    # Rules, prepared.
+    # Prepared rules.
 
     def _deriving(self, pred: Pred, adornment: Adornment) -> list[_Rule]:
         name = (pred, adornment)
@@ -215,7 +217,7 @@ class Estimator(Generic[T]):
 
 
 def _connected(rule: Rule, known: set[Variable]) -> Iterator[tuple[Atom, bool]]:
-    """The atoms of a body, each next one among those with most arguments known; negated ones at the end."""
+    """The atoms of a body in a greedy order, most bound arguments first; negated atoms come last."""
     waiting = [_atom(literal) for literal in rule.body if isinstance(literal, Atom | Aggregate)]
     while waiting:
         best = max(waiting, key=lambda atom: sum(not isinstance(t, Variable) or t in known for t in atom.terms))

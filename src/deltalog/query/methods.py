@@ -1,6 +1,7 @@
 """The methods of a knowledge base that answer goals and SPARQL, and that train the choice between methods.
 
-They are a base class of `KnowledgeBase`. The work is done by a `QuerySession`, which is loaded with the first call.
+They are a base class of `KnowledgeBase`: a delegate would need every signature a second time, in methods that only
+forward calls. The work is done by a `QuerySession`, which is loaded with the first call.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from deltalog.backends.base import Backend
     from deltalog.query.contents import Contents
     from deltalog.query.estimate import Features
-    from deltalog.query.goal_session import Answers
+    from deltalog.query.goal_evaluator import Answers
     from deltalog.query.selector import Model
     from deltalog.query.session import QuerySession
     from deltalog.query.sparql.solutions import Solutions

@@ -1,19 +1,20 @@
-"""QSQ-R: answers top-down, a set at a time, without rewriting (Joshi et al., section 2; Abiteboul, Hull, Vianu, 13.2).
+"""QSQ-R: top-down evaluation of a goal, a set of subqueries at a time, without rewriting (Joshi et al., section 2;
+Abiteboul, Hull, Vianu, 13.2).
 
-For an adorned predicate p^a there is a table: the subqueries asked of it (values of the bound arguments) and their
-answers. It is made when it is first asked, with it the adorned rules for p; so what the data do not lead to costs
-nothing. New subqueries go through the rules of their predicate, from left to right: an atom of stored facts is looked
-up, and a derived one becomes subqueries of its own table. The rows that ask wait there; they go on with answers that
-are known, and again with every answer that is found later. So each row meets each answer once, and the whole stops when
-nothing new is asked or found: that is the fixpoint.
+Each adorned predicate p^a has a table with its subqueries (values of the bound arguments) and their answers. The table
+and the adorned rules of p are created with the first subquery, so predicates that the data do not lead to cost nothing.
+New subqueries go through the rules of their predicate from left to right. An atom of stored facts is looked up; a
+derived atom becomes subqueries in the table of its adorned predicate. The rows that asked wait there: they continue
+with the answers that are known, and again with each answer that is found later. So each row is joined with each answer
+once. The fixpoint is reached when there are no new subqueries and no new answers.
 
-What happens is kept in order by level (`deltalog.query.rulebase`): lower ones first. A row that needs to know that
-something is not so, or all of a group, waits until everything below has been done; then the answers to its question are
-complete. Thus only those questions about negated predicates are asked that matter to the goal.
+Work is scheduled by level (see `deltalog.query.rulebase`), lowest level first. A row that needs a negated atom or a
+complete group waits until all work below that level is done, when the answers to its subquery are complete. So
+subqueries of negated predicates are asked only if the goal depends on them.
 
-The tables are Python's dictionaries and rows are tuples: a handful of facts costs microseconds, where a plan costs a
-tenth of a millisecond; a million facts cost a second, and are for magic sets. `work` counts the rows that go through
-steps; who has little patience stops at a number of them, and asks in another way.
+Tables are Python dictionaries and rows are tuples: a few facts cost microseconds, whereas a plan costs a tenth of a
+millisecond. A million facts cost a second, and magic sets is faster then. `work` counts the rows that go through steps;
+when it exceeds the `patience` of the caller, GivenUp is raised, and another method answers the goal.
 """
 
 from __future__ import annotations
@@ -51,14 +52,14 @@ Work = Callable[[], None]
 
 
 class Stored(Generic[T]):
-    """Stored facts with their look-ups by bound columns; kept from goal to goal, while the facts are the same."""
+    """Stored facts and their look-ups by bound columns; reused for other goals while the facts are the same."""
 
     def __init__(self, tables: Mapping[Pred, T], known: Statistics, lookups: PointLookup[T]) -> None:
         self.tables, self.known, self.statistics, self.lookups = tables, known, PartialStatistics(known), lookups
         self._lookups: dict[Question, Lookup | None] = {}
 
     def lookup(self, question: Question) -> Lookup | None:
-        """How to look facts up; None where there are none."""
+        """The look-up for a predicate and adornment; None if the predicate has no facts."""
         if question not in self._lookups:
             pred, adornment = question
             table = self.tables.get(pred)
@@ -69,7 +70,7 @@ class Stored(Generic[T]):
 
 
 class Qsqr:
-    """The evaluation of one goal. `extra` are rules of the goal itself."""
+    """The evaluation of one goal. `extra` are the rules of the goal itself."""
 
     def __init__(
         self,
@@ -92,7 +93,7 @@ class Qsqr:
         self._levels: list[int] = []
 
     def ask(self, pred: Pred, adornment: Adornment, key: IdRow) -> list[IdRow]:
-        """The answers of a question: the free arguments, for values of the bound ones."""
+        """The answers of a subquery: values of the free arguments, for given values of the bound ones."""
         table = self.table((pred, adornment))
         table.ask([key])
         while self._levels:
@@ -108,7 +109,7 @@ class Qsqr:
         return table.answers[key]
 
     def spend(self, rows: int, planned: int = 0) -> None:
-        """Counts rows as work, and rules that are prepared; raises GivenUp when there is no patience left."""
+        """Adds rows and compiled rules to the work; raises GivenUp if it exceeds `patience`."""
         self.work, self.planned = self.work + rows, self.planned + planned
         if self.work + self._rule_cost_rows * self.planned > self.patience:
             raise GivenUp
@@ -117,11 +118,11 @@ class Qsqr:
             self._check_at = self.work + self.chunk_rows
 
     def derived(self, facts: int) -> None:
-        """Counts subqueries and answers: both can go on for ever."""
+        """Adds subqueries and answers to the facts that `max_facts` limits: there may be infinitely many of both."""
         self._facts.add(facts)
 
     def later(self, level: int, work: Work) -> None:
-        """To be done when there is nothing left to do below a level."""
+        """Schedules work for the time when nothing is left to do below a level."""
         if level not in self._due:
             self._due[level] = deque()
             heappush(self._levels, level)
@@ -131,7 +132,7 @@ class Qsqr:
         return pred in self.rulebase.deriving or pred in self.extra
 
     def level(self, pred: Pred) -> int:
-        """Twice the predicate's: rows that wait for its completion come between."""
+        """Twice the level of the predicate: rows that wait until it is complete are scheduled in between."""
         return 2 * self.rulebase.levels.get(pred, 0 if pred not in self.extra else self._extra_level(pred))
 
     def _extra_level(self, pred: Pred) -> int:
@@ -144,7 +145,7 @@ class Qsqr:
         return table
 
     def rules(self, question: Question) -> tuple[AdornedRule, ...]:
-        """The adorned rules of a question; those of the program are made once, and kept."""
+        """The adorned rules of a predicate and adornment; those of the program are compiled once and cached."""
         pred, adornment = question
         rules = self.extra.get(pred) or self.rulebase.deriving.get(pred, ())
         name = (*question, rules if pred in self.extra else None)
@@ -162,8 +163,8 @@ class Qsqr:
 class Subqueries:
     """The subqueries of an adorned predicate, and their answers.
 
-    `answers` has every key that was asked, with the answers that have been handed on to `waiting` rows; `found` those
-    that have not, and `asked` the keys that no rule has seen yet.
+    `answers` has the key of every subquery, with the answers that `waiting` rows have received. `_found` are answers
+    that they have not received yet, and `_asked` the keys that rules have not processed yet.
     """
 
     __slots__ = (
@@ -189,11 +190,11 @@ class Subqueries:
         self._asked: list[IdRow] = []
         self._found: list[tuple[IdRow, IdRow]] = []
         self._pending = False
-        self._decided = all(question[1])  # an answer is yes, and there is no second one
+        self._decided = all(question[1])  # all arguments are bound: one answer is enough
         self._rules: list[Working] | None = None
 
     def ask(self, keys: Iterable[IdRow]) -> None:
-        """Asks what has not been asked before."""
+        """Adds subqueries, except those that are known."""
         for key in keys:
             if key not in self.answers:
                 self.answers[key] = []
@@ -203,7 +204,7 @@ class Subqueries:
             self._wake()
 
     def answer(self, pairs: Iterable[tuple[IdRow, IdRow]]) -> None:
-        """Notes answers, and hands them on later."""
+        """Adds answers; waiting rows receive them later."""
         for pair in pairs:
             known = self._known[pair[0]]
             if pair[1] not in known:
@@ -218,7 +219,7 @@ class Subqueries:
             self.qsqr.later(self.level, self._work)
 
     def _work(self) -> None:
-        self._pending = False  # what this asks and finds here is for another time
+        self._pending = False  # new subqueries and answers from here on are scheduled again
         if self._asked:
             asked, self._asked = self._asked, []
             self._start(asked)
@@ -232,7 +233,7 @@ class Subqueries:
             waiting.resume(found)
 
     def _start(self, asked: list[IdRow]) -> None:
-        """New subqueries: of the stored facts, and of the rules."""
+        """Evaluates new subqueries over stored facts and by rules."""
         self.qsqr.subqueries += len(asked)
         self.qsqr.derived(len(asked))
         lookup = self.qsqr.stored.lookup(self.question)
@@ -251,10 +252,10 @@ class Subqueries:
 
 
 class Working:
-    """An adorned rule at work for the table of its head.
+    """The evaluation of an adorned rule for the table of its head.
 
-    Rows go through a step in batches, so that limits can be checked in between. `_batch_rows` has the size for each
-    step: it follows the fan-out of the batches before, so that about a chunk of rows comes out of each."""
+    Rows go through a step in batches, so that limits can be checked in between. `_batch_rows` has the batch size of
+    each step, which is adapted to the fan-out of earlier batches so that each produces about a chunk of rows."""
 
     __slots__ = ("_batch_rows", "_head", "_processes", "_rule", "qsqr")
 
@@ -270,7 +271,7 @@ class Working:
         self.push(0, _agreeing([constants + key for key in keys] if constants else list(keys), self._rule.equal))
 
     def push(self, at: int, rows: list[IdRow]) -> None:
-        """Rows through the steps from `at` on; what comes out are answers."""
+        """Pushes rows through the steps from `at` on; the resulting rows are answers."""
         for i in range(at, len(self._processes)):
             if len(rows) > self._batch_rows[i]:
                 self._push_in_batches(i, rows)
@@ -301,7 +302,7 @@ class Working:
             self.push(at, through(chunk))
 
     def _first_batch_rows(self, step: object) -> int:
-        """A step that looks up without a bound argument has all facts as matches of each row."""
+        """The initial batch size; smaller where each row matches many facts, as without bound arguments."""
         if not isinstance(step, AskStep | DenyStep) or self.qsqr.derives(step.pred):
             return self.qsqr.tuning.qsqr_first_batch_rows
         lookup = self.qsqr.stored.lookup((step.pred, step.adornment))
@@ -389,7 +390,7 @@ class Working:
 
 
 class Waiting:
-    """Rows of a rule that wait for answers of a derived atom: they go on with each answer as it is found."""
+    """Rows of a rule that wait for answers of a derived atom, and continue with each answer when it is found."""
 
     __slots__ = ("_after", "_key", "_rows", "_rule", "_seen", "_step", "_table")
 
@@ -401,7 +402,7 @@ class Waiting:
         self._table.waiting.append(self)
 
     def __call__(self, rows: list[IdRow]) -> list[IdRow]:
-        """New rows: they ask, wait, and go on with the answers that are known."""
+        """Adds rows: they ask their subqueries, wait, and continue with the answers that are known."""
         matched: list[IdRow] = []
         answers, waiting, key_of, seen = self._table.answers, self._rows, self._key, self._seen
         asked = []
@@ -420,14 +421,14 @@ class Waiting:
         return extended(matched, self._step)
 
     def resume(self, found: Collection[tuple[IdRow, IdRow]]) -> None:
-        """Waiting rows go on with new answers."""
+        """Continues waiting rows with new answers."""
         waiting = self._rows
         matched = (row + answer for key, answer in found for row in waiting.get(key, ()))
         self._rule.push_all(self._after, matched, lambda rows: extended(rows, self._step))
 
 
 def extended(rows: list[IdRow], step: AskStep) -> list[IdRow]:
-    """Rows with an answer appended: those that agree, with the places that are needed later."""
+    """The rows, with an answer appended, that satisfy `equal`; only positions that later steps read."""
     rows = _agreeing(rows, step.equal)
     return rows if step.keep is None else list(dict.fromkeys(map(step.keep, rows)))
 
@@ -441,7 +442,7 @@ def _agree(row: IdRow, equal: ColumnCopies) -> bool:
 
 
 def _groups(step: GroupStep, answers: Mapping[IdRow, Sequence[IdRow]], group: RowOperator) -> dict[IdRow, list[IdRow]]:
-    """The groups of each key: values of the ON variables, then the results."""
+    """The groups of each key: the values of the ON variables, then the results."""
     found = sorted({_merged(step.adornment, key, free) for key, frees in answers.items() for free in frees})
     groups: dict[IdRow, list[IdRow]] = {}
     bound = [i for i, is_bound in enumerate(step.adornment) if is_bound]  # ON variables are the first names

@@ -1,15 +1,15 @@
-"""The rules as questions see them: by the predicate of their head, prepared once for all questions.
+"""The rules of a program indexed by the predicate of their head, for magic sets and QSQ-R.
 
-`Rulebase.of` analyses a program; after that, a question touches only the rules that it reaches. A rule here has one
-head. An aggregate reads a relation of its own, the bindings of its body, which a rule derives (`bindings`): so what is
-aggregated is a question like any other, asked for the groups that are wanted.
+`Rulebase.of` analyses a program once; each goal then visits only the rules that it reaches. Every rule here has one
+head. An aggregate reads a hidden relation, the bindings of its body, which a rule of its own derives (`bindings`). So
+an aggregate is evaluated by subqueries like any other atom, and only for the groups that the goal needs.
 
-Every predicate has a level. A rule's head is at least as high as what the body reads, and at least two above what it
-negates or aggregates; so whoever has answered all questions below a level knows that nothing will be added there. The
-bindings of an aggregate are one below its head.
+Every predicate has a level. The level of a head is at least that of every predicate in the body, and at least two more
+than that of every predicate that the body negates or aggregates. When all subqueries below a level are answered,
+relations below that level are complete. The bindings of an aggregate are one level below its head.
 
-`ordered` is the sideways information passing of magic sets and QSQ-R alike: the order in which the planner joins a body
-when the head's bound arguments are known.
+`ordered` is the sideways information passing of both methods: the join order that the planner chooses for a body when
+the bound arguments of the head are known.
 """
 
 from __future__ import annotations
@@ -41,21 +41,21 @@ from deltalog.syntax.ast import (
     variables,
 )
 
-STEP = 2  # levels between a predicate and what it negates
+STEP = 2  # levels between a predicate and those that it negates
 
 
 @dataclass
 class Rulebase:
-    """Rules by head, and levels. `settled` predicates have all their facts already: nobody asks for their rules.
+    """Rules by head, and the levels of predicates. Predicates that are `settled`, with complete facts, have no rules.
 
-    Rules that read a predicate which has no facts and can get none are left out, so the predicates of facts must stay
-    those that were given.
+    Rules that read a predicate without facts and without rules that can derive any are omitted too, so a rulebase is
+    valid only while the set of predicates with facts stays the same.
     """
 
     program: Program
     deriving: dict[Pred, tuple[Rule, ...]]
     levels: dict[Pred, int]
-    adorned: dict[Any, Any] = field(default_factory=dict)  # what QSQ-R has made of rules
+    adorned: dict[Any, Any] = field(default_factory=dict)  # the rules that QSQ-R has compiled
     _constants: dict[Pred, set[Any] | None] = field(default_factory=dict)
 
     @classmethod
@@ -70,11 +70,11 @@ class Rulebase:
 
     @cached_property
     def top(self) -> int:
-        """Above all predicates."""
+        """A level above those of all predicates."""
         return max(self.levels.values(), default=0) + 2 * STEP
 
     def may_have(self, pred: Pred, value: Value) -> bool:
-        """Whether a value that is in no stored fact can be in a derived one: rules have it, or compute values."""
+        """Whether a value that is in no stored fact can be in a derived one: rules contain it, or compute values."""
         if pred not in self._constants:
             rules = [rule for one in self.reachable([pred]) for rule in self.deriving[one]]
             computed = any(isinstance(literal, Bind | Aggregate) for rule in rules for literal in rule.body)
@@ -84,7 +84,7 @@ class Rulebase:
         return constants is None or key(value) in constants
 
     def reachable(self, preds: Iterable[Pred]) -> Iterator[Pred]:
-        """The derived predicates that some predicates can need, themselves included."""
+        """The derived predicates that some predicates depend on, themselves included."""
         waiting, seen = list(preds), set()
         while waiting:
             pred = waiting.pop()
@@ -121,7 +121,7 @@ def _levels(hyper_nodes: Sequence[HyperNode]) -> dict[Pred, int]:
 
 
 def _possible(deriving: dict[Pred, tuple[Rule, ...]], data: set[Pred]) -> dict[Pred, tuple[Rule, ...]]:
-    """The rules that can apply, given which predicates have facts."""
+    """The rules that can derive facts, given the predicates that have facts."""
     possible: dict[Pred, list[Rule]] = {}
     reading: dict[Pred, list[int]] = {}
     rules = [rule for found in deriving.values() for rule in found]
@@ -144,7 +144,7 @@ def _possible(deriving: dict[Pred, tuple[Rule, ...]], data: set[Pred]) -> dict[P
     return {pred: tuple(r for r in deriving[pred] if r in set(found)) for pred, found in possible.items()}
 
 
-# Aggregates
+# Aggregates.
 
 
 def bindings(aggregate: Aggregate) -> tuple[Rule, tuple[AggregateCall, ...]]:
@@ -175,13 +175,14 @@ def _with_bindings(deriving: dict[Pred, tuple[Rule, ...]], levels: dict[Pred, in
     return deriving
 
 
-# Sideways information passing
+# Sideways information passing.
 
 
 def ordered(
     body: Sequence[BodyLiteral], question: Atom, live: Iterable[Variable], statistics: Statistics
 ) -> list[BodyLiteral]:
-    """A body in the order in which the planner joins it to the question, conditions as early as they can be."""
+    """The literals of a body in the order in which the planner joins them to the subquery, with conditions as early as
+    possible."""
     if sum(isinstance(literal, Atom | Aggregate) for literal in body) > 1:
         plan = plan_body((*body, question), live, statistics, {len(body): Part.DELTA})
         placed = [note.literal for note in plan.notes if note.literal is not None and note.literal != question]
@@ -190,7 +191,7 @@ def ordered(
 
 
 def _settled(body: Sequence[BodyLiteral], bound: set[Variable]) -> list[BodyLiteral]:
-    """The same for a body with one atom, or none: there is nothing to choose."""
+    """The same for a body with at most one atom, which needs no join order."""
     joined = {v for literal in body if not isinstance(literal, Negation) for v in variables(literal)}
     waiting, placed = list(body), []
     while waiting:

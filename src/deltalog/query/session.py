@@ -24,7 +24,7 @@ from deltalog.query.choose_method import UNSTRATIFIED, MethodChoice, choose, kin
 from deltalog.query.contents import Contents
 from deltalog.query.estimate import Features
 from deltalog.query.goal import Goal, as_goal
-from deltalog.query.goal_session import Answers, Derived, GoalEvaluator, answer
+from deltalog.query.goal_evaluator import Answers, Derived, GoalEvaluator, answer
 from deltalog.query.magic import show
 from deltalog.query.sparql.answer import SparqlEvaluator
 from deltalog.query.sparql.query import Query, translate

@@ -106,8 +106,7 @@ class LocalBackend:
         return {pred: Table.of(keys, pred.arity, self.tuning) for pred, keys in zip(plans, found, strict=True)}
 
     def _evaluation(self, tables: Tables[Relation]) -> Evaluation:
-        check, meter = self.limits.checker(), self.meter
-        return Evaluation(tables, self.dictionary, self.vectors, self._scratch, self.workers, check, meter, self.tuning)
+        return Evaluation(tables, self.dictionary, self.vectors, self._scratch, self.workers, self.meter, self.tuning)
 
     def merge(self, old: Relation, new: Relation) -> Relation:
         return old.merge(new)

@@ -44,7 +44,6 @@ class Evaluation:
     vectors: ColumnExpressions
     scratch: Scratch
     workers: Workers
-    check: Callable[[], None]  # raises when a limit is hit, in any thread
     meter: Meter  # is told the rows that go through steps; raises when they are too many
     tuning: Tuning
     _evaluated: dict[KeysOf, Once[Table]] = field(default_factory=dict)
@@ -52,6 +51,10 @@ class Evaluation:
     @property
     def ids(self) -> int:
         return len(self.dictionary)
+
+    def check(self) -> None:
+        """Raises when a limit is reached; in a worker thread, a limit of the call that it works for."""
+        self.vectors.limits.check()
 
     def table(self, key: Key) -> Relation:
         return self.tables.get(key) or empty(key[0].arity)

@@ -62,8 +62,6 @@ from deltalog.plan.ir import Part, Plan, columns
 from deltalog.plan.work_counter import Meter, Meters
 from deltalog.syntax.ast import Pred
 
-PARTITIONS_PER_CORE = 2
-
 
 @dataclass(frozen=True, slots=True)
 class SparkStatistics:
@@ -118,13 +116,19 @@ class SparkBackend:
 
     @property
     def failures(self) -> int:
-        """The number of rows dropped because an expression failed, where executors evaluated it."""
-        return int(self.accumulator.value)
+        """The number of rows dropped because an expression failed, in executors and in the driver."""
+        return int(self.accumulator.value) + self.driver.failures
 
     @property
     def driver_budget(self) -> int:
         """How many facts the driver may evaluate rules over; 0: it evaluates nothing."""
         return self.tuning.spark_driver_budget_facts
+
+    @property
+    def task_partitions(self) -> int:
+        """The number of partitions that keeps all cores busy."""
+        cores = max(1, int(self.spark.sparkContext.defaultParallelism))
+        return self.tuning.spark_partitions_per_core * cores
 
     # Sets of rows of ids.
 
@@ -227,7 +231,7 @@ class SparkBackend:
 
     def narrowed(self, frame: DataFrame) -> DataFrame:
         """The same rows in few partitions: a union has those of all its members, and many have next to no rows."""
-        return frame.coalesce(PARTITIONS_PER_CORE * max(1, self.spark.sparkContext.defaultParallelism))
+        return frame.coalesce(self.task_partitions)
 
     def cut(self, frame: DataFrame) -> DataFrame:
         """A DataFrame that is computed once, when it is first read, and whose plan is forgotten."""

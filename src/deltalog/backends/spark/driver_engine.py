@@ -45,7 +45,6 @@ from deltalog.syntax.ast import (
 if TYPE_CHECKING:
     from deltalog.backends.spark.backend import SparkBackend
 
-COMPARE_IDS = ("=", "!=", "sameterm", "&&", "||", "!")
 TRANSFER_ROWS = 1 << 20  # rows copied from the local engine between two checks of the limits
 
 
@@ -60,6 +59,11 @@ class DriverEngine:
         from deltalog.backends.local import LocalBackend
 
         self.local = LocalBackend(self.backend.limits, self.backend.dictionary.local, tuning=self.backend.tuning)
+
+    @property
+    def failures(self) -> int:
+        """The number of rows dropped because an expression failed. Comparisons of ids (`_offload_ids`) cannot fail."""
+        return int(self.local.failures)
 
     def run_all(self, plans: Mapping[Pred, Plan], tables: Tables[SparkTable]) -> dict[Pred, SparkTable] | None:
         """The rows of plans if they read only driver tables, of few rows in all; else None."""
@@ -160,10 +164,15 @@ def _compares_ids(literal: BodyLiteral, backend: SparkBackend) -> bool:
             return False
 
 
-def _only_compares(expression: Expression) -> bool:
-    if isinstance(expression, Call):
-        return expression.function in COMPARE_IDS and all(map(_only_compares, expression.arguments))
-    return not (isinstance(expression, Constant) and isinstance(expression.value, bool))
+def _only_compares(condition: Expression) -> bool:
+    """Whether a condition only compares variables and constants. A variable in place of a condition is no comparison:
+    its value must be a boolean, and an id is none."""
+    match condition:
+        case Call("&&" | "||" | "!", arguments):
+            return all(map(_only_compares, arguments))
+        case Call("=" | "!=" | "sameterm", arguments):
+            return not any(isinstance(argument, Call) for argument in arguments)
+    return False
 
 
 def _with_ids(rule: Rule, id_of: Callable[[Any], int]) -> Rule:

@@ -1,4 +1,4 @@
-"""Which rules are evaluated by a decomposition, and why.
+"""Which rules are evaluated by a decomposition, and why. By `settings.CYCLIC_SETTINGS`:
 
     standard    none
     hypertree   all that have a decomposition of more than one node

@@ -21,7 +21,7 @@ from deltalog.model.terms import Value
 from deltalog.program import analyse
 from deltalog.query.choose_method import History, MethodChoice, choose, kind
 from deltalog.query.goal import as_goal
-from deltalog.query.goal_session import GoalEvaluator
+from deltalog.query.goal_evaluator import GoalEvaluator
 from deltalog.query.rulebase import reads
 from deltalog.query.selector import Model
 from deltalog.query.sparql.patterns import UNIT

@@ -30,6 +30,7 @@ from deltalog.backends.spark.operators.dedup_store import store_distinct
 from deltalog.backends.spark.table import TAG, SparkTable, checkpointed, column_names, width
 from deltalog.io.columns import FactColumns
 from deltalog.io.documents import Reading
+from deltalog.io.formats import TABLE_FORMATS
 from deltalog.kernels.digest import hash_bytes
 from deltalog.model.dictionary import Dictionary
 from deltalog.model.errors import DataError, DeltalogError, EngineError, UsageError
@@ -42,7 +43,6 @@ DRIVER_READ_BYTES = 2**20  # smaller input is read by the driver
 SPLIT_BYTES = 32 * 2**20  # of a file that one task parses
 PARTITION_BYTES = 256 * 2**20  # at most, of the files whose facts are in one partition
 DECOMPRESSION_FACTOR = 8  # estimated
-PARTITIONS_PER_CORE = 2
 FACT, TERM, NAME, ERROR = range(4)
 SCHEMA = "to int, what int, number long, data binary"
 
@@ -71,7 +71,7 @@ def read(paths: Sequence[Path], reading: Reading, backend: SparkBackend) -> dict
     splits = list(_splits(paths, backend))
     if not splits:
         return {}
-    groups = _balanced(splits, PARTITIONS_PER_CORE * max(1, backend.spark.sparkContext.defaultParallelism))
+    groups = _balanced(splits, backend.task_partitions)
     salt, partitions = backend.salt, _partitions(sum(split.size for split in splits), backend)
 
     def each(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -115,7 +115,7 @@ def _splits(paths: Sequence[Path], backend: SparkBackend) -> Iterator[Split]:
     number = 0
     for file in (file for path in paths for file in files_of(Path(path))):
         stem, format, compression = name_of(file)
-        name = names_of(file.parent).get(stem, stem) if format in ("csv", "tsv", "parquet") else ""
+        name = names_of(file.parent).get(stem, stem) if format in TABLE_FORMATS else ""
         size = file.stat().st_size
         for start, end in _ranges(file, format, compression, size, backend):
             whole = size * (DECOMPRESSION_FACTOR if compression else 1)

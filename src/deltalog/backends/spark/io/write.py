@@ -31,17 +31,16 @@ from deltalog.backends.spark.io.decode import Decoder
 from deltalog.backends.spark.operators.broadcast_closure import BroadcastClosure
 from deltalog.backends.spark.operators.shared_scan import full_scans, shared_scan
 from deltalog.backends.spark.table import TAG, SparkTable, column_names, width
-from deltalog.io.write import FORMATS, names_table, safe_names, whole, write_file
+from deltalog.io.write import check_format, names_table, safe_names, whole, write_file
 from deltalog.model.arrays import Integers
 from deltalog.model.dictionary import Dictionary
-from deltalog.model.errors import DataError, DeltalogError, UsageError
+from deltalog.model.errors import DataError, DeltalogError
 from deltalog.syntax.ast import Pred
 
 if TYPE_CHECKING:
     from deltalog.backends.spark.backend import SparkBackend
 
 PART_ROWS = 1 << 20
-PARTITIONS_PER_CORE = 2
 PARTS = ".parts"
 FILE_COST_ROWS = 2_000  # rows that take as long as opening a file
 NAMED = "tag int, number int, path string"
@@ -49,8 +48,7 @@ NAMED = "tag int, number int, path string"
 
 def write(out: Path, facts: Mapping[Pred, SparkTable], backend: SparkBackend, format: str) -> None:
     """Writes facts to a folder that does not exist yet, or is empty."""
-    if format not in FORMATS:
-        raise UsageError(f"unknown format {format!r}: choose one of {', '.join(FORMATS)}")
+    check_format(format)
     whole(out, lambda folder: _fill(folder.absolute(), facts, backend, format))
 
 
@@ -173,7 +171,7 @@ class PartPlan:
         counts = np.array([max(1, -(-size // PART_ROWS)) for size in sizes], np.int64)
         tags = np.repeat(np.arange(len(sizes)), counts)
         rows = (np.array(sizes, np.int64) // counts)[tags]
-        count = max(PARTITIONS_PER_CORE * backend.spark.sparkContext.defaultParallelism, sum(sizes) // PART_ROWS)
+        count = max(backend.task_partitions, sum(sizes) // PART_ROWS)
         partitions, load = np.zeros(len(tags), np.int64), np.zeros(max(1, min(count, len(tags))), np.int64)
         for part in np.argsort(-rows, kind="stable"):
             partitions[part] = load.argmin()

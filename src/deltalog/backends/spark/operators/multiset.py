@@ -32,21 +32,19 @@ def with_counts(rows: SparkTable, counts: SparkTable, backend: SparkBackend) -> 
 
 
 def recounted(
-    old: SparkTable, won: Sequence[SparkTable], lost: Sequence[SparkTable], backend: SparkBackend
+    old: SparkTable, added: Sequence[SparkTable], removed: Sequence[SparkTable], backend: SparkBackend
 ) -> SparkTable:
     """Counts after additions and subtractions; only rows that change are read and written."""
-    if not won and not lost:
+    if not added and not removed:
         return old
-    rows, notes = (
-        fact_columns(old.arity - 1),
-        {HiddenName(f"#note {i}"): table for i, table in enumerate((*won, *lost))},
-    )
-    tables = {(Pred(name, old.arity), Part.ALL): table for name, table in notes.items()}
-    scans = [_scan(name, rows) for name in notes]
-    concerned = run(backend, ir.Distinct(ir.Union(tuple(_projected(scan, rows) for scan in scans))), tables)
-    present = with_counts(concerned, old, backend)
+    rows = fact_columns(old.arity - 1)
+    changes = {HiddenName(f"#change {i}"): table for i, table in enumerate((*added, *removed))}
+    tables = {(Pred(name, old.arity), Part.ALL): table for name, table in changes.items()}
+    scans = [_scan(name, rows) for name in changes]
+    changed = run(backend, ir.Distinct(ir.Union(tuple(_projected(scan, rows) for scan in scans))), tables)
+    present = with_counts(changed, old, backend)
     tables[Pred(COUNTS, old.arity), Part.ALL] = present
-    after = run(backend, _sums(rows, [_scan(COUNTS, rows), *scans[: len(won)]], scans[len(won) :]), tables)
+    after = run(backend, _sums(rows, [_scan(COUNTS, rows), *scans[: len(added)]], scans[len(added) :]), tables)
     return backend.merge(backend.minus(old, present), after)
 
 
