@@ -378,9 +378,13 @@ class KnowledgeBase(QueryMethods):
         return list(self._names().by_name)
 
     @exclusive
+    def predicate(self, predicate: str) -> Pred:
+        """The predicate of a name, with its arity; UsageError if there is none of that name."""
+        return self._names().find(predicate)
+
     def arity(self, predicate: str) -> int:
         """How many arguments a predicate has; UsageError if there is none of that name."""
-        return self._names().find(predicate).arity
+        return self.predicate(predicate).arity
 
     @property
     @exclusive
