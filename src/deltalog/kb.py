@@ -39,6 +39,7 @@ from deltalog.query.methods import QueryMethods
 from deltalog.syntax.ast import Pred, Rule
 
 if TYPE_CHECKING:
+    from deltalog.backends.base import Backend
     from deltalog.maintenance.materialisation import Evaluator, Materialisation
     from deltalog.query.contents import Contents
 
@@ -141,6 +142,13 @@ class KnowledgeBase(QueryMethods):
         started = time.perf_counter()
         reading = Reading(base, shared_blank_nodes, strict)
         self._add(self._backend.codec.read([Path(path) for path in paths], reading))
+        self._spent("load", started)
+
+    @exclusive
+    def load_tables(self, read: Callable[[Backend[Any]], Mapping[Pred, AnyTable]]) -> None:
+        """Adds the facts that a reader makes tables of, with the backend of this knowledge base."""
+        started = time.perf_counter()
+        self._add(read(self._backend))
         self._spent("load", started)
 
     def _add(self, facts: Mapping[Pred, AnyTable]) -> None:

@@ -41,6 +41,10 @@ class Violation:
     def exceeded(self) -> bool:
         return self.count > self.limit
 
+    def as_json(self) -> dict[str, Any]:
+        sample = [[value if isinstance(value, int | float) else str(value) for value in row] for row in self.sample]
+        return {**asdict(self), "exceeded": self.exceeded, "sample": sample}
+
     def __str__(self) -> str:
         rows = ", ".join(f"({', '.join(map(str, row))})" for row in self.sample)
         allowed = f" where {self.limit:,} are allowed" if self.limit else ""
@@ -68,7 +72,7 @@ class PipelineReport:
 
     def as_json(self) -> dict[str, Any]:
         made = asdict(self)
-        made["violations"] = [{**asdict(one), "exceeded": one.exceeded} for one in self.violations]
+        made["violations"] = [one.as_json() for one in self.violations]
         made["seconds"] = {stage: round(seconds, 6) for stage, seconds in self.seconds.items()}
         return made
 

@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from deltalog.model.errors import UsageError
-from deltalog.spark.sources import naming
 from deltalog.spark.spec import OPERATION, VERSION, Sink
 
 if TYPE_CHECKING:
@@ -19,18 +18,17 @@ if TYPE_CHECKING:
 
 def write_frame(sink: Sink, frame: DataFrame) -> None:
     """Writes a DataFrame to a sink."""
-    with naming(sink.place):
-        writer = frame.write.mode(sink.mode).options(**sink.options)
-        if sink.format is not None:
-            writer = writer.format(sink.format)
-        if sink.partition_by:
-            writer = writer.partitionBy(*sink.partition_by)
-        if sink.table is None:
-            writer.save(sink.path)
-        elif sink.mode == "append" and frame.sparkSession.catalog.tableExists(sink.table):
-            _in_order(frame, sink.table).write.insertInto(sink.table)
-        else:
-            writer.saveAsTable(sink.table)
+    writer = frame.write.mode(sink.mode).options(**sink.options)
+    if sink.format is not None:
+        writer = writer.format(sink.format)
+    if sink.partition_by:
+        writer = writer.partitionBy(*sink.partition_by)
+    if sink.table is None:
+        writer.save(sink.path)
+    elif sink.mode == "append" and frame.sparkSession.catalog.tableExists(sink.table):
+        _in_order(frame, sink.table).write.insertInto(sink.table)
+    else:
+        writer.saveAsTable(sink.table)
 
 
 def _in_order(frame: DataFrame, table: str) -> DataFrame:
@@ -55,8 +53,7 @@ def write_changes(sink: Sink, added: DataFrame, removed: DataFrame, version: int
     if sink.table is None:
         write_frame(sink, frame)
         return
-    with naming(sink.place):
-        _replace_version(sink.table, sink, frame)
+    _replace_version(sink.table, sink, frame)
 
 
 def _replace_version(table: str, sink: Sink, frame: DataFrame) -> None:

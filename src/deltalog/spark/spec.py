@@ -375,7 +375,7 @@ def _spec(table: _Table, file: Path) -> Spec:
     spec = Spec(
         file=table.reader.file,
         name=table.text("name", file.stem),
-        rules=tuple(_rule_file(path, folder, table) for path in rules),
+        rules=tuple(_rule_file(path, file.parent, table) for path in rules),
         program=program,
         ontologies=tuple(resolved(path, folder) for path in table.texts("ontologies") or ()),
         engine=table.choice("engine", ENGINES, "auto"),
