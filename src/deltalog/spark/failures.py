@@ -24,7 +24,7 @@ def first_line(problem: BaseException) -> str:
 
 
 def _java_message(problem: BaseException) -> str | None:
-    """The message of an exception of Java that PySpark has not converted: one of Spark's error classes, or the cause."""
+    """The message of an exception of Java that PySpark has not converted: that of an error class, or of the cause."""
     java, messages = getattr(problem, "java_exception", None), list[str]()
     while java is not None:
         messages.append(java.getMessage() or "")
