@@ -19,12 +19,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from deltalog.concurrency.locks import CallLock, exclusive
 from deltalog.engine.report import Report, Round
 from deltalog.io.documents import Reading
+from deltalog.io.files import local_path
 from deltalog.maintenance.ladders import LADDERS
 from deltalog.model.change import Change, Difference
 from deltalog.model.errors import check_choice
@@ -41,6 +41,7 @@ from deltalog.query.methods import QueryMethods
 from deltalog.syntax.ast import Pred, Rule
 
 if TYPE_CHECKING:
+    from deltalog.backends.base import Backend
     from deltalog.maintenance.materialisation import Evaluator, Materialisation
     from deltalog.query.contents import Contents
 
@@ -140,7 +141,14 @@ class KnowledgeBase(QueryMethods):
         """
         started = time.perf_counter()
         reading = Reading(base, shared_blank_nodes, strict)
-        self._add(self._backend.codec.read([Path(path) for path in paths], reading))
+        self._add(self._backend.codec.read([local_path(path) for path in paths], reading))
+        self._spent("load", started)
+
+    @exclusive
+    def load_tables(self, read: Callable[[Backend[Any]], Mapping[Pred, AnyTable]]) -> None:
+        """Adds the facts that a reader makes tables of, with the backend of this knowledge base."""
+        started = time.perf_counter()
+        self._add(read(self._backend))
         self._spent("load", started)
 
     def _add(self, facts: Mapping[Pred, AnyTable]) -> None:
@@ -328,7 +336,7 @@ class KnowledgeBase(QueryMethods):
     ) -> None:
         """Writes facts to a folder that is new or empty: one file per predicate (csv, tsv, parquet) or facts.nt."""
         started = time.perf_counter()
-        self._backend.codec.write(Path(folder), self._contents().materialised().tables(only, derived), format)
+        self._backend.codec.write(local_path(folder), self._contents().materialised().tables(only, derived), format)
         self._spent("write", started)
 
     @property
@@ -378,9 +386,13 @@ class KnowledgeBase(QueryMethods):
         return list(self._names().by_name)
 
     @exclusive
+    def predicate(self, predicate: str) -> Pred:
+        """The predicate of a name, with its arity; UsageError if there is none of that name."""
+        return self._names().find(predicate)
+
     def arity(self, predicate: str) -> int:
         """How many arguments a predicate has; UsageError if there is none of that name."""
-        return self._names().find(predicate).arity
+        return self.predicate(predicate).arity
 
     @property
     @exclusive
