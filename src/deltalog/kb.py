@@ -40,6 +40,7 @@ from deltalog.syntax.ast import Pred, Rule
 
 if TYPE_CHECKING:
     from deltalog.maintenance.materialisation import Evaluator, Materialisation
+    from deltalog.maintenance.update_state import Update
     from deltalog.query.contents import Contents
 
 AnyTable = Any  # the backend's own handle
@@ -65,8 +66,7 @@ class KnowledgeBase(QueryMethods):
     schemes: how relations that are transitive, symmetric, inverse to each other or unions are stored: "scheme" as
         virtual relations, "module" as tables with rules of their own, "standard" like all others; "auto" is
         "scheme" with small ones as tables. All give the same facts.
-    observe: is called after every round of evaluation with a `Round`.
-    tuning: the thresholds of evaluation and maintenance (`deltalog.model.tuning`). All give the same facts.
+    observe: is called after every round of evaluation with a `Round`. tuning: thresholds (`deltalog.model.tuning`).
 
     Threads may share a knowledge base: calls take turns. What they return does not change any more, and any thread may
     read it at any time. See docs/concurrency.md.
@@ -234,7 +234,7 @@ class KnowledgeBase(QueryMethods):
 
         A fact that is in both is added. Removing a fact that was not given does nothing: if it is derived, it stays.
         """
-        return self._change(self._rule_set, self._encoded(add), self._encoded(remove))
+        return self._change(self._rule_set, self._encoded(add), self._encoded(remove))[0]
 
     @exclusive
     @limited
@@ -244,7 +244,7 @@ class KnowledgeBase(QueryMethods):
 
         document = read_documents(as_sources(rules))
         facts = encode_facts_of(document.rules, self._backend)
-        return self._change(self._rule_set.adding(document.rules), facts, {}, document.prefixes)
+        return self._change(self._rule_set.adding(document.rules), facts, {}, document.prefixes)[0]
 
     @exclusive
     @limited
@@ -253,7 +253,7 @@ class KnowledgeBase(QueryMethods):
         from deltalog.engine.encode_facts import encode_facts_of
 
         rule_set, facts = self._rule_set.removing(as_sources(rules))
-        return self._change(rule_set, {}, encode_facts_of(facts, self._backend) if facts else {})
+        return self._change(rule_set, {}, encode_facts_of(facts, self._backend) if facts else {})[0]
 
     def _change(
         self,
@@ -261,7 +261,7 @@ class KnowledgeBase(QueryMethods):
         add: dict[Pred, AnyTable],
         remove: dict[Pred, AnyTable],
         prefixes: Mapping[str, str] | None = None,
-    ) -> Change:
+    ) -> tuple[Change, Update[AnyTable]]:
         """The one way in which facts and rules change: all of it, or nothing."""
         from deltalog.maintenance.apply_change import apply_change
 
@@ -271,7 +271,7 @@ class KnowledgeBase(QueryMethods):
         state, update = apply_change(self._materialised(), rules, add, remove, self._evaluator(), self._schemes)
         added, removed = map(self._difference, update.differences())
         self._become(state, rule_set, prefixes or {})
-        return Change(added, removed, update.report)
+        return Change(added, removed, update.report), update
 
     def _become(self, state: Materialisation[AnyTable], rule_set: RuleSet, prefixes: Mapping[str, str]) -> None:
         """A new state takes the place of the old one, at once."""

@@ -182,3 +182,8 @@ class Tuning:
     spark_distinct_count_max_rows: int = 1_000_000  # rows of which the driver counts distinct values
     spark_rows_per_partition: int = 4_000_000  # of a relation
     spark_max_segments: int = 8  # a table with more segments is rewritten as one
+    # A state that is kept between runs. Opening reads every delta version, and each has some files:
+    state_max_deltas: int = 16  # a version with more delta versions before it is compacted
+    state_max_delta_share: float = 0.5  # or one whose deltas have more rows than this share of its base
+    state_kept_versions: int = 3  # the last versions, which readers may still have open
+    state_chunk_rows: int = 1 << 20  # rows that the driver writes or reads at a time
