@@ -39,6 +39,7 @@ from deltalog.query.methods import QueryMethods
 from deltalog.syntax.ast import Pred, Rule
 
 if TYPE_CHECKING:
+    from deltalog.backends.base import Backend
     from deltalog.maintenance.materialisation import Evaluator, Materialisation
     from deltalog.maintenance.update_state import Update
     from deltalog.query.contents import Contents
@@ -141,6 +142,13 @@ class KnowledgeBase(QueryMethods):
         started = time.perf_counter()
         reading = Reading(base, shared_blank_nodes, strict)
         self._add(self._backend.codec.read([Path(path) for path in paths], reading))
+        self._spent("load", started)
+
+    @exclusive
+    def load_tables(self, read: Callable[[Backend[Any]], Mapping[Pred, AnyTable]]) -> None:
+        """Adds the facts that a reader makes tables of, with the backend of this knowledge base."""
+        started = time.perf_counter()
+        self._add(read(self._backend))
         self._spent("load", started)
 
     def _add(self, facts: Mapping[Pred, AnyTable]) -> None:
@@ -378,9 +386,13 @@ class KnowledgeBase(QueryMethods):
         return list(self._names().by_name)
 
     @exclusive
+    def predicate(self, predicate: str) -> Pred:
+        """The predicate of a name, with its arity; UsageError if there is none of that name."""
+        return self._names().find(predicate)
+
     def arity(self, predicate: str) -> int:
         """How many arguments a predicate has; UsageError if there is none of that name."""
-        return self._names().find(predicate).arity
+        return self.predicate(predicate).arity
 
     @property
     @exclusive

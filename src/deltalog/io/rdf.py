@@ -31,7 +31,12 @@ BATCH = 100_000
 
 def read_rdf(path: Path, dictionary: Dictionary, format: str, reading: Reading = DEFAULT) -> FactColumns:
     """The facts of a Turtle or RDF/XML file."""
-    data = read_all(path).removeprefix(BYTE_ORDER_MARK)
+    return read_rdf_data(read_all(path), path, dictionary, format, reading)
+
+
+def read_rdf_data(data: bytes, path: Path, dictionary: Dictionary, format: str, reading: Reading) -> FactColumns:
+    """The facts of the bytes of a file."""
+    data = data.removeprefix(BYTE_ORDER_MARK)
     text, no_language, base = data, None, reading.base_of(path)
     if format == "xml":
         _refuse_entities(data, path)

@@ -40,6 +40,10 @@ class Facts(Generic[T]):
         self.table = table
         self._backend = backend
 
+    def named(self, columns: Sequence[str]) -> Facts[T]:
+        """The same rows with other names of columns."""
+        return Facts(columns, self.table, self._backend)
+
     def __len__(self) -> int:
         return self._backend.size(self.table)
 

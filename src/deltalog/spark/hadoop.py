@@ -56,7 +56,7 @@ class Hadoop:
 
     def files(self, uri: str) -> Iterator[FileStatus]:
         """All data files of a path with wildcards, in folders too; names that begin with `_` or `.` are skipped, as
-        Spark does."""
+        Spark does, but not folders of partitions such as `_version=1`."""
         for status in self.glob(uri):
             yield from self._files(status)
 
@@ -65,7 +65,7 @@ class Hadoop:
             yield status
             return
         for child in self._listed(status.uri):
-            if not child.name.startswith(("_", ".")):
+            if not child.name.startswith(".") and (not child.name.startswith("_") or "=" in child.name):
                 yield from self._files(child)
 
     def _listed(self, uri: str) -> list[FileStatus]:

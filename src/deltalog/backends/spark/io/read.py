@@ -72,16 +72,16 @@ def read(paths: Sequence[Path], reading: Reading, backend: SparkBackend) -> dict
     if not splits:
         return {}
     groups = _balanced(splits, PARTITIONS_PER_CORE * max(1, backend.spark.sparkContext.defaultParallelism))
-    salt, partitions = backend.salt, _partitions(sum(split.size for split in splits), backend)
+    salt, partitions = backend.salt, partitions_for(sum(split.size for split in splits), backend)
 
     def each(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for group in batch.column(0).to_pylist():
                 for split in groups[group]:
-                    yield from _parsed(split.number, partial(parse, split, reading), salt, partitions)
+                    yield from parsed_blocks(split.number, partial(parse, split, reading), salt, partitions)
 
     group_numbers = backend.spark.range(0, len(groups), 1, len(groups))
-    return _tables(group_numbers.mapInArrow(each, SCHEMA), partitions, backend)
+    return tables_of(group_numbers.mapInArrow(each, SCHEMA), partitions, backend)
 
 
 def encode_frame(data: DataFrame, backend: SparkBackend) -> tuple[int, SparkTable]:
@@ -89,7 +89,7 @@ def encode_frame(data: DataFrame, backend: SparkBackend) -> tuple[int, SparkTabl
     from deltalog.io.frames import KIND, columns_of
 
     kinds = [field.metadata.get(KIND.decode()) for field in data.schema.fields]
-    salt, partitions = backend.salt, _partitions(0, backend)
+    salt, partitions = backend.salt, partitions_for(0, backend)
     pred = Pred("", len(data.columns))
 
     def encoded(table: pa.Table, dictionary: Dictionary) -> FactColumns:
@@ -99,9 +99,9 @@ def encode_frame(data: DataFrame, backend: SparkBackend) -> tuple[int, SparkTabl
         for batch in batches:
             fields = [f.with_metadata({KIND: k}) if k else f for f, k in zip(batch.schema, kinds, strict=True)]
             table = pa.Table.from_batches([pa.RecordBatch.from_arrays(batch.columns, schema=pa.schema(fields))])
-            yield from _parsed(0, partial(encoded, table), salt, partitions)
+            yield from parsed_blocks(0, partial(encoded, table), salt, partitions)
 
-    tables = _tables(data.mapInArrow(each, SCHEMA), partitions, backend)
+    tables = tables_of(data.mapInArrow(each, SCHEMA), partitions, backend)
     return pred.arity, tables.get(pred, backend.empty(pred.arity))
 
 
@@ -174,12 +174,12 @@ def _balanced(splits: Sequence[Split], count: int) -> list[list[Split]]:
     return groups
 
 
-def _partitions(size: int, backend: SparkBackend) -> int:
+def partitions_for(size: int, backend: SparkBackend) -> int:
     """The number of partitions for the facts of files of a size in bytes."""
     return max(size // PARTITION_BYTES + 1, int(backend.spark.conf.get("spark.sql.shuffle.partitions")))
 
 
-def _tables(parsed: DataFrame, partitions: int, backend: SparkBackend) -> dict[Pred, SparkTable]:
+def tables_of(parsed: DataFrame, partitions: int, backend: SparkBackend) -> dict[Pred, SparkTable]:
     """The tables of parsed blocks; terms are added to the dictionary."""
     parsed = checkpointed(parsed)
     preds = _preds(parsed.where(F.col("what") >= NAME).collect(), backend.salt)
@@ -209,7 +209,7 @@ def _preds(rows: Sequence[Any], salt: int) -> dict[int, Pred]:
 # In Python workers.
 
 
-def _parsed(
+def parsed_blocks(
     number: int, parse: Callable[[Dictionary], FactColumns], salt: int, partitions: int
 ) -> Iterator[pa.RecordBatch]:
     """The blocks of what is parsed, or one row with the error."""

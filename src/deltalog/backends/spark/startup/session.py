@@ -49,15 +49,15 @@ def own_process() -> None:
     _own_process = True
 
 
-def session(master: str | None = None, given: Any = None) -> Any:
-    """The session that is given, or the active session of this process, or a new one."""
+def session(master: str | None = None, given: Any = None, settings: Mapping[str, str] | None = None) -> Any:
+    """The session that is given, or the active session of this process, or a new one with some settings."""
     for package in ("pyspark", "pandas"):  # without pandas pyspark runs no Python over Arrow
         if find_spec(package) is None:
             raise EngineError(f"the Spark engine needs the package {package}: pip install {package}")
     if given is not None:
         return _checked(given)
     active = sys.modules["pyspark"].sql.SparkSession.getActiveSession() if "pyspark.sql" in sys.modules else None
-    return active or _new(master)
+    return active or _new(master, settings or {})
 
 
 def _checked(spark: Any) -> Any:
@@ -72,11 +72,11 @@ def _checked(spark: Any) -> Any:
     return spark
 
 
-def _new(master: str | None) -> Any:
+def _new(master: str | None, asked: Mapping[str, str]) -> Any:
     _need_java()
     warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
     _same_python()
-    settings = _settings(master)
+    settings = _settings(master, asked)
     local = settings["spark.master"].startswith("local")
     zygote = PendingZygote.create() if _own_process and local and not _has_jvm() else None
     settings |= zygote.settings if zygote else {}
@@ -151,10 +151,11 @@ def _start_python(spark: Any) -> None:
         logging.getLogger(__name__).debug("Python workers did not start: %s", problem)
 
 
-def _settings(master: str | None) -> dict[str, str]:
-    """The settings of a session that deltalog starts; those of spark-submit and spark-defaults.conf take precedence."""
+def _settings(master: str | None, asked: Mapping[str, str]) -> dict[str, str]:
+    """The settings of a session that deltalog starts: those that are asked for, and defaults for others. Settings of
+    spark-submit and spark-defaults.conf take precedence."""
     given = _given()
-    master = master or given.get("spark.master", "local[*]")
+    master = master or given.get("spark.master") or asked.get("spark.master", "local[*]")
     ours = {
         "spark.app.name": "deltalog",
         "spark.ui.enabled": "false",
@@ -173,6 +174,7 @@ def _settings(master: str | None) -> dict[str, str]:
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
         }
+    ours |= {name: value for name, value in asked.items() if name != "spark.master"}
     return {"spark.master": master} | {name: value for name, value in ours.items() if name not in given}
 
 

@@ -1,0 +1,367 @@
+"""`deltalog pipeline check`: every mistake that can be found before a job runs.
+
+`deltalog.spark.spec` has found the mistakes of the file itself. Here its rules are parsed, and its sources and sinks
+are compared with the rules, the file systems and the catalog: paths, columns, arities, types, predicates, targets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
+
+from deltalog.model.errors import DeltalogError, ProgramError, UsageError
+from deltalog.model.naming import Names, split
+from deltalog.program import Program, analyse, read_documents
+from deltalog.spark.columns import ColumnNames
+from deltalog.spark.failures import failed_in_spark, first_line
+from deltalog.spark.hadoop import Hadoop
+from deltalog.spark.sources import KINDS, arguments, chosen, rdf_files, source_frame
+from deltalog.spark.spec import Problem, Sink, Source, Spec
+from deltalog.syntax.ast import TRIPLES, TYPES, Atom, Pred, Variable
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+SIMPLE = {  # Spark's types whose values deltalog has, and the values that they are compared with
+    "string": "text",
+    "char": "text",
+    "varchar": "text",
+    "tinyint": "number",
+    "smallint": "number",
+    "int": "number",
+    "bigint": "number",
+    "float": "number",
+    "double": "number",
+    "decimal": "decimal",
+    "boolean": "boolean",
+    "date": "date",
+    "timestamp": "time",
+    "timestamp_ntz": "time",
+}
+BUILT_IN = ("parquet", "orc", "csv", "json", "text", "avro", "xml", "jdbc", "noop", "console")
+
+
+@dataclass
+class Checked:
+    """What a check found: all problems, and the DataFrames of the sources, as arguments of their predicates."""
+
+    spec: Spec
+    problems: list[Problem] = field(default_factory=list)
+    frames: dict[str, DataFrame] = field(default_factory=dict)  # by the names of sources
+
+    @property
+    def errors(self) -> list[Problem]:
+        return [problem for problem in self.problems if problem.severity == "error"]
+
+    def say(self, place: str, message: str, severity: str = "error") -> None:
+        self.problems.append(self.spec.problem(place, message, severity))
+
+
+def check(spec: Spec, spark: Any) -> Checked:
+    """Checks a pipeline in a session. No facts are read."""
+    found = Checked(spec)
+    program = check_rules(found)
+    for source in spec.sources:
+        _check_source(source, found, spark)
+    _check_files(found, spark)
+    if program is not None:
+        _check_arities(found, program)
+        _check_joins(found, program)
+        known = known_predicates(found, program)
+        for sink in spec.all_sinks:
+            _check_columns(sink, found, program, known)
+        for constraint in spec.constraints:
+            if constraint.sink is None:
+                _find(constraint.predicate, f"{constraint.place}.predicate", known, found)
+    for sink in spec.all_sinks:
+        _check_target(sink, found, spark)
+    return found
+
+
+# Rules.
+
+
+def check_rules(found: Checked) -> Program | None:
+    """The rules; None if there are errors, which are reported with their positions."""
+    spec = found.spec
+    missing = [path for path in spec.rules if not path.is_file()]
+    for path in missing:
+        found.say("rules", f"{path}: there is no such file")
+    if missing:
+        return None
+    try:
+        return analyse(read_documents(spec.programs).rules)
+    except ProgramError as error:
+        for diagnostic in error.diagnostics:
+            found.say("rules", str(diagnostic))
+    except UsageError as error:
+        found.say("rules", str(error))
+    return None
+
+
+# Sources.
+
+
+def _check_source(source: Source, found: Checked, spark: Any) -> None:
+    if source.is_rdf:
+        with reported(found, f"{source.place}.path"):
+            rdf_files(source, spark)
+        return
+    if not _paths_exist(source.paths, f"{source.place}.path", found, spark):
+        return
+    with reported(found, source.place):
+        frame = source_frame(source, spark)
+        if _has_columns(source, frame, found) and _has_types(source, frame, found):
+            found.frames[source.name] = arguments(source, frame)
+
+
+def _paths_exist(paths: Iterable[str], place: str, found: Checked, spark: Any) -> bool:
+    fine = True
+    for path in paths:
+        with reported(found, place) as state:
+            if not Hadoop(spark).glob(path):
+                found.say(place, f"{path}: there is no such file or folder")
+                fine = False
+        fine = fine and not state.failed
+    return fine
+
+
+def _has_columns(source: Source, frame: DataFrame, found: Checked) -> bool:
+    there, fine = {name.lower() for name in frame.columns}, True
+    changes = source.changes
+    wanted = [("columns", column.column) for column in source.columns or ()]
+    wanted += [("changes", name) for name in (changes.version, changes.operation, changes.order) if name]
+    for key, name in wanted:
+        if name.lower() not in there:
+            near = get_close_matches(name, frame.columns, 1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            columns = ", ".join(frame.columns)
+            found.say(f"{source.place}.{key}", f"there is no column {name!r}{hint} The columns are {columns}")
+            fine = False
+    return fine
+
+
+def _has_types(source: Source, frame: DataFrame, found: Checked) -> bool:
+    """Casts are possible, and the values of all chosen columns are values of deltalog."""
+    fields = {field.name.lower(): field for field in frame.schema.fields}
+    fine = True
+    for column in chosen(source, frame.columns):
+        place = f"{source.place}.columns"
+        type_ = fields[column.column.lower()].dataType.simpleString()
+        if column.type is not None and column.type not in KINDS:
+            with reported(found, place, f"the type {column.type!r} of the column {column.column!r}: ") as state:
+                cast = frame.select(frame[f"`{column.column}`"].cast(column.type)).schema.fields[0]
+                type_ = cast.dataType.simpleString()
+            if state.failed:
+                fine = False
+                continue
+        if column.type not in KINDS and _simple(type_) is None:
+            advice = (
+                "leave it out with columns, or cast it with type" if source.columns is None else "cast it with type"
+            )
+            found.say(place, f"the column {column.column!r} is of the type {type_}, which no value has; {advice}")
+            fine = False
+    return fine
+
+
+def _simple(type_: str) -> str | None:
+    return SIMPLE.get(type_.partition("(")[0].partition(" ")[0])
+
+
+def _check_files(found: Checked, spark: Any) -> None:
+    """The other paths of a pipeline: ontologies exist, and the file systems of state and report are known."""
+    spec = found.spec
+    for path in spec.ontologies:
+        _paths_exist([path], "ontologies", found, spark)
+    for key, uri in (("state", spec.state), ("report", spec.report)):
+        if uri is not None:
+            with reported(found, key):
+                Hadoop(spark).qualified(uri)
+
+
+# Predicates.
+
+
+def _source_pred(source: Source, found: Checked) -> Pred | None:
+    frame = found.frames.get(source.name)
+    return None if frame is None else Pred(split(source.predicate)[0], len(frame.columns))
+
+
+def _check_arities(found: Checked, program: Program) -> None:
+    """A source has as many columns as the atoms of its predicate have arguments."""
+    spec = found.spec
+    named = {split(sink.predicate)[0] for sink in spec.all_sinks} | {one.predicate for one in spec.constraints}
+    for source in spec.sources:
+        pred = _source_pred(source, found)
+        if pred is None:
+            continue
+        given = split(source.predicate)[1]
+        used = {given} if given is not None else {p.arity for p in program.preds if p.name == pred.name}
+        if used and pred.arity not in used:
+            atoms = " and ".join(f"{pred.name}/{arity}" for arity in sorted(used))
+            columns = ", ".join(found.frames[source.name].columns)
+            has = f"{pred.arity} column{'s' if pred.arity != 1 else ''} ({columns})"
+            found.say(
+                f"{source.place}.columns", f"the source has {has}, and the rules use {atoms}; choose with columns"
+            )
+        elif not used and pred.name not in named and not program.has_wildcards:
+            near = get_close_matches(pred.name, [p.name for p in program.preds if not p.hidden], 1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            message = f"no rule, sink or constraint reads {source.predicate!r}{hint}"
+            found.say(f"{source.place}.predicate", message, "warning")
+
+
+def _check_joins(found: Checked, program: Program) -> None:
+    """A variable of a rule that is text in one source and a number in another never has a value in both."""
+    types: dict[Pred, list[tuple[str, str, str | None]]] = {}
+    for source in found.spec.sources:
+        pred, frame = _source_pred(source, found), found.frames.get(source.name)
+        if pred is not None and frame is not None and pred not in program.derived and pred not in types:
+            types[pred] = [
+                (f"{source.name}.{field.name}", field.dataType.simpleString(), _value_kind(field))
+                for field in frame.schema.fields
+            ]
+    said: set[tuple[str, str]] = set()
+    for rule in program.rules:
+        atoms = [literal for literal in rule.body if isinstance(literal, Atom) and literal.pred in types]
+        for (first, type_1, kind_1), (other, type_2, kind_2) in _joined(atoms, types):
+            if None in (kind_1, kind_2) or kind_1 == kind_2 or (first, other) in said:
+                continue
+            said.add((first, other))
+            message = f"{rule.span}: joins {first} ({type_1}) with {other} ({type_2}), and values of these types are "
+            found.say("rules", f"{message}never equal; cast one of them with type", "warning")
+
+
+def _value_kind(field: Any) -> str | None:
+    kind: str | None = field.metadata.get("deltalog:kind")
+    return None if kind == "cell" else kind or _simple(field.dataType.simpleString())
+
+
+def _joined(atoms: Sequence[Atom], types: dict[Pred, Any]) -> Iterator[tuple[Any, Any]]:
+    """Pairs of columns that have a variable in common."""
+    first: dict[str, Any] = {}
+    for atom in atoms:
+        for term, column in zip(atom.terms, types[atom.pred], strict=True):
+            if isinstance(term, Variable):
+                known = first.setdefault(term.name, column)
+                if known is not column:
+                    yield known, column
+
+
+@dataclass(frozen=True)
+class Known:
+    """The predicates of rules and sources; `open` if RDF or rules with variables for predicates may have others."""
+
+    names: Names
+    open: bool
+
+
+def known_predicates(found: Checked, program: Program) -> Known:
+    spec = found.spec
+    preds = {pred for pred in program.preds.difference((TRIPLES, TYPES)) if not pred.hidden}
+    sources = [_source_pred(source, found) for source in spec.sources]
+    unread = any(pred is None for pred in sources)
+    is_open = program.has_wildcards or bool(spec.ontologies) or unread
+    return Known(Names(preds.union(pred for pred in sources if pred is not None)), is_open)
+
+
+def _find(predicate: str, place: str, known: Known, found: Checked) -> Pred | None:
+    try:
+        return known.names.find(predicate)
+    except UsageError as problem:
+        message = str(problem)
+    if "several arities" not in message:
+        if known.open:
+            return None
+        if "did you mean" not in message:
+            message = f"there is no predicate {predicate!r}; there are {', '.join(known.names.by_name)}"
+    found.say(place, message)
+    return None
+
+
+# Sinks.
+
+
+def _check_columns(sink: Sink, found: Checked, program: Program, known: Known) -> None:
+    """The predicate of a sink, and its columns."""
+    pred = _find(sink.predicate, f"{sink.place}.predicate", known, found)
+    if pred is None:
+        return
+    names = {source.predicate: found.frames[source.name].columns for source in _with_frames(found)}
+    columns = sink.columns or ColumnNames(program.rules, names).of(pred)
+    if pred.arity == 0:
+        found.say(f"{sink.place}.predicate", f"{pred} has no arguments, and so no columns to write")
+    elif len(columns) != pred.arity:
+        said = f"there are {len(columns)} names, and {pred.name} has {pred.arity} arguments"
+        found.say(f"{sink.place}.columns", said)
+        return
+    for name in sink.partition_by:
+        if name.lower() not in map(str.lower, columns):
+            there = ", ".join(columns)
+            found.say(f"{sink.place}.partition_by", f"there is no column {name!r}; the columns are {there}")
+    if pred.arity and len(sink.partition_by) >= len(columns) and not sink.changes:
+        found.say(f"{sink.place}.partition_by", "these are all columns, and Spark needs one that is none of them")
+
+
+def _with_frames(found: Checked) -> list[Source]:
+    return [source for source in found.spec.sources if source.name in found.frames]
+
+
+def _check_target(sink: Sink, found: Checked, spark: Any) -> None:
+    """Where a sink writes to: a known format and file system, nothing there with mode error, and no source."""
+    if sink.format is not None and sink.format not in BUILT_IN:
+        _check_format(sink, found, spark)
+    if sink.table is not None:
+        with reported(found, f"{sink.place}.table"):
+            if sink.mode == "error" and spark.catalog.tableExists(sink.table):
+                found.say(f"{sink.place}.table", f"the table {sink.table} exists; {OTHER_MODE}")
+        if sink.mode == "overwrite" and any(source.table == sink.table for source in found.spec.sources):
+            found.say(f"{sink.place}.table", f"{sink.table} is a source of this pipeline; write to another table")
+    elif sink.path is not None:
+        with reported(found, f"{sink.place}.path"):
+            target = Hadoop(spark).qualified(sink.path)
+            if sink.mode == "error" and Hadoop(spark).exists(sink.path):
+                found.say(f"{sink.place}.path", f"{sink.path} exists; {OTHER_MODE}")
+            _check_overwritten(sink, target, found, spark)
+
+
+OTHER_MODE = 'set mode = "overwrite", "append" or "ignore", or write to another place'
+
+
+def _check_overwritten(sink: Sink, target: str, found: Checked, spark: Any) -> None:
+    for source in found.spec.sources if sink.mode == "overwrite" else ():
+        if target in [Hadoop(spark).qualified(path) for path in source.paths]:
+            found.say(f"{sink.place}.path", f"{sink.path} is the path of {source.place}; write to another place")
+
+
+def _check_format(sink: Sink, found: Checked, spark: Any) -> None:
+    """Spark finds the class of a format when it is used: reading nothing tells whether there is one."""
+    try:
+        spark.read.format(sink.format).load()
+    except Exception as problem:
+        if "DATA_SOURCE_NOT_FOUND" in str(problem):
+            found.say(f"{sink.place}.format", f"Spark has no format {sink.format!r}; add its jar (spark.jars.packages)")
+
+
+# Failures.
+
+
+class reported:
+    """A context whose DeltalogErrors and errors of Spark become problems at a place."""
+
+    def __init__(self, found: Checked, place: str, prefix: str = "") -> None:
+        self._found, self._place, self._prefix = found, place, prefix
+        self.failed = False
+
+    def __enter__(self) -> reported:
+        return self
+
+    def __exit__(self, kind: Any, problem: BaseException | None, trace: Any) -> bool:
+        if problem is None or not (isinstance(problem, DeltalogError) or failed_in_spark(problem)):
+            return False
+        text = str(problem) if isinstance(problem, DeltalogError) else first_line(problem)
+        self.failed = True
+        self._found.say(self._place, self._prefix + text)
+        return True

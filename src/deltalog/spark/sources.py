@@ -1,0 +1,131 @@
+"""Sources: whatever `spark.read` reads, as facts of a predicate; and RDF, by deltalog's parsers in executors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from deltalog.io.documents import Reading
+from deltalog.io.files import name_of
+from deltalog.model.errors import DataError, DeltalogError, UsageError
+from deltalog.spark.failures import failed_in_spark, first_line
+from deltalog.spark.hadoop import FileStatus, Hadoop
+from deltalog.spark.spec import Column, Source
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column as SparkColumn
+    from pyspark.sql import DataFrame, SparkSession
+
+    from deltalog.kb import KnowledgeBase
+
+PARSERS = {"ntriples": "ntriples", "nquads": "ntriples", "turtle": "turtle", "rdfxml": "xml"}
+KINDS = ("iri", "cell")  # types of columns that are deltalog's own: text that is read as IRIs, or as cells of CSV
+KIND = "deltalog:kind"  # the metadata of a column that say so
+
+
+def source_frame(source: Source, spark: SparkSession) -> DataFrame:
+    """The rows of a source as Spark reads them, all columns."""
+    reader = spark.read.options(**source.options)
+    if source.schema is not None:
+        reader = reader.schema(source.schema)
+    if source.table is not None:
+        return reader.table(source.table)
+    return reader.format(source.format).load(list(source.paths) or None)
+
+
+def arguments(source: Source, frame: DataFrame) -> DataFrame:
+    """The columns of a source that are arguments of its predicate: chosen, renamed and cast, nulls by policy."""
+    from pyspark.sql import functions as F
+
+    fields = {field.name.lower(): field for field in frame.schema.fields}
+    columns = []
+    for column in chosen(source, frame.columns):
+        field = fields[column.column.lower()]
+        value, kind = _typed(F.col(f"`{field.name}`"), column), column.type if column.type in KINDS else None
+        metadata = {**field.metadata, KIND: kind} if kind else {} if column.type else field.metadata
+        if _replaces(source, column.type or field.dataType.simpleString()):
+            value = F.coalesce(value, F.lit(source.nulls))
+        columns.append(value.alias(column.name, metadata=metadata))
+    made = frame.select(*columns)
+    return made.dropna() if source.nulls == "drop" else made
+
+
+def chosen(source: Source, columns: list[str]) -> tuple[Column, ...]:
+    """The columns that a source chooses of those that there are; all that describe no change by default."""
+    if source.columns is not None:
+        return source.columns
+    changes = source.changes
+    others = {name.lower() for name in (changes.version, changes.operation, changes.order) if name}
+    return tuple(Column(name, name) for name in columns if name.lower() not in others)
+
+
+def _typed(value: SparkColumn, column: Column) -> SparkColumn:
+    return value if column.type is None else value.cast("string" if column.type in KINDS else column.type)
+
+
+def _replaces(source: Source, type_: str) -> bool:
+    """Whether `nulls` replaces those of a column of a type: text in texts, numbers in numbers, as `fillna` does."""
+    value = source.nulls
+    if value in ("error", "drop"):
+        return False
+    if isinstance(value, bool):
+        return type_ == "boolean"
+    is_text = type_ in KINDS or type_.startswith(("string", "varchar", "char"))
+    numbers = ("tinyint", "byte", "smallint", "short", "int", "bigint", "long", "float", "double", "decimal")
+    return is_text if isinstance(value, str) else type_.startswith(numbers)
+
+
+# RDF.
+
+
+def rdf_files(source: Source, spark: SparkSession) -> dict[str, list[FileStatus]]:
+    """The files of an RDF source by their format; DataError if there are none, or if a format is not known."""
+    found: dict[str, list[FileStatus]] = {}
+    for path in source.paths:
+        files = list(Hadoop(spark).files(path))
+        if not files:
+            raise DataError(f"{path}: there is no such file or folder")
+        for file in files:
+            format = PARSERS.get(source.format or "") or name_of(Path(file.name)).format
+            if format not in PARSERS.values():
+                raise DataError(
+                    f"{file.uri}: the ending of the name says no format of RDF; set format to that of all files"
+                )
+            found.setdefault(format, []).append(file)
+    return found
+
+
+def load_rdf(kb: KnowledgeBase, source: Source, spark: SparkSession) -> None:
+    """Adds the facts of an RDF source. Local files with their usual endings are split as `kb.load` does."""
+    files, reading = rdf_files(source, spark), Reading(source.base, source.shared_blank_nodes, source.strict)
+    local = [local_path(file.uri) for some in files.values() for file in some]
+    fitting = all(name_of(Path(file.name)).format == format for format, some in files.items() for file in some)
+    if fitting and all(path is not None for path in local):
+        paths = [path for path in local if path is not None]
+        kb.load(*paths, base=source.base, shared_blank_nodes=source.shared_blank_nodes, strict=source.strict)
+        return
+    from deltalog.backends.spark.io.read_uris import read_uris
+
+    uris = {format: [file.uri for file in some] for format, some in files.items()}
+    kb.load_tables(lambda backend: read_uris(uris, reading, cast(Any, backend)))
+
+
+def local_path(uri: str) -> Path | None:
+    """The path of a `file:` URI; None for other schemes."""
+    return Path("/" + uri.removeprefix("file:").lstrip("/")) if uri.startswith("file:") else None
+
+
+@contextmanager
+def naming(place: str, null_hint: str = "") -> Iterator[None]:
+    """Errors while a source is read or a sink is written, with its name and without a trace."""
+    try:
+        yield
+    except DeltalogError as problem:
+        kind = UsageError if isinstance(problem, UsageError) else DataError
+        raise kind(f"{place}: {problem}{null_hint if '(null)' in str(problem) else ''}") from None
+    except Exception as problem:
+        if not failed_in_spark(problem):
+            raise
+        raise DataError(f"{place}: {first_line(problem)}") from None
