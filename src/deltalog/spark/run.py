@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from deltalog.engine.report import Round
 from deltalog.kb import KnowledgeBase
-from deltalog.model.errors import DataError, UsageError
+from deltalog.model.errors import DataError
 from deltalog.spark.check import Checked, check, check_rules
 from deltalog.spark.columns import ColumnNames
 from deltalog.spark.hadoop import Hadoop
@@ -60,7 +60,7 @@ class Pipeline:
 
     def check(self, spark: SparkSession | None = None, *, master: str | None = None) -> list[Problem]:
         """All mistakes and warnings that can be found before a job runs."""
-        refuse_what_is_missing(self.spec)
+        refuse_misuse_of_state(self.spec)
         return check(self.spec, session_of(self.spec, spark, master)).problems
 
     def run(
@@ -75,14 +75,21 @@ class Pipeline:
         PipelineError has all mistakes that the check finds, ConstraintViolated the violations of a constraint; in both
         cases nothing was written.
         """
-        refuse_what_is_missing(self.spec)
+        refuse_misuse_of_state(self.spec)
         refuse(check_rules_alone(self.spec))  # before the seconds that a JVM takes
         spark = session_of(self.spec, spark, master)
         checked = check(self.spec, spark)
         refuse(checked)
         for problem in checked.problems:
             log.warning("%s", problem)
-        return Run.start(self.spec, spark, checked, observe).batch()
+        run = Run.start(self.spec, spark, checked, observe)
+        if self.spec.state is None:
+            return run.batch()
+        from deltalog.spark.incremental import StatefulRun
+        from deltalog.spark.stream import run_streams
+
+        stateful = StatefulRun.open(run)
+        return run_streams(stateful) if self.spec.streams else stateful.batch()
 
 
 def session_of(spec: Spec, spark: Any = None, master: str | None = None) -> SparkSession:
@@ -93,12 +100,13 @@ def session_of(spec: Spec, spark: Any = None, master: str | None = None) -> Spar
     return found
 
 
-def refuse_what_is_missing(spec: Spec) -> None:
-    """UsageError for what a pipeline file may say, and this version cannot do."""
-    if spec.state is not None:
-        raise UsageError(f"{spec.file}: state: keeping a knowledge base between runs is not in this version yet")
-    for source in spec.streams:
-        raise UsageError(f"{spec.file}: {source.place}.stream: streams are not in this version yet")
+def refuse_misuse_of_state(spec: Spec) -> None:
+    """PipelineError for mistakes about state and streams."""
+    from deltalog.spark.incremental import check_state
+
+    wrong = list(check_state(spec))
+    if wrong:
+        raise PipelineError(wrong)
 
 
 def check_rules_alone(spec: Spec) -> Checked:

@@ -1,6 +1,7 @@
 """A knowledge base that is kept between runs: versions of Parquet at any URI that Hadoop knows.
 
     CURRENT              the number of the version that counts, written last
+    PENDING              the number of the last version that was begun, written before its sinks
     versions/N.json      the manifest of a version (see `manifest`)
     data/N/facts         rows that version N wrote (see `state_tables`)
     data/N/terms         terms of their ids
@@ -20,7 +21,6 @@ from typing import Any
 from deltalog.backends.spark.settings import SALT, salt
 from deltalog.engine.report import Report
 from deltalog.kb import KnowledgeBase
-from deltalog.maintenance.materialisation import Materialisation
 from deltalog.maintenance.snapshot import (
     Delta,
     explicit_delta,
@@ -49,7 +49,7 @@ from deltalog.spark.state_tables import StateTables, StoredRows, state_tables
 from deltalog.syntax.ast import Pred
 
 Tables = dict[Pred, Any]
-CURRENT, VERSIONS, DATA = "CURRENT", "versions", "data"
+CURRENT, PENDING, VERSIONS, DATA = "CURRENT", "PENDING", "versions", "data"
 
 
 @dataclass(slots=True)
@@ -90,8 +90,20 @@ class State:
         """The number of the current version; 0 if there is none."""
         return 0 if self.manifest is None else self.manifest.version
 
+    @property
+    def pending(self) -> int:
+        """The last version that was begun; 0 if there is none."""
+        return self._read_number(PENDING)
+
+    def announce(self, version: int) -> None:
+        """Says that a version is begun, before anything outside of the state is written for it."""
+        self.hadoop.write_text(f"{self.uri}/{PENDING}", str(version))
+
     def _current(self) -> int:
-        uri = f"{self.uri}/{CURRENT}"
+        return self._read_number(CURRENT)
+
+    def _read_number(self, name: str) -> int:
+        uri = f"{self.uri}/{name}"
         if not self.hadoop.exists(uri):
             return 0
         number = _number(self.hadoop.read_text(uri).strip())

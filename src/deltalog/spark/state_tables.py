@@ -114,10 +114,12 @@ class DriverTables:
     def _digests(self, local: Any) -> Ids64:
         """The 64-bit ids of some ids: a few by a dictionary of their own."""
         if len(local) > len(self.dictionary) // 4:
-            return identity.digests(self.dictionary, self.salt)[local]
+            found: Ids64 = identity.digests(self.dictionary, self.salt)[local]
+            return found
         few = Dictionary()
         places = identity.intern_terms(few, identity.terms(self.dictionary, local))
-        return identity.digests(few, self.salt)[places]
+        found = identity.digests(few, self.salt)[places]
+        return found
 
     def _terms(self, ids: Ids64, used: Any) -> Iterator[tuple[Ids64, pa.Array]]:
         step = self.backend.tuning.state_chunk_rows
