@@ -535,3 +535,27 @@ def test_query_wrong_goal(deltalog: Run, goal: str, says: str) -> None:
     code, out, err = deltalog("query", "paths.dl", goal, "--data", "edge.csv")
     assert (code, out) == (1, "")
     assert says in err
+
+
+# Paths and URIs.
+
+
+@pytest.mark.parametrize("option", ["--data", "--out"])
+def test_a_uri_of_another_machine_needs_a_pipeline(
+    option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("p.dl").write_text("p(1).")
+    with pytest.raises(SystemExit) as ended:
+        main(["run", "p.dl", option, "s3a://bucket/out"])
+    assert ended.value.code == 2
+    assert "s3a://bucket/out: only files of this machine" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["p.dl"]
+
+
+def test_a_file_uri_is_a_path(tmp_path: Path) -> None:
+    (tmp_path / "p.dl").write_text("q(X) :- p(X).")
+    (tmp_path / "p.csv").write_text("1\n")
+    arguments = ["run", str(tmp_path / "p.dl"), "--data", f"file://{tmp_path}/p.csv", "--out", f"file://{tmp_path}/out"]
+    assert main([*arguments, "--quiet"]) == 0
+    assert (tmp_path / "out" / "q.csv").read_text() == "1\n"

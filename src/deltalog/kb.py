@@ -19,12 +19,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from deltalog.concurrency.locks import CallLock, exclusive
 from deltalog.engine.report import Report, Round
 from deltalog.io.documents import Reading
+from deltalog.io.files import local_path
 from deltalog.model.change import Change, Difference
 from deltalog.model.errors import check_choice
 from deltalog.model.facts import Facts
@@ -141,7 +141,7 @@ class KnowledgeBase(QueryMethods):
         """
         started = time.perf_counter()
         reading = Reading(base, shared_blank_nodes, strict)
-        self._add(self._backend.codec.read([Path(path) for path in paths], reading))
+        self._add(self._backend.codec.read([local_path(path) for path in paths], reading))
         self._spent("load", started)
 
     @exclusive
@@ -336,7 +336,7 @@ class KnowledgeBase(QueryMethods):
     ) -> None:
         """Writes facts to a folder that is new or empty: one file per predicate (csv, tsv, parquet) or facts.nt."""
         started = time.perf_counter()
-        self._backend.codec.write(Path(folder), self._contents().materialised().tables(only, derived), format)
+        self._backend.codec.write(local_path(folder), self._contents().materialised().tables(only, derived), format)
         self._spent("write", started)
 
     @property

@@ -37,7 +37,7 @@ def add_data(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--data",
         metavar="PATH",
-        type=Path,
+        type=local,
         action="append",
         default=[],
         help="a file or folder of facts: .nt .nq .ttl .rdf .csv .tsv .facts .parquet, also .gz .bz2 .zst; "
@@ -83,6 +83,12 @@ def base(text: str) -> str:
     from deltalog.io.documents import Reading
 
     return _checked(lambda text: Reading(text).base or text, text)
+
+
+def local(text: str) -> Path:
+    from deltalog.io.files import local_path
+
+    return _checked(local_path, text)
 
 
 def memory(text: str) -> int:

@@ -18,6 +18,7 @@ from deltalog.cli.options import (
     command_parser,
     count,
     load_data,
+    local,
     memory,
     seconds,
 )
@@ -34,7 +35,7 @@ def parser() -> ArgumentParser:
     add_programs(made)
     add_data(made)
     add = made.add_argument
-    add("--out", metavar="DIR", type=Path, help="write the facts to this folder, which is new or empty")
+    add("--out", metavar="DIR", type=local, help="write the facts to this folder, which is new or empty")
     add("--format", choices=("csv", "tsv", "nt", "parquet"), default="csv", help="the format of --out (default: csv)")
     add("--only", metavar="PRED", action="append", default=[], help="write only this predicate; may be repeated")
     add("--derived", action="store_true", help="write only facts that were not in the input")

@@ -3,6 +3,7 @@
     files       format and compression by file name; opening files, with a limit on decompressed data
     text        blocks of lines for kernels; errors with the line
     read        files and folders to facts
+    table_files predicates of tables by the places of their files; folders that Spark wrote
     ntriples    N-Triples and N-Quads, in parallel
     rdf         Turtle and RDF/XML
     rdfxml      attributes of RDF/XML

@@ -11,13 +11,16 @@ from __future__ import annotations
 import bz2
 import gzip
 import io
+import os
+import re
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from os import PathLike
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, cast
 
-from deltalog.model.errors import DataError
+from deltalog.model.errors import DataError, UsageError
 
 RATIO = 1000
 ALLOWANCE = 100 * 2**20
@@ -54,6 +57,18 @@ def name_of(path: Path) -> Name:
         if stem.lower().endswith(suffix):
             return Name(stem[: -len(suffix)], format, compression)
     return Name(stem, "", compression)
+
+
+def local_path(path: str | PathLike[str]) -> Path:
+    """The path of a file of this machine, which may be a `file:` URI; UsageError for other URIs."""
+    text = os.fspath(path)
+    scheme = re.match(r"([A-Za-z][A-Za-z0-9+.-]+)://", text)
+    if scheme is not None and scheme[1] != "file":
+        raise UsageError(
+            f"{text}: only files of this machine can be read and written here; for {scheme[1]}: URIs, use a pipeline "
+            "(docs/pipelines.md)"
+        )
+    return Path(text[len("file://") :]) if scheme is not None else Path(text)
 
 
 @contextmanager

@@ -1,26 +1,24 @@
 """From files and folders to facts.
 
-A file's extension determines its format (see `deltalog.io.files`). RDF files contain their predicates; for a table
-(CSV, TSV, `.facts`, Parquet) the file's name without its endings is the predicate, unless a `predicates.tsv` beside it,
-as `deltalog.io.write` makes one, gives that name another: its rows are `file name <tab> predicate`. A folder is read
-with all folders in it, in the order of names; hidden files and files with other extensions are skipped. A file that is
-named directly must have a known extension.
+A file's extension determines its format (see `deltalog.io.files`). RDF files contain their predicates; the predicate of
+a table (CSV, TSV, `.facts`, Parquet) is that of its place (see `deltalog.io.table_files`): the file's name, or the name
+of a folder that Spark wrote. A folder is read with all folders in it, in the order of names; hidden files and files
+with other extensions are skipped. A file that is named directly must have a known extension.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from deltalog.io.columns import FactColumns, together
 from deltalog.io.documents import DEFAULT, Reading
 from deltalog.io.files import COMPRESSIONS, FORMATS, name_of
+from deltalog.io.table_files import NAMES, TableFile, TableFiles, is_ignored, is_part, names_of
 from deltalog.model.dictionary import Dictionary
 from deltalog.model.errors import DataError
 from deltalog.syntax.ast import Pred
-
-NAMES = "predicates.tsv"
 
 
 def read(
@@ -31,13 +29,15 @@ def read(
     """The facts of files and folders, with their values in the dictionary; DataError for what cannot be read."""
     if isinstance(paths, str | os.PathLike):
         paths = [paths]
-    files = [file for path in paths for file in files_of(Path(path))]
-    return together([read_file(file, dictionary, reading) for file in files])
+    files, tables = [file for path in paths for file in files_of(Path(path))], TableFiles()
+    return together([read_file(file, dictionary, reading, tables.of) for file in files])
 
 
-def read_file(path: Path, dictionary: Dictionary, reading: Reading = DEFAULT) -> FactColumns:
-    """The facts of one file."""
-    stem, format, _ = name_of(path)
+def read_file(
+    path: Path, dictionary: Dictionary, reading: Reading, table_of: Callable[[Path], TableFile]
+) -> FactColumns:
+    """The facts of one file; `table_of` tells what table a file is of."""
+    format = name_of(path).format
     match format:
         case "ntriples":
             from deltalog.io.ntriples import read_ntriples
@@ -57,24 +57,11 @@ def read_file(path: Path, dictionary: Dictionary, reading: Reading = DEFAULT) ->
             columns = read_parquet(path, dictionary)
         case _:
             raise _unknown(path)
-    name = names_of(path.parent).get(stem, stem)
-    return {} if columns is None else {Pred(name, len(columns)): columns}
-
-
-def names_of(folder: Path) -> dict[str, str]:
-    """What the `predicates.tsv` of a folder says: predicates by file names, both without endings.
-
-    Nothing, if there is none, or if it does not name files of its folder: then it is a table like any other.
-    """
-    table = folder / NAMES
-    if not table.is_file():
+    if columns is None:
         return {}
-    from deltalog.io.tables import read_table
-
-    dictionary = Dictionary()
-    columns = [list(map(str, dictionary.decode(column))) for column in read_table(table, dictionary, "tsv") or []]
-    beside = {name_of(file).stem for file in folder.iterdir()}
-    return dict(zip(*columns, strict=True)) if len(columns) == 2 and beside.issuperset(columns[0]) else {}
+    table = table_of(path)
+    columns = table.with_partition(columns, dictionary)
+    return {Pred(table.predicate, len(columns)): columns}
 
 
 def files_of(path: Path) -> Iterator[Path]:
@@ -85,11 +72,16 @@ def files_of(path: Path) -> Iterator[Path]:
             raise _unknown(path)
         yield path
         return
+    unread = None
     for file in sorted(path.rglob("*")):
-        hidden = any(part.startswith(".") for part in file.relative_to(path).parts)
-        maps_names = file.name == NAMES and names_of(file.parent)
-        if not hidden and file.is_file() and name_of(file).format and not maps_names:
+        if not file.is_file() or is_ignored(file, path) or (file.name == NAMES and names_of(file.parent)):
+            continue
+        if name_of(file).format:
             yield file
+        elif is_part(file):
+            unread = file
+    if unread is not None:
+        raise _unknown(unread)
 
 
 def _unknown(path: Path) -> DataError:

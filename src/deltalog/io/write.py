@@ -22,7 +22,7 @@ from pathlib import Path
 
 from deltalog.io.columns import Columns
 from deltalog.io.csv_cells import print_cell
-from deltalog.io.read import NAMES
+from deltalog.io.table_files import NAMES
 from deltalog.model.dictionary import Dictionary
 from deltalog.model.errors import DataError, UsageError
 from deltalog.syntax.ast import Pred

@@ -15,7 +15,7 @@ from deltalog.model.errors import DeltalogError, ProgramError, UsageError
 from deltalog.model.naming import Names, split
 from deltalog.program import Program, analyse, read_documents
 from deltalog.spark.columns import ColumnNames
-from deltalog.spark.failures import failed_in_spark, first_line
+from deltalog.spark.failures import failed_in_spark, first_line, unlogged
 from deltalog.spark.hadoop import Hadoop
 from deltalog.spark.sources import KINDS, arguments, chosen, rdf_files, source_frame
 from deltalog.spark.spec import Problem, Sink, Source, Spec
@@ -63,6 +63,13 @@ def check(spec: Spec, spark: Any) -> Checked:
     """Checks a pipeline in a session. No facts are read."""
     found = Checked(spec)
     program = check_rules(found)
+    with unlogged():
+        _check_with_spark(found, program, spark)
+    return found
+
+
+def _check_with_spark(found: Checked, program: Program | None, spark: Any) -> None:
+    spec = found.spec
     for source in spec.sources:
         _check_source(source, found, spark)
     _check_files(found, spark)
@@ -77,7 +84,6 @@ def check(spec: Spec, spark: Any) -> Checked:
                 _find(constraint.predicate, f"{constraint.place}.predicate", known, found)
     for sink in spec.all_sinks:
         _check_target(sink, found, spark)
-    return found
 
 
 # Rules.
@@ -113,7 +119,7 @@ def _check_source(source: Source, found: Checked, spark: Any) -> None:
         return
     with reported(found, source.place):
         frame = source_frame(source, spark)
-        if _has_columns(source, frame, found) and _has_types(source, frame, found):
+        if all([_has_columns(source, frame, found), _has_types(source, frame, found)]):
             found.frames[source.name] = arguments(source, frame)
 
 
@@ -136,9 +142,10 @@ def _has_columns(source: Source, frame: DataFrame, found: Checked) -> bool:
     for key, name in wanted:
         if name.lower() not in there:
             near = get_close_matches(name, frame.columns, 1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
-            columns = ", ".join(frame.columns)
-            found.say(f"{source.place}.{key}", f"there is no column {name!r}{hint} The columns are {columns}")
+            hint = f"did you mean {near[0]!r}? The" if near else "the"
+            found.say(
+                f"{source.place}.{key}", f"there is no column {name!r}; {hint} columns are {_listed(frame.columns)}"
+            )
             fine = False
     return fine
 
@@ -147,7 +154,7 @@ def _has_types(source: Source, frame: DataFrame, found: Checked) -> bool:
     """Casts are possible, and the values of all chosen columns are values of deltalog."""
     fields = {field.name.lower(): field for field in frame.schema.fields}
     fine = True
-    for column in chosen(source, frame.columns):
+    for column in (column for column in chosen(source, frame.columns) if column.column.lower() in fields):
         place = f"{source.place}.columns"
         type_ = fields[column.column.lower()].dataType.simpleString()
         if column.type is not None and column.type not in KINDS:
@@ -201,8 +208,7 @@ def _check_arities(found: Checked, program: Program) -> None:
         used = {given} if given is not None else {p.arity for p in program.preds if p.name == pred.name}
         if used and pred.arity not in used:
             atoms = " and ".join(f"{pred.name}/{arity}" for arity in sorted(used))
-            columns = ", ".join(found.frames[source.name].columns)
-            has = f"{pred.arity} column{'s' if pred.arity != 1 else ''} ({columns})"
+            has = f"{_counted(pred.arity, 'column')} ({_listed(found.frames[source.name].columns)})"
             found.say(
                 f"{source.place}.columns", f"the source has {has}, and the rules use {atoms}; choose with columns"
             )
@@ -252,19 +258,21 @@ def _joined(atoms: Sequence[Atom], types: dict[Pred, Any]) -> Iterator[tuple[Any
 
 @dataclass(frozen=True)
 class Known:
-    """The predicates of rules and sources; `open` if RDF or rules with variables for predicates may have others."""
+    """The predicates of rules and sources. Sources whose columns are not known are `unread`; there may be others still
+    (`open`) in RDF, or from rules with variables for predicates."""
 
     names: Names
+    unread: frozenset[str]
     open: bool
 
 
 def known_predicates(found: Checked, program: Program) -> Known:
     spec = found.spec
     preds = {pred for pred in program.preds.difference((TRIPLES, TYPES)) if not pred.hidden}
-    sources = [_source_pred(source, found) for source in spec.sources]
-    unread = any(pred is None for pred in sources)
-    is_open = program.has_wildcards or bool(spec.ontologies) or unread
-    return Known(Names(preds.union(pred for pred in sources if pred is not None)), is_open)
+    sources = {source.predicate: _source_pred(source, found) for source in spec.sources if not source.is_rdf}
+    unread = frozenset(split(name)[0] for name, pred in sources.items() if pred is None)
+    is_open = program.has_wildcards or bool(spec.ontologies) or any(source.is_rdf for source in spec.sources)
+    return Known(Names(preds.union(pred for pred in sources.values() if pred is not None)), unread, is_open)
 
 
 def _find(predicate: str, place: str, known: Known, found: Checked) -> Pred | None:
@@ -273,7 +281,7 @@ def _find(predicate: str, place: str, known: Known, found: Checked) -> Pred | No
     except UsageError as problem:
         message = str(problem)
     if "several arities" not in message:
-        if known.open:
+        if known.open or split(predicate)[0] in known.unread:
             return None
         if "did you mean" not in message:
             message = f"there is no predicate {predicate!r}; there are {', '.join(known.names.by_name)}"
@@ -294,13 +302,13 @@ def _check_columns(sink: Sink, found: Checked, program: Program, known: Known) -
     if pred.arity == 0:
         found.say(f"{sink.place}.predicate", f"{pred} has no arguments, and so no columns to write")
     elif len(columns) != pred.arity:
-        said = f"there are {len(columns)} names, and {pred.name} has {pred.arity} arguments"
-        found.say(f"{sink.place}.columns", said)
+        given, needed = _counted(len(columns), "name"), _counted(pred.arity, "argument")
+        found.say(f"{sink.place}.columns", f"{pred.name} has {needed} and here are {given}; give a name for each")
         return
     for name in sink.partition_by:
         if name.lower() not in map(str.lower, columns):
-            there = ", ".join(columns)
-            found.say(f"{sink.place}.partition_by", f"there is no column {name!r}; the columns are {there}")
+            message = f"there is no column {name!r}; the columns are {_listed(columns)}"
+            found.say(f"{sink.place}.partition_by", message)
     if pred.arity and len(sink.partition_by) >= len(columns) and not sink.changes:
         found.say(f"{sink.place}.partition_by", "these are all columns, and Spark needs one that is none of them")
 
@@ -345,7 +353,15 @@ def _check_format(sink: Sink, found: Checked, spark: Any) -> None:
             found.say(f"{sink.place}.format", f"Spark has no format {sink.format!r}; add its jar (spark.jars.packages)")
 
 
-# Failures.
+# Messages.
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(names)
+
+
+def _counted(n: int, noun: str) -> str:
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
 class reported:

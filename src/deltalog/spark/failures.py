@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")  # of PySpark: they print each failure with its trace
 
 
 def failed_in_spark(problem: BaseException) -> bool:
@@ -16,3 +21,17 @@ def first_line(problem: BaseException) -> str:
     line = next((line.strip() for line in str(text).splitlines() if line.strip()), type(problem).__name__)
     line = re.sub(r"^\[[A-Z0-9_.]+\]\s*", "", line)
     return re.sub(r"\s*SQLSTATE: \w+.*$", "", line)
+
+
+@contextmanager
+def unlogged() -> Iterator[None]:
+    """Failures of queries are not logged by PySpark: whoever catches them reports them."""
+    loggers = [logging.getLogger(name) for name in LOGGERS]
+    before = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        for logger, level in zip(loggers, before, strict=True):
+            logger.setLevel(level)

@@ -48,7 +48,8 @@ class Violation:
     def __str__(self) -> str:
         rows = ", ".join(f"({', '.join(map(str, row))})" for row in self.sample)
         allowed = f" where {self.limit:,} are allowed" if self.limit else ""
-        return f"{self.count:,} violations of {self.predicate}{allowed}{f', such as {rows}' if rows else ''}"
+        plural = "" if self.count == 1 else "s"
+        return f"{self.count:,} violation{plural} of {self.predicate}{allowed}{f', such as {rows}' if rows else ''}"
 
 
 @dataclass(slots=True)
@@ -80,9 +81,11 @@ class PipelineReport:
     def stage(self, name: str, kb: KnowledgeBase) -> Iterator[None]:
         """Measures a stage: its seconds, and what Spark did in it."""
         started, before = time.perf_counter(), kb.metrics()
-        yield
-        self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - started
-        self.spark[name] = _sum(self.spark.get(name, {}), before, kb.metrics())
+        try:
+            yield
+        finally:
+            self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - started
+            self.spark[name] = _sum(self.spark.get(name, {}), before, kb.metrics())
 
 
 def _sum(known: Mapping[str, int], before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, int]:

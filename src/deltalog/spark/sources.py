@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 from deltalog.io.documents import Reading
 from deltalog.io.files import name_of
 from deltalog.model.errors import DataError, DeltalogError, UsageError
-from deltalog.spark.failures import failed_in_spark, first_line
+from deltalog.spark.failures import failed_in_spark, first_line, unlogged
 from deltalog.spark.hadoop import FileStatus, Hadoop
 from deltalog.spark.spec import Column, Source
 
@@ -100,7 +101,7 @@ def rdf_files(source: Source, spark: SparkSession) -> dict[str, list[FileStatus]
 def load_rdf(kb: KnowledgeBase, source: Source, spark: SparkSession) -> None:
     """Adds the facts of an RDF source. Local files with their usual endings are split as `kb.load` does."""
     files, reading = rdf_files(source, spark), Reading(source.base, source.shared_blank_nodes, source.strict)
-    local = [local_path(file.uri) for some in files.values() for file in some]
+    local = [_local(file.uri) for some in files.values() for file in some]
     fitting = all(name_of(Path(file.name)).format == format for format, some in files.items() for file in some)
     if fitting and all(path is not None for path in local):
         paths = [path for path in local if path is not None]
@@ -112,16 +113,17 @@ def load_rdf(kb: KnowledgeBase, source: Source, spark: SparkSession) -> None:
     kb.load_tables(lambda backend: read_uris(uris, reading, cast(Any, backend)))
 
 
-def local_path(uri: str) -> Path | None:
-    """The path of a `file:` URI; None for other schemes."""
-    return Path("/" + uri.removeprefix("file:").lstrip("/")) if uri.startswith("file:") else None
+def _local(uri: str) -> Path | None:
+    """The path of a `file:` URI, as Hadoop writes it; None for other schemes."""
+    return Path(re.sub("^file:/+", "/", uri)) if uri.startswith("file:") else None
 
 
 @contextmanager
 def naming(place: str, null_hint: str = "") -> Iterator[None]:
     """Errors while a source is read or a sink is written, with its name and without a trace."""
     try:
-        yield
+        with unlogged():
+            yield
     except DeltalogError as problem:
         kind = UsageError if isinstance(problem, UsageError) else DataError
         raise kind(f"{place}: {problem}{null_hint if '(null)' in str(problem) else ''}") from None

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, cast
 
 from deltalog.io.columns import Column, FactColumns
 from deltalog.io.documents import Reading
 from deltalog.model.dictionary import Dictionary
 from deltalog.model.errors import DataError, UsageError
-from deltalog.syntax.ast import Pred
 
 READ_BYTES = 1 << 16
 
@@ -56,20 +57,28 @@ def line_start(file: Any, position: int) -> int:
     return at
 
 
-def read_lines(
-    name: str, path: Path, format: str, start: int, end: int, dictionary: Dictionary, reading: Reading
-) -> FactColumns:
-    """The facts of the lines that begin in a range; errors have line numbers of the whole file."""
+def read_triple_lines(path: Path, start: int, end: int, dictionary: Dictionary, reading: Reading) -> FactColumns:
+    """The facts of the lines of N-Triples that begin in a range."""
+    from deltalog.io.ntriples import by_mark, read_stream
+
+    with _lines(path, start, end) as stream:
+        return read_stream(stream, path, dictionary, by_mark(path, reading), start == 0)
+
+
+def read_table_lines(path: Path, format: str, start: int, end: int, dictionary: Dictionary) -> list[Column] | None:
+    """The columns of the lines of a CSV or TSV file that begin in a range."""
+    from deltalog.io.tables import read_stream
+
+    with _lines(path, start, end) as stream:
+        return read_stream(stream, path, dictionary, format)
+
+
+@contextmanager
+def _lines(path: Path, start: int, end: int) -> Iterator[BinaryIO]:
+    """The lines that begin in a range; errors have line numbers of the whole file."""
     with Lines(path, start, end) as stream:
         try:
-            if format == "ntriples":
-                from deltalog.io.ntriples import by_mark, read_stream
-
-                return read_stream(stream, path, dictionary, by_mark(path, reading), start == 0)  # type: ignore[arg-type]
-            from deltalog.io.tables import read_stream as read_table
-
-            columns = read_table(stream, path, dictionary, format)  # type: ignore[arg-type]
-            return {} if columns is None else {Pred(name, len(columns)): columns}
+            yield cast(BinaryIO, stream)
         except DataError as problem:
             raise DataError(_renumbered(str(problem), path, stream.start)) from None
 

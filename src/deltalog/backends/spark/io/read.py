@@ -28,7 +28,7 @@ from deltalog.backends.spark.io.arrow import number as one
 from deltalog.backends.spark.io.dictionary import term_blocks
 from deltalog.backends.spark.operators.dedup_store import store_distinct
 from deltalog.backends.spark.table import TAG, SparkTable, checkpointed, column_names, width
-from deltalog.io.columns import FactColumns
+from deltalog.io.columns import Column, FactColumns
 from deltalog.io.documents import Reading
 from deltalog.kernels.digest import hash_bytes
 from deltalog.model.dictionary import Dictionary
@@ -37,6 +37,7 @@ from deltalog.syntax.ast import Pred
 
 if TYPE_CHECKING:
     from deltalog.backends.spark.backend import SparkBackend
+    from deltalog.io.table_files import TableFile
 
 DRIVER_READ_BYTES = 2**20  # smaller input is read by the driver
 SPLIT_BYTES = 32 * 2**20  # of a file that one task parses
@@ -48,12 +49,12 @@ SCHEMA = "to int, what int, number long, data binary"
 
 
 class Split(NamedTuple):
-    """What a task parses: a file, or a range of its bytes or row groups; `name` is the predicate of a table."""
+    """What a task parses: a file, or a range of its bytes or row groups; `table` is what table it is of, if any."""
 
     number: int
     path: str
     format: str
-    name: str
+    table: TableFile
     start: int
     end: int  # 0: the whole file
     size: int
@@ -110,16 +111,17 @@ def encode_frame(data: DataFrame, backend: SparkBackend) -> tuple[int, SparkTabl
 
 def _splits(paths: Sequence[Path], backend: SparkBackend) -> Iterator[Split]:
     from deltalog.io.files import name_of
-    from deltalog.io.read import files_of, names_of
+    from deltalog.io.read import files_of
+    from deltalog.io.table_files import TableFile, TableFiles
 
-    number = 0
+    number, tables = 0, TableFiles()
     for file in (file for path in paths for file in files_of(Path(path))):
-        stem, format, compression = name_of(file)
-        name = names_of(file.parent).get(stem, stem) if format in ("csv", "tsv", "parquet") else ""
+        _, format, compression = name_of(file)
+        table = tables.of(file) if format in ("csv", "tsv", "parquet") else TableFile("")
         size = file.stat().st_size
         for start, end in _ranges(file, format, compression, size, backend):
             whole = size * (DECOMPRESSION_FACTOR if compression else 1)
-            yield Split(number, str(file.absolute()), format, name, start, end, (end - start) or whole)
+            yield Split(number, str(file.absolute()), format, table, start, end, (end - start) or whole)
             number += 1
 
 
@@ -263,15 +265,19 @@ def _row(to: int, what: int, number: int, data: bytes) -> pa.RecordBatch:
 
 def parse(split: Split, reading: Reading, dictionary: Dictionary) -> FactColumns:
     """The facts of a split."""
-    from deltalog.backends.spark.io.file_splits import read_lines, read_row_groups
+    from deltalog.backends.spark.io.file_splits import read_row_groups, read_table_lines, read_triple_lines
     from deltalog.io.read import read_file
 
-    path = Path(split.path)
-    if split.end and split.format == "parquet":
-        columns = read_row_groups(path, split.start, split.end, dictionary)
-    elif split.end:
-        return read_lines(split.name, path, split.format, split.start, split.end, dictionary, reading)
+    path, table = Path(split.path), split.table
+    if not split.end:
+        return read_file(path, dictionary, reading, lambda _: table)
+    if split.format == "parquet":
+        columns: list[Column] | None = read_row_groups(path, split.start, split.end, dictionary)
+    elif split.format == "ntriples":
+        return read_triple_lines(path, split.start, split.end, dictionary, reading)
     else:
-        facts = read_file(path, dictionary, reading)
-        return {Pred(split.name, pred.arity): found for pred, found in facts.items()} if split.name else facts
-    return {Pred(split.name, len(columns)): columns}
+        columns = read_table_lines(path, split.format, split.start, split.end, dictionary)
+    if columns is None:
+        return {}
+    columns = table.with_partition(columns, dictionary)
+    return {Pred(table.predicate, len(columns)): columns}
