@@ -12,6 +12,7 @@ version that does not count: what they have of it is discarded, and all of them 
 
 from __future__ import annotations
 
+import json
 import logging
 import time
 from collections.abc import Iterator, Mapping
@@ -213,9 +214,9 @@ class StatefulRun:
         with run.stage("write"):
             self.state.announce(version)
             for sink in self._due_sinks(made):
-                is_known = self._sinks.get(sink.place) == asdict(sink)
+                is_known = self._sinks.get(sink.place) == _definition(sink)
                 run.write(sink, made if made is not None and is_known else everything(run.kb, sink), version)
-            sinks = {sink.place: asdict(sink) for sink in self.spec.all_sinks}
+            sinks = {sink.place: _definition(sink) for sink in self.spec.all_sinks}
         with run.stage("state"):
             self.state.commit(run.kb, update, given=given, sources=sources, streams=streams, sinks=sinks)
         self._sinks, run.report.version = sinks, version
@@ -225,7 +226,7 @@ class StatefulRun:
 
     def _due_sinks(self, made: Change | None) -> list[Sink]:
         """The sinks that do not have the next version yet; all if it is not known what changes."""
-        known = [sink for sink in self.spec.all_sinks if self._sinks.get(sink.place) == asdict(sink)]
+        known = [sink for sink in self.spec.all_sinks if self._sinks.get(sink.place) == _definition(sink)]
         new = [sink for sink in self.spec.all_sinks if sink not in known]
         if made is None:
             return new
@@ -237,6 +238,11 @@ class StatefulRun:
             for name in side:
                 known = counts.setdefault(name, {"added": 0, "removed": 0})
                 known[what] += len(side[name])
+
+
+def _definition(sink: Sink) -> Any:
+    """A sink as JSON."""
+    return json.loads(json.dumps(asdict(sink)))
 
 
 def _sides(made: Change) -> tuple[Mapping[str, Facts[Any]], Mapping[str, Facts[Any]]]:
