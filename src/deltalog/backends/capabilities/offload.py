@@ -35,12 +35,7 @@ class OffloadOffer(NamedTuple, Generic[T]):
 
 
 class Offload(Protocol[T]):
-    """Offers another backend for recursive hyper-nodes, or for whole programs."""
-
-    @property
-    def whole_programs(self) -> bool:
-        """Whether to offload the whole program, if that is possible, and not only recursive hyper-nodes."""
-        ...
+    """Offers another backend for recursive hyper-nodes."""
 
     def offer(self, rules: Sequence[Rule], tables: Mapping[Pred, T]) -> OffloadOffer[T]:
         """Where to evaluate rules over these relations."""
