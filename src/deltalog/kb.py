@@ -195,7 +195,6 @@ class KnowledgeBase(QueryMethods):
     # Materialise: to the fixpoint.
 
     @exclusive
-    @within_budget
     def materialise(self, *, partial: bool = False) -> Report:
         """Derives everything that follows. At a limit: raises LimitReached and keeps nothing, or with `partial` keeps
         what has been derived, which is right but incomplete, and says so in the report."""
@@ -209,6 +208,7 @@ class KnowledgeBase(QueryMethods):
         return self._state is not None and self._report.complete
 
     @limited
+    @within_budget
     def _materialise(self, partial: bool = False) -> None:
         from deltalog.maintenance.first_materialisation import materialise_first
 
@@ -358,13 +358,11 @@ class KnowledgeBase(QueryMethods):
     # Read: facts and figures out.
 
     @exclusive
-    @within_budget
     def facts(self, predicate: str) -> Facts[AnyTable]:
         """The facts of a predicate, derived ones included."""
         return self._contents().materialised().facts(predicate)
 
     @exclusive
-    @within_budget
     def derived(self, predicate: str) -> Facts[AnyTable]:
         """The facts of a predicate that were not given but derived."""
         return self._contents().materialised().facts(predicate, derived=True)
@@ -375,13 +373,13 @@ class KnowledgeBase(QueryMethods):
         return len(self.facts(predicate))
 
     @exclusive
-    @within_budget
     def write(
         self, folder: str | PathLike[str], format: str = "csv", *, only: Iterable[str] = (), derived: bool = False
     ) -> None:
         """Writes facts to a folder that is new or empty: one file per predicate (csv, tsv, parquet) or facts.nt."""
         started = time.perf_counter()
-        self._backend.codec.write(Path(folder), self._contents().materialised().tables(only, derived), format)
+        tables = self._contents().materialised().tables(only, derived)
+        self._backend.codec.write(Path(folder), tables, format)
         self._spent("write", started)
 
     @property

@@ -28,7 +28,7 @@ from deltalog.engine.report import Observer, Round
 from deltalog.engine.schedule import evaluation_order
 from deltalog.engine.small_rounds import SmallRoundEvaluation
 from deltalog.model.errors import LimitReached
-from deltalog.model.limits import FactCount
+from deltalog.model.limits import FactCount, OverBudget
 from deltalog.model.tuning import Tuning
 from deltalog.plan import ir
 from deltalog.plan.ir import Part, Plan
@@ -175,7 +175,7 @@ class SemiNaive(Generic[T]):
         return parts
 
     def _is_offloaded(self, number: int, node: HyperNode) -> bool:
-        """Evaluates a hyper-node on another backend, if there is a better one for it."""
+        """Evaluates a hyper-node on another backend, if there is a better one for it, and that can do it."""
         offload = self.relations.backend.capabilities.offload
         if offload is None:
             return False
@@ -183,7 +183,13 @@ class SemiNaive(Generic[T]):
         target = offload.offer(node.rules, tables).target
         if target is None:
             return False
-        self._evaluate_on(target, number, node)
+        facts = self.facts.total
+        try:
+            with offload.watched():
+                self._evaluate_on(target, number, node)
+        except OverBudget:  # nothing has been added here
+            self.facts.total = facts
+            return False
         return True
 
     def _evaluate_on(self, target: OffloadTarget[T], number: int, node: HyperNode) -> None:

@@ -276,12 +276,12 @@ def limited(method: Method) -> Method:
 
 def within_budget(method: Method) -> Method:
     """A method of a knowledge base that starts over on another engine, once, when the present one is over its budget
-    (see `backends.capabilities.residence`)."""
+    (see `backends.capabilities.residence`). Inside of another such method, that one starts over."""
 
     @wraps(method)
     def within(self: Any, *args: Any, **kwargs: Any) -> Any:
         residence = self._backend.capabilities.residence
-        if residence is None:
+        if residence is None or self.limits.ceiling is not None:
             return method(self, *args, **kwargs)
         try:
             with residence.watched():

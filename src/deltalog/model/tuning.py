@@ -183,9 +183,11 @@ class Tuning:
     spark_driver_text_factor: float = 1.5  # bytes of the dictionary for each byte of text
     # At least so many bytes for each byte of an (uncompressed) file; LUBM(20) as N-Triples has 0.3:
     spark_min_bytes_per_input_byte: float = 0.15
-    spark_driver_read_max_bytes: int = 1 << 20  # smaller input is read in the driver
-    spark_fetch_rows: int = 100_000  # DataFrames of up to this many rows are fetched as they are
-    spark_arrow_max_values: int = 20_000_000  # larger tables become DataFrames by ids, which executors decode
+    # Smaller input is parsed in the driver with `engine="auto"`: at 100 MB a second it is done before Python workers
+    # have started, parsed, and sent what they found (LUBM(20), 443 MB, on two cores: in half of the time):
+    spark_driver_read_max_bytes: int = 512 * 2**20
+    spark_fetch_max_rows: int = 500_000  # DataFrames of up to this many rows are fetched as they are
+    spark_arrow_max_values: int = 8_000_000  # larger tables become DataFrames by ids, which executors decode
     spark_driver_table_max_rows: int = 20_000  # smaller tables are kept in the driver
     spark_broadcast_max_rows: int = 200_000  # rows of ids that every executor may hold
     # A dictionary up to this size is fetched by the driver as a whole and broadcast; a larger one is joined:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ from deltalog.backends.spark.driver_engine import offload_to_driver
 from deltalog.backends.spark.metrics import metrics
 from deltalog.backends.spark.operators.multiset import recounted, uncounted, with_counts
 from deltalog.backends.spark.operators.virtual_maintenance import made
-from deltalog.backends.spark.residence import decide, offload_bytes
+from deltalog.backends.spark.residence import decide, memory_ceiling, offload_bytes
 from deltalog.backends.spark.table import SparkTable
 from deltalog.program.schemes import Scheme
 from deltalog.syntax.ast import Pred, Rule
@@ -25,6 +26,10 @@ class SparkOffload:
     """Offloads what fits the driver's budget to the local engine in the driver."""
 
     backend: SparkBackend
+
+    def watched(self) -> AbstractContextManager[None]:
+        backend = self.backend
+        return memory_ceiling(backend.limits, backend.driver_budget, backend.driver_budget, backend.tuning)
 
     def offer(self, rules: Sequence[Rule], tables: Mapping[Pred, SparkTable]) -> OffloadOffer[SparkTable]:
         backend = self.backend

@@ -58,9 +58,9 @@ class DriverCodec(LocalCodec):
 
     def read(self, paths: Sequence[Path], reading: Reading) -> dict[Pred, Relation]:
         size = input_bytes(paths)
-        if size <= self.tuning.spark_driver_read_max_bytes:
-            return LocalCodec.read(self, paths, reading)
         self.residence.expect(int(size * self.tuning.spark_min_bytes_per_input_byte))
+        if size <= min(self.tuning.spark_driver_read_max_bytes, self.residence.budget):
+            return LocalCodec.read(self, paths, reading)
         found = self._fetched(parse_files(paths, reading, self.far))
         return {pred: load(columns, pred.arity, self.tuning) for pred, columns in found.items()}
 
@@ -73,7 +73,7 @@ class DriverCodec(LocalCodec):
 
     def _frame(self, data: DataFrame) -> tuple[int, Relation]:
         """The rows of a DataFrame: few are fetched as they are, and encoded here."""
-        arity, few = len(data.columns), self.tuning.spark_fetch_rows
+        arity, few = len(data.columns), self.tuning.spark_fetch_max_rows
         rows = spark_to_arrow(data.limit(few + 1))
         if rows.num_rows <= few:
             columns: Sequence[Any] = columns_of(rows, self.dictionary)

@@ -8,8 +8,8 @@ memory of the process is watched, so that a result that is far larger than its i
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from deltalog.backends.capabilities.residence import Moved
@@ -17,7 +17,7 @@ from deltalog.backends.local.held_bytes import held_bytes
 from deltalog.backends.local.relation import Relation
 from deltalog.backends.spark.driver_engine import id_matrix
 from deltalog.backends.spark.settings import DRIVER_BUDGET
-from deltalog.model.limits import Ceiling, OverBudget
+from deltalog.model.limits import Ceiling, Limits, OverBudget
 from deltalog.model.tuning import Tuning
 from deltalog.syntax.ast import Pred
 
@@ -65,6 +65,18 @@ def dictionary_bytes(terms: int, text: int, tuning: Tuning) -> int:
     return int(terms * tuning.spark_driver_bytes_per_term + text * tuning.spark_driver_text_factor)
 
 
+@contextmanager
+def memory_ceiling(limits: Limits, room: int, budget: int, tuning: Tuning) -> Iterator[None]:
+    """A context in which OverBudget stops a running call when the process takes so many bytes more than now, and some
+    for what is not data."""
+    reason = f"evaluation needs more than the driver's budget of {shown(budget)}"
+    limits.ceiling = Ceiling(limits.resident() + room + tuning.spark_driver_overhead_bytes, reason)
+    try:
+        yield
+    finally:
+        limits.ceiling = None
+
+
 @dataclass(slots=True)
 class DriverResidence:
     """The budget of the driver; the tables of a `DriverBackend` move to executors beyond it."""
@@ -72,7 +84,6 @@ class DriverResidence:
     backend: DriverBackend
     budget: int
     held: int = 0  # bytes, as last counted
-    _watched: bool = field(default=False, repr=False)
 
     @property
     def reason(self) -> str:
@@ -92,25 +103,9 @@ class DriverResidence:
         if not decision.in_driver:
             raise OverBudget(decision.reason)
 
-    @contextmanager
-    def watched(self) -> Iterator[None]:
-        if self._watched:  # by an outer call
-            yield
-            return
-        limits, self._watched = self.backend.limits, True
-        try:
-            limits.ceiling = self._ceiling(limits.resident())
-            yield
-        finally:
-            self._watched, limits.ceiling = False, None
-
-    def _ceiling(self, resident: int) -> Ceiling | None:
-        """The memory of the process at which the tables have used up their budget."""
-        if self.budget == 0:
-            raise OverBudget(decide(0, 0).reason)
-        room = max(0, self.budget - self.held) + self.backend.tuning.spark_driver_overhead_bytes
-        reason = f"evaluation needs more than the driver's budget of {shown(self.budget)}"
-        return Ceiling(resident + room, reason) if resident else None
+    def watched(self) -> AbstractContextManager[None]:
+        self._require(self.held)
+        return memory_ceiling(self.backend.limits, self.budget - self.held, self.budget, self.backend.tuning)
 
     def move(self, tables: Mapping[Pred, Relation]) -> Moved:
         far, check = self.backend.far, self.backend.limits.checker()
