@@ -1,7 +1,7 @@
 """Runs a pipeline in a process of its own, which is killed at some moment.
 
-    python killed_run.py PIPELINE.toml        runs it once
-    DELTALOG_KILL_AT=N                        SIGKILL at the Nth call that writes a small file of the state or a sink
+python killed_run.py PIPELINE.toml        runs it once
+DELTALOG_KILL_AT=N                        SIGKILL at the Nth call that writes a small file of the state or a sink
 """
 
 from __future__ import annotations

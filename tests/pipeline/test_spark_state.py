@@ -12,7 +12,7 @@ import pytest
 
 from deltalog import KnowledgeBase, ProgramError
 from deltalog.model.tuning import Tuning
-from deltalog.spark.state import State, change
+from deltalog.spark.state import State, Wanted, change
 
 sys.path.append(str(Path(__file__).parents[1] / "property"))
 from histories import PREFIX, TUNINGS, History, everything, from_scratch, history, is_rule, rows
@@ -55,15 +55,17 @@ class Player:
                 self.rules, self.facts = unchanged
                 continue
             kb, state = self.opened(number), State.open(self.spark, self.uri)
-            loaded = state.load(kb)
+            rules = kb._rule_set.rules
+            state.load(kb)
             restored, opened = restored + (kb._state is not None), opened + 1
             assert everything(kb) == before, f"step {number}\n{self.story}"
             facts = [
                 kb._encoded(rows(line for line in lines if not is_rule(line))) for lines in (step.add, step.remove)
             ]
-            _, update = change(kb, loaded.rules, *facts)
+            made = change(kb, lambda kb=kb, rules=rules, facts=facts: Wanted(kb._rule_set.becoming(rules), *facts))  # type: ignore[misc]
+            assert made is not None
             assert everything(kb) == expected, f"step {number}\n{self.story}"
-            state.commit(kb, update)
+            state.commit(kb, made[1])
             assert set(kb.rules) == set(KnowledgeBase(PREFIX + "\n".join(self.rules)).rules)
         return restored, opened
 

@@ -83,7 +83,7 @@ def test_mistakes_of_streams(tmp_path: Path, spark: Any) -> None:
     project.put("0.csv", [(1, 2)])
     project.run()
     file.write_text(text.replace("a long, b long", "a long, b string"))
-    with pytest.raises(DataError, match=r"sources.edge: the schema of the stream was struct<a:bigint,b:bigint>, and is"):
+    with pytest.raises(DataError, match=r"edge: the schema of the stream was struct<a:bigint,b:bigint>, and is"):
         project.run()
     file.write_text(text)
     shutil.rmtree(tmp_path / "state/streams")

@@ -15,14 +15,17 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from typing import Any
 
+from deltalog.engine.encode_facts import encode_facts_of
 from deltalog.maintenance.update_state import Update, difference, total
 from deltalog.model.change import Change
 from deltalog.model.errors import DataError
 from deltalog.model.facts import Facts
+from deltalog.program import read_documents
 from deltalog.spark.hadoop import Hadoop
 from deltalog.spark.offsets import (
     SourceChange,
@@ -38,10 +41,12 @@ from deltalog.spark.report import PipelineReport, Transfer
 from deltalog.spark.run import NULL_HINT, Run, _target
 from deltalog.spark.sources import load_rdf, naming
 from deltalog.spark.spec import VERSION, PipelineError, Problem, Sink, Source, Spec
-from deltalog.spark.state import State, change
+from deltalog.spark.state import State, Wanted, change
 from deltalog.syntax.ast import Pred
+from deltalog.syntax.parser import Document
 
 log = logging.getLogger(__name__)
+SCHEMAS = "schemas"  # of sinks of changes, beside the definitions of sinks in a manifest
 
 
 def check_state(spec: Spec) -> Iterator[Problem]:
@@ -82,7 +87,8 @@ class StatefulRun:
             wrong = list(check_vanished(run.spec, state.manifest.sources, state.manifest.streams))
             if wrong:
                 raise PipelineError(wrong)
-            known = state.manifest.sinks
+            known = dict(state.manifest.sinks)
+            run.schemas.update(known.pop(SCHEMAS, {}))
             found._sinks = {place: sink for place, sink in known.items() if sink["changes"] or not found.recovers}
         for sink in run.spec.all_sinks:
             if sink.changes:
@@ -93,6 +99,11 @@ class StatefulRun:
     @property
     def spec(self) -> Spec:
         return self.run.spec
+
+    @cached_property
+    def document(self) -> Document:
+        """The rules of the pipeline file, with the facts among them."""
+        return read_documents(self.spec.programs)
 
     # From sources.
 
@@ -109,41 +120,53 @@ class StatefulRun:
             self._next()
 
     def _first(self) -> None:
-        kb = self.run.kb
-        with self.run.stage("read"):
-            given = self._given(kb._explicit)
-            found = dict(self._changes({}))
-            kb.load_tables(lambda _: given)
+        kb, found = self.run.kb, dict[str, SourceChange]()
+
+        def read(backend: Any) -> Tables:
+            found.update(self._changes({}))
+            tables = self._given()
             for one in found.values():
-                kb.load_tables(lambda _, added=one.added: added)  # type: ignore[misc]
+                include(tables, one.added, backend)
+            return tables
+
+        with self.run.stage("read"):
+            kb.load_tables(read)
         with self.run.stage("evaluate"):
             kb.materialise()
-        self._publish(None, None, given=given, sources={name: one.offset for name, one in found.items()})
+        self._publish(None, None, given=self._given(), sources={name: one.offset for name, one in found.items()})
 
     def _next(self) -> None:
-        assert self.state.manifest is not None
         kb, before = self.run.kb, self.state.manifest
-        with self.run.stage("open"):
-            loaded = self.state.load(kb)
-        with self.run.stage("read"):
-            given = self._given(loaded.facts)
-            found = dict(self._changes(before.sources))
-            add, remove = self._net(given, loaded.given, found, full_preds(before.sources.values()))
-        offsets = {name: one.offset for name, one in found.items()}
-        pairs = (given, loaded.given), (loaded.given, given)
-        same_given = not any(difference(one, other, kb._backend) for one, other in pairs)
-        same_rules = loaded.rules is kb._rule_set
-        if same_rules and not (add or remove or self._due_sinks(None)) and offsets == before.sources:
+        assert before is not None
+        found, given = dict[str, SourceChange](), dict[str, bool]()
+
+        def find() -> Wanted | None:
+            with self.run.stage("open"):
+                given_before = self.state.load(kb)
+            with self.run.stage("read"):
+                found.update(self._changes(before.sources))
+                given_now = self._given()
+                add, remove = self._net(given_now, given_before, found, full_preds(before.sources.values()))
+            rules = kb._rule_set.becoming(self.document.rules)
+            pairs = (given_now, given_before), (given_before, given_now)
+            given["same"] = not any(difference(one, other, kb._backend) for one, other in pairs)
+            same_sources = all(before.sources.get(name) == one.offset for name, one in found.items())
+            if rules is kb._rule_set and same_sources and not (add or remove or self._due_sinks(None)):
+                return None
+            return Wanted(rules, add, remove, self.document.prefixes)
+
+        with self.run.stage("update"):
+            made = change(kb, find)
+        if made is None:
             log.info("nothing has changed since version %d", before.version)
             self.run.report.version = before.version
             return
-        with self.run.stage("update"):
-            made, update = change(kb, loaded.rules, add, remove, loaded.prefixes)
-        self._publish(made, update, given=None if same_given else given, sources=offsets)
+        offsets = {name: one.offset for name, one in found.items()}
+        self._publish(*made, given=None if given["same"] else self._given(), sources=offsets)
 
-    def _given(self, facts: Mapping[Pred, Any]) -> Tables:
+    def _given(self) -> Tables:
         """The facts of rules and ontologies."""
-        reader = TableReader(self.run.kb, dict(facts))
+        reader = TableReader(self.run.kb, encode_facts_of(self.document.rules, self.run.kb._backend))
         if self.spec.ontologies:
             with naming(f"{self.spec.file}: ontologies"):
                 load_rdf(reader, Source("ontologies", "", "rdf", self.spec.ontologies), self.run.spark)  # type: ignore[arg-type]
@@ -191,11 +214,19 @@ class StatefulRun:
 
     # From streams.
 
-    def apply(self, add: Tables, remove: Tables, streams: Mapping[str, Any]) -> None:
-        """The version after facts of a micro-batch were added and removed."""
+    def apply(self, read: Callable[[], tuple[Tables, Tables]], streams: Mapping[str, Any]) -> None:
+        """The version after facts of a micro-batch were added and removed, if there are any."""
+        kb = self.run.kb
+
+        def find() -> Wanted | None:
+            with self.run.stage("read"):
+                add, remove = read()
+            return Wanted(kb._rule_set, add, remove) if add or remove else None
+
         with self.run.stage("update"):
-            made, update = change(self.run.kb, None, add, remove)
-        self._publish(made, update, streams=streams)
+            made = change(kb, find)
+        if made is not None:
+            self._publish(*made, streams=streams)
 
     # Constraints, sinks, state.
 
@@ -218,7 +249,8 @@ class StatefulRun:
                 run.write(sink, made if made is not None and is_known else everything(run.kb, sink), version)
             sinks = {sink.place: _definition(sink) for sink in self.spec.all_sinks}
         with run.stage("state"):
-            self.state.commit(run.kb, update, given=given, sources=sources, streams=streams, sinks=sinks)
+            stored = {**sinks, SCHEMAS: dict(run.schemas)}
+            self.state.commit(run.kb, update, given=given, sources=sources, streams=streams, sinks=stored)
         self._sinks, run.report.version = sinks, version
         if made is not None:
             self._count(made)

@@ -134,6 +134,7 @@ class Run:
     frames: Mapping[str, DataFrame] = field(default_factory=dict)  # of sources, as the check made them
     source_columns: dict[str, tuple[str, ...]] = field(default_factory=dict)  # by predicate
     source_preds: dict[str, list[Pred]] = field(default_factory=dict)  # by source
+    schemas: dict[str, str] = field(default_factory=dict)  # of sinks of changes, by place
 
     @classmethod
     def start(
@@ -236,10 +237,13 @@ class Run:
         started, place = time.perf_counter(), f"{self.spec.file}: {sink.place}"
         columns = sink.columns or self.columns(sink.predicate)
         if sink.changes and change is not None:
-            added, removed = (side[sink.predicate].named(columns) for side in (change.added, change.removed))
-            rows = len(added) + len(removed)
+            sides = [side[sink.predicate].named(columns) for side in (change.added, change.removed)]
+            rows = sum(map(len, sides))
             with naming(place):
-                write_changes(sink, added.to_spark(self.spark), removed.to_spark(self.spark), version)
+                frames = [facts.to_spark(self.spark) if facts else None for facts in sides]
+                for frame in frames:
+                    self.check_schema(sink, frame)
+                write_changes(sink, *frames, version)
         else:
             facts = self.facts(sink.predicate, sink.place, sink.only == "derived")
             rows = len(facts)
@@ -249,6 +253,16 @@ class Run:
         seconds = time.perf_counter() - started
         self.report.sinks.append(Transfer(sink.name, _target(sink), [sink.predicate], rows, size, seconds))
         log.info("wrote %s: %s rows in %.2f s", sink.place, f"{rows:,}", seconds)
+
+    def check_schema(self, sink: Sink, frame: DataFrame | None) -> None:
+        """DataError if a sink of changes had other types in earlier versions, so that it could not be read any more."""
+        if frame is not None:
+            known = self.schemas.setdefault(sink.place, frame.schema.simpleString())
+            if frame.schema.simpleString() != known:
+                raise DataError(
+                    f"the changes before had the types {known}, and are {frame.schema.simpleString()} now; make "
+                    "the values of each column of one type by rules, or use a new sink"
+                )
 
     def facts(self, predicate: str, place: str, derived: bool = False) -> Facts[Any]:
         with naming(f"{self.spec.file}: {place}"):

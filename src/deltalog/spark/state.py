@@ -13,10 +13,10 @@ next run discards it and writes it again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from deltalog.backends.spark.settings import SALT, salt
 from deltalog.engine.report import Report
@@ -32,6 +32,7 @@ from deltalog.maintenance.snapshot import (
 from deltalog.maintenance.update_state import Update
 from deltalog.model.change import Change
 from deltalog.model.errors import DataError, UsageError
+from deltalog.model.limits import within_budget
 from deltalog.model.terms import Kind
 from deltalog.program import analyse
 from deltalog.program.rule_set import RuleSet
@@ -116,25 +117,21 @@ class State:
 
     # Reading.
 
-    def load(self, kb: KnowledgeBase) -> Loaded:
-        """Gives a new knowledge base the rules, facts and materialisation of the current version.
-
-        Its own rules, and the facts among them, are what it should have: `Loaded` says what that changes.
-        """
+    def load(self, kb: KnowledgeBase) -> Tables:
+        """Gives a knowledge base the rules, facts and materialisation of the current version. Returns the facts that
+        were given with rules and ontologies."""
         manifest = self.manifest
         assert manifest is not None, "there is no version to load"
         if manifest.salt != salt(self.spark):
             raise UsageError(f"{self.uri} was written with {SALT}={manifest.salt}; set it to that, or use a new state")
         tables = self._tables(kb)
-        wanted, facts, prefixes = kb._rule_set, kb._explicit, kb.prefixes
         folders = [self._folder(folder.version) for folder in manifest.data]
         found = tables.read(folders, manifest.relations)
         kinds = {kind: {r.pred: found[r.number] for r in manifest.relations if r.kind == kind} for kind in _KINDS}
-        rules = manifest.rules.rule_set()
-        self._restored = _restore(kb, rules, kinds[EXPLICIT], kinds[DERIVED], manifest, tables.list_schemes)
+        self._restored = _restore(kb, kinds[EXPLICIT], kinds[DERIVED], manifest, tables.list_schemes)
         if tables.list_schemes:
             self._pinned = frozenset(folder.version for folder in manifest.data)
-        return Loaded(rules.becoming(wanted.rules), prefixes, facts, kinds[GIVEN])
+        return kinds[GIVEN]
 
     def _tables(self, kb: KnowledgeBase) -> StateTables:
         return state_tables(kb._backend, self.spark)
@@ -235,39 +232,37 @@ class State:
 _KINDS = (EXPLICIT, DERIVED, GIVEN)
 
 
-@dataclass(frozen=True, slots=True)
-class Loaded:
-    """What a knowledge base should have that was loaded with other rules, and the facts that were given with rules."""
+class Wanted(NamedTuple):
+    """A change of a knowledge base."""
 
     rules: RuleSet
-    prefixes: Mapping[str, str]
-    facts: Tables  # of the rules now
-    given: Tables  # of the rules and ontologies of the version
+    add: Tables
+    remove: Tables
+    prefixes: Mapping[str, str] | None = None
 
 
-def change(
-    kb: KnowledgeBase, rules: RuleSet | None, add: Tables, remove: Tables, prefixes: Mapping[str, str] | None = None
-) -> tuple[Change, Update[Any]]:
-    """Changes facts and rules of a knowledge base in one update."""
+@within_budget
+def change(kb: KnowledgeBase, find: Callable[[], Wanted | None]) -> tuple[Change, Update[Any]] | None:
+    """Changes facts and rules of a knowledge base in one update, if there is anything to change. The tables of the
+    change are found with the backend of the knowledge base: again, if it moves to another one."""
+    wanted = find()
+    if wanted is None:
+        return None
     with kb._lock:
-        return kb._change(kb._rule_set if rules is None else rules, add, remove, prefixes)
+        return kb._change(*wanted)
 
 
-def _restore(
-    kb: KnowledgeBase, rules: RuleSet, explicit: Tables, stored: Tables, manifest: Manifest, list_schemes: bool
-) -> bool:
+def _restore(kb: KnowledgeBase, explicit: Tables, stored: Tables, manifest: Manifest, list_schemes: bool) -> bool:
     """Gives a knowledge base rules, explicit facts and, if its program still has the same shape, its materialisation;
     whether that is so. If not, it is computed when it is needed."""
-    numbers = frozenset(map(Kind, manifest.numbers))
+    numbers, rules = frozenset(map(Kind, manifest.numbers)), manifest.rules.rule_set()
     program = analyse(rules.rules, explicit, kb._schemes, numbers=lambda _: numbers)
     same = shape(program) == manifest.shape
     evaluator = kb._evaluator()
     state = restored(program, explicit, stored, evaluator, list_schemes) if same else None
-    report = Report(engine=evaluator.placement.engine, pipeline=evaluator.backend.name)
-    mentioned = kb._mentioned | program.preds
-    kb._assign(
-        _rule_set=rules, _explicit=explicit, _state=state, _program=program, _mentioned=mentioned, _report=report
-    )
+    report = Report(kb.engine, kb._engine_reason, kb._backend.name)
+    after = {"_rule_set": rules, "_explicit": explicit, "_state": state, "_program": program, "_report": report}
+    kb._assign(**after, _mentioned=kb._mentioned | program.preds, prefixes=dict(manifest.prefixes))
     return same
 
 

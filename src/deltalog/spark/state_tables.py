@@ -133,6 +133,7 @@ class DriverTables:
         tables = {number: self.backend.empty(columns) for number, columns in arity.items()}
         for folder in folders:
             for (number, removed), columns in _by_relation(self.hadoop, folder, arity).items():
+                self.backend.limits.check()
                 table = self.backend.load([local(column) for column in columns], arity[number])
                 change = self.backend.minus if removed else self.backend.merge
                 tables[number] = change(tables[number], table)

@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame
 from deltalog.model.errors import DataError, DeltalogError
 from deltalog.spark.failures import failed_in_spark, first_line
 from deltalog.spark.incremental import StatefulRun
-from deltalog.spark.offsets import TableReader, operations
+from deltalog.spark.offsets import operations
 from deltalog.spark.report import PipelineReport, Transfer
 from deltalog.spark.run import NULL_HINT, _target
 from deltalog.spark.sources import arguments, naming
@@ -124,27 +124,24 @@ class Streams:
         if known.get("batch", -1) >= number:
             log.info("%s: batch %d is in version %d already", place, number, stateful.state.version)
             return
-        with stateful.run.stage("read"), naming(place, NULL_HINT):
-            added, removed = self._tables(source, rows)
-        if not (added or removed):
-            return
-        self._note(source, sum(map(len_of(stateful), (*added.values(), *removed.values()))))
         manifest = stateful.state.manifest
         before = manifest.streams if manifest is not None else {}
         last = {"query": query, "batch": number, "schema": schema}
-        stateful.apply(added, removed, {**before, source.name: last})
-
-    def _tables(self, source: Source, rows: DataFrame) -> tuple[dict[Pred, Any], dict[Pred, Any]]:
         rows = rows.persist()
         try:
-            inserted, deleted = operations(source, rows) if source.changes.operation else (rows, None)
-            found = [TableReader(self._stateful.run.kb) for _ in range(2)]
-            for reader, part in zip(found, (inserted, deleted), strict=True):
-                if part is not None:
-                    reader.add(source.predicate, arguments(source, part))
-            return found[0].tables, found[1].tables
+            stateful.apply(lambda: self._tables(source, rows), {**before, source.name: last})
         finally:
             rows.unpersist()
+
+    def _tables(self, source: Source, rows: DataFrame) -> tuple[dict[Pred, Any], dict[Pred, Any]]:
+        """The facts that a micro-batch adds, and those that it removes."""
+        kb = self._stateful.run.kb
+        with naming(f"{self._stateful.spec.file}: {source.place}", NULL_HINT):
+            inserted, deleted = operations(source, rows) if source.changes.operation else (rows, None)
+            added = kb._encoded({source.predicate: arguments(source, inserted)})
+            removed = {} if deleted is None else kb._encoded({source.predicate: arguments(source, deleted)})
+        self._note(source, sum(map(kb._backend.size, (*added.values(), *removed.values()))))
+        return added, removed
 
     def _note(self, source: Source, rows: int) -> None:
         report = self._stateful.run.report
@@ -153,10 +150,6 @@ class Streams:
             known = Transfer(source.name, _target(source), [source.predicate], 0)
             report.sources.append(known)
         known.rows = (known.rows or 0) + rows
-
-
-def len_of(stateful: StatefulRun) -> Callable[[Any], int]:
-    return stateful.run.kb._backend.size
 
 
 def _reason(problem: Exception) -> str:
