@@ -27,7 +27,7 @@ from deltalog.spark.report import PipelineReport, Transfer, Violation
 from deltalog.spark.sinks import write_changes, write_frame
 from deltalog.spark.sources import arguments, load_rdf, naming, rdf_files, source_frame
 from deltalog.spark.spec import Constraint, PipelineError, Problem, Sink, Source, Spec, read_spec
-from deltalog.syntax.ast import Pred
+from deltalog.syntax.ast import Pred, Rule
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -134,6 +134,7 @@ class Run:
     frames: Mapping[str, DataFrame] = field(default_factory=dict)  # of sources, as the check made them
     source_columns: dict[str, tuple[str, ...]] = field(default_factory=dict)  # by predicate
     source_preds: dict[str, list[Pred]] = field(default_factory=dict)  # by source
+    rules: tuple[Rule, ...] = ()  # in the order of the file, which gives columns their names
     schemas: dict[str, str] = field(default_factory=dict)  # of sinks of changes, by place
 
     @classmethod
@@ -142,7 +143,7 @@ class Run:
     ) -> Run:
         """A run with the rules of the pipeline and no facts yet."""
         kb = KnowledgeBase(spec.programs, engine=spec.engine, spark=spark, observe=observe)
-        return cls(spec, spark, kb, PipelineReport(spec.name), checked.frames if checked else {})
+        return cls(spec, spark, kb, PipelineReport(spec.name), checked.frames if checked else {}, rules=kb.rules)
 
     def batch(self) -> PipelineReport:
         """All steps, from nothing."""
@@ -203,7 +204,7 @@ class Run:
 
     def columns(self, predicate: str) -> tuple[str, ...]:
         """The names of the columns of a predicate."""
-        return ColumnNames(self.kb.rules, self.source_columns).of(self.kb.predicate(predicate))
+        return ColumnNames(self.rules, self.source_columns).of(self.kb.predicate(predicate))
 
     # Constraints.
 
@@ -243,7 +244,7 @@ class Run:
                 frames = [facts.to_spark(self.spark) if facts else None for facts in sides]
                 for frame in frames:
                     self.check_schema(sink, frame)
-                write_changes(sink, *frames, version)
+                write_changes(sink, frames[0], frames[1], version)
         else:
             facts = self.facts(sink.predicate, sink.place, sink.only == "derived")
             rows = len(facts)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 from deltalog.io.documents import Reading
 from deltalog.io.files import name_of
 from deltalog.model.errors import DataError, DeltalogError, UsageError
+from deltalog.model.limits import OverBudget
 from deltalog.spark.failures import failed_in_spark, first_line, unlogged
 from deltalog.spark.hadoop import FileStatus, Hadoop
 from deltalog.spark.spec import Column, Source
@@ -124,6 +125,8 @@ def naming(place: str, null_hint: str = "") -> Iterator[None]:
     try:
         with unlogged():
             yield
+    except OverBudget:
+        raise
     except DeltalogError as problem:
         kind = UsageError if isinstance(problem, UsageError) else DataError
         raise kind(f"{place}: {problem}{null_hint if '(null)' in str(problem) else ''}") from None
