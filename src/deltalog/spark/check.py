@@ -302,8 +302,8 @@ def _check_columns(sink: Sink, found: Checked, program: Program, known: Known) -
     if pred.arity == 0:
         found.say(f"{sink.place}.predicate", f"{pred} has no arguments, and so no columns to write")
     elif len(columns) != pred.arity:
-        given, needed = _counted(len(columns), "name"), _counted(pred.arity, "argument")
-        found.say(f"{sink.place}.columns", f"{pred.name} has {needed} and here are {given}; give a name for each")
+        needed = _counted(pred.arity, "argument")
+        found.say(f"{sink.place}.columns", f"{pred.name} has {needed}; give as many names, and not {len(columns)}")
         return
     for name in sink.partition_by:
         if name.lower() not in map(str.lower, columns):
@@ -340,8 +340,15 @@ OTHER_MODE = 'set mode = "overwrite", "append" or "ignore", or write to another 
 
 def _check_overwritten(sink: Sink, target: str, found: Checked, spark: Any) -> None:
     for source in found.spec.sources if sink.mode == "overwrite" else ():
-        if target in [Hadoop(spark).qualified(path) for path in source.paths]:
+        if any(_same_path(path, target, spark) for path in source.paths):
             found.say(f"{sink.place}.path", f"{sink.path} is the path of {source.place}; write to another place")
+
+
+def _same_path(path: str, target: str, spark: Any) -> bool:
+    try:
+        return Hadoop(spark).qualified(path) == target
+    except UsageError:
+        return False  # reported with the source
 
 
 def _check_format(sink: Sink, found: Checked, spark: Any) -> None:

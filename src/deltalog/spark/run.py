@@ -24,6 +24,7 @@ from deltalog.spark.columns import ColumnNames
 from deltalog.spark.hadoop import Hadoop
 from deltalog.spark.lineage import lineage
 from deltalog.spark.report import PipelineReport, Transfer, Violation
+from deltalog.spark.report_html import as_html
 from deltalog.spark.sinks import write_changes, write_frame
 from deltalog.spark.sources import arguments, load_rdf, naming, rdf_files, source_frame
 from deltalog.spark.spec import Constraint, PipelineError, Problem, Sink, Source, Spec, read_spec
@@ -280,10 +281,14 @@ class Run:
         report.lineage = lineage(self.source_preds, self.kb.rules, self.kb.program.bridges, sinks)
         if self.spec.report is not None:
             with naming(f"{self.spec.file}: report"):
-                folder = self.spec.report.rstrip("/")
-                Hadoop(self.spark).make_folder(folder)
-                Hadoop(self.spark).write_text(f"{folder}/report.json", json.dumps(report.as_json(), indent=2) + "\n")
+                self.write_report(self.spec.report.rstrip("/"))
         return report
+
+    def write_report(self, folder: str) -> None:
+        hadoop = Hadoop(self.spark)
+        hadoop.make_folder(folder)
+        hadoop.write_text(f"{folder}/report.json", json.dumps(self.report.as_json(), indent=2) + "\n")
+        hadoop.write_text(f"{folder}/report.html", as_html(self.report))
 
 
 def _target(one: Source | Sink) -> str:

@@ -57,14 +57,16 @@ def write_changes(sink: Sink, added: DataFrame | None, removed: DataFrame | None
     if sink.table is None:
         write_frame(sink, frame)
         return
-    _replace_version(sink.table, sink, frame)
+    _replace_version(sink.table, sink, frame, version)
 
 
-def _replace_version(table: str, sink: Sink, frame: DataFrame) -> None:
+def _replace_version(table: str, sink: Sink, frame: DataFrame, version: int) -> None:
     """A version is a partition of the table."""
-    options = {**sink.options, "partitionOverwriteMode": "dynamic"}
-    if frame.sparkSession.catalog.tableExists(table):
-        _in_order(frame, table).write.mode("overwrite").options(**options).insertInto(table)
+    spark = frame.sparkSession
+    if not spark.catalog.tableExists(table):
+        writer = frame.write.options(**sink.options).partitionBy(VERSION, *sink.partition_by)
+        (writer if sink.format is None else writer.format(sink.format)).saveAsTable(table)
         return
-    writer = frame.write.options(**sink.options).partitionBy(*sink.partition_by, VERSION)
-    (writer if sink.format is None else writer.format(sink.format)).saveAsTable(table)
+    partition = ", ".join([f"{VERSION} = {version}", *(f"`{name}`" for name in sink.partition_by)])
+    rows = _in_order(frame, table).drop(VERSION)
+    spark.sql(f"INSERT OVERWRITE TABLE {table} PARTITION ({partition}) SELECT * FROM {{rows}}", rows=rows)

@@ -93,7 +93,8 @@ def rdf_files(source: Source, spark: SparkSession) -> dict[str, list[FileStatus]
             format = PARSERS.get(source.format or "") or name_of(Path(file.name)).format
             if format not in PARSERS.values():
                 raise DataError(
-                    f"{file.uri}: the ending of the name says no format of RDF; set format to that of all files"
+                    f"{file.uri}: the ending of the name says no format of RDF; set format to ntriples, nquads, turtle "
+                    "or rdfxml"
                 )
             found.setdefault(format, []).append(file)
     return found

@@ -301,7 +301,7 @@ class _Table:
         value = self.get(key, default, _is_text, f"one of {', '.join(choices)}")
         if value in choices:
             return str(value)
-        self.say(key, f"there is no {key} {value!r}; choose one of {', '.join(choices)}{_near(value, choices)}")
+        self.say(key, f"expected one of {', '.join(choices)}, and not {value!r}{_near(value, choices)}")
         return default
 
     def settings(self, key: str) -> dict[str, str]:
@@ -328,7 +328,7 @@ class _Table:
         return [(name, table) for name, table in made if table is not None]
 
     def end(self) -> None:
-        for key in self.values.keys() - self.asked:
+        for key in (key for key in self.values if key not in self.asked):
             hint = _near(key, self.asked) or f"; the keys are {', '.join(sorted(self.asked))}"
             self.say(key, f"there is no such key{hint}")
 
@@ -351,7 +351,7 @@ def _is_texts(value: Any) -> bool:
 
 
 def _shown(value: Any) -> str:
-    text = "a table" if isinstance(value, dict) else repr(value)
+    text = "a table" if isinstance(value, dict) else str(value).lower() if isinstance(value, bool) else repr(value)
     return text if len(text) <= 60 else f"{text[:60]}..."
 
 
@@ -433,7 +433,7 @@ def _source(name: str, table: _Table, folder: Path) -> Source:
         stream=table.flag("stream"),
     )
     table.end()
-    if where is None and catalog is None and not source.options:
+    if not source.is_rdf and not any(map(table.has, ("path", "paths", "table", "options"))):
         table.say("", "there is nothing to read: give a path, a table, or options")
     if source.is_rdf:
         _check_rdf(source, table)
@@ -448,7 +448,7 @@ def _check_rdf(source: Source, table: _Table) -> None:
     for key in ("predicate", "table", "options", "columns", "schema", "nulls"):
         if table.has(key):
             table.say(key, f"a source of the format {source.format} has triples: its predicates are in the data")
-    if not source.paths and not table.has("table"):
+    if not any(map(table.has, ("path", "paths", "table"))):
         table.say("", f"a source of the format {source.format} needs a path")
     if source.base is not None:
         from deltalog.io.documents import Reading
@@ -569,7 +569,7 @@ def _sink(name: str, table: _Table, folder: Path, predicate: str | None = None) 
         place=table.place,
     )
     table.end()
-    if path is None and catalog is None and not sink.options and not (table.has("path") or table.has("table")):
+    if not any(map(table.has, ("path", "table", "options"))):
         table.say("", "there is nowhere to write to: give a path, a table, or options")
     if sink.columns is not None:
         _check_distinct(sink.columns, table, "columns")
@@ -621,7 +621,9 @@ def _check_whole(spec: Spec, table: _Table) -> None:
     for sink in spec.all_sinks:
         target = sink.path or sink.table
         if target is not None and (other := written.setdefault(target, sink.place)) != sink.place:
-            table.say(sink.place, f"{target} is the target of {other}, too; write to another one")
+            table.say(
+                f"{sink.place}.{'path' if sink.path else 'table'}", f"{other} writes there, too; choose another place"
+            )
 
 
 # Paths.
