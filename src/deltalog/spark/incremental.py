@@ -57,6 +57,14 @@ def check_state(spec: Spec) -> Iterator[Problem]:
             yield spec.problem(f"{source.place}.stream", message)
         return
     yield from conflicts(spec)
+    for source in spec.streams:
+        wrong = {
+            "format": source.is_rdf and 'RDF cannot be a stream; leave out stream, and set changes = "files"',
+            "paths": len(source.paths) > 1 and "a stream has one path, which may have wildcards",
+            "changes": source.changes.kind in ("files", "version")
+            and "the rows of a stream are all new; leave out changes, or set { operation = ... }",
+        }
+        yield from (spec.problem(f"{source.place}.{key}", message) for key, message in wrong.items() if message)
     for sink in spec.all_sinks:
         if not sink.changes and sink.mode != "overwrite":
             message = (

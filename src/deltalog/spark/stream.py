@@ -48,6 +48,8 @@ class Streams:
     def run(self) -> None:
         """Until all queries end: with the trigger `availableNow` when everything is read, otherwise never."""
         queries: list[Any] = []
+        py4j = logging.getLogger("py4j.clientserver")  # prints what a batch raises, which is reported here
+        py4j.addFilter(self._is_news)
         try:
             for source in self._stateful.spec.streams:
                 with naming(f"{self._stateful.spec.file}: {source.place}"):
@@ -56,6 +58,10 @@ class Streams:
         finally:
             for query in queries:
                 query.stop()
+            py4j.removeFilter(self._is_news)
+
+    def _is_news(self, _: logging.LogRecord) -> bool:
+        return self._failure is None
 
     def _await(self, queries: list[Any]) -> None:
         try:
