@@ -123,12 +123,14 @@ class KnowledgeBase(QueryMethods):
     @exclusive
     def add(self, predicate: str, data: Any) -> None:
         """Adds facts of a predicate: rows (tuples), or an Arrow, pandas, polars or Spark table."""
+        from deltalog.engine.encode_facts import listed_facts
+
         started = time.perf_counter()
-        self._add_rows(self._listed({predicate: data}))
+        self._add_rows(listed_facts({predicate: data}))
         self._spent("load", started)
 
     @within_budget
-    def _add_rows(self, facts: Mapping[str, Any] | None) -> None:
+    def _add_rows(self, facts: Mapping[str, Any]) -> None:
         self._add(self._encoded(facts))
 
     @exclusive
@@ -190,14 +192,7 @@ class KnowledgeBase(QueryMethods):
         """Takes attributes over, all at once: no interrupt comes in between."""
         vars(self).update(attributes)
 
-    @staticmethod
-    def _listed(facts: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-        """Rows that can be read more than once."""
-        from deltalog.io.frames import listed
-
-        return None if facts is None else {predicate: listed(data) for predicate, data in facts.items()}
-
-    def _encoded(self, facts: Mapping[str, Any] | None) -> dict[Pred, AnyTable]:
+    def _encoded(self, facts: Mapping[str, Any]) -> dict[Pred, AnyTable]:
         from deltalog.engine.encode_facts import encode_facts
 
         return encode_facts(facts, self._backend, (self._mentioned, self._explicit)) if facts else {}
@@ -285,10 +280,12 @@ class KnowledgeBase(QueryMethods):
 
         A fact that is in both is added. Removing a fact that was not given does nothing: if it is derived, it stays.
         """
-        return self._update(self._listed(add), self._listed(remove))
+        from deltalog.engine.encode_facts import listed_facts
+
+        return self._update(listed_facts(add), listed_facts(remove))
 
     @within_budget
-    def _update(self, add: Mapping[str, Any] | None, remove: Mapping[str, Any] | None) -> Change:
+    def _update(self, add: Mapping[str, Any], remove: Mapping[str, Any]) -> Change:
         return self._change(self._rule_set, self._encoded(add), self._encoded(remove))[0]
 
     @exclusive

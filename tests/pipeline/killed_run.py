@@ -22,8 +22,6 @@ MOMENTS = ((Hadoop, "write_text"), (Hadoop, "upload"), (Hadoop, "delete"), (Run,
 def kill_at(number: int) -> None:
     """Kills this process before or after (an odd number: after) one of the calls that write something."""
     left = [number]
-    if number >= 10**6:
-        import atexit; atexit.register(lambda: print("moments", 10**6 - left[0], flush=True))
 
     def watched(call: Any) -> Any:
         def act(*arguments: Any, **options: Any) -> Any:

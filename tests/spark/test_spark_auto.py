@@ -16,7 +16,9 @@ from conftest import as_sets
 
 from deltalog import IRI, DataError, KnowledgeBase, LimitReached, UsageError
 from deltalog.backends.spark import settings
-from deltalog.backends.spark.residence import DriverResidence, decide
+from deltalog.backends.spark.io.collect import parse_files
+from deltalog.backends.spark.residence import DriverResidence, decide, dictionary_bytes, table_bytes
+from deltalog.io.documents import Reading
 from deltalog.model.terms import BlankNode, Literal
 from deltalog.model.tuning import Tuning
 
@@ -247,6 +249,20 @@ def test_files_without_room_are_not_parsed_in_the_driver(budget: Any, tmp_path: 
         assert kb.count("loop") == 20_000
         assert not is_in_driver(kb)
         assert f"{needed}, more than the driver's budget of" in kb.report.engine_reason
+
+
+def test_estimates_are_near_what_is_held(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    lines = (f"<http://e.x/person{i}> <http://e.x/knows> <http://e.x/person{i * 7 % 9000}> .\n" for i in range(30_000))
+    (folder / "people.nt").write_text("".join(lines))
+    kb = KnowledgeBase(engine="auto", tuning=IN_EXECUTORS)
+    parsed = parse_files([folder], Reading(), kb._backend.far)  # type: ignore[attr-defined]
+    parsed.frame.unpersist()
+    estimated = dictionary_bytes(parsed.terms, parsed.text, Tuning())
+    estimated += sum(table_bytes(rows, pred.arity, Tuning()) for pred, rows in parsed.facts)
+    kb.load(folder)
+    assert 0.6 < estimated / held(kb) < 1.7  # the dictionary grows by doubling
 
 
 def test_a_data_frame_without_room(budget: Any, spark: Any) -> None:

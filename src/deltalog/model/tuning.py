@@ -179,8 +179,9 @@ class Tuning:
     spark_driver_overhead_bytes: int = 256 * 2**20
     # Bytes for each byte of keys, for indexes in other column orders; LUBM(20) with L has 1.4:
     spark_driver_index_factor: float = 2.0
-    spark_driver_bytes_per_term: int = 96  # of the dictionary, beside the text; LUBM(20) has 110
-    spark_driver_text_factor: float = 1.5  # bytes of the dictionary for each byte of text
+    # Of the dictionary, beside the text: 49 to 98, as its arrays grow by doubling:
+    spark_driver_bytes_per_term: int = 64
+    spark_driver_text_factor: float = 1.5  # bytes of the dictionary for each byte of text, for the same reason
     # At least so many bytes for each byte of an (uncompressed) file; LUBM(20) as N-Triples has 0.3:
     spark_min_bytes_per_input_byte: float = 0.15
     # Smaller input is parsed in the driver with `engine="auto"`: at 100 MB a second it is done before Python workers

@@ -20,7 +20,7 @@ from deltalog.backends.local.relation import Relation
 from deltalog.backends.local.table import Table
 from deltalog.backends.spark.backend import SparkBackend
 from deltalog.backends.spark.capabilities import SparkMetrics
-from deltalog.backends.spark.io.collect import Parsed, fetch, parse_files, parse_frame
+from deltalog.backends.spark.io.collect import ParsedSplits, fetch, parse_files, parse_frame
 from deltalog.backends.spark.io.read import input_bytes
 from deltalog.backends.spark.io.to_dataframe import arrow_to_spark, to_spark
 from deltalog.backends.spark.residence import DriverResidence, dictionary_bytes, table_bytes
@@ -82,7 +82,7 @@ class DriverCodec(LocalCodec):
         empty = not rows.num_rows
         return arity, Table(arity, tuning=self.tuning) if empty else load(columns, arity, self.tuning)
 
-    def _fetched(self, parsed: Parsed) -> FactColumns:
+    def _fetched(self, parsed: ParsedSplits) -> FactColumns:
         """What executors have parsed, if there is room for it."""
         try:
             tables = sum(table_bytes(rows, pred.arity, self.tuning) for pred, rows in parsed.facts)

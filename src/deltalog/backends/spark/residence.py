@@ -25,20 +25,20 @@ if TYPE_CHECKING:
     from deltalog.backends.spark.driver_backend import DriverBackend
 
 
-class Decision(NamedTuple):
+class DriverDecision(NamedTuple):
     """Whether tables are in the driver, and why."""
 
     in_driver: bool
     reason: str
 
 
-def decide(needed: int, budget: int, what: str = "the facts") -> Decision:
+def decide(needed: int, budget: int, what: str = "the facts") -> DriverDecision:
     """Tables that need so many bytes are in the driver if its budget suffices, and else in executors."""
     if budget == 0:
-        return Decision(False, f"the driver's budget is 0 ({DRIVER_BUDGET})")
+        return DriverDecision(False, f"the driver's budget is 0 ({DRIVER_BUDGET})")
     in_driver = needed <= budget
     than = "not more than" if in_driver else "more than"
-    return Decision(in_driver, f"{what} need {shown(needed)}, {than} the driver's budget of {shown(budget)}")
+    return DriverDecision(in_driver, f"{what} need {shown(needed)}, {than} the driver's budget of {shown(budget)}")
 
 
 def shown(size: int) -> str:

@@ -36,12 +36,13 @@ if TYPE_CHECKING:
 TERMS, IDS, LAYOUT, ERROR = range(4)
 SCHEMA = "split long, what int, place int, rows long, data binary"
 CHUNK_BYTES = 1 << 26  # of terms or ids in one cell
+OFFSET_BYTES = 8  # of a term, in a cell
 SPLITS_PER_PARTITION = 1 << 20  # at most, of a DataFrame
 
 Layout = list[tuple[Pred, int]]  # the predicates of a split, in order, with their numbers of facts
 
 
-class Parsed(NamedTuple):
+class ParsedSplits(NamedTuple):
     """What executors have parsed and keep: by split the bytes and the layout of its facts; and the terms of all."""
 
     frame: DataFrame
@@ -56,7 +57,7 @@ class Parsed(NamedTuple):
         return [pair for layout in self.layouts.values() for pair in layout]
 
 
-def parse_files(paths: Sequence[Path], reading: Reading, backend: SparkBackend) -> Parsed:
+def parse_files(paths: Sequence[Path], reading: Reading, backend: SparkBackend) -> ParsedSplits:
     """Has executors parse files and folders; raises the first error in the order of files."""
     splits = list(splits_of(paths, backend))
     groups = balanced(splits, PARTITIONS_PER_CORE * max(1, backend.spark.sparkContext.defaultParallelism))
@@ -70,7 +71,7 @@ def parse_files(paths: Sequence[Path], reading: Reading, backend: SparkBackend) 
     return _kept(group_numbers.mapInArrow(each, SCHEMA))
 
 
-def parse_frame(data: DataFrame) -> Parsed:
+def parse_frame(data: DataFrame) -> ParsedSplits:
     """Has executors encode the rows of a DataFrame, as facts of a predicate without a name."""
     from deltalog.io.frames import KIND, columns_of
 
@@ -95,7 +96,7 @@ def parse_frame(data: DataFrame) -> Parsed:
 # In the driver.
 
 
-def _kept(frame: DataFrame) -> Parsed:
+def _kept(frame: DataFrame) -> ParsedSplits:
     """Runs the job; its rows stay in executors, but for layouts and errors."""
     frame = frame.persist()
     try:
@@ -112,10 +113,11 @@ def _kept(frame: DataFrame) -> Parsed:
         sizes[row.split] = sizes.get(row.split, 0) + row.size
     layouts = {row.split: _layout(bytes(row.data)) for row in rows if row.what == LAYOUT}
     terms = [(row.rows, row.size) for row in rows if row.what == TERMS]
-    return Parsed(frame, sizes, layouts, sum(count for count, _ in terms), sum(size for _, size in terms))
+    text = sum(size - OFFSET_BYTES * count for count, size in terms)
+    return ParsedSplits(frame, sizes, layouts, sum(count for count, _ in terms), text)
 
 
-def fetch(parsed: Parsed, dictionary: Dictionary, portion_bytes: int, check: Callable[[], None]) -> FactColumns:
+def fetch(parsed: ParsedSplits, dictionary: Dictionary, portion_bytes: int, check: Callable[[], None]) -> FactColumns:
     """The facts, with their values in a dictionary; a job brings up to so many bytes."""
     found: list[FactColumns] = []
     for portion in _portions(parsed.sizes, portion_bytes):
