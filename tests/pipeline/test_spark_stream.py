@@ -24,7 +24,7 @@ from deltalog.spark.spec import PipelineError
 SLOW = bool(os.environ.get("DELTALOG_SLOW"))
 ROOT = Path(__file__).parents[2]
 FILES = 5 if SLOW else 2
-MOMENTS = 20  # at which a run with one new version can be killed
+MOMENTS = 18  # at which a run with one new version can be killed
 STREAM = 'stream = true\ncolumns = ["a", "b"]\nchanges = { operation = "op", order = "n" }'
 FEED = ", op string, n long"
 

@@ -163,8 +163,7 @@ class StatefulRun:
                 return None
             return Wanted(rules, add, remove, self.document.prefixes)
 
-        with self.run.stage("update"):
-            made = change(kb, find)
+        made = change(kb, find, self.run.stage)
         if made is None:
             log.info("nothing has changed since version %d", before.version)
             self.run.report.version = before.version
@@ -231,8 +230,7 @@ class StatefulRun:
                 add, remove = read()
             return Wanted(kb._rule_set, add, remove) if add or remove else None
 
-        with self.run.stage("update"):
-            made = change(kb, find)
+        made = change(kb, find, self.run.stage)
         if made is not None:
             self._publish(*made, streams=streams)
 

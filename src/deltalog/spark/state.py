@@ -14,6 +14,7 @@ next run discards it and writes it again.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -242,13 +243,17 @@ class Wanted(NamedTuple):
 
 
 @within_budget
-def change(kb: KnowledgeBase, find: Callable[[], Wanted | None]) -> tuple[Change, Update[Any]] | None:
+def change(
+    kb: KnowledgeBase,
+    find: Callable[[], Wanted | None],
+    stage: Callable[[str], AbstractContextManager[None]] = nullcontext,  # type: ignore[assignment]
+) -> tuple[Change, Update[Any]] | None:
     """Changes facts and rules of a knowledge base in one update, if there is anything to change. The tables of the
-    change are found with the backend of the knowledge base: again, if it moves to another one."""
+    change are found with the backend of the knowledge base: again, if it moves to another one. `stage` measures."""
     wanted = find()
     if wanted is None:
         return None
-    with kb._lock:
+    with stage("update"), kb._lock:
         return kb._change(*wanted)
 
 
