@@ -17,9 +17,9 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
-from functools import cached_property
 from typing import Any
 
+from deltalog.concurrency.cached import cached_property
 from deltalog.engine.encode_facts import encode_facts_of
 from deltalog.maintenance.update_state import Update, difference, total
 from deltalog.model.change import Change
