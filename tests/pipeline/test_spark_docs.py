@@ -1,4 +1,5 @@
-"""Everything that docs/pipelines.md shows: files, commands with their output, Python, and pieces of pipeline files.
+"""Everything that docs/pipelines.md shows: files, commands with their output, Python, and pieces of pipeline files (and
+the one of the README).
 
 A block that begins with `# file: NAME` is a file; the table of CSV is `links.csv`. Commands run in this process, so
 that they use the session of the tests. `...` stands for anything, as in doctest.
@@ -17,13 +18,15 @@ import pytest
 from deltalog.cli.main import main
 from deltalog.spark.spec import read_spec
 
-PAGE = (Path(__file__).parent.parent.parent / "docs" / "pipelines.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parent.parent.parent
+PAGE = (ROOT / "docs" / "pipelines.md").read_text(encoding="utf-8")
+README = (ROOT / "README.md").read_text(encoding="utf-8")
 FILES = dict(re.findall(r"^```\w+\n# file: (\S+)\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE))
 REST = 'program = "p(X) :- q(X)."\n'
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
+def blocks(language: str, page: str = PAGE) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
 
 
 @pytest.fixture
@@ -53,11 +56,11 @@ def test_python(folder: Path, spark: Any) -> None:
     exec(block, {"spark": spark})
 
 
-@pytest.mark.parametrize("block", [block for block in blocks("toml") if "# file:" not in block])
+@pytest.mark.parametrize("block", [block for block in blocks("toml", PAGE + README) if "# file:" not in block])
 def test_pieces(block: str, tmp_path: Path) -> None:
     """They are right, whatever the rest of the file is."""
     file = tmp_path / "pipeline.toml"
     sinks = "" if "[sinks" in block else '[sinks.other]\npath = "other"\n'
-    file.write_text(REST + sinks + block, encoding="utf-8")
+    file.write_text(("" if "rules =" in block else REST) + sinks + block, encoding="utf-8")
     read = read_spec(file)
     assert read.sources or read.sinks or read.constraints

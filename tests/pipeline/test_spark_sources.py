@@ -191,3 +191,53 @@ def test_a_session_is_given(spark: Any) -> None:
     assert kb.facts("q").to_spark().sparkSession.conf.get("spark.sql.shuffle.partitions") == "3"
     with pytest.raises(EngineError, match="expected a SparkSession and not str"):
         KnowledgeBase("", engine="spark", spark="local")
+
+
+def test_every_simple_type_is_a_value(tmp_path: Path, spark: Any) -> None:
+    """What the check lets through can be read, and values come back."""
+    from deltalog.spark.check import SIMPLE
+
+    values = {
+        "decimal": "CAST(1.50 AS decimal(5,2))",
+        "date": "DATE'2024-05-01'",
+        "timestamp": "TIMESTAMP'2024-05-01 10:00:00 UTC'",
+        "timestamp_ntz": "TIMESTAMP_NTZ'2024-05-01 10:00:00'",
+        "boolean": "true",
+        "string": "'a'",
+        "char": "'b'",
+        "varchar": "'c'",
+    }
+    columns = [values.get(type_, f"CAST(3 AS {type_})") + f" AS {type_}_column" for type_ in SIMPLE]
+    spark.sql(f"SELECT {', '.join(columns)}").write.parquet(f"{tmp_path}/in")
+    arguments = ", ".join(f"X{i}" for i in range(len(SIMPLE)))
+    text = f"""
+    program = "copy({arguments}) :- all({arguments})."
+    [sources.all]
+    path = "in"
+    [sinks.copy]
+    path = "out"
+    """
+    assert pipeline(tmp_path, text).run(spark).facts == {"all": 1, "copy": 1}
+    (row,) = spark.read.parquet(f"{tmp_path}/out").collect()
+    found = dict(zip(SIMPLE, row, strict=True))
+    assert (found["bigint"], found["float"], found["boolean"], found["varchar"]) == (3, 3.0, True, "c")
+    assert str(found["date"]) == "2024-05-01" and "1.5" in found["decimal"] and "T10:00:00" in found["timestamp"]
+
+
+def test_errors_while_writing(tmp_path: Path, spark: Any) -> None:
+    (tmp_path / "e.csv").write_text("1,a\n")
+    text = """
+    program = "p(X) :- e(X, _)."
+    [sources.e]
+    format = "csv"
+    path = "e.csv"
+    [sinks.first]
+    predicate = "p"
+    path = "out"
+    [sinks.second]
+    predicate = "p"
+    path = "e.csv/out"
+    """
+    with pytest.raises(DataError, match=r"pipeline.toml: sinks.second: .*e.csv"):
+        pipeline(tmp_path, text).run(spark)
+    assert (tmp_path / "out" / "_SUCCESS").exists()

@@ -182,3 +182,14 @@ def test_a_null_is_refused(spark: Any) -> None:
 
     with pytest.raises(UsageError, match="null"):
         KnowledgeBase("", engine="spark").add("p", spark.createDataFrame([("a",), (None,)], "x string"))
+
+
+def test_a_folder_that_spark_wrote_is_one_predicate(spark: Any, tmp_path: Path, in_frames: None) -> None:
+    """Its name is that of the folder, and partitions are columns, as on the local engine."""
+    rows = [(1, "a", "x"), (2, "b", "x"), (3, "c", "y/z")]
+    spark.createDataFrame(rows, "n long, t string, k string").write.partitionBy("k").parquet(f"{tmp_path}/reports")
+    spark.range(5).repartition(3).write.csv(f"{tmp_path}/numbers")
+    for engine in ("local", "spark"):
+        kb = KnowledgeBase("", engine=engine)
+        kb.load(tmp_path)
+        assert facts_of(kb) == as_sets({"reports": rows, "numbers": [(n,) for n in range(5)]})
