@@ -2,11 +2,15 @@
 
     python -m benchmarks.pipeline                        # LUBM(5) and LUBM(20) with program L, then closures
     python -m benchmarks.pipeline --lubm 5 --dag none --turns 1
+    python -m benchmarks.pipeline --lubm 20 --dag none --engines local,auto
 
 For each run: total seconds (including the start of the JVM), seconds by phase, jobs and shuffles. The engines run
 alternately, and the fastest run of each is reported, since the first run on a machine also creates the archive of
 Spark's classes. The ratio of Spark to the local engine follows, and the growth of Spark's time compared with the growth
 of the data.
+
+Then updates of a few facts with `engine="auto"`: facts are removed and added again, given as rows, and as DataFrames
+with the changes written to Parquet. Reported are the median seconds and the jobs of an update.
 
 The closures are DAG-R (published data, see README; its 22.8 M facts are evaluated by the scheme only) and a random DAG
 that is small enough for semi-naive evaluation in Spark's executors (`--schemes standard`, with a driver budget of 0).
@@ -24,14 +28,22 @@ import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from benchmarks import datasets
 
 PROGRAMS = Path(__file__).parent / "programs"
 MASTER = "local[2]"
-ENGINES = {"local": ("--engine", "local"), "spark": ("--engine", "spark", "--master", MASTER)}
+ENGINES = {
+    "local": ("--engine", "local"),
+    "auto": ("--engine", "auto", "--master", MASTER),
+    "spark": ("--engine", "spark", "--master", MASTER),
+}
+UPDATES = 10
+UPDATED_FACTS = (4, 10)
 PHASES = ("load", "evaluate", "write")
 
 
@@ -79,27 +91,64 @@ def run(program: Path, data: Path, words: Sequence[str], timeout: float, budget:
     return Run(seconds, json.loads(done.stdout.splitlines()[-1]))
 
 
-def lubm(universities: int, turns: int, timeout: float, folder: Path) -> dict[str, Run]:
+def lubm(universities: int, engines: Sequence[str], turns: int, timeout: float, folder: Path) -> dict[str, Run]:
     """The fastest run of each engine."""
     data = folder / f"lubm{universities}"
     data.mkdir()
     datasets.lubm(universities, data)
     best: dict[str, Run] = {}
     for _ in range(turns):
-        for engine, words in ENGINES.items():
-            now = run(PROGRAMS / "lubm_l.dl", data, words, timeout)
+        for engine in engines:
+            now = run(PROGRAMS / "lubm_l.dl", data, ENGINES[engine], timeout)
             best[engine] = min(best.get(engine, now), now, key=lambda one: one.seconds)
     for engine, found in best.items():
         print(found.line(f"LUBM({universities}) {engine}"), flush=True)
-    assert best["local"].report["per_predicate"] == best["spark"].report["per_predicate"]
-    print(f"    spark / local: {best['spark'].seconds / best['local'].seconds:.2f}", flush=True)
+    for engine in engines[1:]:
+        assert best[engine].report["per_predicate"] == best[engines[0]].report["per_predicate"]
+        ratio = best[engine].seconds / best[engines[0]].seconds
+        print(f"    {engine} / {engines[0]}: {ratio:.2f}", flush=True)
     return best
 
 
+def updates(universities: int, folder: Path) -> None:
+    """Updates of few facts with `engine="auto"`, in this process."""
+    from deltalog import KnowledgeBase
+
+    kb = KnowledgeBase(PROGRAMS / "lubm_l.dl", engine="auto", master=MASTER)
+    kb.load(folder / f"lubm{universities}")
+    counts = kb.materialise().per_predicate
+    largest = max(counts, key=lambda name: (counts[name], name))
+    for size in UPDATED_FACTS:
+        rows = list(islice(kb.facts(largest), size))
+        frame = kb._backend.capabilities.data_frames.to_spark(  # type: ignore[union-attr]
+            kb._backend.codec.encode({largest: rows})[largest][1], ["x", "y"]
+        )
+        for how, data, out in (("rows", rows, None), ("DataFrames", frame, folder / "changed")):
+            seconds, jobs = _updated(kb, largest, data, out)
+            label = f"LUBM({universities}) update, {size} facts, {how}"
+            print(f"{label:48} {seconds:9.4f} s {jobs:6.1f} jobs", flush=True)
+
+
+def _updated(kb: Any, predicate: str, data: Any, out: Path | None) -> tuple[float, float]:
+    """The median seconds and the mean jobs of an update, with what it changed written to a folder if there is one."""
+    kb.update(remove={predicate: data})
+    kb.update(add={predicate: data})  # plans are there from now on
+    taken, jobs = [], kb.metrics()["jobs"]
+    for turn in range(UPDATES):
+        started = time.perf_counter()
+        change = kb.update(**{"add" if turn % 2 else "remove": {predicate: data}})
+        if out is not None:
+            changed = change.added if turn % 2 else change.removed
+            changed[predicate].to_spark().write.mode("overwrite").parquet(str(out))
+        taken.append(time.perf_counter() - started)
+    return median(taken), (kb.metrics()["jobs"] - jobs) / UPDATES
+
+
 def growth(small: dict[str, Run], large: dict[str, Run]) -> None:
-    data = large["local"].report["facts_in"] / small["local"].report["facts_in"]
-    taken = large["spark"].seconds / small["spark"].seconds
-    print(f"    the data are {data:.2f} times as large, Spark takes {taken:.2f} times as long", flush=True)
+    for engine, run in large.items():
+        data = run.report["facts_in"] / small[engine].report["facts_in"]
+        taken = run.seconds / small[engine].seconds
+        print(f"    the data are {data:.2f} times as large, {engine} takes {taken:.2f} times as long", flush=True)
 
 
 def closures(vertices: int, edges: int, timeout: float, folder: Path) -> None:
@@ -130,6 +179,7 @@ def options(words: Sequence[str] | None) -> Namespace:
     parser.add_argument(
         "--dag", default="3000,15000", help="vertices and edges of the random DAG, or none for no closures"
     )
+    parser.add_argument("--engines", default=",".join(ENGINES), help="the engines that run on LUBM")
     parser.add_argument("--turns", type=int, default=2)
     parser.add_argument("--timeout", type=float, default=300.0, help="the time limit of a run, in seconds")
     return parser.parse_args(words)
@@ -141,9 +191,12 @@ def main(words: Sequence[str] | None = None) -> None:
     print(f"{'':28} {heads[0]:>8} {' '.join(f'{h:>9}' for h in heads[1:4])} {heads[4]:>8} {heads[5]:>8} {heads[6]:>12}")
     with tempfile.TemporaryDirectory() as folder:
         sizes = [] if asked.lubm == "none" else list(map(int, asked.lubm.split(",")))
-        found = [lubm(size, asked.turns, asked.timeout, Path(folder)) for size in sizes]
+        engines = asked.engines.split(",")
+        found = [lubm(size, engines, asked.turns, asked.timeout, Path(folder)) for size in sizes]
         if len(found) > 1:
             growth(found[0], found[-1])
+        for size in sizes if "auto" in engines else ():
+            updates(size, Path(folder))
         if asked.dag != "none":
             vertices, edges = map(int, asked.dag.split(","))
             closures(vertices, edges, asked.timeout, Path(folder))

@@ -17,8 +17,9 @@ beginning, and drop it.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from deltalog.concurrency.locks import CallLock, exclusive
@@ -28,8 +29,8 @@ from deltalog.io.files import local_path
 from deltalog.maintenance.ladders import LADDERS
 from deltalog.model.change import Change, Difference
 from deltalog.model.errors import check_choice
-from deltalog.model.facts import Facts
-from deltalog.model.limits import Limits, count, limited, memory_bytes
+from deltalog.model.facts import Facts, of_predicate
+from deltalog.model.limits import Limits, count, limited, memory_bytes, within_budget
 from deltalog.model.naming import Names
 from deltalog.model.tuning import Tuning
 from deltalog.plan.hypertree.settings import CYCLIC_SETTINGS
@@ -43,6 +44,7 @@ from deltalog.syntax.ast import Pred, Rule
 if TYPE_CHECKING:
     from deltalog.backends.base import Backend
     from deltalog.maintenance.materialisation import Evaluator, Materialisation
+    from deltalog.maintenance.update_state import Update
     from deltalog.query.contents import Contents
 
 AnyTable = Any  # the backend's own handle
@@ -55,8 +57,8 @@ class KnowledgeBase(QueryMethods):
 
     program: rules as text, a Path to a file of them, several of either, or none yet.
     engine: "local" (this process), "spark" (the SparkSession `spark`, or the active one, or a new one on `master`),
-        "auto" (facts in Spark, reasoning in its driver by the local engine while that fits, else in Spark), or "naive"
-        (slow and obvious, for comparisons).
+        "auto" (in Spark's driver by the local engine while facts fit its budget, else in Spark's executors), or
+        "naive" (slow and obvious, for comparisons).
     timeout (seconds), max_facts, memory ("8GB"): limits of every call that derives facts or answers. At a limit it
         raises LimitReached, and the knowledge base is as it was. `limits` has them, and they may be changed there.
     maintenance: how derived facts are deleted: "dred" deletes and rederives, "bf" searches for other proofs first,
@@ -66,8 +68,7 @@ class KnowledgeBase(QueryMethods):
     schemes: how relations that are transitive, symmetric, inverse to each other or unions are stored: "scheme" as
         virtual relations, "module" as tables with rules of their own, "standard" like all others; "auto" is
         "scheme" with small ones as tables. All give the same facts.
-    observe: is called after every round of evaluation with a `Round`.
-    tuning: the thresholds of evaluation and maintenance (`deltalog.model.tuning`). All give the same facts.
+    observe: is called after every round of evaluation with a `Round`. tuning: thresholds (`deltalog.model.tuning`).
 
     Threads may share a knowledge base: calls take turns. What they return does not change any more, and any thread may
     read it at any time. See docs/concurrency.md.
@@ -109,6 +110,7 @@ class KnowledgeBase(QueryMethods):
 
         self._backend = create_backend(engine, self.limits, tuning or Tuning(), threads, master, spark)
         self._ignored_failures = 0  # of expressions, in calls that failed
+        self._why_moved = ""  # from one backend to another
         has_schemes = engine != "naive" and self._backend.capabilities.virtual_relations is not None
         self._schemes = schemes if has_schemes else "standard"
         self._program: Program | None = None
@@ -121,9 +123,15 @@ class KnowledgeBase(QueryMethods):
     @exclusive
     def add(self, predicate: str, data: Any) -> None:
         """Adds facts of a predicate: rows (tuples), or an Arrow, pandas, polars or Spark table."""
+        from deltalog.engine.encode_facts import listed_facts
+
         started = time.perf_counter()
-        self._add(self._encoded({predicate: data}))
+        self._add_rows(listed_facts({predicate: data}))
         self._spent("load", started)
+
+    @within_budget
+    def _add_rows(self, facts: Mapping[str, Any]) -> None:
+        self._add(self._encoded(facts))
 
     @exclusive
     def load(
@@ -140,11 +148,15 @@ class KnowledgeBase(QueryMethods):
         strict: relative IRIs, bare numbers and booleans in N-Triples and N-Quads are errors.
         """
         started = time.perf_counter()
-        reading = Reading(base, shared_blank_nodes, strict)
-        self._add(self._backend.codec.read([local_path(path) for path in paths], reading))
+        self._read([local_path(path) for path in paths], Reading(base, shared_blank_nodes, strict))
         self._spent("load", started)
 
+    @within_budget
+    def _read(self, paths: Sequence[Path], reading: Reading) -> None:
+        self._add(self._backend.codec.read(paths, reading))
+
     @exclusive
+    @within_budget
     def load_tables(self, read: Callable[[Backend[Any]], Mapping[Pred, AnyTable]]) -> None:
         """Adds the facts that a reader makes tables of, with the backend of this knowledge base."""
         started = time.perf_counter()
@@ -158,13 +170,29 @@ class KnowledgeBase(QueryMethods):
             if present is not None:
                 table = self._backend.merge(present, self._backend.minus(table, present))
             explicit[pred] = table
+        self._check_budget(explicit)
         self._assign(_explicit=explicit, _state=None, _program=None)
+
+    def _check_budget(self, explicit: Mapping[Pred, AnyTable], state: Materialisation[AnyTable] | None = None) -> None:
+        """Raises OverBudget if the backend has a budget, and facts and materialisation exceed it."""
+        residence = self._backend.capabilities.residence
+        if residence is not None:
+            residence.check([*explicit.values(), *(state.tables if state is not None else ())])
+
+    def _move(self, reason: str) -> None:
+        """Moves the explicit facts to the backend without a budget; everything else is derived there again."""
+        from deltalog.backends.capabilities import required
+
+        moved = required(self._backend.capabilities.residence).move(self._explicit)
+        after = dict[str, Any](_backend=moved.backend, _explicit=moved.tables, _state=None, _program=None)
+        self._assign(**after, _why_moved=reason, _ignored_failures=moved.backend.failures)
+        self._forget_queries()
 
     def _assign(self, **attributes: Any) -> None:
         """Takes attributes over, all at once: no interrupt comes in between."""
         vars(self).update(attributes)
 
-    def _encoded(self, facts: Mapping[str, Any] | None) -> dict[Pred, AnyTable]:
+    def _encoded(self, facts: Mapping[str, Any]) -> dict[Pred, AnyTable]:
         from deltalog.engine.encode_facts import encode_facts
 
         return encode_facts(facts, self._backend, (self._mentioned, self._explicit)) if facts else {}
@@ -185,12 +213,22 @@ class KnowledgeBase(QueryMethods):
         return self._state is not None and self._report.complete
 
     @limited
+    @within_budget
     def _materialise(self, partial: bool = False) -> None:
         from deltalog.maintenance.first_materialisation import materialise_first
 
         report = Report(engine=self.engine, seconds={**self._report.seconds, "plan": 0.0, "evaluate": 0.0})
         state = materialise_first(lambda: self.program, self._explicit, self._evaluator(), report, partial)
+        if report.complete:
+            self._check_budget(self._explicit, state)
+        report.engine_reason = self._engine_reason
         self._assign(_state=state, _report=report)
+
+    @property
+    def _engine_reason(self) -> str:
+        """Why the facts are where they are, where there is a choice."""
+        residence = self._backend.capabilities.residence
+        return self._why_moved if residence is None else residence.reason
 
     def _materialised(self) -> Materialisation[AnyTable]:
         """The materialisation, made if there is none; it may be one that a limit has stopped."""
@@ -242,26 +280,34 @@ class KnowledgeBase(QueryMethods):
 
         A fact that is in both is added. Removing a fact that was not given does nothing: if it is derived, it stays.
         """
-        return self._change(self._rule_set, self._encoded(add), self._encoded(remove))
+        from deltalog.engine.encode_facts import listed_facts
+
+        return self._update(listed_facts(add), listed_facts(remove))
+
+    @within_budget
+    def _update(self, add: Mapping[str, Any], remove: Mapping[str, Any]) -> Change:
+        return self._change(self._rule_set, self._encoded(add), self._encoded(remove))[0]
 
     @exclusive
     @limited
+    @within_budget
     def add_rules(self, rules: Sources) -> Change:
         """Adds rules (and facts) and what follows."""
         from deltalog.engine.encode_facts import encode_facts_of
 
         document = read_documents(as_sources(rules))
         facts = encode_facts_of(document.rules, self._backend)
-        return self._change(self._rule_set.adding(document.rules), facts, {}, document.prefixes)
+        return self._change(self._rule_set.adding(document.rules), facts, {}, document.prefixes)[0]
 
     @exclusive
     @limited
+    @within_budget
     def remove_rules(self, rules: Sources) -> Change:
         """Removes rules (and facts): by their text, or by their ids (see `rule_ids`)."""
         from deltalog.engine.encode_facts import encode_facts_of
 
         rule_set, facts = self._rule_set.removing(as_sources(rules))
-        return self._change(rule_set, {}, encode_facts_of(facts, self._backend) if facts else {})
+        return self._change(rule_set, {}, encode_facts_of(facts, self._backend) if facts else {})[0]
 
     def _change(
         self,
@@ -269,7 +315,7 @@ class KnowledgeBase(QueryMethods):
         add: dict[Pred, AnyTable],
         remove: dict[Pred, AnyTable],
         prefixes: Mapping[str, str] | None = None,
-    ) -> Change:
+    ) -> tuple[Change, Update[AnyTable]]:
         """The one way in which facts and rules change: all of it, or nothing."""
         from deltalog.maintenance.apply_change import apply_change
 
@@ -277,9 +323,10 @@ class KnowledgeBase(QueryMethods):
             self._materialise()
         rules = None if rule_set is self._rule_set else rule_set.rules
         state, update = apply_change(self._materialised(), rules, add, remove, self._evaluator(), self._schemes)
+        self._check_budget(state.explicit, state)
         added, removed = map(self._difference, update.differences())
         self._become(state, rule_set, prefixes or {})
-        return Change(added, removed, update.report)
+        return Change(added, removed, update.report), update
 
     def _become(self, state: Materialisation[AnyTable], rule_set: RuleSet, prefixes: Mapping[str, str]) -> None:
         """A new state takes the place of the old one, at once."""
@@ -293,11 +340,13 @@ class KnowledgeBase(QueryMethods):
         self._assign(**after)
 
     def _difference(self, find: Callable[[], Mapping[Pred, AnyTable]]) -> Difference:
+        backend = self._backend  # of the difference, even if the knowledge base moves later
+
         def views() -> dict[Pred, Facts[AnyTable]]:
             with self._lock:
-                return {pred: self._view(pred, table) for pred, table in find().items()}
+                return {pred: of_predicate(pred, table, backend) for pred, table in find().items()}
 
-        return Difference(views, self._names, lambda pred: self._view(pred, self._backend.empty(pred.arity)))
+        return Difference(views, self._names, lambda pred: of_predicate(pred, backend.empty(pred.arity), backend))
 
     # Query: `query`, `sparql` and their relatives are in `QueryMethods`, over the contents at the time of a call.
 
@@ -336,7 +385,8 @@ class KnowledgeBase(QueryMethods):
     ) -> None:
         """Writes facts to a folder that is new or empty: one file per predicate (csv, tsv, parquet) or facts.nt."""
         started = time.perf_counter()
-        self._backend.codec.write(local_path(folder), self._contents().materialised().tables(only, derived), format)
+        tables = self._contents().materialised().tables(only, derived)
+        self._backend.codec.write(local_path(folder), tables, format)
         self._spent("write", started)
 
     @property
@@ -404,9 +454,6 @@ class KnowledgeBase(QueryMethods):
     def _names(self, others: Iterable[Pred] = ()) -> Names:
         """What the predicates, and others, are called."""
         return self._contents().names(others)
-
-    def _view(self, pred: Pred, table: AnyTable) -> Facts[AnyTable]:
-        return self._contents().view(pred, table)
 
     def _spent(self, phase: str, started: float) -> None:
         self._report.seconds[phase] += time.perf_counter() - started

@@ -172,7 +172,7 @@ def test_facts_are_transferred_within_limits(monkeypatch: pytest.MonkeyPatch) ->
     from deltalog.backends.spark import driver_engine
 
     monkeypatch.setattr(driver_engine, "TRANSFER_ROWS", 2)
-    kb = KnowledgeBase(REACH + "ends(X) :- path(X, Y).", engine="auto", schemes="standard")
+    kb = KnowledgeBase(REACH + "ends(X) :- path(X, Y).", engine="spark", schemes="standard")
     kb.add("edge", [(i, i + 1) for i in range(40)])
     readings = ticking()
     kb.limits.clock = readings
@@ -180,7 +180,7 @@ def test_facts_are_transferred_within_limits(monkeypatch: pytest.MonkeyPatch) ->
     kb.materialise()
     needed = readings()
     assert needed > 820 / 2  # one for each part of the 820 paths
-    again = KnowledgeBase(REACH + "ends(X) :- path(X, Y).", engine="auto", schemes="standard", timeout=needed / 2)
+    again = KnowledgeBase(REACH + "ends(X) :- path(X, Y).", engine="spark", schemes="standard", timeout=needed / 2)
     again.add("edge", [(i, i + 1) for i in range(40)])
     again.limits.clock = ticking()
     with pytest.raises(LimitReached, match="`timeout`"):

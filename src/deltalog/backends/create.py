@@ -17,9 +17,13 @@ def create_backend(
         from deltalog.backends.spark.startup.session import session
 
         spark = session(master, spark)  # first: the engine is imported while the JVM comes up
+        if engine == "auto":
+            from deltalog.backends.spark.driver_backend import DriverBackend
+
+            return DriverBackend(limits, spark, tuning, threads)
         from deltalog.backends.spark.backend import SparkBackend
 
-        return SparkBackend(limits, spark, driver_first=engine == "auto", tuning=tuning)
+        return SparkBackend(limits, spark, tuning=tuning)
     from deltalog.backends.local import LocalBackend
 
     return LocalBackend(limits, threads=threads, tuning=tuning)

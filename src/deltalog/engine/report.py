@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,13 +17,6 @@ class Round:
     total: int
     seconds: float
     rules: int
-
-
-class Placement(NamedTuple):
-    """The engine that a program was evaluated on, and why on that one (or nothing)."""
-
-    engine: str
-    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)

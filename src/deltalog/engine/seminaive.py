@@ -14,7 +14,6 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from typing import Generic, TypeVar
 
 from deltalog.backends.base import Backend, run
@@ -25,11 +24,11 @@ from deltalog.engine.fact_count import VisibleFactCounter
 from deltalog.engine.hypertree import Trees
 from deltalog.engine.replan_joins import Skewed, with_replanning
 from deltalog.engine.replan_trees import ChoiceChanged, Revision
-from deltalog.engine.report import Observer, Placement, Round
+from deltalog.engine.report import Observer, Round
 from deltalog.engine.schedule import evaluation_order
 from deltalog.engine.small_rounds import SmallRoundEvaluation
 from deltalog.model.errors import LimitReached
-from deltalog.model.limits import FactCount
+from deltalog.model.limits import FactCount, OverBudget
 from deltalog.model.tuning import Tuning
 from deltalog.plan import ir
 from deltalog.plan.ir import Part, Plan
@@ -135,10 +134,8 @@ class SemiNaive(Generic[T]):
     pending: dict[Pred, T] = field(default_factory=dict)  # virtual relations after this round
     revision: Revision[T] | None = None  # of the hyper-node that is evaluated, if it has choices to reconsider
     keep_partial: bool = False  # whether what was derived before a limit is kept
-    placement: Placement = field(init=False)  # where the program is evaluated
 
     def __post_init__(self) -> None:
-        self.placement = Placement(self.relations.backend.name)
         if self.facts is None:
             self.facts = FactCount(self.relations.backend.limits)
 
@@ -149,8 +146,6 @@ class SemiNaive(Generic[T]):
     def run(self) -> None:
         self.facts.total = 0 if self.goal else self.visible.count(self.relations.whole())
         self.facts.add(0)
-        if self._is_offloaded(list(enumerate(self.program.hyper_nodes)), whole_program=True):
-            return
         for number, hyper_node in evaluation_order(
             self.program.hyper_nodes, self.relations.backend.batch_independent_plans
         ):
@@ -166,7 +161,7 @@ class SemiNaive(Generic[T]):
         try:
             for place, part in enumerate(self._by_trees(hyper_node)):
                 self.revision = revision.start()
-                if not (part.recursive and self._is_offloaded([(number, part)])):
+                if not (part.recursive and self._is_offloaded(number, part)):
                     self._evaluate(number, part, place)
             return True
         except ChoiceChanged:
@@ -179,27 +174,28 @@ class SemiNaive(Generic[T]):
         self.planning += time.perf_counter() - started
         return parts
 
-    def _is_offloaded(self, nodes: Sequence[tuple[int, HyperNode]], whole_program: bool = False) -> bool:
-        """Evaluates hyper-nodes on another backend, if there is a better one for them."""
+    def _is_offloaded(self, number: int, node: HyperNode) -> bool:
+        """Evaluates a hyper-node on another backend, if there is a better one for it, and that can do it."""
         offload = self.relations.backend.capabilities.offload
-        if offload is None or (whole_program and not offload.whole_programs):
+        if offload is None:
             return False
-        heads = {pred for _, node in nodes for pred in node.heads}
-        tables = {pred: self.relations.get(pred) for _, node in nodes for pred in node.reads | node.heads}
-        target, reason = offload.offer([rule for _, node in nodes for rule in node.rules], tables)
-        if whole_program:
-            self.placement = Placement((target or self.relations).backend.name, reason)
+        tables = {pred: self.relations.get(pred) for pred in node.reads | node.heads}
+        target = offload.offer(node.rules, tables).target
         if target is None:
             return False
-        self._evaluate_on(target, nodes, heads)
+        facts = self.facts.total
+        try:
+            with offload.watched():
+                self._evaluate_on(target, number, node)
+        except OverBudget:  # nothing has been added here
+            self.facts.total = facts
+            return False
         return True
 
-    def _evaluate_on(
-        self, target: OffloadTarget[T], nodes: Sequence[tuple[int, HyperNode]], heads: Collection[Pred]
-    ) -> None:
-        """Evaluates hyper-nodes on another backend, and adds what it derives to the relations here."""
+    def _evaluate_on(self, target: OffloadTarget[T], number: int, node: HyperNode) -> None:
+        """Evaluates a hyper-node on another backend, and adds what it derives to the relations here."""
         relations = Relations(target.backend, dict(target.tables))
-        before = {pred: relations.get(pred) for pred in heads}
+        before = {pred: relations.get(pred) for pred in node.heads}
 
         def bring_back() -> None:
             found = {pred: target.backend.minus(relations.get(pred), table) for pred, table in before.items()}
@@ -209,9 +205,7 @@ class SemiNaive(Generic[T]):
 
         evaluation = SemiNaive(self.program, relations, self.observe, goal=self.goal, facts=self.facts)
         try:
-            rules = iter(target.rules)
-            for number, node in nodes:
-                evaluation._evaluate(number, replace(node, rules=tuple(islice(rules, len(node.rules)))))
+            evaluation._evaluate(number, replace(node, rules=target.rules))
         except LimitReached:
             if self.keep_partial:
                 with self.relations.backend.limits.suspended():

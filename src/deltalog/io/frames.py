@@ -52,7 +52,7 @@ def has_rows(columns: Sequence[Column], data: Any) -> bool:
 def columns_of(data: Any, dictionary: Dictionary) -> list[Column]:
     """The columns of ids of rows, of an Arrow table or of a data frame. Rows without any row have no columns."""
     if hasattr(data, "toArrow"):
-        data = _from_spark(data)
+        data = spark_to_arrow(data)
     if isinstance(data, np.ndarray):
         return _from_values([_array_values(data[:, i]) for i in range(_width(data))], dictionary)
     if hasattr(data, "__arrow_c_stream__"):
@@ -75,7 +75,7 @@ def columns_of_all(several: Sequence[Any], dictionary: Dictionary) -> list[list[
     return [[next(ids) for _ in table] for table in columns]
 
 
-def _from_spark(data: Any) -> pa.Table:
+def spark_to_arrow(data: Any) -> pa.Table:
     """A Spark DataFrame as an Arrow table, with the kinds of its columns."""
     import pyarrow as pa
 

@@ -36,8 +36,8 @@ def materialise_first(
     report.seconds["plan"] = analysing + planned
     report.seconds["evaluate"] = time.perf_counter() - started - report.seconds["plan"]
     report.peak_memory_bytes = peak_memory()
-    report.engine, report.engine_reason = evaluator.placement
-    report.pipeline = evaluator.backend.name
+    report.engine = evaluator.engine
+    report.pipeline = "local" if evaluator.backend.capabilities.data_frames is None else "spark"
     report.cyclic_rules = evaluator.trees.reported()
     return Materialisation(program, explicit, relations, evaluator.trees)
 

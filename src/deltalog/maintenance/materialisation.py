@@ -7,7 +7,7 @@ it was: all state is in immutable tables.
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Generic, TypeVar
@@ -19,7 +19,7 @@ from deltalog.concurrency.cached import cached_property
 from deltalog.engine.distribute_triples import shown
 from deltalog.engine.fact_count import VisibleFactCounter
 from deltalog.engine.hypertree import Trees
-from deltalog.engine.report import Observer, Placement
+from deltalog.engine.report import Observer
 from deltalog.engine.seminaive import Relations, SemiNaive
 from deltalog.maintenance.derivation_counts import Counts
 from deltalog.maintenance.maintain import Maintenance
@@ -46,10 +46,11 @@ class Evaluator(Generic[T]):
     observe: Observer = field(default=lambda _: None)
     trees: Trees = field(default_factory=Trees)
     keep_partial: bool = False  # whether what was derived before a limit is kept
-    placement: Placement = field(init=False)  # of the last evaluation
 
-    def __post_init__(self) -> None:
-        self.placement = Placement("naive" if self.naive else self.backend.name)
+    @property
+    def engine(self) -> str:
+        """The engine that derives facts."""
+        return "naive" if self.naive else self.backend.name
 
     def run(
         self, program: Program, relations: Relations[T], goal: bool = False, facts: FactCount | None = None
@@ -66,7 +67,6 @@ class Evaluator(Generic[T]):
         try:
             evaluation.run()
         finally:
-            self.placement = evaluation.placement
             self.trees.settle(program, relations)
         return evaluation.planning
 
@@ -107,6 +107,14 @@ class Materialisation(Generic[T]):
     def count(self) -> int:
         """How many facts users see."""
         return VisibleFactCounter(self.relations.backend, self.program.homes).count(self.relations.whole())
+
+    @property
+    def tables(self) -> Iterator[T]:
+        """Every table that the materialisation holds."""
+        yield from self.relations.parts.values()
+        for counts in self.counts.values():
+            yield from counts.nonrecursive.values()
+            yield from counts.recursive.values()
 
     @property
     def maintenance(self) -> Maintenance[T]:

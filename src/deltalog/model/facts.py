@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import pyarrow
 
     from deltalog.backends.base import Backend
+    from deltalog.syntax.ast import Pred
 
 T = TypeVar("T")
 DECODED_ROWS = 1 << 16  # rows that are decoded at a time
@@ -88,3 +89,8 @@ class Facts(Generic[T]):
 
         session = session or SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
         return session.createDataFrame(self.to_arrow())
+
+
+def of_predicate(pred: Pred, table: T, backend: Backend[T]) -> Facts[T]:
+    """The facts of a predicate."""
+    return Facts([f"_{i}" for i in range(pred.arity)], table, backend)

@@ -22,10 +22,10 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import wraps
 from numbers import Integral, Real
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 from deltalog.concurrency.interrupts import check_interrupts
-from deltalog.model.errors import LimitReached, UsageError
+from deltalog.model.errors import DeltalogError, LimitReached, UsageError
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -100,6 +100,10 @@ def peak_memory() -> int:
     return peak if sys.platform == "darwin" else peak * 1024
 
 
+class OverBudget(DeltalogError):
+    """An engine needs more memory than it may have, and another one takes over (see `within_budget`)."""
+
+
 class Running:
     """A running call with its deadline. A nested call has the deadline of the outer one, or an earlier one."""
 
@@ -132,18 +136,25 @@ class Running:
         _RUNNING.set(self._before)
 
     def check(self) -> None:
-        """Raises at an interrupt, at the deadline, or when the memory exceeds its limit."""
+        """Raises at an interrupt, at the deadline, or when the memory exceeds its limit or its ceiling."""
         check_interrupts()
         limits = self._limits
-        if self.deadline is None and limits.memory is None:
+        has_memory_limit = limits.memory is not None or limits.ceiling is not None
+        if self.deadline is None and not has_memory_limit:
             return
         now = limits.clock()
         if self.deadline is not None and now > self.deadline:
             raise self.stopped(f"the time limit of {self._timeout:g} s was reached", "timeout")
-        if limits.memory is not None and now >= self._memory_at:
+        if has_memory_limit and now >= self._memory_at:
             self._memory_at = now + MEMORY_INTERVAL_SECONDS
-            if limits.resident() > limits.memory:
-                raise self.stopped(f"the memory limit of {limits.memory / 1e9:.2f} GB was reached", "memory")
+            self._check_memory(limits.resident())
+
+    def _check_memory(self, resident: int) -> None:
+        limits = self._limits
+        if limits.memory is not None and resident > limits.memory:
+            raise self.stopped(f"the memory limit of {limits.memory / 1e9:.2f} GB was reached", "memory")
+        if limits.ceiling is not None and resident > limits.ceiling.resident:
+            raise OverBudget(limits.ceiling.reason)
 
     def stopped(self, reason: str, option: str) -> LimitReached:
         advice = f"Raise `{option}`, or look for rules that make new values without end"
@@ -153,11 +164,19 @@ class Running:
 _RUNNING: ContextVar[Running | None] = ContextVar("running", default=None)
 
 
+class Ceiling(NamedTuple):
+    """The memory of the process, in bytes, beyond which another engine takes over, and the reason that is given."""
+
+    resident: int
+    reason: str
+
+
 @dataclass(slots=True)
 class Limits:
     """The limits of calls; None is no limit. They may be changed between two calls; UsageError for an invalid limit.
 
-    `clock` returns the time in seconds, `resident` the memory of the process in bytes.
+    `clock` returns the time in seconds, `resident` the memory of the process in bytes. `ceiling` is not the user's but
+    the engine's, and makes no call fail.
     """
 
     timeout: float | None = None
@@ -165,6 +184,7 @@ class Limits:
     memory: int | None = None
     clock: Callable[[], float] = field(default=time.monotonic, repr=False)
     resident: Callable[[], int] = field(default=resident_memory, repr=False)
+    ceiling: Ceiling | None = field(default=None, repr=False)
 
     def __setattr__(self, name: str, value: Any) -> None:
         check = _CHECKS.get(name)
@@ -252,3 +272,22 @@ def limited(method: Method) -> Method:
             raise
 
     return cast(Method, within_limits)
+
+
+def within_budget(method: Method) -> Method:
+    """A method of a knowledge base that starts over on another engine, once, when the present one is over its budget
+    (see `backends.capabilities.residence`). Inside of another such method, that one starts over."""
+
+    @wraps(method)
+    def within(self: Any, *args: Any, **kwargs: Any) -> Any:
+        residence = self._backend.capabilities.residence
+        if residence is None or self.limits.ceiling is not None:
+            return method(self, *args, **kwargs)
+        try:
+            with residence.watched():
+                return method(self, *args, **kwargs)
+        except OverBudget as over:
+            self._move(str(over))
+        return method(self, *args, **kwargs)
+
+    return cast(Method, within)

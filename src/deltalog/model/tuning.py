@@ -173,8 +173,22 @@ class Tuning:
     # Spark.
     # `--engine auto` without a master reads and writes with Spark from this much input on:
     spark_min_input_bytes: int = 8 * 2**30
-    # Facts that a recursive hyper-node may read and still be offloaded to the driver:
-    spark_driver_budget_facts: int = 30_000_000
+    # Of the driver's memory, for tables and dictionary; sorting and joining them takes as much again for moments:
+    spark_driver_budget_share: float = 0.4
+    # Memory that a process may take beyond the budget while a call runs: kernels and modules that are loaded, morsels:
+    spark_driver_overhead_bytes: int = 256 * 2**20
+    # Bytes for each byte of keys, for indexes in other column orders; LUBM(20) with L has 1.4:
+    spark_driver_index_factor: float = 2.0
+    # Of the dictionary, beside the text: 49 to 98, as its arrays grow by doubling:
+    spark_driver_bytes_per_term: int = 64
+    spark_driver_text_factor: float = 1.5  # bytes of the dictionary for each byte of text, for the same reason
+    # At least so many bytes for each byte of an (uncompressed) file; LUBM(20) as N-Triples has 0.3:
+    spark_min_bytes_per_input_byte: float = 0.15
+    # Smaller input is parsed in the driver with `engine="auto"`: at 100 MB a second it is done before Python workers
+    # have started, parsed, and sent what they found (LUBM(20), 443 MB, on two cores: in half of the time):
+    spark_driver_read_max_bytes: int = 512 * 2**20
+    spark_fetch_max_rows: int = 500_000  # DataFrames of up to this many rows are fetched as they are
+    spark_arrow_max_values: int = 8_000_000  # larger tables become DataFrames by ids, which executors decode
     spark_driver_table_max_rows: int = 20_000  # smaller tables are kept in the driver
     spark_broadcast_max_rows: int = 200_000  # rows of ids that every executor may hold
     # A dictionary up to this size is fetched by the driver as a whole and broadcast; a larger one is joined:
@@ -183,3 +197,8 @@ class Tuning:
     spark_rows_per_partition: int = 4_000_000  # of a relation
     spark_partitions_per_core: int = 2  # of jobs that read, write or unite: cores that finish early take another task
     spark_max_segments: int = 8  # a table with more segments is rewritten as one
+    # A state that is kept between runs. Opening reads every delta version, and each has some files:
+    state_max_deltas: int = 16  # a version with more delta versions before it is compacted
+    state_max_delta_share: float = 0.5  # or one whose deltas have more rows than this share of its base
+    state_kept_versions: int = 3  # the last versions, which readers may still have open
+    state_chunk_rows: int = 1 << 20  # rows that the driver writes or reads at a time

@@ -30,6 +30,13 @@ class RuleSet:
             ids.setdefault(name, rule)
         return RuleSet(ids, numbers, tuple(ids.values())) if len(ids) > len(self.ids) else self
 
+    def becoming(self, rules: Iterable[Rule]) -> RuleSet:
+        """The rule set with exactly these rules (facts among them are left out); itself if it has no others."""
+        wanted = {rule for rule in rules if not rule.is_fact}
+        more = self.adding(rules)
+        left = {name: rule for name, rule in more.ids.items() if rule in wanted}
+        return RuleSet(left, more.numbers, tuple(left.values())) if len(left) < len(more.ids) else more
+
     def removing(self, sources: Iterable[str | Path]) -> tuple[RuleSet, list[Rule]]:
         """The rule set without rules that are given by id, text or file, and the facts among them; itself if nothing
         goes. UsageError if there is no such rule."""

@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 from deltalog.backends.base import Backend
 from deltalog.engine.report import Report
 from deltalog.maintenance.materialisation import Evaluator, Materialisation, start
-from deltalog.model.facts import Facts
+from deltalog.model.facts import Facts, of_predicate
 from deltalog.model.naming import Names, unknown_predicate
 from deltalog.plan.ir import Part
 from deltalog.plan.statistics import PartialStatistics
@@ -86,7 +86,7 @@ class Contents(Generic[T]):
 
     def view(self, pred: Pred, table: T) -> Facts[T]:
         """A table as users see it."""
-        return Facts([f"_{i}" for i in range(pred.arity)], table, self.backend)
+        return of_predicate(pred, table, self.backend)
 
     def facts(self, predicate: str, derived: bool = False) -> Facts[T]:
         """The facts of a predicate by its name."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from deltalog.concurrency.cached import cached_property
 from deltalog.concurrency.locks import CallLock, exclusive
-from deltalog.model.limits import Limits, limited
+from deltalog.model.limits import Limits, limited, within_budget
 
 if TYPE_CHECKING:
     from deltalog.backends.base import Backend
@@ -44,8 +44,15 @@ class QueryMethods:
 
         return QuerySession(self.engine, self._backend)
 
+    def _forget_queries(self) -> None:
+        """Begins a new session, on the present backend, with the selector of the old one."""
+        old = self.__dict__.pop("_session", None)
+        if old is not None:
+            self._session.take_over(old)
+
     @exclusive
     @limited
+    @within_budget
     def query(self, goal: str, method: str = "auto", *, timeout: float | None = None) -> Answers[Any]:
         """The answers of a goal such as `path(a, ?x)`, or several separated by commas: one row per binding of its
         variables, in the order in which they occur. Prefixes are those of the program. `timeout` is for this goal.
@@ -67,18 +74,21 @@ class QueryMethods:
 
     @exclusive
     @limited
+    @within_budget
     def solve(self, query: str, method: str = "auto") -> Solutions:
         """As `sparql`, but an ASK, too, has solutions, which say how they came about: `method`, `reason`, `seconds`."""
         return self._session.solve(self._contents(), query, method)
 
     @exclusive
     @limited
+    @within_budget
     def plan_goal(self, goal: str) -> str:
         """The rules that magic sets makes for a goal, after the fact that asks it."""
         return self._session.plan(self._contents(), goal)
 
     @exclusive
     @limited
+    @within_budget
     def estimate(self, goal: str) -> Features:
         """About how much work a goal is (Joshi et al., Algorithm 2): what the choice of a method goes by."""
         return self._session.estimate(self._contents(), goal)
@@ -102,6 +112,7 @@ class QueryMethods:
 
     @exclusive
     @limited
+    @within_budget
     def test_goals(self, most: int = 250, seed: int = 0, without: Iterable[str] = ()) -> list[tuple[str, int]]:
         """Other goals, made from facts that follow in one step, two steps and so on, with that number of steps."""
         from deltalog.query.training_goals import test_goals

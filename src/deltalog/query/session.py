@@ -59,6 +59,10 @@ class QuerySession(Generic[T]):
     def model(self, model: selector.Model | str | PathLike[str]) -> None:
         self._model = model if isinstance(model, selector.Model) else selector.load(Path(model))
 
+    def take_over(self, other: QuerySession[T]) -> None:
+        """Takes over the model of another session."""
+        self._model = other._model
+
     # Goals.
 
     def query(self, now: Contents[T], goal: str, method: str, timeout: float | None) -> Answers[T]:

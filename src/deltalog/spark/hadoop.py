@@ -108,6 +108,18 @@ class Hadoop:
             context = self._jvm.org.apache.hadoop.fs.FileContext.getFileContext(path.toUri(), self._configuration)
             context.rename(system.makeQualified(temporary), system.makeQualified(path), options)
 
+    def upload(self, file: str, uri: str) -> None:
+        """Copies a file of this machine; what is at the URI is replaced."""
+        path = self._path(uri)
+        with _failures(uri):
+            self._system(path, uri).copyFromLocalFile(False, True, self._path(f"file://{file}"), path)
+
+    def download(self, uri: str, file: str) -> None:
+        """Copies a file to this machine."""
+        path = self._path(uri)
+        with _failures(uri):
+            self._system(path, uri).copyToLocalFile(False, path, self._path(f"file://{file}"), True)
+
     @property
     def _jvm(self) -> Any:
         return self.spark.sparkContext._jvm

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from deltalog.engine.report import Round
 from deltalog.kb import KnowledgeBase
-from deltalog.model.errors import DataError, UsageError
+from deltalog.model.errors import DataError
 from deltalog.spark.check import Checked, check, check_rules
 from deltalog.spark.columns import ColumnNames
 from deltalog.spark.hadoop import Hadoop
@@ -28,7 +28,7 @@ from deltalog.spark.report_html import as_html
 from deltalog.spark.sinks import write_changes, write_frame
 from deltalog.spark.sources import arguments, load_rdf, naming, rdf_files, source_frame
 from deltalog.spark.spec import Constraint, PipelineError, Problem, Sink, Source, Spec, read_spec
-from deltalog.syntax.ast import Pred
+from deltalog.syntax.ast import Pred, Rule
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -61,7 +61,7 @@ class Pipeline:
 
     def check(self, spark: SparkSession | None = None, *, master: str | None = None) -> list[Problem]:
         """All mistakes and warnings that can be found before a job runs."""
-        refuse_what_is_missing(self.spec)
+        refuse_misuse_of_state(self.spec)
         return check(self.spec, session_of(self.spec, spark, master)).problems
 
     def run(
@@ -76,14 +76,21 @@ class Pipeline:
         PipelineError has all mistakes that the check finds, ConstraintViolated the violations of a constraint; in both
         cases nothing was written.
         """
-        refuse_what_is_missing(self.spec)
+        refuse_misuse_of_state(self.spec)
         refuse(check_rules_alone(self.spec))  # before the seconds that a JVM takes
         spark = session_of(self.spec, spark, master)
         checked = check(self.spec, spark)
         refuse(checked)
         for problem in checked.problems:
             log.warning("%s", problem)
-        return Run.start(self.spec, spark, checked, observe).batch()
+        run = Run.start(self.spec, spark, checked, observe)
+        if self.spec.state is None:
+            return run.batch()
+        from deltalog.spark.incremental import StatefulRun
+        from deltalog.spark.stream import run_streams
+
+        stateful = StatefulRun.open(run)
+        return run_streams(stateful) if self.spec.streams else stateful.batch()
 
 
 def session_of(spec: Spec, spark: Any = None, master: str | None = None) -> SparkSession:
@@ -94,12 +101,13 @@ def session_of(spec: Spec, spark: Any = None, master: str | None = None) -> Spar
     return found
 
 
-def refuse_what_is_missing(spec: Spec) -> None:
-    """UsageError for what a pipeline file may say, and this version cannot do."""
-    if spec.state is not None:
-        raise UsageError(f"{spec.file}: state: keeping a knowledge base between runs is not in this version yet")
-    for source in spec.streams:
-        raise UsageError(f"{spec.file}: {source.place}.stream: streams are not in this version yet")
+def refuse_misuse_of_state(spec: Spec) -> None:
+    """PipelineError for mistakes about state and streams."""
+    from deltalog.spark.incremental import check_state
+
+    wrong = list(check_state(spec))
+    if wrong:
+        raise PipelineError(wrong)
 
 
 def check_rules_alone(spec: Spec) -> Checked:
@@ -127,6 +135,8 @@ class Run:
     frames: Mapping[str, DataFrame] = field(default_factory=dict)  # of sources, as the check made them
     source_columns: dict[str, tuple[str, ...]] = field(default_factory=dict)  # by predicate
     source_preds: dict[str, list[Pred]] = field(default_factory=dict)  # by source
+    rules: tuple[Rule, ...] = ()  # in the order of the file, which gives columns their names
+    schemas: dict[str, str] = field(default_factory=dict)  # of sinks of changes, by place
 
     @classmethod
     def start(
@@ -134,7 +144,7 @@ class Run:
     ) -> Run:
         """A run with the rules of the pipeline and no facts yet."""
         kb = KnowledgeBase(spec.programs, engine=spec.engine, spark=spark, observe=observe)
-        return cls(spec, spark, kb, PipelineReport(spec.name), checked.frames if checked else {})
+        return cls(spec, spark, kb, PipelineReport(spec.name), checked.frames if checked else {}, rules=kb.rules)
 
     def batch(self) -> PipelineReport:
         """All steps, from nothing."""
@@ -195,7 +205,7 @@ class Run:
 
     def columns(self, predicate: str) -> tuple[str, ...]:
         """The names of the columns of a predicate."""
-        return ColumnNames(self.kb.rules, self.source_columns).of(self.kb.predicate(predicate))
+        return ColumnNames(self.rules, self.source_columns).of(self.kb.predicate(predicate))
 
     # Constraints.
 
@@ -229,10 +239,13 @@ class Run:
         started, place = time.perf_counter(), f"{self.spec.file}: {sink.place}"
         columns = sink.columns or self.columns(sink.predicate)
         if sink.changes and change is not None:
-            added, removed = (side[sink.predicate].named(columns) for side in (change.added, change.removed))
-            rows = len(added) + len(removed)
+            sides = [side[sink.predicate].named(columns) for side in (change.added, change.removed)]
+            rows = sum(map(len, sides))
             with naming(place):
-                write_changes(sink, added.to_spark(self.spark), removed.to_spark(self.spark), version)
+                frames = [facts.to_spark(self.spark) if facts else None for facts in sides]
+                for frame in frames:
+                    self.check_schema(sink, frame)
+                write_changes(sink, frames[0], frames[1], version)
         else:
             facts = self.facts(sink.predicate, sink.place, sink.only == "derived")
             rows = len(facts)
@@ -242,6 +255,16 @@ class Run:
         seconds = time.perf_counter() - started
         self.report.sinks.append(Transfer(sink.name, _target(sink), [sink.predicate], rows, size, seconds))
         log.info("wrote %s: %s rows in %.2f s", sink.place, f"{rows:,}", seconds)
+
+    def check_schema(self, sink: Sink, frame: DataFrame | None) -> None:
+        """DataError if a sink of changes had other types in earlier versions, so that it could not be read any more."""
+        if frame is not None:
+            known = self.schemas.setdefault(sink.place, frame.schema.simpleString())
+            if frame.schema.simpleString() != known:
+                raise DataError(
+                    f"the changes before had the types {known}, and are {frame.schema.simpleString()} now; make "
+                    "the values of each column of one type by rules, or use a new sink"
+                )
 
     def facts(self, predicate: str, place: str, derived: bool = False) -> Facts[Any]:
         with naming(f"{self.spec.file}: {place}"):

@@ -40,11 +40,15 @@ def _in_order(frame: DataFrame, table: str) -> DataFrame:
     return frame.select(*[f"`{column}`" for column in columns])
 
 
-def write_changes(sink: Sink, added: DataFrame, removed: DataFrame, version: int) -> None:
-    """Writes the added and removed facts of a version; written again, it replaces itself."""
+def write_changes(sink: Sink, added: DataFrame | None, removed: DataFrame | None, version: int) -> None:
+    """Writes the added and removed facts of a version (None: there are none); written again, it replaces itself."""
     from pyspark.sql import functions as F
 
-    frame = added.withColumn(OPERATION, F.lit("I")).unionByName(removed.withColumn(OPERATION, F.lit("D")))
+    sides = zip((added, removed), ("I", "D"), strict=True)
+    frames = [side.withColumn(OPERATION, F.lit(operation)) for side, operation in sides if side is not None]
+    if not frames:
+        return
+    frame = frames[0] if len(frames) == 1 else frames[0].unionByName(frames[1])
     if sink.path is not None:
         whole = replace(sink, path=f"{sink.path.rstrip('/')}/{VERSION}={version}", mode="overwrite")
         write_frame(whole, frame)

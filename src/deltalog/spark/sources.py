@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from deltalog.io.documents import Reading
 from deltalog.io.files import name_of
 from deltalog.model.errors import DataError, DeltalogError, UsageError
+from deltalog.model.limits import OverBudget
 from deltalog.spark.failures import failed_in_spark, first_line, unlogged
 from deltalog.spark.hadoop import FileStatus, Hadoop
 from deltalog.spark.spec import Column, Source
+from deltalog.syntax.ast import Pred
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn
@@ -108,10 +110,21 @@ def load_rdf(kb: KnowledgeBase, source: Source, spark: SparkSession) -> None:
         paths = [path for path in local if path is not None]
         kb.load(*paths, base=source.base, shared_blank_nodes=source.shared_blank_nodes, strict=source.strict)
         return
-    from deltalog.backends.spark.io.read_uris import read_uris
-
     uris = {format: [file.uri for file in some] for format, some in files.items()}
-    kb.load_tables(lambda backend: read_uris(uris, reading, cast(Any, backend)))
+    kb.load_tables(lambda backend: _uri_tables(uris, reading, backend))
+
+
+def _uri_tables(uris: Mapping[str, list[str]], reading: Reading, backend: Any) -> dict[Pred, Any]:
+    """The facts of files, parsed by executors, as tables of a backend in executors or in the driver."""
+    from deltalog.backends.spark.driver_backend import DriverBackend
+    from deltalog.backends.spark.io.read_uris import read_uris
+    from deltalog.backends.spark.residence import table_bytes
+
+    if not isinstance(backend, DriverBackend):
+        return read_uris(uris, reading, backend)
+    found = read_uris(uris, reading, backend.far)
+    backend.residence.expect(sum(table_bytes(table.size or 0, table.arity, backend.tuning) for table in found.values()))
+    return {pred: backend.far.driver.to_local(table) for pred, table in found.items()}
 
 
 def _local(uri: str) -> Path | None:
@@ -125,6 +138,8 @@ def naming(place: str, null_hint: str = "") -> Iterator[None]:
     try:
         with unlogged():
             yield
+    except OverBudget:
+        raise
     except DeltalogError as problem:
         kind = UsageError if isinstance(problem, UsageError) else DataError
         raise kind(f"{place}: {problem}{null_hint if '(null)' in str(problem) else ''}") from None

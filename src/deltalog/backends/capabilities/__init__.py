@@ -17,6 +17,7 @@ from deltalog.backends.capabilities.data_frames import DataFrames
 from deltalog.backends.capabilities.metrics import EngineMetrics
 from deltalog.backends.capabilities.offload import Offload
 from deltalog.backends.capabilities.point_lookup import PointLookup
+from deltalog.backends.capabilities.residence import Residence
 from deltalog.backends.capabilities.skolem_inverse import SkolemInverse
 from deltalog.backends.capabilities.small_rounds import SmallRounds
 from deltalog.backends.capabilities.tuple_maintenance import TupleMaintenance
@@ -40,6 +41,7 @@ class Capabilities(Generic[T]):
     counting: Counting[T] | None = None
     metrics: EngineMetrics | None = None
     data_frames: DataFrames[T] | None = None
+    residence: Residence[T] | None = None
 
 
 def required(capability: C | None) -> C:

@@ -6,6 +6,7 @@ Without this capability, rules are evaluated where their relations are.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
 from deltalog.plan.ir import Part
@@ -35,11 +36,10 @@ class OffloadOffer(NamedTuple, Generic[T]):
 
 
 class Offload(Protocol[T]):
-    """Offers another backend for recursive hyper-nodes, or for whole programs."""
+    """Offers another backend for recursive hyper-nodes."""
 
-    @property
-    def whole_programs(self) -> bool:
-        """Whether to offload the whole program, if that is possible, and not only recursive hyper-nodes."""
+    def watched(self) -> AbstractContextManager[None]:
+        """A context for an evaluation there: OverBudget stops it when it needs too much memory."""
         ...
 
     def offer(self, rules: Sequence[Rule], tables: Mapping[Pred, T]) -> OffloadOffer[T]:

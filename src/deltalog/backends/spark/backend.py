@@ -40,7 +40,7 @@ from deltalog.backends.spark.operators.dedup_store import store_distinct
 from deltalog.backends.spark.operators.evaluate import SparkEvaluation
 from deltalog.backends.spark.operators.shared_scan import TaggedScan, copied_columns, full_scans, shared_scan
 from deltalog.backends.spark.operators.sql_expressions import TOO_LARGE
-from deltalog.backends.spark.settings import salt, tuned
+from deltalog.backends.spark.settings import driver_budget, salt, tuned
 from deltalog.backends.spark.startup.session import session
 from deltalog.backends.spark.table import (
     TAG,
@@ -91,13 +91,12 @@ class SparkBackend:
         limits: Limits,
         spark: Any = None,
         master: str | None = None,
-        driver_first: bool = False,
         tuning: Tuning | None = None,
     ) -> None:
-        """With `driver_first` the whole program is evaluated in the driver, if its facts fit the driver's budget."""
         self.limits = limits
         self.spark = spark or session(master)
         self.tuning = tuned(tuning or Tuning(), self.spark)
+        self.driver_budget = driver_budget(self.tuning, self.spark)  # bytes; 0: the driver evaluates nothing
         self.salt = salt(self.spark)
         self._meters = Meters()
         self.dictionary = SparkDictionary(self.spark, self.salt, self.tuning)
@@ -108,7 +107,7 @@ class SparkBackend:
         self.codec = SparkCodec(self)
         self.capabilities: Capabilities[SparkTable] = Capabilities(
             virtual_relations=SparkVirtualRelations(self),
-            offload=SparkOffload(self, whole_programs=driver_first),
+            offload=SparkOffload(self),
             counting=SparkCounting(self),
             metrics=SparkMetrics(self),
             data_frames=SparkDataFrames(self),
@@ -118,11 +117,6 @@ class SparkBackend:
     def failures(self) -> int:
         """The number of rows dropped because an expression failed, in executors and in the driver."""
         return int(self.accumulator.value) + self.driver.failures
-
-    @property
-    def driver_budget(self) -> int:
-        """How many facts the driver may evaluate rules over; 0: it evaluates nothing."""
-        return self.tuning.spark_driver_budget_facts
 
     @property
     def task_partitions(self) -> int:

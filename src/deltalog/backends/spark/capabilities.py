@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from deltalog.backends.spark.driver_engine import offload_to_driver
 from deltalog.backends.spark.metrics import metrics
 from deltalog.backends.spark.operators.multiset import recounted, uncounted, with_counts
 from deltalog.backends.spark.operators.virtual_maintenance import made
+from deltalog.backends.spark.residence import decide, memory_ceiling, offload_bytes
 from deltalog.backends.spark.table import SparkTable
 from deltalog.program.schemes import Scheme
 from deltalog.syntax.ast import Pred, Rule
@@ -24,13 +26,17 @@ class SparkOffload:
     """Offloads what fits the driver's budget to the local engine in the driver."""
 
     backend: SparkBackend
-    whole_programs: bool
+
+    def watched(self) -> AbstractContextManager[None]:
+        backend = self.backend
+        return memory_ceiling(backend.limits, backend.driver_budget, backend.driver_budget, backend.tuning)
 
     def offer(self, rules: Sequence[Rule], tables: Mapping[Pred, SparkTable]) -> OffloadOffer[SparkTable]:
-        facts, budget = sum(self.backend.size(table) for table in tables.values()), self.backend.driver_budget
-        target = offload_to_driver(rules, tables, self.backend) if facts <= budget else None
-        than = "not more than" if target else "more than"
-        return OffloadOffer(target, f"rules read {facts:,} facts, {than} the driver's budget of {budget:,}")
+        backend = self.backend
+        needed = sum(offload_bytes(backend.size(table), table.arity, backend.tuning) for table in tables.values())
+        decision = decide(needed, backend.driver_budget, "the relations that rules read")
+        target = offload_to_driver(rules, tables, backend) if decision.in_driver else None
+        return OffloadOffer(target, decision.reason)
 
 
 @dataclass(frozen=True, slots=True)

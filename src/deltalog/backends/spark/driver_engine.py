@@ -3,9 +3,9 @@
 `DriverEngine` evaluates plans over driver tables. Its local engine uses the driver's own dictionary, so constants and
 expressions mean what they mean everywhere.
 
-`offload_to_driver` is for a recursive hyper-node (or a whole program) whose relations may be far larger, up to the
-driver's budget. If its rules only compare ids, no term is fetched: 64-bit ids become integers of a separate local
-dictionary, and so do the constants of the rules. Otherwise the terms of all ids are fetched first.
+`offload_to_driver` is for a recursive hyper-node whose relations may be far larger, up to the driver's budget. If its
+rules only compare ids, no term is fetched: 64-bit ids become integers of a separate local dictionary, and so do the
+constants of the rules. Otherwise the terms of all ids are fetched first.
 
 Limits hold here as on the local engine. Results can be far larger than what they are computed from, so limits are also
 checked while rows are copied between the engines.
@@ -69,7 +69,7 @@ class DriverEngine:
         """The rows of plans if they read only driver tables, of few rows in all; else None."""
         keys = {(scan.atom.pred, scan.part) for plan in plans.values() for scan in scans(plan)}
         read = {key: table for key in keys if (table := tables.get(key)) is not None and not table.empty}
-        max_rows = min(self.backend.tuning.spark_driver_table_max_rows, self.backend.driver_budget)
+        max_rows = self.backend.tuning.spark_driver_table_max_rows if self.backend.driver_budget else 0
         if any(table.driver_rows is None for table in read.values()):
             return None
         if sum(table.size or 0 for table in read.values()) > max_rows:

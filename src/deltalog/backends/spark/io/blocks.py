@@ -107,14 +107,14 @@ def to_blocks(partitioner: Partitioner) -> Callable[[Iterator[pa.RecordBatch]], 
     """A function for `mapInArrow` that turns rows into BLOCKS and removes duplicates within each buffer."""
 
     def each(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for rows in _buffered(batches):
+        for rows in buffered(batches):
             columns = sorted_distinct([words(column) for column in rows.columns])
             yield from as_blocks(columns, rows.column_names, partitioner)
 
     return each
 
 
-def _buffered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+def buffered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
     """Batches combined to about the size of a block."""
     buffer: list[pa.RecordBatch] = []
     for batch in batches:

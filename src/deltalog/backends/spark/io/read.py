@@ -62,17 +62,24 @@ class Split(NamedTuple):
 
 def is_small(paths: Sequence[Path]) -> bool:
     """Whether the driver reads the files sooner than executors start Python."""
+    return input_bytes(paths) <= DRIVER_READ_BYTES
+
+
+def input_bytes(paths: Sequence[Path]) -> int:
+    """The bytes of files and folders, decompressed by estimate."""
+    from deltalog.io.files import name_of
     from deltalog.io.read import files_of
 
-    return sum(file.stat().st_size for path in paths for file in files_of(Path(path))) <= DRIVER_READ_BYTES
+    files = [file for path in paths for file in files_of(Path(path))]
+    return sum(file.stat().st_size * (DECOMPRESSION_FACTOR if name_of(file).compression else 1) for file in files)
 
 
 def read(paths: Sequence[Path], reading: Reading, backend: SparkBackend) -> dict[Pred, SparkTable]:
     """The facts of files and folders."""
-    splits = list(_splits(paths, backend))
+    splits = list(splits_of(paths, backend))
     if not splits:
         return {}
-    groups = _balanced(splits, backend.task_partitions)
+    groups = balanced(splits, backend.task_partitions)
     salt, partitions = backend.salt, partitions_for(sum(split.size for split in splits), backend)
 
     def each(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -109,7 +116,7 @@ def encode_frame(data: DataFrame, backend: SparkBackend) -> tuple[int, SparkTabl
 # In the driver.
 
 
-def _splits(paths: Sequence[Path], backend: SparkBackend) -> Iterator[Split]:
+def splits_of(paths: Sequence[Path], backend: SparkBackend) -> Iterator[Split]:
     from deltalog.io.files import name_of
     from deltalog.io.read import files_of
     from deltalog.io.table_files import TableFile, TableFiles
@@ -165,7 +172,7 @@ def _has_quotes(file: Path, ranges: Sequence[tuple[int, int]], backend: SparkBac
     return any(row.found for row in looked.collect())
 
 
-def _balanced(splits: Sequence[Split], count: int) -> list[list[Split]]:
+def balanced(splits: Sequence[Split], count: int) -> list[list[Split]]:
     """Splits in groups of about equal size."""
     groups: list[list[Split]] = [[] for _ in range(min(count, len(splits)))]
     sizes = [0] * len(groups)

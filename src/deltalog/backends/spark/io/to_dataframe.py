@@ -1,4 +1,4 @@
-"""Executors (Python workers): tables as Spark DataFrames of values; no row is collected.
+"""Executors (Python workers) and driver: tables as Spark DataFrames of values; no row is collected.
 
 A column gets the type that `deltalog.io.frames` gives it: long, double, boolean, date or string. IRIs and blank nodes
 are strings, and a column of other or mixed values has the cells of CSV. The metadata of a column says what its strings
@@ -8,7 +8,7 @@ too, because Spark would move them to its session's time zone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -16,14 +16,18 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from deltalog.backends.spark.io.arrow import numbers
 from deltalog.backends.spark.io.decode import Decoder
 from deltalog.backends.spark.table import SparkTable, column_names
 from deltalog.io.csv_cells import print_cell
+from deltalog.io.frames import to_arrow
+from deltalog.model.dictionary import Dictionary, distinct_ids
 from deltalog.model.terms import Kind, lexical
 
 if TYPE_CHECKING:
     from deltalog.backends.spark.backend import SparkBackend
 
+PARTITIONS_PER_CORE = 2
 PLAIN: dict[Kind, tuple[Any, Any, str | None]] = {
     Kind.INTEGER: (T.LongType(), pa.int64(), None),
     Kind.DOUBLE: (T.DoubleType(), pa.float64(), None),
@@ -40,11 +44,8 @@ def to_spark(table: SparkTable, columns: Sequence[str], backend: SparkBackend) -
     """A DataFrame of the table's values."""
     names = column_names(table.arity)[: table.arity]
     kinds = _kinds(table, names, backend)
-    column_types = [PLAIN.get(next(iter(found)), CELL) if len(found) == 1 else CELL for found in kinds]
-    fields = [
-        T.StructField(name, column_type[0], False, {"deltalog:kind": column_type[2]} if column_type[2] else None)
-        for name, column_type in zip(columns, column_types, strict=True)
-    ]
+    column_types = list(map(_column_type, kinds))
+    fields = _fields(columns, column_types)
     if table.empty or not names:
         size = 0 if table.empty else 1
         return backend.spark.createDataFrame([()] * size, T.StructType(fields))
@@ -59,6 +60,38 @@ def to_spark(table: SparkTable, columns: Sequence[str], backend: SparkBackend) -
 
     typed = frame.mapInArrow(each, T.StructType(fields))
     return typed.select(*[F.col(f"`{f.name}`").alias(f.name, metadata=f.metadata) for f in fields])
+
+
+def arrow_to_spark(
+    columns: Sequence[Any], rows: int, names: Sequence[str], dictionary: Dictionary, spark: Any
+) -> DataFrame:
+    """The same for columns of local ids in the driver; their values go to the JVM through Arrow."""
+    types = [_column_type(dictionary.kinds_of([ids]) or {Kind.STRING}) for ids in columns]
+    schema = T.StructType(_fields(names, types))
+    if not rows or not columns:
+        return spark.createDataFrame([()] * rows, schema)
+    arrays = [_driver_array(ids, dictionary, what) for ids, (_, _, what) in zip(columns, types, strict=True)]
+    fields = [pa.field(name, array.type, nullable=False) for name, array in zip(names, arrays, strict=True)]
+    frame = spark.createDataFrame(pa.table(arrays, schema=pa.schema(fields)), schema)
+    return frame.coalesce(PARTITIONS_PER_CORE * max(1, spark.sparkContext.defaultParallelism))
+
+
+def _driver_array(ids: Any, dictionary: Dictionary, what: str | None) -> Any:
+    if what != "cell":
+        return to_arrow([ids], dictionary).column(0)
+    distinct, places = distinct_ids(ids, len(dictionary))
+    return _array(dictionary.decode(distinct), pa.string(), what).take(numbers(places))
+
+
+def _column_type(kinds: Collection[Kind]) -> tuple[Any, Any, str | None]:
+    return PLAIN.get(next(iter(kinds)), CELL) if len(kinds) == 1 else CELL
+
+
+def _fields(names: Sequence[str], types: Sequence[tuple[Any, Any, str | None]]) -> list[T.StructField]:
+    return [
+        T.StructField(name, type_, False, {"deltalog:kind": what} if what else None)
+        for name, (type_, _, what) in zip(names, types, strict=True)
+    ]
 
 
 def _array(values: Sequence[Any], type_: Any, what: str | None) -> pa.Array:

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from deltalog.backends.base import run
+from deltalog.backends.spark.residence import decide, offload_bytes
 from deltalog.backends.spark.table import Segment, SparkTable
 from deltalog.model.dictionary import Dictionary
 from deltalog.plan import ir
@@ -42,7 +43,7 @@ def _read(pred: Pred, swap: bool) -> Plan:
 
 
 def _closed(scheme: Scheme, edges: SparkTable, backend: SparkBackend) -> SparkTable:
-    if backend.size(edges) <= backend.driver_budget:
+    if decide(offload_bytes(backend.size(edges), 2, backend.tuning), backend.driver_budget).in_driver:
         return _closed_in_driver(scheme, edges, backend)
     if scheme.kind is SchemeKind.CLOSURE:
         return _closed_by_rounds(scheme, edges, backend)

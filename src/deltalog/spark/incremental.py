@@ -1,0 +1,319 @@
+"""Runs of a pipeline with state: each takes the knowledge base from one version to the next.
+
+    open       the state, and the knowledge base of its current version
+    changes    of rules, of the facts in rules and ontologies, of sources (or a micro-batch of a stream)
+    update     the materialisation; the first version is evaluated from scratch
+    check      constraints; if one fails, nothing is written
+    write      PENDING, then sinks, then the state, whose CURRENT comes last
+
+After a crash, CURRENT is the last version that is complete. If PENDING is beyond it, sinks may have been written for a
+version that does not count: what they have of it is discarded, and all of them are written again.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from deltalog.concurrency.cached import cached_property
+from deltalog.engine.encode_facts import encode_facts_of
+from deltalog.maintenance.update_state import Update, difference, total
+from deltalog.model.change import Change
+from deltalog.model.errors import DataError
+from deltalog.model.facts import Facts
+from deltalog.program import read_documents
+from deltalog.spark.hadoop import Hadoop
+from deltalog.spark.offsets import (
+    SourceChange,
+    TableReader,
+    Tables,
+    check_vanished,
+    conflicts,
+    full_preds,
+    include,
+    read_change,
+)
+from deltalog.spark.report import PipelineReport, Transfer
+from deltalog.spark.run import NULL_HINT, Run, _target
+from deltalog.spark.sources import load_rdf, naming
+from deltalog.spark.spec import VERSION, PipelineError, Problem, Sink, Source, Spec
+from deltalog.spark.state import State, Wanted, change
+from deltalog.syntax.ast import Pred
+from deltalog.syntax.parser import Document
+
+log = logging.getLogger(__name__)
+SCHEMAS = "schemas"  # of sinks of changes, beside the definitions of sinks in a manifest
+
+
+def check_state(spec: Spec) -> Iterator[Problem]:
+    """Mistakes of a pipeline file with state or streams."""
+    if spec.state is None:
+        for source in spec.streams:
+            message = 'a stream keeps its knowledge base between batches: say where, with state = "..."'
+            yield spec.problem(f"{source.place}.stream", message)
+        return
+    yield from conflicts(spec)
+    for source in spec.streams:
+        wrong = {
+            "format": source.is_rdf and 'RDF cannot be a stream; leave out stream, and set changes = "files"',
+            "paths": len(source.paths) > 1 and "a stream has one path, which may have wildcards",
+            "changes": source.changes.kind in ("files", "version")
+            and "the rows of a stream are all new; leave out changes, or set { operation = ... }",
+        }
+        yield from (spec.problem(f"{source.place}.{key}", message) for key, message in wrong.items() if message)
+    for sink in spec.all_sinks:
+        if not sink.changes and sink.mode != "overwrite":
+            message = (
+                f"a pipeline with state writes its sinks again in every version, and the mode {sink.mode!r} does not; "
+                'set mode = "overwrite", or changes = true'
+            )
+            yield spec.problem(f"{sink.place}.mode", message)
+
+
+@dataclass
+class StatefulRun:
+    """A run with state. Its knowledge base is that of the current version, from `start` on."""
+
+    run: Run
+    state: State
+    recovers: bool = False  # whether sinks may have something of a version that does not count
+    is_new: bool = True  # whether there is no version yet
+    _sinks: dict[str, Any] = field(default_factory=dict)  # those that have the current version
+
+    @classmethod
+    def open(cls, run: Run) -> StatefulRun:
+        """Opens the state of a pipeline."""
+        assert run.spec.state is not None
+        with naming(f"{run.spec.file}: state"):
+            state = State.open(run.spark, run.spec.state)
+        found = cls(run, state, state.pending > state.version, state.manifest is None)
+        if state.manifest is not None:
+            wrong = list(check_vanished(run.spec, state.manifest.sources, state.manifest.streams))
+            if wrong:
+                raise PipelineError(wrong)
+            known = dict(state.manifest.sinks)
+            run.schemas.update(known.pop(SCHEMAS, {}))
+            found._sinks = {place: sink for place, sink in known.items() if sink["changes"] or not found.recovers}
+        for sink in run.spec.all_sinks:
+            if sink.changes:
+                with naming(f"{run.spec.file}: {sink.place}"):
+                    _discard(sink, state.version, run.spark)
+        return found
+
+    @property
+    def spec(self) -> Spec:
+        return self.run.spec
+
+    @cached_property
+    def document(self) -> Document:
+        """The rules of the pipeline file, with the facts among them."""
+        return read_documents(self.spec.programs)
+
+    # From sources.
+
+    def batch(self) -> PipelineReport:
+        """One run over all sources that are no streams."""
+        self.start()
+        return self.run.finish()
+
+    def start(self) -> None:
+        """The version after the changes of rules, ontologies and sources since the last one, if there are any."""
+        if self.is_new:
+            self._first()
+        else:
+            self._next()
+
+    def _first(self) -> None:
+        kb, found = self.run.kb, dict[str, SourceChange]()
+
+        def read(backend: Any) -> Tables:
+            found.update(self._changes({}))
+            tables = self._given()
+            for one in found.values():
+                include(tables, one.added, backend)
+            return tables
+
+        with self.run.stage("read"):
+            kb.load_tables(read)
+        with self.run.stage("evaluate"):
+            kb.materialise()
+        self._publish(None, None, given=self._given(), sources={name: one.offset for name, one in found.items()})
+
+    def _next(self) -> None:
+        kb, before = self.run.kb, self.state.manifest
+        assert before is not None
+        found, given = dict[str, SourceChange](), dict[str, bool]()
+
+        def find() -> Wanted | None:
+            with self.run.stage("open"):
+                given_before = self.state.load(kb)
+            with self.run.stage("read"):
+                found.update(self._changes(before.sources))
+                given_now = self._given()
+                add, remove = self._net(given_now, given_before, found, full_preds(before.sources.values()))
+            rules = kb._rule_set.becoming(self.document.rules)
+            pairs = (given_now, given_before), (given_before, given_now)
+            given["same"] = not any(difference(one, other, kb._backend) for one, other in pairs)
+            same_sources = all(before.sources.get(name) == one.offset for name, one in found.items())
+            if rules is kb._rule_set and same_sources and not (add or remove or self._due_sinks(None)):
+                return None
+            return Wanted(rules, add, remove, self.document.prefixes)
+
+        made = change(kb, find, self.run.stage)
+        if made is None:
+            log.info("nothing has changed since version %d", before.version)
+            self.run.report.version = before.version
+            return
+        offsets = {name: one.offset for name, one in found.items()}
+        self._publish(*made, given=None if given["same"] else self._given(), sources=offsets)
+
+    def _given(self) -> Tables:
+        """The facts of rules and ontologies."""
+        reader = TableReader(self.run.kb, encode_facts_of(self.document.rules, self.run.kb._backend))
+        if self.spec.ontologies:
+            with naming(f"{self.spec.file}: ontologies"):
+                load_rdf(reader, Source("ontologies", "", "rdf", self.spec.ontologies), self.run.spark)  # type: ignore[arg-type]
+        return reader.tables
+
+    def _changes(self, offsets: Mapping[str, Any]) -> Iterator[tuple[str, SourceChange]]:
+        for source in self.spec.sources:
+            if not source.stream:
+                yield source.name, self._change(source, offsets.get(source.name))
+
+    def _change(self, source: Source, offset: Any) -> SourceChange:
+        started, run = time.perf_counter(), self.run
+        with naming(f"{self.spec.file}: {source.place}", NULL_HINT):
+            frame = None if source.is_rdf else run.frame(source)
+            found = read_change(source, offset, run.kb, run.spark, frame)
+            rows = total(found.added, run.kb._backend) + total(found.removed, run.kb._backend)
+        preds = (
+            sorted({*found.added, *found.removed})
+            if source.is_rdf or frame is None
+            else [Pred(source.predicate, len(frame.columns))]
+        )
+        run.source_preds[source.name] = preds
+        seconds = time.perf_counter() - started
+        run.report.sources.append(
+            Transfer(source.name, _target(source), [pred.name for pred in preds], rows, None, seconds)
+        )
+        return found
+
+    def _net(
+        self, given: Tables, given_before: Tables, found: Mapping[str, SourceChange], full_before: set[Pred]
+    ) -> tuple[Tables, Tables]:
+        """Explicit facts to add and to remove; those that are there, or not there, already are left out."""
+        backend, explicit = self.run.kb._backend, self.run.kb._explicit
+        add, remove, whole = dict(given), difference(given_before, given, backend), dict[Pred, Any]()
+        for one in found.values():
+            include(add, one.added, backend)
+            include(remove, one.removed, backend)
+            if one.is_full:
+                include(whole, one.added, backend)
+        for pred in (full_before | whole.keys()) & explicit.keys():
+            include(remove, {pred: explicit[pred]}, backend)
+        remove = difference(remove, add, backend)
+        removed = {p: backend.minus(t, backend.minus(t, explicit[p])) for p, t in remove.items() if p in explicit}
+        return difference(add, explicit, backend), {p: t for p, t in removed.items() if backend.size(t)}
+
+    # From streams.
+
+    def apply(self, read: Callable[[], tuple[Tables, Tables]], streams: Mapping[str, Any]) -> None:
+        """The version after facts of a micro-batch were added and removed, if there are any."""
+        kb = self.run.kb
+
+        def find() -> Wanted | None:
+            with self.run.stage("read"):
+                add, remove = read()
+            return Wanted(kb._rule_set, add, remove) if add or remove else None
+
+        made = change(kb, find, self.run.stage)
+        if made is not None:
+            self._publish(*made, streams=streams)
+
+    # Constraints, sinks, state.
+
+    def _publish(
+        self,
+        made: Change | None,
+        update: Update[Any] | None,
+        *,
+        given: Tables | None = None,
+        sources: Mapping[str, Any] | None = None,
+        streams: Mapping[str, Any] | None = None,
+    ) -> None:
+        run, version = self.run, self.state.version + 1
+        with run.stage("constraints"):
+            run.check_constraints()
+        with run.stage("write"):
+            self.state.announce(version)
+            for sink in self._due_sinks(made):
+                is_known = self._sinks.get(sink.place) == _definition(sink)
+                run.write(sink, made if made is not None and is_known else everything(run.kb, sink), version)
+            sinks = {sink.place: _definition(sink) for sink in self.spec.all_sinks}
+        with run.stage("state"):
+            stored = {**sinks, SCHEMAS: dict(run.schemas)}
+            self.state.commit(run.kb, update, given=given, sources=sources, streams=streams, sinks=stored)
+        self._sinks, run.report.version = sinks, version
+        if made is not None:
+            self._count(made)
+        log.info("version %d", version)
+
+    def _due_sinks(self, made: Change | None) -> list[Sink]:
+        """The sinks that do not have the next version yet; all if it is not known what changes."""
+        known = [sink for sink in self.spec.all_sinks if self._sinks.get(sink.place) == _definition(sink)]
+        new = [sink for sink in self.spec.all_sinks if sink not in known]
+        if made is None:
+            return new
+        return new + [sink for sink in known if sink.changes or any(side[sink.predicate] for side in _sides(made))]
+
+    def _count(self, made: Change) -> None:
+        counts = self.run.report.changes
+        for what, side in zip(("added", "removed"), _sides(made), strict=True):
+            for name in side:
+                known = counts.setdefault(name, {"added": 0, "removed": 0})
+                known[what] += len(side[name])
+
+
+def _definition(sink: Sink) -> Any:
+    """A sink as JSON."""
+    return json.loads(json.dumps(asdict(sink)))
+
+
+def _sides(made: Change) -> tuple[Mapping[str, Facts[Any]], Mapping[str, Facts[Any]]]:
+    return made.added, made.removed
+
+
+def everything(kb: Any, sink: Sink) -> Any:
+    """All facts of the predicate of a sink, as a change that adds them."""
+    facts = kb.facts(sink.predicate)
+    none = Facts(facts.columns, kb._backend.empty(len(facts.columns)), kb._backend)
+    return Change({sink.predicate: facts}, {sink.predicate: none}, None)  # type: ignore[arg-type]
+
+
+def _discard(sink: Sink, version: int, spark: Any) -> None:
+    """Discards what a sink of changes has of the version after the current one, which does not count."""
+    if sink.path is not None:
+        hadoop, prefix = Hadoop(spark), f"{VERSION}="
+        for status in hadoop.children(sink.path):
+            number = status.name.removeprefix(prefix)
+            if status.name.startswith(prefix) and number.isdecimal() and int(number) > version:
+                if int(number) > version + 1:
+                    raise _foreign(sink, number, version)
+                hadoop.delete(status.uri)
+    elif sink.table is not None and spark.catalog.tableExists(sink.table):
+        numbers = [int(row[0].rpartition("=")[2]) for row in spark.sql(f"SHOW PARTITIONS {sink.table}").collect()]
+        if max(numbers, default=0) > version + 1:
+            raise _foreign(sink, max(numbers), version)
+        if version + 1 in numbers:
+            spark.sql(f"ALTER TABLE {sink.table} DROP PARTITION ({VERSION} = {version + 1})")
+
+
+def _foreign(sink: Sink, number: object, version: int) -> DataError:
+    return DataError(
+        f"the sink has changes of version {number}, and the state is at version {version}: they are of another state; "
+        "use a new sink, or the state that wrote it"
+    )

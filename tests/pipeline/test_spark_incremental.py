@@ -1,0 +1,264 @@
+"""Pipelines with state: every run gives what a run from scratch gives, and sinks of changes add up to it."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deltalog import DataError, KnowledgeBase
+from deltalog.spark import Pipeline
+from deltalog.spark.run import ConstraintViolated
+from deltalog.spark.spec import PipelineError
+from deltalog.spark.state import State
+
+RULES = """
+path(X, Y) :- edge(X, Y).
+path(X, Z) :- path(X, Y), edge(Y, Z).
+loop(X) :- path(X, X).
+"""
+PIPELINE = """
+rules = ["rules.dl"]
+state = "state"
+
+[sources.edge]
+format = "csv"
+path = "in"
+options = {{ header = "true" }}
+schema = "a long, b long{schema}"
+{source}
+
+[sinks.paths]
+predicate = "path"
+format = "parquet"
+path = "out/path"
+mode = "overwrite"
+
+[sinks.log]
+predicate = "path"
+format = "parquet"
+path = "out/log"
+changes = true
+{more}
+"""
+Rows = list[tuple[Any, ...]]
+
+
+class Project:
+    """A folder with a pipeline file, its rules and its input."""
+
+    def __init__(self, folder: Path, spark: Any, source: str = "", schema: str = "", more: str = "") -> None:
+        self.folder, self.spark = folder, spark
+        (folder / "in").mkdir()
+        (folder / "rules.dl").write_text(RULES)
+        (folder / "pipeline.toml").write_text(PIPELINE.format(source=source, schema=schema, more=more))
+
+    def put(self, name: str, rows: Rows, header: str = "a,b") -> None:
+        with open(self.folder / "in" / name, "w", newline="") as file:
+            file.write(header + "\n")
+            csv.writer(file).writerows(rows)
+
+    def run(self) -> Any:
+        return Pipeline.from_file(self.folder / "pipeline.toml").run(self.spark)
+
+    def read(self, folder: str) -> Rows:
+        return [tuple(row) for row in self.spark.read.parquet(str(self.folder / folder)).collect()]
+
+    def check(self, edges: Rows, rules: str = RULES) -> None:
+        """The sink has the paths of a run from scratch, and so has the log of changes."""
+        kb = KnowledgeBase(rules, engine="naive")
+        kb.add("edge", edges or [(0, 0)])
+        right = set(kb.facts("path")) if edges else set()
+        assert set(self.read("out/path")) == right
+        assert self.replayed() == right
+
+    def replayed(self) -> set[tuple[Any, ...]]:
+        """The changes in the order of versions; none adds what is there, or removes what is not."""
+        log = self.spark.read.parquet(str(self.folder / "out/log")).select("X", "Y", "_op", "_version").collect()
+        found: set[tuple[Any, ...]] = set()
+        for x, y, operation, _ in sorted(log, key=lambda row: (row[3], row[2])):
+            assert ((x, y) in found) == (operation == "D")
+            (found.discard if operation == "D" else found.add)((x, y))
+        return found
+
+    def state(self) -> State:
+        return State.open(self.spark, str(self.folder / "state"))
+
+
+@pytest.fixture
+def project(tmp_path: Path, spark: Any) -> Project:
+    return Project(tmp_path, spark)
+
+
+def test_full_differences_follow_the_input(project: Project) -> None:
+    project.put("a.csv", [(1, 2), (2, 3)])
+    assert project.run().version == 1
+    project.check([(1, 2), (2, 3)])
+    project.put("a.csv", [(1, 2), (3, 4)])
+    project.put("b.csv", [(2, 3), (3, 1)])
+    report = project.run()
+    assert (report.version, report.changes["edge"]) == (2, {"added": 2, "removed": 0})
+    project.check([(1, 2), (3, 4), (2, 3), (3, 1)])
+    (project.folder / "in" / "a.csv").unlink()
+    assert project.run().version == 3
+    project.check([(2, 3), (3, 1)])
+    assert project.run().version == 3, "nothing has changed"
+    assert sorted(path.name for path in (project.folder / "out/log").glob("_version=*")) == [
+        f"_version={version}" for version in (1, 2, 3)
+    ]
+
+
+def test_changed_rules_are_changes(project: Project) -> None:
+    project.put("a.csv", [(1, 2), (2, 3)])
+    project.run()
+    rules = RULES.replace("path(X, Y) :- edge(X, Y).", "path(X, Y) :- edge(Y, X).\nedge(9, 8).")
+    (project.folder / "rules.dl").write_text(rules)
+    project.run()
+    edges = [(1, 2), (2, 3), (9, 8)]
+    project.check(edges, rules)
+    manifest = project.state().manifest
+    assert manifest is not None and len(manifest.rules.texts) == 4 and manifest.rules.present == (2, 3, 4)
+    (project.folder / "rules.dl").write_text(RULES)
+    project.run()
+    project.check(edges[:2])
+
+
+def test_new_files_are_additions(tmp_path: Path, spark: Any) -> None:
+    project = Project(tmp_path, spark, 'changes = "files"')
+    project.put("a.csv", [(1, 2), (2, 3)])
+    project.run()
+    project.put("b.csv", [(3, 4), (1, 2)])
+    assert project.run().sources[0].rows == 2
+    project.check([(1, 2), (2, 3), (3, 4)])
+    project.put("a.csv", [(1, 2), (2, 3), (7, 8)])
+    with pytest.raises(DataError, match=r"sources.edge: .*a.csv was rewritten.*restore it, or set changes = \"full\""):
+        project.run()
+    (tmp_path / "in" / "a.csv").unlink()
+    with pytest.raises(DataError, match=r"a.csv has vanished"):
+        project.run()
+
+
+def test_new_files_in_folders_with_columns(tmp_path: Path, spark: Any) -> None:
+    project = Project(tmp_path, spark, 'changes = "files"\ncolumns = ["a", "day"]', ", day long")
+    for day in (1, 2):
+        (tmp_path / "in" / f"day={day}").mkdir()
+        project.put(f"day={day}/a.csv", [(day, 0)])
+        project.run()
+    assert set(project.read("out/path")) == {(1, 1), (2, 2)}
+
+
+def test_greater_versions_are_additions(tmp_path: Path, spark: Any) -> None:
+    project = Project(tmp_path, spark, 'changes = { version = "at" }', ", at timestamp")
+    project.put("a.csv", [(1, 2, "2024-01-01 10:00:00"), (2, 3, "2024-01-02 10:00:00")], "a,b,at")
+    project.run()
+    project.put("b.csv", [(3, 4, "2024-01-02 10:00:00.000001"), (8, 9, "2023-01-01 00:00:00")], "a,b,at")
+    assert project.run().changes["edge"] == {"added": 1, "removed": 0}
+    project.check([(1, 2), (2, 3), (3, 4)])
+    project.put("c.csv", [(1, 2, "")], "a,b,at")
+    with pytest.raises(DataError, match="the column at has 1 nulls"):
+        project.run()
+
+
+@pytest.mark.parametrize("order", ["", ', order = "n"'])
+def test_a_feed_inserts_and_deletes(order: str, tmp_path: Path, spark: Any) -> None:
+    changes = f'changes = {{ operation = "op", insert = ["+"], delete = ["-"]{order} }}\ncolumns = ["a", "b"]'
+    project = Project(tmp_path, spark, changes, ", op string, n long")
+    project.put("a.csv", [(1, 2, "+", 1), (2, 3, "+", 2), (3, 1, "+", 3)], "a,b,op,n")
+    project.run()
+    project.check([(1, 2), (2, 3), (3, 1)])
+    project.put("b.csv", [(3, 1, "-", 4), (4, 5, "-", 5), (3, 4, "+", 6)], "a,b,op,n")
+    project.run()
+    project.check([(1, 2), (2, 3), (3, 4)])
+    if order:
+        project.put("c.csv", [(1, 2, "+", 9), (1, 2, "-", 8), (2, 3, "+", 7), (2, 3, "-", 10)], "a,b,op,n")
+        project.run()
+        project.check([(1, 2), (3, 4)])
+    project.put("d.csv", [(1, 2, "?", 11)], "a,b,op,n")
+    with pytest.raises(DataError, match=r"column op has the operation '\?'; those that changes knows are '\+', '-'"):
+        project.run()
+
+
+def test_a_constraint_that_fails_keeps_the_version(tmp_path: Path, spark: Any) -> None:
+    project = Project(tmp_path, spark, more='[constraints.loops]\npredicate = "loop"\naction = "fail"')
+    project.put("a.csv", [(1, 2)])
+    project.run()
+    project.put("b.csv", [(2, 1)])
+    with pytest.raises(ConstraintViolated):
+        project.run()
+    assert project.state().version == 1
+    project.put("b.csv", [(2, 3)])
+    assert project.run().version == 2
+    project.check([(1, 2), (2, 3)])
+
+
+def test_what_a_crash_left_is_discarded(project: Project) -> None:
+    """Sinks and state of a version that was written but not committed."""
+    project.put("a.csv", [(1, 2)])
+    project.run()
+    project.put("b.csv", [(2, 3)])
+    project.run()
+    state = project.folder / "state"
+    (state / "CURRENT").write_text("1")  # as if the driver had been killed before it wrote CURRENT
+    (state / ".CURRENT.crc").unlink()
+    project.put("b.csv", [(5, 6)])
+    assert project.run().version == 2
+    project.check([(1, 2), (5, 6)])
+    (state / "CURRENT").write_text("1")
+    (state / ".CURRENT.crc").unlink()
+    (project.folder / "in" / "b.csv").unlink()  # nothing has changed since version 1, and yet the sinks have version 2
+    project.run()
+    project.check([(1, 2)])
+
+
+def test_old_versions_are_deleted_and_deltas_compacted(project: Project) -> None:
+    edges: Rows = [(n, n + 1) for n in range(5)]
+    for version in range(8):
+        edges = [*edges[1:], (version + 5, version + 6)] if version else edges
+        project.put("a.csv", edges)
+        project.run()
+    project.check(edges)
+    manifest = project.state().manifest
+    assert manifest is not None and manifest.version == 8
+    folders = {int(path.name) for path in (project.folder / "state/data").iterdir() if path.is_dir()}
+    assert {folder.version for folder in manifest.data} <= folders and len(folders) < 8
+    assert len(list((project.folder / "state/versions").glob("*.json"))) == 3
+
+
+def test_mistakes_of_states(tmp_path: Path, spark: Any) -> None:
+    project = Project(tmp_path, spark)
+    file = tmp_path / "pipeline.toml"
+    text = file.read_text()
+    file.write_text(text.replace('mode = "overwrite"', 'mode = "append"'))
+    with pytest.raises(PipelineError, match=r"sinks.paths.mode: .*set mode = \"overwrite\", or changes = true"):
+        project.run()
+    more = '[sources.more]\npredicate = "edge"\nformat = "csv"\npath = "in"\nchanges = "files"\nschema = "a int, b int"'
+    file.write_text(text + more)
+    with pytest.raises(PipelineError, match=r"sources.edge.changes: a full difference would remove .* sources.more"):
+        project.run()
+    file.write_text(text)
+    project.put("a.csv", [(1, 2)])
+    project.run()
+    shutil.rmtree(tmp_path / "state")
+    for _ in range(2):
+        project.put("a.csv", [(1, 3)])
+        (tmp_path / "out/log/_version=7").mkdir(exist_ok=True)
+        with pytest.raises(DataError, match="changes of version 7, and the state is at version 0"):
+            project.run()
+    (tmp_path / "state/CURRENT").parent.mkdir(exist_ok=True)
+    (tmp_path / "state/CURRENT").write_text("x")
+    with pytest.raises(DataError, match=r"state: .*CURRENT has no number of a version"):
+        project.run()
+
+
+def test_two_runs_do_not_write_one_state(tmp_path: Path, spark: Any) -> None:
+    kb = KnowledgeBase(RULES, engine="local")
+    kb.add("edge", [(1, 2)])
+    first, second = (State.open(spark, str(tmp_path)) for _ in range(2))
+    first.commit(kb, None)
+    with pytest.raises(DataError, match="another run has written version 1"):
+        second.commit(kb, None)
+    assert json.loads((tmp_path / "versions/1.json").read_text())["parent"] is None
