@@ -182,3 +182,11 @@ class Tuning:
     spark_distinct_count_max_rows: int = 1_000_000  # rows of which the driver counts distinct values
     spark_rows_per_partition: int = 4_000_000  # of a relation
     spark_max_segments: int = 8  # a table with more segments is rewritten as one
+    spark_watch_seconds: float = 0.1  # between two checks of the limits while Spark runs jobs
+    spark_settle_seconds: float = (
+        1.0  # in which Spark's status tracker hears of the end of a job; it takes milliseconds
+    )
+    # Scopes of jobs that wait to be counted; Spark remembers a thousand jobs, and a scope has a few:
+    spark_max_uncounted_scopes: int = 64
+    spark_archive_max_bytes: int = 600_000_000  # of all archives of classes; one has 160 to 200 MB
+    spark_archive_unused_seconds: float = 60 * 24 * 3600  # after which an archive is deleted

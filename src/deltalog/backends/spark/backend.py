@@ -35,12 +35,13 @@ from deltalog.backends.spark.io.arrow import words
 from deltalog.backends.spark.io.blocks import BLOCKS, Partitioner, cells, hash_partition, to_blocks, unpack
 from deltalog.backends.spark.io.dictionary import SparkDictionary
 from deltalog.backends.spark.io.hashed_ids import Ids64
+from deltalog.backends.spark.jobs import SparkJobs, pred_names, round_name
 from deltalog.backends.spark.operators.bindings import fresh_name
 from deltalog.backends.spark.operators.dedup_store import store_distinct
 from deltalog.backends.spark.operators.evaluate import SparkEvaluation
 from deltalog.backends.spark.operators.shared_scan import TaggedScan, copied_columns, full_scans, shared_scan
 from deltalog.backends.spark.operators.sql_expressions import TOO_LARGE
-from deltalog.backends.spark.settings import salt, tuned
+from deltalog.backends.spark.settings import salt, task_slots, tuned
 from deltalog.backends.spark.startup.session import session
 from deltalog.backends.spark.table import (
     TAG,
@@ -102,7 +103,8 @@ class SparkBackend:
         self.tuning = tuned(tuning or Tuning(), self.spark)
         self.salt = salt(self.spark)
         self._meters = Meters()
-        self.dictionary = SparkDictionary(self.spark, self.salt, self.tuning)
+        self.jobs = SparkJobs(self.spark.sparkContext, limits, self.tuning)
+        self.dictionary = SparkDictionary(self.spark, self.salt, self.tuning, self.jobs)
         self.accumulator = self.spark.sparkContext.accumulator(0)
         self.driver = DriverEngine(self)
         self._sql = True  # whether expressions may be SQL
@@ -141,7 +143,7 @@ class SparkBackend:
         if stay or size <= self.tuning.spark_driver_table_max_rows:
             return driver_table(rows, self.spark, self.tuning)
         arrays = [pa.array(np.ascontiguousarray(rows[:, i])) for i in range(arity)]
-        partitions = self.spark.sparkContext.defaultParallelism
+        partitions = task_slots(self.spark)
         frame = self.spark.createDataFrame(pa.table(arrays, names=column_names(arity))).repartition(partitions)
         return SparkTable(arity, (Segment(self.cut(frame)),), size)
 
@@ -158,13 +160,14 @@ class SparkBackend:
         found = self.driver.run_all(plans, tables)
         if found is not None:
             return found
-        try:
+        with self.jobs.named(round_name(plans)):
+            try:
+                return self._run_all(plans, tables)
+            except Exception as problem:
+                if not (self._sql and TOO_LARGE in str(problem)):
+                    raise
+            self._sql = False
             return self._run_all(plans, tables)
-        except Exception as problem:
-            if not (self._sql and TOO_LARGE in str(problem)):
-                raise
-        self._sql = False
-        return self._run_all(plans, tables)
 
     def _run_all(self, plans: Mapping[Pred, Plan], tables: Tables[SparkTable]) -> dict[Pred, SparkTable]:
         evaluation = SparkEvaluation(self, tables)
@@ -227,7 +230,7 @@ class SparkBackend:
 
     def narrowed(self, frame: DataFrame) -> DataFrame:
         """The same rows in few partitions: a union has those of all its members, and many have next to no rows."""
-        return frame.coalesce(PARTITIONS_PER_CORE * max(1, self.spark.sparkContext.defaultParallelism))
+        return frame.coalesce(PARTITIONS_PER_CORE * task_slots(self.spark))
 
     def cut(self, frame: DataFrame) -> DataFrame:
         """A DataFrame that is computed once, when it is first read, and whose plan is forgotten."""
@@ -273,8 +276,9 @@ class SparkBackend:
 
     def size(self, table: SparkTable) -> int:
         if table.size is None:
-            table.segments = (Segment(self.cut(table.frame())),)
-            table.size = table.segments[0].frame.count()
+            with self.jobs.named("count facts"):
+                table.segments = (Segment(self.cut(table.frame())),)
+                table.size = table.segments[0].frame.count()
         return table.size
 
     def statistics(self, table: SparkTable) -> SparkStatistics:
@@ -300,7 +304,8 @@ class SparkBackend:
         for wide, preds in far.items():
             dealt = shared_scan(full_scans(tables[pred] for pred in preds), wide, _tags)
             assert dealt is not None
-            fetched = dealt.select("data").toArrow()
+            with self.jobs.named(pred_names("fetch", preds)):
+                fetched = dealt.select("data").toArrow()
             by_tag: dict[int, list[list[Ids64]]] = {}
             for rows in map(unpack, cells(fetched.to_batches())):
                 columns = [words(column) for column in rows.columns]

@@ -27,6 +27,7 @@ from deltalog.backends.spark.io.arrow import binaries, numbers
 from deltalog.backends.spark.io.arrow import number as one
 from deltalog.backends.spark.io.dictionary import term_blocks
 from deltalog.backends.spark.operators.dedup_store import store_distinct
+from deltalog.backends.spark.settings import task_slots
 from deltalog.backends.spark.table import TAG, SparkTable, checkpointed, column_names, width
 from deltalog.io.columns import FactColumns
 from deltalog.io.documents import Reading
@@ -71,7 +72,7 @@ def read(paths: Sequence[Path], reading: Reading, backend: SparkBackend) -> dict
     splits = list(_splits(paths, backend))
     if not splits:
         return {}
-    groups = _balanced(splits, PARTITIONS_PER_CORE * max(1, backend.spark.sparkContext.defaultParallelism))
+    groups = _balanced(splits, PARTITIONS_PER_CORE * task_slots(backend.spark))
     salt, partitions = backend.salt, _partitions(sum(split.size for split in splits), backend)
 
     def each(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -30,6 +30,7 @@ from deltalog.backends.spark.io.arrow import number as one
 from deltalog.backends.spark.io.decode import Decoder
 from deltalog.backends.spark.operators.broadcast_closure import BroadcastClosure
 from deltalog.backends.spark.operators.shared_scan import full_scans, shared_scan
+from deltalog.backends.spark.settings import task_slots
 from deltalog.backends.spark.table import TAG, SparkTable, column_names, width
 from deltalog.io.write import FORMATS, names_table, safe_names, whole, write_file
 from deltalog.model.arrays import Integers
@@ -173,7 +174,7 @@ class PartPlan:
         counts = np.array([max(1, -(-size // PART_ROWS)) for size in sizes], np.int64)
         tags = np.repeat(np.arange(len(sizes)), counts)
         rows = (np.array(sizes, np.int64) // counts)[tags]
-        count = max(PARTITIONS_PER_CORE * backend.spark.sparkContext.defaultParallelism, sum(sizes) // PART_ROWS)
+        count = max(PARTITIONS_PER_CORE * task_slots(backend.spark), sum(sizes) // PART_ROWS)
         partitions, load = np.zeros(len(tags), np.int64), np.zeros(max(1, min(count, len(tags))), np.int64)
         for part in np.argsort(-rows, kind="stable"):
             partitions[part] = load.argmin()
