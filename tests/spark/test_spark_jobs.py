@@ -64,8 +64,7 @@ def test_jobs_are_named_after_what_they_do(spark: Any, everything_far: None, mon
     kb.materialise()
     assert set(kb.facts("path")) == {(i, j) for i in range(5) for j in range(i + 1, 5)}
     names = dict.fromkeys(text for text in said if text is not None)
-    assert [name for name in names if "round" in name] == [f"path: round {round.number}" for round in kb.report.rounds]
-    assert len(kb.report.rounds) >= 4
+    assert [name for name in names if "round" in name] == [f"path: round {number}" for number in range(1, 5)]
     assert "fetch path" in names or "fetch facts" in names
 
 
