@@ -186,6 +186,7 @@ class Tuning:
     spark_settle_seconds: float = (
         1.0  # in which Spark's status tracker hears of the end of a job; it takes milliseconds
     )
+    spark_rest_timeout_seconds: float = 20.0  # for an answer of Spark's web UI
     # Scopes of jobs that wait to be counted; Spark remembers a thousand jobs, and a scope has a few:
     spark_max_uncounted_scopes: int = 64
     spark_archive_max_bytes: int = 600_000_000  # of all archives of classes; one has 160 to 200 MB

@@ -12,6 +12,7 @@ scope are counted some time after its end, and before there are many of them.
 from __future__ import annotations
 
 import json
+import logging
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -22,9 +23,10 @@ from urllib.request import ProxyHandler, build_opener
 from deltalog.model.tuning import Tuning
 
 POLL_SECONDS = 0.01
-HTTP_SECONDS = 5.0
 COUNTED = ("jobs", "stages", "tasks", "shuffles")
 BYTES = "shuffle_bytes"
+
+logger = logging.getLogger(__name__)
 
 
 class Job(NamedTuple):
@@ -48,7 +50,7 @@ class JobMetrics:
     context: Any
     tuning: Tuning
     _totals: dict[str, int] = field(init=False)
-    _waiting: list[tuple[str, float]] = field(default_factory=list)  # tags, and when their scopes ended
+    _waiting: list[str] = field(default_factory=list)  # tags of scopes that are not counted yet
     _lock: Lock = field(default_factory=Lock)
 
     def __post_init__(self) -> None:
@@ -57,7 +59,7 @@ class JobMetrics:
     def scope_ended(self, tag: str) -> None:
         """The jobs with this tag are done."""
         with self._lock:
-            self._waiting.append((tag, time.monotonic()))
+            self._waiting.append(tag)
             if len(self._waiting) >= self.tuning.spark_max_uncounted_scopes:
                 self._count_waiting()
 
@@ -68,23 +70,33 @@ class JobMetrics:
             return dict(self._totals)
 
     def _count_waiting(self) -> None:
-        waiting, self._waiting = self._waiting, []
-        if not waiting:
+        tags, self._waiting = self._waiting, []
+        if not tags:
             return
-        tags = [tag for tag, _ in waiting]
-        until = waiting[-1][1] + self.tuning.spark_settle_seconds
-        try:
-            jobs = self._settled(lambda: _jobs_by_rest(self.context, tags), until)
-            stages = _stages_by_rest(self.context)
-        except (OSError, ValueError, KeyError):
-            jobs = self._settled(lambda: _jobs_by_tracker(self.context, tags), until)
-            stages = _stages_by_tracker(self.context, jobs)
-            self._totals.pop(BYTES, None)
+        jobs, stages = self._by_rest(tags) or self._by_tracker(tags)
         for job in jobs:
             self._count([stages[stage] for stage in job.stages if stage in stages and stages[stage].tasks])
 
-    def _settled(self, jobs_now: Callable[[], list[Job]], until: float) -> list[Job]:
+    def _by_rest(self, tags: Sequence[str]) -> tuple[list[Job], dict[int, Stage]] | None:
+        """The jobs with tags and the stages that are done; None without a web UI, or once it has not answered."""
+        if BYTES not in self._totals:
+            return None
+        rest = RestInterface(self.context, self.tuning.spark_rest_timeout_seconds)
+        try:
+            return self._settled(lambda: rest.jobs(tags)), rest.stages()
+        except (OSError, ValueError, KeyError) as problem:
+            logger.debug("the web UI does not answer: %s", problem)
+            del self._totals[BYTES]
+            return None
+
+    def _by_tracker(self, groups: Sequence[str]) -> tuple[list[Job], dict[int, Stage]]:
+        """The same for job groups."""
+        jobs = self._settled(lambda: _jobs_by_tracker(self.context, groups))
+        return jobs, _stages_by_tracker(self.context, jobs)
+
+    def _settled(self, jobs_now: Callable[[], list[Job]]) -> list[Job]:
         """The jobs, once Spark knows that they have ended; it is given a moment for that."""
+        until = time.monotonic() + self.tuning.spark_settle_seconds
         while True:
             jobs = jobs_now()
             if (jobs and not any(job.running for job in jobs)) or time.monotonic() > until:
@@ -102,33 +114,29 @@ class JobMetrics:
             totals[BYTES] += sum(sizes)
 
 
-# By the REST interface of the web UI.
+class RestInterface(NamedTuple):
+    """The REST interface of the web UI."""
 
+    context: Any
+    timeout_seconds: float
 
-def _jobs_by_rest(context: Any, tags: Sequence[str]) -> list[Job]:
-    mine = set(tags)
-    return [
-        Job(job["status"] == "RUNNING", job["stageIds"])
-        for job in _get(context, "jobs")
-        if not mine.isdisjoint(job["jobTags"])
-    ]
+    def jobs(self, tags: Sequence[str]) -> list[Job]:
+        """The jobs that have one of some tags."""
+        mine, found = set(tags), self._get("jobs")
+        return [
+            Job(job["status"] == "RUNNING", job["stageIds"]) for job in found if not mine.isdisjoint(job["jobTags"])
+        ]
 
+    def stages(self) -> dict[int, Stage]:
+        """The stages that are done."""
+        found = self._get("stages?status=complete")
+        return {stage["stageId"]: Stage(stage["numCompleteTasks"], stage["shuffleWriteBytes"]) for stage in found}
 
-def _stages_by_rest(context: Any) -> dict[int, Stage]:
-    stages = _get(context, "stages?status=complete")
-    return {stage["stageId"]: Stage(stage["numCompleteTasks"], stage["shuffleWriteBytes"]) for stage in stages}
-
-
-def _get(context: Any, what: str) -> list[dict[str, Any]]:
-    if not context.uiWebUrl:
-        raise OSError("the web UI is off")
-    address = f"{context.uiWebUrl}/api/v1/applications/{context.applicationId}/{what}"
-    with build_opener(ProxyHandler({})).open(address, timeout=HTTP_SECONDS) as answer:
-        found: list[dict[str, Any]] = json.load(answer)
-    return found
-
-
-# By the status tracker.
+    def _get(self, what: str) -> list[dict[str, Any]]:
+        address = f"{self.context.uiWebUrl}/api/v1/applications/{self.context.applicationId}/{what}"
+        with build_opener(ProxyHandler({})).open(address, timeout=self.timeout_seconds) as answer:
+            found: list[dict[str, Any]] = json.load(answer)
+        return found
 
 
 def _jobs_by_tracker(context: Any, groups: Sequence[str]) -> list[Job]:
