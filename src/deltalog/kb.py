@@ -408,7 +408,7 @@ class KnowledgeBase(QueryMethods):
 
     @exclusive
     def metrics(self) -> dict[str, int]:
-        """Spark's jobs, stages, tasks and shuffles so far; empty on the other engines."""
+        """Spark's jobs, stages, tasks and shuffles so far, of this knowledge base; empty on the other engines."""
         metrics = self._backend.capabilities.metrics
         return {} if metrics is None else metrics.snapshot()
 

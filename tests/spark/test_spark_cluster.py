@@ -212,7 +212,7 @@ def an_executor(cluster: Cluster) -> None:
 def python_workers(cluster: Cluster) -> None:
     """The Python processes of an executor."""
     time.sleep(3)
-    pythons = cluster.below(0, "deltalog.backends.spark.startup.daemon")
+    pythons = cluster.below(0, "pyspark.daemon")
     assert pythons
     for pid in pythons:
         os.kill(pid, signal.SIGKILL)

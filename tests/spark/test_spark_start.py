@@ -1,30 +1,23 @@
-"""How Spark starts: the archive of classes, the process that workers are forked from; and that nobody is left over."""
+"""How Spark starts and ends: settings, sessions that are refused, the archive of classes, and that nobody is left."""
 
 from __future__ import annotations
 
 import os
 import signal
-import struct
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
+from deltalog.backends.spark.settings import is_local_master, task_slots
 from deltalog.backends.spark.startup import cds_archive, session
-from deltalog.backends.spark.startup.zygote import ADDRESS
-
-CLOSED = 1  # how pyspark's daemon ends when its input does
-DRIVER = """
-import time
-from deltalog.backends.spark.startup.zygote import PendingZygote
-zygote = PendingZygote.create()
-zygote.fork()
-print(zygote.folder, flush=True)
-time.sleep(600)
-"""
+from deltalog.model.errors import EngineError
+from deltalog.model.tuning import Tuning
 
 
 def family(pid: int) -> set[int]:
@@ -51,89 +44,6 @@ def gone(pids: set[int], seconds: float = 30) -> bool:
             return True
         time.sleep(0.1)
     return False
-
-
-# The zygote.
-
-
-@pytest.fixture
-def driver() -> Iterator[subprocess.Popen[str]]:
-    process = subprocess.Popen([sys.executable, "-c", DRIVER], stdout=subprocess.PIPE, text=True)
-    yield process
-    process.kill()
-    process.wait()
-
-
-def folder_of(driver: subprocess.Popen[str]) -> Path:
-    assert driver.stdout is not None
-    return Path(driver.stdout.readline().strip())
-
-
-def stand_in(folder: Path) -> subprocess.Popen[bytes]:
-    """What the JVM starts; it has said its port already, through the daemon that has its streams."""
-    command = [sys.executable, "-m", "deltalog.backends.spark.startup.daemon", "pyspark.worker"]
-    environment = os.environ | {ADDRESS: str(folder / "zygote")}
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
-    assert process.stdout is not None
-    assert 0 < struct.unpack("!i", process.stdout.read(4))[0] < 2**16
-    return process
-
-
-def test_a_daemon_lives_as_long_as_its_input_is_open(driver: subprocess.Popen[str]) -> None:
-    folder = folder_of(driver)
-    first, second = stand_in(folder), stand_in(folder)
-    assert len(family(driver.pid)) == 4  # with the zygote and two daemons
-    assert first.stdin is not None
-    first.stdin.close()
-    assert first.wait(30) == CLOSED
-    assert second.poll() is None
-    assert len(family(driver.pid)) == 3
-    second.kill()
-
-
-def test_a_daemon_ends_with_its_stand_in(driver: subprocess.Popen[str]) -> None:
-    process = stand_in(folder_of(driver))
-    zygote = family(driver.pid) - {driver.pid}
-    assert len(zygote) == 2
-    process.kill()
-    process.wait()
-    end = time.monotonic() + 30
-    while len(family(driver.pid)) > 2 and time.monotonic() < end:
-        time.sleep(0.1)
-    assert len(family(driver.pid)) == 2
-
-
-def test_the_daemon_tells_how_it_ended(driver: subprocess.Popen[str]) -> None:
-    process = stand_in(folder_of(driver))
-    daemon = max(family(driver.pid))
-    os.kill(daemon, signal.SIGKILL)
-    assert process.wait(30) == 256 - signal.SIGKILL
-
-
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
-def test_without_a_driver_the_zygote_ends_after_its_last_daemon(
-    driver: subprocess.Popen[str], number: signal.Signals
-) -> None:
-    folder = folder_of(driver)
-    process = stand_in(folder)
-    left = family(driver.pid) - {driver.pid}
-    driver.send_signal(number)
-    driver.wait()
-    time.sleep(0.3)
-    assert all(pid in family(pid) for pid in left)  # the JVM may still have work for it
-    assert process.stdin is not None
-    process.stdin.close()
-    assert process.wait(30) == CLOSED
-    assert gone(left)
-    assert not folder.exists()
-
-
-def test_where_there_is_no_zygote_the_daemon_imports_by_itself(tmp_path: Path) -> None:
-    pytest.importorskip("pyspark")
-    process = stand_in(tmp_path)
-    assert process.stdin is not None
-    process.stdin.close()
-    assert process.wait(60) == CLOSED
 
 
 # The archive of classes.
@@ -187,6 +97,109 @@ def test_archives_that_nobody_uses_go(cache: Path, tmp_path: Path) -> None:
     assert not old.exists() and recent.exists()
 
 
+def test_archives_have_a_bound_on_their_size(cache: Path, tmp_path: Path) -> None:
+    """The least recently used ones go, so that there is room for another one."""
+    cache.mkdir(parents=True, mode=0o700)
+    now = time.time()
+    for age in range(4):
+        archive = cache / f"spark-{age}.jsa"
+        archive.write_bytes(b"")
+        os.truncate(archive, 100_000_000)
+        os.utime(archive, (now - age, now - age))
+    cds_archive.options(tmp_path, "1g", Tuning(spark_archive_max_bytes=400_000_000))
+    assert sorted(archive.name for archive in cache.iterdir()) == ["spark-0.jsa", "spark-1.jsa"]
+
+
+# Settings.
+
+
+@pytest.mark.parametrize(
+    ("master", "local"),
+    [
+        ("local", True),
+        ("local[2]", True),
+        ("local[*]", True),
+        ("local[2,4]", True),
+        ("local-cluster[2,1,1024]", False),
+        ("spark://localhost:7077", False),
+        ("yarn", False),
+        ("k8s://https://local:6443", False),
+    ],
+)
+def test_a_local_master(master: str, local: bool) -> None:
+    assert is_local_master(master) is local
+
+
+def test_a_local_cluster_gets_the_settings_of_a_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session.submit_conf, "settings", lambda: {"spark.app.name": "mine"})
+    for master, local in (("local[3]", True), ("local-cluster[2,1,1024]", False)):
+        found = session._settings(master)
+        assert found["spark.master"] == master
+        assert "spark.app.name" not in found
+        assert (found.get("spark.sql.shuffle.partitions") == "3") is local
+        assert ("spark.driver.memory" in found) is local
+
+
+@pytest.mark.parametrize("chosen", ["true", "false"])
+def test_the_archive_is_an_option_of_commands(chosen: str, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program that only imports deltalog gets no archive, and none is written at its end."""
+    monkeypatch.setattr(session.submit_conf, "settings", lambda: {session.ARCHIVE: chosen})
+    monkeypatch.setattr(session, "spark_home", lambda: cache)
+    monkeypatch.setattr(session, "_own_process", False)
+    assert "Archive" not in session._settings("local")[session.JAVA_OPTIONS]
+    monkeypatch.setattr(session, "_own_process", True)
+    assert ("Archive" in session._settings("local")[session.JAVA_OPTIONS]) is (chosen == "true")
+
+
+@pytest.mark.parametrize(
+    ("master", "registered", "slots"), [("local[8]", 8, 8), ("spark://host:7077", 2, 200), ("yarn", 640, 640)]
+)
+def test_executors_that_have_not_registered_yet_get_tasks(master: str, registered: int, slots: int) -> None:
+    spark = SimpleNamespace(
+        sparkContext=SimpleNamespace(master=master, defaultParallelism=registered),
+        conf={"spark.sql.shuffle.partitions": "200"},
+    )
+    assert task_slots(spark) == slots
+
+
+# Spark Connect.
+
+
+def connect_session() -> Any:
+    """What says that it is a session of Spark Connect; a real one needs a server."""
+    return type("SparkSession", (), {"__module__": "pyspark.sql.connect.session"})()
+
+
+def test_a_session_of_spark_connect_is_refused_in_one_sentence() -> None:
+    from deltalog import KnowledgeBase
+
+    with pytest.raises(EngineError) as refused:
+        KnowledgeBase("", engine="spark", spark=connect_session())
+    assert str(refused.value) == session.NO_CONNECT
+    assert "\n" not in session.NO_CONNECT
+
+
+def test_so_is_an_active_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    from pyspark.sql import SparkSession
+
+    monkeypatch.setattr(SparkSession, "active", classmethod(lambda cls: connect_session()))
+    with pytest.raises(EngineError, match="Spark Connect"):
+        session.session()
+
+
+def test_a_remote_of_the_environment_is_refused_before_anything_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPARK_REMOTE", "sc://localhost")
+    monkeypatch.setattr(session, "_active", lambda: None)
+    monkeypatch.setattr(session, "_built", lambda settings: pytest.fail("a session was started"))
+    with pytest.raises(EngineError, match="SPARK_REMOTE is set: the session is one of Spark Connect"):
+        session.session()
+
+
+def test_anything_else_is_no_session() -> None:
+    with pytest.raises(EngineError, match="expected a SparkSession and not int"):
+        session.session(given=7)
+
+
 # The end.
 
 
@@ -195,8 +208,6 @@ def test_archives_that_nobody_uses_go(cache: Path, tmp_path: Path) -> None:
 )
 def test_a_cluster_is_told_when_a_run_ends(master: str, told: int) -> None:
     """Otherwise it starts new executors in the place of those that went; a JVM alone has nobody to tell."""
-    from unittest.mock import Mock
-
     spark = Mock()
     spark.sparkContext.master = master
     session._end(spark)
@@ -227,7 +238,7 @@ def test_nothing_is_left_when_a_run_is_killed(
     assert process.stderr is not None
     assert any(line.startswith("read ") for line in process.stderr)
     started = family(process.pid)
-    assert len(started) >= 5  # JVM, stand-in, zygote, daemon and a worker at least
+    assert len(started) >= 4  # this process, JVM, Spark's daemon and a worker at least
     (os.killpg if everybody else os.kill)(process.pid, number)
     _, said = process.communicate(timeout=60)
     assert process.returncode == code

@@ -20,6 +20,7 @@ from deltalog.backends.base import Backend, run
 from deltalog.backends.capabilities import required
 from deltalog.backends.capabilities.offload import OffloadTarget
 from deltalog.concurrency.cached import cached_property
+from deltalog.engine.current_round import in_round
 from deltalog.engine.fact_count import VisibleFactCounter
 from deltalog.engine.hypertree import Trees
 from deltalog.engine.replan_joins import Skewed, with_replanning
@@ -220,7 +221,8 @@ class SemiNaive(Generic[T]):
         self.number = number
         started = time.perf_counter()
         first, by_delta = self._plans_of((number, place), hyper_node)
-        new = self.derive(first)
+        with in_round(1):
+            new = self.derive(first)
         self._observe(1, new, started, len(first))
         if hyper_node.recursive:
             self.propagate(hyper_node.heads, by_delta, new)
@@ -259,7 +261,8 @@ class SemiNaive(Generic[T]):
                 turn += 1
                 started = time.perf_counter()
                 due = [planned for pred in new for planned in plans.get(pred, ())]
-                new = by_sets(due)
+                with in_round(turn):
+                    new = by_sets(due)
                 self._observe(turn, new, started, len(due))
         finally:  # at a limit, too: the facts so far may be kept
             for pred in preds:

@@ -8,7 +8,7 @@
     ├── DataError             a file, a row or a value that cannot be read or written
     ├── UsageError            a call that makes no sense (unknown predicate, wrong option)
     ├── LimitReached          time, facts or memory ran out; the call has changed nothing
-    └── EngineError           an engine cannot run here (no Java, a missing package)
+    └── EngineError           an engine cannot run here (no Java, a missing package), or Spark failed
 
 The command line shows the message and nothing else, so a message says what, where and what to do.
 """
@@ -92,7 +92,7 @@ class LimitReached(DeltalogError):
 
 
 class EngineError(DeltalogError):
-    """An engine cannot run on this machine; the message says what to install."""
+    """An engine cannot run on this machine, and the message says what to install; or a job of Spark's failed."""
 
 
 def check_choice(what: str, value: object, choices: Collection[str], where: str = "") -> None:

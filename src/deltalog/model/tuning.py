@@ -202,3 +202,12 @@ class Tuning:
     state_max_delta_share: float = 0.5  # or one whose deltas have more rows than this share of its base
     state_kept_versions: int = 3  # the last versions, which readers may still have open
     state_chunk_rows: int = 1 << 20  # rows that the driver writes or reads at a time
+    spark_watch_seconds: float = 0.1  # between two checks of the limits while Spark runs jobs
+    spark_settle_seconds: float = (
+        1.0  # in which Spark's status tracker hears of the end of a job; it takes milliseconds
+    )
+    spark_rest_timeout_seconds: float = 20.0  # for an answer of Spark's web UI
+    # Scopes of jobs that wait to be counted; Spark remembers a thousand jobs, and a scope has a few:
+    spark_max_uncounted_scopes: int = 64
+    spark_archive_max_bytes: int = 600_000_000  # of all archives of classes; one has 160 to 200 MB
+    spark_archive_unused_seconds: float = 60 * 24 * 3600  # after which an archive is deleted

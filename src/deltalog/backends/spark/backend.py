@@ -35,12 +35,13 @@ from deltalog.backends.spark.io.arrow import words
 from deltalog.backends.spark.io.blocks import BLOCKS, Partitioner, cells, hash_partition, to_blocks, unpack
 from deltalog.backends.spark.io.dictionary import SparkDictionary
 from deltalog.backends.spark.io.hashed_ids import Ids64
+from deltalog.backends.spark.jobs import SparkJobs, pred_names, round_name
 from deltalog.backends.spark.operators.bindings import fresh_name
 from deltalog.backends.spark.operators.dedup_store import store_distinct
 from deltalog.backends.spark.operators.evaluate import SparkEvaluation
 from deltalog.backends.spark.operators.shared_scan import TaggedScan, copied_columns, full_scans, shared_scan
 from deltalog.backends.spark.operators.sql_expressions import TOO_LARGE
-from deltalog.backends.spark.settings import driver_budget, salt, tuned
+from deltalog.backends.spark.settings import driver_budget, salt, task_slots, tuned
 from deltalog.backends.spark.startup.session import session
 from deltalog.backends.spark.table import (
     TAG,
@@ -99,7 +100,8 @@ class SparkBackend:
         self.driver_budget = driver_budget(self.tuning, self.spark)  # bytes; 0: the driver evaluates nothing
         self.salt = salt(self.spark)
         self._meters = Meters()
-        self.dictionary = SparkDictionary(self.spark, self.salt, self.tuning)
+        self.jobs = SparkJobs(self.spark.sparkContext, limits, self.tuning)
+        self.dictionary = SparkDictionary(self.spark, self.salt, self.tuning, self.jobs)
         self.accumulator = self.spark.sparkContext.accumulator(0)
         self.driver = DriverEngine(self)
         self._sql = True  # whether expressions may be SQL
@@ -121,8 +123,7 @@ class SparkBackend:
     @property
     def task_partitions(self) -> int:
         """The number of partitions that keeps all cores busy."""
-        cores = max(1, int(self.spark.sparkContext.defaultParallelism))
-        return self.tuning.spark_partitions_per_core * cores
+        return self.tuning.spark_partitions_per_core * task_slots(self.spark)
 
     # Sets of rows of ids.
 
@@ -139,7 +140,7 @@ class SparkBackend:
         if stay or size <= self.tuning.spark_driver_table_max_rows:
             return driver_table(rows, self.spark, self.tuning)
         arrays = [pa.array(np.ascontiguousarray(rows[:, i])) for i in range(arity)]
-        partitions = self.spark.sparkContext.defaultParallelism
+        partitions = task_slots(self.spark)
         frame = self.spark.createDataFrame(pa.table(arrays, names=column_names(arity))).repartition(partitions)
         return SparkTable(arity, (Segment(self.cut(frame)),), size)
 
@@ -156,13 +157,14 @@ class SparkBackend:
         found = self.driver.run_all(plans, tables)
         if found is not None:
             return found
-        try:
+        with self.jobs.named(round_name(plans)):
+            try:
+                return self._run_all(plans, tables)
+            except Exception as problem:
+                if not (self._sql and TOO_LARGE in str(problem)):
+                    raise
+            self._sql = False
             return self._run_all(plans, tables)
-        except Exception as problem:
-            if not (self._sql and TOO_LARGE in str(problem)):
-                raise
-        self._sql = False
-        return self._run_all(plans, tables)
 
     def _run_all(self, plans: Mapping[Pred, Plan], tables: Tables[SparkTable]) -> dict[Pred, SparkTable]:
         evaluation = SparkEvaluation(self, tables)
@@ -271,8 +273,9 @@ class SparkBackend:
 
     def size(self, table: SparkTable) -> int:
         if table.size is None:
-            table.segments = (Segment(self.cut(table.frame())),)
-            table.size = table.segments[0].frame.count()
+            with self.jobs.named("count facts"):
+                table.segments = (Segment(self.cut(table.frame())),)
+                table.size = table.segments[0].frame.count()
         return table.size
 
     def statistics(self, table: SparkTable) -> SparkStatistics:
@@ -298,7 +301,8 @@ class SparkBackend:
         for wide, preds in far.items():
             dealt = shared_scan(full_scans(tables[pred] for pred in preds), wide, _tags)
             assert dealt is not None
-            fetched = dealt.select("data").toArrow()
+            with self.jobs.named(pred_names("fetch", preds)):
+                fetched = dealt.select("data").toArrow()
             by_tag: dict[int, list[list[Ids64]]] = {}
             for rows in map(unpack, cells(fetched.to_batches())):
                 columns = [words(column) for column in rows.columns]

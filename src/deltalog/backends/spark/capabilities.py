@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from deltalog.backends.capabilities.offload import OffloadOffer
 from deltalog.backends.spark.driver_engine import offload_to_driver
-from deltalog.backends.spark.metrics import metrics
+from deltalog.backends.spark.jobs import round_name
 from deltalog.backends.spark.operators.multiset import recounted, uncounted, with_counts
 from deltalog.backends.spark.operators.virtual_maintenance import made
 from deltalog.backends.spark.residence import decide, memory_ceiling, offload_bytes
@@ -47,7 +47,10 @@ class SparkVirtualRelations:
 
     def build(self, scheme: Scheme, inputs: Sequence[SparkTable]) -> SparkTable:
         self.backend.limits.check()
-        return made(scheme, inputs, self.backend) if any(map(self.backend.size, inputs)) else self.backend.empty(2)
+        if not any(map(self.backend.size, inputs)):
+            return self.backend.empty(2)
+        with self.backend.jobs.named(round_name([scheme.pred])):
+            return made(scheme, inputs, self.backend)
 
     def rebuild(
         self,
@@ -80,12 +83,12 @@ class SparkCounting:
 
 @dataclass(frozen=True, slots=True)
 class SparkMetrics:
-    """Jobs, stages, tasks and shuffles of the application."""
+    """Jobs, stages, tasks and shuffles of the backend."""
 
     backend: SparkBackend
 
     def snapshot(self) -> dict[str, int]:
-        return metrics(self.backend.spark.sparkContext)
+        return self.backend.jobs.metrics.snapshot()
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,4 +100,5 @@ class SparkDataFrames:
     def to_spark(self, table: SparkTable, columns: Sequence[str]) -> Any:
         from deltalog.backends.spark.io.to_dataframe import to_spark
 
-        return to_spark(table, columns, self.backend)
+        with self.backend.jobs.named("find the types of columns"):
+            return to_spark(table, columns, self.backend)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from deltalog.backends.spark.jobs import listed, pred_names
 from deltalog.backends.spark.table import SparkTable
 from deltalog.io.documents import Reading
 from deltalog.model.terms import Kind, Value
@@ -29,24 +30,28 @@ class SparkCodec:
     def read(self, paths: Sequence[Path], reading: Reading) -> dict[Pred, SparkTable]:
         from deltalog.backends.spark.io.read import is_small, read
 
-        in_driver = self.backend.driver_budget > 0 and is_small(paths)
-        return self.backend.driver.read(paths, reading) if in_driver else read(paths, reading, self.backend)
+        if self.backend.driver_budget > 0 and is_small(paths):
+            return self.backend.driver.read(paths, reading)
+        with self.backend.jobs.named(f"read {listed(path.name for path in paths)}"):
+            return read(paths, reading, self.backend)
 
     def write(self, folder: Path, facts: Mapping[Pred, SparkTable], format: str) -> None:
         from deltalog.backends.spark.io.write import write
 
-        write(folder, facts, self.backend, format)
+        with self.backend.jobs.named(pred_names("write", facts)):
+            write(folder, facts, self.backend, format)
 
     def encode(self, facts: Mapping[str, Any]) -> dict[str, tuple[int, SparkTable]]:
-        return {predicate: self._encoded(data) for predicate, data in facts.items()}
+        return {predicate: self._encoded(predicate, data) for predicate, data in facts.items()}
 
-    def _encoded(self, data: Any) -> tuple[int, SparkTable]:
+    def _encoded(self, predicate: str, data: Any) -> tuple[int, SparkTable]:
         from deltalog.backends.spark.io.read import encode_frame
         from deltalog.io.frames import columns_of, has_rows, listed
 
         backend = self.backend
         if isinstance(data, DataFrame):
-            return encode_frame(data, backend)
+            with backend.jobs.named(f"read {predicate}"):
+                return encode_frame(data, backend)
         rows = listed(data)
         found = columns_of(rows, backend.dictionary.local)
         if not has_rows(found, rows):
@@ -73,7 +78,8 @@ class SparkCodec:
         frame = table.frame()
         for i, value in enumerate(row):
             frame = frame.where(F.col(f"c{i}") == id_of(value))
-        return not frame.isEmpty()
+        with self.backend.jobs.named("look up a fact"):
+            return not frame.isEmpty()
 
     def number_kinds(self, tables: Sequence[SparkTable]) -> frozenset[Kind]:
         """Those of the whole dictionary, which knows only whether there are others than integers."""

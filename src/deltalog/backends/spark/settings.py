@@ -1,4 +1,4 @@
-"""Driver: the settings of a SparkSession that are deltalog's own."""
+"""Driver: what a SparkSession says: deltalog's own settings, the kind of its master, and how many tasks it can run."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from deltalog.model.errors import UsageError
 from deltalog.model.tuning import Tuning
 
 SALT = "spark.deltalog.salt"
+PARTITIONS = "spark.sql.shuffle.partitions"
 DRIVER_BUDGET = "spark.deltalog.driverBudget"
 DRIVER_MEMORY = "spark.driver.memory"
 MAX_RESULT_SIZE = "spark.driver.maxResultSize"
@@ -55,3 +56,19 @@ def _bytes(text: str, default_unit: str = "") -> int:
         )
     unit = match[2] or ("" if match[3] else default_unit)
     return int(match[1]) << 10 * _EXPONENTS[unit]
+
+
+def is_local_master(master: str) -> bool:
+    """Whether executors are threads of the driver's JVM; `local-cluster[...]` is a cluster."""
+    return re.fullmatch(r"local(\[.*\])?", master) is not None
+
+
+def task_slots(spark: Any) -> int:
+    """How many tasks may run at the same time; read it when a job is planned.
+
+    On a cluster executors may not have registered yet, and with dynamic allocation they come and go, so the number of
+    shuffle partitions is the least there.
+    """
+    context = spark.sparkContext
+    slots = max(1, int(context.defaultParallelism))
+    return slots if is_local_master(context.master) else max(slots, int(spark.conf.get(PARTITIONS)))

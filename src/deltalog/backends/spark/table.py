@@ -27,6 +27,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from deltalog.backends.spark.io.blocks import rows_with_tag, sorted_distinct
+from deltalog.backends.spark.settings import is_local_master, task_slots
 from deltalog.model.tuning import Tuning
 
 UNIT = "unit"
@@ -54,7 +55,7 @@ def checkpointed(frame: DataFrame) -> DataFrame:
     context = frame.sparkSession.sparkContext
     if context.getCheckpointDir():
         return frame.checkpoint(eager=False)
-    if context.master.startswith("local"):
+    if is_local_master(context.master):
         return frame.localCheckpoint(eager=False)
     return frame.localCheckpoint(eager=False, storageLevel=StorageLevel.MEMORY_AND_DISK_2)
 
@@ -101,7 +102,7 @@ class SparkTable:
         if not self.segments and self.driver_rows is not None:
             frame = constant_frame(self.driver_rows, self.arity, self.spark)
             if not self.inline:  # sent to executors once
-                frame = checkpointed(frame.repartition(self.spark.sparkContext.defaultParallelism))
+                frame = checkpointed(frame.repartition(task_slots(self.spark)))
             self.segments = (Segment(frame),)
         return self.segments
 

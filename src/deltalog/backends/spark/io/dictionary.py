@@ -22,6 +22,7 @@ from deltalog.backends.spark.io import blocks
 from deltalog.backends.spark.io import hashed_ids as identity
 from deltalog.backends.spark.io.arrow import binaries, number, numbers, words
 from deltalog.backends.spark.io.hashed_ids import INLINE, Ids64
+from deltalog.backends.spark.jobs import SparkJobs
 from deltalog.backends.spark.table import checkpointed
 from deltalog.model.dictionary import Dictionary
 from deltalog.model.errors import EngineError
@@ -36,8 +37,8 @@ MERGED = "to int, data binary, size long, greatest long, double long"
 class SparkDictionary:
     """Values <-> 64-bit ids."""
 
-    def __init__(self, spark: Any, salt: int, tuning: Tuning) -> None:
-        self._spark, self._salt, self._tuning = spark, salt, tuning
+    def __init__(self, spark: Any, salt: int, tuning: Tuning, jobs: SparkJobs) -> None:
+        self._spark, self._salt, self._tuning, self._jobs = spark, salt, tuning, jobs
         self.local = Dictionary()  # the values that the driver knows
         self._ids = np.zeros(1, np.int64)  # the 64-bit id of each local id
         self._order = np.zeros(0, np.int64)  # local ids, sorted by their 64-bit id
@@ -108,10 +109,12 @@ class SparkDictionary:
             return
         requested = self._spark.createDataFrame(pa.table([numbers(missing)], names=["id"]))
         found = self.frame().join(F.broadcast(requested), "id", "left_semi")
-        self._intern(found.select("term").toArrow().column("term"))
+        with self._jobs.named("fetch values"):
+            self._intern(found.select("term").toArrow().column("term"))
 
     def _fetch_all(self) -> None:
-        pairs = blocks.concatenated(blocks.cells(self._all().select("data").toArrow().to_batches()))
+        with self._jobs.named("fetch the dictionary"):
+            pairs = blocks.concatenated(blocks.cells(self._all().select("data").toArrow().to_batches()))
         if pairs is not None:
             self._intern(pairs.column("term"))
         self._local_is_complete = True
@@ -186,7 +189,8 @@ class SparkDictionary:
             blocks.shuffled(reduce(DataFrame.unionAll, parts), partitions).mapInArrow(_merged_partition, MERGED)
         )
         looks = (F.sum("size"), F.max("greatest"), F.max("double"))
-        size, greatest, double = pairs.agg(*looks).collect()[0]
+        with self._jobs.named("merge the dictionary"):
+            size, greatest, double = pairs.agg(*looks).collect()[0]
         if double:
             raise _collision()
         self._merged, self._pending = pairs.select("to", "data"), []

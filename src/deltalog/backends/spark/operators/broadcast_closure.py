@@ -19,6 +19,7 @@ from pyspark.sql import DataFrame
 
 from deltalog.backends.spark.io.arrow import numbers
 from deltalog.backends.spark.io.hashed_ids import Ids64
+from deltalog.backends.spark.settings import task_slots
 from deltalog.backends.spark.table import Segment, SparkTable
 from deltalog.model.arrays import Ids as Ids
 from deltalog.model.arrays import Integers
@@ -86,7 +87,7 @@ class BroadcastClosure:
 
     def chunk_numbers(self, spark: Any) -> DataFrame:
         """The chunk numbers, a few in each partition."""
-        cores = max(1, spark.sparkContext.defaultParallelism)
+        cores = task_slots(spark)
         return spark.range(0, self.chunks, 1, min(self.chunks, 4 * cores))
 
     def frame(self, spark: Any) -> DataFrame:

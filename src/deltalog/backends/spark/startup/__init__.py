@@ -1,1 +1,1 @@
-"""Driver: starting the JVM, the SparkSession and the Python workers."""
+"""Driver: settings from outside of the program, and the SparkSession."""

@@ -7,7 +7,8 @@ time of a JVM until the end of a first small query falls from 12 to 6.4 seconds.
 The archive is in the user's cache folder, in a folder that only the user may write to. Java checks that it fits the JVM
 and the jars, and otherwise ignores it. Java writes the first bytes last, so a JVM that is killed meanwhile leaves a
 file that is not taken for an archive. A class path with folders (of settings, for example: SPARK_CONF_DIR) cannot be
-archived.
+archived. Before a new archive is written, those that have not been used for long are deleted, and then the least
+recently used ones, until there is room for it (`Tuning.spark_archive_max_bytes`).
 """
 
 from __future__ import annotations
@@ -19,13 +20,15 @@ import shutil
 import time
 from pathlib import Path
 
+from deltalog.model.tuning import Tuning
+
 MAGIC = bytes.fromhex("f00baba8")
 SILENT = "-Xlog:cds=off -Xlog:cds+dynamic=off -Xlog:class+path=off"
 FOLDERS = ("SPARK_CONF_DIR", "HADOOP_CONF_DIR", "YARN_CONF_DIR", "SPARK_DIST_CLASSPATH", "SPARK_PREPEND_CLASSES")
-UNUSED_SECONDS = 60 * 24 * 3600  # after which an archive is deleted
+ARCHIVE_BYTES = 200_000_000  # at most, of one archive
 
 
-def options(spark_home: Path, memory: str) -> str:
+def options(spark_home: Path, memory: str, tuning: Tuning | None = None) -> str:
     """JVM options that use the archive, or write it; none where that is not possible."""
     if any(os.environ.get(name) for name in FOLDERS) or (spark_home / "conf").exists():
         return ""
@@ -36,7 +39,7 @@ def options(spark_home: Path, memory: str) -> str:
     if _is_whole(archive):
         os.utime(archive)
         return f'{SILENT} "-XX:SharedArchiveFile={archive}"'
-    _tidy(folder)
+    _make_room(folder, tuning or Tuning())
     logging.getLogger(__name__).info("at the end of this run, Java takes some seconds to archive Spark's classes, once")
     return f'{SILENT} "-XX:ArchiveClassesAtExit={archive}"'
 
@@ -76,8 +79,11 @@ def _is_whole(archive: Path) -> bool:
         return False
 
 
-def _tidy(folder: Path) -> None:
-    """Deletes archives that have not been used for long."""
-    for archive in folder.glob("spark-*.jsa"):
-        if time.time() - archive.stat().st_mtime > UNUSED_SECONDS:
+def _make_room(folder: Path, tuning: Tuning) -> None:
+    """Deletes archives that have not been used for long, and the least recently used ones beyond the bound."""
+    now, room = time.time(), tuning.spark_archive_max_bytes - ARCHIVE_BYTES
+    archives = [(archive.stat(), archive) for archive in folder.glob("spark-*.jsa")]
+    for about, archive in sorted(archives, key=lambda found: -found[0].st_mtime):
+        room -= about.st_size
+        if room < 0 or now - about.st_mtime > tuning.spark_archive_unused_seconds:
             archive.unlink(missing_ok=True)

@@ -1,21 +1,20 @@
-"""Driver: the SparkSession, which is the active one if there is one, else one that deltalog starts.
+"""Driver: the SparkSession: the one that is given, or the active one, or one that deltalog starts.
 
-A session that deltalog starts runs on `local[*]` unless a master is given. Arrow is on and the web UI off, only errors
-are logged, there are as many shuffle partitions as cores where that is known, and Python workers use the interpreter of
-the driver. On a local master the JVM uses only its quick compiler (C1): on two cores the other one takes half of the
-time of a run of a minute.
+A session of the user's is used as it is; no setting of it is changed. A session that deltalog starts comes from
+`SparkSession.builder`, on `local[*]` unless a master is given, with the settings below (docs/spark.md lists them). On a
+local master the JVM uses only its quick compiler (C1): on two cores the other one takes half of the time of a run of a
+minute.
 
-Starting takes seconds in three processes, so they start in parallel: first the JVM (`jvm`), with archived classes
-(`cds_archive`); while it comes up, this process imports what driver and workers need. `deltalog run` then forks the
-process that workers come from (`zygote`); elsewhere a first small job has the JVM start Python while the driver goes
-on.
+While the JVM starts, a thread imports what the driver needs. Then an empty job in the background has Spark start its
+Python workers, which import what they need while the driver goes on.
 """
 
 from __future__ import annotations
 
 import atexit
+import gc
+import logging
 import os
-import re
 import shutil
 import sys
 import warnings
@@ -27,10 +26,9 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
+from deltalog.backends.spark.settings import PARTITIONS, is_local_master, task_slots
 from deltalog.backends.spark.startup import cds_archive, submit_conf
-from deltalog.backends.spark.startup.jvm import launch
 from deltalog.backends.spark.startup.submit_conf import PORT, spark_home
-from deltalog.backends.spark.startup.zygote import PendingZygote
 from deltalog.concurrency.interrupts import hear_again
 from deltalog.model.errors import EngineError
 
@@ -38,13 +36,27 @@ NO_JAVA = (
     "the Spark engine needs Java 17 or newer and there is none here: install a JDK (such as openjdk-17-jre-headless) "
     "or set JAVA_HOME; --engine local (engine='local') needs no Java"
 )
+NO_CONNECT = (
+    "the session is one of Spark Connect, and the Spark engine needs a session with a driver in this process: "
+    "start one with SparkSession.builder.master(...), or run the pipeline with spark-submit"
+)
+ARCHIVE = "spark.deltalog.classArchive"
+JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+# What driver and Python workers need, and what only the driver needs:
+WORKER_MODULES = (
+    "deltalog.backends.spark.io.read",
+    "deltalog.backends.spark.io.write",
+    "deltalog.backends.spark.operators.aggregate",
+)
+DRIVER_MODULES = ("deltalog.backends.spark.backend", "deltalog.backends.local", *WORKER_MODULES, "pandas")
 
+logger = logging.getLogger(__name__)
 
 _own_process = False
 
 
 def own_process() -> None:
-    """Declares that this process belongs to deltalog alone, so that it may be forked."""
+    """Declares that this process belongs to deltalog alone, so that a session that it starts ends with it."""
     global _own_process
     _own_process = True
 
@@ -54,61 +66,71 @@ def session(master: str | None = None, given: Any = None, settings: Mapping[str,
     for package in ("pyspark", "pandas"):  # without pandas pyspark runs no Python over Arrow
         if find_spec(package) is None:
             raise EngineError(f"the Spark engine needs the package {package}: pip install {package}")
-    if given is not None:
-        return _checked(given)
-    active = sys.modules["pyspark"].sql.SparkSession.getActiveSession() if "pyspark.sql" in sys.modules else None
-    return active or _new(master, settings or {})
+    found = given if given is not None else _active()
+    return _checked(found) if found is not None else _new(master, settings or {})
+
+
+def _active() -> Any:
+    """The active session of this thread, or the default one of this process; None if there is none."""
+    if "pyspark.sql" not in sys.modules:
+        return None
+    from pyspark.errors import PySparkException
+    from pyspark.sql import SparkSession
+
+    try:
+        return SparkSession.active()
+    except PySparkException:
+        return None
 
 
 def _checked(spark: Any) -> Any:
     """A session of the user's; EngineError if the engine cannot run on it."""
     if type(spark).__module__.startswith("pyspark.sql.connect"):
-        raise EngineError(
-            "the session is one of Spark Connect, and the Spark engine needs a session with a driver in this process: "
-            "start one with SparkSession.builder.master(...), or run the pipeline with spark-submit"
-        )
+        raise EngineError(NO_CONNECT)
     if not hasattr(spark, "sparkContext"):
         raise EngineError(f"expected a SparkSession and not {type(spark).__name__}")
     return spark
 
 
 def _new(master: str | None, asked: Mapping[str, str]) -> Any:
+    if os.environ.get("SPARK_REMOTE"):
+        raise EngineError(f"SPARK_REMOTE is set: {NO_CONNECT}")
     _need_java()
-    warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
     _same_python()
-    settings = _settings(master, asked)
-    local = settings["spark.master"].startswith("local")
-    zygote = PendingZygote.create() if _own_process and local and not _has_jvm() else None
-    settings |= zygote.settings if zygote else {}
+    if _own_process:
+        warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
+    imports = Thread(target=_import_ahead, daemon=True)
+    imports.start()
     try:
-        spark = _started(settings, zygote)
+        spark = _submitted() if PORT in os.environ else _built(_settings(master, asked))
     except Exception as problem:
         raise EngineError(f"Spark did not start{f' on {master}' if master else ''}: {_first_line(problem)}") from None
-    spark.sparkContext.setLogLevel("ERROR")
+    hear_again()
     if _own_process:
+        spark.sparkContext.setLogLevel("ERROR")
         atexit.register(_end, spark)
-    if local and not zygote:
-        Thread(target=_start_python, args=(spark,), daemon=True).start()
-    return spark
+    if is_local_master(spark.sparkContext.master):
+        Thread(target=_start_workers, args=(spark,), daemon=True).start()
+    imports.join()
+    return _checked(spark)
 
 
-def _started(settings: Mapping[str, str], zygote: PendingZygote | None) -> Any:
-    """Starts a session; the JVM comes up while this process imports."""
-    launched = None if _has_jvm() else launch(settings)
-    _import_ahead()
-    if zygote:
-        zygote.fork()
-    Thread(target=import_module, args=("pandas",), daemon=True).start()  # only pyspark's driver needs it
-    from pyspark import SparkContext
+def _built(settings: dict[str, str]) -> Any:
     from pyspark.sql import SparkSession
 
-    if launched:
-        SparkContext._ensure_initialized(gateway=launched.connect())
     builder = SparkSession.builder
     for name, value in settings.items():
         builder = builder.config(name, value)
-    spark = builder.getOrCreate()
-    hear_again()
+    return builder.getOrCreate()
+
+
+def _submitted() -> Any:
+    """The session of an application that spark-submit has started: its settings, and ours where it has none."""
+    spark = _built({})
+    given = dict(spark.sparkContext.getConf().getAll())
+    for name, value in _sql_settings(spark.sparkContext.master).items():
+        if name not in given:
+            spark.conf.set(name, value)
     return spark
 
 
@@ -117,81 +139,75 @@ def _end(spark: Any) -> None:
     does not replace executors; a session in one JVM need not wait for that."""
     with suppress(Exception):
         spark.sparkContext.setLogLevel("OFF")
-        if not re.match(r"local(\[|$)", spark.sparkContext.master):
+        if not is_local_master(spark.sparkContext.master):
             spark.stop()
 
 
-def _has_jvm() -> bool:
-    """Whether there is a JVM already: that of spark-submit, or of an earlier session."""
-    pyspark = sys.modules.get("pyspark")
-    return PORT in os.environ or bool(pyspark and pyspark.SparkContext._gateway)
-
-
 def _import_ahead() -> None:
-    """Imports what driver and workers will need."""
-    import deltalog.backends.local
-    import deltalog.backends.spark.backend
-    from deltalog.backends.spark.startup.daemon import warm
-
-    assert deltalog
-    warm()
+    """Imports what the driver will need."""
+    for name in DRIVER_MODULES:
+        import_module(name)
 
 
-def _start_python(spark: Any) -> None:
-    """Runs an empty job on each core, for which Spark starts its Python daemon."""
-    import logging
+def _start_workers(spark: Any) -> None:
+    """Runs an empty job on each core, for which Spark starts its Python workers."""
 
-    def same(batches: Iterator[Any]) -> Iterator[Any]:
+    def ready(batches: Iterator[Any]) -> Iterator[Any]:
+        for name in WORKER_MODULES:
+            import_module(name)
+        gc.collect()
+        gc.freeze()  # Spark's workers collect garbage after each task, and need not scan what is imported
         return batches
 
     try:
-        cores = spark.sparkContext.defaultParallelism
-        spark.range(0, cores, 1, cores).mapInArrow(same, "id long").collect()
+        slots = task_slots(spark)
+        spark.sparkContext.setJobDescription("start Python workers")
+        spark.range(0, slots, 1, slots).mapInArrow(ready, "id long").collect()
     except Exception as problem:  # the first real job will report it
-        logging.getLogger(__name__).debug("Python workers did not start: %s", problem)
+        logger.debug("Python workers did not start: %s", problem)
 
 
 def _settings(master: str | None, asked: Mapping[str, str]) -> dict[str, str]:
     """The settings of a session that deltalog starts: those that are asked for, and defaults for others. Settings of
     spark-submit and spark-defaults.conf take precedence."""
-    given = _given()
+    given = submit_conf.settings()
     master = master or given.get("spark.master") or asked.get("spark.master", "local[*]")
-    ours = {
+    ours = _sql_settings(master) | {
         "spark.app.name": "deltalog",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        "spark.sql.execution.arrow.pyspark.enabled": "true",
-        "spark.sql.adaptive.enabled": "true",
-        "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
-        "spark.python.daemon.module": "deltalog.backends.spark.startup.daemon",
     }
-    if master.startswith("local"):
+    if is_local_master(master):
         ours |= {
-            "spark.sql.shuffle.partitions": str(cores(master)),
-            "spark.sql.adaptive.enabled": "false",  # it runs each stage as a job, and has nothing to choose here
             "spark.driver.memory": _driver_memory(),
-            "spark.driver.extraJavaOptions": f"-XX:TieredStopAtLevel=1 -XX:+UseParallelGC {_archive()}",
+            JAVA_OPTIONS: "-XX:TieredStopAtLevel=1 -XX:+UseParallelGC",
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
         }
+        if _own_process and given.get(ARCHIVE, "true") != "false":
+            ours[JAVA_OPTIONS] += f" {_archive()}"
     ours |= {name: value for name, value in asked.items() if name != "spark.master"}
     return {"spark.master": master} | {name: value for name, value in ours.items() if name not in given}
 
 
-def _given() -> dict[str, str]:
-    """The settings of spark-submit, from the JVM if there is one."""
-    if _has_jvm():
-        from pyspark import SparkConf, SparkContext
-
-        SparkContext._ensure_initialized()
-        return dict(SparkConf().getAll())
-    return submit_conf.settings()
+def _sql_settings(master: str) -> dict[str, str]:
+    """The settings of Spark SQL of a session that deltalog starts."""
+    ours = {
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
+    }
+    if is_local_master(master):
+        ours |= {
+            PARTITIONS: str(cores(master)),
+            "spark.sql.adaptive.enabled": "false",  # it runs each stage as a job, and has nothing to choose here
+        }
+    return ours
 
 
 def _archive() -> str:
-    """JVM options for the archive of classes, if a JVM is to be started."""
+    """JVM options for the archive of classes."""
     home = spark_home()
-    return "" if home is None or _has_jvm() else cds_archive.options(home, _driver_memory())
+    return "" if home is None else cds_archive.options(home, _driver_memory())
 
 
 def cores(master: str) -> int:
