@@ -170,6 +170,9 @@ def test_rdf_of_another_file_system(tmp_path: Path, spark: Any) -> None:
     report = pipeline(tmp_path, text).run(spark)
     assert report.facts == {"http://e/p": 3, "q": 1}
     assert rows(spark.read.parquet(f"{tmp_path}/out")) == [("viewfs:/data/a.ttl#a", "viewfs:/data/b")]
+    wrong = ["sinks.q.mode=overwrite", "sinks.r.predicate='http://e/pp'", f"sinks.r.path={tmp_path}/r"]
+    with pytest.raises(UsageError, match=r"sinks.r.predicate: there is no predicate 'http://e/pp'; did you mean"):
+        pipeline(tmp_path, text, *wrong).run(spark)
 
 
 def test_materialise(spark: Any) -> None:

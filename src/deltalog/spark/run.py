@@ -211,6 +211,7 @@ class Run:
 
     def check_constraints(self) -> None:
         """Counts and samples violations, and writes those of a quarantine; ConstraintViolated if one is to fail."""
+        self.check_predicates()
         self.report.violations = [self.violations(constraint) for constraint in self.spec.constraints]
         exceeded = [(c, v) for c, v in zip(self.spec.constraints, self.report.violations, strict=True) if v.exceeded]
         failed = [f"{self.spec.file}: {c.place}: {v}" for c, v in exceeded if c.action == "fail"]
@@ -219,6 +220,12 @@ class Run:
             raise ConstraintViolated("\n".join([*failed, "nothing was written"]), self.report)
         for constraint, violation in exceeded:
             log.warning("%s: %s: %s", self.spec.file, constraint.place, violation)
+
+    def check_predicates(self) -> None:
+        """UsageError for a predicate of a sink that neither rules nor data have: in RDF they are known only now."""
+        for sink in self.spec.all_sinks:
+            with naming(f"{self.spec.file}: {sink.place}.predicate"):
+                self.kb.predicate(sink.predicate)
 
     def violations(self, constraint: Constraint) -> Violation:
         facts, columns = self.facts(constraint.predicate, constraint.place), self.columns(constraint.predicate)
