@@ -41,7 +41,7 @@ from deltalog.spark.report import PipelineReport, Transfer
 from deltalog.spark.run import NULL_HINT, Run, _target
 from deltalog.spark.sources import load_rdf, naming
 from deltalog.spark.spec import VERSION, PipelineError, Problem, Sink, Source, Spec
-from deltalog.spark.state import State, Wanted, change
+from deltalog.spark.state import Given, State, Wanted, change
 from deltalog.syntax.ast import Pred
 from deltalog.syntax.parser import Document
 
@@ -128,11 +128,12 @@ class StatefulRun:
             self._next()
 
     def _first(self) -> None:
-        kb, found = self.run.kb, dict[str, SourceChange]()
+        kb, found, given = self.run.kb, dict[str, SourceChange](), list[Given]()
 
         def read(backend: Any) -> Tables:
             found.update(self._changes({}))
-            tables = self._given()
+            given[:] = [Given(backend, self._given())]
+            tables = dict(given[0].tables)
             for one in found.values():
                 include(tables, one.added, backend)
             return tables
@@ -141,12 +142,12 @@ class StatefulRun:
             kb.load_tables(read)
         with self.run.stage("evaluate"):
             kb.materialise()
-        self._publish(None, None, given=self._given(), sources={name: one.offset for name, one in found.items()})
+        self._publish(None, None, given=given[0], sources={name: one.offset for name, one in found.items()})
 
     def _next(self) -> None:
         kb, before = self.run.kb, self.state.manifest
         assert before is not None
-        found, given = dict[str, SourceChange](), dict[str, bool]()
+        found, given = dict[str, SourceChange](), list[Given]()  # given: if it has changed
 
         def find() -> Wanted | None:
             with self.run.stage("open"):
@@ -157,7 +158,8 @@ class StatefulRun:
                 add, remove = self._net(given_now, given_before, found, full_preds(before.sources.values()))
             rules = kb._rule_set.becoming(self.document.rules)
             pairs = (given_now, given_before), (given_before, given_now)
-            given["same"] = not any(difference(one, other, kb._backend) for one, other in pairs)
+            changed = any(difference(one, other, kb._backend) for one, other in pairs)
+            given[:] = [Given(kb._backend, given_now)] if changed else []
             same_sources = all(before.sources.get(name) == one.offset for name, one in found.items())
             if rules is kb._rule_set and same_sources and not (add or remove or self._due_sinks(None)):
                 return None
@@ -169,7 +171,7 @@ class StatefulRun:
             self.run.report.version = before.version
             return
         offsets = {name: one.offset for name, one in found.items()}
-        self._publish(*made, given=None if given["same"] else self._given(), sources=offsets)
+        self._publish(*made, given=given[0] if given else None, sources=offsets)
 
     def _given(self) -> Tables:
         """The facts of rules and ontologies."""
@@ -241,7 +243,7 @@ class StatefulRun:
         made: Change | None,
         update: Update[Any] | None,
         *,
-        given: Tables | None = None,
+        given: Given | None = None,
         sources: Mapping[str, Any] | None = None,
         streams: Mapping[str, Any] | None = None,
     ) -> None:
