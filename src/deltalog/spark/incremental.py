@@ -26,13 +26,12 @@ from deltalog.model.change import Change
 from deltalog.model.errors import DataError
 from deltalog.model.facts import Facts
 from deltalog.program import read_documents
+from deltalog.spark.check_state import check_vanished
 from deltalog.spark.hadoop import Hadoop
 from deltalog.spark.offsets import (
     SourceChange,
     TableReader,
     Tables,
-    check_vanished,
-    conflicts,
     full_preds,
     include,
     read_change,
@@ -40,38 +39,13 @@ from deltalog.spark.offsets import (
 from deltalog.spark.report import PipelineReport, Transfer
 from deltalog.spark.run import NULL_HINT, Run, _target
 from deltalog.spark.sources import load_rdf, naming
-from deltalog.spark.spec import VERSION, PipelineError, Problem, Sink, Source, Spec
+from deltalog.spark.spec import VERSION, PipelineError, Sink, Source, Spec
 from deltalog.spark.state import Given, State, Wanted, change
 from deltalog.syntax.ast import Pred
 from deltalog.syntax.parser import Document
 
 log = logging.getLogger(__name__)
 SCHEMAS = "schemas"  # of sinks of changes, beside the definitions of sinks in a manifest
-
-
-def check_state(spec: Spec) -> Iterator[Problem]:
-    """Mistakes of a pipeline file with state or streams."""
-    if spec.state is None:
-        for source in spec.streams:
-            message = 'a stream keeps its knowledge base between batches: say where, with state = "..."'
-            yield spec.problem(f"{source.place}.stream", message)
-        return
-    yield from conflicts(spec)
-    for source in spec.streams:
-        wrong = {
-            "format": source.is_rdf and 'RDF cannot be a stream; leave out stream, and set changes = "files"',
-            "paths": len(source.paths) > 1 and "a stream has one path, which may have wildcards",
-            "changes": source.changes.kind in ("files", "version")
-            and "the rows of a stream are all new; leave out changes, or set { operation = ... }",
-        }
-        yield from (spec.problem(f"{source.place}.{key}", message) for key, message in wrong.items() if message)
-    for sink in spec.all_sinks:
-        if not sink.changes and sink.mode != "overwrite":
-            message = (
-                f"a pipeline with state writes its sinks again in every version, and the mode {sink.mode!r} does not; "
-                'set mode = "overwrite", or changes = true'
-            )
-            yield spec.problem(f"{sink.place}.mode", message)
 
 
 @dataclass
