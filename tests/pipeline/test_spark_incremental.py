@@ -122,9 +122,13 @@ def test_changed_rules_are_changes(project: Project) -> None:
     project.check(edges, rules)
     manifest = project.state().manifest
     assert manifest is not None and len(manifest.rules.texts) == 4 and manifest.rules.present == (2, 3, 4)
+    project.put("b.csv", [(3, 4)])
+    project.run()  # which compacts, and still knows the fact of the rules
+    edges = [(1, 2), (2, 3), (3, 4), (9, 8)]
+    project.check(edges, rules)
     (project.folder / "rules.dl").write_text(RULES)
     project.run()
-    project.check(edges[:2])
+    project.check(edges[:3])
 
 
 def test_new_files_are_additions(tmp_path: Path, spark: Any) -> None:
@@ -262,3 +266,73 @@ def test_two_runs_do_not_write_one_state(tmp_path: Path, spark: Any) -> None:
     with pytest.raises(DataError, match="another run has written version 1"):
         second.commit(kb, None)
     assert json.loads((tmp_path / "versions/1.json").read_text())["parent"] is None
+
+
+def test_executors_keep_a_state(tmp_path: Path, spark: Any) -> None:
+    project = Project(tmp_path, spark)
+    file = tmp_path / "pipeline.toml"
+    file.write_text('engine = "spark"\n' + file.read_text())
+    project.put("a.csv", [(1, 2), (2, 3)])
+    project.run()
+    project.put("a.csv", [(2, 3), (3, 4)])
+    project.run()
+    project.check([(2, 3), (3, 4)])
+
+
+def test_a_state_that_outgrows_the_driver_goes_on_in_executors(project: Project, spark: Any) -> None:
+    project.put("a.csv", [(1, 2), (2, 3)])
+    assert project.run().engine_reason
+    project.put("b.csv", [(3, 4)])
+    spark.conf.set("spark.deltalog.driverBudget", "100")
+    try:
+        report = project.run()
+        assert "more than the driver's budget of 100 bytes" in report.engine_reason
+        project.check([(1, 2), (2, 3), (3, 4)])
+    finally:
+        spark.conf.unset("spark.deltalog.driverBudget")
+    (project.folder / "in" / "a.csv").unlink()
+    project.run()
+    project.check([(3, 4)])
+
+
+RDF = """
+program = '''
+PREFIX : <http://e.x/>
+PREFIX s: <http://www.w3.org/2000/01/rdf-schema#>
+[?x, rdf:type, ?d] :- [?x, rdf:type, ?c], s:subClassOf[?c, ?d].
+'''
+ontologies = ["classes.nt"]
+state = "state"
+[sources.people]
+format = "ntriples"
+path = "people"
+changes = "files"
+[sinks.agents]
+predicate = "http://e.x/Agent"
+path = "out/agents"
+mode = "overwrite"
+"""
+
+
+def test_files_of_rdf_and_an_ontology(tmp_path: Path, spark: Any) -> None:
+    (tmp_path / "pipeline.toml").write_text(RDF)
+    (tmp_path / "people").mkdir()
+    kind, sub = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>", "<http://www.w3.org/2000/01/rdf-schema#subClassOf>"
+    steps = [
+        ("people/0.nt", f"<http://e.x/ann> {kind} <http://e.x/Person> .\n", {"http://e.x/ann"}),
+        (
+            "people/1.nt",
+            f"<http://e.x/bob> {kind} <http://e.x/Bot> .\n<http://e.x/bob> {kind} <http://e.x/Toy> .\n",
+            {"http://e.x/ann"},
+        ),
+        ("people/2.nt", f"<http://e.x/cat> {kind} <http://e.x/Cat> .\n", {"http://e.x/ann"}),
+        ("classes.nt", f"<http://e.x/Bot> {sub} <http://e.x/Agent> .\n", {"http://e.x/bob"}),
+    ]
+    (tmp_path / "classes.nt").write_text(f"<http://e.x/Person> {sub} <http://e.x/Agent> .\n")
+    for name, text, agents in steps:
+        if name == "classes.nt":
+            manifest = State.open(spark, str(tmp_path / "state")).manifest
+            assert manifest is not None and len(manifest.data) == 1, "the facts of the ontology outlive a compaction"
+        (tmp_path / name).write_text(text)
+        Pipeline.from_file(tmp_path / "pipeline.toml").run(spark)
+        assert {row[0] for row in spark.read.parquet(str(tmp_path / "out/agents")).collect()} == agents

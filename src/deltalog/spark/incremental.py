@@ -26,13 +26,12 @@ from deltalog.model.change import Change
 from deltalog.model.errors import DataError
 from deltalog.model.facts import Facts
 from deltalog.program import read_documents
+from deltalog.spark.check_state import check_vanished
 from deltalog.spark.hadoop import Hadoop
 from deltalog.spark.offsets import (
     SourceChange,
     TableReader,
     Tables,
-    check_vanished,
-    conflicts,
     full_preds,
     include,
     read_change,
@@ -40,38 +39,13 @@ from deltalog.spark.offsets import (
 from deltalog.spark.report import PipelineReport, Transfer
 from deltalog.spark.run import NULL_HINT, Run, _target
 from deltalog.spark.sources import load_rdf, naming
-from deltalog.spark.spec import VERSION, PipelineError, Problem, Sink, Source, Spec
-from deltalog.spark.state import State, Wanted, change
+from deltalog.spark.spec import VERSION, PipelineError, Sink, Source, Spec
+from deltalog.spark.state import Given, State, Wanted, change
 from deltalog.syntax.ast import Pred
 from deltalog.syntax.parser import Document
 
 log = logging.getLogger(__name__)
 SCHEMAS = "schemas"  # of sinks of changes, beside the definitions of sinks in a manifest
-
-
-def check_state(spec: Spec) -> Iterator[Problem]:
-    """Mistakes of a pipeline file with state or streams."""
-    if spec.state is None:
-        for source in spec.streams:
-            message = 'a stream keeps its knowledge base between batches: say where, with state = "..."'
-            yield spec.problem(f"{source.place}.stream", message)
-        return
-    yield from conflicts(spec)
-    for source in spec.streams:
-        wrong = {
-            "format": source.is_rdf and 'RDF cannot be a stream; leave out stream, and set changes = "files"',
-            "paths": len(source.paths) > 1 and "a stream has one path, which may have wildcards",
-            "changes": source.changes.kind in ("files", "version")
-            and "the rows of a stream are all new; leave out changes, or set { operation = ... }",
-        }
-        yield from (spec.problem(f"{source.place}.{key}", message) for key, message in wrong.items() if message)
-    for sink in spec.all_sinks:
-        if not sink.changes and sink.mode != "overwrite":
-            message = (
-                f"a pipeline with state writes its sinks again in every version, and the mode {sink.mode!r} does not; "
-                'set mode = "overwrite", or changes = true'
-            )
-            yield spec.problem(f"{sink.place}.mode", message)
 
 
 @dataclass
@@ -128,11 +102,12 @@ class StatefulRun:
             self._next()
 
     def _first(self) -> None:
-        kb, found = self.run.kb, dict[str, SourceChange]()
+        kb, found, given = self.run.kb, dict[str, SourceChange](), list[Given]()
 
         def read(backend: Any) -> Tables:
             found.update(self._changes({}))
-            tables = self._given()
+            given[:] = [Given(backend, self._given())]
+            tables = dict(given[0].tables)
             for one in found.values():
                 include(tables, one.added, backend)
             return tables
@@ -141,12 +116,12 @@ class StatefulRun:
             kb.load_tables(read)
         with self.run.stage("evaluate"):
             kb.materialise()
-        self._publish(None, None, given=self._given(), sources={name: one.offset for name, one in found.items()})
+        self._publish(None, None, given=given[0], sources={name: one.offset for name, one in found.items()})
 
     def _next(self) -> None:
         kb, before = self.run.kb, self.state.manifest
         assert before is not None
-        found, given = dict[str, SourceChange](), dict[str, bool]()
+        found, given = dict[str, SourceChange](), list[Given]()  # given: if it has changed
 
         def find() -> Wanted | None:
             with self.run.stage("open"):
@@ -157,7 +132,8 @@ class StatefulRun:
                 add, remove = self._net(given_now, given_before, found, full_preds(before.sources.values()))
             rules = kb._rule_set.becoming(self.document.rules)
             pairs = (given_now, given_before), (given_before, given_now)
-            given["same"] = not any(difference(one, other, kb._backend) for one, other in pairs)
+            changed = any(difference(one, other, kb._backend) for one, other in pairs)
+            given[:] = [Given(kb._backend, given_now)] if changed else []
             same_sources = all(before.sources.get(name) == one.offset for name, one in found.items())
             if rules is kb._rule_set and same_sources and not (add or remove or self._due_sinks(None)):
                 return None
@@ -169,7 +145,7 @@ class StatefulRun:
             self.run.report.version = before.version
             return
         offsets = {name: one.offset for name, one in found.items()}
-        self._publish(*made, given=None if given["same"] else self._given(), sources=offsets)
+        self._publish(*made, given=given[0] if given else None, sources=offsets)
 
     def _given(self) -> Tables:
         """The facts of rules and ontologies."""
@@ -241,7 +217,7 @@ class StatefulRun:
         made: Change | None,
         update: Update[Any] | None,
         *,
-        given: Tables | None = None,
+        given: Given | None = None,
         sources: Mapping[str, Any] | None = None,
         streams: Mapping[str, Any] | None = None,
     ) -> None:

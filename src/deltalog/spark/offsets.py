@@ -27,7 +27,7 @@ from deltalog.kb import KnowledgeBase
 from deltalog.model.errors import DataError
 from deltalog.spark.hadoop import Hadoop
 from deltalog.spark.sources import arguments, chosen, load_rdf, source_frame
-from deltalog.spark.spec import Problem, Source, Spec
+from deltalog.spark.spec import Source
 from deltalog.syntax.ast import Pred
 
 Tables = dict[Pred, Any]
@@ -214,39 +214,6 @@ def operations(source: Source, rows: DataFrame) -> tuple[DataFrame, DataFrame]:
     return last.where("_last.inserts"), last.where("not _last.inserts")
 
 
-# Sources of one predicate.
-
-
-def conflicts(spec: Spec) -> Iterable[Problem]:
-    """Sources whose facts cannot be told apart: a full difference would remove those of the other one."""
-    whole = [one for one in spec.sources if one.changes.kind == "full" and not one.stream]
-    parts = [one for one in spec.sources if one not in whole]
-    for one in whole:
-        other = next((part for part in parts if _may_share(one, part)), None)
-        if other is not None:
-            message = (
-                f"a full difference would remove the facts of {other.place}, which has the same predicates and other "
-                f"changes; set the same changes for both, or other predicates"
-            )
-            yield spec.problem(f"{one.place}.changes", message)
-
-
-def _may_share(one: Source, other: Source) -> bool:
-    if one.is_rdf and other.is_rdf:
-        return True
-    if one.is_rdf or other.is_rdf:
-        return ":" in (other if one.is_rdf else one).predicate
-    return one.predicate == other.predicate
-
-
 def full_preds(offsets: Iterable[Offset]) -> set[Pred]:
     """The predicates of sources that were read in full."""
     return {Pred(name, arity) for one in offsets if one.get("kind") == "full" for name, arity in one["predicates"]}
-
-
-def check_vanished(spec: Spec, offsets: Mapping[str, Offset], streams: Mapping[str, Any]) -> Iterable[Problem]:
-    """Sources of the last version that are no longer in the file, and whose facts are not known."""
-    names = {source.name for source in spec.sources}
-    for name in sorted(({n for n, offset in offsets.items() if offset.get("kind") != "full"} | {*streams}) - names):
-        message = "is no longer in the file, and which facts it gave is not known; put it back, or use a new state"
-        yield spec.problem(f"sources.{name}", message)

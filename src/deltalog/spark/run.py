@@ -20,6 +20,7 @@ from deltalog.engine.report import Round
 from deltalog.kb import KnowledgeBase
 from deltalog.model.errors import DataError
 from deltalog.spark.check import Checked, check, check_rules
+from deltalog.spark.check_state import check_state
 from deltalog.spark.columns import ColumnNames
 from deltalog.spark.hadoop import Hadoop
 from deltalog.spark.lineage import lineage
@@ -61,8 +62,7 @@ class Pipeline:
 
     def check(self, spark: SparkSession | None = None, *, master: str | None = None) -> list[Problem]:
         """All mistakes and warnings that can be found before a job runs."""
-        refuse_misuse_of_state(self.spec)
-        return check(self.spec, session_of(self.spec, spark, master)).problems
+        return [*check_state(self.spec), *check(self.spec, session_of(self.spec, spark, master)).problems]
 
     def run(
         self,
@@ -103,8 +103,6 @@ def session_of(spec: Spec, spark: Any = None, master: str | None = None) -> Spar
 
 def refuse_misuse_of_state(spec: Spec) -> None:
     """PipelineError for mistakes about state and streams."""
-    from deltalog.spark.incremental import check_state
-
     wrong = list(check_state(spec))
     if wrong:
         raise PipelineError(wrong)

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
+from deltalog.backends.capabilities import required
 from deltalog.backends.spark.settings import SALT, salt
 from deltalog.engine.report import Report
 from deltalog.kb import KnowledgeBase
@@ -54,6 +55,20 @@ Tables = dict[Pred, Any]
 CURRENT, PENDING, VERSIONS, DATA = "CURRENT", "PENDING", "versions", "data"
 
 
+class Given(NamedTuple):
+    """The facts of rules and ontologies, as tables of a backend."""
+
+    backend: Any
+    tables: Tables
+
+    def on(self, kb: KnowledgeBase) -> Tables:
+        """The tables on the backend of a knowledge base, which may have moved to another one."""
+        if self.backend is kb._backend:
+            return self.tables
+        moved: Tables = required(self.backend.capabilities.residence).move(self.tables).tables
+        return moved
+
+
 @dataclass(slots=True)
 class State:
     """The state of a pipeline. One run at a time may write it."""
@@ -65,6 +80,7 @@ class State:
     _kept: dict[int, Manifest] = field(default_factory=dict)  # the last versions
     _pinned: frozenset[int] = frozenset()  # data that the knowledge base may still read
     _restored: bool = False  # whether the knowledge base has the relations of the current version
+    _given: Given | None = None  # the facts of rules and ontologies of the current version
 
     @classmethod
     def open(cls, spark: Any, uri: str) -> State:
@@ -132,6 +148,7 @@ class State:
         self._restored = _restore(kb, kinds[EXPLICIT], kinds[DERIVED], manifest, tables.list_schemes)
         if tables.list_schemes:
             self._pinned = frozenset(folder.version for folder in manifest.data)
+        self._given = Given(kb._backend, kinds[GIVEN])
         return kinds[GIVEN]
 
     def _tables(self, kb: KnowledgeBase) -> StateTables:
@@ -147,7 +164,7 @@ class State:
         kb: KnowledgeBase,
         update: Update[Any] | None,
         *,
-        given: Tables | None = None,
+        given: Given | None = None,
         sources: Mapping[str, Any] | None = None,
         streams: Mapping[str, Any] | None = None,
         sinks: Mapping[str, Any] | None = None,
@@ -170,8 +187,10 @@ class State:
             draft = _Draft(kb._backend)
             draft.whole(EXPLICIT, state.explicit)
             draft.whole(DERIVED, stored_relations(state, tables.list_schemes))
+            given = given or self._given
         if given is not None:
-            draft.whole(GIVEN, given)
+            draft.whole(GIVEN, given.on(kb))
+            self._given = given
         folders = self._write(version, draft, tables, old.data if old is not None and deltas else ())
         manifest = Manifest(
             version,
