@@ -17,9 +17,8 @@ beginning, and drop it.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from deltalog.concurrency.locks import CallLock, exclusive
@@ -31,7 +30,6 @@ from deltalog.model.change import Change, Difference
 from deltalog.model.errors import check_choice
 from deltalog.model.facts import Facts, of_predicate
 from deltalog.model.limits import Limits, count, limited, memory_bytes, within_budget
-from deltalog.model.naming import Names
 from deltalog.model.tuning import Tuning
 from deltalog.plan.hypertree.settings import CYCLIC_SETTINGS
 from deltalog.program import Program, analyse, read_documents
@@ -125,13 +123,8 @@ class KnowledgeBase(QueryMethods):
         """Adds facts of a predicate: rows (tuples), or an Arrow, pandas, polars or Spark table."""
         from deltalog.engine.encode_facts import listed_facts
 
-        started = time.perf_counter()
-        self._add_rows(listed_facts({predicate: data}))
-        self._spent("load", started)
-
-    @within_budget
-    def _add_rows(self, facts: Mapping[str, Any]) -> None:
-        self._add(self._encoded(facts))
+        facts = listed_facts({predicate: data})
+        self.load_tables(lambda _: self._encoded(facts))
 
     @exclusive
     def load(
@@ -147,13 +140,8 @@ class KnowledgeBase(QueryMethods):
         shared_blank_nodes: a blank-node label means one node in all RDF files, not one in each.
         strict: relative IRIs, bare numbers and booleans in N-Triples and N-Quads are errors.
         """
-        started = time.perf_counter()
-        self._read([local_path(path) for path in paths], Reading(base, shared_blank_nodes, strict))
-        self._spent("load", started)
-
-    @within_budget
-    def _read(self, paths: Sequence[Path], reading: Reading) -> None:
-        self._add(self._backend.codec.read(paths, reading))
+        files, reading = [local_path(path) for path in paths], Reading(base, shared_blank_nodes, strict)
+        self.load_tables(lambda backend: backend.codec.read(files, reading))
 
     @exclusive
     @within_budget
@@ -257,20 +245,6 @@ class KnowledgeBase(QueryMethods):
             known = self._program = analyse(self.rules, self._explicit, self._schemes, numbers=numbers)
         return known
 
-    @exclusive
-    def plan(self) -> str:
-        """How the rules would be evaluated over the present facts: hyper-nodes, join orders, decompositions."""
-        from deltalog.plan.explain import explain
-
-        return explain(self.program, self._contents().statistics(self.program), self.prefixes, self._cyclic)
-
-    @exclusive
-    def draw(self) -> str:
-        """The dependency graph of the rules, and the hypertree decompositions of those that have one, as SVG."""
-        from deltalog.plan.rule_graph_svg import draw
-
-        return draw(self.program, self.prefixes, self._contents().statistics(self.program), self._cyclic)
-
     # Update: facts and rules come and go.
 
     @exclusive
@@ -362,22 +336,7 @@ class KnowledgeBase(QueryMethods):
         derive = self._evaluator, self._materialise, materialised
         return Contents(self._backend, *given, self._state, self._report, *derive)
 
-    # Read: facts and figures out.
-
-    @exclusive
-    def facts(self, predicate: str) -> Facts[AnyTable]:
-        """The facts of a predicate, derived ones included."""
-        return self._contents().materialised().facts(predicate)
-
-    @exclusive
-    def derived(self, predicate: str) -> Facts[AnyTable]:
-        """The facts of a predicate that were not given but derived."""
-        return self._contents().materialised().facts(predicate, derived=True)
-
-    @exclusive
-    def count(self, predicate: str) -> int:
-        """How many facts a predicate has."""
-        return len(self.facts(predicate))
+    # Read: facts and figures out; `facts`, `predicates` and their relatives are in `ReadMethods`.
 
     @exclusive
     def write(
@@ -428,32 +387,6 @@ class KnowledgeBase(QueryMethods):
     def rule_ids(self) -> dict[str, Rule]:
         """The rules by their ids: r1, r2, ... in the order in which they were first given; an id never changes."""
         return dict(self._rule_set.ids)
-
-    @property
-    @exclusive
-    def predicates(self) -> list[str]:
-        """The names of all predicates that rules or facts speak of, sorted; `name/arity` where a name has several."""
-        return list(self._names().by_name)
-
-    @exclusive
-    def predicate(self, predicate: str) -> Pred:
-        """The predicate of a name, with its arity; UsageError if there is none of that name."""
-        return self._names().find(predicate)
-
-    def arity(self, predicate: str) -> int:
-        """How many arguments a predicate has; UsageError if there is none of that name."""
-        return self.predicate(predicate).arity
-
-    @property
-    @exclusive
-    def names_are_known(self) -> bool:
-        """False where a rule with a variable for a predicate or a class may derive facts of one yet unheard of."""
-        return self._state is not None or not self._contents().has_wildcard_heads
-
-    @exclusive
-    def _names(self, others: Iterable[Pred] = ()) -> Names:
-        """What the predicates, and others, are called."""
-        return self._contents().names(others)
 
     def _spent(self, phase: str, started: float) -> None:
         self._report.seconds[phase] += time.perf_counter() - started

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,9 +12,9 @@ import pytest
 from deltalog import KnowledgeBase, ProgramError
 from deltalog.model.tuning import Tuning
 from deltalog.spark.state import State, Wanted, change
-
-sys.path.append(str(Path(__file__).parents[1] / "property"))
-from histories import PREFIX, TUNINGS, History, everything, from_scratch, history, is_rule, rows
+from tests.property.history_generator import history
+from tests.property.history_model import PREFIX, TUNINGS, History, is_rule, rows
+from tests.property.history_player import everything, from_scratch
 
 SEEDS = 200 if os.environ.get("DELTALOG_SLOW") else 12
 FEW_DELTAS = {"state_max_deltas": 2, "state_max_delta_share": 100.0, "state_kept_versions": 2}

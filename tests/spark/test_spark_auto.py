@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -21,9 +20,8 @@ from deltalog.backends.spark.residence import DriverResidence, decide, dictionar
 from deltalog.io.documents import Reading
 from deltalog.model.terms import BlankNode, Literal
 from deltalog.model.tuning import Tuning
-
-sys.path.append(str(Path(__file__).parents[1] / "property"))
-from histories import history, run
+from tests.property.history_generator import history
+from tests.property.history_player import run
 
 pytestmark = pytest.mark.usefixtures("spark")
 

@@ -11,12 +11,12 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from deltalog.concurrency.cached import cached_property
-from deltalog.concurrency.locks import CallLock, exclusive
+from deltalog.concurrency.locks import exclusive
 from deltalog.model.limits import Limits, limited, within_budget
+from deltalog.query.read_methods import ReadMethods
 
 if TYPE_CHECKING:
     from deltalog.backends.base import Backend
-    from deltalog.query.contents import Contents
     from deltalog.query.estimate import Features
     from deltalog.query.goal_evaluator import Answers
     from deltalog.query.selector import Model
@@ -25,18 +25,13 @@ if TYPE_CHECKING:
     from deltalog.query.training_goals import Example
 
 
-class QueryMethods:
+class QueryMethods(ReadMethods):
     """A knowledge base as far as queries see it."""
 
     engine: str
     limits: Limits
     examples: list[Example]  # that `learn` has found
     _backend: Backend[Any]
-    _lock: CallLock
-
-    def _contents(self) -> Contents[Any]:
-        """The present rules and facts, for one call."""
-        raise NotImplementedError
 
     @cached_property
     def _session(self) -> QuerySession[Any]:

@@ -1,0 +1,88 @@
+"""The methods of a knowledge base that read facts, predicates and plans: a base class of `KnowledgeBase`, as
+`query.methods` is, over its contents at the time of a call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from deltalog.concurrency.locks import CallLock, exclusive
+from deltalog.model.facts import Facts
+from deltalog.model.naming import Names
+from deltalog.syntax.ast import Pred
+
+if TYPE_CHECKING:
+    from deltalog.program import Program
+    from deltalog.query.contents import Contents
+
+
+class ReadMethods:
+    """A knowledge base as far as readers see it."""
+
+    prefixes: Mapping[str, str]
+    _cyclic: str
+    _lock: CallLock
+
+    @property
+    def program(self) -> Program:
+        """The rules, checked, as hyper-nodes in the order of evaluation."""
+        raise NotImplementedError
+
+    def _contents(self) -> Contents[Any]:
+        """The present rules and facts, for one call."""
+        raise NotImplementedError
+
+    @exclusive
+    def facts(self, predicate: str) -> Facts[Any]:
+        """The facts of a predicate, derived ones included."""
+        return self._contents().materialised().facts(predicate)
+
+    @exclusive
+    def derived(self, predicate: str) -> Facts[Any]:
+        """The facts of a predicate that were not given but derived."""
+        return self._contents().materialised().facts(predicate, derived=True)
+
+    @exclusive
+    def count(self, predicate: str) -> int:
+        """How many facts a predicate has."""
+        return len(self.facts(predicate))
+
+    @exclusive
+    def plan(self) -> str:
+        """How the rules would be evaluated over the present facts: hyper-nodes, join orders, decompositions."""
+        from deltalog.plan.explain import explain
+
+        return explain(self.program, self._contents().statistics(self.program), self.prefixes, self._cyclic)
+
+    @exclusive
+    def draw(self) -> str:
+        """The dependency graph of the rules, and the hypertree decompositions of those that have one, as SVG."""
+        from deltalog.plan.rule_graph_svg import draw
+
+        return draw(self.program, self.prefixes, self._contents().statistics(self.program), self._cyclic)
+
+    @property
+    @exclusive
+    def predicates(self) -> list[str]:
+        """The names of all predicates that rules or facts speak of, sorted; `name/arity` where a name has several."""
+        return list(self._names().by_name)
+
+    @exclusive
+    def predicate(self, predicate: str) -> Pred:
+        """The predicate of a name, with its arity; UsageError if there is none of that name."""
+        return self._names().find(predicate)
+
+    def arity(self, predicate: str) -> int:
+        """How many arguments a predicate has; UsageError if there is none of that name."""
+        return self.predicate(predicate).arity
+
+    @property
+    @exclusive
+    def names_are_known(self) -> bool:
+        """False where a rule with a variable for a predicate or a class may derive facts of one yet unheard of."""
+        return (contents := self._contents()).state is not None or not contents.has_wildcard_heads
+
+    @exclusive
+    def _names(self, others: Iterable[Pred] = ()) -> Names:
+        """What the predicates, and others, are called."""
+        return self._contents().names(others)
