@@ -180,5 +180,8 @@ class Tuning:
     # A dictionary up to this size is fetched by the driver as a whole and broadcast; a larger one is joined:
     spark_broadcast_max_terms: int = 2_000_000
     spark_distinct_count_max_rows: int = 1_000_000  # rows of which the driver counts distinct values
-    spark_rows_per_partition: int = 4_000_000  # of a relation
-    spark_max_segments: int = 8  # a table with more segments is rewritten as one
+    # Sides of joins up to this size are broadcast (200,000 pairs of ids), and no larger ones, whatever Spark believes:
+    spark_broadcast_max_bytes: int = 4 * 2**20
+    spark_max_segments: int = 4  # stored DataFrames that new rows are compared with one after the other
+    # Segments of a table that differ in size by less than this are rewritten as one:
+    spark_segment_size_factor: float = 2.0

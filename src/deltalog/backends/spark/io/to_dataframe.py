@@ -17,7 +17,8 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from deltalog.backends.spark.io.decode import Decoder
-from deltalog.backends.spark.table import SparkTable, column_names
+from deltalog.backends.spark.stored import column_names
+from deltalog.backends.spark.table import SparkTable
 from deltalog.io.csv_cells import print_cell
 from deltalog.model.terms import Kind, lexical
 
@@ -38,6 +39,7 @@ CELL = (T.StringType(), pa.string(), "cell")
 
 def to_spark(table: SparkTable, columns: Sequence[str], backend: SparkBackend) -> DataFrame:
     """A DataFrame of the table's values."""
+    table.pin()
     names = column_names(table.arity)[: table.arity]
     kinds = _kinds(table, names, backend)
     column_types = [PLAIN.get(next(iter(found)), CELL) if len(found) == 1 else CELL for found in kinds]

@@ -33,7 +33,7 @@ def warm() -> None:
     assert pyspark and aggregate and write and tables
     dictionary = Dictionary()
     facts = read_stream(io.BytesIO(LINES), Path("warm.nt"), dictionary)
-    list(read.encoded_blocks(facts, dictionary, 0, 1))
+    list(read.encoded_blocks(facts, dictionary, 0))
     hashed_ids.intern_terms(dictionary, hashed_ids.fresh_terms(dictionary, 0)[2])
     with tempfile.TemporaryDirectory() as folder:
         for columns in (columns for pred, columns in facts.items() if pred.name in PLAIN):
