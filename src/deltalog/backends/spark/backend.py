@@ -40,7 +40,7 @@ from deltalog.backends.spark.operators.sql_expressions import TOO_LARGE
 from deltalog.backends.spark.operators.store import Known, store_distinct, without
 from deltalog.backends.spark.settings import salt, tuned
 from deltalog.backends.spark.startup.session import session
-from deltalog.backends.spark.stored import TAG, UNIT, Stored, checkpointed, column_names
+from deltalog.backends.spark.stored import TAG, UNIT, Stored, checkpointed, column_names, constant
 from deltalog.backends.spark.table import (
     IdMatrix,
     Segment,
@@ -138,16 +138,13 @@ class SparkBackend:
             return self.empty(arity)
         if stay or size <= self.tuning.spark_driver_table_max_rows:
             return driver_table(rows, self.spark, self.tuning)
-        return SparkTable(
-            arity, (self._stored_segment(Segment(constant_frame(rows, arity, self.spark)), arity, size),), size
-        )
+        segment = Segment(constant_frame(rows, arity, self.spark), size=size)
+        return SparkTable(arity, (self._stored_segment(segment.tagged(0, width(arity)), 0, size),), size)
 
-    def _stored_segment(
-        self, segment: Segment, arity: int, size: int | None, sources: tuple[object, ...] = ()
-    ) -> Segment:
-        """The rows of a segment, stored when they are first read."""
-        stored = Stored(segment.tagged(segment.tag, width(arity)), self.partitions, [segment.tag], sources)
-        return Segment(stored.frame, stored, segment.tag, size)
+    def _stored_segment(self, rows: DataFrame, tag: int, size: int | None, sources: tuple[object, ...] = ()) -> Segment:
+        """Rows with a tag, stored when they are first read."""
+        stored = Stored(rows, self.partitions, [tag], sources)
+        return Segment(stored.frame, stored, tag, size)
 
     @property
     def partitions(self) -> int:
@@ -159,7 +156,7 @@ class SparkBackend:
 
     def unit(self) -> DataFrame:
         """One row, and no columns that mean anything."""
-        return self.spark.range(1).select(F.lit(0).cast("long").alias(UNIT))
+        return self.spark.range(1).select(F.col("id").alias(UNIT))
 
     def run_all(self, plans: Mapping[Pred, Plan], tables: Tables[SparkTable]) -> dict[Pred, SparkTable]:
         """The distinct rows of several plans, computed together, with their sizes."""
@@ -264,7 +261,7 @@ class SparkBackend:
         tag = one.tag if one.stored is not None else other.tag
         rows = reduce(DataFrame.unionAll, [segment.tagged(tag, width(arity)) for segment in (one, other)])
         size = None if one.size is None or other.size is None else one.size + other.size
-        return self._stored_segment(Segment(rows, tag=tag), arity, size, (one, other))
+        return self._stored_segment(rows, tag, size, (one, other))
 
     def minus(self, old: SparkTable, gone: SparkTable) -> SparkTable:
         if old.empty or gone.empty:
@@ -282,7 +279,7 @@ class SparkBackend:
     def size(self, table: SparkTable) -> int:
         if table.size is None:
             tag = next((segment.tag for segment in table.segments), 0)
-            segment = self._stored_segment(Segment(table.frame(), tag=tag), table.arity, None)
+            segment = self._stored_segment(Segment(table.frame()).tagged(tag, width(table.arity)), tag, None)
             table.size = segment.frame.count()
             table.segments = (segment._replace(size=table.size),)
         return table.size
@@ -364,7 +361,7 @@ def _tagged(frame: DataFrame, tag: int, columns: int) -> DataFrame:
     """The rows of a table with a tag, in so many columns."""
     names = [F.col(name) for name in frame.columns if name != UNIT]
     names += [F.lit(0).cast("long").alias(f"c{i}") for i in range(len(names), columns)]
-    return frame.select(F.lit(tag).cast("long").alias(TAG), *names)
+    return frame.select(constant(tag, F.col(frame.columns[0])).alias(TAG), *names)
 
 
 def _settle(tables: Tables[SparkTable]) -> None:

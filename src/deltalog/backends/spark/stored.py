@@ -33,11 +33,18 @@ def selected_columns(arity: int) -> list[Any]:
     return [F.col(name).alias(name) for name in column_names(arity)] if arity else [F.lit(0).cast("long").alias(UNIT)]
 
 
+def constant(value: int, column: Any) -> Any:
+    """A constant column next to another column. Spark's optimiser would drop a literal from the keys of a join, and not
+    see then that both sides are partitioned by all of them."""
+    return column.bitwiseXOR(column).bitwiseOR(F.lit(value).cast("long"))
+
+
 def checkpointed(frame: DataFrame) -> DataFrame:
     """The same rows, computed when they are first read and then stored, without lineage.
 
     They are stored in the checkpoint folder if the user has set one, and otherwise by the executors; on a cluster in
-    two copies, so that an executor may fail.
+    two copies, so that an executor may fail. The top of the plan must not rename a column to its own name: Spark would
+    forget the partitioning.
     """
     context = frame.sparkSession.sparkContext
     if context.getCheckpointDir():
@@ -79,7 +86,7 @@ class Stored:
         found = self._indexes[tag, key]
         if found is None:
             by = [f"c{i}" for i in key]
-            rows = self.of_tag(tag).select(*selected_columns(arity))
+            rows = self.of_tag(tag).select(*column_names(arity))
             found = checkpointed(rows.repartition(partitions, *by).sortWithinPartitions(*by))
             self._indexes[tag, key] = found
             self._finalizers.append(_released_with(self, found))

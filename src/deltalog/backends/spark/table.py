@@ -27,7 +27,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from deltalog.backends.spark.io.blocks import sorted_distinct
-from deltalog.backends.spark.stored import TAG, Stored, checkpointed, column_names, selected_columns
+from deltalog.backends.spark.stored import TAG, Stored, checkpointed, column_names, constant, selected_columns
 from deltalog.kernels.digest import hash_bytes
 from deltalog.model.tuning import Tuning
 from deltalog.syntax.ast import HiddenName, Pred
@@ -67,12 +67,11 @@ class Segment(NamedTuple):
         """The rows with a tag, in so many columns."""
         names = column_names(columns)
         if self.stored is not None and self.tag == tag:
-            return self.stored.of_tag(tag).select(TAG, *[F.col(name).alias(name) for name in names])
+            return self.stored.of_tag(tag).select(TAG, *names)
         frame = self.frame if self.stored is None else self.stored.of_tag(self.tag)
-        chosen = [F.col(name) if name in frame.columns else F.lit(0).cast("long") for name in names]
-        return frame.select(
-            F.lit(tag).cast("long").alias(TAG), *[c.alias(n) for c, n in zip(chosen, names, strict=True)]
-        )
+        there, zero = frame.columns, F.lit(0).cast("long")
+        chosen = [F.col(name) if name in there else zero.alias(name) for name in names]
+        return frame.select(constant(tag, F.col(there[-1])).alias(TAG), *chosen)
 
     def by(self, key: tuple[int, ...], arity: int, partitions: int) -> DataFrame:
         """The rows, in an index on some columns if they have been read by these before."""

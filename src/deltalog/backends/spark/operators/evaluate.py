@@ -23,7 +23,7 @@ from deltalog.backends.base import Tables
 from deltalog.backends.spark.operators.aggregate import aggregate, counted
 from deltalog.backends.spark.operators.bindings import Bindings, fresh_name
 from deltalog.backends.spark.operators.sql_expressions import extended, where
-from deltalog.backends.spark.stored import UNIT, column_names
+from deltalog.backends.spark.stored import UNIT, column_names, constant
 from deltalog.backends.spark.table import SparkTable
 from deltalog.plan import ir
 from deltalog.plan.ir import Plan
@@ -169,7 +169,7 @@ class SparkEvaluation:
     def _term(self, term: Term, rows: Bindings) -> Column:
         if isinstance(term, Variable):
             return rows.column(term)
-        return F.lit(self.backend.dictionary.id(term.value)).cast("long")
+        return constant(self.backend.dictionary.id(term.value), next(iter(rows.columns())))
 
     def _small(self, rows: Bindings) -> bool:
         return self._few(rows.max_rows, max(1, len(rows.names)))

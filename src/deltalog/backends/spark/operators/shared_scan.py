@@ -19,7 +19,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from deltalog.backends.spark.io.arrow import numbers
-from deltalog.backends.spark.stored import TAG, Stored, column_names
+from deltalog.backends.spark.stored import TAG, Stored, column_names, constant
 from deltalog.backends.spark.table import IdMatrix, Segment, SparkTable
 from deltalog.plan import ir
 from deltalog.plan.ir import Part, Plan
@@ -97,7 +97,8 @@ def _constant(scans: Sequence[TaggedScan], columns: int) -> DataFrame:
 
 def _alone(segment: Segment, scan: TaggedScan, columns: int) -> DataFrame:
     chosen = [F.col(f"c{column}") for column in scan.columns]
-    return segment.frame.select(*_retagged(F.lit(scan.tag).cast("long"), chosen, columns))
+    tag = constant(scan.tag, F.col(segment.frame.columns[-1]))
+    return segment.frame.select(*_retagged(tag, chosen, columns))
 
 
 def _one_pass(stored: Stored, scans: Sequence[tuple[int, TaggedScan]], columns: int) -> DataFrame:
@@ -106,7 +107,7 @@ def _one_pass(stored: Stored, scans: Sequence[tuple[int, TaggedScan]], columns: 
     if len(scans) == 1:
         tag, scan = scans[0]
         chosen = [F.col(f"c{column}") for column in scan.columns]
-        return stored.of_tag(tag).select(*_retagged(F.lit(scan.tag).cast("long"), chosen, columns))
+        return stored.of_tag(tag).select(*_retagged(constant(scan.tag, F.col(TAG)), chosen, columns))
     names = ["from", "target", *(f"place{i}" for i in range(columns))]
     targets = [[tag, scan.tag, *scan.columns, *[wide] * (columns - len(scan.columns))] for tag, scan in scans]
     table = pa.table(list(map(numbers, np.array(targets, np.int64).T)), names=names)

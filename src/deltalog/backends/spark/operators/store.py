@@ -2,9 +2,9 @@
 
 One job does it. The new rows of all predicates go together, with their tags, and are shuffled by a hash of the row; no
 known row is. What is known is stored in the same partitions in order (see `stored`), so it is merged with the sorted
-new rows, one stored DataFrame after the other. The rest is stored, and Python workers summarise it for the driver: for each
-predicate the number of rows, and for each column a sketch that estimates the number of distinct values (the k least
-hashes; Bar-Yossef et al., Counting Distinct Elements in a Data Stream, 2002).
+new rows, one stored DataFrame after the other. The rest is stored, and Python workers summarise it for the driver: for
+each predicate the number of rows, and for each column a sketch that estimates the number of distinct values (the k
+least hashes; Bar-Yossef et al., Counting Distinct Elements in a Data Stream, 2002).
 
 Small results come to the driver in the same job, and become driver tables.
 """
@@ -46,7 +46,7 @@ def store_distinct(
     """The distinct rows `tag, c0, c1, ...` that are not known, as tables by their tags; a result that is small in all
     becomes driver tables."""
     names = [TAG, *column_names(columns)]
-    new = rows.select(*names).distinct()
+    new = _in_this_order(rows.select(*names).distinct())
     for frame, size in _known_frames([one for one in known if not one.table.empty], columns, tuning):
         new = without(new, frame, names, size, tuning)
     stored = Stored(new, partitions, preds)
@@ -56,6 +56,12 @@ def store_distinct(
     if max_rows and tables and sum(table.size or 0 for table in tables.values()) <= max_rows:
         return _driver_tables(_small_rows(stored, found), preds, stored.frame.sparkSession, tuning)
     return tables
+
+
+def _in_this_order(rows: DataFrame) -> DataFrame:
+    """The same rows, by a condition that Spark's optimiser does not push joins through: otherwise it would remove known
+    rows from each member of a union, and before duplicates are removed."""
+    return rows.where(F.spark_partition_id() >= 0)
 
 
 def without(new: DataFrame, known: DataFrame, names: Sequence[str], size: int | None, tuning: Tuning) -> DataFrame:
