@@ -10,6 +10,8 @@ Rows that an evaluation keeps only until its end (bindings of aggregates, comput
 
 from __future__ import annotations
 
+import time
+from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -24,6 +26,7 @@ from deltalog.backends.capabilities import Capabilities
 from deltalog.backends.spark.capabilities import (
     SparkCounting,
     SparkDataFrames,
+    SparkJobCosts,
     SparkMetrics,
     SparkOffload,
     SparkVirtualRelations,
@@ -105,12 +108,14 @@ class SparkBackend:
         self.driver = DriverEngine(self)
         self._sql = True  # whether expressions may be SQL
         self._persisted: list[DataFrame] = []
+        self.job_seconds: deque[float] = deque(maxlen=self.tuning.spark_measured_jobs)
         self.codec = SparkCodec(self)
         self.capabilities: Capabilities[SparkTable] = Capabilities(
             virtual_relations=SparkVirtualRelations(self),
             offload=SparkOffload(self, whole_programs=driver_first),
             counting=SparkCounting(self),
             metrics=SparkMetrics(self),
+            job_costs=SparkJobCosts(self),
             data_frames=SparkDataFrames(self),
         )
 
@@ -164,11 +169,14 @@ class SparkBackend:
         found = self.driver.run_all(plans, tables)
         if found is not None:
             return found
+        started = time.perf_counter()
         try:
             return self._run_all(plans, tables)
         except Exception as problem:
             if not (self._sql and TOO_LARGE in str(problem)):
                 raise
+        finally:
+            self.job_seconds.append(time.perf_counter() - started)
         self._sql = False
         return self._run_all(plans, tables)
 

@@ -7,6 +7,7 @@ middle of a call to the JVM, where another call would be an error.
 
 from __future__ import annotations
 
+import re
 import weakref
 from collections.abc import Collection
 from contextlib import suppress
@@ -49,7 +50,7 @@ def checkpointed(frame: DataFrame) -> DataFrame:
     context = frame.sparkSession.sparkContext
     if context.getCheckpointDir():
         return frame.checkpoint(eager=False)
-    if context.master.startswith("local"):
+    if re.match(r"local(\[|$)", context.master):  # and not local-cluster
         return frame.localCheckpoint(eager=False)
     return frame.localCheckpoint(eager=False, storageLevel=StorageLevel.MEMORY_AND_DISK_2)
 
