@@ -96,7 +96,7 @@ def _constant(scans: Sequence[TaggedScan], columns: int) -> DataFrame:
 
 
 def _alone(segment: Segment, scan: TaggedScan, columns: int) -> DataFrame:
-    chosen = [F.col(f"c{column}") for column in scan.columns]
+    chosen = _columns(scan)
     tag = constant(scan.tag, F.col(segment.frame.columns[-1]))
     return segment.frame.select(*_retagged(tag, chosen, columns))
 
@@ -106,16 +106,20 @@ def _one_pass(stored: Stored, scans: Sequence[tuple[int, TaggedScan]], columns: 
     wide = len(stored.frame.columns) - 1
     if len(scans) == 1:
         tag, scan = scans[0]
-        chosen = [F.col(f"c{column}") for column in scan.columns]
+        chosen = _columns(scan)
         return stored.of_tag(tag).select(*_retagged(constant(scan.tag, F.col(TAG)), chosen, columns))
     names = ["from", "target", *(f"place{i}" for i in range(columns))]
     targets = [[tag, scan.tag, *scan.columns, *[wide] * (columns - len(scan.columns))] for tag, scan in scans]
     table = pa.table(list(map(numbers, np.array(targets, np.int64).T)), names=names)
     small = F.broadcast(stored.frame.sparkSession.createDataFrame(table))
     joined = stored.of_tags({tag for tag, _ in scans}).join(small, F.col(TAG) == F.col("from"))
-    return joined.select(
-        *_retagged(F.col("target"), [_place(F.col(f"place{i}"), wide) for i in range(columns)], columns)
-    )
+    places = [_place(F.col(f"place{i}"), wide).alias(f"c{i}") for i in range(columns)]
+    return joined.select(*_retagged(F.col("target"), places, columns))
+
+
+def _columns(scan: TaggedScan) -> list[Column]:
+    """The columns of a scan; one that keeps its place is not renamed (see `stored.checkpointed`)."""
+    return [F.col(f"c{i}") if i == place else F.col(f"c{i}").alias(f"c{place}") for place, i in enumerate(scan.columns)]
 
 
 def _place(place: Column, wide: int) -> Column:
@@ -128,5 +132,5 @@ def _place(place: Column, wide: int) -> Column:
 
 def _retagged(tag: Column, chosen: Sequence[Column], columns: int) -> list[Column]:
     """The new tag and columns; missing columns are 0."""
-    filled = [*chosen, *[F.lit(0).cast("long")] * (columns - len(chosen))]
-    return [tag.alias(TAG), *(column.alias(f"c{i}") for i, column in enumerate(filled))]
+    missing = [F.lit(0).cast("long").alias(f"c{i}") for i in range(len(chosen), columns)]
+    return [tag.alias(TAG), *chosen, *missing]
