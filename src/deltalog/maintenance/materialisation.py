@@ -23,7 +23,7 @@ from deltalog.engine.report import Observer
 from deltalog.engine.seminaive import Relations, SemiNaive
 from deltalog.maintenance.derivation_counts import Counts
 from deltalog.maintenance.maintain import Maintenance
-from deltalog.maintenance.policy import DecisionKind, decide_all
+from deltalog.maintenance.policy import DecisionKind, JobEstimate, decide_all
 from deltalog.maintenance.update_state import Update, difference, total
 from deltalog.model.limits import FactCount
 from deltalog.plan.ir import Part
@@ -98,6 +98,7 @@ class Materialisation(Generic[T]):
     counts: Mapping[frozenset[Pred], Counts[T]] = field(default_factory=dict)  # of rule instances, by stratum
     tuple_limits: Mapping[frozenset[Pred], int] = field(default_factory=dict)  # see `maintenance.policy`
     lazy: LazyMaintenance[T] = field(default_factory=LazyMaintenance)
+    seconds: float = 0.0  # of the last evaluation from scratch
 
     @cached_property
     def facts(self) -> Relations[T]:
@@ -139,7 +140,7 @@ class Materialisation(Generic[T]):
         limits = {preds: limit for preds, limit in self.tuple_limits.items() if preds.isdisjoint(removed)}
         known = self.lazy.made
         lazy = LazyMaintenance(None if known is None else known.without(self.program, program, removed))
-        new = Materialisation(program, self.explicit, relations, trees, counts, limits, lazy)
+        new = Materialisation(program, self.explicit, relations, trees, counts, limits, lazy, self.seconds)
         update.report.hyper_nodes = program.hyper_nodes
         update.report.seconds = time.perf_counter() - started
         return new, update
@@ -154,9 +155,11 @@ def materialise(
     program: Program, explicit: dict[Pred, T], evaluator: Evaluator[T], facts: FactCount | None = None
 ) -> Materialisation[T]:
     """From scratch."""
+    started = time.perf_counter()
     relations = start(program.placed(explicit), evaluator.backend)
     evaluator.run(program, relations, facts=facts)
-    return Materialisation(program, explicit, relations, evaluator.trees)
+    seconds = time.perf_counter() - started
+    return Materialisation(program, explicit, relations, evaluator.trees, seconds=seconds)
 
 
 def updated(
@@ -176,7 +179,8 @@ def updated(
         tuple_limits=dict(old.tuple_limits),
         facts_before=old.count,
     )
-    decision = decide_all(facts.changed, facts.before, evaluator.backend.tuning)
+    estimate = _job_estimate(old, program, update)
+    decision = decide_all(facts.changed, facts.before, evaluator.backend.tuning, estimate)
     if evaluator.naive or decision.kind is DecisionKind.RECOMPUTE:
         new = _recomputed(program, facts, evaluator, update, decision.why)
         _record_deltas(update, new.relations, old.program.derived | program.derived)
@@ -185,7 +189,8 @@ def updated(
     trees = old.trees.copied() if same_rules else old.trees.kept(program)
     known = old.maintenance
     lazy = LazyMaintenance(known if same_rules else Maintenance(trees.program(program, update.new), known))
-    new = Materialisation(program, facts.explicit, update.new, trees, update.counts, update.tuple_limits, lazy)
+    state = (update.counts, update.tuple_limits, lazy, old.seconds)
+    new = Materialisation(program, facts.explicit, update.new, trees, *state)
     if not same_rules:
         before, after = set(old.maintenance.single_rules), set(new.maintenance.single_rules)
         update.added_rules, update.removed_rules = frozenset(after - before), tuple(before - after)
@@ -193,6 +198,15 @@ def updated(
     new.maintenance.run(update)
     _exchange_trees(new, update)
     return _checked(new, update)
+
+
+def _job_estimate(old: Materialisation[T], program: Program, update: Update[T]) -> JobEstimate | None:
+    """What following a change of facts costs, on a backend where every step is a job."""
+    costs = update.backend.capabilities.job_costs
+    if costs is None or program is not old.program or update.strategy != "auto":
+        return None
+    seconds = costs.seconds_per_job(table for _, table in old.relations.whole())
+    return JobEstimate(old.maintenance.reached(update.given), seconds, old.seconds) if seconds else None
 
 
 def _checked(new: Materialisation[T], update: Update[T]) -> tuple[Materialisation[T], Update[T]]:
@@ -268,10 +282,10 @@ def _record_deltas(update: Update[T], new: Relations[T], derived: Collection[Pre
     their explicit facts alone."""
     update.new, none = new, update.backend.empty
     derived = update.stored_differently.union(derived)
-    for pred in {pred for relations in (update.old, new) for pred, part in relations.parts if part is Part.ALL}:
-        if pred in derived:
-            update.defer_delta(pred)
-        else:
+    preds = {pred for relations in (update.old, new) for pred, part in relations.parts if part is Part.ALL}
+    update.defer_deltas(preds & derived)
+    for pred in preds:
+        if pred not in derived:
             given = (facts.get(pred, none(pred.arity)) for facts in (update.removed_facts, update.added_facts))
             update.record_delta(pred, *given)
 
@@ -306,16 +320,9 @@ def exchanged(
     if at_once is not None:
         return at_once
     added = difference(add, tables, backend)
-    after, removed = dict(tables), {}
-    for pred, table in difference(remove, add, backend).items():
-        present = tables.get(pred, backend.empty(pred.arity))
-        left = backend.minus(present, table)
-        deleted = backend.size(present) - backend.size(left)
-        if deleted:
-            # E- := (E- ∩ E) \ E+
-            all_there = deleted == backend.size(table)
-            after[pred] = left
-            removed[pred] = table if all_there else backend.minus(table, backend.minus(table, present))
+    doomed = {pred: table for pred, table in difference(remove, add, backend).items() if pred in tables}
+    removed = difference(doomed, difference(doomed, tables, backend), backend)  # E- := (E- ∩ E) \ E+
+    after = dict(tables) | {pred: backend.minus(tables[pred], table) for pred, table in removed.items()}
     for pred, table in added.items():
         after[pred] = backend.merge(after[pred], table) if pred in after else table
     return Exchange(after, removed, added)

@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Set
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from deltalog.backends.capabilities.tuple_maintenance import TupleBudget
 from deltalog.engine.seminaive import PlannedVariant, Relations
@@ -98,8 +98,22 @@ def decide(
     return Decision(DecisionKind.RECOMPUTE, why) if why else Decision(DecisionKind.SETS, ladder=_ladder(plans, update))
 
 
-def decide_all(changed: int, explicit: int, tuning: Tuning) -> Decision:
+class JobEstimate(NamedTuple):
+    """What following a change costs where every step is a job, and what starting over costs."""
+
+    strata: int  # that the change may reach
+    seconds_per_job: float
+    recompute_seconds: float  # measured when everything was last derived
+
+
+def decide_all(changed: int, explicit: int, tuning: Tuning, estimate: JobEstimate | None = None) -> Decision:
     """Whether everything is recomputed for a change of so many of the explicit facts, or decided stratum by stratum."""
+    if estimate is not None:
+        strata, seconds, recompute_seconds = estimate
+        jobs = strata * tuning.jobs_per_stratum
+        if jobs * seconds > recompute_seconds > 0:
+            follow = f"{strata} strata take about {jobs:.0f} jobs of {seconds:.2f} s"
+            return Decision(DecisionKind.RECOMPUTE, f"{follow}, and starting over takes {recompute_seconds:.1f} s")
     share = changed / max(1, explicit)
     fewest = tuning.recompute_all_min_changed_facts
     if share > tuning.recompute_all_large_share:

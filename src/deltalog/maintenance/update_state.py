@@ -16,6 +16,7 @@ from deltalog.engine.seminaive import Relations, SemiNaive
 from deltalog.maintenance.derivation_counts import Counts
 from deltalog.model.limits import FactCount
 from deltalog.model.tuning import Tuning
+from deltalog.plan import ir
 from deltalog.plan.ir import Part
 from deltalog.program import HyperNode, Program
 from deltalog.program.dependency import DependencyGraph
@@ -86,6 +87,7 @@ class Update(Generic[T]):
     removed: FactTables[T] = field(default_factory=dict)  # D \ A
     # Predicates that have changed, with what computes their delta on demand:
     deferred: dict[Pred, Callable[[], tuple[T, T]]] = field(default_factory=dict)
+    compared: set[Pred] = field(default_factory=set)  # predicates whose deferred delta is found by comparison
     facts_before: Callable[[], int] = field(default=lambda: 0)  # how many facts users saw before the change
     counts: dict[frozenset[Pred], Counts[T]] = field(default_factory=dict)  # of strata that are maintained with counts
     # How many changed facts the tuple-at-a-time kernel may see in strata where it has given up:
@@ -111,16 +113,37 @@ class Update(Generic[T]):
     def defer_delta(self, pred: Pred, find: Callable[[], tuple[T, T]] | None = None) -> None:
         """Leaves the delta of a predicate to be computed on demand. Whether there is a change must be known now: where
         the sizes do not tell, the delta is resolved at once."""
-        old, new = self.old.get(pred), self.new.get(pred)
-        if old is not new:
-            self.deferred[pred] = find or partial(self.compare, pred)
-            if self.backend.size(old) == self.backend.size(new):
+        if find is None:
+            self.defer_deltas([pred])
+        elif self.old.get(pred) is not self.new.get(pred):
+            self.deferred[pred] = find
+            if self._keeps_size(pred):
                 self.resolve_deltas([pred])
 
+    def defer_deltas(self, preds: Collection[Pred]) -> None:
+        """The same for predicates whose delta is found by comparison."""
+        differ = [pred for pred in preds if self.old.get(pred) is not self.new.get(pred)]
+        self.deferred.update({pred: partial(self.compare, pred) for pred in differ})
+        self.compared.update(differ)
+        self.resolve_deltas([pred for pred in differ if self._keeps_size(pred)])
+
+    def _keeps_size(self, pred: Pred) -> bool:
+        return self.backend.size(self.old.get(pred)) == self.backend.size(self.new.get(pred))
+
     def resolve_deltas(self, preds: Collection[Pred] | None = None) -> None:
-        """Computes the deferred deltas of some predicates, or of all."""
-        for pred in list(self.deferred if preds is None else self.deferred.keys() & preds):
-            self.record_delta(pred, *self.deferred[pred]())
+        """Computes the deferred deltas of some predicates, or of all; in one call, where calls have a fixed cost."""
+        due = list(self.deferred if preds is None else self.deferred.keys() & preds)
+        if self.backend.batch_independent_plans:
+            self._compare_all([pred for pred in due if pred in self.compared])
+        for pred in due:
+            if pred in self.deferred:
+                self.record_delta(pred, *self.deferred.pop(pred)())
+
+    def _compare_all(self, preds: Collection[Pred]) -> None:
+        before, after = ({pred: state.get(pred) for pred in preds} for state in (self.old, self.new))
+        self.removed.update(difference(before, after, self.backend))
+        self.added.update(difference(after, before, self.backend))
+        for pred in preds:
             del self.deferred[pred]
 
     def differences(self) -> tuple[Callable[[], FactTables[T]], Callable[[], FactTables[T]]]:
@@ -220,8 +243,17 @@ def with_deltas(
 
 def difference(facts: Mapping[Pred, T], others: Mapping[Pred, T], backend: Backend[T]) -> FactTables[T]:
     """Facts without others, by predicate; no table is empty."""
-    found = {pred: backend.minus(table, others[pred]) if pred in others else table for pred, table in facts.items()}
-    return {pred: table for pred, table in found.items() if backend.size(table)}
+    found = {pred: table for pred, table in facts.items() if pred not in others}
+    both = facts.keys() & others.keys()
+    if backend.batch_independent_plans and both:
+        plans = {pred: ir.AntiJoin(ir.Distinct(ir.facts_of(pred, Part.DELTA)), ir.facts_of(pred)) for pred in both}
+        tables = {
+            (pred, part): state[pred] for pred in both for part, state in ((Part.DELTA, facts), (Part.ALL, others))
+        }
+        found |= backend.run_all(plans, tables)
+    else:
+        found |= {pred: backend.minus(facts[pred], others[pred]) for pred in both}
+    return {pred: found[pred] for pred in facts if pred in found and backend.size(found[pred])}
 
 
 def total(facts: Mapping[Pred, T], backend: Backend[T]) -> int:

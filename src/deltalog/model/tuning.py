@@ -194,13 +194,20 @@ class Tuning:
     # A dictionary up to this size is fetched by the driver as a whole and broadcast; a larger one is joined:
     spark_broadcast_max_terms: int = 2_000_000
     spark_distinct_count_max_rows: int = 1_000_000  # rows of which the driver counts distinct values
-    spark_rows_per_partition: int = 4_000_000  # of a relation
+    # Sides of joins up to this size are broadcast (200,000 pairs of ids), and no larger ones, whatever Spark believes:
+    spark_broadcast_max_bytes: int = 4 * 2**20
+    spark_measured_jobs: int = 32  # recent jobs whose median says how long one takes
+    # Jobs that a stratum takes to follow a change, on average (LUBM(5) with program L, changes of 4 to 10 facts):
+    jobs_per_stratum: float = 4.0
+    spark_max_segments: int = 4  # stored DataFrames that new rows are compared with one after the other
+    # Segments of a table that differ in size by less than this are rewritten as one:
+    spark_segment_size_factor: float = 2.0
     spark_partitions_per_core: int = 2  # of jobs that read, write or unite: cores that finish early take another task
-    spark_max_segments: int = 8  # a table with more segments is rewritten as one
     # A state that is kept between runs. Opening reads every delta version, and each has some files:
     state_max_deltas: int = 16  # a version with more delta versions before it is compacted
     state_max_delta_share: float = 0.5  # or one whose deltas have more rows than this share of its base
     state_kept_versions: int = 3  # the last versions, which readers may still have open
+    state_rows_per_partition: int = 4_000_000  # that an executor writes to a file
     state_chunk_rows: int = 1 << 20  # rows that the driver writes or reads at a time
     spark_watch_seconds: float = 0.1  # between two checks of the limits while Spark runs jobs
     spark_settle_seconds: float = (

@@ -29,7 +29,9 @@ from deltalog.backends.spark.io import hashed_ids as identity
 from deltalog.backends.spark.io.arrow import numbers, words
 from deltalog.backends.spark.io.hashed_ids import INLINE, Ids64
 from deltalog.backends.spark.settings import salt
-from deltalog.backends.spark.table import Segment, SparkTable, column_names, selected_columns
+from deltalog.backends.spark.stored import column_names, selected_columns
+from deltalog.backends.spark.table import Segment, SparkTable
+from deltalog.backends.spark.table import width as stored_width
 from deltalog.model.dictionary import Dictionary
 from deltalog.model.errors import DataError
 from deltalog.spark.hadoop import Hadoop
@@ -277,7 +279,7 @@ class ExecutorTables:
             return self._write_few(folder, rows)
         width = max(one.arity for one in rows)
         frames = [_tagged(one, width) for one in rows if self.backend.size(one.table)]
-        partitions = total // self.backend.tuning.spark_rows_per_partition + 1
+        partitions = total // self.backend.tuning.state_rows_per_partition + 1
         facts = reduce(DataFrame.unionAll, frames).repartition(partitions, "relation", *_first_column(width))
         facts.sortWithinPartitions("relation").write.parquet(f"{folder}/{FACTS}")
         self._used_terms(folder, width).write.parquet(f"{folder}/{TERMS}")
@@ -336,7 +338,8 @@ class ExecutorTables:
             rows = rows.join(F.broadcast(gone) if few else gone, column_names(relation.arity), "left_anti")
         if net is not None and relation.added:
             rows = rows.unionAll(net.where(mine & (F.col("net") > 0)).select(*selected_columns(relation.arity)))
-        return SparkTable(relation.arity, (Segment(self.backend.cut(rows)),), relation.rows)
+        tagged = Segment(rows).tagged(0, stored_width(relation.arity))
+        return SparkTable(relation.arity, (self.backend.stored_segment(tagged, 0, relation.rows),), relation.rows)
 
 
 def _tagged(one: StoredRows, width: int) -> DataFrame:

@@ -14,6 +14,7 @@ from typing import Generic, TypeVar
 
 from deltalog.backends.capabilities.counting import Counting
 from deltalog.backends.capabilities.data_frames import DataFrames
+from deltalog.backends.capabilities.job_costs import JobCosts
 from deltalog.backends.capabilities.metrics import EngineMetrics
 from deltalog.backends.capabilities.offload import Offload
 from deltalog.backends.capabilities.point_lookup import PointLookup
@@ -40,6 +41,7 @@ class Capabilities(Generic[T]):
     point_lookup: PointLookup[T] | None = None
     counting: Counting[T] | None = None
     metrics: EngineMetrics | None = None
+    job_costs: JobCosts[T] | None = None
     data_frames: DataFrames[T] | None = None
     residence: Residence[T] | None = None
 

@@ -1,22 +1,23 @@
 """The Backend protocol over DataFrames.
 
 `run_all` is what evaluation calls: the rows of the plans of a round go together (and once more for each arity above
-two), with a tag that says of which predicate a row is. They are computed, made distinct and counted in one job with one
-shuffle, and lineage is cut there (see `dedup_store`). Rules that only copy are one pass over what they read (see
-`shared_scan`). Everything else is lazy.
+two), with a tag that says of which predicate a row is. They are computed, made distinct, stored and counted in one job,
+and lineage is cut there (see `operators.store`). Rules that only copy are one pass over what they read (see
+`operators.shared_scan`). Everything else is lazy.
 
 Rows that an evaluation keeps only until its end (bindings of aggregates, computed values) are released then.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import time
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial, reduce
+from functools import reduce
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -25,6 +26,7 @@ from deltalog.backends.capabilities import Capabilities
 from deltalog.backends.spark.capabilities import (
     SparkCounting,
     SparkDataFrames,
+    SparkJobCosts,
     SparkMetrics,
     SparkOffload,
     SparkVirtualRelations,
@@ -32,30 +34,29 @@ from deltalog.backends.spark.capabilities import (
 from deltalog.backends.spark.codec import SparkCodec
 from deltalog.backends.spark.driver_engine import DriverEngine
 from deltalog.backends.spark.io.arrow import words
-from deltalog.backends.spark.io.blocks import BLOCKS, Partitioner, cells, hash_partition, to_blocks, unpack
 from deltalog.backends.spark.io.dictionary import SparkDictionary
 from deltalog.backends.spark.io.hashed_ids import Ids64
 from deltalog.backends.spark.jobs import SparkJobs, pred_names, round_name
 from deltalog.backends.spark.operators.bindings import fresh_name
-from deltalog.backends.spark.operators.dedup_store import store_distinct
 from deltalog.backends.spark.operators.evaluate import SparkEvaluation
 from deltalog.backends.spark.operators.shared_scan import TaggedScan, copied_columns, full_scans, shared_scan
 from deltalog.backends.spark.operators.sql_expressions import TOO_LARGE
+from deltalog.backends.spark.operators.store import Known, store_distinct, without
 from deltalog.backends.spark.settings import driver_budget, salt, task_slots, tuned
 from deltalog.backends.spark.startup.session import session
+from deltalog.backends.spark.stored import TAG, UNIT, Stored, checkpointed, column_names, constant
 from deltalog.backends.spark.table import (
-    TAG,
-    UNIT,
     IdMatrix,
     Segment,
     SparkTable,
-    checkpointed,
-    column_names,
+    constant_frame,
     difference,
     distinct_rows,
     driver_table,
+    tag_of,
     width,
 )
+from deltalog.model.errors import EngineError
 from deltalog.model.limits import Limits
 from deltalog.model.tuning import Tuning
 from deltalog.plan import ir
@@ -106,12 +107,14 @@ class SparkBackend:
         self.driver = DriverEngine(self)
         self._sql = True  # whether expressions may be SQL
         self._persisted: list[DataFrame] = []
+        self.job_seconds: deque[float] = deque(maxlen=self.tuning.spark_measured_jobs)
         self.codec = SparkCodec(self)
         self.capabilities: Capabilities[SparkTable] = Capabilities(
             virtual_relations=SparkVirtualRelations(self),
             offload=SparkOffload(self),
             counting=SparkCounting(self),
             metrics=SparkMetrics(self),
+            job_costs=SparkJobCosts(self),
             data_frames=SparkDataFrames(self),
         )
 
@@ -139,17 +142,25 @@ class SparkBackend:
             return self.empty(arity)
         if stay or size <= self.tuning.spark_driver_table_max_rows:
             return driver_table(rows, self.spark, self.tuning)
-        arrays = [pa.array(np.ascontiguousarray(rows[:, i])) for i in range(arity)]
-        partitions = task_slots(self.spark)
-        frame = self.spark.createDataFrame(pa.table(arrays, names=column_names(arity))).repartition(partitions)
-        return SparkTable(arity, (Segment(self.cut(frame)),), size)
+        segment = Segment(constant_frame(rows, arity, self.spark), size=size)
+        return SparkTable(arity, (self.stored_segment(segment.tagged(0, width(arity)), 0, size),), size)
+
+    def stored_segment(self, rows: DataFrame, tag: int, size: int | None, sources: tuple[object, ...] = ()) -> Segment:
+        """Rows with a tag, stored when they are first read."""
+        stored = Stored(rows, self.partitions, [tag], sources)
+        return Segment(stored.frame, stored, tag, size)
+
+    @property
+    def partitions(self) -> int:
+        """The number of partitions of every stored DataFrame."""
+        return max(1, int(self.spark.conf.get("spark.sql.shuffle.partitions")))
 
     def empty(self, arity: int) -> SparkTable:
         return SparkTable(arity)
 
     def unit(self) -> DataFrame:
         """One row, and no columns that mean anything."""
-        return self.spark.range(1).select(F.lit(0).cast("long").alias(UNIT))
+        return self.spark.range(1).select(F.col("id").alias(UNIT))
 
     def run_all(self, plans: Mapping[Pred, Plan], tables: Tables[SparkTable]) -> dict[Pred, SparkTable]:
         """The distinct rows of several plans, computed together, with their sizes."""
@@ -157,12 +168,15 @@ class SparkBackend:
         found = self.driver.run_all(plans, tables)
         if found is not None:
             return found
+        started = time.perf_counter()
         with self.jobs.named(round_name(plans)):
             try:
                 return self._run_all(plans, tables)
             except Exception as problem:
                 if not (self._sql and TOO_LARGE in str(problem)):
                     raise
+            finally:
+                self.job_seconds.append(time.perf_counter() - started)
             self._sql = False
             return self._run_all(plans, tables)
 
@@ -180,38 +194,36 @@ class SparkBackend:
             for frame in self._persisted:
                 frame.unpersist()
             self._persisted = []
+            _settle(tables)
         return found
 
     def _stored(self, plans: Mapping[Pred, Plan], columns: int, evaluation: SparkEvaluation) -> dict[Pred, SparkTable]:
-        """The distinct rows of plans of one width, computed and counted in one job; what is known is removed once."""
+        """The distinct rows of plans of one width, stored and counted in one job; what is known is removed once."""
         parts = {pred: _new_facts(plan) for pred, plan in plans.items()}
-        places = self._places(evaluation.tables)
-        deal = partial(hash_partition, partitions=places)
-        rows = self._rows([input for input, _ in parts.values()], columns, evaluation, deal)
+        preds = self.tags(plans)
+        rows = self._rows({tag: parts[pred][0] for tag, pred in preds.items()}, columns, evaluation)
         if rows is None:
             return {}
         known = [
-            table if key is not None and (table := evaluation.tables.get(key)) is not None else self.empty(columns)
-            for _, key in parts.values()
+            Known(table, tag)
+            for tag, pred in preds.items()
+            if (key := parts[pred][1]) is not None and (table := evaluation.tables.get(key)) is not None
         ]
-        present = shared_scan(full_scans(known), columns, deal)
-        present = None if present is None else self.narrowed(present)
-        return store_distinct(rows, present, dict(enumerate(plans)), places, self.tuning)
+        return store_distinct(rows, known, preds, columns, self.partitions, self.tuning)
 
-    def _places(self, tables: Tables[SparkTable]) -> int:
-        """How many partitions the rows of an evaluation come together in: each should have a few million of them."""
-        rows = sum(table.size or 0 for table in tables.values())
-        return max(
-            rows // self.tuning.spark_rows_per_partition, int(self.spark.conf.get("spark.sql.shuffle.partitions")), 1
-        )
+    def tags(self, preds: Iterable[Pred]) -> dict[int, Pred]:
+        """Predicates by their tags."""
+        found: dict[int, Pred] = {}
+        for pred in preds:
+            if (other := found.setdefault(tag_of(pred, self.salt), pred)) != pred:
+                raise EngineError(f"the predicates {pred} and {other} have the same number; rename one of them")
+        return found
 
-    def _rows(
-        self, plans: Sequence[Plan], columns: int, evaluation: SparkEvaluation, deal: Partitioner
-    ) -> DataFrame | None:
-        """The rows of plans as blocks, tagged with their numbers."""
+    def _rows(self, plans: Mapping[int, Plan], columns: int, evaluation: SparkEvaluation) -> DataFrame | None:
+        """The rows of plans, with their tags."""
         scans: list[TaggedScan] = []
         frames: list[DataFrame] = []
-        for tag, plan in enumerate(plans):
+        for tag, plan in plans.items():
             for part in plan.inputs if isinstance(plan, ir.Union) else (plan,):
                 copy = copied_columns(part)
                 if copy is not None:
@@ -219,10 +231,8 @@ class SparkBackend:
                     scans.append(TaggedScan(table, tag, tuple(copy.columns.values())))
                 elif (frame := evaluation.table(part)) is not None:
                     frames.append(_tagged(frame, tag, columns))
-        copied = shared_scan(scans, columns, deal)
-        found = [copied] if copied is not None else []
-        if frames:
-            found.append(reduce(DataFrame.unionAll, frames).mapInArrow(to_blocks(deal), BLOCKS))
+        copied = shared_scan(scans, columns)
+        found = [copied, *frames] if copied is not None else frames
         return self.narrowed(reduce(DataFrame.unionAll, found)) if found else None
 
     def narrowed(self, frame: DataFrame) -> DataFrame:
@@ -245,27 +255,30 @@ class SparkBackend:
             return driver_table(np.concatenate([old.driver_rows, new.driver_rows]), self.spark, self.tuning)
         size = None if old.size is None or new.size is None else old.size + new.size
         distinct = [max(a, b) for a, b in zip(old.distinct, new.distinct, strict=False)]
-        merged = SparkTable(old.arity, old.to_segments() + new.to_segments(), size, distinct)
-        return self._compacted(merged) if len(merged.segments) > self.tuning.spark_max_segments else merged
+        segments = [*old.to_segments(), *new.to_segments()]
+        while len(segments) > 1 and self._belong_together(*segments[-2:]):
+            segments[-2:] = [self._merged_segment(old.arity, *segments[-2:])]
+        return SparkTable(old.arity, tuple(segments), size, distinct)
 
-    def _compacted(self, table: SparkTable) -> SparkTable:
-        """The same rows in one segment."""
-        partitions = max(1, int(self.spark.conf.get("spark.sql.shuffle.partitions")))
-        segment = Segment(self.cut(table.frame().coalesce(partitions)))
-        return SparkTable(table.arity, (segment,), table.size, table.distinct)
+    def _belong_together(self, one: Segment, other: Segment) -> bool:
+        """Whether two segments are of about the same size, so that a table has few of them."""
+        return (one.size or 0) <= self.tuning.spark_segment_size_factor * (other.size or 0)
+
+    def _merged_segment(self, arity: int, one: Segment, other: Segment) -> Segment:
+        """The rows of two segments, which no row leaves its partition for."""
+        tag = one.tag if one.stored is not None else other.tag
+        rows = reduce(DataFrame.unionAll, [segment.tagged(tag, width(arity)) for segment in (one, other)])
+        size = None if one.size is None or other.size is None else one.size + other.size
+        return self.stored_segment(rows, tag, size, (one, other))
 
     def minus(self, old: SparkTable, gone: SparkTable) -> SparkTable:
         if old.empty or gone.empty:
             return old
         if old.driver_rows is not None and gone.driver_rows is not None:
             return driver_table(difference(old.driver_rows, gone.driver_rows), self.spark, self.tuning)
-        names = column_names(old.arity)
-        right = gone.frame().select(*[F.col(name).alias(name + "gone") for name in names])
-        if gone.size is not None and gone.size <= self.tuning.spark_broadcast_max_rows:
-            right = F.broadcast(right)
-        same = [F.col(name) == F.col(name + "gone") for name in names]
-        segment = Segment(old.frame().join(right, same, "left_anti"))
-        return SparkTable(old.arity, (segment,), None, old.distinct)
+        rest = without(old.frame(), gone.frame(), column_names(old.arity), gone.size, self.tuning)
+        tag = next((segment.tag for segment in old.segments), 0)
+        return SparkTable(old.arity, (Segment(rest, tag=tag, sources=(old, gone)),), None, old.distinct)
 
     @property
     def meter(self) -> Meter:
@@ -273,9 +286,11 @@ class SparkBackend:
 
     def size(self, table: SparkTable) -> int:
         if table.size is None:
+            tag = next((segment.tag for segment in table.segments), 0)
+            segment = self.stored_segment(Segment(table.frame()).tagged(tag, width(table.arity)), tag, None)
             with self.jobs.named("count facts"):
-                table.segments = (Segment(self.cut(table.frame())),)
-                table.size = table.segments[0].frame.count()
+                table.size = segment.frame.count()
+            table.segments = (segment._replace(size=table.size),)
         return table.size
 
     def statistics(self, table: SparkTable) -> SparkStatistics:
@@ -299,17 +314,15 @@ class SparkBackend:
             if pred not in found:
                 far.setdefault(width(pred.arity), []).append(pred)
         for wide, preds in far.items():
-            dealt = shared_scan(full_scans(tables[pred] for pred in preds), wide, _tags)
-            assert dealt is not None
+            rows = shared_scan(full_scans(tables[pred] for pred in preds), wide)
+            assert rows is not None
             with self.jobs.named(pred_names("fetch", preds)):
-                fetched = dealt.select("data").toArrow()
-            by_tag: dict[int, list[list[Ids64]]] = {}
-            for rows in map(unpack, cells(fetched.to_batches())):
-                columns = [words(column) for column in rows.columns]
-                by_tag.setdefault(int(columns[0][0]), []).append(columns[1:])
-            for tag, pred in enumerate(preds):
-                parts = by_tag.get(tag, [[np.empty(0, np.int64)] * wide])
-                found[pred] = [np.concatenate([part[i] for part in parts]) for i in range(pred.arity)]
+                fetched = rows.toArrow()
+            tags, *columns = (words(column) for column in fetched.columns)
+            order = np.argsort(tags, kind="stable")
+            bounds = np.searchsorted(tags[order], np.arange(len(preds) + 1))
+            for pred, start, end in zip(preds, bounds[:-1], bounds[1:], strict=True):
+                found[pred] = [column[order[start:end]] for column in columns[: pred.arity]]
         return found
 
     # For expressions and aggregates.
@@ -332,6 +345,8 @@ class SparkBackend:
             terms = terms.select(F.col("id").alias(key), F.col("term").alias(name + "term"))
             if self.dictionary.size <= self.tuning.spark_broadcast_max_rows:
                 terms = F.broadcast(terms)
+            else:
+                terms = terms.hint("merge")
             frame = frame.join(terms, F.col(name) == F.col(key), "left").drop(key)
         return frame
 
@@ -357,9 +372,12 @@ def _tagged(frame: DataFrame, tag: int, columns: int) -> DataFrame:
     """The rows of a table with a tag, in so many columns."""
     names = [F.col(name) for name in frame.columns if name != UNIT]
     names += [F.lit(0).cast("long").alias(f"c{i}") for i in range(len(names), columns)]
-    return frame.select(F.lit(tag).cast("long").alias(TAG), *names)
+    return frame.select(constant(tag, F.col(frame.columns[0])).alias(TAG), *names)
 
 
-def _tags(columns: Sequence[Any]) -> Any:
-    """Rows partitioned by their tags."""
-    return columns[0]
+def _settle(tables: Tables[SparkTable]) -> None:
+    """Lets go of what stored DataFrames were computed from."""
+    for table in tables.values():
+        for segment in table.segments:
+            if segment.stored is not None:
+                segment.stored.settle()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from deltalog.backends.capabilities.offload import OffloadOffer
@@ -89,6 +90,17 @@ class SparkMetrics:
 
     def snapshot(self) -> dict[str, int]:
         return self.backend.jobs.metrics.snapshot()
+
+
+@dataclass(frozen=True, slots=True)
+class SparkJobCosts:
+    """The seconds of recent jobs."""
+
+    backend: SparkBackend
+
+    def seconds_per_job(self, tables: Iterable[SparkTable]) -> float:
+        in_driver = self.backend.driver_budget > 0 and all(table.empty or table.inline for table in tables)
+        return 0.0 if in_driver or not self.backend.job_seconds else median(self.backend.job_seconds)
 
 
 @dataclass(frozen=True, slots=True)

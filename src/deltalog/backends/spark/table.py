@@ -1,9 +1,10 @@
 """Driver: tables, which are sets of rows of 64-bit ids.
 
-A table has disjoint segments. A segment is a DataFrame of its own, or the rows of one tag in a shared DataFrame: all
-that is read or derived in one job is one DataFrame of blocks (see `io.blocks`) with the columns `tag`, `c0`, `c1` (0
-where the arity is smaller; wider facts have a DataFrame for each arity). `operators.shared_scan` reads many tables of a
-shared DataFrame in one pass. Merging tables concatenates segments; the backend rewrites a table with too many of them.
+A table has disjoint segments of decreasing size, as in a log-structured merge tree. All that is read or derived in one
+job is one `Stored` DataFrame of the columns `tag, c0, c1, ...`: the tag says of which predicate a row is, and missing
+columns are 0 (facts of more than two arguments have a DataFrame for each arity). It is hash-partitioned by all of its
+columns and sorted by them, and Spark knows that: removing known rows moves none of them (`operators.store`). For joins
+on other columns, a segment that is read again has an index, a copy that is partitioned by the columns of the join.
 
 The columns of a table are `c0`, `c1`, ...; a table of arity 0 has one column, `unit`. The size is None until it is
 counted.
@@ -22,23 +23,24 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from deltalog.backends.spark.io.blocks import rows_with_tag, sorted_distinct
-from deltalog.backends.spark.settings import is_local_master, task_slots
+from deltalog.backends.spark.io.blocks import sorted_distinct
+from deltalog.backends.spark.settings import task_slots
+from deltalog.backends.spark.stored import TAG, Stored, checkpointed, column_names, constant, selected_columns
+from deltalog.kernels.digest import hash_bytes
 from deltalog.model.tuning import Tuning
-
-UNIT = "unit"
-TAG = "tag"
+from deltalog.syntax.ast import HiddenName, Pred
 
 IdMatrix = NDArray[np.int64]  # rows of ids, as the rows of the matrix
 
 
-def column_names(arity: int) -> list[str]:
-    """The names of a table's columns."""
-    return [f"c{i}" for i in range(arity)] or [UNIT]
+def tag_of(pred: Pred, salt: int) -> int:
+    """The tag of a predicate, everywhere the same."""
+    hidden = b"#" if isinstance(pred.name, HiddenName) else b""
+    name = np.frombuffer(b"%d:%b%b" % (pred.arity, hidden, pred.name.encode()), np.uint8)
+    return int(hash_bytes(name, salt)) >> 1
 
 
 def width(arity: int) -> int:
@@ -46,37 +48,37 @@ def width(arity: int) -> int:
     return max(2, arity)
 
 
-def checkpointed(frame: DataFrame) -> DataFrame:
-    """The same rows, computed when they are first read and then stored, without lineage.
-
-    They are stored in the checkpoint folder if the user has set one, and otherwise by the executors; on a cluster in
-    two copies, so that an executor may fail.
-    """
-    context = frame.sparkSession.sparkContext
-    if context.getCheckpointDir():
-        return frame.checkpoint(eager=False)
-    if is_local_master(context.master):
-        return frame.localCheckpoint(eager=False)
-    return frame.localCheckpoint(eager=False, storageLevel=StorageLevel.MEMORY_AND_DISK_2)
-
-
-def selected_columns(arity: int) -> list[Any]:
-    """The columns of a table, selected from a DataFrame that may have others."""
-    return [F.col(name).alias(name) for name in column_names(arity)] if arity else [F.lit(0).cast("long").alias(UNIT)]
-
-
 class Segment(NamedTuple):
-    """Rows of a table: a DataFrame of its columns, or the rows of a tag in a DataFrame of blocks."""
+    """Rows of a table: those of a tag in a stored DataFrame, or a DataFrame of the table's columns that is computed
+    from `sources` whenever it is read."""
 
     frame: DataFrame
-    tag: int | None = None
+    stored: Stored | None = None
+    tag: int = 0
+    size: int | None = None
+    sources: tuple[SparkTable, ...] = ()
 
     def rows(self, arity: int) -> DataFrame:
         """The rows as a DataFrame; columns have fresh aliases."""
-        if self.tag is None:
+        if self.stored is None:
             return self.frame.select(*selected_columns(arity))
-        names = column_names(arity) if arity else ["c0"]
-        return rows_with_tag(self.frame, self.tag, names).select(*selected_columns(arity))
+        return self.stored.of_tag(self.tag).select(*selected_columns(arity))
+
+    def tagged(self, tag: int, columns: int) -> DataFrame:
+        """The rows with a tag, in so many columns."""
+        names = column_names(columns)
+        if self.stored is not None and self.tag == tag:
+            return self.stored.of_tag(tag).select(TAG, *names)
+        frame = self.frame if self.stored is None else self.stored.of_tag(self.tag)
+        there, zero = frame.columns, F.lit(0).cast("long")
+        chosen = [F.col(name) if name in there else zero.alias(name) for name in names]
+        return frame.select(constant(tag, F.col(there[-1])).alias(TAG), *chosen)
+
+    def by(self, key: tuple[int, ...], arity: int, partitions: int) -> DataFrame:
+        """The rows, in an index on some columns if they have been read by these before."""
+        if self.stored is None or not key:
+            return self.rows(arity)
+        return self.stored.index(self.tag, key, arity, partitions)
 
 
 @dataclass(eq=False, slots=True)
@@ -103,12 +105,24 @@ class SparkTable:
             frame = constant_frame(self.driver_rows, self.arity, self.spark)
             if not self.inline:  # sent to executors once
                 frame = checkpointed(frame.repartition(task_slots(self.spark)))
-            self.segments = (Segment(frame),)
+            self.segments = (Segment(frame, size=self.size),)
         return self.segments
 
     def frame(self) -> DataFrame:
         """All rows as one DataFrame; columns have fresh aliases."""
         return reduce(DataFrame.unionAll, [segment.rows(self.arity) for segment in self.to_segments()])
+
+    def by(self, key: tuple[int, ...], partitions: int) -> DataFrame:
+        """All rows for a join on some columns: partitioned by them, where they have been read so before."""
+        return reduce(DataFrame.unionAll, [segment.by(key, self.arity, partitions) for segment in self.to_segments()])
+
+    def pin(self) -> None:
+        """Leaves it to Spark to release the rows, because a DataFrame of the user's reads them."""
+        for segment in self.segments:
+            if segment.stored is not None:
+                segment.stored.pin()
+            for source in segment.sources:
+                source.pin()
 
 
 def driver_table(rows: IdMatrix, spark: Any, tuning: Tuning) -> SparkTable:

@@ -98,11 +98,6 @@ def batch_as_blocks(rows: pa.RecordBatch, to: Any) -> Iterator[pa.RecordBatch]:
         yield pa.RecordBatch.from_arrays([number(partition), binaries([block])], ["to", "data"])
 
 
-def single_partition(columns: Sequence[Integers]) -> Any:
-    """A partitioner that puts all rows in one partition."""
-    return np.zeros(len(columns[0]), np.int32)
-
-
 def to_blocks(partitioner: Partitioner) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """A function for `mapInArrow` that turns rows into BLOCKS and removes duplicates within each buffer."""
 
@@ -148,19 +143,6 @@ def tag_runs(tags: Integers) -> Iterator[tuple[int, int, int]]:
     for start, end in pairwise(cuts):
         if start < end:
             yield int(tags[start]), start, end
-
-
-def rows_with_tag(blocks: DataFrame, tag: int, names: Sequence[str]) -> DataFrame:
-    """The rows of one tag in stored blocks, as a DataFrame."""
-
-    def each(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for cell in cells(batches):
-            rows = unpack(cell)
-            start, end = np.searchsorted(words(rows.column(0)), [tag, tag + 1])
-            if start < end:
-                yield rows.select(list(names)).slice(start, end - start)
-
-    return blocks.select("data").mapInArrow(each, ", ".join(f"{name} long" for name in names))
 
 
 def all_rows(blocks: DataFrame, names: Sequence[str]) -> DataFrame:

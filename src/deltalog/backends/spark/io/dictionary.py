@@ -23,7 +23,7 @@ from deltalog.backends.spark.io import hashed_ids as identity
 from deltalog.backends.spark.io.arrow import binaries, number, numbers, words
 from deltalog.backends.spark.io.hashed_ids import INLINE, Ids64
 from deltalog.backends.spark.jobs import SparkJobs
-from deltalog.backends.spark.table import checkpointed
+from deltalog.backends.spark.stored import checkpointed, release
 from deltalog.model.dictionary import Dictionary
 from deltalog.model.errors import EngineError
 from deltalog.model.terms import Value
@@ -43,6 +43,7 @@ class SparkDictionary:
         self._ids = np.zeros(1, np.int64)  # the 64-bit id of each local id
         self._order = np.zeros(0, np.int64)  # local ids, sorted by their 64-bit id
         self._merged: DataFrame | None = None
+        self._stored: DataFrame | None = None  # what executors hold of it
         self._merged_local = 1  # smaller local ids are in `_merged`
         self._pending: list[DataFrame] = []
         self._partitions = 1  # of the merged pairs
@@ -193,7 +194,9 @@ class SparkDictionary:
             size, greatest, double = pairs.agg(*looks).collect()[0]
         if double:
             raise _collision()
-        self._merged, self._pending = pairs.select("to", "data"), []
+        if self._stored is not None:
+            release(self._stored)
+        self._stored, self._merged, self._pending = pairs, pairs.select("to", "data"), []
         self._local_is_complete = False
         self.size, self._merged_local = size or 0, len(self.local)
         self._other_numbers = (greatest or 0) >= INLINE

@@ -5,7 +5,7 @@ executor parses them with the readers of `deltalog.io`, each split with its own 
 `blocks`) of facts and terms, the names of predicates, and errors. Executors do not raise: Spark would retry a bad line
 four times and print pages of Java. The driver raises, with file and line.
 
-FactColumns become tables as derived facts do (see `dedup_store`).
+FactColumns become tables as derived facts do (see `operators.store`).
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from deltalog.backends.spark.io import hashed_ids as identity
 from deltalog.backends.spark.io.arrow import binaries, numbers
 from deltalog.backends.spark.io.arrow import number as one
 from deltalog.backends.spark.io.dictionary import term_blocks
-from deltalog.backends.spark.operators.dedup_store import store_distinct
-from deltalog.backends.spark.table import TAG, SparkTable, checkpointed, column_names, width
+from deltalog.backends.spark.operators.store import store_distinct
+from deltalog.backends.spark.stored import TAG, checkpointed, column_names, release
+from deltalog.backends.spark.table import SparkTable, tag_of, width
 from deltalog.io.columns import Column, FactColumns
 from deltalog.io.documents import Reading
 from deltalog.io.formats import TABLE_FORMATS
-from deltalog.kernels.digest import hash_bytes
 from deltalog.model.dictionary import Dictionary
-from deltalog.model.errors import DataError, DeltalogError, EngineError, UsageError
+from deltalog.model.errors import DataError, DeltalogError, UsageError
 from deltalog.syntax.ast import Pred
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def read(paths: Sequence[Path], reading: Reading, backend: SparkBackend) -> dict
         for batch in batches:
             for group in batch.column(0).to_pylist():
                 for split in groups[group]:
-                    yield from parsed_blocks(split.number, partial(parse, split, reading), salt, partitions)
+                    yield from parsed_blocks(split.number, partial(parse, split, reading), salt)
 
     group_numbers = backend.spark.range(0, len(groups), 1, len(groups))
     return tables_of(group_numbers.mapInArrow(each, SCHEMA), partitions, backend)
@@ -107,7 +107,7 @@ def encode_frame(data: DataFrame, backend: SparkBackend) -> tuple[int, SparkTabl
         for batch in batches:
             fields = [f.with_metadata({KIND: k}) if k else f for f, k in zip(batch.schema, kinds, strict=True)]
             table = pa.Table.from_batches([pa.RecordBatch.from_arrays(batch.columns, schema=pa.schema(fields))])
-            yield from parsed_blocks(0, partial(encoded, table), salt, partitions)
+            yield from parsed_blocks(0, partial(encoded, table), salt)
 
     tables = tables_of(data.mapInArrow(each, SCHEMA), partitions, backend)
     return pred.arity, tables.get(pred, backend.empty(pred.arity))
@@ -191,36 +191,32 @@ def partitions_for(size: int, backend: SparkBackend) -> int:
 def tables_of(parsed: DataFrame, partitions: int, backend: SparkBackend) -> dict[Pred, SparkTable]:
     """The tables of parsed blocks; terms are added to the dictionary."""
     parsed = checkpointed(parsed)
-    preds = _preds(parsed.where(F.col("what") >= NAME).collect(), backend.salt)
+    preds = _preds(parsed.where(F.col("what") >= NAME).collect(), backend)
     backend.dictionary.add_blocks(parsed.where(F.col("what") == TERM).select("to", "data"), partitions)
     facts = parsed.where(F.col("what") == FACT)
     tables: dict[Pred, SparkTable] = {}
     for columns in sorted({width(pred.arity) for pred in preds.values()}):
         mine = {tag: pred for tag, pred in preds.items() if width(pred.arity) == columns}
-        tables |= store_distinct(facts.where(F.col("number") == columns), None, mine, partitions)
+        rows = blocks.all_rows(facts.where(F.col("number") == columns), [TAG, *column_names(columns)])
+        tables |= store_distinct(rows, (), mine, columns, backend.partitions, backend.tuning)
     backend.dictionary.merge_pending()
+    release(parsed)
     return tables
 
 
-def _preds(rows: Sequence[Any], salt: int) -> dict[int, Pred]:
+def _preds(rows: Sequence[Any], backend: SparkBackend) -> dict[int, Pred]:
     """The predicates by their tags; raises the first error in the order of files."""
     errors = sorted((row.to, row.number, bytes(row.data).decode()) for row in rows if row.what == ERROR)
     if errors:
         _, usage, message = errors[0]
         raise UsageError(message) if usage else DataError(message)
-    preds: dict[int, Pred] = {}
-    for pred in {Pred(bytes(row.data).decode(), row.number) for row in rows}:
-        if (other := preds.setdefault(_tag(pred, salt), pred)) != pred:
-            raise EngineError(f"the predicates {pred} and {other} have the same number; rename one of them")
-    return preds
+    return backend.tags({Pred(bytes(row.data).decode(), row.number) for row in rows})
 
 
 # In Python workers.
 
 
-def parsed_blocks(
-    number: int, parse: Callable[[Dictionary], FactColumns], salt: int, partitions: int
-) -> Iterator[pa.RecordBatch]:
+def parsed_blocks(number: int, parse: Callable[[Dictionary], FactColumns], salt: int) -> Iterator[pa.RecordBatch]:
     """The blocks of what is parsed, or one row with the error."""
     dictionary = Dictionary()
     try:
@@ -228,10 +224,10 @@ def parsed_blocks(
     except DeltalogError as problem:
         yield _row(number, ERROR, int(isinstance(problem, UsageError)), str(problem).encode())
         return
-    yield from encoded_blocks(facts, dictionary, salt, partitions)
+    yield from encoded_blocks(facts, dictionary, salt)
 
 
-def encoded_blocks(facts: FactColumns, dictionary: Dictionary, salt: int, partitions: int) -> Iterator[pa.RecordBatch]:
+def encoded_blocks(facts: FactColumns, dictionary: Dictionary, salt: int) -> Iterator[pa.RecordBatch]:
     ids, need, terms = identity.fresh_terms(dictionary, salt)
     for to, block in term_blocks(need, terms):
         yield _row(to, TERM, len(need), block)
@@ -242,8 +238,8 @@ def encoded_blocks(facts: FactColumns, dictionary: Dictionary, salt: int, partit
     for columns, preds in by_width.items():
         rows = _tagged({pred: facts[pred] for pred in preds}, ids, columns, salt)
         batch = pa.RecordBatch.from_arrays(list(map(numbers, rows)), [TAG, *column_names(columns)])
-        for to, block in blocks.split_by_partition(batch, blocks.hash_partition(rows, partitions)):
-            yield _row(to, FACT, columns, block)
+        for start in range(0, batch.num_rows, blocks.BLOCK_ROWS):
+            yield _row(0, FACT, columns, blocks.pack(batch.slice(start, blocks.BLOCK_ROWS)))
 
 
 def _tagged(facts: FactColumns, ids: identity.Ids64, columns: int, salt: int) -> list[identity.Ids64]:
@@ -252,17 +248,11 @@ def _tagged(facts: FactColumns, ids: identity.Ids64, columns: int, salt: int) ->
     rows = np.zeros((columns + 1, sum(sizes)), np.int64)
     start = 0
     for (pred, found), size in zip(facts.items(), sizes, strict=True):
-        rows[0, start : start + size] = _tag(pred, salt)
+        rows[0, start : start + size] = tag_of(pred, salt)
         for i, column in enumerate(found):
             rows[i + 1, start : start + size] = ids[column]
         start += size
     return list(rows)
-
-
-def _tag(pred: Pred, salt: int) -> int:
-    """The tag of a predicate, the same in all splits."""
-    name = np.frombuffer(b"%d:%b" % (pred.arity, pred.name.encode()), np.uint8)
-    return int(hash_bytes(name, salt)) >> 1
 
 
 def _row(to: int, what: int, number: int, data: bytes) -> pa.RecordBatch:

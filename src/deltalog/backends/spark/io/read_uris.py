@@ -46,7 +46,7 @@ def read_uris(files: Mapping[str, Sequence[str]], reading: Reading, backend: Spa
 
 
 def _parsed(format: str, uris: list[str], reading: Reading, backend: SparkBackend) -> DataFrame:
-    salt, partitions = backend.salt, partitions_for(0, backend)
+    salt = backend.salt
     if format == LINES:
         rows = backend.spark.read.text(uris).select("_metadata.file_path", "value")
     else:
@@ -55,7 +55,7 @@ def _parsed(format: str, uris: list[str], reading: Reading, backend: SparkBacken
     def each(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for uri, content in _documents(batch, format == LINES):
-                yield from parsed_blocks(0, partial(_parse, uri, content, format, reading), salt, partitions)
+                yield from parsed_blocks(0, partial(_parse, uri, content, format, reading), salt)
 
     return rows.mapInArrow(each, SCHEMA)
 

@@ -18,7 +18,8 @@ from pyspark.sql import types as T
 
 from deltalog.backends.spark.io.arrow import numbers
 from deltalog.backends.spark.io.decode import Decoder
-from deltalog.backends.spark.table import SparkTable, column_names
+from deltalog.backends.spark.stored import column_names
+from deltalog.backends.spark.table import SparkTable
 from deltalog.io.csv_cells import print_cell
 from deltalog.io.frames import to_arrow
 from deltalog.model.dictionary import Dictionary, distinct_ids
@@ -42,6 +43,7 @@ CELL = (T.StringType(), pa.string(), "cell")
 
 def to_spark(table: SparkTable, columns: Sequence[str], backend: SparkBackend) -> DataFrame:
     """A DataFrame of the table's values."""
+    table.pin()
     names = column_names(table.arity)[: table.arity]
     kinds = _kinds(table, names, backend)
     column_types = list(map(_column_type, kinds))

@@ -30,7 +30,8 @@ from deltalog.backends.spark.io.arrow import number as one
 from deltalog.backends.spark.io.decode import Decoder
 from deltalog.backends.spark.operators.broadcast_closure import BroadcastClosure
 from deltalog.backends.spark.operators.shared_scan import full_scans, shared_scan
-from deltalog.backends.spark.table import TAG, SparkTable, column_names, width
+from deltalog.backends.spark.stored import TAG, column_names
+from deltalog.backends.spark.table import SparkTable, width
 from deltalog.io.write import check_format, names_table, safe_names, whole, write_file
 from deltalog.model.arrays import Integers
 from deltalog.model.dictionary import Dictionary
@@ -139,14 +140,12 @@ def _blocks_of_parts(
 ) -> tuple[DataFrame, Decoder]:
     """The rows of tables as blocks, partitioned by part, and the decoder for them."""
     broadcast = backend.dictionary.is_small
-    blocks_of_parts = shared_scan(
-        full_scans(tables.values()), columns, parts.of if broadcast else blocks.single_partition
-    )
-    assert blocks_of_parts is not None
+    rows = shared_scan(full_scans(tables.values()), columns)
+    assert rows is not None
     if broadcast:
-        return blocks_of_parts, Decoder(*backend.dictionary.broadcast())
+        return rows.mapInArrow(blocks.to_blocks(parts.of), blocks.BLOCKS), Decoder(*backend.dictionary.broadcast())
     names = [TAG, *column_names(columns)]
-    frame, decoder = Decoder.of(blocks.all_rows(blocks_of_parts, names), names[1:], backend)
+    frame, decoder = Decoder.of(rows, names[1:], backend)
 
     def each(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:

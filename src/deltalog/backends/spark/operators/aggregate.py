@@ -21,7 +21,7 @@ from deltalog.backends.spark.io import hashed_ids as identity
 from deltalog.backends.spark.io.hashed_ids import INLINE
 from deltalog.backends.spark.operators import reference
 from deltalog.backends.spark.operators.bindings import Bindings, fresh_name
-from deltalog.backends.spark.table import UNIT
+from deltalog.backends.spark.stored import UNIT
 from deltalog.expressions import scalar
 from deltalog.syntax.ast import AggregateCall, Variable
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import count
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from deltalog.backends.spark.table import UNIT
+from deltalog.backends.spark.stored import UNIT
 from deltalog.syntax.ast import Variable
 
 _numbers = count()
@@ -16,11 +17,17 @@ _numbers = count()
 
 @dataclass(slots=True)
 class Bindings:
-    """A DataFrame and the column of each variable; `max_rows` is an upper bound on its rows, if one is known."""
+    """A DataFrame and the column of each variable; `max_rows` is an upper bound on its rows, if one is known. `indexed`
+    gives the same rows for a join on some variables, in place if there is an index."""
 
     frame: DataFrame
     names: dict[Variable, str]
     max_rows: int | None = None
+    indexed: Callable[[Sequence[Variable]], DataFrame] | None = None
+
+    def by(self, shared: Sequence[Variable]) -> DataFrame:
+        """The rows for a join on some variables."""
+        return self.frame if self.indexed is None else self.indexed(shared)
 
     def column(self, variable: Variable) -> Column:
         return F.col(self.names[variable])

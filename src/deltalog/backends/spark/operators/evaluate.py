@@ -4,12 +4,14 @@ A plan node becomes `Bindings`: a DataFrame of 64-bit ids with a column for each
 fresh names, so names stay unambiguous in self-joins and after checkpoints. A node that is known to be empty is None,
 and so is every node that needs it.
 
-The sizes of stored relations are known, so the small side of a join is broadcast by a hint. Everything else is left to
-Spark's optimiser.
+The sizes of stored relations are known here and not to Spark's optimiser, so every join has a hint: the smaller side is
+broadcast if it has few bytes (`Tuning.spark_broadcast_max_bytes`), otherwise both are merged. A stored relation that is
+joined again on the same columns is read from an index, which is in place (see `stored`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING
@@ -21,7 +23,8 @@ from deltalog.backends.base import Tables
 from deltalog.backends.spark.operators.aggregate import aggregate, counted
 from deltalog.backends.spark.operators.bindings import Bindings, fresh_name
 from deltalog.backends.spark.operators.sql_expressions import extended, where
-from deltalog.backends.spark.table import UNIT, SparkTable, column_names
+from deltalog.backends.spark.stored import UNIT, column_names, constant
+from deltalog.backends.spark.table import SparkTable
 from deltalog.plan import ir
 from deltalog.plan.ir import Plan
 from deltalog.syntax.ast import Atom, Constant, Term, Variable
@@ -94,25 +97,51 @@ class SparkEvaluation:
                 first[term] = name
         chosen = {variable: fresh_name() for variable in first}
         columns = [F.col(first[v]).alias(chosen[v]) for v in first] or [F.lit(0).cast("long").alias(UNIT)]
-        return Bindings(frame.select(*columns), chosen, table.size)
+        return Bindings(frame.select(*columns), chosen, table.size, self._indexed(table, atom, chosen))
+
+    def _indexed(self, table: SparkTable, atom: Atom, names: dict[Variable, str]) -> Callable[..., DataFrame] | None:
+        """How to read a relation for a join on some variables; None if it is small or rows are selected."""
+        if len(names) < len(atom.terms) or self._few(table.size, table.arity):
+            return None
+        places = {term: i for i, term in enumerate(atom.terms) if isinstance(term, Variable)}
+
+        def by(shared: Sequence[Variable]) -> DataFrame:
+            frame = table.by(tuple(places[v] for v in shared), self.backend.partitions)
+            return frame.select(*[F.col(f"c{i}").alias(names[v]) for v, i in places.items()])
+
+        return by
 
     def _join(self, left: Bindings | None, right: Bindings | None) -> Bindings | None:
         if left is None or right is None:
             return None
         shared = [v for v in right.names if v in left.names]
         new = {v: name for v, name in right.names.items() if v not in left.names}
+        if not shared:
+            joined = self._product(left, right)
+        else:
+            big, small = self._hinted(left, right, shared)
+            joined = big.join(small, _equal(left, right, shared), "inner")
+        names = left.names | new
+        rows = Bindings(joined, names)
+        return Bindings(joined.select(*rows.columns()), names)
+
+    def _product(self, left: Bindings, right: Bindings) -> DataFrame:
         big, small = left.frame, right.frame
         if self._small(right):
             small = F.broadcast(small)
         elif self._small(left):
             big = F.broadcast(big)
-        if not shared:
-            joined = big.drop(UNIT).crossJoin(small) if UNIT in big.columns else big.crossJoin(small.drop(UNIT))
         else:
-            joined = big.join(small, _equal(left, right, shared), "inner")
-        names = left.names | new
-        rows = Bindings(joined, names)
-        return Bindings(joined.select(*rows.columns()), names)
+            big = big.hint("shuffle_replicate_nl")
+        return big.drop(UNIT).crossJoin(small) if UNIT in big.columns else big.crossJoin(small.drop(UNIT))
+
+    def _hinted(self, left: Bindings, right: Bindings, shared: Sequence[Variable]) -> tuple[DataFrame, DataFrame]:
+        """The sides of a join: the smaller one is broadcast if it is small, otherwise both are merged."""
+        small = [rows for rows in (right, left) if self._small(rows)]
+        if small:
+            least = min(small, key=lambda rows: rows.max_rows or 0)
+            return tuple(F.broadcast(rows.frame) if rows is least else rows.frame for rows in (left, right))  # type: ignore[return-value]
+        return left.by(shared).hint("merge"), right.by(shared).hint("merge")
 
     def _semi(self, left: Bindings | None, right: Bindings | None) -> Bindings | None:
         return None if left is None or right is None else self._filtered(left, right, "left_semi")
@@ -125,8 +154,9 @@ class SparkEvaluation:
         if not shared:
             one = right.frame.select(F.lit(1).alias(fresh_name())).limit(1)
             return Bindings(left.frame.join(F.broadcast(one), F.lit(True), how), left.names, left.max_rows)
-        keys = right.frame.select(*[right.column(v) for v in shared])
-        keys = F.broadcast(keys) if self._small(right) else keys
+        frame = right.frame if self._small(right) else right.by(shared)
+        keys = frame.select(*[right.column(v) for v in shared])
+        keys = keys.hint("broadcast" if self._small(right) else "merge")
         return Bindings(left.frame.join(keys, _equal(left, right, shared), how), left.names, left.max_rows)
 
     def _project(self, rows: Bindings | None, new: tuple[tuple[Variable, Term], ...]) -> Bindings | None:
@@ -139,10 +169,13 @@ class SparkEvaluation:
     def _term(self, term: Term, rows: Bindings) -> Column:
         if isinstance(term, Variable):
             return rows.column(term)
-        return F.lit(self.backend.dictionary.id(term.value)).cast("long")
+        return constant(self.backend.dictionary.id(term.value), next(iter(rows.columns())))
 
     def _small(self, rows: Bindings) -> bool:
-        return rows.max_rows is not None and rows.max_rows <= self.backend.tuning.spark_broadcast_max_rows
+        return self._few(rows.max_rows, max(1, len(rows.names)))
+
+    def _few(self, size: int | None, columns: int) -> bool:
+        return size is not None and 8 * columns * size <= self.backend.tuning.spark_broadcast_max_bytes
 
     @staticmethod
     def _union(inputs: list[Bindings | None], variables: tuple[Variable, ...]) -> Bindings | None:

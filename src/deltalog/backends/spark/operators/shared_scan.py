@@ -1,26 +1,26 @@
-"""Executors (Python workers): many tables of one DataFrame, read in one pass.
+"""JVM (Spark SQL): many tables of one stored DataFrame, read in one pass.
 
-All rows that were read or derived in one job are in the blocks of one DataFrame, under the tags of their predicates. A
-scan for each of a hundred predicates would be a hundred passes, and a plan that Spark needs seconds to compile. A
-`TaggedScan` says under which new tag the rows of a table go on, and which of its columns become `c0`, `c1`. All scans
-of one DataFrame share a pass over its blocks. So rules that only copy (a hierarchy, an inverse, a domain), known facts,
-and facts to be written each cost one pass over each DataFrame, and no row of them becomes a row in the JVM.
+All rows that were read or derived in one job are in one DataFrame, under the tags of their predicates. A scan for each
+of a hundred predicates would be a hundred passes, and a plan that Spark needs seconds to compile. A `TaggedScan` says
+under which new tag the rows of a table go on, and which of its columns become `c0`, `c1`. All scans of one DataFrame
+share a pass, a join of its tags with a small table of scans. So rules that only copy (a hierarchy, an inverse, a
+domain) and facts to be written each cost one pass over each DataFrame.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import reduce
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from deltalog.backends.spark.io.arrow import words
-from deltalog.backends.spark.io.blocks import BLOCKS, Partitioner, as_blocks, cells, tag_runs, to_blocks, unpack
-from deltalog.backends.spark.table import TAG, IdMatrix, Segment, SparkTable, column_names
+from deltalog.backends.spark.io.arrow import numbers
+from deltalog.backends.spark.stored import TAG, Stored, column_names, constant
+from deltalog.backends.spark.table import IdMatrix, Segment, SparkTable
 from deltalog.plan import ir
 from deltalog.plan.ir import Part, Plan
 from deltalog.syntax.ast import Pred, Variable
@@ -60,11 +60,11 @@ def copied_columns(plan: Plan) -> SourceColumns | None:
     return None
 
 
-def shared_scan(scans: Sequence[TaggedScan], columns: int, partitioner: Partitioner) -> DataFrame | None:
-    """The rows of scans, each with a tag and a number of columns, as partitioned blocks; None if all are empty."""
+def shared_scan(scans: Sequence[TaggedScan], columns: int) -> DataFrame | None:
+    """The rows of scans, each with a tag and a number of columns; None if all are empty."""
     frames: list[DataFrame] = []
     inline: list[TaggedScan] = []
-    shared: dict[int, tuple[DataFrame, dict[int, list[TaggedScan]]]] = {}
+    shared: dict[int, tuple[Stored, list[tuple[int, TaggedScan]]]] = {}
     for scan in scans:
         if scan.table.empty:
             continue
@@ -72,17 +72,16 @@ def shared_scan(scans: Sequence[TaggedScan], columns: int, partitioner: Partitio
             inline.append(scan)
             continue
         for segment in scan.table.to_segments():
-            if segment.tag is None:
-                frames.append(_untagged(segment, scan, columns).mapInArrow(to_blocks(partitioner), BLOCKS))
+            if segment.stored is None:
+                frames.append(_alone(segment, scan, columns))
             else:
-                _, by_tag = shared.setdefault(id(segment.frame), (segment.frame, {}))
-                by_tag.setdefault(segment.tag, []).append(scan)
-    frames += [_one_pass(frame, by_tag, columns, partitioner) for frame, by_tag in shared.values()]
-    frames += [_constant(inline, columns, partitioner)] if inline else []
+                shared.setdefault(id(segment.stored), (segment.stored, []))[1].append((segment.tag, scan))
+    frames += [_one_pass(stored, found, columns) for stored, found in shared.values()]
+    frames += [_constant(inline, columns)] if inline else []
     return reduce(DataFrame.unionAll, frames) if frames else None
 
 
-def _constant(scans: Sequence[TaggedScan], columns: int, partitioner: Partitioner) -> DataFrame:
+def _constant(scans: Sequence[TaggedScan], columns: int) -> DataFrame:
     """The rows of driver tables as one constant DataFrame."""
     matrices = []
     for scan in scans:
@@ -91,46 +90,47 @@ def _constant(scans: Sequence[TaggedScan], columns: int, partitioner: Partitione
         for i, column in enumerate(scan.columns):
             rows[i + 1] = scan.table.driver_rows[:, column]  # type: ignore[index]
         matrices.append(rows)
-    blocks = as_blocks(list(np.concatenate(matrices, axis=1)), [TAG, *column_names(columns)], partitioner)
-    schema = pa.schema([("to", pa.int32()), ("data", pa.binary())])
-    frame: DataFrame = scans[0].table.spark.createDataFrame(pa.Table.from_batches(blocks, schema))
+    arrays = list(map(numbers, np.concatenate(matrices, axis=1)))
+    frame: DataFrame = scans[0].table.spark.createDataFrame(pa.table(arrays, names=[TAG, *column_names(columns)]))
     return frame
 
 
-def _untagged(segment: Segment, scan: TaggedScan, columns: int) -> DataFrame:
-    chosen = [F.col(f"c{column}") for column in scan.columns]
-    chosen += [F.lit(0).cast("long")] * (columns - len(chosen))
-    named = [column.alias(f"c{i}") for i, column in enumerate(chosen)]
-    return segment.frame.select(F.lit(scan.tag).cast("long").alias(TAG), *named)
+def _alone(segment: Segment, scan: TaggedScan, columns: int) -> DataFrame:
+    chosen = _columns(scan)
+    tag = constant(scan.tag, F.col(segment.frame.columns[-1]))
+    return segment.frame.select(*_retagged(tag, chosen, columns))
 
 
-def _one_pass(
-    frame: DataFrame, by_tag: dict[int, list[TaggedScan]], columns: int, partitioner: Partitioner
-) -> DataFrame:
-    """One pass over the blocks of a shared DataFrame."""
-    targets = {tag: [(scan.tag, scan.columns) for scan in scans] for tag, scans in by_tag.items()}
-    names = [TAG, *column_names(columns)]
-
-    def each(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for cell in cells(batches):
-            rows = [words(column) for column in unpack(cell).columns]
-            found = [
-                _retagged(rows, start, end, target, chosen, columns)
-                for tag, start, end in tag_runs(rows[0])
-                for target, chosen in targets.get(tag, ())
-            ]
-            if found:
-                yield from as_blocks(list(np.concatenate(found, axis=1)), names, partitioner)
-
-    return frame.select("data").mapInArrow(each, BLOCKS)
+def _one_pass(stored: Stored, scans: Sequence[tuple[int, TaggedScan]], columns: int) -> DataFrame:
+    """One pass over a stored DataFrame."""
+    wide = len(stored.frame.columns) - 1
+    if len(scans) == 1:
+        tag, scan = scans[0]
+        chosen = _columns(scan)
+        return stored.of_tag(tag).select(*_retagged(constant(scan.tag, F.col(TAG)), chosen, columns))
+    names = ["from", "target", *(f"place{i}" for i in range(columns))]
+    targets = [[tag, scan.tag, *scan.columns, *[wide] * (columns - len(scan.columns))] for tag, scan in scans]
+    table = pa.table(list(map(numbers, np.array(targets, np.int64).T)), names=names)
+    small = F.broadcast(stored.frame.sparkSession.createDataFrame(table))
+    joined = stored.of_tags({tag for tag, _ in scans}).join(small, F.col(TAG) == F.col("from"))
+    places = [_place(F.col(f"place{i}"), wide).alias(f"c{i}") for i in range(columns)]
+    return joined.select(*_retagged(F.col("target"), places, columns))
 
 
-def _retagged(
-    rows: Sequence[Any], start: int, end: int, target: int, chosen: tuple[int, ...], columns: int
-) -> IdMatrix:
-    """A run of rows with its new tag and columns; missing columns are 0."""
-    out: IdMatrix = np.zeros((columns + 1, end - start), np.int64)
-    out[0] = target
-    for i, column in enumerate(chosen):
-        out[i + 1] = rows[column + 1][start:end]
-    return out
+def _columns(scan: TaggedScan) -> list[Column]:
+    """The columns of a scan; one that keeps its place is not renamed (see `stored.checkpointed`)."""
+    return [F.col(f"c{i}") if i == place else F.col(f"c{i}").alias(f"c{place}") for place, i in enumerate(scan.columns)]
+
+
+def _place(place: Column, wide: int) -> Column:
+    """The column at a place; 0 if there is none."""
+    value = F.when(place == 0, F.col("c0"))
+    for i in range(1, wide):
+        value = value.when(place == i, F.col(f"c{i}"))
+    return value.otherwise(F.lit(0).cast("long"))
+
+
+def _retagged(tag: Column, chosen: Sequence[Column], columns: int) -> list[Column]:
+    """The new tag and columns; missing columns are 0."""
+    missing = [F.lit(0).cast("long").alias(f"c{i}") for i in range(len(chosen), columns)]
+    return [tag.alias(TAG), *chosen, *missing]

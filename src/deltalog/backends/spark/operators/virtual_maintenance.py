@@ -50,7 +50,7 @@ def _closed(scheme: Scheme, edges: SparkTable, backend: SparkBackend) -> SparkTa
     from deltalog.backends.spark.operators.components import same_component
 
     pairs = same_component(edges.frame(), scheme.guarded, backend.cut, backend.limits.check)
-    return SparkTable(2, (Segment(pairs),), None)
+    return SparkTable(2, (Segment(pairs, sources=(edges,)),), None)
 
 
 def _closed_in_driver(scheme: Scheme, edges: SparkTable, backend: SparkBackend) -> SparkTable:
