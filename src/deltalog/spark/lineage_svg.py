@@ -14,6 +14,10 @@ from deltalog.program.components import components
 
 LINE, CHARACTER, MARGIN, GAP = 26, 7.0, 10, 60
 MAX_CHARACTERS = 40
+ARROW_HEAD = (
+    '<defs><marker id="arrow" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
+    '<polygon points="0,0 8,4 0,8" fill="#889"/></marker></defs>\n'
+)
 FILL = {"source": "#e6f2e6", "predicate": "#eef3fb", "sink": "#fff3d6"}
 
 Node = tuple[str, str]  # what it is, and its name
@@ -30,7 +34,7 @@ def draw_lineage(lineage: Mapping[str, Any]) -> str:
     shapes += [_box(node, place) for node, place in places.items()]
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
-        f'font-family="monospace" font-size="12">\n{"".join(shapes)}\n</svg>'
+        f'font-family="monospace" font-size="12">\n{ARROW_HEAD}{"".join(shapes)}\n</svg>'
     )
 
 
@@ -98,4 +102,4 @@ def _arrow(source: tuple[float, float, float], target: tuple[float, float, float
     x2, y2 = target[0], target[1] + LINE / 2
     bend = (x1 + x2) / 2
     path = f"M{x1:.1f} {y1:.1f} C{bend:.1f} {y1:.1f} {bend:.1f} {y2:.1f} {x2:.1f} {y2:.1f}"
-    return f'<path d="{path}" fill="none" stroke="#889"/>'
+    return f'<path d="{path}" fill="none" stroke="#889" marker-end="url(#arrow)"/>'

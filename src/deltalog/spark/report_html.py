@@ -23,9 +23,10 @@ def as_html(report: PipelineReport) -> str:
     """The page."""
     total = sum(report.facts.values())
     about = f"{total:,} facts, {total - report.facts_in:,} of them derived, in {report.rounds:,} rounds"
+    engine = report.engine + (f" ({report.engine_reason})" if report.engine_reason else "")
     body = [
         f"<h1>{escape(report.pipeline)}</h1>",
-        f"<p>{about}; engine {escape(report.engine)} ({escape(report.engine_reason)})</p>",
+        f"<p>{about}; engine {escape(engine)}</p>",
         _part("Lineage", f"<figure>{draw_lineage(report.lineage)}</figure>"),
         _part("Sources", _transfers(report.sources)),
         _part("Sinks", _transfers(report.sinks)),
@@ -53,7 +54,7 @@ def _transfers(transfers: Iterable[Transfer]) -> str:
 
 def _violations(report: PipelineReport) -> str:
     rows = (
-        (one.constraint, one.action, one.count, one.limit, ", ".join(map(str, one.sample)))
+        (one.constraint, one.action, one.count, one.limit, "; ".join(", ".join(map(str, row)) for row in one.sample))
         for one in sorted(report.violations, key=lambda one: not one.exceeded)
     )
     return _table(("constraint", "action", "violations", "allowed", "sample"), rows)
