@@ -174,6 +174,10 @@ class SparkDictionary:
         assert self._merged is not None
         return self._merged
 
+    def pin(self) -> None:
+        """Leaves it to Spark to release the merged pairs, because a DataFrame of the user's reads them."""
+        self._stored = None
+
     def merge_pending(self) -> None:
         """Merges pending pairs; raises EngineError if an id has two terms."""
         if self._pending:

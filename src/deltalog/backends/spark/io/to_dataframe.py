@@ -52,6 +52,7 @@ def to_spark(table: SparkTable, columns: Sequence[str], backend: SparkBackend) -
         size = 0 if table.empty else 1
         return backend.spark.createDataFrame([()] * size, T.StructType(fields))
     frame, decoder = Decoder.of(table.frame(), names, backend)
+    backend.dictionary.pin()
     types = [(column_type[1], column_type[2]) for column_type in column_types]
 
     def each(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
