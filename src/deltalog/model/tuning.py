@@ -197,7 +197,7 @@ class Tuning:
     # Sides of joins up to this size are broadcast (200,000 pairs of ids), and no larger ones, whatever Spark believes:
     spark_broadcast_max_bytes: int = 4 * 2**20
     spark_measured_jobs: int = 32  # recent jobs whose median says how long one takes
-    # Jobs that a stratum takes to follow a change, on average (LUBM(5) with program L, changes of 4 to 10 facts):
+    # Jobs that a stratum is expected to take to follow a change (not measured):
     jobs_per_stratum: float = 4.0
     spark_max_segments: int = 4  # stored DataFrames that new rows are compared with one after the other
     # Segments of a table that differ in size by less than this are rewritten as one:
