@@ -11,11 +11,12 @@ import json
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from deltalog.backends.capabilities import required
 from deltalog.engine.report import Round
 from deltalog.kb import KnowledgeBase
 from deltalog.model.errors import DataError
@@ -163,6 +164,10 @@ class Run:
             yield
         log.info("%s: %.2f s", name, self.report.seconds[name])
 
+    def jobs(self, name: str) -> AbstractContextManager[None]:
+        """A block of code whose jobs are counted, and have a name in the Spark UI."""
+        return required(self.kb._backend.capabilities.metrics).scope(name)
+
     # Sources.
 
     def read_sources(self) -> None:
@@ -178,7 +183,8 @@ class Run:
         transfer = Transfer(source.name, _target(source), [])
         with naming(f"{self.spec.file}: {place}", NULL_HINT):
             if source.is_rdf:
-                load_rdf(self.kb, source, self.spark)
+                with self.jobs(f"read {source.name}"):
+                    load_rdf(self.kb, source, self.spark)
                 tables = {pred for preds in self.source_preds.values() for pred in preds}
                 preds = sorted(self.kb.program.data - tables)
             else:
@@ -229,7 +235,8 @@ class Run:
         facts, columns = self.facts(constraint.predicate, constraint.place), self.columns(constraint.predicate)
         rows: tuple[tuple[Any, ...], ...] = ()
         if facts and columns and constraint.sample:
-            rows = tuple(tuple(row) for row in facts.named(columns).to_spark().limit(constraint.sample).collect())
+            with self.jobs(f"sample {constraint.name}"):
+                rows = tuple(tuple(row) for row in facts.named(columns).to_spark().limit(constraint.sample).collect())
         about = constraint.name, constraint.predicate, len(facts), constraint.limit, constraint.action
         return Violation(*about, columns, rows)
 
@@ -246,7 +253,7 @@ class Run:
         if sink.changes and change is not None:
             sides = [side[sink.predicate].named(columns) for side in (change.added, change.removed)]
             rows = sum(map(len, sides))
-            with naming(place):
+            with naming(place), self.jobs(f"write {sink.name}"):
                 frames = [facts.to_spark(self.spark) if facts else None for facts in sides]
                 for frame in frames:
                     self.check_schema(sink, frame)
@@ -254,7 +261,7 @@ class Run:
         else:
             facts = self.facts(sink.predicate, sink.place, sink.only == "derived")
             rows = len(facts)
-            with naming(place):
+            with naming(place), self.jobs(f"write {sink.name}"):
                 write_frame(sink, facts.named(columns).to_spark(self.spark))
         size = None if sink.path is None else _size(Hadoop(self.spark), [sink.path])
         seconds = time.perf_counter() - started

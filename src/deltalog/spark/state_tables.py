@@ -281,9 +281,10 @@ class ExecutorTables:
         frames = [_tagged(one, width) for one in rows if self.backend.size(one.table)]
         partitions = total // self.backend.tuning.state_rows_per_partition + 1
         facts = reduce(DataFrame.unionAll, frames).repartition(partitions, "relation", *_first_column(width))
-        facts.sortWithinPartitions("relation").write.parquet(f"{folder}/{FACTS}")
-        self._used_terms(folder, width).write.parquet(f"{folder}/{TERMS}")
-        return int(self.backend.spark.read.parquet(f"{folder}/{TERMS}").count())
+        with self.backend.jobs.named("write the state"):
+            facts.sortWithinPartitions("relation").write.parquet(f"{folder}/{FACTS}")
+            self._used_terms(folder, width).write.parquet(f"{folder}/{TERMS}")
+            return int(self.backend.spark.read.parquet(f"{folder}/{TERMS}").count())
 
     def _used_terms(self, folder: str, width: int) -> DataFrame:
         """The pairs of all ids in the added rows of a folder but inline integers."""

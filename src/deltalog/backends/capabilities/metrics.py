@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 
@@ -10,4 +11,8 @@ class EngineMetrics(Protocol):
 
     def snapshot(self) -> dict[str, int]:
         """The counters so far, in the engine's own units."""
+        ...
+
+    def scope(self, name: str) -> AbstractContextManager[None]:
+        """A block of code whose jobs belong to the caller: they are counted, and shown under a name."""
         ...

@@ -91,6 +91,9 @@ class SparkMetrics:
     def snapshot(self) -> dict[str, int]:
         return self.backend.jobs.metrics.snapshot()
 
+    def scope(self, name: str) -> AbstractContextManager[None]:
+        return self.backend.jobs.named(name)
+
 
 @dataclass(frozen=True, slots=True)
 class SparkJobCosts:

@@ -23,6 +23,7 @@ from deltalog.backends.spark.capabilities import SparkMetrics
 from deltalog.backends.spark.io.collect import ParsedSplits, fetch, parse_files, parse_frame
 from deltalog.backends.spark.io.read import input_bytes
 from deltalog.backends.spark.io.to_dataframe import arrow_to_spark, to_spark
+from deltalog.backends.spark.jobs import listed
 from deltalog.backends.spark.residence import DriverResidence, dictionary_bytes, table_bytes
 from deltalog.backends.spark.settings import driver_budget, portion_bytes
 from deltalog.io.columns import FactColumns
@@ -61,24 +62,26 @@ class DriverCodec(LocalCodec):
         self.residence.expect(int(size * self.tuning.spark_min_bytes_per_input_byte))
         if size <= min(self.tuning.spark_driver_read_max_bytes, self.residence.budget):
             return LocalCodec.read(self, paths, reading)
-        found = self._fetched(parse_files(paths, reading, self.far))
+        with self.far.jobs.named(f"read {listed(path.name for path in paths)}"):
+            found = self._fetched(parse_files(paths, reading, self.far))
         return {pred: load(columns, pred.arity, self.tuning) for pred, columns in found.items()}
 
     def encode(self, facts: Mapping[str, Any]) -> dict[str, tuple[int, Relation]]:
         # First DataFrames, which may be read again elsewhere if there is no room for them; iterators may not.
-        frames = {predicate: self._frame(data) for predicate, data in facts.items() if isinstance(data, DataFrame)}
+        frames = {name: self._frame(name, data) for name, data in facts.items() if isinstance(data, DataFrame)}
         rest = {predicate: data for predicate, data in facts.items() if predicate not in frames}
         found = {**frames, **(LocalCodec.encode(self, rest) if rest else {})}
         return {predicate: found[predicate] for predicate in facts}
 
-    def _frame(self, data: DataFrame) -> tuple[int, Relation]:
+    def _frame(self, predicate: str, data: DataFrame) -> tuple[int, Relation]:
         """The rows of a DataFrame: few are fetched as they are, and encoded here."""
         arity, few = len(data.columns), self.tuning.spark_fetch_max_rows
-        rows = spark_to_arrow(data.limit(few + 1))
-        if rows.num_rows <= few:
-            columns: Sequence[Any] = columns_of(rows, self.dictionary)
-        else:
-            columns = self._fetched(parse_frame(data))[Pred("", arity)]
+        with self.far.jobs.named(f"read {predicate}"):
+            rows = spark_to_arrow(data.limit(few + 1))
+            if rows.num_rows <= few:
+                columns: Sequence[Any] = columns_of(rows, self.dictionary)
+            else:
+                columns = self._fetched(parse_frame(data))[Pred("", arity)]
         empty = not rows.num_rows
         return arity, Table(arity, tuning=self.tuning) if empty else load(columns, arity, self.tuning)
 
