@@ -48,6 +48,7 @@ from deltalog.backends.local.table import Table
 from deltalog.kb import KnowledgeBase
 from deltalog.maintenance.derivation_counts import Counts
 from deltalog.maintenance.dred import DRed
+from deltalog.model.facts import of_predicate
 from deltalog.syntax.ast import Pred
 
 Rows = dict[str, list[tuple[Any, ...]]]
@@ -203,7 +204,7 @@ def drawn(kb: KnowledgeBase, count: int, random: Random) -> dict[Pred, Any]:
 
 def drawn_rows(kb: KnowledgeBase, count: int, random: Random) -> Rows:
     """The same, as rows."""
-    return {str(pred): list(kb._view(pred, table)) for pred, table in drawn(kb, count, random).items()}
+    return {str(pred): list(of_predicate(pred, table, kb._backend)) for pred, table in drawn(kb, count, random).items()}
 
 
 def tables_out(what: str, kb: KnowledgeBase, gone: dict[Pred, Any], times: int) -> dict[str, Any]:
@@ -308,7 +309,11 @@ def counts() -> Iterator[dict[str, Any]]:
             for kb in (dred, counting):
                 kb.load(*files)
                 kb.materialise()
-        given = [(str(pred), row) for pred, table in dred._explicit.items() for row in dred._view(pred, table)]
+        given = [
+            (str(pred), row)
+            for pred, table in dred._explicit.items()
+            for row in of_predicate(pred, table, dred._backend)
+        ]
         for count in (1, small(len(given))):
             samples = [sample(given, count, Random(i)) for i in range(4 * TIMES)]
             label = f"{name} {size}, {count:,}"

@@ -16,6 +16,7 @@ from deltalog.backends.local import LocalBackend
 from deltalog.backends.local.capabilities import LocalCounting, LocalTupleMaintenance
 from deltalog.backends.local.codec import LocalCodec
 from deltalog.model.change import Change
+from deltalog.model.facts import of_predicate
 from deltalog.model.tuning import Tuning
 
 PROGRAM = """
@@ -191,7 +192,7 @@ def test_steps_of_a_case(steps: Path, way: str) -> None:
         assert wanted and shown(kb, wanted) == wanted, step.name
         late = KnowledgeBase("\n".join(map(str, kb.rules)))
         for pred, table in kb._explicit.items():
-            late.add(name_of(pred), list(kb._view(pred, table)))
+            late.add(name_of(pred), list(of_predicate(pred, table, kb._backend)))
         assert shown(late, wanted) == wanted, f"{step.name}: late, or from the beginning, is the same"
 
 
@@ -245,7 +246,7 @@ def test_leaves_that_go_are_as_if_they_had_never_been(kb: KnowledgeBase, gone: l
     change = kb.remove_rules(ids)
     fresh = KnowledgeBase("\n".join(str(rule) for rule in rules if rule.heads[0].name not in gone), engine="naive")
     for pred, table in kb._explicit.items():
-        fresh.add(name_of(pred), list(kb._view(pred, table)))
+        fresh.add(name_of(pred), list(of_predicate(pred, table, kb._backend)))
     left = everything(fresh)
     assert {name: rows for name, rows in everything(kb).items() if rows} == {
         n: rows for n, rows in left.items() if rows

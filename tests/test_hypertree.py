@@ -16,6 +16,7 @@ from benchmarks.generators.motivating import motivating as generated
 from deltalog import KnowledgeBase, UsageError
 from deltalog.backends.local.index_join import IndexJoin
 from deltalog.engine import replan_joins
+from deltalog.model.facts import of_predicate
 from deltalog.model.tuning import Tuning
 from deltalog.plan.hypertree.decompose import TreeNode, decompose, with_functional_leaves
 from deltalog.plan.hypertree.gyo import is_acyclic
@@ -117,7 +118,7 @@ def motivating() -> dict[str, list[tuple[str, str]]]:
 def instantiations(kb: KnowledgeBase) -> set[frozenset[tuple[str, ...]]]:
     """What the nodes hold: the rows of each, as sets of values, so that the order of columns does not matter."""
     nodes = [(pred, table) for (pred, _), table in kb._state.relations.parts.items() if pred.name.startswith("#node")]
-    return {frozenset(tuple(sorted(row)) for row in kb._view(pred, table)) for pred, table in nodes}
+    return {frozenset(tuple(sorted(row)) for row in of_predicate(pred, table, kb._backend)) for pred, table in nodes}
 
 
 def rows(*parts: list[tuple[str, str, str]]) -> frozenset[tuple[str, ...]]:
@@ -239,7 +240,7 @@ def test_another_tree_when_the_data_has_become_another(monkeypatch: pytest.Monke
     assert {pred for pred, _ in kb._state.relations.parts if pred.hidden} == set(kb._state.trees.relations)
     fresh = KnowledgeBase(RULE, engine="naive")
     for pred, table in kb._explicit.items():
-        fresh.add(pred.name, list(kb._view(pred, table)))
+        fresh.add(pred.name, list(of_predicate(pred, table, kb._backend)))
     assert set(kb.facts("pc")) == set(fresh.facts("pc"))
 
 

@@ -8,6 +8,7 @@ from conftest import Materialisation, as_sets, name_of
 
 from deltalog import KnowledgeBase
 from deltalog.model.change import Difference
+from deltalog.model.facts import of_predicate
 
 
 def everything(kb: KnowledgeBase) -> Materialisation:
@@ -19,7 +20,7 @@ def naive_copy(kb: KnowledgeBase, rules: Iterable[str]) -> KnowledgeBase:
     """The explicit facts of a knowledge base with these rules, in a new one on the naive engine."""
     fresh = KnowledgeBase("\n".join(rules), engine="naive")
     for pred, table in kb._explicit.items():
-        fresh.add(name_of(pred), list(kb._view(pred, table)))
+        fresh.add(name_of(pred), list(of_predicate(pred, table, kb._backend)))
     return fresh
 
 

@@ -13,8 +13,9 @@ Without a change (`change` is None) steps read the stored relations, and Numba c
 relations are those from before the change, and `after` says which state a step reads: before it, or after it, which is
 the stored relation without the removed facts and with the added ones.
 
-The search goes from level to level, one for each step. `levels` has the position of each: a run and the next position
-in it, or the number of runs and the next added fact; run -1 says that the step has no further match.
+The search goes from level to level, one for each step (`advance`); a row is found at the level after the last step.
+`levels` has the position of each level: a run and the next position in it, or the number of runs and the next added
+fact. A search begins at (0, -1); run -1 says that the step has no further match.
 """
 
 from __future__ import annotations
@@ -64,18 +65,18 @@ def _turned(key, swapped):
 
 
 @inner
-def _greatest(code, line, bound):
+def _greatest(step, bound):
     """The greatest key that a step can match, where `bound` is the least."""
-    if code[line, SECOND] >= 0:
+    if step[SECOND] >= 0:
         return bound
-    return bound | MASK if code[line, FIRST] >= 0 else ~np.uint64(0)
+    return bound | MASK if step[FIRST] >= 0 else ~np.uint64(0)
 
 
 @inlined
-def _next_stored(code, places, change, after, line, bound, run, at):
+def _next_stored(places, change, after, step, bound, run, at):
     """The next match from a position of a run on: its run, the position after it, and the key; the run after the last
     one if there is none."""
-    place, equal, greatest = code[line, PLACE], code[line, EQUAL] != 0, _greatest(code, line, bound)
+    place, equal, greatest = step[PLACE], step[EQUAL] != 0, _greatest(step, bound)
     runs, tombstones = places[place], places[place + 1] > 0
     while run < runs:
         address, length = places[place + 2 + RUN * run], places[place + 3 + RUN * run]
@@ -91,8 +92,8 @@ def _next_stored(code, places, change, after, line, bound, run, at):
             if tombstones and is_tombstone(places, place, key):
                 continue
             if change is not None:
-                if after and change.touched[code[line, OWN]] & REMOVED:
-                    if is_removed(change, code[line, OWN], _turned(key, code[line, SWAPPED])):
+                if after and change.touched[step[OWN]] & REMOVED:
+                    if is_removed(change, step[OWN], _turned(key, step[SWAPPED])):
                         continue
             return run, at, key
         run += 1
@@ -101,11 +102,11 @@ def _next_stored(code, places, change, after, line, bound, run, at):
 
 
 @inner
-def _next_added(code, change, line, bound, at):
+def _next_added(change, step, bound, at):
     """The next match among the added facts: the index after it (0: the end), and the key; -1 if there is none."""
-    facts, own, swapped = change.facts, code[line, OWN], code[line, SWAPPED]
-    greatest, chain = _greatest(code, line, bound), BY_PRED
-    if code[line, FIRST] >= 0:
+    facts, own, swapped = change.facts, step[OWN], step[SWAPPED]
+    greatest, chain = _greatest(step, bound), BY_PRED
+    if step[FIRST] >= 0:
         chain = BY_SECOND if swapped else BY_FIRST
     if at < 0:
         at = np.int64(first_added(change, chain, own, np.int64(bound >> HALF) if chain != BY_PRED else 0))
@@ -113,59 +114,47 @@ def _next_added(code, change, line, bound, at):
         i = at - 1
         at = facts[i, NEXT + chain]
         key = _turned(np.uint64(facts[i, KEY]), swapped)
-        equal = code[line, EQUAL] == 0 or key >> HALF == key & MASK
+        equal = step[EQUAL] == 0 or key >> HALF == key & MASK
         if facts[i, PRED] == own and equal and bound <= key <= greatest:
             return at, key
     return -1, np.uint64(0)
 
 
 @inlined
-def _next(code, registers, places, change, after, line, run, at):
+def _next(registers, places, change, after, step, run, at):
     """The next match of a step: a run, a position, the key; run -1 when there is none."""
-    bound = joined_key(registers, code[line, FIRST], code[line, SECOND])
-    runs = places[code[line, PLACE]]
+    bound = joined_key(registers, step[FIRST], step[SECOND])
+    runs = places[step[PLACE]]
     if run < runs:
-        run, at, key = _next_stored(code, places, change, after, line, bound, run, at)
+        run, at, key = _next_stored(places, change, after, step, bound, run, at)
         if run < runs:
             return run, at, key
     if change is not None:
-        if after and at != 0 and change.touched[code[line, OWN]] & ADDED:
-            at, key = _next_added(code, change, line, bound, at)
+        if after and at != 0 and change.touched[step[OWN]] & ADDED:
+            at, key = _next_added(change, step, bound, at)
             if at >= 0:
                 return runs, at, key
     return -1, -1, np.uint64(0)
 
 
 @inlined
-def _advance(code, registers, places, change, after, levels, line, level):
-    """One step of the search at a level; the level where it continues."""
-    if levels[level, 0] < 0:  # done: back to the level above
+def advance(registers, places, change, after, levels, step, level):
+    """One step of the search at a level: the level where it continues, which is less by one if there is no match, and
+    more by one if there is."""
+    if levels[level, 0] < 0:
         return level - 1
-    run, at, key = _next(code, registers, places, change, after, line, levels[level, 0], levels[level, 1])
-    if code[line, KIND] != JOIN:
+    run, at, key = _next(registers, places, change, after, step, levels[level, 0], levels[level, 1])
+    if step[KIND] == JOIN:
+        if run < 0:
+            return level - 1
+        if step[HIGH] >= 0:
+            registers[step[HIGH]] = np.int64(key >> HALF)
+        if step[LOW] >= 0:
+            registers[step[LOW]] = np.int64(key & MASK)
+        levels[level, 0], levels[level, 1] = run, at
+    elif (run >= 0) == (step[KIND] == EXISTS):
         levels[level, 0] = -1
-        return level + 1 if (run >= 0) == (code[line, KIND] != ABSENT) else level - 1
-    if run < 0:
+    else:
         return level - 1
-    if code[line, HIGH] >= 0:
-        registers[code[line, HIGH]] = np.int64(key >> HALF)
-    if code[line, LOW] >= 0:
-        registers[code[line, LOW]] = np.int64(key & MASK)
-    levels[level, 0], levels[level, 1] = run, at
+    levels[level + 1, 0], levels[level + 1, 1] = 0, -1
     return level + 1
-
-
-@inner
-def next_row(code, registers, places, change, after, levels, first, depth, level, matches):
-    """The next row of the steps from line `first` on, searched from a level on: level 0, with its position at (0, -1),
-    for the first row, and `depth` - 1 for the row after that. Returns `depth` if there is one, and what is left of the
-    budget of matches: less than 0 if it was exceeded."""
-    while 0 <= level < depth:
-        matches -= 1
-        if matches < 0:
-            return -1, matches
-        before = level
-        level = _advance(code, registers, places, change, after, levels, np.uint64(first + level), level)
-        if before < level < depth:
-            levels[level, 0], levels[level, 1] = 0, -1
-    return level, matches

@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 
 from deltalog.kernels.intern import get
-from deltalog.kernels.interpreter import HIGH, LOW, PLACE, joined_key, next_row
+from deltalog.kernels.interpreter import HIGH, LOW, PLACE, advance, joined_key
 from deltalog.kernels.run_search import MASK, RUN, is_tombstone
 from deltalog.kernels.sorted_keys import HALF
 
@@ -22,15 +22,19 @@ def _all_rows(code, first, depth, places, registers, levels, head, out, n, most)
     not fit, or if there are more than `most` matches."""
     level, left = 0, most
     levels[0, 0], levels[0, 1] = 0, -1
-    while True:
-        level, left = next_row(code, registers, places, None, False, levels, first, depth, level, left)
-        if level < depth:
-            return TOO_MUCH if left < 0 else n
-        if n == len(out):
+    while level >= 0:
+        if level == depth:
+            if n == len(out):
+                return TOO_MUCH
+            out[n] = joined_key(registers, head[0], head[1])
+            n += 1
+            level -= 1
+            continue
+        left -= 1
+        if left < 0:
             return TOO_MUCH
-        out[n] = joined_key(registers, head[0], head[1])
-        n += 1
-        level = depth - 1
+        level = advance(registers, places, None, False, levels, code[first + level], level)
+    return n
 
 
 @njit(nogil=True)
@@ -48,11 +52,16 @@ def _leaves_with_rows(code, first, depth, places, registers, levels, known, out,
             registers[code[first, HIGH]] = np.int64(key >> HALF)
             if code[first, LOW] >= 0:
                 registers[code[first, LOW]] = np.int64(key & MASK)
-            levels[0, 0], levels[0, 1] = 0, -1
-            level, left = next_row(code, registers, places, None, False, levels, first + 1, depth - 1, 0, left)
-            if left < 0 or (level == depth - 1 and n == len(out)):
-                return TOO_MUCH
-            if level == depth - 1:
+            levels[1, 0], levels[1, 1] = 0, -1
+            level = 1
+            while 1 <= level < depth:
+                left -= 1
+                if left < 0:
+                    return TOO_MUCH
+                level = advance(registers, places, None, False, levels, code[first + level], level)
+            if level == depth:
+                if n == len(out):
+                    return TOO_MUCH
                 known[row] = True
                 out[n] = key
                 n += 1
@@ -69,7 +78,7 @@ def nested_loops(code, starts, places, registers, register_starts, heads, known,
     n = 0
     for i in range(len(heads)):
         first, depth = starts[i], starts[i + 1] - starts[i]
-        own, levels = registers[register_starts[i] : register_starts[i + 1]].copy(), np.empty((depth, 2), np.int64)
+        own, levels = registers[register_starts[i] : register_starts[i + 1]].copy(), np.empty((depth + 1, 2), np.int64)
         if known_starts[i] < 0:
             n = _all_rows(code, first, depth, places, own, levels, heads[i], out, n, most)
         else:

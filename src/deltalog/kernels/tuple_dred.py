@@ -39,7 +39,7 @@ from deltalog.kernels.changed_facts import (
     inner,
     link,
 )
-from deltalog.kernels.interpreter import joined_key, next_row
+from deltalog.kernels.interpreter import advance, joined_key
 from deltalog.kernels.run_search import MASK, holds
 from deltalog.kernels.sorted_keys import HALF
 
@@ -116,20 +116,22 @@ def _run_plan(rules, change, plan, key, phase, after):
         return False
     first, code, registers, places = plans[plan, LINES], rules.code, rules.registers, rules.places
     depth = plans[plan, END] - first
-    level, left = 0, state[MATCHES_LEFT]
+    level = 0
     levels[0, 0], levels[0, 1] = 0, -1
-    while not state[TOO_MUCH]:
-        level, left = next_row(code, registers, places, change, after, levels, first, depth, level, left)
-        state[MATCHES_LEFT] = left
-        state[TOO_MUCH] |= left < 0
-        if level < depth or phase == CHECK:
-            return level == depth
+    while level >= 0 and not state[TOO_MUCH]:
+        if level < depth:
+            state[MATCHES_LEFT] -= 1
+            state[TOO_MUCH] |= state[MATCHES_LEFT] < 0
+            level = advance(registers, places, change, after, levels, code[first + level], level)
+            continue
+        if phase == CHECK:
+            return True
         head = joined_key(registers, plans[plan, HEAD_FIRST], plans[plan, HEAD_SECOND])
         if phase == DELETE:
             _delete(change, plans[plan, HEAD], head)
         else:
             _insert(rules, change, plans[plan, HEAD], head)
-        level = depth - 1
+        level -= 1
     return False
 
 
