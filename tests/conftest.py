@@ -93,13 +93,7 @@ def as_sets(facts: Mapping[str, Iterable[Sequence[Value]]]) -> Materialisation:
     return {predicate: rows for predicate, rows in keyed.items() if rows}
 
 
-# The Spark engine: one session for all tests, so all of them in one process.
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if "spark" in item.path.name:
-            item.add_marker(pytest.mark.xdist_group("spark"))
+# The Spark engine: one session for all tests of a process.
 
 
 @pytest.fixture(scope="session")
@@ -109,7 +103,7 @@ def spark() -> Iterator[Any]:
         pytest.skip("there is no Java")
     from deltalog.backends.spark.startup.session import session
 
-    active = session("local[2]")
+    active = session("local[2]", settings={"spark.driver.memory": "3g"})  # each process of pytest-xdist has one
     yield active
     active.stop()
 
