@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from deltalog.syntax.ast import Aggregate, Atom, BodyLiteral, Negation, Pred, Rule
+from deltalog.syntax.ast import Aggregate, Atom, BodyLiteral, Negation
 
 
 def positive(body: Sequence[BodyLiteral]) -> Iterator[Atom]:
@@ -20,8 +20,3 @@ def negative(body: Sequence[BodyLiteral]) -> Iterator[tuple[Atom, BodyLiteral]]:
         elif isinstance(literal, Aggregate):
             yield from ((atom, literal) for atom in positive(literal.body))
             yield from ((atom, literal) for atom, _ in negative(literal.body))
-
-
-def read_preds(rule: Rule) -> set[Pred]:
-    """The predicates in the body of a rule, negated and aggregated ones included."""
-    return {atom.pred for atom in positive(rule.body)} | {atom.pred for atom, _ in negative(rule.body)}

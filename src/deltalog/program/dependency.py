@@ -23,7 +23,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from deltalog.concurrency.cached import cached_property
-from deltalog.program.body_atoms import read_preds
 from deltalog.program.components import components
 from deltalog.program.hyper_nodes import HyperNode
 from deltalog.program.strata import Stratum, single_heads
@@ -53,7 +52,7 @@ class DependencyGraph:
 
         for i, rule in enumerate(rules):
             successors[i] = [node(pred) for pred in dict.fromkeys(head.pred for head in rule.heads)]
-            for pred in read_preds(rule):
+            for pred in rule.reads:
                 successors[node(pred)].append(i)
         return cls(tuple(rules), preds, successors, *components(successors))
 

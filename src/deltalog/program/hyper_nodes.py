@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from deltalog.program.body_atoms import negative, read_preds
+from deltalog.program.body_atoms import negative
 from deltalog.syntax.ast import Pred, Rule
 
 
@@ -26,6 +26,6 @@ class HyperNode:
             recursive,
             depth,
             frozenset(head.pred for rule in rules for head in rule.heads),
-            frozenset(pred for rule in rules for pred in read_preds(rule)),
+            frozenset(pred for rule in rules for pred in rule.reads),
             frozenset(atom.pred for rule in rules for atom, _ in negative(rule.body)),
         )

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from deltalog.program.body_atoms import positive, read_preds
+from deltalog.program.body_atoms import positive
 from deltalog.syntax.ast import Pred, Rule
 
 
@@ -28,7 +28,7 @@ class Stratum:
     def of(cls, preds: frozenset[Pred], rules: Sequence[Rule]) -> Stratum:
         recursive = tuple(rule for rule in rules if any(atom.pred in preds for atom in positive(rule.body)))
         nonrecursive = tuple(rule for rule in rules if rule not in set(recursive))
-        return cls(preds, nonrecursive, recursive, frozenset(pred for rule in rules for pred in read_preds(rule)))
+        return cls(preds, nonrecursive, recursive, frozenset(pred for rule in rules for pred in rule.reads))
 
     @property
     def rules(self) -> tuple[Rule, ...]:

@@ -9,7 +9,7 @@ from itertools import pairwise
 from deltalog.model.errors import Diagnostic
 from deltalog.model.terms import RDF_TYPE
 from deltalog.program.analysis import Analysis
-from deltalog.program.body_atoms import negative, read_preds
+from deltalog.program.body_atoms import negative
 from deltalog.program.dependency import DependencyGraph
 from deltalog.syntax.ast import TRIPLE, Atom, BodyLiteral, Negation, Pred, Rule
 
@@ -72,7 +72,7 @@ def _quoted(rule: Rule) -> str:
 
 def _link(one: Rule, other: Rule) -> Pred:
     """A predicate that one rule derives and the other reads."""
-    return next(head.pred for head in one.heads if head.pred in read_preds(other))
+    return next(head.pred for head in one.heads if head.pred in other.reads)
 
 
 def shown(pred: Pred) -> str:

@@ -21,7 +21,7 @@ from collections.abc import Iterable, Sequence
 
 from deltalog.model.terms import IRI, RDF_TYPE
 from deltalog.program.analysis import Analysis
-from deltalog.program.body_atoms import positive, read_preds
+from deltalog.program.body_atoms import positive
 from deltalog.syntax.ast import TRIPLE, TRIPLES, TYPES, Atom, Constant, Pred, Rule, Variable
 
 _X, _Y = Variable("x"), Variable("y")
@@ -37,7 +37,7 @@ def add_bridges(analysis: Analysis) -> Analysis:
 def bridges(rules: Sequence[Rule], data: Iterable[Pred] = ()) -> tuple[Rule, ...]:
     """The bridges that rules need, over data of some predicates."""
     data = set(data)
-    read = {pred for rule in rules for pred in read_preds(rule)}
+    read = {pred for rule in rules for pred in rule.reads}
     derived = {head.pred for rule in rules for head in rule.heads if rule.body}
     stated = {head.pred for rule in rules for head in rule.heads if not rule.body} | data
     if not {TRIPLES, TYPES} & (read | derived):

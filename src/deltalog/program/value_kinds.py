@@ -14,7 +14,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from deltalog.model.terms import Kind, kind
-from deltalog.program.body_atoms import read_preds
 from deltalog.syntax.ast import Aggregate, AggregateCall, Bind, BodyLiteral, Call, Constant, Expression, Pred, Rule
 
 Kinds = frozenset[Kind]
@@ -64,7 +63,7 @@ def scope(preds: Iterable[Pred], rules: Iterable[Rule], numbers: Numbers) -> Sco
     while waiting:
         for rule in by_head.get(waiting.pop(), ()):
             made.update(_made_by_rule(rule))
-            new = read_preds(rule) - found
+            new = rule.reads - found
             found |= new
             waiting += new
     return Scope(frozenset(found), numbers(found).union(made)) if found else Scope()

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from deltalog.model.naming import Names
-from deltalog.program.body_atoms import read_preds
 from deltalog.spark.spec import Sink
 from deltalog.syntax.ast import Pred, Rule
 
@@ -25,7 +24,7 @@ def lineage(
         "rules": [
             {
                 "rule": str(rule),
-                "reads": sorted(map(name, read_preds(rule))),
+                "reads": sorted(map(name, rule.reads)),
                 "derives": sorted({name(head.pred) for head in rule.heads}),
             }
             for rule in rules
@@ -43,7 +42,7 @@ def lineage(
 
 def _names(sources: Mapping[str, Sequence[Pred]], rules: Sequence[Rule]) -> Any:
     preds = {pred for some in sources.values() for pred in some}
-    preds |= {pred for rule in rules for pred in (*read_preds(rule), *(head.pred for head in rule.heads))}
+    preds |= {pred for rule in rules for pred in (*rule.reads, *(head.pred for head in rule.heads))}
     shown = {pred: name for name, pred in Names(preds).by_name.items()}
     return lambda pred: shown[pred]
 
@@ -52,7 +51,7 @@ def _dependencies(rules: Sequence[Rule]) -> dict[Pred, set[Pred]]:
     depends: dict[Pred, set[Pred]] = {}
     for rule in rules:
         for head in rule.heads:
-            depends.setdefault(head.pred, set()).update(read_preds(rule))
+            depends.setdefault(head.pred, set()).update(rule.reads)
     return depends
 
 

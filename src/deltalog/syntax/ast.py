@@ -222,14 +222,33 @@ class Aggregate:
 BodyLiteral = Atom | Negation | Filter | Bind | Aggregate
 
 
+def _atoms(body: tuple[BodyLiteral, ...]) -> Iterator[Atom]:
+    for literal in body:
+        if isinstance(literal, Atom):
+            yield literal
+        elif isinstance(literal, Negation):
+            yield literal.atom
+        elif isinstance(literal, Aggregate):
+            yield from _atoms(literal.body)
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """heads :- body. A fact when the body is empty. Rules are in many sets, so the hash is computed once."""
+    """heads :- body. A fact when the body is empty. Rules are in many sets, and every change of rules asks what they
+    read, so both are computed once."""
 
     heads: tuple[Atom, ...]
     body: tuple[BodyLiteral, ...] = ()
     span: Span | None = field(default=None, compare=False, repr=False)
     _hash: int = field(default=0, init=False, compare=False, repr=False)
+    _reads: frozenset[Pred] | None = field(default=None, init=False, compare=False, repr=False)
+
+    @property
+    def reads(self) -> frozenset[Pred]:
+        """The predicates in the body, negated and aggregated ones included."""
+        if self._reads is None:
+            object.__setattr__(self, "_reads", frozenset(atom.pred for atom in _atoms(self.body)))
+        return self._reads  # type: ignore[return-value]
 
     def __hash__(self) -> int:
         if not self._hash:
