@@ -103,7 +103,7 @@ def spark() -> Iterator[Any]:
         pytest.skip("there is no Java")
     from deltalog.backends.spark.startup.session import session
 
-    active = session("local[2]", settings={"spark.driver.memory": "3g"})  # each process of pytest-xdist has one
+    active = session("local[2]", settings={"spark.driver.memory": "3072m"})  # each process of pytest-xdist has one
     yield active
     active.stop()
 

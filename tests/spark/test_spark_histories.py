@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 
 import pytest
@@ -22,6 +23,6 @@ def test_histories_on_spark_agree_with_naive(seed: int) -> None:
 
 
 @pytest.mark.usefixtures("everything_far")
-@pytest.mark.parametrize("seed", [6, 17])  # programs with triples
+@pytest.mark.parametrize("seed", [6, 17] if os.environ.get("DELTALOG_SLOW") else [6])  # programs with triples
 def test_histories_in_frames_agree_with_naive(seed: int) -> None:
     played(seed, 1)
