@@ -199,6 +199,44 @@ def test_a_constraint_that_fails_keeps_the_version(tmp_path: Path, spark: Any) -
     project.check([(1, 2), (2, 3)])
 
 
+def test_a_new_constraint_is_checked_though_nothing_has_changed(project: Project) -> None:
+    project.put("a.csv", [(1, 1)])
+    project.run()
+    file = project.folder / "pipeline.toml"
+    text = file.read_text()
+    file.write_text(text + '[constraints.loops]\npredicate = "loop"\naction = "warn"\n')
+    report = project.run()
+    assert (report.version, [one.count for one in report.violations]) == (1, [1])
+    file.write_text(text + '[constraints.loops]\npredicate = "loop"\n')
+    with pytest.raises(ConstraintViolated, match="1 violation of loop"):
+        project.run()
+
+
+def test_a_feed_of_files_cannot_lose_its_order(tmp_path: Path, spark: Any) -> None:
+    changes = 'changes = { operation = "op", order = "n" }\ncolumns = ["a", "b"]'
+    project = Project(tmp_path, spark, changes, ", op string, n long")
+    project.put("a.csv", [(1, 2, "I", 1), (2, 3, "I", 2), (2, 3, "D", 3)], "a,b,op,n")
+    project.run()
+    file = tmp_path / "pipeline.toml"
+    file.write_text(file.read_text().replace(', order = "n"', ""))
+    with pytest.raises(DataError, match=r"sources.edge: .*which files were read is not known; set order again"):
+        project.run()
+
+
+def test_a_table_of_changes_has_partitions_within_versions(project: Project) -> None:
+    file = project.folder / "pipeline.toml"
+    sink = '[sinks.table]\npredicate = "path"\ntable = "path_changes"\nchanges = true\npartition_by = ["X"]\n'
+    file.write_text(file.read_text() + sink)
+    try:
+        for version in (1, 2, 3):
+            project.put(f"{version}.csv", [(version, 9)])
+            assert project.run().version == version
+        rows = project.spark.table("path_changes").select("X", "Y", "_op", "_version").collect()
+        assert sorted(map(tuple, rows)) == [(version, 9, "I", version) for version in (1, 2, 3)]
+    finally:
+        project.spark.sql("DROP TABLE IF EXISTS path_changes")
+
+
 def test_what_a_crash_left_is_discarded(project: Project) -> None:
     """Sinks and state of a version that was written but not committed."""
     project.put("a.csv", [(1, 2)])

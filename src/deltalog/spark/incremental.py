@@ -141,6 +141,8 @@ class StatefulRun:
 
         made = change(kb, find, self.run.stage)
         if made is None:
+            with self.run.stage("constraints"):
+                self.run.check_constraints()
             log.info("nothing has changed since version %d", before.version)
             self.run.report.version = before.version
             return
@@ -198,12 +200,14 @@ class StatefulRun:
     # From streams.
 
     def apply(self, read: Callable[[], tuple[Tables, Tables]], streams: Mapping[str, Any]) -> None:
-        """The version after facts of a micro-batch were added and removed, if there are any."""
+        """The version after facts of a micro-batch were added and removed, if there are any. Facts of rules and
+        ontologies stay."""
         kb = self.run.kb
 
         def find() -> Wanted | None:
             with self.run.stage("read"):
                 add, remove = read()
+                remove = difference(remove, self.state.given(kb), kb._backend)
             return Wanted(kb._rule_set, add, remove) if add or remove else None
 
         made = change(kb, find, self.run.stage)
@@ -281,7 +285,8 @@ def _discard(sink: Sink, version: int, spark: Any) -> None:
                     raise _foreign(sink, number, version)
                 hadoop.delete(status.uri)
     elif sink.table is not None and spark.catalog.tableExists(sink.table):
-        numbers = [int(row[0].rpartition("=")[2]) for row in spark.sql(f"SHOW PARTITIONS {sink.table}").collect()]
+        partitions = [row[0] for row in spark.sql(f"SHOW PARTITIONS {sink.table}").collect()]
+        numbers = [int(name.partition("/")[0].removeprefix(f"{VERSION}=")) for name in partitions]
         if max(numbers, default=0) > version + 1:
             raise _foreign(sink, max(numbers), version)
         if version + 1 in numbers:

@@ -151,6 +151,13 @@ class State:
         self._given = Given(kb._backend, kinds[GIVEN])
         return kinds[GIVEN]
 
+    def given(self, kb: KnowledgeBase) -> Tables:
+        """The facts of rules and ontologies of the current version, on the backend of a knowledge base."""
+        if self._given is None:
+            return {}
+        self._given = Given(kb._backend, self._given.on(kb))
+        return self._given.tables
+
     def _tables(self, kb: KnowledgeBase) -> StateTables:
         return state_tables(kb._backend, self.spark)
 
