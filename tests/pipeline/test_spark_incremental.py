@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import csv
 import json
+import os
+import re
 import shutil
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from deltalog import DataError, KnowledgeBase
+from deltalog import DataError, KnowledgeBase, UsageError
 from deltalog.io.csv_cells import parse_cell
 from deltalog.model.terms import IRI
 from deltalog.spark import Pipeline
 from deltalog.spark.run import ConstraintViolated
 from deltalog.spark.spec import PipelineError
 from deltalog.spark.state import State
+from deltalog.spark.state_lock import Holder, StateLock
 
 RULES = """
 path(X, Y) :- edge(X, Y).
@@ -417,6 +421,51 @@ def test_two_runs_do_not_write_one_state(tmp_path: Path, spark: Any) -> None:
     with pytest.raises(DataError, match="another run has written version 1"):
         second.commit(kb, None)
     assert json.loads((tmp_path / "versions/1.json").read_text())["parent"] is None
+
+
+def test_a_second_run_ends_before_it_touches_the_state(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It starts when the first one has written the data of a version, and not yet CURRENT."""
+    project.put("a.csv", [(1, 2)])
+    project.run()
+    project.put("b.csv", [(2, 3)])
+    publish, met = State._publish, list[str]()
+
+    def meanwhile(*arguments: Any) -> None:
+        with pytest.raises(DataError) as problem:
+            project.run()
+        met.append(str(problem.value))
+        publish(*arguments)
+
+    monkeypatch.setattr(State, "_publish", meanwhile)
+    assert project.run().version == 2
+    assert re.search(rf"state: another run writes this state: process {os.getpid()} on .*; wait .* delete .*LOCK", *met)
+    monkeypatch.undo()
+    project.check([(1, 2), (2, 3)])
+    project.put("c.csv", [(3, 4)])
+    assert project.run().version == 3
+    project.check([(1, 2), (2, 3), (3, 4)])
+    assert not (project.folder / "state/LOCK").exists()
+
+
+def test_locks_of_runs_that_have_ended(project: Project, spark: Any) -> None:
+    lock, now = project.folder / "state/LOCK", Holder()
+    lock.parent.mkdir()
+    project.put("a.csv", [(1, 2)])
+    lock.write_text(json.dumps(asdict(replace(now, birth="1"))))  # an earlier process with the same number
+    assert project.run().version == 1
+    lock.write_text(json.dumps(asdict(replace(now, host="elsewhere"))))
+    with pytest.raises(DataError, match=r"process .* on elsewhere since"):
+        project.run()
+    lock.unlink()
+    project.put("a.csv", [(1, "x")])
+    project.put("b.csv", [(2, 3)])
+    with pytest.raises((DataError, UsageError)):
+        project.run()
+    assert not lock.exists(), "a run that fails has no lock any more"
+    with StateLock(spark, str(lock.parent)) as held:
+        lock.unlink()
+        with pytest.raises(DataError, match="LOCK was deleted or taken over"):
+            held.check()
 
 
 def test_executors_keep_a_state(tmp_path: Path, spark: Any) -> None:

@@ -1,6 +1,6 @@
 """Runs of a pipeline with state: each takes the knowledge base from one version to the next.
 
-    open       the state, and the knowledge base of its current version
+    open       the state, under its lock, and the knowledge base of its current version
     changes    of rules, of the facts in rules and ontologies, of sources (or a micro-batch of a stream)
     update     the materialisation; the first version is evaluated from scratch
     check      constraints; if one fails, nothing is written
@@ -40,6 +40,7 @@ from deltalog.spark.sink_records import TYPES, Record, check_new, discard, recor
 from deltalog.spark.sources import load_rdf, naming
 from deltalog.spark.spec import PipelineError, Sink, Source, Spec
 from deltalog.spark.state import Given, State, Wanted, change
+from deltalog.spark.state_lock import StateLock
 from deltalog.syntax.ast import Pred
 from deltalog.syntax.parser import Document
 
@@ -57,11 +58,11 @@ class StatefulRun:
     _sinks: list[Record] = field(default_factory=list)  # those that have the current version
 
     @classmethod
-    def open(cls, run: Run) -> StatefulRun:
-        """Opens the state of a pipeline."""
+    def open(cls, run: Run, lock: StateLock) -> StatefulRun:
+        """Opens the state of a pipeline, whose lock the run has."""
         assert run.spec.state is not None
         with naming(f"{run.spec.file}: state"):
-            state = State.open(run.spark, run.spec.state)
+            state = State.open(run.spark, run.spec.state, lock)
         found = cls(run, state, state.pending > state.version, state.manifest is None)
         if state.manifest is not None:
             wrong = list(check_vanished(run.spec, state.manifest.sources, state.manifest.streams))

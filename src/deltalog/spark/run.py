@@ -88,10 +88,14 @@ class Pipeline:
         if self.spec.state is None:
             return run.batch()
         from deltalog.spark.incremental import StatefulRun
+        from deltalog.spark.state_lock import StateLock
         from deltalog.spark.stream import run_streams
 
-        stateful = StatefulRun.open(run)
-        return run_streams(stateful) if self.spec.streams else stateful.batch()
+        with naming(f"{self.spec.file}: state"):
+            lock = StateLock(spark, self.spec.state)
+        with lock:
+            stateful = StatefulRun.open(run, lock)
+            return run_streams(stateful) if self.spec.streams else stateful.batch()
 
 
 def session_of(spec: Spec, spark: Any = None, master: str | None = None) -> SparkSession:
