@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import csv
 import json
+import os
+import re
 import shutil
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from deltalog import DataError, KnowledgeBase
+from deltalog import DataError, KnowledgeBase, UsageError
+from deltalog.io.csv_cells import parse_cell
+from deltalog.model.terms import IRI
 from deltalog.spark import Pipeline
 from deltalog.spark.run import ConstraintViolated
 from deltalog.spark.spec import PipelineError
 from deltalog.spark.state import State
+from deltalog.spark.state_lock import Holder, StateLock
 
 RULES = """
 path(X, Y) :- edge(X, Y).
@@ -199,6 +205,155 @@ def test_a_constraint_that_fails_keeps_the_version(tmp_path: Path, spark: Any) -
     project.check([(1, 2), (2, 3)])
 
 
+def test_a_new_constraint_is_checked_though_nothing_has_changed(project: Project) -> None:
+    project.put("a.csv", [(1, 1)])
+    project.run()
+    file = project.folder / "pipeline.toml"
+    text = file.read_text()
+    file.write_text(text + '[constraints.loops]\npredicate = "loop"\naction = "warn"\n')
+    report = project.run()
+    assert (report.version, [one.count for one in report.violations]) == (1, [1])
+    file.write_text(text + '[constraints.loops]\npredicate = "loop"\n')
+    with pytest.raises(ConstraintViolated, match="1 violation of loop"):
+        project.run()
+
+
+def test_a_feed_of_files_cannot_lose_its_order(tmp_path: Path, spark: Any) -> None:
+    changes = 'changes = { operation = "op", order = "n" }\ncolumns = ["a", "b"]'
+    project = Project(tmp_path, spark, changes, ", op string, n long")
+    project.put("a.csv", [(1, 2, "I", 1), (2, 3, "I", 2), (2, 3, "D", 3)], "a,b,op,n")
+    project.run()
+    file = tmp_path / "pipeline.toml"
+    file.write_text(file.read_text().replace(', order = "n"', ""))
+    with pytest.raises(DataError, match=r"sources.edge: .*which files were read is not known; set order again"):
+        project.run()
+
+
+def test_a_table_of_changes_has_partitions_within_versions(project: Project) -> None:
+    file = project.folder / "pipeline.toml"
+    sink = '[sinks.table]\npredicate = "path"\ntable = "path_changes"\nchanges = true\npartition_by = ["X"]\n'
+    file.write_text(file.read_text() + sink)
+    try:
+        for version in (1, 2, 3):
+            project.put(f"{version}.csv", [(version, 9)])
+            assert project.run().version == version
+        rows = project.spark.table("path_changes").select("X", "Y", "_op", "_version").collect()
+        assert sorted(map(tuple, rows)) == [(version, 9, "I", version) for version in (1, 2, 3)]
+    finally:
+        project.spark.sql("DROP TABLE IF EXISTS path_changes")
+
+
+def edited(project: Project, old: str, new: str) -> str:
+    """Changes the pipeline file; its text before."""
+    file = project.folder / "pipeline.toml"
+    text = file.read_text()
+    assert old in text
+    file.write_text(text.replace(old, new))
+    return text
+
+
+def test_a_sink_of_changes_is_what_was_written_there(project: Project) -> None:
+    """Options, its name and the folder of the pipeline do not matter."""
+    project.put("a.csv", [(1, 2), (2, 3)])
+    project.run()
+    project.put("a.csv", [(1, 2)])
+    edited(project, "[sinks.log]", '[sinks.journal]\noptions = { compression = "zstd" }')
+    assert project.run().version == 2
+    project.check([(1, 2)])
+    moved = project.folder / "moved"
+    moved.mkdir()
+    for path in [path for path in project.folder.iterdir() if path != moved]:
+        path.rename(moved / path.name)
+    project.folder = moved
+    project.put("a.csv", [(5, 6)])
+    assert project.run().version == 3
+    project.check([(5, 6)])
+    shutil.rmtree(moved / "out")
+    again = project.folder = moved.parent / "again"
+    moved.rename(again)  # without its sinks, which are new
+    project.put("a.csv", [(5, 6), (6, 7)])
+    project.run()
+    project.check([(5, 6), (6, 7)])
+
+
+def test_changes_that_a_sink_lacks_are_an_error(project: Project) -> None:
+    project.put("a.csv", [(1, 2), (2, 3)])
+    project.run()
+    whole = edited(project, "changes = true", 'changes = true\ncolumns = ["V", "W"]')
+    with pytest.raises(DataError, match=r"sinks.log: columns was X, Y in the changes that the sink has, and is V, W"):
+        project.run()
+    file = project.folder / "pipeline.toml"
+    file.write_text(whole[: whole.index("[sinks.log]")])
+    project.put("a.csv", [(1, 2)])
+    assert project.run().version == 2
+    file.write_text(whole)
+    with pytest.raises(DataError, match=r"sinks.log: the sink has changes up to version 1, and those since are"):
+        project.run()
+    assert project.state().version == 2
+    shutil.rmtree(project.folder / "out/log")
+    project.run()
+    project.check([(1, 2)])
+
+
+def test_renamed_columns_reach_a_sink(project: Project) -> None:
+    project.put("a.csv", [(1, 2)])
+    edited(project, "[sinks.paths]", '[sinks.edge]\npath = "out/edge"\nmode = "overwrite"\n[sinks.paths]')
+    project.run()
+    columns = 'columns = [{ column = "a", as = "src" }, "b"]\n'
+    edited(project, "[sinks.edge]", columns + "[sinks.edge]")
+    assert project.run().version == 2
+    assert project.spark.read.parquet(str(project.folder / "out/edge")).columns == ["src", "b"]
+    assert project.run().version == 2
+
+
+MIXED = """
+program = "v(X) :- number(X). v(X) :- text(X). v(X) :- iri(X)."
+{engine}
+state = "state"
+[sources.number]
+path = "number"
+format = "csv"
+schema = "x long"
+[sources.text]
+path = "text"
+format = "csv"
+schema = "x string"
+[sources.iri]
+path = "iri"
+format = "csv"
+schema = "x string"
+columns = [{{ column = "x", type = "iri" }}]
+[sinks.v]
+path = "out"
+changes = true
+"""
+
+
+@pytest.mark.parametrize("engine", ["", 'engine = "spark"'])
+def test_a_value_is_written_in_the_same_way_in_all_versions(engine: str, tmp_path: Path, spark: Any) -> None:
+    """Text and number 12, and an IRI and its text, in changes that have one kind of value or several."""
+    (tmp_path / "pipeline.toml").write_text(MIXED.format(engine=engine))
+    iri, found = "http://e.x/12", set[Any]()
+    steps: list[tuple[list[Any], ...]] = [
+        ([], ["foo"], []),
+        ([], ["foo", "12"], [iri]),
+        ([12, 13], ["foo", "12", iri], [iri]),
+        ([13], ["foo", "12", iri], []),
+        ([13], ["foo"], []),
+        ([], [], [iri]),
+    ]
+    for version, step in enumerate(steps, 1):
+        for name, values in zip(("number", "text", "iri"), step, strict=True):
+            (tmp_path / name).mkdir(exist_ok=True)
+            (tmp_path / name / "a.csv").write_text("".join(f"{value}\n" for value in values))
+        Pipeline.from_file(tmp_path / "pipeline.toml").run(spark)
+        log = spark.read.parquet(str(tmp_path / f"out/_version={version}")).collect()
+        for value, operation in ((parse_cell(cell), operation) for cell, operation in log):
+            assert (value in found) == (operation == "D"), value
+            (found.discard if operation == "D" else found.add)(value)
+        assert found == {*step[0], *step[1], *map(IRI, step[2])}
+
+
 def test_what_a_crash_left_is_discarded(project: Project) -> None:
     """Sinks and state of a version that was written but not committed."""
     project.put("a.csv", [(1, 2)])
@@ -266,6 +421,51 @@ def test_two_runs_do_not_write_one_state(tmp_path: Path, spark: Any) -> None:
     with pytest.raises(DataError, match="another run has written version 1"):
         second.commit(kb, None)
     assert json.loads((tmp_path / "versions/1.json").read_text())["parent"] is None
+
+
+def test_a_second_run_ends_before_it_touches_the_state(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It starts when the first one has written the data of a version, and not yet CURRENT."""
+    project.put("a.csv", [(1, 2)])
+    project.run()
+    project.put("b.csv", [(2, 3)])
+    publish, met = State._publish, list[str]()
+
+    def meanwhile(*arguments: Any) -> None:
+        with pytest.raises(DataError) as problem:
+            project.run()
+        met.append(str(problem.value))
+        publish(*arguments)
+
+    monkeypatch.setattr(State, "_publish", meanwhile)
+    assert project.run().version == 2
+    assert re.search(rf"state: another run writes this state: process {os.getpid()} on .*; wait .* delete .*LOCK", *met)
+    monkeypatch.undo()
+    project.check([(1, 2), (2, 3)])
+    project.put("c.csv", [(3, 4)])
+    assert project.run().version == 3
+    project.check([(1, 2), (2, 3), (3, 4)])
+    assert not (project.folder / "state/LOCK").exists()
+
+
+def test_locks_of_runs_that_have_ended(project: Project, spark: Any) -> None:
+    lock, now = project.folder / "state/LOCK", Holder()
+    lock.parent.mkdir()
+    project.put("a.csv", [(1, 2)])
+    lock.write_text(json.dumps(asdict(replace(now, birth="1"))))  # an earlier process with the same number
+    assert project.run().version == 1
+    lock.write_text(json.dumps(asdict(replace(now, host="elsewhere"))))
+    with pytest.raises(DataError, match=r"process .* on elsewhere since"):
+        project.run()
+    lock.unlink()
+    project.put("a.csv", [(1, "x")])
+    project.put("b.csv", [(2, 3)])
+    with pytest.raises((DataError, UsageError)):
+        project.run()
+    assert not lock.exists(), "a run that fails has no lock any more"
+    with StateLock(spark, str(lock.parent)) as held:
+        lock.unlink()
+        with pytest.raises(DataError, match="LOCK was deleted or taken over"):
+            held.check()
 
 
 def test_executors_keep_a_state(tmp_path: Path, spark: Any) -> None:

@@ -73,6 +73,20 @@ def test_a_stream_of_operations_and_a_source_beside_it(tmp_path: Path, spark: An
     assert set(project.read("out/path")) == {(100, 101), (7, 8), (5, 6)} == project.replayed()
 
 
+def test_a_stream_does_not_delete_a_fact_of_the_rules(tmp_path: Path, spark: Any) -> None:
+    project = stream(tmp_path, spark, STREAM, FEED)
+    rules = RULES + "edge(1, 2).\n"
+    (tmp_path / "rules.dl").write_text(rules)
+    project.put("0.csv", [(5, 6, "I", 1)], "a,b,op,n")
+    project.run()
+    project.put("1.csv", [(1, 2, "D", 2), (5, 6, "D", 3)], "a,b,op,n")
+    project.run()
+    project.check([(1, 2)], rules)
+    project.put("2.csv", [(1, 2, "D", 4), (7, 8, "I", 5)], "a,b,op,n")
+    project.run()
+    project.check([(1, 2), (7, 8)], rules)
+
+
 def test_mistakes_of_streams(tmp_path: Path, spark: Any) -> None:
     project = stream(tmp_path, spark)
     file = tmp_path / "pipeline.toml"

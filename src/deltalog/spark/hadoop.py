@@ -6,9 +6,12 @@ PySpark has no public interface to Hadoop, so this is the one module that reache
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from deltalog.model.errors import DataError, UsageError
@@ -108,6 +111,24 @@ class Hadoop:
             context = self._jvm.org.apache.hadoop.fs.FileContext.getFileContext(path.toUri(), self._configuration)
             context.rename(system.makeQualified(temporary), system.makeQualified(path), options)
 
+    def create_text(self, uri: str, text: str) -> bool:
+        """Writes a file if there is none at the URI; whether that is so."""
+        whole = self.qualified(uri)
+        with _failures(uri):
+            if whole.startswith("file:"):  # Hadoop's local file system looks first and creates then
+                return _create_local(whole.removeprefix("file:"), text)
+            path = self._path(whole)
+            system = self._system(path, uri)
+            try:
+                stream = system.create(path, False)
+            except Exception:
+                if system.exists(path):
+                    return False
+                raise
+            stream.write(bytearray(text.encode()))
+            stream.close()
+            return True
+
     def upload(self, file: str, uri: str) -> None:
         """Copies a file of this machine; what is at the URI is replaced."""
         path = self._path(uri)
@@ -143,6 +164,19 @@ class Hadoop:
                 f"{uri}: Spark has no file system for {scheme}: ({_cause(problem)}); add its jar "
                 "(spark.jars.packages), or use a path that Spark can read"
             ) from None
+
+
+def _create_local(file: str, text: str) -> bool:
+    """The file appears with its text, in one step."""
+    with tempfile.NamedTemporaryFile("w", dir=Path(file).parent, prefix=".") as temporary:
+        temporary.write(text)
+        temporary.flush()
+        os.chmod(temporary.name, 0o644)  # other users may see who holds a lock
+        try:
+            os.link(temporary.name, file)
+        except FileExistsError:
+            return False
+    return True
 
 
 def _statuses(found: Any) -> list[FileStatus]:

@@ -1,6 +1,6 @@
 """Runs of a pipeline with state: each takes the knowledge base from one version to the next.
 
-    open       the state, and the knowledge base of its current version
+    open       the state, under its lock, and the knowledge base of its current version
     changes    of rules, of the facts in rules and ontologies, of sources (or a micro-batch of a stream)
     update     the materialisation; the first version is evaluated from scratch
     check      constraints; if one fails, nothing is written
@@ -12,22 +12,20 @@ version that does not count: what they have of it is discarded, and all of them 
 
 from __future__ import annotations
 
-import json
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from deltalog.concurrency.cached import cached_property
 from deltalog.engine.encode_facts import encode_facts_of
 from deltalog.maintenance.update_state import Update, difference, total
 from deltalog.model.change import Change
-from deltalog.model.errors import DataError
+from deltalog.model.errors import UsageError
 from deltalog.model.facts import Facts
 from deltalog.program import read_documents
 from deltalog.spark.check_state import check_vanished
-from deltalog.spark.hadoop import Hadoop
 from deltalog.spark.offsets import (
     SourceChange,
     TableReader,
@@ -38,14 +36,15 @@ from deltalog.spark.offsets import (
 )
 from deltalog.spark.report import PipelineReport, Transfer
 from deltalog.spark.run import NULL_HINT, Run, _target
+from deltalog.spark.sink_records import TYPES, Record, check_new, discard, record, same
 from deltalog.spark.sources import load_rdf, naming
-from deltalog.spark.spec import VERSION, PipelineError, Sink, Source, Spec
+from deltalog.spark.spec import PipelineError, Sink, Source, Spec
 from deltalog.spark.state import Given, State, Wanted, change
+from deltalog.spark.state_lock import StateLock
 from deltalog.syntax.ast import Pred
 from deltalog.syntax.parser import Document
 
 log = logging.getLogger(__name__)
-SCHEMAS = "schemas"  # of sinks of changes, beside the definitions of sinks in a manifest
 
 
 @dataclass
@@ -56,26 +55,25 @@ class StatefulRun:
     state: State
     recovers: bool = False  # whether sinks may have something of a version that does not count
     is_new: bool = True  # whether there is no version yet
-    _sinks: dict[str, Any] = field(default_factory=dict)  # those that have the current version
+    _sinks: list[Record] = field(default_factory=list)  # those that have the current version
 
     @classmethod
-    def open(cls, run: Run) -> StatefulRun:
-        """Opens the state of a pipeline."""
+    def open(cls, run: Run, lock: StateLock) -> StatefulRun:
+        """Opens the state of a pipeline, whose lock the run has."""
         assert run.spec.state is not None
         with naming(f"{run.spec.file}: state"):
-            state = State.open(run.spark, run.spec.state)
+            state = State.open(run.spark, run.spec.state, lock)
         found = cls(run, state, state.pending > state.version, state.manifest is None)
         if state.manifest is not None:
             wrong = list(check_vanished(run.spec, state.manifest.sources, state.manifest.streams))
             if wrong:
                 raise PipelineError(wrong)
-            known = dict(state.manifest.sinks)
-            run.schemas.update(known.pop(SCHEMAS, {}))
-            found._sinks = {place: sink for place, sink in known.items() if sink["changes"] or not found.recovers}
+            known = state.manifest.sinks.values()
+            found._sinks = [one for one in known if one.get("changes") or not found.recovers]
         for sink in run.spec.all_sinks:
             if sink.changes:
                 with naming(f"{run.spec.file}: {sink.place}"):
-                    _discard(sink, state.version, run.spark)
+                    discard(sink, state.version, run.spark)
         return found
 
     @property
@@ -141,6 +139,8 @@ class StatefulRun:
 
         made = change(kb, find, self.run.stage)
         if made is None:
+            with self.run.stage("constraints"):
+                self.run.check_constraints()
             log.info("nothing has changed since version %d", before.version)
             self.run.report.version = before.version
             return
@@ -198,12 +198,14 @@ class StatefulRun:
     # From streams.
 
     def apply(self, read: Callable[[], tuple[Tables, Tables]], streams: Mapping[str, Any]) -> None:
-        """The version after facts of a micro-batch were added and removed, if there are any."""
+        """The version after facts of a micro-batch were added and removed, if there are any. Facts of rules and
+        ontologies stay."""
         kb = self.run.kb
 
         def find() -> Wanted | None:
             with self.run.stage("read"):
                 add, remove = read()
+                remove = difference(remove, self.state.given(kb), kb._backend)
             return Wanted(kb._rule_set, add, remove) if add or remove else None
 
         made = change(kb, find, self.run.stage)
@@ -225,26 +227,46 @@ class StatefulRun:
         with run.stage("constraints"):
             run.check_constraints()
         with run.stage("write"):
+            due = self._due_sinks(made)
+            self._check_new_sinks(due)
             self.state.announce(version)
-            for sink in self._due_sinks(made):
-                is_known = self._sinks.get(sink.place) == _definition(sink)
-                run.write(sink, made if made is not None and is_known else everything(run.kb, sink), version)
-            sinks = {sink.place: _definition(sink) for sink in self.spec.all_sinks}
+            for sink in due:
+                known = self._known(sink)
+                if known is not None and sink.changes:
+                    run.types[sink.place] = known[TYPES]
+                run.write(sink, made if made is not None and known is not None else everything(run.kb, sink), version)
+            sinks = {sink.place: self._record(sink) for sink in self.spec.all_sinks}
         with run.stage("state"):
-            stored = {**sinks, SCHEMAS: dict(run.schemas)}
-            self.state.commit(run.kb, update, given=given, sources=sources, streams=streams, sinks=stored)
-        self._sinks, run.report.version = sinks, version
+            self.state.commit(run.kb, update, given=given, sources=sources, streams=streams, sinks=sinks)
+        self._sinks, run.report.version = list(sinks.values()), version
         if made is not None:
             self._count(made)
         log.info("version %d", version)
 
     def _due_sinks(self, made: Change | None) -> list[Sink]:
         """The sinks that do not have the next version yet; all if it is not known what changes."""
-        known = [sink for sink in self.spec.all_sinks if self._sinks.get(sink.place) == _definition(sink)]
+        known = [sink for sink in self.spec.all_sinks if self._known(sink) is not None]
         new = [sink for sink in self.spec.all_sinks if sink not in known]
         if made is None:
             return new
         return new + [sink for sink in known if sink.changes or any(side[sink.predicate] for side in _sides(made))]
+
+    def _known(self, sink: Sink) -> Record | None:
+        """The record of a sink that has the current version."""
+        try:
+            return same(self._record(sink), self._sinks, self.run.spark)
+        except UsageError:  # its predicate is not known: that is reported when all facts are
+            return None
+
+    def _record(self, sink: Sink) -> Record:
+        types = {TYPES: self.run.types.get(sink.place)} if sink.changes else {}
+        return record(sink, sink.columns or self.run.columns(sink.predicate), self.spec) | types
+
+    def _check_new_sinks(self, due: Iterable[Sink]) -> None:
+        for sink in due:
+            if sink.changes and self._known(sink) is None:
+                with naming(f"{self.spec.file}: {sink.place}"):
+                    check_new(sink, self._record(sink), self._sinks, self.run.spark)
 
     def _count(self, made: Change) -> None:
         counts = self.run.report.changes
@@ -252,11 +274,6 @@ class StatefulRun:
             for name in side:
                 known = counts.setdefault(name, {"added": 0, "removed": 0})
                 known[what] += len(side[name])
-
-
-def _definition(sink: Sink) -> Any:
-    """A sink as JSON."""
-    return json.loads(json.dumps(asdict(sink)))
 
 
 def _sides(made: Change) -> tuple[Mapping[str, Facts[Any]], Mapping[str, Facts[Any]]]:
@@ -268,28 +285,3 @@ def everything(kb: Any, sink: Sink) -> Any:
     facts = kb.facts(sink.predicate)
     none = Facts(facts.columns, kb._backend.empty(len(facts.columns)), kb._backend)
     return Change({sink.predicate: facts}, {sink.predicate: none}, None)  # type: ignore[arg-type]
-
-
-def _discard(sink: Sink, version: int, spark: Any) -> None:
-    """Discards what a sink of changes has of the version after the current one, which does not count."""
-    if sink.path is not None:
-        hadoop, prefix = Hadoop(spark), f"{VERSION}="
-        for status in hadoop.children(sink.path):
-            number = status.name.removeprefix(prefix)
-            if status.name.startswith(prefix) and number.isdecimal() and int(number) > version:
-                if int(number) > version + 1:
-                    raise _foreign(sink, number, version)
-                hadoop.delete(status.uri)
-    elif sink.table is not None and spark.catalog.tableExists(sink.table):
-        numbers = [int(row[0].rpartition("=")[2]) for row in spark.sql(f"SHOW PARTITIONS {sink.table}").collect()]
-        if max(numbers, default=0) > version + 1:
-            raise _foreign(sink, max(numbers), version)
-        if version + 1 in numbers:
-            spark.sql(f"ALTER TABLE {sink.table} DROP PARTITION ({VERSION} = {version + 1})")
-
-
-def _foreign(sink: Sink, number: object, version: int) -> DataError:
-    return DataError(
-        f"the sink has changes of version {number}, and the state is at version {version}: they are of another state; "
-        "use a new sink, or the state that wrote it"
-    )

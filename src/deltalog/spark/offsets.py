@@ -118,6 +118,11 @@ def _files(source: Source, before: Offset | None, kb: KnowledgeBase, spark: Any)
 
 def _new_files(source: Source, before: Offset | None, spark: Any) -> tuple[dict[str, list[str]], Offset]:
     """The files that are new since an offset, by the path of the source that they are in; and the new offset."""
+    if before is not None and "files" not in before:
+        raise DataError(
+            "the source was read in the order of a column so far, and which files were read is not known; set order "
+            "again, or use a new state"
+        )
     seen: Mapping[str, Sequence[int]] = before["files"] if before is not None else {}
     found = {path: list(Hadoop(spark).files(path)) for path in source.paths}
     now = {file.uri: [file.size, file.modified] for files in found.values() for file in files}

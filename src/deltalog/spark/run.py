@@ -88,10 +88,14 @@ class Pipeline:
         if self.spec.state is None:
             return run.batch()
         from deltalog.spark.incremental import StatefulRun
+        from deltalog.spark.state_lock import StateLock
         from deltalog.spark.stream import run_streams
 
-        stateful = StatefulRun.open(run)
-        return run_streams(stateful) if self.spec.streams else stateful.batch()
+        with naming(f"{self.spec.file}: state"):
+            lock = StateLock(spark, self.spec.state)
+        with lock:
+            stateful = StatefulRun.open(run, lock)
+            return run_streams(stateful) if self.spec.streams else stateful.batch()
 
 
 def session_of(spec: Spec, spark: Any = None, master: str | None = None) -> SparkSession:
@@ -135,7 +139,7 @@ class Run:
     source_columns: dict[str, tuple[str, ...]] = field(default_factory=dict)  # by predicate
     source_preds: dict[str, list[Pred]] = field(default_factory=dict)  # by source
     rules: tuple[Rule, ...] = ()  # in the order of the file, which gives columns their names
-    schemas: dict[str, str] = field(default_factory=dict)  # of sinks of changes, by place
+    types: dict[str, list[str] | None] = field(default_factory=dict)  # of columns of sinks of changes, by place
 
     @classmethod
     def start(
@@ -254,10 +258,8 @@ class Run:
             sides = [side[sink.predicate].named(columns) for side in (change.added, change.removed)]
             rows = sum(map(len, sides))
             with naming(place), self.jobs(f"write {sink.name}"):
-                frames = [facts.to_spark(self.spark) if facts else None for facts in sides]
-                for frame in frames:
-                    self.check_schema(sink, frame)
-                write_changes(sink, frames[0], frames[1], version)
+                added, removed = (self.changed(sink, facts) if facts else None for facts in sides)
+                write_changes(sink, added, removed, version)
         else:
             facts = self.facts(sink.predicate, sink.place, sink.only == "derived")
             rows = len(facts)
@@ -268,15 +270,21 @@ class Run:
         self.report.sinks.append(Transfer(sink.name, _target(sink), [sink.predicate], rows, size, seconds))
         log.info("wrote %s: %s rows in %.2f s", sink.place, f"{rows:,}", seconds)
 
-    def check_schema(self, sink: Sink, frame: DataFrame | None) -> None:
-        """DataError if a sink of changes had other types in earlier versions, so that it could not be read any more."""
-        if frame is not None:
-            known = self.schemas.setdefault(sink.place, frame.schema.simpleString())
-            if frame.schema.simpleString() != known:
-                raise DataError(
-                    f"the changes before had the types {known}, and are {frame.schema.simpleString()} now; make "
-                    "the values of each column of one type by rules, or use a new sink"
-                )
+    def changed(self, sink: Sink, facts: Facts[Any]) -> DataFrame:
+        """Facts for a sink of changes. A value is written in the same way in all versions: columns of numbers, booleans
+        and dates have these types, and all others cells. DataError for a value that a column cannot have."""
+        known = self.types.get(sink.place)
+        cells = frozenset(place for place, type_ in enumerate(known or ()) if type_ == "string")
+        frames = required(facts._backend.capabilities.data_frames)
+        frame: DataFrame = frames.to_spark(facts.table, facts.columns, cells)
+        types = [field.dataType.simpleString() for field in frame.schema.fields]
+        if known is not None and types != known:
+            raise DataError(
+                f"the columns of the changes before had the types {', '.join(known)}, and have {', '.join(types)} now; "
+                "make the values of each column of one type by rules, or use a new sink"
+            )
+        self.types[sink.place] = types
+        return frame
 
     def facts(self, predicate: str, place: str, derived: bool = False) -> Facts[Any]:
         with naming(f"{self.spec.file}: {place}"):

@@ -1,5 +1,6 @@
 """A knowledge base that is kept between runs: versions of Parquet at any URI that Hadoop knows.
 
+    LOCK                 the run that writes the state now (see `state_lock`)
     CURRENT              the number of the version that counts, written last
     PENDING              the number of the last version that was begun, written before its sinks
     versions/N.json      the manifest of a version (see `manifest`)
@@ -48,6 +49,7 @@ from deltalog.spark.manifest import (
     StoredRelation,
     StoredRules,
 )
+from deltalog.spark.state_lock import StateLock
 from deltalog.spark.state_tables import StateTables, StoredRows, state_tables
 from deltalog.syntax.ast import Pred
 
@@ -71,11 +73,12 @@ class Given(NamedTuple):
 
 @dataclass(slots=True)
 class State:
-    """The state of a pipeline. One run at a time may write it."""
+    """The state of a pipeline. One run at a time may write it: the one that has its lock."""
 
     spark: Any
     uri: str
     hadoop: Hadoop
+    lock: StateLock | None = None
     manifest: Manifest | None = None  # of the current version
     _kept: dict[int, Manifest] = field(default_factory=dict)  # the last versions
     _pinned: frozenset[int] = frozenset()  # data that the knowledge base may still read
@@ -83,10 +86,10 @@ class State:
     _given: Given | None = None  # the facts of rules and ontologies of the current version
 
     @classmethod
-    def open(cls, spark: Any, uri: str) -> State:
+    def open(cls, spark: Any, uri: str, lock: StateLock | None = None) -> State:
         """The state at a URI, which may not exist yet. What a run that did not finish has left is discarded."""
         hadoop = Hadoop(spark)
-        state = cls(spark, hadoop.qualified(uri).rstrip("/"), hadoop)
+        state = cls(spark, hadoop.qualified(uri).rstrip("/"), hadoop, lock)
         version = state._current()
         for status in hadoop.children(f"{state.uri}/{VERSIONS}"):
             number = _number(status.name.removesuffix(".json"))
@@ -115,6 +118,7 @@ class State:
 
     def announce(self, version: int) -> None:
         """Says that a version is begun, before anything outside of the state is written for it."""
+        self._check_writer()
         self.hadoop.write_text(f"{self.uri}/{PENDING}", str(version))
 
     def _current(self) -> int:
@@ -150,6 +154,13 @@ class State:
             self._pinned = frozenset(folder.version for folder in manifest.data)
         self._given = Given(kb._backend, kinds[GIVEN])
         return kinds[GIVEN]
+
+    def given(self, kb: KnowledgeBase) -> Tables:
+        """The facts of rules and ontologies of the current version, on the backend of a knowledge base."""
+        if self._given is None:
+            return {}
+        self._given = Given(kb._backend, self._given.on(kb))
+        return self._given.tables
 
     def _tables(self, kb: KnowledgeBase) -> StateTables:
         return state_tables(kb._backend, self.spark)
@@ -212,6 +223,8 @@ class State:
         return manifest
 
     def _check_writer(self) -> None:
+        if self.lock is not None:
+            self.lock.check()
         current = self._current()
         if current != self.version:
             raise DataError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Protocol, TypeVar
 
 T_contra = TypeVar("T_contra", contravariant=True)
@@ -11,6 +11,7 @@ T_contra = TypeVar("T_contra", contravariant=True)
 class DataFrames(Protocol[T_contra]):
     """Tables that are DataFrames of the engine beneath."""
 
-    def to_spark(self, table: T_contra, columns: Sequence[str]) -> Any:
-        """A lazy Spark DataFrame of the table's values with these column names."""
+    def to_spark(self, table: T_contra, columns: Sequence[str], cells: Collection[int] | None = None) -> Any:
+        """A lazy Spark DataFrame of the table's values with these column names. With `cells`, all columns have cells
+        of CSV but those of numbers, booleans and dates; the columns at these places have cells in any case."""
         ...

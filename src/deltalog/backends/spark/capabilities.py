@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from statistics import median
@@ -112,8 +112,8 @@ class SparkDataFrames:
 
     backend: SparkBackend
 
-    def to_spark(self, table: SparkTable, columns: Sequence[str]) -> Any:
+    def to_spark(self, table: SparkTable, columns: Sequence[str], cells: Collection[int] | None = None) -> Any:
         from deltalog.backends.spark.io.to_dataframe import to_spark
 
         with self.backend.jobs.named("find the types of columns"):
-            return to_spark(table, columns, self.backend)
+            return to_spark(table, columns, self.backend, cells)

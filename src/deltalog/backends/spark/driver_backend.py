@@ -7,7 +7,7 @@ backend over the same dictionary.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -101,9 +101,9 @@ class DriverDataFrames:
 
     backend: DriverBackend
 
-    def to_spark(self, table: Relation, columns: Sequence[str]) -> DataFrame:
+    def to_spark(self, table: Relation, columns: Sequence[str], cells: Collection[int] | None = None) -> DataFrame:
         backend = self.backend
         if table.size * table.arity <= backend.tuning.spark_arrow_max_values:
-            return arrow_to_spark(table.columns(), table.size, columns, backend.dictionary, backend.far.spark)
+            return arrow_to_spark(table.columns(), table.size, columns, backend.dictionary, backend.far.spark, cells)
         pred = Pred("", table.arity)
-        return to_spark(backend.residence.move({pred: table}).tables[pred], columns, backend.far)
+        return to_spark(backend.residence.move({pred: table}).tables[pred], columns, backend.far, cells)

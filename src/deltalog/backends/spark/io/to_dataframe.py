@@ -41,12 +41,14 @@ PLAIN: dict[Kind, tuple[Any, Any, str | None]] = {
 CELL = (T.StringType(), pa.string(), "cell")
 
 
-def to_spark(table: SparkTable, columns: Sequence[str], backend: SparkBackend) -> DataFrame:
-    """A DataFrame of the table's values."""
+def to_spark(
+    table: SparkTable, columns: Sequence[str], backend: SparkBackend, cells: Collection[int] | None = None
+) -> DataFrame:
+    """A DataFrame of the table's values; `cells` as in `DataFrames`."""
     table.pin()
     names = column_names(table.arity)[: table.arity]
     kinds = _kinds(table, names, backend)
-    column_types = list(map(_column_type, kinds))
+    column_types = _column_types(kinds, cells)
     fields = _fields(columns, column_types)
     if table.empty or not names:
         size = 0 if table.empty else 1
@@ -66,10 +68,15 @@ def to_spark(table: SparkTable, columns: Sequence[str], backend: SparkBackend) -
 
 
 def arrow_to_spark(
-    columns: Sequence[Any], rows: int, names: Sequence[str], dictionary: Dictionary, spark: Any
+    columns: Sequence[Any],
+    rows: int,
+    names: Sequence[str],
+    dictionary: Dictionary,
+    spark: Any,
+    cells: Collection[int] | None = None,
 ) -> DataFrame:
     """The same for columns of local ids in the driver; their values go to the JVM through Arrow."""
-    types = [_column_type(dictionary.kinds_of([ids]) or {Kind.STRING}) for ids in columns]
+    types = _column_types([dictionary.kinds_of([ids]) or {Kind.STRING} for ids in columns], cells)
     schema = T.StructType(_fields(names, types))
     if not rows or not columns:
         return spark.createDataFrame([()] * rows, schema)
@@ -84,6 +91,15 @@ def _driver_array(ids: Any, dictionary: Dictionary, what: str | None) -> Any:
         return to_arrow([ids], dictionary).column(0)
     distinct, places = distinct_ids(ids, len(dictionary))
     return _array(dictionary.decode(distinct), pa.string(), what).take(numbers(places))
+
+
+def _column_types(
+    kinds: Sequence[Collection[Kind]], cells: Collection[int] | None
+) -> list[tuple[Any, Any, str | None]]:
+    natural = list(map(_column_type, kinds))
+    if cells is None:
+        return natural
+    return [CELL if place in cells or type_[1] == pa.string() else type_ for place, type_ in enumerate(natural)]
 
 
 def _column_type(kinds: Collection[Kind]) -> tuple[Any, Any, str | None]:
