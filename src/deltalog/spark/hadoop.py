@@ -6,12 +6,23 @@ PySpark has no public interface to Hadoop, so this is the one module that reache
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from deltalog.model.errors import DataError, UsageError
+
+
+def escaped(path: str) -> str:
+    """A path whose wildcards stand for themselves."""
+    return re.sub(r"([\\*?\[\]{}])", r"\\\1", path)
+
+
+def is_hidden(name: str) -> bool:
+    """Whether Spark skips a name: it begins with `_` or `.`, and is no partition such as `_version=1`."""
+    return name.startswith(".") or (name.startswith("_") and "=" not in name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,18 +66,18 @@ class Hadoop:
         return self._listed(uri) if self.exists(uri) else []
 
     def files(self, uri: str) -> Iterator[FileStatus]:
-        """All data files of a path with wildcards, in folders too; names that begin with `_` or `.` are skipped, as
-        Spark does, but not folders of partitions such as `_version=1`."""
+        """All data files of a path with wildcards, in folders too; hidden ones are skipped."""
         for status in self.glob(uri):
-            yield from self._files(status)
+            yield from self.below(status)
 
-    def _files(self, status: FileStatus) -> Iterator[FileStatus]:
+    def below(self, status: FileStatus) -> Iterator[FileStatus]:
+        """A file, or all data files in a folder and its folders; hidden ones are skipped."""
         if not status.is_folder:
             yield status
             return
         for child in self._listed(status.uri):
-            if not child.name.startswith(".") and (not child.name.startswith("_") or "=" in child.name):
-                yield from self._files(child)
+            if not is_hidden(child.name):
+                yield from self.below(child)
 
     def _listed(self, uri: str) -> list[FileStatus]:
         path = self._path(uri)
