@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from deltalog import UsageError
+from deltalog import DataError, UsageError
 from deltalog.spark import Pipeline
 
 PIPELINE = """
@@ -60,9 +60,9 @@ def test_a_pattern_of_partitions(tmp_path: Path, spark: Any) -> None:
     assert project.run() == {("a", "b")}
     project.parquet("in/k=2", "from string, to string", ("b", "c"))
     assert project.run() == {("a", "b"), ("b", "c")}
-    partitioned = Project(tmp_path / "other", spark, 'path = "*/in"\ncolumns = ["to", "k"]\nchanges = "files"')
+    partitioned = Project(tmp_path / "other", spark, 'path = "tables/*/in"\ncolumns = ["to", "k"]\nchanges = "files"')
     for k, to in enumerate("xyz"):
-        partitioned.parquet(f"a/in/k={k}", "to string", (to,))
+        partitioned.parquet(f"tables/a/in/k={k}", "to string", (to,))
         assert len(partitioned.run()) == k + 1
     assert partitioned.run() == {("x", "0"), ("y", "1"), ("z", "2")}
 
@@ -97,3 +97,20 @@ def test_names_with_wildcards(tmp_path: Path, spark: Any) -> None:
     assert project.run() == {("a", "b")}
     project.put("in/{h}?.csv", "from,to\nb,c\n")
     assert project.run() == {("a", "b"), ("b", "c")}
+
+
+def test_the_column_of_an_order(tmp_path: Path, spark: Any) -> None:
+    """A feed needs no columns, and its order stays that of one column."""
+    source = (
+        'format = "csv"\npath = "in"\noptions = { header = true }\nschema = "a string, b string, op string, t int"\n'
+    )
+    project = Project(tmp_path, spark, source + 'changes = { operation = "op", order = "t" }')
+    project.put("in/1.csv", "a,b,op,t\na,b,I,9\nb,c,I,9\n")
+    assert project.run() == {("a", "b"), ("b", "c")}
+    project.put("in/2.csv", "a,b,op,t\na,b,D,10\n")
+    assert project.run() == {("b", "c")}
+    project.write(
+        source.replace("op string, t int", "op string, u int") + 'changes = { operation = "op", order = "u" }'
+    )
+    with pytest.raises(DataError, match="the order of the rows was that of the column t, and is that of u now"):
+        project.run()

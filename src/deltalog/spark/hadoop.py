@@ -55,6 +55,15 @@ class Hadoop:
         with _failures(uri):
             return bool(self._system(path, uri).exists(path))
 
+    def file_above(self, uri: str) -> str | None:
+        """The file that a path is, or is below; None if it is a folder, or could become one."""
+        path = self._path(uri)
+        with _failures(uri):
+            system = self._system(path, uri)
+            while path is not None and not system.exists(path):
+                path = path.getParent()
+            return None if path is None or system.getFileStatus(path).isDirectory() else str(path.toString())
+
     def glob(self, uri: str) -> list[FileStatus]:
         """The files and folders that match a path with wildcards, sorted; none if nothing matches."""
         path = self._path(uri)
@@ -149,9 +158,11 @@ class Hadoop:
         try:
             return path.getFileSystem(self._configuration)
         except Exception as problem:
-            scheme = uri.partition(":")[0]
+            scheme, cause = uri.partition(":")[0], _cause(problem)
+            if "UnknownHostException" in cause:
+                raise UsageError(f"{uri}: the host is not known ({cause}); check its name, and the network") from None
             raise UsageError(
-                f"{uri}: Spark has no file system for {scheme}: ({_cause(problem)}); add its jar "
+                f"{uri}: Spark has no file system for {scheme}: ({cause}); add its jar "
                 "(spark.jars.packages), or use a path that Spark can read"
             ) from None
 
