@@ -100,3 +100,15 @@ def test_a_delta_table_needs_a_pipeline(tmp_path: Path) -> None:
     (folder / "_delta_log").mkdir()
     with pytest.raises(DataError, match="this is a Delta table"):
         facts(tmp_path)
+
+
+def test_columns_of_parts_are_taken_by_name(tmp_path: Path) -> None:
+    folder = tmp_path / "reports"
+    folder.mkdir()
+    pq.write_table(pa.table({"a": ["x"], "b": ["y"]}), folder / "part-0.parquet")
+    pq.write_table(pa.table({"b": ["y2"], "a": ["x2"]}), folder / "part-1.parquet")
+    assert facts(folder) == {"reports": [("x", "y"), ("x2", "y2")]}
+    for more in ({"a": ["x3"]}, {"a": ["x3"], "b": ["y3"], "c": ["z3"]}):
+        pq.write_table(pa.table(more), folder / "part-2.parquet")
+        with pytest.raises(DataError, match=r"part-2.parquet: the columns are a.*first file of the folder are a, b"):
+            facts(folder)

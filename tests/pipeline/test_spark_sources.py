@@ -151,6 +151,34 @@ def test_errors_while_reading(tmp_path: Path, spark: Any) -> None:
             pipeline(tmp_path, triples.replace("e.csv", name.partition(":")[0])).run(spark)
 
 
+def test_nulls_are_dropped_or_replaced(tmp_path: Path, spark: Any) -> None:
+    """NaN is a value, and a value that replaces nulls has the type of its column."""
+    frame = spark.createDataFrame(
+        [(1, float("nan"), "x"), (2, 1.0, None), (None, None, "z")], "a int, b double, c string"
+    )
+    frame.write.parquet(f"{tmp_path}/in")
+    text = """
+    program = "copy(A, B) :- e(A, B, _)."
+    [sources.e]
+    path = "in"
+    nulls = "drop"
+    [sinks.copy]
+    path = "out"
+    mode = "overwrite"
+    """
+    pipeline(tmp_path, text).run(spark)
+    assert [str(row) for row in rows(spark.read.parquet(f"{tmp_path}/out"))] == ["(1, nan)"]
+    kept = 'sources.e.columns=["a", "b", {column = "a", as = "again"}]'
+    pipeline(tmp_path, text, "sources.e.nulls=7", kept).run(spark)
+    written = spark.read.parquet(f"{tmp_path}/out")
+    assert [field.dataType.simpleString() for field in written.schema.fields] == ["bigint", "double"]
+    assert [str(row) for row in rows(written)] == ["(1, nan)", "(2, 1.0)", "(7, 7.0)"]
+    (problem,) = pipeline(
+        tmp_path, text, "sources.e.nulls=0.5", kept.replace(', {column = "a", as = "again"}', ', "c"')
+    ).check(spark)
+    assert "the column 'a' is of the type int, and 0.5 is no value of it" in problem.message
+
+
 def test_rdf_of_another_file_system(tmp_path: Path, spark: Any) -> None:
     """Turtle and N-Triples by a URI that only Hadoop knows; blank nodes are local to their file."""
     spark.sparkContext._jsc.hadoopConfiguration().set(
@@ -182,6 +210,8 @@ def test_materialise(spark: Any) -> None:
     assert out.keys() == {"on", "path"}
     assert (out["on"].columns, rows(out["on"])) == (["D", "X"], [(10, 1), (10, 2), (20, 7)])
     assert rows(materialise(spark, RULES, {"edge": frame}, engine="spark", only=["edge"])["edge"]) == EDGES
+    with pytest.raises(UsageError, match="edge: the columns are src, dst, and the rules use edge/3; select"):
+        materialise(spark, RULES, {"edge": frame.select("src", "dst")})
     with pytest.raises(DataError, match="edge: The table or view `nowhere` cannot be found"):
         materialise(spark, RULES, {"edge": "nowhere"})
 
@@ -239,8 +269,9 @@ def test_errors_while_writing(tmp_path: Path, spark: Any) -> None:
     path = "out"
     [sinks.second]
     predicate = "p"
-    path = "e.csv/out"
+    format = "jdbc"
+    options = { url = "jdbc:nowhere:", dbtable = "t" }
     """
-    with pytest.raises(DataError, match=r"pipeline.toml: sinks.second: .*e.csv"):
+    with pytest.raises(DataError, match=r"pipeline.toml: sinks.second: .*No suitable driver"):
         pipeline(tmp_path, text).run(spark)
     assert (tmp_path / "out" / "_SUCCESS").exists()

@@ -415,16 +415,40 @@ def _common_zone(values: list[datetime]) -> str | None:
 # Parquet.
 
 
-def read_parquet(path: Path, dictionary: Dictionary) -> list[Column]:
-    """The columns of a Parquet file."""
+def read_parquet(path: Path, dictionary: Dictionary, names: Sequence[str] = ()) -> list[Column]:
+    """The columns of a Parquet file; if names are given, in their order."""
+    with _parquet(path) as file:
+        table = file.read()
+        table.validate(full=True)
+        return columns_by_name(table, names, dictionary)
+
+
+def parquet_names(path: Path) -> tuple[str, ...]:
+    """The names of the columns of a Parquet file."""
+    with _parquet(path) as file:
+        return tuple(file.schema_arrow.names)
+
+
+def columns_by_name(table: pa.Table, names: Sequence[str], dictionary: Dictionary) -> list[Column]:
+    """The columns of an Arrow table; if names are given, in their order, and UsageError if it has others."""
+    found = table.column_names
+    if names and sorted(found) != sorted(names):
+        raise UsageError(
+            f"the columns are {', '.join(found)}, and those of the first file of the folder are {', '.join(names)}; "
+            "write the folder again with the same columns in all files"
+        )
+    return _from_arrow(table if not names or found == list(names) else table.select(list(names)), dictionary)
+
+
+@contextmanager
+def _parquet(path: Path) -> Iterator[Any]:
+    """A Parquet file; DataError if it cannot be read."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
         source = pa.BufferReader(read_all(path)) if name_of(path).compression else pa.OSFile(str(path))
-        table = pq.ParquetFile(source).read()
-        table.validate(full=True)
-        return _from_arrow(table, dictionary)
+        yield pq.ParquetFile(source)
     except UsageError as problem:
         raise DataError(f"{path}: {problem}") from None
     except (pa.ArrowException, OSError, ValueError) as problem:

@@ -38,7 +38,7 @@ def read_file(
     path: Path, dictionary: Dictionary, reading: Reading, table_of: Callable[[Path], TableFile]
 ) -> FactColumns:
     """The facts of one file; `table_of` tells what table a file is of."""
-    format = name_of(path).format
+    format, table = name_of(path).format, None
     match format:
         case "ntriples":
             from deltalog.io.ntriples import read_ntriples
@@ -55,12 +55,13 @@ def read_file(
         case "parquet":
             from deltalog.io.frames import read_parquet
 
-            columns = read_parquet(path, dictionary)
+            table = table_of(path)
+            columns = read_parquet(path, dictionary, table.names)
         case _:
             raise _unknown(path)
     if columns is None:
         return {}
-    table = table_of(path)
+    table = table or table_of(path)
     columns = table.with_partition(columns, dictionary)
     return {Pred(table.predicate, len(columns)): columns}
 

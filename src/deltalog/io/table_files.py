@@ -5,7 +5,8 @@ one, gives that name another.
 
 A folder that Spark wrote is one table: it has files `part-0...`, or a file `_SUCCESS`. Its predicate is the folder's
 name, and folders `k=v` in it are partitions, whose values are columns after those of the files. As in Spark, the values
-of a partition column are integers, floats, dates or strings, whatever all of them can be.
+of a partition column are integers, floats, dates or strings, whatever all of them can be, and columns of Parquet files
+are taken by name, in the order of the first file.
 """
 
 from __future__ import annotations
@@ -36,10 +37,12 @@ _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
 class TableFile(NamedTuple):
-    """The predicate of a table's file, and the values of its partition."""
+    """The predicate of a table's file, the values of its partition, and the names of the table's columns if they are
+    known: Parquet files of one folder have them in any order."""
 
     predicate: str
     partition: tuple[Value, ...] = ()
+    names: tuple[str, ...] = ()
 
     def with_partition(self, columns: list[Column], dictionary: Dictionary) -> list[Column]:
         """The columns of the file, and those of its partition."""
@@ -53,15 +56,27 @@ class TableFiles:
     def __init__(self) -> None:
         self._names: dict[Path, dict[str, str]] = {}
         self._types: dict[Path, list[Callable[[str], Value]]] = {}
+        self._columns: dict[Path, tuple[str, ...]] = {}
 
     def of(self, file: Path) -> TableFile:
         folder, partitions = _dataset(file)
         if is_written_by_spark(folder, file):
-            return TableFile(name_of(folder.absolute()).stem, self._partition(file, folder, partitions))
+            partition = self._partition(file, folder, partitions)
+            return TableFile(name_of(folder.absolute()).stem, partition, self._names_of_columns(file, folder))
         if file.parent not in self._names:
             self._names[file.parent] = names_of(file.parent)
         stem = name_of(file).stem
         return TableFile(self._names[file.parent].get(stem, stem))
+
+    def _names_of_columns(self, file: Path, folder: Path) -> tuple[str, ...]:
+        """The columns of a folder's Parquet files: those of the first one."""
+        if name_of(file).format != "parquet":
+            return ()
+        if folder not in self._columns:
+            from deltalog.io.frames import parquet_names
+
+            self._columns[folder] = parquet_names(file)
+        return self._columns[folder]
 
     def _partition(self, file: Path, folder: Path, partitions: Sequence[str]) -> tuple[Value, ...]:
         if not partitions:

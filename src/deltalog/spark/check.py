@@ -6,18 +6,20 @@ are compared with the rules, the file systems and the catalog: paths, columns, a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from deltalog.model.errors import DeltalogError, ProgramError, UsageError
 from deltalog.model.naming import Names, split
 from deltalog.program import Program, analyse, read_documents
+from deltalog.spark.check_places import overlaps
 from deltalog.spark.columns import ColumnNames
 from deltalog.spark.failures import failed_in_spark, first_line, unlogged
 from deltalog.spark.hadoop import Hadoop
-from deltalog.spark.sources import KINDS, arguments, chosen, rdf_files, source_frame
+from deltalog.spark.sources import KINDS, arguments, chosen, rdf_files, replaces, source_frame, stream_frame
 from deltalog.spark.spec import Problem, Sink, Source, Spec
 from deltalog.syntax.ast import TRIPLES, TYPES, Atom, Pred, Variable
 
@@ -40,6 +42,7 @@ SIMPLE = {  # Spark's types whose values deltalog has, and the values that they 
     "timestamp": "time",
     "timestamp_ntz": "time",
 }
+INTEGER_BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 BUILT_IN = ("parquet", "orc", "csv", "json", "text", "avro", "xml", "jdbc", "noop", "console")
 
 
@@ -72,6 +75,9 @@ def _check_with_spark(found: Checked, program: Program | None, spark: Any) -> No
     spec = found.spec
     for source in spec.sources:
         _check_source(source, found, spark)
+    if spec.streams and spec.trigger != "availableNow":
+        with reported(found, "stream.trigger", f"{spec.trigger!r} is neither availableNow nor an interval: "):
+            spark.sparkContext._jvm.org.apache.spark.sql.streaming.Trigger.ProcessingTime(spec.trigger)
     _check_files(found, spark)
     if program is not None:
         _check_arities(found, program)
@@ -84,6 +90,8 @@ def _check_with_spark(found: Checked, program: Program | None, spark: Any) -> No
                 _find(constraint.predicate, f"{constraint.place}.predicate", known, found)
     for sink in spec.all_sinks:
         _check_target(sink, found, spark)
+    for place, message in overlaps(spec, spark):
+        found.say(place, message)
 
 
 # Rules.
@@ -121,6 +129,8 @@ def _check_source(source: Source, found: Checked, spark: Any) -> None:
         frame = source_frame(source, spark)
         if all([_has_columns(source, frame, found), _has_types(source, frame, found)]):
             found.frames[source.name] = arguments(source, frame)
+        if source.stream:
+            stream_frame(source, spark)
 
 
 def _paths_exist(paths: Iterable[str], place: str, found: Checked, spark: Any) -> bool:
@@ -170,6 +180,34 @@ def _has_types(source: Source, frame: DataFrame, found: Checked) -> bool:
             )
             found.say(place, f"the column {column.column!r} is of the type {type_}, which no value has; {advice}")
             fine = False
+        elif replaces(source, type_) and not _fits(source.nulls, type_):
+            advice = "cast the column with type, or choose a value of its type"
+            message = f"the column {column.column!r} is of the type {type_}, and {source.nulls} is no value of it"
+            found.say(f"{source.place}.nulls", f"{message}; {advice}")
+            fine = False
+    return _has_order(source, fields, found) and fine
+
+
+def _fits(value: Any, type_: str) -> bool:
+    """Whether a value that replaces nulls is one of a type."""
+    if type_ in INTEGER_BITS:
+        return float(value).is_integer() and -(2 ** (INTEGER_BITS[type_] - 1)) <= value < 2 ** (INTEGER_BITS[type_] - 1)
+    if not type_.startswith("decimal"):
+        return True
+    precision, scale = map(int, type_.removeprefix("decimal(").removesuffix(")").split(","))
+    number = Decimal(str(value))
+    return number.is_finite() and number.adjusted() < precision - scale and number == round(number, scale)
+
+
+def _has_order(source: Source, fields: Mapping[str, Any], found: Checked) -> bool:
+    """The column of a version is no text, in which 10 is less than 9."""
+    changes, fine = source.changes, True
+    for name, severity in ((changes.version, "error"), (changes.order, "warning")):
+        field = fields.get(name.lower()) if name else None
+        if field is not None and _simple(field.dataType.simpleString()) == "text":
+            message = f"the column {name!r} is text, and as text '10' is less than '9'; give it a type with schema"
+            found.say(f"{source.place}.changes", message, severity)
+            fine = fine and severity != "error"
     return fine
 
 
@@ -185,7 +223,7 @@ def _check_files(found: Checked, spark: Any) -> None:
     for key, uri in (("state", spec.state), ("report", spec.report)):
         if uri is not None:
             with reported(found, key):
-                Hadoop(spark).qualified(uri)
+                _check_folder(uri, key, found, spark)
 
 
 # Predicates.
@@ -318,37 +356,28 @@ def _with_frames(found: Checked) -> list[Source]:
 
 
 def _check_target(sink: Sink, found: Checked, spark: Any) -> None:
-    """Where a sink writes to: a known format and file system, nothing there with mode error, and no source."""
+    """Where a sink writes to: a known format and file system, and nothing there with mode error."""
     if sink.format is not None and sink.format not in BUILT_IN:
         _check_format(sink, found, spark)
     if sink.table is not None:
         with reported(found, f"{sink.place}.table"):
             if sink.mode == "error" and spark.catalog.tableExists(sink.table):
                 found.say(f"{sink.place}.table", f"the table {sink.table} exists; {OTHER_MODE}")
-        if sink.mode == "overwrite" and any(source.table == sink.table for source in found.spec.sources):
-            found.say(f"{sink.place}.table", f"{sink.table} is a source of this pipeline; write to another table")
     elif sink.path is not None:
         with reported(found, f"{sink.place}.path"):
-            target = Hadoop(spark).qualified(sink.path)
+            _check_folder(sink.path, f"{sink.place}.path", found, spark)
             if sink.mode == "error" and Hadoop(spark).exists(sink.path):
                 found.say(f"{sink.place}.path", f"{sink.path} exists; {OTHER_MODE}")
-            _check_overwritten(sink, target, found, spark)
 
 
 OTHER_MODE = 'set mode = "overwrite", "append" or "ignore", or write to another place'
 
 
-def _check_overwritten(sink: Sink, target: str, found: Checked, spark: Any) -> None:
-    for source in found.spec.sources if sink.mode == "overwrite" else ():
-        if any(_same_path(path, target, spark) for path in source.paths):
-            found.say(f"{sink.place}.path", f"{sink.path} is the path of {source.place}; write to another place")
-
-
-def _same_path(path: str, target: str, spark: Any) -> bool:
-    try:
-        return Hadoop(spark).qualified(path) == target
-    except UsageError:
-        return False  # reported with the source
+def _check_folder(uri: str, place: str, found: Checked, spark: Any) -> None:
+    """What is written is a folder, which is neither a file nor below one."""
+    file = Hadoop(spark).file_above(uri)
+    if file is not None:
+        found.say(place, f"{file} is a file, and a folder is needed here; use another place")
 
 
 def _check_format(sink: Sink, found: Checked, spark: Any) -> None:

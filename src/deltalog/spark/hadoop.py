@@ -7,6 +7,7 @@ PySpark has no public interface to Hadoop, so this is the one module that reache
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +16,16 @@ from pathlib import Path
 from typing import Any
 
 from deltalog.model.errors import DataError, UsageError
+
+
+def escaped(path: str) -> str:
+    """A path whose wildcards stand for themselves."""
+    return re.sub(r"([\\*?\[\]{}])", r"\\\1", path)
+
+
+def is_hidden(name: str) -> bool:
+    """Whether Spark skips a name: it begins with `_` or `.`, and is no partition such as `_version=1`."""
+    return name.startswith(".") or (name.startswith("_") and "=" not in name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +58,15 @@ class Hadoop:
         with _failures(uri):
             return bool(self._system(path, uri).exists(path))
 
+    def file_above(self, uri: str) -> str | None:
+        """The file that a path is, or is below; None if it is a folder, or could become one."""
+        path = self._path(uri)
+        with _failures(uri):
+            system = self._system(path, uri)
+            while path is not None and not system.exists(path):
+                path = path.getParent()
+            return None if path is None or system.getFileStatus(path).isDirectory() else str(path.toString())
+
     def glob(self, uri: str) -> list[FileStatus]:
         """The files and folders that match a path with wildcards, sorted; none if nothing matches."""
         path = self._path(uri)
@@ -58,18 +78,18 @@ class Hadoop:
         return self._listed(uri) if self.exists(uri) else []
 
     def files(self, uri: str) -> Iterator[FileStatus]:
-        """All data files of a path with wildcards, in folders too; names that begin with `_` or `.` are skipped, as
-        Spark does, but not folders of partitions such as `_version=1`."""
+        """All data files of a path with wildcards, in folders too; hidden ones are skipped."""
         for status in self.glob(uri):
-            yield from self._files(status)
+            yield from self.below(status)
 
-    def _files(self, status: FileStatus) -> Iterator[FileStatus]:
+    def below(self, status: FileStatus) -> Iterator[FileStatus]:
+        """A file, or all data files in a folder and its folders; hidden ones are skipped."""
         if not status.is_folder:
             yield status
             return
         for child in self._listed(status.uri):
-            if not child.name.startswith(".") and (not child.name.startswith("_") or "=" in child.name):
-                yield from self._files(child)
+            if not is_hidden(child.name):
+                yield from self.below(child)
 
     def _listed(self, uri: str) -> list[FileStatus]:
         path = self._path(uri)
@@ -159,9 +179,11 @@ class Hadoop:
         try:
             return path.getFileSystem(self._configuration)
         except Exception as problem:
-            scheme = uri.partition(":")[0]
+            scheme, cause = uri.partition(":")[0], _cause(problem)
+            if "UnknownHostException" in cause:
+                raise UsageError(f"{uri}: the host is not known ({cause}); check its name, and the network") from None
             raise UsageError(
-                f"{uri}: Spark has no file system for {scheme}: ({_cause(problem)}); add its jar "
+                f"{uri}: Spark has no file system for {scheme}: ({cause}); add its jar "
                 "(spark.jars.packages), or use a path that Spark can read"
             ) from None
 

@@ -10,9 +10,12 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from deltalog.kb import KnowledgeBase
+from deltalog.model.errors import UsageError
+from deltalog.model.naming import split
 from deltalog.program.load_program import Sources
 from deltalog.spark.columns import ColumnNames
 from deltalog.spark.sources import naming
+from deltalog.syntax.ast import Pred
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -37,12 +40,22 @@ def materialise(
     """
     kb = KnowledgeBase(rules, engine=engine, spark=spark, **options)
     columns: dict[str, list[str]] = {}
+    in_rules = kb.program.preds
     for predicate, data in sources.items():
         with naming(predicate):
             frame = spark.table(data) if isinstance(data, str) else data
-            kb.add(predicate, frame)
             columns[predicate] = list(getattr(frame, "columns", ()))
+            _check_arity(predicate, columns[predicate], in_rules)
+            kb.add(predicate, frame)
     kb.materialise()
     names, derived = ColumnNames(kb.rules, columns), kb.program.derived
     wanted = [name for name in kb.predicates if kb.predicate(name) in derived] if only is None else list(only)
     return {name: kb.facts(name).named(names.of(kb.predicate(name))).to_spark() for name in wanted}
+
+
+def _check_arity(predicate: str, columns: list[str], preds: Iterable[Pred]) -> None:
+    """UsageError if rules use a predicate with another number of arguments than a DataFrame has columns."""
+    used = {pred.arity for pred in preds if pred.name == split(predicate)[0]}
+    if columns and used and len(columns) not in used:
+        atoms = " and ".join(f"{split(predicate)[0]}/{arity}" for arity in sorted(used))
+        raise UsageError(f"the columns are {', '.join(columns)}, and the rules use {atoms}; select as many columns")

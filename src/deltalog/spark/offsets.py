@@ -1,7 +1,8 @@
 """What has changed in a source since the last version.
 
     full        all rows are read, and compared with the explicit facts
-    files       files that were not there are read; a file that vanished or was rewritten is an error
+    files       files that were not there are read, with the columns of the source when it was read first; a file that
+                vanished or was rewritten is an error
     version     rows with a greater version than the greatest one so far
     operation   a feed of insertions and deletions: rows beyond the greatest `order` so far, or new files, or all rows
 
@@ -10,8 +11,7 @@ How far a source was read is its offset, a JSON value in the manifest of a versi
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from os import PathLike
@@ -25,7 +25,7 @@ from pyspark.sql import types as T
 from deltalog.io.documents import Reading
 from deltalog.kb import KnowledgeBase
 from deltalog.model.errors import DataError
-from deltalog.spark.hadoop import Hadoop
+from deltalog.spark.hadoop import FileStatus, Hadoop, escaped, is_hidden
 from deltalog.spark.sources import arguments, chosen, load_rdf, source_frame
 from deltalog.spark.spec import Source
 from deltalog.syntax.ast import Pred
@@ -110,44 +110,76 @@ def _files(source: Source, before: Offset | None, kb: KnowledgeBase, spark: Any)
     new, offset = _new_files(source, before, spark)
     reader = TableReader(kb)
     if new and source.is_rdf:
-        load_rdf(reader, replace(source, paths=tuple(uri for uris in new.values() for uri in uris)), spark)  # type: ignore[arg-type]
+        paths = tuple(escaped(uri) for uris in new.values() for uri in uris)
+        load_rdf(reader, replace(source, paths=paths), spark)  # type: ignore[arg-type]
     elif new:
-        reader.tables = _encoded(kb, source, _file_frame(source, new, spark))
+        reader.tables = _encoded(kb, source, _file_frame(source, new, offset["schema"], spark))
     return SourceChange(reader.tables, offset)
 
 
-def _new_files(source: Source, before: Offset | None, spark: Any) -> tuple[dict[str, list[str]], Offset]:
-    """The files that are new since an offset, by the path of the source that they are in; and the new offset."""
+def _new_files(source: Source, before: Offset | None, spark: Any) -> tuple[dict[str | None, list[str]], Offset]:
+    """The files that are new since an offset, by the folder below which names such as `k=v` are columns (None if there
+    are no such names); and the new offset."""
     if before is not None and "files" not in before:
         raise DataError(
             "the source was read in the order of a column so far, and which files were read is not known; set order "
             "again, or use a new state"
         )
     seen: Mapping[str, Sequence[int]] = before["files"] if before is not None else {}
-    found = {path: list(Hadoop(spark).files(path)) for path in source.paths}
-    now = {file.uri: [file.size, file.modified] for files in found.values() for file in files}
+    found = list(_source_files(source, Hadoop(spark)))
+    now = {file.uri: [file.size, file.modified] for _, file in found}
     gone, other = sorted(seen.keys() - now.keys()), sorted(uri for uri in seen if now.get(uri, seen[uri]) != seen[uri])
     if gone or other:
         what = f"{gone[0]} has vanished" if gone else f"{other[0]} was rewritten"
         raise DataError(f'{what}, and with changes = "files" files only come; restore it, or set changes = "full"')
-    new = {path: [file.uri for file in files if file.uri not in seen] for path, files in found.items()}
-    return {path: uris for path, uris in new.items() if uris}, {"kind": source.changes.kind, "files": now}
+    new: dict[str | None, list[str]] = {}
+    for base, file in found:
+        if file.uri not in seen:
+            new.setdefault(base, []).append(file.uri)
+    offset = {"kind": source.changes.kind, "files": now}
+    return new, offset if source.is_rdf else {**offset, "schema": _schema(source, before, spark)}
 
 
-def _file_frame(source: Source, files: Mapping[str, Sequence[str]], spark: Any) -> DataFrame:
-    """The rows of some files, with the columns of the folders they are in."""
-    reader = spark.read.options(**source.options).format(source.format)
-    if source.schema is not None:
-        reader = reader.schema(source.schema)
-    frames = [reader.option("basePath", _base(path, uris)).load(list(uris)) for path, uris in files.items()]
+def _source_files(source: Source, hadoop: Hadoop) -> Iterator[tuple[str | None, FileStatus]]:
+    """The files of a source, each with the folder below which names such as `k=v` are columns."""
+    base = source.option("basePath")
+    for path in source.paths:
+        if source.is_rdf:
+            yield from ((None, file) for file in hadoop.files(path))
+            continue
+        for root in hadoop.glob(path):
+            for file in _files_of_spark(root, source.option("recursiveFileLookup") == "true", hadoop):
+                yield base or (root.uri if "=" in _folders(file, root) else None), file
+
+
+def _files_of_spark(root: FileStatus, is_recursive: bool, hadoop: Hadoop) -> list[FileStatus]:
+    """The files that Spark reads of a file or folder. Without partitions, those in inner folders are none of them."""
+    files = [file for file in hadoop.below(root) if not is_hidden(file.name)]
+    if is_recursive or any("=" in _folders(file, root) for file in files):
+        return files
+    return [file for file in files if "/" not in _folders(file, root)]
+
+
+def _folders(file: FileStatus, root: FileStatus) -> str:
+    """The folders from a folder to a file, each with a `/`."""
+    return file.uri[len(root.uri.rstrip("/")) + 1 : -len(file.name)] if root.is_folder else ""
+
+
+def _schema(source: Source, before: Offset | None, spark: Any) -> Any:
+    """The columns of all files: those that the source had when it was read first, unless `columns` names them."""
+    known = None if before is None or source.columns is not None or source.schema is not None else before.get("schema")
+    return known or source_frame(source, spark).schema.jsonValue()
+
+
+def _file_frame(source: Source, files: Mapping[str | None, Sequence[str]], schema: Any, spark: Any) -> DataFrame:
+    """The rows of some files. Columns have their names and types from the schema, whatever the files have."""
+    frames = []
+    for base, uris in files.items():
+        reader = spark.read.options(**source.options).format(source.format).schema(T.StructType.fromJson(schema))
+        if base is not None:
+            reader = reader.option("basePath", base)
+        frames.append(reader.load([escaped(uri) for uri in uris]))
     return reduce(DataFrame.unionByName, frames)
-
-
-def _base(path: str, files: Sequence[str]) -> str:
-    """The folder below which names such as `k=v` are columns."""
-    whole = re.split(r"[*?\[{]", path)[0]
-    is_file = whole == path and any(uri.endswith(path.rpartition("/")[2]) for uri in files)
-    return whole.rpartition("/")[0] if whole != path or is_file else whole
 
 
 # Greater versions.
@@ -160,10 +192,16 @@ def _beyond(
     offset."""
     value, type_ = _ordered(rows, column)
     known = None if before is None else before.get("value")
+    column_before = column if before is None else before.get("column", column)
+    if column_before.lower() != column.lower():
+        raise DataError(
+            f"the order of the rows was that of the column {column_before}, and is that of {column} now, so it is not "
+            f"known which rows are new; set it to {column_before}, or use a new state"
+        )
     greatest, nulls = rows.agg(F.max(value).cast("string"), F.count_if(value.isNull())).collect()[0]
     if nulls:
         raise DataError(f"the column {column} has {nulls:,} nulls, and a row without a value has no place in the order")
-    offset = {"kind": source.changes.kind, "value": greatest if greatest is not None else known}
+    offset = {"kind": source.changes.kind, "column": column, "value": greatest if greatest is not None else known}
     if greatest is None:
         return None, offset
     new = value <= F.lit(greatest).cast(type_)
@@ -192,7 +230,8 @@ def _feed(source: Source, before: Offset | None, kb: KnowledgeBase, spark: Any) 
         rows, offset = _beyond(source, source_frame(source, spark), source.changes.order, before)
     elif source.paths:
         files, files_offset = _new_files(source, before, spark)
-        rows, offset = _file_frame(source, files, spark) if files else None, dict(files_offset)
+        rows = _file_frame(source, files, files_offset["schema"], spark) if files else None
+        offset = dict(files_offset)
     else:
         rows, offset = source_frame(source, spark), {"kind": "operation"}
     added, removed = (None, None) if rows is None else operations(source, rows)
@@ -216,7 +255,8 @@ def operations(source: Source, rows: DataFrame) -> tuple[DataFrame, DataFrame]:
     names = list(dict.fromkeys(column.column for column in chosen(source, rows.columns)))
     order = F.struct(F.col(f"`{changes.order}`"), inserts.alias("inserts"))
     last = rows.groupBy(*[f"`{name}`" for name in names]).agg(F.max(order).alias("_last"))
-    return last.where("_last.inserts"), last.where("not _last.inserts")
+    inserted, deleted = last.where("_last.inserts"), last.where("not _last.inserts")
+    return inserted.drop("_last"), deleted.drop("_last")
 
 
 def full_preds(offsets: Iterable[Offset]) -> set[Pred]:

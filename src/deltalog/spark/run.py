@@ -23,7 +23,7 @@ from deltalog.model.errors import DataError
 from deltalog.spark.check import Checked, check, check_rules
 from deltalog.spark.check_state import check_state
 from deltalog.spark.columns import ColumnNames
-from deltalog.spark.hadoop import Hadoop
+from deltalog.spark.hadoop import Hadoop, escaped
 from deltalog.spark.lineage import lineage
 from deltalog.spark.report import PipelineReport, Transfer, Violation
 from deltalog.spark.report_html import as_html
@@ -265,7 +265,7 @@ class Run:
             rows = len(facts)
             with naming(place), self.jobs(f"write {sink.name}"):
                 write_frame(sink, facts.named(columns).to_spark(self.spark))
-        size = None if sink.path is None else _size(Hadoop(self.spark), [sink.path])
+        size = None if sink.path is None else _size(Hadoop(self.spark), [escaped(sink.path)])
         seconds = time.perf_counter() - started
         self.report.sinks.append(Transfer(sink.name, _target(sink), [sink.predicate], rows, size, seconds))
         log.info("wrote %s: %s rows in %.2f s", sink.place, f"{rows:,}", seconds)

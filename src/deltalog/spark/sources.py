@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import reduce
+from operator import and_
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +40,16 @@ def source_frame(source: Source, spark: SparkSession) -> DataFrame:
     return reader.format(source.format).load(list(source.paths) or None)
 
 
+def stream_frame(source: Source, spark: SparkSession) -> DataFrame:
+    """The rows of a stream, all columns."""
+    reader = spark.readStream.options(**source.options)
+    if source.schema is not None:
+        reader = reader.schema(source.schema)
+    if source.table is not None:
+        return reader.table(source.table)
+    return reader.format(source.format).load(*source.paths[:1])
+
+
 def arguments(source: Source, frame: DataFrame) -> DataFrame:
     """The columns of a source that are arguments of its predicate: chosen, renamed and cast, nulls by policy."""
     from pyspark.sql import functions as F
@@ -48,11 +60,15 @@ def arguments(source: Source, frame: DataFrame) -> DataFrame:
         field = fields[column.column.lower()]
         value, kind = _typed(F.col(f"`{field.name}`"), column), column.type if column.type in KINDS else None
         metadata = {**field.metadata, KIND: kind} if kind else {} if column.type else field.metadata
-        if _replaces(source, column.type or field.dataType.simpleString()):
-            value = F.coalesce(value, F.lit(source.nulls))
+        if source.nulls not in ("error", "drop"):
+            type_ = frame.select(value).schema.fields[0].dataType
+            if replaces(source, type_.simpleString()):
+                value = F.coalesce(value, F.lit(source.nulls).cast(type_))
         columns.append(value.alias(column.name, metadata=metadata))
     made = frame.select(*columns)
-    return made.dropna() if source.nulls == "drop" else made
+    if source.nulls == "drop":  # not by dropna, which also drops NaN
+        return made.where(reduce(and_, (F.col(f"`{name}`").isNotNull() for name in made.columns), F.lit(True)))
+    return made
 
 
 def chosen(source: Source, columns: list[str]) -> tuple[Column, ...]:
@@ -68,7 +84,7 @@ def _typed(value: SparkColumn, column: Column) -> SparkColumn:
     return value if column.type is None else value.cast("string" if column.type in KINDS else column.type)
 
 
-def _replaces(source: Source, type_: str) -> bool:
+def replaces(source: Source, type_: str) -> bool:
     """Whether `nulls` replaces those of a column of a type: text in texts, numbers in numbers, as `fillna` does."""
     value = source.nulls
     if value in ("error", "drop"):
@@ -76,8 +92,8 @@ def _replaces(source: Source, type_: str) -> bool:
     if isinstance(value, bool):
         return type_ == "boolean"
     is_text = type_ in KINDS or type_.startswith(("string", "varchar", "char"))
-    numbers = ("tinyint", "byte", "smallint", "short", "int", "bigint", "long", "float", "double", "decimal")
-    return is_text if isinstance(value, str) else type_.startswith(numbers)
+    numbers = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
+    return is_text if isinstance(value, str) else type_.partition("(")[0] in numbers
 
 
 # RDF.

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from deltalog.model.errors import UsageError
+from deltalog.spark.hadoop import escaped
 
 T = TypeVar("T")
 
@@ -109,6 +110,10 @@ class Source:
     @property
     def place(self) -> str:
         return f"sources.{self.name}"
+
+    def option(self, name: str) -> str | None:
+        """The value of an option of Spark's reader, whose names do not differ by case."""
+        return next((value for key, value in self.options.items() if key.lower() == name.lower()), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -377,7 +382,7 @@ def _spec(table: _Table, file: Path) -> Spec:
         name=table.text("name", file.stem),
         rules=tuple(_rule_file(path, file.parent, table) for path in rules),
         program=program,
-        ontologies=tuple(resolved(path, folder) for path in table.texts("ontologies") or ()),
+        ontologies=tuple(resolved_pattern(path, folder) for path in table.texts("ontologies") or ()),
         engine=table.choice("engine", ENGINES, "auto"),
         state=uri(table.text("state")),
         report=uri(table.text("report")),
@@ -420,7 +425,7 @@ def _source(name: str, table: _Table, folder: Path) -> Source:
         name=name,
         predicate=table.text("predicate", name),
         format=format,
-        paths=tuple(resolved(one, folder) for one in where or ()),
+        paths=tuple(resolved_pattern(one, folder) for one in where or ()),
         table=catalog,
         options=table.settings("options"),
         schema=table.text("schema"),
@@ -435,6 +440,8 @@ def _source(name: str, table: _Table, folder: Path) -> Source:
     table.end()
     if not source.is_rdf and not any(map(table.has, ("path", "paths", "table", "options"))):
         table.say("", "there is nothing to read: give a path, a table, or options")
+    if source.changes.kind == "files" and not where:
+        table.say("changes", 'only a source with a path has files; set "full", or { version = ... }')
     if source.is_rdf:
         _check_rdf(source, table)
     else:
@@ -523,29 +530,42 @@ def _changes(table: _Table) -> Changes:
     value = table.values.get("changes", "full")
     if value in ("full", "files"):
         return Changes(value)
-    if isinstance(value, dict) and ("version" in value or "operation" in value):
-        inner = _Table(value, table.at("changes"), table.reader)
-        made = _version_changes(inner) if "version" in value else _feed(inner)
-        inner.end()
-        return made
+    if isinstance(value, dict) and value:
+        return _column_changes(_Table(value, table.at("changes"), table.reader))
     expected = '"full", "files", { version = "column" } or { operation = "column" }'
     table.say("changes", f"expected {expected}, and not {_shown(value)}")
     return Changes()
 
 
-def _version_changes(table: _Table) -> Changes:
-    return Changes("version", version=table.text("version", ""))
+def _column_changes(table: _Table) -> Changes:
+    """Changes that a column of the source tells."""
+    if table.has("version") and table.has("operation"):
+        table.say("", "both a version and an operation are given; keep one of them (a feed has order = ...)")
+        return Changes()
+    made = Changes("version", version=table.text("version", "")) if table.has("version") else _feed(table)
+    if not table.has("operation"):
+        table.asked.add("version")
+    table.end()
+    return made
 
 
 def _feed(table: _Table) -> Changes:
-    default = Changes()
-    return Changes(
+    insert, delete, default = table.texts("insert"), table.texts("delete"), Changes()
+    for key, values in (("insert", insert), ("delete", delete)):
+        if values == ():
+            table.say(key, "the list is empty; leave it out for the default, or give the values of the column")
+    changes = Changes(
         "operation",
         operation=table.text("operation", ""),
-        insert=table.texts("insert") or default.insert,
-        delete=table.texts("delete") or default.delete,
+        insert=insert or default.insert,
+        delete=delete or default.delete,
         order=table.text("order"),
     )
+    for value in sorted(set(changes.insert) & set(changes.delete)):
+        table.say("delete", f"{value!r} is a value of insert, too; a row is either inserted or deleted")
+    if not table.has("operation"):
+        table.say("", 'which column? Write { version = "column" } or { operation = "column" }')
+    return changes
 
 
 def _sink(name: str, table: _Table, folder: Path, predicate: str | None = None) -> Sink:
@@ -639,3 +659,8 @@ def resolved(path: str, folder: Path) -> str:
     if has_scheme(path) or path.startswith("/"):
         return path
     return f"file://{folder.as_posix()}/{path.removeprefix('./')}"
+
+
+def resolved_pattern(path: str, folder: Path) -> str:
+    """The URI of a path with wildcards; those in the name of the folder stand for themselves."""
+    return resolved(path, Path(escaped(folder.as_posix())))

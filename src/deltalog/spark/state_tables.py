@@ -34,7 +34,7 @@ from deltalog.backends.spark.table import Segment, SparkTable
 from deltalog.backends.spark.table import width as stored_width
 from deltalog.model.dictionary import Dictionary
 from deltalog.model.errors import DataError
-from deltalog.spark.hadoop import Hadoop
+from deltalog.spark.hadoop import Hadoop, escaped
 from deltalog.spark.manifest import StoredRelation
 from deltalog.syntax.ast import Pred
 
@@ -244,7 +244,7 @@ def _by_relation(hadoop: Hadoop, folder: str, arity: Mapping[int, int]) -> dict[
 
 def _row_groups(hadoop: Hadoop, uri: str) -> Iterator[pa.Table]:
     """The row groups of the Parquet files in a folder."""
-    files = [status.uri for status in hadoop.files(uri) if status.name.endswith(".parquet")]
+    files = [status.uri for status in hadoop.files(escaped(uri)) if status.name.endswith(".parquet")]
     if not files:
         raise _incomplete(uri)
     with tempfile.TemporaryDirectory(prefix="deltalog-") as folder:
@@ -284,11 +284,11 @@ class ExecutorTables:
         with self.backend.jobs.named("write the state"):
             facts.sortWithinPartitions("relation").write.parquet(f"{folder}/{FACTS}")
             self._used_terms(folder, width).write.parquet(f"{folder}/{TERMS}")
-            return int(self.backend.spark.read.parquet(f"{folder}/{TERMS}").count())
+            return int(self.backend.spark.read.parquet(escaped(f"{folder}/{TERMS}")).count())
 
     def _used_terms(self, folder: str, width: int) -> DataFrame:
         """The pairs of all ids in the added rows of a folder but inline integers."""
-        added = self.backend.spark.read.parquet(f"{folder}/{FACTS}").where("not removed")
+        added = self.backend.spark.read.parquet(escaped(f"{folder}/{FACTS}")).where("not removed")
         ids = F.explode(F.array(*column_names(width))) if width else F.lit(-1)
         used = added.select(ids.alias("id")).where("id >= 0").distinct()
         return self.backend.dictionary.frame().join(used, "id", "left_semi")
@@ -311,11 +311,13 @@ class ExecutorTables:
         for folder in (f"{folder}/{what}" for folder in folders for what in (FACTS, TERMS)):
             if not self.hadoop.exists(folder):
                 raise _incomplete(folder)
-        backend.dictionary.add(spark.read.schema("id long, term binary").parquet(*(f"{f}/{TERMS}" for f in folders)))
+        backend.dictionary.add(
+            spark.read.schema("id long, term binary").parquet(*(escaped(f"{f}/{TERMS}") for f in folders))
+        )
         width = max((relation.arity for relation in relations), default=0)
         names = column_names(width)[:width]
         schema = ", ".join(["relation int", "removed boolean", *(f"{name} long" for name in names)])
-        base, *deltas = (spark.read.schema(schema).parquet(f"{folder}/{FACTS}") for folder in folders)
+        base, *deltas = (spark.read.schema(schema).parquet(escaped(f"{folder}/{FACTS}")) for folder in folders)
         net = backend.cut(_net(reduce(DataFrame.unionAll, deltas), names)) if deltas else None
         tables = {relation.number: self._table(relation, base, net) for relation in relations}
         return tables | self._few(tables)

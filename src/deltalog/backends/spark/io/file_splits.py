@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -96,15 +96,15 @@ def _renumbered(message: str, path: Path, start: int) -> str:
     return f"{path}:{int(found[1]) + lines}{message[found.end() :]}"
 
 
-def read_row_groups(path: Path, start: int, end: int, dictionary: Dictionary) -> list[Column]:
-    """The columns of some row groups of a Parquet file."""
+def read_row_groups(path: Path, start: int, end: int, names: Sequence[str], dictionary: Dictionary) -> list[Column]:
+    """The columns of some row groups of a Parquet file; if names are given, in their order."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from deltalog.io.frames import columns_of
+    from deltalog.io.frames import columns_by_name
 
     try:
-        return columns_of(pq.ParquetFile(path).read_row_groups(range(start, end)), dictionary)
+        return columns_by_name(pq.ParquetFile(path).read_row_groups(range(start, end)), names, dictionary)
     except UsageError as problem:
         raise DataError(f"{path}: {problem}") from None
     except (pa.ArrowException, OSError, ValueError) as problem:

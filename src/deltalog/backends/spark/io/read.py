@@ -269,7 +269,7 @@ def parse(split: Split, reading: Reading, dictionary: Dictionary) -> FactColumns
     if not split.end:
         return read_file(path, dictionary, reading, lambda _: table)
     if split.format == "parquet":
-        columns: list[Column] | None = read_row_groups(path, split.start, split.end, dictionary)
+        columns: list[Column] | None = read_row_groups(path, split.start, split.end, table.names, dictionary)
     elif split.format == "ntriples":
         return read_triple_lines(path, split.start, split.end, dictionary, reading)
     else:
