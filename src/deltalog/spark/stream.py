@@ -21,7 +21,7 @@ from deltalog.spark.incremental import StatefulRun
 from deltalog.spark.offsets import operations
 from deltalog.spark.report import PipelineReport, Transfer
 from deltalog.spark.run import NULL_HINT, _target
-from deltalog.spark.sources import arguments, naming
+from deltalog.spark.sources import arguments, naming, stream_frame
 from deltalog.spark.spec import Source
 from deltalog.syntax.ast import Pred
 
@@ -79,13 +79,7 @@ class Streams:
 
     def _started(self, source: Source) -> Any:
         spec, spark = self._stateful.spec, self._stateful.run.spark
-        reader = spark.readStream.options(**source.options)
-        if source.schema is not None:
-            reader = reader.schema(source.schema)
-        if source.table is not None:
-            frame = reader.table(source.table)
-        else:
-            frame = reader.format(source.format).load(*source.paths[:1])
+        frame = stream_frame(source, spark)
         self._check_schema(source, frame)
         trigger = {"availableNow": True} if spec.trigger == "availableNow" else {"processingTime": spec.trigger}
         writer = frame.writeStream.queryName(f"{spec.name}: {source.name}").trigger(**trigger)
