@@ -14,9 +14,15 @@ from typing import Any
 from deltalog.spark import Pipeline
 from deltalog.spark import run as run_module
 from deltalog.spark.hadoop import Hadoop
-from deltalog.spark.run import Run
+from deltalog.spark.run import PipelineRun
 
-MOMENTS = ((Hadoop, "write_text"), (Hadoop, "upload"), (Hadoop, "delete"), (Run, "write"), (run_module, "write_frame"))
+MOMENTS = (
+    (Hadoop, "write_text"),
+    (Hadoop, "upload"),
+    (Hadoop, "delete"),
+    (PipelineRun, "write"),
+    (run_module, "write_frame"),
+)
 
 
 def kill_at(number: int) -> None:

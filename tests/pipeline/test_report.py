@@ -9,13 +9,13 @@ from deltalog.spark.lineage import lineage
 from deltalog.spark.lineage_svg import draw_lineage
 from deltalog.spark.report import PipelineReport, Transfer, Violation
 from deltalog.spark.report_html import as_html
-from deltalog.spark.spec import Sink
+from deltalog.spark.spec import SinkSpec
 from deltalog.syntax.ast import Pred
 from deltalog.syntax.parser import parse
 
 RULES = parse("p(X, Y) :- e(X, Y).  p(X, Z) :- q(X, Y), e(Y, Z).  q(X, Y) :- p(X, Y).  alone(X) :- f(X), NOT p(X, _).")
 SOURCES = {"edges & more": [Pred("e", 2)], "f": [Pred("f", 1), Pred("unread", 1)]}
-SINKS = [(Sink("p", "p"), Pred("p", 2)), (Sink("lonely", "alone"), Pred("alone", 1))]
+SINKS = [(SinkSpec("p", "p"), Pred("p", 2)), (SinkSpec("lonely", "alone"), Pred("alone", 1))]
 LINEAGE = lineage(SOURCES, RULES, (), SINKS)
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -46,7 +46,7 @@ def test_many_predicates_are_drawn_soon() -> None:
     """Circles of rules take no exponential time."""
     names = [f"p{i}" for i in range(60)]
     rules = parse("  ".join(f"{a}(X) :- {b}(X)." for a in names for b in names if a != b))
-    drawn = draw_lineage(lineage({"s": [Pred("p0", 1)]}, rules, (), [(Sink("p9", "p9"), Pred("p9", 1))]))
+    drawn = draw_lineage(lineage({"s": [Pred("p0", 1)]}, rules, (), [(SinkSpec("p9", "p9"), Pred("p9", 1))]))
     assert drawn.count("<rect") == 62
 
 

@@ -16,12 +16,12 @@ import pytest
 
 from deltalog.cli.main import main
 from deltalog.spark import Pipeline
-from deltalog.spark.spec import Sink
+from deltalog.spark.spec import SinkSpec
 
 CASES = sorted(path.parent for path in (Path(__file__).parent / "cases").glob("*/pipeline.toml"))
 
 
-def written(sink: Sink, spark: Any) -> str:
+def written(sink: SinkSpec, spark: Any) -> str:
     """What a sink has: the names of its columns, and its rows, sorted."""
     options = {**sink.options, **({"inferSchema": "true"} if sink.format == "csv" else {})}
     reader = spark.read.options(**options)

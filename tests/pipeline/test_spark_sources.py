@@ -12,7 +12,7 @@ from deltalog import IRI, KnowledgeBase, UsageError
 from deltalog.model.errors import DataError, EngineError
 from deltalog.spark import Pipeline, materialise
 from deltalog.spark.sinks import write_changes
-from deltalog.spark.spec import Sink
+from deltalog.spark.spec import SinkSpec
 
 RULES = "path(X, Y) :- edge(X, Y, _).  path(X, Z) :- path(X, Y), edge(Y, Z, _).  on(D, X) :- edge(X, _, D)."
 EDGES = [(1, "b", 10), (2, "b", 10), (7, "x", 20)]
@@ -116,8 +116,8 @@ def test_changes_are_written_once_a_version(tmp_path: Path, spark: Any) -> None:
     kb.materialise()
     change = kb.update(add={"edge": [(5, 6)]}, remove={"edge": [(1, 2)]})
     added, removed = (side["path"].named(["a", "b"]).to_spark() for side in (change.added, change.removed))
-    folder = Sink("c", "path", "parquet", path=f"{tmp_path}/changes", changes=True)
-    table = Sink("t", "path", table="pipeline_changes", options={"path": f"{tmp_path}/table"}, changes=True)
+    folder = SinkSpec("c", "path", "parquet", path=f"{tmp_path}/changes", changes=True)
+    table = SinkSpec("t", "path", table="pipeline_changes", options={"path": f"{tmp_path}/table"}, changes=True)
     try:
         for version in (1, 2, 2):
             for sink in (folder, table):

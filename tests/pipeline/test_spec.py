@@ -15,7 +15,7 @@ import pytest
 from deltalog.cli.main import main
 from deltalog.model.errors import UsageError
 from deltalog.spark.columns import ColumnNames
-from deltalog.spark.spec import Changes, Column, PipelineError, Spec, read_spec, resolved
+from deltalog.spark.spec import Changes, PipelineError, SourceColumn, Spec, read_spec, resolved
 from deltalog.syntax.ast import Pred
 from deltalog.syntax.parser import parse
 
@@ -114,7 +114,7 @@ def test_everything(tmp_path: Path) -> None:
     source, sink, constraint = read.sources[0], read.sinks[0], read.constraints[0]
     assert source.paths == (f"file://{tmp_path}/a/*.csv", "hdfs://host/b")
     assert (source.options, source.nulls) == ({"header": "true", "sep": ";"}, "?")
-    assert source.columns == (Column("src", "src"), Column("dst", "to", "long"))
+    assert source.columns == (SourceColumn("src", "src"), SourceColumn("dst", "to", "long"))
     assert source.changes == Changes("operation", "", "op", ("I",), ("D", "X"), "ts")
     assert (sink.table, sink.format, sink.mode, sink.partition_by) == ("cat.schema.t", None, "append", ("x",))
     assert constraint.sink is not None

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from deltalog.spark.report import PipelineReport
-    from deltalog.spark.spec import Problem
+    from deltalog.spark.spec import PipelineProblem
 
 EXIT_CODES = (
     "Exit codes: 0 done; 1 an error in the data, or a violated constraint; 2 a mistake in the pipeline file, or wrong "
@@ -85,7 +85,7 @@ def _run(options: Namespace) -> int:
     return 0
 
 
-def _show_problems(problems: Sequence[Problem], options: Namespace) -> None:
+def _show_problems(problems: Sequence[PipelineProblem], options: Namespace) -> None:
     if options.json:
         found: list[dict[str, Any]] = [
             {"place": one.place, "message": one.message, "severity": one.severity} for one in problems

@@ -20,7 +20,7 @@ from deltalog.spark.columns import ColumnNames
 from deltalog.spark.failures import failed_in_spark, first_line, unlogged
 from deltalog.spark.hadoop import Hadoop
 from deltalog.spark.sources import KINDS, arguments, chosen, rdf_files, replaces, source_frame, stream_frame
-from deltalog.spark.spec import Problem, Sink, Source, Spec
+from deltalog.spark.spec import PipelineProblem, SinkSpec, SourceSpec, Spec
 from deltalog.syntax.ast import TRIPLES, TYPES, Atom, Pred, Variable
 
 if TYPE_CHECKING:
@@ -51,11 +51,11 @@ class Checked:
     """What a check found: all problems, and the DataFrames of the sources, as arguments of their predicates."""
 
     spec: Spec
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[PipelineProblem] = field(default_factory=list)
     frames: dict[str, DataFrame] = field(default_factory=dict)  # by the names of sources
 
     @property
-    def errors(self) -> list[Problem]:
+    def errors(self) -> list[PipelineProblem]:
         return [problem for problem in self.problems if problem.severity == "error"]
 
     def say(self, place: str, message: str, severity: str = "error") -> None:
@@ -118,7 +118,7 @@ def check_rules(found: Checked) -> Program | None:
 # Sources.
 
 
-def _check_source(source: Source, found: Checked, spark: Any) -> None:
+def _check_source(source: SourceSpec, found: Checked, spark: Any) -> None:
     if source.is_rdf:
         with reported(found, f"{source.place}.path"):
             rdf_files(source, spark)
@@ -144,7 +144,7 @@ def _paths_exist(paths: Iterable[str], place: str, found: Checked, spark: Any) -
     return fine
 
 
-def _has_columns(source: Source, frame: DataFrame, found: Checked) -> bool:
+def _has_columns(source: SourceSpec, frame: DataFrame, found: Checked) -> bool:
     there, fine = {name.lower() for name in frame.columns}, True
     changes = source.changes
     wanted = [("columns", column.column) for column in source.columns or ()]
@@ -160,7 +160,7 @@ def _has_columns(source: Source, frame: DataFrame, found: Checked) -> bool:
     return fine
 
 
-def _has_types(source: Source, frame: DataFrame, found: Checked) -> bool:
+def _has_types(source: SourceSpec, frame: DataFrame, found: Checked) -> bool:
     """Casts are possible, and the values of all chosen columns are values of deltalog."""
     fields = {field.name.lower(): field for field in frame.schema.fields}
     fine = True
@@ -199,7 +199,7 @@ def _fits(value: Any, type_: str) -> bool:
     return number.is_finite() and number.adjusted() < precision - scale and number == round(number, scale)
 
 
-def _has_order(source: Source, fields: Mapping[str, Any], found: Checked) -> bool:
+def _has_order(source: SourceSpec, fields: Mapping[str, Any], found: Checked) -> bool:
     """The column of a version is no text, in which 10 is less than 9."""
     changes, fine = source.changes, True
     for name, severity in ((changes.version, "error"), (changes.order, "warning")):
@@ -229,7 +229,7 @@ def _check_files(found: Checked, spark: Any) -> None:
 # Predicates.
 
 
-def _source_pred(source: Source, found: Checked) -> Pred | None:
+def _source_pred(source: SourceSpec, found: Checked) -> Pred | None:
     frame = found.frames.get(source.name)
     return None if frame is None else Pred(split(source.predicate)[0], len(frame.columns))
 
@@ -295,7 +295,7 @@ def _joined(atoms: Sequence[Atom], types: dict[Pred, Any]) -> Iterator[tuple[Any
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownPreds:
     """The predicates of rules and sources. Sources whose columns are not known are `unread`; there may be others still
     (`open`) in RDF, or from rules with variables for predicates."""
 
@@ -304,16 +304,16 @@ class Known:
     open: bool
 
 
-def known_predicates(found: Checked, program: Program) -> Known:
+def known_predicates(found: Checked, program: Program) -> KnownPreds:
     spec = found.spec
     preds = {pred for pred in program.preds.difference((TRIPLES, TYPES)) if not pred.hidden}
     sources = {source.predicate: _source_pred(source, found) for source in spec.sources if not source.is_rdf}
     unread = frozenset(split(name)[0] for name, pred in sources.items() if pred is None)
     is_open = program.has_wildcards or bool(spec.ontologies) or any(source.is_rdf for source in spec.sources)
-    return Known(Names(preds.union(pred for pred in sources.values() if pred is not None)), unread, is_open)
+    return KnownPreds(Names(preds.union(pred for pred in sources.values() if pred is not None)), unread, is_open)
 
 
-def _find(predicate: str, place: str, known: Known, found: Checked) -> Pred | None:
+def _find(predicate: str, place: str, known: KnownPreds, found: Checked) -> Pred | None:
     try:
         return known.names.find(predicate)
     except UsageError as problem:
@@ -330,7 +330,7 @@ def _find(predicate: str, place: str, known: Known, found: Checked) -> Pred | No
 # Sinks.
 
 
-def _check_columns(sink: Sink, found: Checked, program: Program, known: Known) -> None:
+def _check_columns(sink: SinkSpec, found: Checked, program: Program, known: KnownPreds) -> None:
     """The predicate of a sink, and its columns."""
     pred = _find(sink.predicate, f"{sink.place}.predicate", known, found)
     if pred is None:
@@ -351,11 +351,11 @@ def _check_columns(sink: Sink, found: Checked, program: Program, known: Known) -
         found.say(f"{sink.place}.partition_by", "these are all columns, and Spark needs one that is none of them")
 
 
-def _with_frames(found: Checked) -> list[Source]:
+def _with_frames(found: Checked) -> list[SourceSpec]:
     return [source for source in found.spec.sources if source.name in found.frames]
 
 
-def _check_target(sink: Sink, found: Checked, spark: Any) -> None:
+def _check_target(sink: SinkSpec, found: Checked, spark: Any) -> None:
     """Where a sink writes to: a known format and file system, and nothing there with mode error."""
     if sink.format is not None and sink.format not in BUILT_IN:
         _check_format(sink, found, spark)
@@ -380,7 +380,7 @@ def _check_folder(uri: str, place: str, found: Checked, spark: Any) -> None:
         found.say(place, f"{file} is a file, and a folder is needed here; use another place")
 
 
-def _check_format(sink: Sink, found: Checked, spark: Any) -> None:
+def _check_format(sink: SinkSpec, found: Checked, spark: Any) -> None:
     """Spark finds the class of a format when it is used: reading nothing tells whether there is one."""
     try:
         spark.read.format(sink.format).load()

@@ -16,7 +16,7 @@ from typing import Any
 from deltalog.model.errors import UsageError
 from deltalog.spark.failures import failed_in_spark
 from deltalog.spark.hadoop import Hadoop, escaped
-from deltalog.spark.spec import Sink, Spec
+from deltalog.spark.spec import SinkSpec, Spec
 
 WILDCARD = re.compile(r"[\\*?\[{]")
 
@@ -56,7 +56,7 @@ def _places(spec: Spec, spark: Any) -> list[Place]:
     return [Place(key, path, segments, is_written) for key, path, segments, is_written in found if segments]
 
 
-def _sink_path(sink: Sink) -> str | None:
+def _sink_path(sink: SinkSpec) -> str | None:
     return sink.path or next((value for key, value in sink.options.items() if key.lower() == "path"), None)
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from deltalog.spark.spec import Problem, Source, Spec
+from deltalog.spark.spec import PipelineProblem, SourceSpec, Spec
 
 
-def check_state(spec: Spec) -> Iterator[Problem]:
+def check_state(spec: Spec) -> Iterator[PipelineProblem]:
     """Mistakes of a pipeline file with state or streams."""
     if spec.state is None:
         for source in spec.streams:
@@ -33,7 +33,7 @@ def check_state(spec: Spec) -> Iterator[Problem]:
             yield spec.problem(f"{sink.place}.mode", message)
 
 
-def conflicts(spec: Spec) -> Iterable[Problem]:
+def conflicts(spec: Spec) -> Iterable[PipelineProblem]:
     """Sources whose facts cannot be told apart: a full difference would remove those of the other one."""
     whole = [one for one in spec.sources if one.changes.kind == "full" and not one.stream]
     parts = [one for one in spec.sources if one not in whole]
@@ -47,7 +47,7 @@ def conflicts(spec: Spec) -> Iterable[Problem]:
             yield spec.problem(f"{one.place}.changes", message)
 
 
-def _may_share(one: Source, other: Source) -> bool:
+def _may_share(one: SourceSpec, other: SourceSpec) -> bool:
     if one.is_rdf and other.is_rdf:
         return True
     if one.is_rdf or other.is_rdf:
@@ -55,7 +55,7 @@ def _may_share(one: Source, other: Source) -> bool:
     return one.predicate == other.predicate
 
 
-def check_vanished(spec: Spec, offsets: Mapping[str, Any], streams: Mapping[str, Any]) -> Iterable[Problem]:
+def check_vanished(spec: Spec, offsets: Mapping[str, Any], streams: Mapping[str, Any]) -> Iterable[PipelineProblem]:
     """Sources of the last version that are no longer in the file, and whose facts are not known."""
     names = {source.name for source in spec.sources}
     for name in sorted(({n for n, offset in offsets.items() if offset.get("kind") != "full"} | {*streams}) - names):

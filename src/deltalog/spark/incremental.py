@@ -29,18 +29,18 @@ from deltalog.spark.check_state import check_vanished
 from deltalog.spark.offsets import (
     SourceChange,
     TableReader,
-    Tables,
     full_preds,
     include,
     read_change,
 )
 from deltalog.spark.report import PipelineReport, Transfer
-from deltalog.spark.run import NULL_HINT, Run, _target
+from deltalog.spark.run import NULL_HINT, PipelineRun, _target
 from deltalog.spark.sink_records import TYPES, Record, check_new, discard, record, same
 from deltalog.spark.sources import load_rdf, naming
-from deltalog.spark.spec import PipelineError, Sink, Source, Spec
+from deltalog.spark.spec import PipelineError, SinkSpec, SourceSpec, Spec
 from deltalog.spark.state import Given, State, Wanted, change
 from deltalog.spark.state_lock import StateLock
+from deltalog.spark.state_tables import PredTables
 from deltalog.syntax.ast import Pred
 from deltalog.syntax.parser import Document
 
@@ -51,14 +51,14 @@ log = logging.getLogger(__name__)
 class StatefulRun:
     """A run with state. Its knowledge base is that of the current version, from `start` on."""
 
-    run: Run
+    run: PipelineRun
     state: State
     recovers: bool = False  # whether sinks may have something of a version that does not count
     is_new: bool = True  # whether there is no version yet
     _sinks: list[Record] = field(default_factory=list)  # those that have the current version
 
     @classmethod
-    def open(cls, run: Run, lock: StateLock) -> StatefulRun:
+    def open(cls, run: PipelineRun, lock: StateLock) -> StatefulRun:
         """Opens the state of a pipeline, whose lock the run has."""
         assert run.spec.state is not None
         with naming(f"{run.spec.file}: state"):
@@ -102,7 +102,7 @@ class StatefulRun:
     def _first(self) -> None:
         kb, found, given = self.run.kb, dict[str, SourceChange](), list[Given]()
 
-        def read(backend: Any) -> Tables:
+        def read(backend: Any) -> PredTables:
             found.update(self._changes({}))
             given[:] = [Given(backend, self._given())]
             tables = dict(given[0].tables)
@@ -147,12 +147,12 @@ class StatefulRun:
         offsets = {name: one.offset for name, one in found.items()}
         self._publish(*made, given=given[0] if given else None, sources=offsets)
 
-    def _given(self) -> Tables:
+    def _given(self) -> PredTables:
         """The facts of rules and ontologies."""
         reader = TableReader(self.run.kb, encode_facts_of(self.document.rules, self.run.kb._backend))
         if self.spec.ontologies:
             with naming(f"{self.spec.file}: ontologies"):
-                load_rdf(reader, Source("ontologies", "", "rdf", self.spec.ontologies), self.run.spark)  # type: ignore[arg-type]
+                load_rdf(reader, SourceSpec("ontologies", "", "rdf", self.spec.ontologies), self.run.spark)  # type: ignore[arg-type]
         return reader.tables
 
     def _changes(self, offsets: Mapping[str, Any]) -> Iterator[tuple[str, SourceChange]]:
@@ -160,7 +160,7 @@ class StatefulRun:
             if not source.stream:
                 yield source.name, self._change(source, offsets.get(source.name))
 
-    def _change(self, source: Source, offset: Any) -> SourceChange:
+    def _change(self, source: SourceSpec, offset: Any) -> SourceChange:
         started, run = time.perf_counter(), self.run
         with naming(f"{self.spec.file}: {source.place}", NULL_HINT):
             frame = None if source.is_rdf else run.frame(source)
@@ -179,8 +179,8 @@ class StatefulRun:
         return found
 
     def _net(
-        self, given: Tables, given_before: Tables, found: Mapping[str, SourceChange], full_before: set[Pred]
-    ) -> tuple[Tables, Tables]:
+        self, given: PredTables, given_before: PredTables, found: Mapping[str, SourceChange], full_before: set[Pred]
+    ) -> tuple[PredTables, PredTables]:
         """Explicit facts to add and to remove; those that are there, or not there, already are left out."""
         backend, explicit = self.run.kb._backend, self.run.kb._explicit
         add, remove, whole = dict(given), difference(given_before, given, backend), dict[Pred, Any]()
@@ -197,7 +197,7 @@ class StatefulRun:
 
     # From streams.
 
-    def apply(self, read: Callable[[], tuple[Tables, Tables]], streams: Mapping[str, Any]) -> None:
+    def apply(self, read: Callable[[], tuple[PredTables, PredTables]], streams: Mapping[str, Any]) -> None:
         """The version after facts of a micro-batch were added and removed, if there are any. Facts of rules and
         ontologies stay."""
         kb = self.run.kb
@@ -243,7 +243,7 @@ class StatefulRun:
             self._count(made)
         log.info("version %d", version)
 
-    def _due_sinks(self, made: Change | None) -> list[Sink]:
+    def _due_sinks(self, made: Change | None) -> list[SinkSpec]:
         """The sinks that do not have the next version yet; all if it is not known what changes."""
         known = [sink for sink in self.spec.all_sinks if self._known(sink) is not None]
         new = [sink for sink in self.spec.all_sinks if sink not in known]
@@ -251,18 +251,18 @@ class StatefulRun:
             return new
         return new + [sink for sink in known if sink.changes or any(side[sink.predicate] for side in _sides(made))]
 
-    def _known(self, sink: Sink) -> Record | None:
+    def _known(self, sink: SinkSpec) -> Record | None:
         """The record of a sink that has the current version."""
         try:
             return same(self._record(sink), self._sinks, self.run.spark)
         except UsageError:  # its predicate is not known: that is reported when all facts are
             return None
 
-    def _record(self, sink: Sink) -> Record:
+    def _record(self, sink: SinkSpec) -> Record:
         types = {TYPES: self.run.types.get(sink.place)} if sink.changes else {}
         return record(sink, sink.columns or self.run.columns(sink.predicate), self.spec) | types
 
-    def _check_new_sinks(self, due: Iterable[Sink]) -> None:
+    def _check_new_sinks(self, due: Iterable[SinkSpec]) -> None:
         for sink in due:
             if sink.changes and self._known(sink) is None:
                 with naming(f"{self.spec.file}: {sink.place}"):
@@ -280,7 +280,7 @@ def _sides(made: Change) -> tuple[Mapping[str, Facts[Any]], Mapping[str, Facts[A
     return made.added, made.removed
 
 
-def everything(kb: Any, sink: Sink) -> Any:
+def everything(kb: Any, sink: SinkSpec) -> Any:
     """All facts of the predicate of a sink, as a change that adds them."""
     facts = kb.facts(sink.predicate)
     none = Facts(facts.columns, kb._backend.empty(len(facts.columns)), kb._backend)

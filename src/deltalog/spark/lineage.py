@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from deltalog.model.naming import Names
-from deltalog.spark.spec import Sink
+from deltalog.spark.spec import SinkSpec
 from deltalog.syntax.ast import Pred, Rule
 
 
@@ -14,7 +14,7 @@ def lineage(
     sources: Mapping[str, Sequence[Pred]],
     rules: Sequence[Rule],
     bridges: Sequence[Rule],
-    sinks: Sequence[tuple[Sink, Pred]],
+    sinks: Sequence[tuple[SinkSpec, Pred]],
 ) -> dict[str, list[dict[str, Any]]]:
     """The predicates of each source, what each rule reads and derives, and the sources that each sink depends on."""
     name = _names(sources, rules)

@@ -27,10 +27,10 @@ from deltalog.kb import KnowledgeBase
 from deltalog.model.errors import DataError
 from deltalog.spark.hadoop import FileStatus, Hadoop, escaped, is_hidden
 from deltalog.spark.sources import arguments, chosen, load_rdf, source_frame
-from deltalog.spark.spec import Source
+from deltalog.spark.spec import SourceSpec
+from deltalog.spark.state_tables import PredTables
 from deltalog.syntax.ast import Pred
 
-Tables = dict[Pred, Any]
 Offset = Mapping[str, Any]
 
 
@@ -39,7 +39,7 @@ class TableReader:
     """Reads facts as tables of a knowledge base's backend, without adding them to it."""
 
     kb: KnowledgeBase
-    tables: Tables = field(default_factory=dict)
+    tables: PredTables = field(default_factory=dict)
 
     def add(self, predicate: str, frame: DataFrame) -> None:
         self.take(self.kb._encoded({predicate: frame}))
@@ -56,7 +56,7 @@ class TableReader:
         include(self.tables, tables, self.kb._backend)
 
 
-def include(tables: Tables, others: Mapping[Pred, Any], backend: Any) -> None:
+def include(tables: PredTables, others: Mapping[Pred, Any], backend: Any) -> None:
     """Adds the rows of tables to others."""
     for pred, table in others.items():
         known = tables.get(pred)
@@ -67,14 +67,14 @@ def include(tables: Tables, others: Mapping[Pred, Any], backend: Any) -> None:
 class SourceChange:
     """Rows that a source adds and removes, or with `is_full` all that it has; and its new offset."""
 
-    added: Tables
+    added: PredTables
     offset: Offset
-    removed: Tables = field(default_factory=dict)
+    removed: PredTables = field(default_factory=dict)
     is_full: bool = False
 
 
 def read_change(
-    source: Source, before: Offset | None, kb: KnowledgeBase, spark: Any, frame: Any = None
+    source: SourceSpec, before: Offset | None, kb: KnowledgeBase, spark: Any, frame: Any = None
 ) -> SourceChange:
     """What has changed in a source since an offset; `frame` has all of its rows as arguments, if that is known."""
     known = before if before is not None and before.get("kind") == source.changes.kind else None
@@ -92,21 +92,21 @@ def read_change(
     return SourceChange(reader.tables, {"kind": "full", "predicates": preds}, is_full=True)
 
 
-def _read(reader: TableReader, source: Source, spark: Any, frame: Any = None) -> None:
+def _read(reader: TableReader, source: SourceSpec, spark: Any, frame: Any = None) -> None:
     if source.is_rdf:
         load_rdf(reader, source, spark)  # type: ignore[arg-type]
     else:
         reader.add(source.predicate, arguments(source, source_frame(source, spark)) if frame is None else frame)
 
 
-def _encoded(kb: KnowledgeBase, source: Source, rows: DataFrame | None) -> Tables:
+def _encoded(kb: KnowledgeBase, source: SourceSpec, rows: DataFrame | None) -> PredTables:
     return {} if rows is None else kb._encoded({source.predicate: arguments(source, rows)})
 
 
 # New files.
 
 
-def _files(source: Source, before: Offset | None, kb: KnowledgeBase, spark: Any) -> SourceChange:
+def _files(source: SourceSpec, before: Offset | None, kb: KnowledgeBase, spark: Any) -> SourceChange:
     new, offset = _new_files(source, before, spark)
     reader = TableReader(kb)
     if new and source.is_rdf:
@@ -117,7 +117,7 @@ def _files(source: Source, before: Offset | None, kb: KnowledgeBase, spark: Any)
     return SourceChange(reader.tables, offset)
 
 
-def _new_files(source: Source, before: Offset | None, spark: Any) -> tuple[dict[str | None, list[str]], Offset]:
+def _new_files(source: SourceSpec, before: Offset | None, spark: Any) -> tuple[dict[str | None, list[str]], Offset]:
     """The files that are new since an offset, by the folder below which names such as `k=v` are columns (None if there
     are no such names); and the new offset."""
     if before is not None and "files" not in before:
@@ -140,7 +140,7 @@ def _new_files(source: Source, before: Offset | None, spark: Any) -> tuple[dict[
     return new, offset if source.is_rdf else {**offset, "schema": _schema(source, before, spark)}
 
 
-def _source_files(source: Source, hadoop: Hadoop) -> Iterator[tuple[str | None, FileStatus]]:
+def _source_files(source: SourceSpec, hadoop: Hadoop) -> Iterator[tuple[str | None, FileStatus]]:
     """The files of a source, each with the folder below which names such as `k=v` are columns."""
     base = source.option("basePath")
     for path in source.paths:
@@ -165,13 +165,13 @@ def _folders(file: FileStatus, root: FileStatus) -> str:
     return file.uri[len(root.uri.rstrip("/")) + 1 : -len(file.name)] if root.is_folder else ""
 
 
-def _schema(source: Source, before: Offset | None, spark: Any) -> Any:
+def _schema(source: SourceSpec, before: Offset | None, spark: Any) -> Any:
     """The columns of all files: those that the source had when it was read first, unless `columns` names them."""
     known = None if before is None or source.columns is not None or source.schema is not None else before.get("schema")
     return known or source_frame(source, spark).schema.jsonValue()
 
 
-def _file_frame(source: Source, files: Mapping[str | None, Sequence[str]], schema: Any, spark: Any) -> DataFrame:
+def _file_frame(source: SourceSpec, files: Mapping[str | None, Sequence[str]], schema: Any, spark: Any) -> DataFrame:
     """The rows of some files. Columns have their names and types from the schema, whatever the files have."""
     frames = []
     for base, uris in files.items():
@@ -186,7 +186,7 @@ def _file_frame(source: Source, files: Mapping[str | None, Sequence[str]], schem
 
 
 def _beyond(
-    source: Source, rows: DataFrame, column: str, before: Offset | None
+    source: SourceSpec, rows: DataFrame, column: str, before: Offset | None
 ) -> tuple[DataFrame | None, dict[str, Any]]:
     """The rows whose value of a column is greater than the greatest one so far (None if there are none), and the new
     offset."""
@@ -224,7 +224,7 @@ def _ordered(rows: DataFrame, column: str) -> tuple[Column, Any]:
 # Feeds.
 
 
-def _feed(source: Source, before: Offset | None, kb: KnowledgeBase, spark: Any) -> SourceChange:
+def _feed(source: SourceSpec, before: Offset | None, kb: KnowledgeBase, spark: Any) -> SourceChange:
     rows: DataFrame | None
     if source.changes.order is not None:
         rows, offset = _beyond(source, source_frame(source, spark), source.changes.order, before)
@@ -238,7 +238,7 @@ def _feed(source: Source, before: Offset | None, kb: KnowledgeBase, spark: Any) 
     return SourceChange(_encoded(kb, source, added), offset, _encoded(kb, source, removed))
 
 
-def operations(source: Source, rows: DataFrame) -> tuple[DataFrame, DataFrame]:
+def operations(source: SourceSpec, rows: DataFrame) -> tuple[DataFrame, DataFrame]:
     """The rows of a feed that are inserted, and those that are deleted. The last operation of a row counts; of several
     with the same order (or without one) an insertion."""
     changes = source.changes

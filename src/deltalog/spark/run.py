@@ -29,7 +29,7 @@ from deltalog.spark.report import PipelineReport, Transfer, Violation
 from deltalog.spark.report_html import as_html
 from deltalog.spark.sinks import write_changes, write_frame
 from deltalog.spark.sources import arguments, load_rdf, naming, rdf_files, source_frame
-from deltalog.spark.spec import Constraint, PipelineError, Problem, Sink, Source, Spec, read_spec
+from deltalog.spark.spec import ConstraintSpec, PipelineError, PipelineProblem, SinkSpec, SourceSpec, Spec, read_spec
 from deltalog.syntax.ast import Pred, Rule
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class Pipeline:
         """Reads a pipeline file, with overrides such as `sources.edge.path=other`; PipelineError has its mistakes."""
         return cls(read_spec(path, overrides))
 
-    def check(self, spark: SparkSession | None = None, *, master: str | None = None) -> list[Problem]:
+    def check(self, spark: SparkSession | None = None, *, master: str | None = None) -> list[PipelineProblem]:
         """All mistakes and warnings that can be found before a job runs."""
         return [*check_state(self.spec), *check(self.spec, session_of(self.spec, spark, master)).problems]
 
@@ -84,7 +84,7 @@ class Pipeline:
         refuse(checked)
         for problem in checked.problems:
             log.warning("%s", problem)
-        run = Run.start(self.spec, spark, checked, observe)
+        run = PipelineRun.start(self.spec, spark, checked, observe)
         if self.spec.state is None:
             return run.batch()
         from deltalog.spark.incremental import StatefulRun
@@ -125,7 +125,7 @@ def refuse(checked: Checked) -> None:
 
 
 @dataclass
-class Run:
+class PipelineRun:
     """A run on its way: the knowledge base, the names of columns, and the report so far.
 
     The steps are methods, for batches, updates and streams alike.
@@ -144,7 +144,7 @@ class Run:
     @classmethod
     def start(
         cls, spec: Spec, spark: Any, checked: Checked | None = None, observe: Callable[[Round], None] | None = None
-    ) -> Run:
+    ) -> PipelineRun:
         """A run with the rules of the pipeline and no facts yet."""
         kb = KnowledgeBase(spec.programs, engine=spec.engine, spark=spark, observe=observe)
         return cls(spec, spark, kb, PipelineReport(spec.name), checked.frames if checked else {}, rules=kb.rules)
@@ -177,11 +177,11 @@ class Run:
     def read_sources(self) -> None:
         """Adds the facts of ontologies and of all sources."""
         if self.spec.ontologies:
-            self.read(Source("ontologies", "", "rdf", self.spec.ontologies), "ontologies")
+            self.read(SourceSpec("ontologies", "", "rdf", self.spec.ontologies), "ontologies")
         for source in self.spec.sources:
             self.read(source, source.place)
 
-    def read(self, source: Source, place: str) -> None:
+    def read(self, source: SourceSpec, place: str) -> None:
         """Adds the facts of a source."""
         started, known = time.perf_counter(), self.kb.explicit_facts
         transfer = Transfer(source.name, _target(source), [])
@@ -203,7 +203,7 @@ class Run:
         self.report.sources.append(transfer)
         log.info("read %s: %s facts in %.2f s", place, f"{transfer.rows:,}", transfer.seconds)
 
-    def frame(self, source: Source) -> DataFrame:
+    def frame(self, source: SourceSpec) -> DataFrame:
         """The rows of a source as arguments of its predicate; notes the names of its columns."""
         frame = self.frames.get(source.name)
         if frame is None:
@@ -235,7 +235,7 @@ class Run:
             with naming(f"{self.spec.file}: {sink.place}.predicate"):
                 self.kb.predicate(sink.predicate)
 
-    def violations(self, constraint: Constraint) -> Violation:
+    def violations(self, constraint: ConstraintSpec) -> Violation:
         facts, columns = self.facts(constraint.predicate, constraint.place), self.columns(constraint.predicate)
         rows: tuple[tuple[Any, ...], ...] = ()
         if facts and columns and constraint.sample:
@@ -251,7 +251,7 @@ class Run:
         for sink in self.spec.all_sinks:
             self.write(sink, change, version)
 
-    def write(self, sink: Sink, change: Change | None = None, version: int = 0) -> None:
+    def write(self, sink: SinkSpec, change: Change | None = None, version: int = 0) -> None:
         started, place = time.perf_counter(), f"{self.spec.file}: {sink.place}"
         columns = sink.columns or self.columns(sink.predicate)
         if sink.changes and change is not None:
@@ -270,7 +270,7 @@ class Run:
         self.report.sinks.append(Transfer(sink.name, _target(sink), [sink.predicate], rows, size, seconds))
         log.info("wrote %s: %s rows in %.2f s", sink.place, f"{rows:,}", seconds)
 
-    def changed(self, sink: Sink, facts: Facts[Any]) -> DataFrame:
+    def changed(self, sink: SinkSpec, facts: Facts[Any]) -> DataFrame:
         """Facts for a sink of changes. A value is written in the same way in all versions: columns of numbers, booleans
         and dates have these types, and all others cells. DataError for a value that a column cannot have."""
         known = self.types.get(sink.place)
@@ -311,12 +311,12 @@ class Run:
         hadoop.write_text(f"{folder}/report.html", as_html(self.report))
 
 
-def _target(one: Source | Sink) -> str:
-    paths = one.paths if isinstance(one, Source) else (one.path,)
+def _target(one: SourceSpec | SinkSpec) -> str:
+    paths = one.paths if isinstance(one, SourceSpec) else (one.path,)
     return one.table or ", ".join(path for path in paths if path) or str(one.format)
 
 
-def _source_bytes(source: Source, spark: Any) -> int | None:
+def _source_bytes(source: SourceSpec, spark: Any) -> int | None:
     if source.is_rdf:
         return sum(file.size for files in rdf_files(source, spark).values() for file in files)
     return _size(Hadoop(spark), source.paths) if source.paths else None

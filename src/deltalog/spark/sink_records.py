@@ -15,13 +15,13 @@ from typing import Any
 
 from deltalog.model.errors import DataError
 from deltalog.spark.hadoop import Hadoop
-from deltalog.spark.spec import VERSION, Sink, Spec
+from deltalog.spark.spec import VERSION, SinkSpec, Spec
 
 Record = Mapping[str, Any]
 LOCATION, TYPES = "location", "types"  # of a sink of changes: they do not tell one sink from another
 
 
-def record(sink: Sink, columns: Sequence[str], spec: Spec) -> dict[str, Any]:
+def record(sink: SinkSpec, columns: Sequence[str], spec: Spec) -> dict[str, Any]:
     """The record of a sink whose columns have these names, as JSON."""
     if not sink.changes:
         found = {**asdict(sink), "columns": columns}
@@ -33,7 +33,7 @@ def record(sink: Sink, columns: Sequence[str], spec: Spec) -> dict[str, Any]:
     return made
 
 
-def _target(sink: Sink, spec: Spec) -> dict[str, Any]:
+def _target(sink: SinkSpec, spec: Spec) -> dict[str, Any]:
     """Where a sink is; one that has only options is told by its name, too."""
     if sink.path is not None:
         folder = Path(spec.file).absolute().parent.as_posix()
@@ -55,7 +55,7 @@ def _identity(one: Record) -> Record:
     return {key: value for key, value in one.items() if key not in (LOCATION, TYPES)}
 
 
-def check_new(sink: Sink, now: Record, records: Iterable[Record], spark: Any) -> None:
+def check_new(sink: SinkSpec, now: Record, records: Iterable[Record], spark: Any) -> None:
     """DataError if a sink of changes that the last version does not have would get all facts as insertions, and has
     other changes already: then those since are missing, and deletions among them would be lost."""
     found, new = versions(sink, spark), "use a new folder or table"
@@ -82,7 +82,7 @@ def _shown(value: Any) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def versions(sink: Sink, spark: Any) -> dict[int, str]:
+def versions(sink: SinkSpec, spark: Any) -> dict[int, str]:
     """The versions that a sink of changes has, each with its folder or its partition."""
     prefix, names = f"{VERSION}=", dict[str, str]()
     if sink.path is not None:
@@ -94,7 +94,7 @@ def versions(sink: Sink, spark: Any) -> dict[int, str]:
     return {int(number): where for number, where in numbers.items() if number.isdecimal()}
 
 
-def discard(sink: Sink, version: int, spark: Any) -> None:
+def discard(sink: SinkSpec, version: int, spark: Any) -> None:
     """Discards what a sink of changes has of the version after the current one, which does not count."""
     found = versions(sink, spark)
     if max(found, default=0) > version + 1:

@@ -10,13 +10,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from deltalog.model.errors import UsageError
-from deltalog.spark.spec import OPERATION, VERSION, Sink
+from deltalog.spark.spec import OPERATION, VERSION, SinkSpec
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def write_frame(sink: Sink, frame: DataFrame) -> None:
+def write_frame(sink: SinkSpec, frame: DataFrame) -> None:
     """Writes a DataFrame to a sink."""
     writer = frame.write.mode(sink.mode).options(**sink.options)
     if sink.format is not None:
@@ -40,7 +40,7 @@ def _in_order(frame: DataFrame, table: str) -> DataFrame:
     return frame.select(*[f"`{column}`" for column in columns])
 
 
-def write_changes(sink: Sink, added: DataFrame | None, removed: DataFrame | None, version: int) -> None:
+def write_changes(sink: SinkSpec, added: DataFrame | None, removed: DataFrame | None, version: int) -> None:
     """Writes the added and removed facts of a version (None: there are none); written again, it replaces itself."""
     from pyspark.sql import functions as F
 
@@ -60,7 +60,7 @@ def write_changes(sink: Sink, added: DataFrame | None, removed: DataFrame | None
     _replace_version(sink.table, sink, frame, version)
 
 
-def _replace_version(table: str, sink: Sink, frame: DataFrame, version: int) -> None:
+def _replace_version(table: str, sink: SinkSpec, frame: DataFrame, version: int) -> None:
     """A version is a partition of the table."""
     spark = frame.sparkSession
     if not spark.catalog.tableExists(table):

@@ -16,12 +16,12 @@ from deltalog.model.errors import DataError, DeltalogError, UsageError
 from deltalog.model.limits import OverBudget
 from deltalog.spark.failures import failed_in_spark, first_line, unlogged
 from deltalog.spark.hadoop import FileStatus, Hadoop
-from deltalog.spark.spec import Column, Source
+from deltalog.spark.spec import SourceColumn, SourceSpec
 from deltalog.syntax.ast import Pred
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column as SparkColumn
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SourceColumn as SparkColumn
 
     from deltalog.kb import KnowledgeBase
 
@@ -30,7 +30,7 @@ KINDS = ("iri", "cell")  # types of columns that are deltalog's own: text that i
 KIND = "deltalog:kind"  # the metadata of a column that say so
 
 
-def source_frame(source: Source, spark: SparkSession) -> DataFrame:
+def source_frame(source: SourceSpec, spark: SparkSession) -> DataFrame:
     """The rows of a source as Spark reads them, all columns."""
     reader = spark.read.options(**source.options)
     if source.schema is not None:
@@ -40,7 +40,7 @@ def source_frame(source: Source, spark: SparkSession) -> DataFrame:
     return reader.format(source.format).load(list(source.paths) or None)
 
 
-def stream_frame(source: Source, spark: SparkSession) -> DataFrame:
+def stream_frame(source: SourceSpec, spark: SparkSession) -> DataFrame:
     """The rows of a stream, all columns."""
     reader = spark.readStream.options(**source.options)
     if source.schema is not None:
@@ -50,7 +50,7 @@ def stream_frame(source: Source, spark: SparkSession) -> DataFrame:
     return reader.format(source.format).load(*source.paths[:1])
 
 
-def arguments(source: Source, frame: DataFrame) -> DataFrame:
+def arguments(source: SourceSpec, frame: DataFrame) -> DataFrame:
     """The columns of a source that are arguments of its predicate: chosen, renamed and cast, nulls by policy."""
     from pyspark.sql import functions as F
 
@@ -71,20 +71,20 @@ def arguments(source: Source, frame: DataFrame) -> DataFrame:
     return made
 
 
-def chosen(source: Source, columns: list[str]) -> tuple[Column, ...]:
+def chosen(source: SourceSpec, columns: list[str]) -> tuple[SourceColumn, ...]:
     """The columns that a source chooses of those that there are; all that describe no change by default."""
     if source.columns is not None:
         return source.columns
     changes = source.changes
     others = {name.lower() for name in (changes.version, changes.operation, changes.order) if name}
-    return tuple(Column(name, name) for name in columns if name.lower() not in others)
+    return tuple(SourceColumn(name, name) for name in columns if name.lower() not in others)
 
 
-def _typed(value: SparkColumn, column: Column) -> SparkColumn:
+def _typed(value: SparkColumn, column: SourceColumn) -> SparkColumn:
     return value if column.type is None else value.cast("string" if column.type in KINDS else column.type)
 
 
-def replaces(source: Source, type_: str) -> bool:
+def replaces(source: SourceSpec, type_: str) -> bool:
     """Whether `nulls` replaces those of a column of a type: text in texts, numbers in numbers, as `fillna` does."""
     value = source.nulls
     if value in ("error", "drop"):
@@ -99,7 +99,7 @@ def replaces(source: Source, type_: str) -> bool:
 # RDF.
 
 
-def rdf_files(source: Source, spark: SparkSession) -> dict[str, list[FileStatus]]:
+def rdf_files(source: SourceSpec, spark: SparkSession) -> dict[str, list[FileStatus]]:
     """The files of an RDF source by their format; DataError if there are none, or if a format is not known."""
     found: dict[str, list[FileStatus]] = {}
     for path in source.paths:
@@ -117,7 +117,7 @@ def rdf_files(source: Source, spark: SparkSession) -> dict[str, list[FileStatus]
     return found
 
 
-def load_rdf(kb: KnowledgeBase, source: Source, spark: SparkSession) -> None:
+def load_rdf(kb: KnowledgeBase, source: SourceSpec, spark: SparkSession) -> None:
     """Adds the facts of an RDF source. Local files with their usual endings are split as `kb.load` does."""
     files, reading = rdf_files(source, spark), Reading(source.base, source.shared_blank_nodes, source.strict)
     local = [_local(file.uri) for some in files.values() for file in some]

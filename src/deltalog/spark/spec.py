@@ -41,7 +41,7 @@ OPERATION, VERSION = "_op", "_version"  # the columns that a sink of changes add
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class PipelineProblem:
     """A mistake in a pipeline file, or a warning about it; `place` is a dotted key such as `sources.edge.path`."""
 
     file: str
@@ -57,13 +57,13 @@ class Problem:
 class PipelineError(UsageError):
     """The mistakes of a pipeline file; `problems` has them all."""
 
-    def __init__(self, problems: Sequence[Problem]) -> None:
+    def __init__(self, problems: Sequence[PipelineProblem]) -> None:
         self.problems = tuple(problems)
         super().__init__("\n".join(map(str, self.problems)))
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class SourceColumn:
     """A column of a source: its name there, its name in the pipeline, and the type to cast it to, if any."""
 
     column: str
@@ -84,7 +84,7 @@ class Changes:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SourceSpec:
     """A table `[sources.NAME]`. `columns` is None for all columns."""
 
     name: str
@@ -94,7 +94,7 @@ class Source:
     table: str | None = None
     options: Mapping[str, str] = field(default_factory=dict)
     schema: str | None = None
-    columns: tuple[Column, ...] | None = None
+    columns: tuple[SourceColumn, ...] | None = None
     nulls: str | int | float | bool = "error"
     base: str | None = None
     shared_blank_nodes: bool = False
@@ -117,7 +117,7 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class Sink:
+class SinkSpec:
     """A table `[sinks.NAME]`, or the `sink` of a constraint. `columns` is None for the names of the predicate."""
 
     name: str
@@ -135,7 +135,7 @@ class Sink:
 
 
 @dataclass(frozen=True, slots=True)
-class Constraint:
+class ConstraintSpec:
     """A table `[constraints.NAME]`: a predicate whose facts are violations, of which `limit` are allowed."""
 
     name: str
@@ -143,7 +143,7 @@ class Constraint:
     limit: int = 0
     action: str = "fail"
     sample: int = 5
-    sink: Sink | None = None
+    sink: SinkSpec | None = None
 
     @property
     def place(self) -> str:
@@ -164,9 +164,9 @@ class Spec:
     report: str | None = None
     spark: Mapping[str, str] = field(default_factory=dict)
     trigger: str = "availableNow"
-    sources: tuple[Source, ...] = ()
-    sinks: tuple[Sink, ...] = ()
-    constraints: tuple[Constraint, ...] = ()
+    sources: tuple[SourceSpec, ...] = ()
+    sinks: tuple[SinkSpec, ...] = ()
+    constraints: tuple[ConstraintSpec, ...] = ()
 
     @property
     def programs(self) -> list[str | Path]:
@@ -174,16 +174,16 @@ class Spec:
         return [*self.rules, *([self.program] if self.program is not None else [])]
 
     @property
-    def streams(self) -> tuple[Source, ...]:
+    def streams(self) -> tuple[SourceSpec, ...]:
         return tuple(source for source in self.sources if source.stream)
 
     @property
-    def all_sinks(self) -> tuple[Sink, ...]:
+    def all_sinks(self) -> tuple[SinkSpec, ...]:
         """The sinks, and those of constraints."""
         return (*self.sinks, *(one.sink for one in self.constraints if one.sink is not None))
 
-    def problem(self, place: str, message: str, severity: str = "error") -> Problem:
-        return Problem(self.file, place, message, severity)
+    def problem(self, place: str, message: str, severity: str = "error") -> PipelineProblem:
+        return PipelineProblem(self.file, place, message, severity)
 
 
 def read_spec(path: str | Path, overrides: Iterable[str] = ()) -> Spec:
@@ -207,7 +207,7 @@ def _parsed(file: Path, reader: _Reader) -> dict[str, Any]:
     except UnicodeDecodeError as problem:
         raise UsageError(f"the pipeline {file} is not UTF-8 text (byte {problem.start}); save it as UTF-8") from None
     except tomllib.TOMLDecodeError as problem:
-        raise PipelineError([Problem(reader.file, "", f"this is not TOML: {problem}")]) from None
+        raise PipelineError([PipelineProblem(reader.file, "", f"this is not TOML: {problem}")]) from None
 
 
 def _override(values: dict[str, Any], override: str, reader: _Reader) -> None:
@@ -250,10 +250,10 @@ class _Reader:
     """The problems found so far."""
 
     file: str
-    problems: list[Problem]
+    problems: list[PipelineProblem]
 
     def say(self, place: str, message: str) -> None:
-        self.problems.append(Problem(self.file, place, message))
+        self.problems.append(PipelineProblem(self.file, place, message))
 
 
 @dataclass(slots=True)
@@ -413,7 +413,7 @@ def _trigger(table: _Table | None) -> str:
     return trigger
 
 
-def _source(name: str, table: _Table, folder: Path) -> Source:
+def _source(name: str, table: _Table, folder: Path) -> SourceSpec:
     path, paths, catalog = table.texts("path"), table.texts("paths"), table.text("table")
     if path is not None and paths is not None:
         table.say("paths", "both path and paths are given; keep one of them")
@@ -421,7 +421,7 @@ def _source(name: str, table: _Table, folder: Path) -> Source:
     if where is not None and catalog is not None:
         table.say("table", "both a path and a table are given; keep one of them")
     format = _format(table, where or (), catalog)
-    source = Source(
+    source = SourceSpec(
         name=name,
         predicate=table.text("predicate", name),
         format=format,
@@ -451,7 +451,7 @@ def _source(name: str, table: _Table, folder: Path) -> Source:
     return source
 
 
-def _check_rdf(source: Source, table: _Table) -> None:
+def _check_rdf(source: SourceSpec, table: _Table) -> None:
     for key in ("predicate", "table", "options", "columns", "schema", "nulls"):
         if table.has(key):
             table.say(key, f"a source of the format {source.format} has triples: its predicates are in the data")
@@ -488,7 +488,7 @@ def _is_value(value: Any) -> bool:
     return isinstance(value, str | int | float)
 
 
-def _columns(table: _Table) -> tuple[Column, ...] | None:
+def _columns(table: _Table) -> tuple[SourceColumn, ...] | None:
     """Each is the name of a column, or { column, as, type }."""
     listed = table.get("columns", None, lambda v: isinstance(v, list) and bool(v), "a list of columns")
     if listed is None:
@@ -499,16 +499,16 @@ def _columns(table: _Table) -> tuple[Column, ...] | None:
     return found
 
 
-def _column(value: Any, number: int, table: _Table) -> Column | None:
+def _column(value: Any, number: int, table: _Table) -> SourceColumn | None:
     if _is_text(value):
-        return Column(value, value)
+        return SourceColumn(value, value)
     if not isinstance(value, dict):
         expected = 'the name of a column, or { column = "name", as = "name", type = "long" }'
         table.say("columns", f"column {number}: expected {expected}, and not {_shown(value)}")
         return None
     inner = _Table(value, f"{table.at('columns')}[{number}]", table.reader)
     column = inner.text("column")
-    made = None if column is None else Column(column, inner.text("as", column), inner.text("type"))
+    made = None if column is None else SourceColumn(column, inner.text("as", column), inner.text("type"))
     if not inner.has("column"):
         inner.say("", 'which column? Write { column = "name", ... }')
     inner.asked |= {"as", "type"}
@@ -568,13 +568,13 @@ def _feed(table: _Table) -> Changes:
     return changes
 
 
-def _sink(name: str, table: _Table, folder: Path, predicate: str | None = None) -> Sink:
+def _sink(name: str, table: _Table, folder: Path, predicate: str | None = None) -> SinkSpec:
     """A sink; that of a constraint has the predicate of the constraint."""
     path, catalog = table.text("path"), table.text("table")
     if path is not None and catalog is not None:
         table.say("table", "both a path and a table are given; keep one of them")
     changes = table.flag("changes") if predicate is None else False
-    sink = Sink(
+    sink = SinkSpec(
         name=name,
         predicate=table.text("predicate", name) if predicate is None else predicate,
         format=table.text("format", None if catalog else "parquet"),
@@ -598,7 +598,7 @@ def _sink(name: str, table: _Table, folder: Path, predicate: str | None = None) 
     return sink
 
 
-def _check_changes(sink: Sink, table: _Table) -> None:
+def _check_changes(sink: SinkSpec, table: _Table) -> None:
     if sink.mode != "append":
         table.say("mode", f"changes are appended; leave out the mode {sink.mode}")
     if sink.only == "derived":
@@ -608,10 +608,10 @@ def _check_changes(sink: Sink, table: _Table) -> None:
             table.say("columns", f"a sink of changes has a column {name!r} of its own; choose another name")
 
 
-def _constraint(name: str, table: _Table, folder: Path) -> Constraint:
+def _constraint(name: str, table: _Table, folder: Path) -> ConstraintSpec:
     predicate, action = table.text("predicate", name), table.choice("action", ACTIONS, "fail")
     sink = table.table("sink")
-    constraint = Constraint(
+    constraint = ConstraintSpec(
         name=name,
         predicate=predicate,
         limit=table.number("limit", 0),

@@ -50,10 +50,9 @@ from deltalog.spark.manifest import (
     StoredRules,
 )
 from deltalog.spark.state_lock import StateLock
-from deltalog.spark.state_tables import StateTables, StoredRows, state_tables
+from deltalog.spark.state_tables import PredTables, StateTables, StoredRows, state_tables
 from deltalog.syntax.ast import Pred
 
-Tables = dict[Pred, Any]
 CURRENT, PENDING, VERSIONS, DATA = "CURRENT", "PENDING", "versions", "data"
 
 
@@ -61,13 +60,13 @@ class Given(NamedTuple):
     """The facts of rules and ontologies, as tables of a backend."""
 
     backend: Any
-    tables: Tables
+    tables: PredTables
 
-    def on(self, kb: KnowledgeBase) -> Tables:
+    def on(self, kb: KnowledgeBase) -> PredTables:
         """The tables on the backend of a knowledge base, which may have moved to another one."""
         if self.backend is kb._backend:
             return self.tables
-        moved: Tables = required(self.backend.capabilities.residence).move(self.tables).tables
+        moved: PredTables = required(self.backend.capabilities.residence).move(self.tables).tables
         return moved
 
 
@@ -138,7 +137,7 @@ class State:
 
     # Reading.
 
-    def load(self, kb: KnowledgeBase) -> Tables:
+    def load(self, kb: KnowledgeBase) -> PredTables:
         """Gives a knowledge base the rules, facts and materialisation of the current version. Returns the facts that
         were given with rules and ontologies."""
         manifest = self.manifest
@@ -155,7 +154,7 @@ class State:
         self._given = Given(kb._backend, kinds[GIVEN])
         return kinds[GIVEN]
 
-    def given(self, kb: KnowledgeBase) -> Tables:
+    def given(self, kb: KnowledgeBase) -> PredTables:
         """The facts of rules and ontologies of the current version, on the backend of a knowledge base."""
         if self._given is None:
             return {}
@@ -269,8 +268,8 @@ class Wanted(NamedTuple):
     """A change of a knowledge base."""
 
     rules: RuleSet
-    add: Tables
-    remove: Tables
+    add: PredTables
+    remove: PredTables
     prefixes: Mapping[str, str] | None = None
 
 
@@ -289,7 +288,9 @@ def change(
         return kb._change(*wanted)
 
 
-def _restore(kb: KnowledgeBase, explicit: Tables, stored: Tables, manifest: Manifest, list_schemes: bool) -> bool:
+def _restore(
+    kb: KnowledgeBase, explicit: PredTables, stored: PredTables, manifest: Manifest, list_schemes: bool
+) -> bool:
     """Gives a knowledge base rules, explicit facts and, if its program still has the same shape, its materialisation;
     whether that is so. If not, it is computed when it is needed."""
     numbers, rules = frozenset(map(Kind, manifest.numbers)), manifest.rules.rule_set()
@@ -319,7 +320,7 @@ class _Draft:
         """Relations that have not changed."""
         self.relations += relations
 
-    def whole(self, kind: str, tables: Tables) -> None:
+    def whole(self, kind: str, tables: PredTables) -> None:
         """Relations as a whole, with new numbers."""
         for pred, table in tables.items():
             size = self._backend.size(table)
@@ -329,7 +330,7 @@ class _Draft:
                 self.rows.append(StoredRows(self.next_number, pred.arity, table))
             self.next_number += 1
 
-    def change(self, kind: str, known: Mapping[Pred, StoredRelation], now: Tables, delta: Delta[Any]) -> None:
+    def change(self, kind: str, known: Mapping[Pred, StoredRelation], now: PredTables, delta: Delta[Any]) -> None:
         """Relations of a kind after a change; those that are not there any more are dropped."""
         for pred, table in now.items():
             if pred in delta.whole or pred not in known:

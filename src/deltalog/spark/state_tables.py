@@ -41,6 +41,7 @@ from deltalog.syntax.ast import Pred
 if TYPE_CHECKING:
     from deltalog.backends.base import Backend
 
+PredTables = dict[Pred, Any]  # tables of a backend
 FACTS, TERMS = "facts", "terms"
 TERM_SCHEMA = pa.schema([("id", pa.int64()), ("term", pa.binary())])
 

@@ -22,7 +22,7 @@ from deltalog.spark.offsets import operations
 from deltalog.spark.report import PipelineReport, Transfer
 from deltalog.spark.run import NULL_HINT, _target
 from deltalog.spark.sources import arguments, naming, stream_frame
-from deltalog.spark.spec import Source
+from deltalog.spark.spec import SourceSpec
 from deltalog.syntax.ast import Pred
 
 log = logging.getLogger(__name__)
@@ -77,7 +77,7 @@ class Streams:
                 raise DataError(f"{self._stateful.spec.file}: {_reason(problem)}") from None
             raise
 
-    def _started(self, source: Source) -> Any:
+    def _started(self, source: SourceSpec) -> Any:
         spec, spark = self._stateful.spec, self._stateful.run.spark
         frame = stream_frame(source, spark)
         self._check_schema(source, frame)
@@ -86,7 +86,7 @@ class Streams:
         writer = writer.option("checkpointLocation", f"{self._stateful.state.uri}/{STREAMS}/{source.name}")
         return writer.foreachBatch(self._batch(source, frame.schema.simpleString())).start()
 
-    def _check_schema(self, source: Source, frame: DataFrame) -> None:
+    def _check_schema(self, source: SourceSpec, frame: DataFrame) -> None:
         known, now = self._known(source).get("schema"), frame.schema.simpleString()
         if known not in (None, now):
             raise DataError(
@@ -94,11 +94,11 @@ class Streams:
                 "name for the source, or a new state"
             )
 
-    def _known(self, source: Source) -> dict[str, Any]:
+    def _known(self, source: SourceSpec) -> dict[str, Any]:
         manifest = self._stateful.state.manifest
         return dict(manifest.streams.get(source.name, {})) if manifest is not None else {}
 
-    def _batch(self, source: Source, schema: str) -> Callable[[DataFrame, int], None]:
+    def _batch(self, source: SourceSpec, schema: str) -> Callable[[DataFrame, int], None]:
         """The function of a stream's micro-batches."""
 
         def apply(rows: DataFrame, number: int) -> None:
@@ -113,7 +113,7 @@ class Streams:
 
         return apply
 
-    def _apply(self, source: Source, rows: DataFrame, number: int, schema: str) -> None:
+    def _apply(self, source: SourceSpec, rows: DataFrame, number: int, schema: str) -> None:
         stateful, place = self._stateful, f"{self._stateful.spec.file}: {source.place}"
         query, known = rows.sparkSession.sparkContext.getLocalProperty(QUERY_ID), self._known(source)
         if known.get("query", query) != query:
@@ -133,7 +133,7 @@ class Streams:
         finally:
             rows.unpersist()
 
-    def _tables(self, source: Source, rows: DataFrame) -> tuple[dict[Pred, Any], dict[Pred, Any]]:
+    def _tables(self, source: SourceSpec, rows: DataFrame) -> tuple[dict[Pred, Any], dict[Pred, Any]]:
         """The facts that a micro-batch adds, and those that it removes."""
         kb = self._stateful.run.kb
         with naming(f"{self._stateful.spec.file}: {source.place}", NULL_HINT):
@@ -143,7 +143,7 @@ class Streams:
         self._note(source, sum(map(kb._backend.size, (*added.values(), *removed.values()))))
         return added, removed
 
-    def _note(self, source: Source, rows: int) -> None:
+    def _note(self, source: SourceSpec, rows: int) -> None:
         report = self._stateful.run.report
         known = next((one for one in report.sources if one.name == source.name), None)
         if known is None:

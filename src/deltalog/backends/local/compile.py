@@ -22,7 +22,7 @@ from deltalog.backends.local.join_project import Product
 from deltalog.backends.local.multiset import Multiset, multiset_of, multiset_sum, with_count_column
 from deltalog.backends.local.multiway import multiway_join
 from deltalog.backends.local.nested_loop import LoopBatch, NestedLoops, distinct_keys, nested_loops
-from deltalog.backends.local.pipeline import Evaluation, Key, KeysOf, Pipeline, PipelineStep, sorted_union
+from deltalog.backends.local.pipeline import Evaluation, Key, KeysOf, PipelineStep, PlanPipeline, sorted_union
 from deltalog.backends.local.plan_cache import PlanCache
 from deltalog.backends.local.relation import Relation
 from deltalog.backends.local.small_rounds import RoundsCode
@@ -37,7 +37,7 @@ from deltalog.plan.ir import Plan, columns
 from deltalog.syntax.ast import Expression, Term, Variable, variables
 
 NO_VALUE = 0  # no value has this id
-ColumnNames = tuple[Variable, ...]
+ColumnVariables = tuple[Variable, ...]
 
 B = TypeVar("B")
 
@@ -196,7 +196,7 @@ class PlanCompiler:
 
     # Pipelines.
 
-    def pipeline(self, plan: Plan, needed: frozenset[Variable]) -> Pipeline:
+    def pipeline(self, plan: Plan, needed: frozenset[Variable]) -> PlanPipeline:
         """The leaf of a plan and the steps above it; a step keeps only what later steps and the sink need."""
         steps: list[PipelineStep] = []
         while True:
@@ -218,7 +218,7 @@ class PlanCompiler:
                     if isinstance(plan, ir.Scan) and _is_pair(plan, needed):
                         first = frozenset(columns(plan)[:1])
                         steps.append(partial(_spread, (plan.atom.pred, plan.part), self._index_join(plan, first)))
-                    return Pipeline(self._leaf(plan, needed), tuple(steps[::-1]))
+                    return PlanPipeline(self._leaf(plan, needed), tuple(steps[::-1]))
 
     def _look_up(
         self, plan: ir.Join | ir.SemiJoin | ir.AntiJoin, join: IndexJoin, needed: frozenset[Variable]
@@ -358,7 +358,7 @@ def _copy(key: Key, order: Order, evaluation: Evaluation, _: Relation | None) ->
 
 
 def _sink(
-    pipeline: Pipeline, terms: EncodedTerms, small: LoopBatch | None, evaluation: Evaluation, _: Relation | None
+    pipeline: PlanPipeline, terms: EncodedTerms, small: LoopBatch | None, evaluation: Evaluation, _: Relation | None
 ) -> Keys:
     found = small.keys(evaluation) if small else None
     if found is not None:
@@ -372,7 +372,9 @@ def _counted(bags: Sequence[Bag], arity: int, evaluation: Evaluation, _: Relatio
     return with_count_column(found, arity, evaluation.dictionary)
 
 
-def _bag_of(pipeline: Pipeline, terms: EncodedTerms, small: LoopBatch | None, evaluation: Evaluation) -> list[Multiset]:
+def _bag_of(
+    pipeline: PlanPipeline, terms: EncodedTerms, small: LoopBatch | None, evaluation: Evaluation
+) -> list[Multiset]:
     found = small.keys(evaluation) if small else None
     if found is not None:
         return [multiset_of(keys) for keys in found.get(0, ())]
@@ -386,12 +388,12 @@ def _packed(terms: EncodedTerms, rows: Rows) -> Keys:
     return pack(values, rows.size)
 
 
-def _where(condition: Expression, kept: ColumnNames, evaluation: Evaluation, rows: Rows, _: int) -> Rows:
+def _where(condition: Expression, kept: ColumnVariables, evaluation: Evaluation, rows: Rows, _: int) -> Rows:
     return rows.take(evaluation.vectors.holds(condition, rows), kept)
 
 
 def _extend(
-    variable: Variable, expression: Expression, kept: ColumnNames, evaluation: Evaluation, rows: Rows, _: int
+    variable: Variable, expression: Expression, kept: ColumnVariables, evaluation: Evaluation, rows: Rows, _: int
 ) -> Rows:
     values, ok = evaluation.vectors.values(expression, rows)
     extended = Rows({**{v: rows.columns[v] for v in kept}, variable: values}, rows.size)
@@ -401,7 +403,7 @@ def _extend(
 def _join(
     source: TableSource,
     join: IndexJoin,
-    kept: ColumnNames,
+    kept: ColumnVariables,
     new: frozenset[Variable],
     evaluation: Evaluation,
     rows: Rows,
@@ -419,13 +421,13 @@ def _spread(key: Key, join: IndexJoin, evaluation: Evaluation, rows: Rows, most:
 
 
 def _semi_join(
-    source: TableSource, join: IndexJoin, kept: ColumnNames, evaluation: Evaluation, rows: Rows, _: int
+    source: TableSource, join: IndexJoin, kept: ColumnVariables, evaluation: Evaluation, rows: Rows, _: int
 ) -> Rows:
     return rows.take(join.matches(source(evaluation), rows, evaluation.ids), kept)
 
 
 def _anti_join(
-    source: TableSource, join: IndexJoin, kept: ColumnNames, evaluation: Evaluation, rows: Rows, _: int
+    source: TableSource, join: IndexJoin, kept: ColumnVariables, evaluation: Evaluation, rows: Rows, _: int
 ) -> Rows:
     return rows.take(~join.matches(source(evaluation), rows, evaluation.ids), kept)
 
@@ -458,17 +460,17 @@ def _unpacked(keys: KeysOf, arity: int, places: ColumnPlaces, evaluation: Evalua
 
 
 def _rename(
-    pipeline: Pipeline, names: ColumnNames, renamed: Sequence[tuple[Variable, Variable]], evaluation: Evaluation
+    pipeline: PlanPipeline, names: ColumnVariables, renamed: Sequence[tuple[Variable, Variable]], evaluation: Evaluation
 ) -> Rows:
     inner = evaluation.rows(pipeline, names)
     return Rows({v: inner.columns[t] for v, t in renamed}, inner.size)
 
 
-def _all_rows(pipeline: Pipeline, names: ColumnNames, evaluation: Evaluation) -> Rows:
+def _all_rows(pipeline: PlanPipeline, names: ColumnVariables, evaluation: Evaluation) -> Rows:
     return evaluation.rows(pipeline, names)
 
 
-def _aggregate(plan: ir.GroupBy, names: ColumnNames, grouped: KeysOf, evaluation: Evaluation) -> Rows:
+def _aggregate(plan: ir.GroupBy, names: ColumnVariables, grouped: KeysOf, evaluation: Evaluation) -> Rows:
     keys = grouped(evaluation, None)
     values = dict(zip(names, unpack(keys, len(names)), strict=True))
     starts = group_starts([values[v] for v in plan.on], len(keys))
@@ -504,9 +506,9 @@ def _bounding(plan: Plan) -> Key | None:
             return None
 
 
-def _both(plan: Plan, needed: frozenset[Variable]) -> ColumnNames:
+def _both(plan: Plan, needed: frozenset[Variable]) -> ColumnVariables:
     return tuple(v for v in columns(plan) if v in needed)
 
 
-def _places(names: ColumnNames, needed: frozenset[Variable]) -> ColumnPlaces:
+def _places(names: ColumnVariables, needed: frozenset[Variable]) -> ColumnPlaces:
     return tuple((v, i) for i, v in enumerate(names) if v in needed)

@@ -59,11 +59,11 @@ class Evaluation:
     def table(self, key: Key) -> Relation:
         return self.tables.get(key) or empty(key[0].arity)
 
-    def rows(self, pipeline: Pipeline, names: Sequence[Variable]) -> Rows:
+    def rows(self, pipeline: PlanPipeline, names: Sequence[Variable]) -> Rows:
         """All rows of a pipeline at once."""
         return concatenate([rows for rows in self.run(pipeline, lambda rows: rows) if rows.size], names)
 
-    def run(self, pipeline: Pipeline, sink: Callable[[Rows], R]) -> list[R]:
+    def run(self, pipeline: PlanPipeline, sink: Callable[[Rows], R]) -> list[R]:
         """The results of the sink, one per morsel of rows."""
         leaf, steps = pipeline.leaf(self), pipeline.steps
         if leaf.size < self.workers.parallel_min_rows:
@@ -110,7 +110,7 @@ KeysOf = Callable[[Evaluation, Relation | None], Keys]  # rows of the relation m
 
 
 @dataclass(frozen=True, slots=True)
-class Pipeline:
+class PlanPipeline:
     """A leaf, and the steps above it."""
 
     leaf: Callable[[Evaluation], Rows]

@@ -44,7 +44,7 @@ from deltalog.backends.spark.operators.sql_expressions import TOO_LARGE
 from deltalog.backends.spark.operators.store import Known, store_distinct, without
 from deltalog.backends.spark.settings import driver_budget, salt, task_slots, tuned
 from deltalog.backends.spark.startup.session import session
-from deltalog.backends.spark.stored import TAG, UNIT, Stored, checkpointed, column_names, constant
+from deltalog.backends.spark.stored import TAG, UNIT, StoredFrame, checkpointed, column_names, constant
 from deltalog.backends.spark.table import (
     IdMatrix,
     Segment,
@@ -147,7 +147,7 @@ class SparkBackend:
 
     def stored_segment(self, rows: DataFrame, tag: int, size: int | None, sources: tuple[object, ...] = ()) -> Segment:
         """Rows with a tag, stored when they are first read."""
-        stored = Stored(rows, self.partitions, [tag], sources)
+        stored = StoredFrame(rows, self.partitions, [tag], sources)
         return Segment(stored.frame, stored, tag, size)
 
     @property

@@ -56,7 +56,7 @@ def checkpointed(frame: DataFrame) -> DataFrame:
     return frame.localCheckpoint(eager=False, storageLevel=StorageLevel.MEMORY_AND_DISK_2)
 
 
-class Stored:
+class StoredFrame:
     """A checkpointed DataFrame of rows `tag, c0, c1, ...`, hash-partitioned by all of its columns and sorted by them.
 
     `sources` are what it is computed from, until that has happened. An index on some columns of the rows of a tag is a
@@ -104,7 +104,7 @@ class Stored:
         for finalizer in self._finalizers:
             finalizer.detach()
         for source in self.sources:
-            if isinstance(source, Stored):
+            if isinstance(source, StoredFrame):
                 source.pin()
 
 

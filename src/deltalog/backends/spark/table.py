@@ -28,7 +28,7 @@ from pyspark.sql import functions as F
 
 from deltalog.backends.spark.io.blocks import sorted_distinct
 from deltalog.backends.spark.settings import task_slots
-from deltalog.backends.spark.stored import TAG, Stored, checkpointed, column_names, constant, selected_columns
+from deltalog.backends.spark.stored import TAG, StoredFrame, checkpointed, column_names, constant, selected_columns
 from deltalog.kernels.digest import hash_bytes
 from deltalog.model.tuning import Tuning
 from deltalog.syntax.ast import HiddenName, Pred
@@ -53,7 +53,7 @@ class Segment(NamedTuple):
     from `sources` whenever it is read."""
 
     frame: DataFrame
-    stored: Stored | None = None
+    stored: StoredFrame | None = None
     tag: int = 0
     size: int | None = None
     sources: tuple[SparkTable, ...] = ()

@@ -19,7 +19,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from deltalog.backends.spark.io.arrow import numbers
-from deltalog.backends.spark.stored import TAG, Stored, column_names, constant
+from deltalog.backends.spark.stored import TAG, StoredFrame, column_names, constant
 from deltalog.backends.spark.table import IdMatrix, Segment, SparkTable
 from deltalog.plan import ir
 from deltalog.plan.ir import Part, Plan
@@ -64,7 +64,7 @@ def shared_scan(scans: Sequence[TaggedScan], columns: int) -> DataFrame | None:
     """The rows of scans, each with a tag and a number of columns; None if all are empty."""
     frames: list[DataFrame] = []
     inline: list[TaggedScan] = []
-    shared: dict[int, tuple[Stored, list[tuple[int, TaggedScan]]]] = {}
+    shared: dict[int, tuple[StoredFrame, list[tuple[int, TaggedScan]]]] = {}
     for scan in scans:
         if scan.table.empty:
             continue
@@ -101,7 +101,7 @@ def _alone(segment: Segment, scan: TaggedScan, columns: int) -> DataFrame:
     return segment.frame.select(*_retagged(tag, chosen, columns))
 
 
-def _one_pass(stored: Stored, scans: Sequence[tuple[int, TaggedScan]], columns: int) -> DataFrame:
+def _one_pass(stored: StoredFrame, scans: Sequence[tuple[int, TaggedScan]], columns: int) -> DataFrame:
     """One pass over a stored DataFrame."""
     wide = len(stored.frame.columns) - 1
     if len(scans) == 1:

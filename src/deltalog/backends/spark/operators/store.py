@@ -23,7 +23,7 @@ from pyspark.sql import functions as F
 
 from deltalog.backends.spark.io import blocks
 from deltalog.backends.spark.io.arrow import binaries, numbers, words
-from deltalog.backends.spark.stored import TAG, Stored, column_names
+from deltalog.backends.spark.stored import TAG, StoredFrame, column_names
 from deltalog.backends.spark.table import Segment, SparkTable, driver_table
 from deltalog.model.arrays import Integers
 from deltalog.model.tuning import Tuning
@@ -49,7 +49,7 @@ def store_distinct(
     new = _in_this_order(rows.select(*names).distinct())
     for frame, size in _known_frames([one for one in known if not one.table.empty], columns, tuning):
         new = without(new, frame, names, size, tuning)
-    stored = Stored(new, partitions, preds)
+    stored = StoredFrame(new, partitions, preds)
     max_rows = tuning.spark_driver_table_max_rows
     found = stored.frame.mapInArrow(_summary(max_rows // partitions + 1 if max_rows else 0), SUMMARY).collect()
     tables = _tables(stored, [bytes(row.statistics) for row in found], preds)
@@ -75,7 +75,7 @@ def without(new: DataFrame, known: DataFrame, names: Sequence[str], size: int | 
 def _known_frames(known: Sequence[Known], columns: int, tuning: Tuning) -> Iterator[tuple[DataFrame, int | None]]:
     """DataFrames of all known rows with their sizes: one for each stored DataFrame, but only so many that Spark plans
     them quickly, and one for everything else."""
-    in_place: dict[int, tuple[Stored, dict[int, int]]] = {}
+    in_place: dict[int, tuple[StoredFrame, dict[int, int]]] = {}
     others: list[tuple[DataFrame, int | None]] = []
     for table, tag in known:
         for segment in table.to_segments():
@@ -97,7 +97,7 @@ def _known_frames(known: Sequence[Known], columns: int, tuning: Tuning) -> Itera
         )
 
 
-def _tables(stored: Stored, statistics: Iterable[bytes], preds: Mapping[int, Pred]) -> dict[Pred, SparkTable]:
+def _tables(stored: StoredFrame, statistics: Iterable[bytes], preds: Mapping[int, Pred]) -> dict[Pred, SparkTable]:
     by_tag: dict[int, list[dict[str, Any]]] = {}
     for line in (line for block in statistics for line in blocks.unpack(block).to_pylist()):
         by_tag.setdefault(line["tag"], []).append(line)
@@ -109,7 +109,7 @@ def _tables(stored: Stored, statistics: Iterable[bytes], preds: Mapping[int, Pre
     return tables
 
 
-def _small_rows(stored: Stored, found: Sequence[Any]) -> list[list[Integers]]:
+def _small_rows(stored: StoredFrame, found: Sequence[Any]) -> list[list[Integers]]:
     """The columns of a small result, which has come with the summaries unless it was skewed."""
     if all(row.data is not None for row in found):
         batches = [blocks.unpack(bytes(row.data)) for row in found]
