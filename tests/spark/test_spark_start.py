@@ -133,7 +133,7 @@ def test_a_local_master(master: str, local: bool) -> None:
 def test_a_local_cluster_gets_the_settings_of_a_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session.submit_conf, "settings", lambda: {"spark.app.name": "mine"})
     for master, local in (("local[3]", True), ("local-cluster[2,1,1024]", False)):
-        found = session._settings(master)
+        found = session._settings(master, {})
         assert found["spark.master"] == master
         assert "spark.app.name" not in found
         assert (found.get("spark.sql.shuffle.partitions") == "3") is local
@@ -146,9 +146,9 @@ def test_the_archive_is_an_option_of_commands(chosen: str, cache: Path, monkeypa
     monkeypatch.setattr(session.submit_conf, "settings", lambda: {session.ARCHIVE: chosen})
     monkeypatch.setattr(session, "spark_home", lambda: cache)
     monkeypatch.setattr(session, "_own_process", False)
-    assert "Archive" not in session._settings("local")[session.JAVA_OPTIONS]
+    assert "Archive" not in session._settings("local", {})[session.JAVA_OPTIONS]
     monkeypatch.setattr(session, "_own_process", True)
-    assert ("Archive" in session._settings("local")[session.JAVA_OPTIONS]) is (chosen == "true")
+    assert ("Archive" in session._settings("local", {})[session.JAVA_OPTIONS]) is (chosen == "true")
 
 
 @pytest.mark.parametrize(
