@@ -49,7 +49,8 @@ def without_leaves(old: Program, rules: tuple[Rule, ...]) -> tuple[Program, tupl
     leaves = {id(node): node for rule in removed if (node := home.pop(rule, None)) is not None}
     rest = tuple([node for node in old.hyper_nodes if id(node) not in leaves])
     nodes = tuple(leaves.values())
-    if len(rest) + len(nodes) != len(old.hyper_nodes) or sum([len(node.rules) for node in nodes]) != len(removed):
+    evaluated = {directed_rule(rule) for rule in removed}
+    if len(rest) + len(nodes) != len(old.hyper_nodes) or evaluated != {rule for node in nodes for rule in node.rules}:
         return None  # a hyper-node is split, or a rule is not evaluated as written
     if not all([_is_leaf(node, rest, old) for node in nodes]):
         return None
