@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import reduce
 from operator import and_
@@ -32,22 +32,22 @@ KIND = "deltalog:kind"  # the metadata of a column that say so
 
 def source_frame(source: SourceSpec, spark: SparkSession) -> DataFrame:
     """The rows of a source as Spark reads them, all columns."""
-    reader = spark.read.options(**source.options)
-    if source.schema is not None:
-        reader = reader.schema(source.schema)
-    if source.table is not None:
-        return reader.table(source.table)
-    return reader.format(source.format).load(list(source.paths) or None)
+    return _loaded(spark.read, source, [list(source.paths)] if source.paths else [])
 
 
 def stream_frame(source: SourceSpec, spark: SparkSession) -> DataFrame:
     """The rows of a stream, all columns."""
-    reader = spark.readStream.options(**source.options)
+    return _loaded(spark.readStream, source, source.paths[:1])
+
+
+def _loaded(reader: Any, source: SourceSpec, paths: Sequence[Any]) -> DataFrame:
+    reader = reader.options(**source.options)
     if source.schema is not None:
         reader = reader.schema(source.schema)
-    if source.table is not None:
-        return reader.table(source.table)
-    return reader.format(source.format).load(*source.paths[:1])
+    found: DataFrame = (
+        reader.table(source.table) if source.table is not None else reader.format(source.format).load(*paths)
+    )
+    return found
 
 
 def arguments(source: SourceSpec, frame: DataFrame) -> DataFrame:

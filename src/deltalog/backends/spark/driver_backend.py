@@ -104,6 +104,6 @@ class DriverDataFrames:
     def to_spark(self, table: Relation, columns: Sequence[str], cells: Collection[int] | None = None) -> DataFrame:
         backend = self.backend
         if table.size * table.arity <= backend.tuning.spark_arrow_max_values:
-            return arrow_to_spark(table.columns(), table.size, columns, backend.dictionary, backend.far.spark, cells)
+            return arrow_to_spark(table.columns(), table.size, columns, backend.dictionary, backend.far, cells)
         pred = Pred("", table.arity)
         return to_spark(backend.residence.move({pred: table}).tables[pred], columns, backend.far, cells)

@@ -28,7 +28,6 @@ from deltalog.model.terms import Kind, lexical
 if TYPE_CHECKING:
     from deltalog.backends.spark.backend import SparkBackend
 
-PARTITIONS_PER_CORE = 2
 PLAIN: dict[Kind, tuple[Any, Any, str | None]] = {
     Kind.INTEGER: (T.LongType(), pa.int64(), None),
     Kind.DOUBLE: (T.DoubleType(), pa.float64(), None),
@@ -72,18 +71,18 @@ def arrow_to_spark(
     rows: int,
     names: Sequence[str],
     dictionary: Dictionary,
-    spark: Any,
+    backend: SparkBackend,
     cells: Collection[int] | None = None,
 ) -> DataFrame:
     """The same for columns of local ids in the driver; their values go to the JVM through Arrow."""
     types = _column_types([dictionary.kinds_of([ids]) or {Kind.STRING} for ids in columns], cells)
     schema = T.StructType(_fields(names, types))
     if not rows or not columns:
-        return spark.createDataFrame([()] * rows, schema)
+        return backend.spark.createDataFrame([()] * rows, schema)
     arrays = [_driver_array(ids, dictionary, what) for ids, (_, _, what) in zip(columns, types, strict=True)]
     fields = [pa.field(name, array.type, nullable=False) for name, array in zip(names, arrays, strict=True)]
-    frame = spark.createDataFrame(pa.table(arrays, schema=pa.schema(fields)), schema)
-    return frame.coalesce(PARTITIONS_PER_CORE * max(1, spark.sparkContext.defaultParallelism))
+    frame = backend.spark.createDataFrame(pa.table(arrays, schema=pa.schema(fields)), schema)
+    return frame.coalesce(backend.task_partitions)
 
 
 def _driver_array(ids: Any, dictionary: Dictionary, what: str | None) -> Any:
