@@ -17,8 +17,9 @@ beginning, and drop it.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from deltalog.concurrency.locks import CallLock, exclusive
@@ -152,12 +153,7 @@ class KnowledgeBase(QueryMethods):
         self._spent("load", started)
 
     def _add(self, facts: Mapping[Pred, AnyTable]) -> None:
-        explicit = dict(self._explicit)
-        for pred, table in facts.items():
-            present = explicit.get(pred)
-            if present is not None:
-                table = self._backend.merge(present, self._backend.minus(table, present))
-            explicit[pred] = table
+        explicit = self._united(self._explicit, facts)
         self._check_budget(explicit)
         self._assign(_explicit=explicit, _state=None, _program=None)
 
@@ -283,6 +279,44 @@ class KnowledgeBase(QueryMethods):
         rule_set, facts = self._rule_set.removing(as_sources(rules))
         return self._change(rule_set, {}, encode_facts_of(facts, self._backend) if facts else {})[0]
 
+    @exclusive
+    @limited
+    def what_if(
+        self,
+        add: Mapping[str, Any] | None = None,
+        remove: Mapping[str, Any] | None = None,
+        add_rules: Sources = "",
+        remove_rules: Sources = "",
+    ) -> Change:
+        """What a change of facts and rules would add and remove. The knowledge base stays as it is."""
+        from deltalog.engine.encode_facts import listed_facts
+
+        return self._what_if(listed_facts(add), listed_facts(remove), as_sources(add_rules), as_sources(remove_rules))
+
+    @within_budget
+    def _what_if(
+        self,
+        add: Mapping[str, Any],
+        remove: Mapping[str, Any],
+        add_rules: Sequence[str | Path],
+        remove_rules: Sequence[str | Path],
+    ) -> Change:
+        from deltalog.engine.encode_facts import encode_facts_of
+
+        rule_set, facts_removed = self._rule_set.removing(remove_rules)
+        new = read_documents(add_rules).rules
+        added = self._united(self._encoded(add), encode_facts_of(new, self._backend))
+        removed = self._united(self._encoded(remove), encode_facts_of(facts_removed, self._backend))
+        return self._described(self._changed(rule_set.adding(new), added, removed)[1])
+
+    def _united(self, first: Mapping[Pred, AnyTable], second: Mapping[Pred, AnyTable]) -> dict[Pred, AnyTable]:
+        """The facts of either."""
+        united, backend = dict(first), self._backend
+        for pred, table in second.items():
+            known = united.get(pred)
+            united[pred] = table if known is None else backend.merge(known, backend.minus(table, known))
+        return united
+
     def _change(
         self,
         rule_set: RuleSet,
@@ -291,6 +325,15 @@ class KnowledgeBase(QueryMethods):
         prefixes: Mapping[str, str] | None = None,
     ) -> tuple[Change, Update[AnyTable]]:
         """The one way in which facts and rules change: all of it, or nothing."""
+        state, update = self._changed(rule_set, add, remove)
+        change = self._described(update)
+        self._become(state, rule_set, prefixes or {})
+        return change, update
+
+    def _changed(
+        self, rule_set: RuleSet, add: dict[Pred, AnyTable], remove: dict[Pred, AnyTable]
+    ) -> tuple[Materialisation[AnyTable], Update[AnyTable]]:
+        """The materialisation after a change, which has not taken the place of the present one yet."""
         from deltalog.maintenance.apply_change import apply_change
 
         if not self._is_complete:
@@ -298,9 +341,11 @@ class KnowledgeBase(QueryMethods):
         rules = None if rule_set is self._rule_set else rule_set.rules
         state, update = apply_change(self._materialised(), rules, add, remove, self._evaluator(), self._schemes)
         self._check_budget(state.explicit, state)
+        return state, update
+
+    def _described(self, update: Update[AnyTable]) -> Change:
         added, removed = map(self._difference, update.differences())
-        self._become(state, rule_set, prefixes or {})
-        return Change(added, removed, update.report), update
+        return Change(added, removed, update.report)
 
     def _become(self, state: Materialisation[AnyTable], rule_set: RuleSet, prefixes: Mapping[str, str]) -> None:
         """A new state takes the place of the old one, at once."""
