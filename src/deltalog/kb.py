@@ -8,6 +8,7 @@
     maintain  changes -> facts added and removed     deltalog.maintenance
     query     goals, SPARQL -> answers               deltalog.query
     read      tables of ids -> values                deltalog.model.facts
+    keep      changes -> log and snapshots           deltalog.store
 
 Explicit facts (EDB) and rules are what the user gave. The materialisation, explicit and derived facts (IDB), is made
 when it is first needed. From then on `update`, `add_rules` and `remove_rules` maintain it; `add` and `load` are for the
@@ -31,6 +32,7 @@ from deltalog.model.change import Change, Difference
 from deltalog.model.errors import check_choice
 from deltalog.model.facts import Facts, of_predicate
 from deltalog.model.limits import Limits, count, limited, memory_bytes, within_budget
+from deltalog.model.terms import Kind
 from deltalog.model.tuning import Tuning
 from deltalog.plan.hypertree.settings import CYCLIC_SETTINGS
 from deltalog.program import Program, analyse, read_documents
@@ -38,11 +40,13 @@ from deltalog.program.load_program import Sources, as_sources
 from deltalog.program.recognise import SCHEME_SETTINGS
 from deltalog.program.rule_set import RuleSet
 from deltalog.query.methods import QueryMethods
+from deltalog.store.methods import StoreMethods
 from deltalog.syntax.ast import Pred, Rule
 
 if TYPE_CHECKING:
     from deltalog.backends.base import Backend
     from deltalog.maintenance.materialisation import Evaluator, Materialisation
+    from deltalog.maintenance.snapshot import StoredProgram
     from deltalog.maintenance.update_state import Update
     from deltalog.query.contents import Contents
 
@@ -51,7 +55,7 @@ AnyTable = Any  # the backend's own handle
 ENGINES = ("local", "spark", "auto", "naive")
 
 
-class KnowledgeBase(QueryMethods):
+class KnowledgeBase(QueryMethods, StoreMethods):
     """Facts and rules, and everything that follows from them.
 
     program: rules as text, a Path to a file of them, several of either, or none yet.
@@ -153,6 +157,9 @@ class KnowledgeBase(QueryMethods):
         self._spent("load", started)
 
     def _add(self, facts: Mapping[Pred, AnyTable]) -> None:
+        if self._store is not None:  # a change like any other
+            self._change(self._rule_set, dict(facts), {})
+            return
         explicit = self._united(self._explicit, facts)
         self._check_budget(explicit)
         self._assign(_explicit=explicit, _state=None, _program=None)
@@ -220,6 +227,33 @@ class KnowledgeBase(QueryMethods):
             self._materialise()
         assert self._state is not None
         return self._state
+
+    def _completed(self) -> Materialisation[AnyTable]:
+        """The materialisation, made if there is none, or made anew if a limit had stopped it."""
+        if not self._is_complete:
+            self._materialise()
+        return self._materialised()
+
+    def _restore(
+        self,
+        rules: RuleSet,
+        explicit: dict[Pred, AnyTable],
+        derived: Mapping[Pred, AnyTable],
+        stored: StoredProgram,
+        list_schemes: bool,
+    ) -> bool:
+        """Takes rules and facts over and, if the program still has the shape that they were stored with, what is
+        derived; whether that is so. If not, it is derived when it is needed."""
+        from deltalog.maintenance.snapshot import restored, shape
+
+        numbers = frozenset(map(Kind, stored.numbers))
+        program = analyse(rules.rules, explicit, self._schemes, numbers=lambda _: numbers)
+        same = shape(program) == stored.shape
+        state = restored(program, explicit, derived, self._evaluator(), list_schemes) if same else None
+        report = Report(self.engine, self._engine_reason, self._backend.name)
+        after = {"_rule_set": rules, "_explicit": explicit, "_state": state, "_program": program, "_report": report}
+        self._assign(**after, _mentioned=self._mentioned | program.preds, prefixes=dict(stored.prefixes))
+        return same
 
     def _evaluator(self) -> Evaluator[AnyTable]:
         from deltalog.engine.hypertree import Trees
@@ -325,10 +359,18 @@ class KnowledgeBase(QueryMethods):
         prefixes: Mapping[str, str] | None = None,
     ) -> tuple[Change, Update[AnyTable]]:
         """The one way in which facts and rules change: all of it, or nothing."""
+        self._check_writable()
         state, update = self._changed(rule_set, add, remove)
         change = self._described(update)
-        self._become(state, rule_set, prefixes or {})
+        stored = self._journal(update, state, rule_set, prefixes or {})
+        self._become(state, rule_set, prefixes or {}, stored)
+        self._snapshot_if_due()
         return change, update
+
+    def _apply(self, rule_set: RuleSet, add: dict[Pred, AnyTable], remove: dict[Pred, AnyTable]) -> None:
+        """Makes a change that the store has already."""
+        state, _ = self._changed(rule_set, add, remove)
+        self._become(state, rule_set, {}, {})
 
     def _changed(
         self, rule_set: RuleSet, add: dict[Pred, AnyTable], remove: dict[Pred, AnyTable]
@@ -336,10 +378,8 @@ class KnowledgeBase(QueryMethods):
         """The materialisation after a change, which has not taken the place of the present one yet."""
         from deltalog.maintenance.apply_change import apply_change
 
-        if not self._is_complete:
-            self._materialise()
         rules = None if rule_set is self._rule_set else rule_set.rules
-        state, update = apply_change(self._materialised(), rules, add, remove, self._evaluator(), self._schemes)
+        state, update = apply_change(self._completed(), rules, add, remove, self._evaluator(), self._schemes)
         self._check_budget(state.explicit, state)
         return state, update
 
@@ -347,9 +387,15 @@ class KnowledgeBase(QueryMethods):
         added, removed = map(self._difference, update.differences())
         return Change(added, removed, update.report)
 
-    def _become(self, state: Materialisation[AnyTable], rule_set: RuleSet, prefixes: Mapping[str, str]) -> None:
-        """A new state takes the place of the old one, at once."""
-        after = dict[str, Any](_state=state, _explicit=state.explicit, _rule_set=rule_set)
+    def _become(
+        self,
+        state: Materialisation[AnyTable],
+        rule_set: RuleSet,
+        prefixes: Mapping[str, str],
+        stored: Mapping[str, Any],
+    ) -> None:
+        """A new state takes the place of the old one, at once; `stored` is what its store knows of it."""
+        after = dict[str, Any](_state=state, _explicit=state.explicit, _rule_set=rule_set, **stored)
         if prefixes:
             after["prefixes"] = {**self.prefixes, **prefixes}
         if len(rule_set.ids) > len(self._rule_set.ids):

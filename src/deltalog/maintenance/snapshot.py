@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from deltalog.engine.seminaive import Relations, SemiNaive
 from deltalog.maintenance.materialisation import Evaluator, Materialisation, start
@@ -24,6 +24,23 @@ from deltalog.program.dependency import DependencyGraph
 from deltalog.syntax.ast import Pred, Rule
 
 T = TypeVar("T")
+
+
+class StoredProgram(Protocol):
+    """What is stored beside tables."""
+
+    @property
+    def prefixes(self) -> Mapping[str, str]: ...
+
+    @property
+    def shape(self) -> str:
+        """Of the program."""
+        ...
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """The kinds of numbers in the scope of the program."""
+        ...
 
 
 def shape(program: Program) -> str:

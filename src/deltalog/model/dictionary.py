@@ -66,6 +66,47 @@ class Dictionary:
         self._room[intern.COUNT] = 1
         self._furnish()
 
+    # All of it, to store and to map.
+
+    @classmethod
+    def mapped(cls, arrays: Mapping[str, NDArray[Any]], ids: int) -> Dictionary:
+        """The dictionary with these arrays (see `stored`), which it may write to and takes over. They may be longer
+        than `ids` needs; only the hash table has exactly its size."""
+        made = cls()
+        made._kinds, made._integers, made._doubles = arrays["kinds"], arrays["integers"], arrays["doubles"]
+        made._hashes, made._table, made._heap = arrays["hashes"], arrays["table"], arrays["heap"]
+        made._offsets = arrays["offsets"]
+        made._room[intern.COUNT] = ids
+        made._furnish()
+        return made
+
+    def stored(self, most: int = 0) -> dict[str, NDArray[Any]]:
+        """Its arrays, as far as they are filled, from which `mapped` makes it again; the hash table has room for `most`
+        ids. No other thread may add to it."""
+        ids = self._count
+        if 2 * most > len(self._table):
+            self._rehash(1 << (2 * most - 1).bit_length())
+        return {
+            "kinds": self._kinds[:ids],
+            "integers": self._integers[:ids],
+            "doubles": self._doubles[:ids],
+            "hashes": self._hashes[:ids],
+            "offsets": self._offsets[: ids + 1],
+            "heap": self._heap[: self._offsets[ids]],
+            "table": self._table,
+        }
+
+    def subset(self, ids: Ids) -> Dictionary:
+        """A dictionary with some values alone; `ids` ascend from 0 (reserved), and keep their order."""
+        made, count = Dictionary(), len(ids)
+        data, bounds = self.texts(ids)
+        made._kinds, made._integers, made._doubles = self._kinds[ids], self._integers[ids], self._doubles[ids]
+        made._hashes, made._offsets, made._heap = self._hashes[ids], bounds, data
+        made._room[intern.COUNT] = count
+        made._furnish()
+        made._rehash(max(4096, 1 << (2 * count - 1).bit_length()))
+        return made
+
     # Reading.
 
     def __len__(self) -> int:

@@ -209,6 +209,17 @@ class Tuning:
     state_kept_versions: int = 3  # the last versions, which readers may still have open
     state_rows_per_partition: int = 4_000_000  # that an executor writes to a file
     state_chunk_rows: int = 1 << 20  # rows that the driver writes or reads at a time
+    # Stores. A snapshot is taken when opening would have to repeat many changes:
+    store_max_changes: int = 10_000  # since the last snapshot; each takes about 0.2 ms to read
+    store_max_change_share: float = 0.5  # of the explicit facts, in rows of changes since the last snapshot
+    store_min_change_rows: int = 100_000  # and at least so many rows
+    store_kept_snapshots: int = 2  # the last ones: an older one and the log replace a damaged one
+    store_unused_share: float = 0.25  # of the values of a dictionary, from which on a snapshot leaves them out
+    # Space for new values in a mapped dictionary, before its arrays are copied; it is sparse, and takes no disk:
+    store_spare_ids: int = 4_096
+    store_spare_share: float = 0.125
+    store_part_bytes: int = 64 * 2**20  # of a change in one row of the log
+    store_busy_seconds: float = 30.0  # that a reader or writer waits for the catalog
     spark_watch_seconds: float = 0.1  # between two checks of the limits while Spark runs jobs
     spark_settle_seconds: float = (
         1.0  # in which Spark's status tracker hears of the end of a job; it takes milliseconds

@@ -43,6 +43,7 @@ class QuerySession(Generic[T]):
     def __init__(self, engine: str, backend: Backend[T]) -> None:
         self._engine, self._backend = engine, backend
         self._model: selector.Model | None = None
+        self.own_model: selector.Model | None = None  # one that was set
         self._goals: GoalEvaluator[T] | None = None
         self._queries: SparqlEvaluator[T] | None = None
 
@@ -57,11 +58,12 @@ class QuerySession(Generic[T]):
 
     @model.setter
     def model(self, model: selector.Model | str | PathLike[str]) -> None:
-        self._model = model if isinstance(model, selector.Model) else selector.load(Path(model))
+        self.own_model = model if isinstance(model, selector.Model) else selector.load(Path(model))
+        self._model = self.own_model
 
     def take_over(self, other: QuerySession[T]) -> None:
         """Takes over the model of another session."""
-        self._model = other._model
+        self._model, self.own_model = other._model, other.own_model
 
     # Goals.
 

@@ -13,9 +13,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from deltalog.model.errors import DataError
-from deltalog.program.rule_set import RuleSet
+from deltalog.program.stored_rules import StoredRules
 from deltalog.syntax.ast import HiddenName, Pred
-from deltalog.syntax.parser import parse_document
 
 FORMAT = 1
 EXPLICIT, DERIVED, GIVEN = "explicit", "derived", "given"  # given: the facts of rules and ontologies
@@ -46,24 +45,6 @@ class DataFolder:
     version: int
     rows: int
     terms: int
-
-
-@dataclass(frozen=True, slots=True)
-class StoredRules:
-    """A rule set: the text of every rule there ever was, in the order of ids, and the numbers of present ones."""
-
-    texts: tuple[str, ...] = ()
-    present: tuple[int, ...] = ()
-
-    @classmethod
-    def of(cls, rules: RuleSet) -> StoredRules:
-        texts = tuple(str(rule) for rule, _ in sorted(rules.numbers.items(), key=lambda pair: pair[1]))
-        return cls(texts, tuple(rules.numbers[rule] for rule in rules.rules))
-
-    def rule_set(self) -> RuleSet:
-        known = [parse_document(text).rules[0] for text in self.texts]
-        ids = {f"r{number}": known[number - 1] for number in self.present}
-        return RuleSet(ids, {rule: number for number, rule in enumerate(known, 1)}, tuple(ids.values()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,13 +22,11 @@ from typing import Any, NamedTuple
 
 from deltalog.backends.capabilities import required
 from deltalog.backends.spark.settings import SALT, salt
-from deltalog.engine.report import Report
 from deltalog.kb import KnowledgeBase
 from deltalog.maintenance.snapshot import (
     Delta,
     explicit_delta,
     relations_delta,
-    restored,
     shape,
     stored_relations,
 )
@@ -36,9 +34,8 @@ from deltalog.maintenance.update_state import Update
 from deltalog.model.change import Change
 from deltalog.model.errors import DataError, UsageError
 from deltalog.model.limits import within_budget
-from deltalog.model.terms import Kind
-from deltalog.program import analyse
 from deltalog.program.rule_set import RuleSet
+from deltalog.program.stored_rules import StoredRules
 from deltalog.spark.hadoop import Hadoop
 from deltalog.spark.manifest import (
     DERIVED,
@@ -47,7 +44,6 @@ from deltalog.spark.manifest import (
     DataFolder,
     Manifest,
     StoredRelation,
-    StoredRules,
 )
 from deltalog.spark.state_lock import StateLock
 from deltalog.spark.state_tables import PredTables, StateTables, StoredRows, state_tables
@@ -148,7 +144,8 @@ class State:
         folders = [self._folder(folder.version) for folder in manifest.data]
         found = tables.read(folders, manifest.relations)
         kinds = {kind: {r.pred: found[r.number] for r in manifest.relations if r.kind == kind} for kind in _KINDS}
-        self._restored = _restore(kb, kinds[EXPLICIT], kinds[DERIVED], manifest, tables.list_schemes)
+        rules = manifest.rules.rule_set()
+        self._restored = kb._restore(rules, kinds[EXPLICIT], kinds[DERIVED], manifest, tables.list_schemes)
         if tables.list_schemes:
             self._pinned = frozenset(folder.version for folder in manifest.data)
         self._given = Given(kb._backend, kinds[GIVEN])
@@ -286,22 +283,6 @@ def change(
         return None
     with stage("update"), kb._lock:
         return kb._change(*wanted)
-
-
-def _restore(
-    kb: KnowledgeBase, explicit: PredTables, stored: PredTables, manifest: Manifest, list_schemes: bool
-) -> bool:
-    """Gives a knowledge base rules, explicit facts and, if its program still has the same shape, its materialisation;
-    whether that is so. If not, it is computed when it is needed."""
-    numbers, rules = frozenset(map(Kind, manifest.numbers)), manifest.rules.rule_set()
-    program = analyse(rules.rules, explicit, kb._schemes, numbers=lambda _: numbers)
-    same = shape(program) == manifest.shape
-    evaluator = kb._evaluator()
-    state = restored(program, explicit, stored, evaluator, list_schemes) if same else None
-    report = Report(kb.engine, kb._engine_reason, kb._backend.name)
-    after = {"_rule_set": rules, "_explicit": explicit, "_state": state, "_program": program, "_report": report}
-    kb._assign(**after, _mentioned=kb._mentioned | program.preds, prefixes=dict(manifest.prefixes))
-    return same
 
 
 class _Draft:

@@ -71,6 +71,10 @@ class LocalBackend:
         self.codec = LocalCodec(self.dictionary, self.tuning)
         self.capabilities = self._capabilities()
 
+    def over(self, dictionary: Dictionary) -> LocalBackend:
+        """The same over another dictionary."""
+        return LocalBackend(self.limits, dictionary, self.workers.threads, self.tuning)
+
     def _capabilities(self) -> Capabilities[Relation]:
         return Capabilities(
             multiway_joins=True,

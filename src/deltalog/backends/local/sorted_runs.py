@@ -127,6 +127,18 @@ class Run:
         keys = pack([columns[i] for i in order], len(self))
         return np.ascontiguousarray(keys[np.lexsort(keys.T[::-1])])
 
+    def indexes(self) -> dict[Order, Keys]:
+        """The rows in all other orders that have been needed so far."""
+        return self._orders.copy()
+
+    def known_distinct(self) -> dict[int, int]:
+        """The results of `distinct` so far."""
+        return self._distinct.copy()
+
+    def known_heaviest(self) -> dict[int, int]:
+        """The results of `heaviest` so far."""
+        return self._heaviest.copy()
+
     def has_order(self, order: Order) -> bool:
         return order == self.canonical or order in self._orders
 

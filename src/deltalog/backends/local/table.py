@@ -48,9 +48,9 @@ class Table:
     ) -> None:
         self.arity = arity
         self.tuning = tuning
-        self.runs = tuple([run for run in runs if len(run.keys)])
+        self.runs = tuple([run for run in runs if len(run)])
         self.tombstones = tombstones if tombstones is not None and tombstones.runs else None
-        self.size: int = sum([len(run.keys) for run in self.runs]) - (self.tombstones.size if self.tombstones else 0)
+        self.size: int = sum([len(run) for run in self.runs]) - (self.tombstones.size if self.tombstones else 0)
         self._addresses: dict[Order, list[int]] = {}
         self._compacted: list[Table] = []  # the first one counts
 

@@ -1,0 +1,79 @@
+"""The files of a store. Everything that a snapshot writes goes through these functions, so tests can make each fail.
+
+A file counts once it is written, flushed to disk (`fsync`), and its folder with it. No file is opened through a
+symbolic link.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from contextlib import suppress
+from pathlib import Path
+from typing import BinaryIO
+
+from deltalog.model.errors import DataError
+
+_NO_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+
+
+def create(path: Path) -> BinaryIO:
+    """A new file, for writing."""
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINK, 0o666), "wb", buffering=0)
+
+
+def write(file: BinaryIO, data: memoryview | bytes) -> None:
+    """Writes all of some bytes."""
+    left = memoryview(data).cast("B")
+    while left:
+        left = left[file.write(left) :]
+
+
+def extend(file: BinaryIO, size: int) -> None:
+    """Extends a file with zeros, which take no space on disk where the file system has sparse files."""
+    file.truncate(size)
+    file.seek(size)
+
+
+def sync(file: BinaryIO) -> None:
+    """Waits until a file is on disk."""
+    os.fsync(file.fileno())
+
+
+def sync_folder(folder: Path) -> None:
+    """Waits until the names of a folder are on disk."""
+    if hasattr(os, "O_DIRECTORY"):
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def rename(old: Path, new: Path) -> None:
+    """Gives a complete file or folder its name."""
+    os.rename(old, new)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Writes a new file, durably."""
+    with create(path) as file:
+        write(file, text.encode())
+        sync(file)
+
+
+def opened(path: Path) -> BinaryIO:
+    """A file for reading; DataError if it is missing, a link, or cannot be read."""
+    try:
+        return os.fdopen(os.open(path, os.O_RDONLY | _NO_LINK), "rb", buffering=0)
+    except FileNotFoundError:
+        raise DataError(f"{path} is missing; `deltalog store verify` says what can be recovered") from None
+    except OSError as problem:
+        reason = "it is a symbolic link" if path.is_symlink() else problem.strerror
+        raise DataError(f"{path} cannot be read ({reason}); a store has plain files of its own") from None
+
+
+def remove_folder(folder: Path) -> None:
+    """Removes a folder and what it has, as far as that is possible."""
+    with suppress(OSError):
+        shutil.rmtree(folder)

@@ -1,0 +1,93 @@
+"""One change in the log of a store: explicit facts and rules that were added and removed, prefixes and settings.
+
+    magic     a line, with the number of this format
+    header    a line of JSON
+    facts     two blocks (`fact_block`): added, removed; the header has their lengths
+
+Facts are the net effect of the change. Rules are text, in the order in which they were given; removed ones are ids.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from deltalog.backends.base import Backend
+from deltalog.program.rule_set import RuleSet
+from deltalog.store.fact_block import pack_facts, unpack_facts
+from deltalog.syntax.ast import Pred
+from deltalog.syntax.parser import parse_document
+
+T = TypeVar("T")
+MAGIC = b"deltalog change 1\n"
+
+
+@dataclass(frozen=True, slots=True)
+class RuleChange:
+    """What leads from one rule set to the next."""
+
+    added: tuple[str, ...] = ()  # texts
+    removed: tuple[str, ...] = ()  # ids
+
+    @classmethod
+    def between(cls, old: RuleSet, new: RuleSet) -> RuleChange:
+        if old is new:
+            return cls()
+        added = tuple(str(rule) for name, rule in new.ids.items() if name not in old.ids)
+        return cls(added, tuple(name for name in old.ids if name not in new.ids))
+
+    def applied(self, rules: RuleSet) -> RuleSet:
+        if self.removed:
+            rules, _ = rules.removing(self.removed)
+        return rules.adding(parse_document(text).rules[0] for text in self.added) if self.added else rules
+
+
+@dataclass(frozen=True, slots=True)
+class LogEntry:
+    """A change, with facts as blocks of bytes."""
+
+    rules: RuleChange = field(default_factory=RuleChange)
+    prefixes: Mapping[str, str] = field(default_factory=dict)  # all of them, if they have changed
+    settings: Mapping[str, Any] = field(default_factory=dict)  # those that have changed
+    added: bytes = b""
+    removed: bytes = b""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing changes."""
+        return self == LogEntry()
+
+    def encoded(self) -> bytes:
+        header = {
+            "added_rules": self.rules.added,
+            "removed_rules": self.rules.removed,
+            "prefixes": dict(self.prefixes),
+            "settings": dict(self.settings),
+            "facts": [len(self.added), len(self.removed)],
+        }
+        return b"".join((MAGIC, json.dumps(header).encode(), b"\n", self.added, self.removed))
+
+    @classmethod
+    def parse(cls, data: bytes) -> LogEntry:
+        """ValueError if it is none."""
+        if not data.startswith(MAGIC):
+            raise ValueError("it does not begin like a change")
+        end = data.index(b"\n", len(MAGIC))
+        header = json.loads(data[len(MAGIC) : end])
+        added, removed = header["facts"]
+        facts = data[end + 1 :]
+        if len(facts) != added + removed:
+            raise ValueError("it has not as many bytes as it says")
+        rules = RuleChange(tuple(header["added_rules"]), tuple(header["removed_rules"]))
+        return cls(rules, header["prefixes"], header["settings"], facts[:added], facts[added:])
+
+
+def packed(tables: Mapping[Pred, T], backend: Backend[T]) -> bytes:
+    """Facts as a block; nothing for none."""
+    return pack_facts(tables, backend) if any(map(backend.size, tables.values())) else b""
+
+
+def unpacked(block: bytes, backend: Backend[T]) -> dict[Pred, T]:
+    return unpack_facts(block, backend) if block else {}

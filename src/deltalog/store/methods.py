@@ -1,0 +1,222 @@
+"""The methods of a knowledge base that keep it in a store: a base class of `KnowledgeBase`.
+
+save, open           begin to use a store
+_journal             writes a change to the log, before it is made in memory
+refresh              follows another writer
+compact, close       snapshots
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import asdict
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Self, cast
+
+from deltalog.concurrency.locks import CallLock, exclusive
+from deltalog.io.files import local_path
+from deltalog.model.errors import DataError, UsageError
+from deltalog.model.limits import Limits, limited
+from deltalog.syntax.ast import Pred
+
+if TYPE_CHECKING:
+    from deltalog.backends.base import Backend
+    from deltalog.kb import KnowledgeBase
+    from deltalog.maintenance.materialisation import Materialisation
+    from deltalog.maintenance.update_state import Update
+    from deltalog.program.rule_set import RuleSet
+    from deltalog.query.selector import Model
+    from deltalog.store.store import Dropped, Image, Store
+
+SETTINGS = ("maintenance", "cyclic", "schemes")
+
+
+class StoreMethods:
+    """A knowledge base as far as its store is concerned."""
+
+    engine: str
+    limits: Limits
+    prefixes: Mapping[str, str]
+    _backend: Backend[Any]
+    _lock: CallLock
+    _rule_set: RuleSet
+    _explicit: dict[Pred, Any]
+    _state: Materialisation[Any] | None
+    _store: Store | None = None
+    _version: int | None = None
+    _pinned: bool = False  # to a version other than the newest
+    _stored_settings: Mapping[str, Any]  # as the store has them
+
+    if TYPE_CHECKING:
+
+        def __init__(self, **settings: Any) -> None: ...
+
+    @property
+    def _whole(self) -> KnowledgeBase:
+        """The knowledge base that this is."""
+        return cast("KnowledgeBase", self)
+
+    # Begin.
+
+    @exclusive
+    @limited
+    def save(self, folder: str | PathLike[str]) -> None:
+        """Creates a store in a folder that is new or empty. From here on every change is durable when it returns."""
+        from deltalog.io.write import whole
+        from deltalog.store.catalog import VersionRow, now
+        from deltalog.store.store import Store
+
+        path, image, tuning = local_path(folder), self._image(), self._backend.tuning
+        facts = sum(map(self._backend.size, self._explicit.values()))
+        first = VersionRow(1, now(), facts, 0, len(self._rule_set.ids), 0)
+        whole(path, lambda unfinished: Store.create(unfinished, image, first, tuning, self.limits.check))
+        store = Store.open(path, tuning)
+        self.close()
+        vars(self).update(_store=store, _version=1, _pinned=False, _stored_settings=self._settings())
+
+    @classmethod
+    def open(
+        cls, folder: str | PathLike[str], *, readonly: bool = False, version: int | None = None, **settings: Any
+    ) -> Self:
+        """The knowledge base of a store. `settings` are those of `KnowledgeBase`; others are as they were saved.
+
+        readonly: changes nothing, and does not keep others from changing the store; see `refresh`.
+        version: a version before the newest one; it is open for reading.
+        """
+        from deltalog.model.tuning import Tuning
+        from deltalog.store.restore import restore
+        from deltalog.store.store import Store
+
+        path, tuning = local_path(folder), settings.get("tuning") or Tuning()
+        store = Store.open(path, tuning, readonly or version is not None)
+        try:
+            stored = store.load(version)
+            saved = stored.snapshot.contents.settings
+            kb = cls(**{**{name: saved[name] for name in SETTINGS if name in saved}, **settings})
+            restore(kb._whole, stored)
+        except BaseException:
+            store.close()
+            raise
+        vars(kb).update(_store=store, _version=stored.version, _pinned=version is not None)
+        vars(kb).update(_stored_settings=kb._settings())
+        return kb
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def version(self) -> int | None:
+        """The number of the version of the store that this is; None without a store."""
+        return self._version
+
+    # Changes.
+
+    def _check_writable(self) -> None:
+        if self._store is not None:
+            self._store.check_writable()
+
+    def _journal(
+        self, update: Update[Any], state: Materialisation[Any], rules: RuleSet, prefixes: Mapping[str, str]
+    ) -> dict[str, Any]:
+        """Writes a change to the store, if there is one; the attributes that change with it."""
+        store = self._store
+        if store is None:
+            return {}
+        from deltalog.maintenance.snapshot import explicit_delta
+        from deltalog.store.log_entry import LogEntry, RuleChange, packed
+
+        delta, backend, settings = explicit_delta(state, update), self._backend, self._settings()
+        changed = {name: value for name, value in settings.items() if self._stored_settings.get(name) != value}
+        entry = LogEntry(
+            RuleChange.between(self._rule_set, rules),
+            {**self.prefixes, **prefixes} if prefixes else {},
+            changed,
+            packed(delta.added, backend),
+            packed(delta.removed, backend),
+        )
+        rows = [sum(map(backend.size, tables.values())) for tables in (delta.added, delta.removed)]
+        if not entry.is_empty:
+            store.append(entry, *rows)
+        return {"_version": store.version, "_stored_settings": settings}
+
+    def _settings(self) -> dict[str, Any]:
+        """What is stored beside facts, rules and prefixes."""
+        mine: dict[str, Any] = {name: getattr(self, f"_{name}") for name in SETTINGS}
+        session = vars(self).get("_session")
+        model: Model | None = None if session is None else session.own_model
+        if model is not None:
+            mine["selector"] = asdict(model)
+        elif "selector" in (stored := vars(self).get("_stored_settings", {})):
+            mine["selector"] = stored["selector"]
+        return mine
+
+    # Follow another writer.
+
+    @exclusive
+    @limited
+    def refresh(self) -> int | None:
+        """Takes a knowledge base that is open for reading to the newest version; its number."""
+        from deltalog.store.restore import applied, restore
+
+        store = self._store
+        if store is None or not store.readonly or self._pinned or self._version is None:
+            return self._version
+        changes = store.changes_since(self._version)
+        if changes is None:
+            restore(self._whole, store.load())
+            self._forget_queries()
+        elif changes:
+            applied(self._whole, changes)
+        vars(self).update(_version=store.version)
+        return self._version
+
+    def _forget_queries(self) -> None:
+        raise NotImplementedError
+
+    # Snapshots.
+
+    @exclusive
+    @limited
+    def compact(self, keep: int = 1) -> Dropped:
+        """Writes a snapshot, which makes opening fast, and drops all but the last `keep` snapshots with the changes
+        before them; what was dropped."""
+        store = self._store
+        if store is None:
+            raise UsageError("this knowledge base has no store; kb.save(folder) creates one")
+        _, dropped = store.take_snapshot(self._image(), self.limits.check, keep)
+        store.catalog.shrink()
+        return dropped
+
+    def _snapshot_if_due(self) -> None:
+        """Takes a snapshot if opening would take long without it. The change is made, so a failure is a warning."""
+        store = self._store
+        if store is None or store.readonly or not self._is_local:
+            return
+        try:
+            if store.is_due(sum(map(self._backend.size, self._explicit.values()))):
+                store.take_snapshot(self._image(), self.limits.check)
+        except (DataError, UsageError) as problem:
+            warnings.warn(f"no snapshot was taken, and the next opening takes longer: {problem}", stacklevel=4)
+
+    @property
+    def _is_local(self) -> bool:
+        from deltalog.backends.local import LocalBackend
+
+        return isinstance(self._backend, LocalBackend)
+
+    def _image(self) -> Image:
+        """The knowledge base as a snapshot has it."""
+        from deltalog.store.restore import image
+
+        return image(self._whole)
+
+    @exclusive
+    def close(self) -> None:
+        """Closes the store. The knowledge base can still be read, but not be changed any more."""
+        if self._store is not None and not self._store.is_closed:
+            self._snapshot_if_due()
+            self._store.close()

@@ -1,0 +1,95 @@
+"""Between a knowledge base and its store: images for snapshots, versions restored, changes applied."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from deltalog.backends.local import LocalBackend
+from deltalog.backends.local.workers import Workers
+from deltalog.maintenance.snapshot import shape, stored_relations
+from deltalog.model.dictionary import Dictionary
+from deltalog.model.errors import UsageError
+from deltalog.program.stored_rules import StoredRules
+from deltalog.store.log_entry import LogEntry, unpacked
+from deltalog.store.snapshot_files import SnapshotContents, StoredTables
+from deltalog.store.store import Image, StoredVersion
+from deltalog.syntax.ast import Pred
+
+if TYPE_CHECKING:
+    from deltalog.backends.base import Backend
+    from deltalog.kb import KnowledgeBase
+
+
+def image(kb: KnowledgeBase) -> Image:
+    """A knowledge base, materialised, as a snapshot has it."""
+    backend = kb._backend
+    if not isinstance(backend, LocalBackend):
+        raise UsageError("snapshots are written by the local engine; use engine='local', or export from a pipeline")
+    state = kb._completed()
+    numbers = tuple(sorted(map(int, state.program.scope.numbers)))
+    contents = SnapshotContents(
+        StoredRules.of(kb._rule_set), dict(kb.prefixes), kb._settings(), shape(state.program), numbers
+    )
+    return Image(contents, StoredTables(state.explicit, stored_relations(state, False)), backend.dictionary)
+
+
+def restore(kb: KnowledgeBase, stored: StoredVersion) -> None:
+    """Makes a knowledge base the one of a version."""
+    snapshot, contents = stored.snapshot, stored.snapshot.contents
+    tuning = kb._backend.tuning
+    dictionary = snapshot.dictionary(Workers(None, tuning.parallel_min_rows))
+    tables = snapshot.tables(tuning)
+    if isinstance(kb._backend, LocalBackend) and kb._backend.capabilities.residence is None:
+        kb._assign(_backend=kb._backend.over(dictionary))
+    else:
+        tables = _transferred(tables, dictionary, kb._backend)
+    list_schemes = not isinstance(kb._backend, LocalBackend)
+    kb._restore(contents.rules.rule_set(), *tables, contents, list_schemes)
+    _take_settings(kb, contents.settings)
+    applied(kb, stored.changes)
+
+
+def _transferred(tables: StoredTables, dictionary: Dictionary, backend: Backend[Any]) -> StoredTables:
+    """Tables of a snapshot on another backend than the local one."""
+    from deltalog.backends.spark.io.import_tables import import_tables
+
+    return StoredTables(*(import_tables(each, dictionary, backend) for each in tables))
+
+
+def applied(kb: KnowledgeBase, changes: Iterable[LogEntry]) -> None:
+    """Applies changes as one update."""
+    backend, rules, prefixes = kb._backend, kb._rule_set, dict(kb.prefixes)
+    added: dict[Pred, Any] = {}
+    removed: dict[Pred, Any] = {}
+    for change in changes:
+        plus, minus = unpacked(change.added, backend), unpacked(change.removed, backend)
+        added = _united(_without(added, minus, backend), plus, backend)
+        removed = _united(_without(removed, plus, backend), minus, backend)
+        rules = change.rules.applied(rules)
+        prefixes.update(change.prefixes)
+        _take_settings(kb, change.settings)
+    if added or removed or rules is not kb._rule_set:
+        kb._apply(rules, added, removed)
+    kb._assign(prefixes=prefixes)
+
+
+def _without(tables: Mapping[Pred, Any], others: Mapping[Pred, Any], backend: Backend[Any]) -> dict[Pred, Any]:
+    found = dict(tables)
+    for pred in tables.keys() & others.keys():
+        found[pred] = backend.minus(tables[pred], others[pred])
+    return found
+
+
+def _united(tables: dict[Pred, Any], others: Mapping[Pred, Any], backend: Backend[Any]) -> dict[Pred, Any]:
+    for pred, table in others.items():
+        known = tables.get(pred)
+        tables[pred] = table if known is None else backend.merge(known, backend.minus(table, known))
+    return tables
+
+
+def _take_settings(kb: KnowledgeBase, settings: Mapping[str, Any]) -> None:
+    if "selector" in settings:
+        from deltalog.query.selector import Model
+
+        kb.selector = Model(**settings["selector"])

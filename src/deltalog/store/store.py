@@ -1,0 +1,300 @@
+"""A store: a folder with a knowledge base and its history.
+
+    catalog.db        versions, the log of changes, and which snapshots count (`catalog`)
+    snapshots/N       version N as arrays (`snapshot_files`)
+    writer.lock       who writes to the store now (`writer_lock`)
+
+The newest version is the newest snapshot and the changes after it, applied as one update. Each change is on disk before
+it is made in memory. A snapshot counts when the catalog says so; what is left of others is removed by the next writer.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+from weakref import WeakSet
+
+from deltalog.model.dictionary import Dictionary
+from deltalog.model.errors import DataError, UsageError
+from deltalog.model.tuning import Tuning
+from deltalog.store import files
+from deltalog.store.catalog import Catalog, SnapshotRow, VersionRow, now
+from deltalog.store.log_entry import LogEntry
+from deltalog.store.snapshot_files import LimitCheck, Snapshot, SnapshotContents, StoredTables, Written, write_snapshot
+from deltalog.store.writer_lock import WriterLock
+
+SNAPSHOTS, UNFINISHED = "snapshots", ".unfinished"
+
+
+class Image(NamedTuple):
+    """What a snapshot is made of: a version of a knowledge base in memory."""
+
+    contents: SnapshotContents
+    tables: StoredTables
+    dictionary: Dictionary
+
+
+class StoredVersion(NamedTuple):
+    """A version as the store has it: a snapshot, and the changes that lead on to the version."""
+
+    version: int
+    snapshot: Snapshot
+    changes: list[LogEntry]
+
+
+class SinceSnapshot(NamedTuple):
+    """What has happened since the last snapshot: the number of changes, and of facts in them."""
+
+    changes: int = 0
+    rows: int = 0
+
+
+class Dropped(NamedTuple):
+    """What a compaction has dropped."""
+
+    versions: range  # that cannot be opened any more
+    bytes: int
+
+
+@dataclass(slots=True, weakref_slot=True, eq=False)
+class Store:
+    """A store that is open. `version` is the last one that was read or written here."""
+
+    folder: Path
+    tuning: Tuning
+    catalog: Catalog
+    lock: WriterLock | None  # None: read-only
+    version: int
+    _process: int = field(default_factory=os.getpid)
+    _uncertain: bool = False  # whether a write has failed such that it may have been made
+    _closed: bool = False
+    _since: SinceSnapshot = field(default_factory=SinceSnapshot)
+
+    def __post_init__(self) -> None:
+        _open_stores.add(self)
+
+    # Opening and closing.
+
+    @classmethod
+    def create(cls, folder: Path, image: Image, rows: VersionRow, tuning: Tuning, check: LimitCheck) -> None:
+        """Makes a store in a folder, which exists and is empty, with a first version."""
+        catalog = Catalog.create(folder, tuning)
+        try:
+            (folder / SNAPSHOTS).mkdir()
+            snapshot = _write(folder, rows.version, image, check)
+            catalog.add_snapshot(snapshot, rows)
+            catalog.shrink()
+        except sqlite3.Error as problem:
+            raise DataError(f"{folder} cannot be written ({problem})") from None
+        finally:
+            catalog.close()
+        files.sync_folder(folder)
+
+    @classmethod
+    def open(cls, folder: Path, tuning: Tuning, readonly: bool = False) -> Store:
+        """The store of a folder. A writer removes what another one has left unfinished."""
+        if not folder.is_dir():
+            raise UsageError(f"{folder}: there is no such store; `deltalog run --store` and kb.save create one")
+        Catalog.open(folder, tuning, readonly=True).close()  # before a lock is made in a folder that is no store
+        lock = None if readonly else WriterLock.take(folder)
+        try:
+            catalog = Catalog.open(folder, tuning, readonly)
+            store = cls(folder, tuning, catalog, lock, catalog.newest)
+        except BaseException:
+            if lock is not None:
+                lock.release()
+            raise
+        if lock is not None:
+            store._clean()
+            store._since = SinceSnapshot(*catalog.since(max((row.version for row in catalog.snapshots()), default=0)))
+        return store
+
+    def close(self) -> None:
+        """Closes the files; a lock goes with them. May be called twice."""
+        self.catalog.close()
+        if self.lock is not None:
+            self.lock.release()
+        self.lock, self._closed = None, True
+
+    @property
+    def readonly(self) -> bool:
+        return self.lock is None
+
+    @property
+    def is_closed(self) -> bool:
+        return self._closed
+
+    def left_to_parent(self) -> None:
+        """After a fork: the store belongs to the parent, and cannot be written to from here."""
+        self._process = 0
+
+    def check_writable(self) -> None:
+        """UsageError if the store cannot be changed here."""
+        if self._process != os.getpid():
+            raise UsageError(f"{self.folder} was opened by the parent of this process; open it again here")
+        if self._closed:
+            raise UsageError(f"{self.folder} is closed; open it again with KnowledgeBase.open")
+        if self.readonly:
+            raise UsageError(f"{self.folder} is open for reading only; open it with readonly=False to change it")
+        if self._uncertain:
+            raise UsageError(
+                f"{self.folder}: the last change failed while it was written, and may have been made; "
+                "close the store and open it again"
+            )
+
+    def _clean(self) -> None:
+        """Removes snapshots that do not count."""
+        counted = {row.folder for row in self.catalog.snapshots()}
+        for folder in (self.folder / SNAPSHOTS).iterdir():
+            if folder.name not in counted and not folder.is_symlink():
+                files.remove_folder(folder)
+
+    # Reading.
+
+    def load(self, version: int | None = None) -> StoredVersion:
+        """A version, by default the newest, from the newest snapshot before it."""
+        while True:
+            with self.catalog.reading():
+                newest, snapshots = self.catalog.newest, self.catalog.snapshots()
+                row = self._base(snapshots, newest if version is None else version, newest)
+                last = newest if version is None else version
+                changes = [entry for _, entry in self.catalog.entries(row.version, last)]
+            try:
+                snapshot = Snapshot.open(self._snapshot_folder(row), row.crc)
+            except DataError:
+                if row in self.catalog.snapshots():
+                    raise
+                continue  # it was dropped in the meantime
+            self.version = last
+            return StoredVersion(last, snapshot, changes)
+
+    def _base(self, snapshots: list[SnapshotRow], version: int, newest: int) -> SnapshotRow:
+        if not snapshots:
+            raise DataError(f"{self.folder} has no snapshot; `deltalog store verify` says what can be recovered")
+        oldest = snapshots[-1].version
+        if not oldest <= version <= newest:
+            raise UsageError(
+                f"{self.folder} has no version {version}: versions {oldest} to {newest} can be opened"
+                + (f", and {self.folder} has dropped those before" if 0 < version < oldest else "")
+            )
+        return next(row for row in snapshots if row.version <= version)
+
+    def _snapshot_folder(self, row: SnapshotRow) -> Path:
+        if Path(row.folder).name != row.folder or row.folder in ("", ".", ".."):
+            raise DataError(f"{self.catalog.path} is damaged: {row.folder!r} is not the name of a snapshot")
+        return self.folder / SNAPSHOTS / row.folder
+
+    def changes_since(self, version: int) -> list[LogEntry] | None:
+        """The changes after a version up to the newest one, which `version` is from now on; None if some have been
+        dropped."""
+        with self.catalog.reading():
+            newest, snapshots = self.catalog.newest, self.catalog.snapshots()
+            if version < min((row.version for row in snapshots), default=0):
+                return None
+            changes = [entry for _, entry in self.catalog.entries(version, newest)]
+        self.version = newest
+        return changes
+
+    # Writing.
+
+    def append(self, entry: LogEntry, added: int, removed: int) -> None:
+        """Writes a change of so many explicit facts as the next version; it is on disk when this returns."""
+        self.check_writable()
+        rules = len(entry.rules.added), len(entry.rules.removed)
+        row = VersionRow(self.version + 1, now(), added, removed, *rules)
+        try:
+            self.catalog.append(row, entry)
+        except sqlite3.Error as problem:
+            self._uncertain = self._may_have(row.version)
+            what = "may or may not have been made" if self._uncertain else "was not made"
+            raise DataError(f"{self.folder} cannot be written ({problem}); the change {what}") from None
+        except KeyboardInterrupt:
+            self._uncertain = self._may_have(row.version)
+            raise
+        self.version = row.version
+        self._since = SinceSnapshot(self._since.changes + 1, self._since.rows + added + removed)
+
+    def _may_have(self, version: int) -> bool:
+        """Whether a version is there after its transaction has failed."""
+        try:
+            return self.catalog.newest >= version
+        except DataError:
+            return True
+
+    def is_due(self, facts: int) -> str:
+        """Why a snapshot should be taken now, of so many explicit facts; nothing if it should not."""
+        if self._since.changes >= self.tuning.store_max_changes:
+            return f"{self._since.changes:,} changes since the last snapshot"
+        if self._since.rows > max(self.tuning.store_max_change_share * facts, self.tuning.store_min_change_rows):
+            return f"changes of {self._since.rows:,} facts since the last snapshot"
+        return ""
+
+    def take_snapshot(self, image: Image, check: LimitCheck, keep: int | None = None) -> tuple[SnapshotRow, Dropped]:
+        """Writes the present version as a snapshot. The last ones are kept, and older ones dropped."""
+        self.check_writable()
+        snapshot = _write(self.folder, self.version, image, check)
+        try:
+            self.catalog.add_snapshot(snapshot)
+        except sqlite3.Error as problem:
+            raise DataError(f"{self.folder} cannot be written ({problem}); there is no new snapshot") from None
+        self._since = SinceSnapshot()
+        return snapshot, self._drop(keep or self.tuning.store_kept_snapshots)
+
+    def _drop(self, keep: int) -> Dropped:
+        rows = self.catalog.snapshots()
+        kept, dropped = rows[:keep], rows[keep:]
+        if dropped:
+            self.catalog.drop_snapshots([row.version for row in dropped])
+        counted = {row.folder for row in kept}
+        for row in dropped:
+            if row.folder not in counted:
+                files.remove_folder(self._snapshot_folder(row))
+        first = dropped[-1].version if dropped else kept[-1].version
+        return Dropped(range(first, kept[-1].version), sum(row.bytes for row in dropped))
+
+
+_open_stores: WeakSet[Store] = WeakSet()
+
+
+def _after_fork() -> None:
+    for store in list(_open_stores):
+        store.left_to_parent()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+def _write(folder: Path, version: int, image: Image, check: LimitCheck) -> SnapshotRow:
+    """Writes a snapshot under a name of its own."""
+    place = folder / SNAPSHOTS
+    name = next(name for name in _names(version) if not (place / name).exists())
+    unfinished = place / f"{name}{UNFINISHED}"
+    try:
+        files.remove_folder(unfinished)
+        unfinished.mkdir()
+        written: Written = write_snapshot(unfinished, version, *image, check)
+        files.rename(unfinished, place / name)
+        files.sync_folder(place)
+    except OSError as problem:
+        raise DataError(
+            f"{folder} cannot be written ({problem.strerror or problem}); there is no new snapshot"
+        ) from None
+    finally:
+        with suppress(OSError):
+            files.remove_folder(unfinished)
+    return SnapshotRow(version, name, written.crc, written.bytes, written.facts)
+
+
+def _names(version: int) -> Iterator[str]:
+    """Names for the snapshot of a version, which may have one already."""
+    yield str(version)
+    number = 1
+    while True:
+        number += 1
+        yield f"{version}-{number}"
