@@ -252,7 +252,8 @@ class KnowledgeBase(QueryMethods, StoreMethods):
         state = restored(program, explicit, derived, self._evaluator(), list_schemes) if same else None
         report = Report(self.engine, self._engine_reason, self._backend.name)
         after = {"_rule_set": rules, "_explicit": explicit, "_state": state, "_program": program, "_report": report}
-        self._assign(**after, _mentioned=self._mentioned | program.preds, prefixes=dict(stored.prefixes))
+        mentioned = self._mentioned | program.preds | rules.preds
+        self._assign(**after, _mentioned=mentioned, prefixes=dict(stored.prefixes))
         return same
 
     def _evaluator(self) -> Evaluator[AnyTable]:

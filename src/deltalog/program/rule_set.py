@@ -9,7 +9,7 @@ from pathlib import Path
 
 from deltalog.model.errors import UsageError
 from deltalog.program.load_program import read_rules
-from deltalog.syntax.ast import Rule
+from deltalog.syntax.ast import Pred, Rule
 
 _RULE_ID = re.compile(r"r[0-9]+")
 
@@ -21,6 +21,12 @@ class RuleSet:
     ids: Mapping[str, Rule] = field(default_factory=dict)
     numbers: Mapping[Rule, int] = field(default_factory=dict)  # of all rules there ever were
     rules: tuple[Rule, ...] = ()
+
+    @property
+    def preds(self) -> frozenset[Pred]:
+        """The predicates of all rules there ever were."""
+        heads = frozenset(head.pred for rule in self.numbers for head in rule.heads)
+        return heads.union(*(rule.reads for rule in self.numbers))
 
     def adding(self, rules: Iterable[Rule]) -> RuleSet:
         """The rule set with more rules (facts among them are left out); itself if it has them all."""

@@ -1,6 +1,6 @@
-"""Pipelines on Spark: `materialise` for DataFrames, `Pipeline` for pipeline files. See docs/pipelines.md.
+"""Pipelines on Spark: `materialise` for DataFrames, `Pipeline` for pipeline files, states as stores.
 
-Importing this loads no PySpark.
+See docs/pipelines.md. Importing this loads no PySpark.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -9,9 +9,16 @@ if TYPE_CHECKING:
     from deltalog.spark.materialise_frames import materialise
     from deltalog.spark.report import PipelineReport
     from deltalog.spark.run import Pipeline
+    from deltalog.spark.store_state import export_store, import_state
 
-__all__ = ["Pipeline", "PipelineReport", "materialise"]
-_MODULES = {"Pipeline": "run", "PipelineReport": "report", "materialise": "materialise_frames"}
+__all__ = ["Pipeline", "PipelineReport", "export_store", "import_state", "materialise"]
+_MODULES = {
+    "Pipeline": "run",
+    "PipelineReport": "report",
+    "export_store": "store_state",
+    "import_state": "store_state",
+    "materialise": "materialise_frames",
+}
 
 
 def __getattr__(name: str) -> Any:
