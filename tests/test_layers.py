@@ -32,6 +32,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("backends.spark",),
     ("backends.create",),
     ("query",),
+    ("explain",),
     ("store",),
     ("kb",),
     ("spark",),
