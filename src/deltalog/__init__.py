@@ -21,6 +21,7 @@ from deltalog.model.errors import (
 from deltalog.model.terms import IRI, BlankNode, Literal
 
 if TYPE_CHECKING:
+    from deltalog.io.documents import Files
     from deltalog.kb import KnowledgeBase
 
 __version__ = "0.1.0"
@@ -31,6 +32,7 @@ __all__ = [
     "DataError",
     "DeltalogError",
     "EngineError",
+    "Files",
     "KnowledgeBase",
     "LimitReached",
     "Literal",
@@ -47,4 +49,8 @@ def __getattr__(name: str) -> Any:
         from deltalog.kb import KnowledgeBase
 
         return KnowledgeBase
+    if name == "Files":
+        from deltalog.io.documents import Files
+
+        return Files
     raise AttributeError(f"module 'deltalog' has no attribute {name!r}")

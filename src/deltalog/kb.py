@@ -28,7 +28,7 @@ from deltalog.concurrency.locks import CallLock, exclusive
 from deltalog.engine.report import Report, Round
 from deltalog.explain.methods import ExplainMethods
 from deltalog.explain.source_files import SourceFiles
-from deltalog.io.documents import Reading
+from deltalog.io.documents import Files
 from deltalog.io.files import local_path
 from deltalog.maintenance.ladders import LADDERS
 from deltalog.model.change import Change, Difference
@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from deltalog.query.contents import Contents
 
 AnyTable = Any  # the backend's own handle
+GivenFacts = Mapping[str, Any] | Files | None  # rows and tables by predicate, or files
 
 ENGINES = ("local", "spark", "auto", "naive")
 
@@ -151,9 +152,9 @@ class KnowledgeBase(ExplainMethods, StoreMethods):
         shared_blank_nodes: a blank-node label means one node in all RDF files, not one in each.
         strict: relative IRIs, bare numbers and booleans in N-Triples and N-Quads are errors.
         """
-        files, reading = [local_path(path) for path in paths], Reading(base, shared_blank_nodes, strict)
-        self.load_tables(lambda backend: backend.codec.read(files, reading))
-        self._files.add_files(files, reading)
+        files = Files.of(*paths, base=base, shared_blank_nodes=shared_blank_nodes, strict=strict)
+        self.load_tables(lambda _: self._encoded(files))
+        self._files.add_files(files.paths, files.reading)
 
     @exclusive
     @within_budget
@@ -190,7 +191,9 @@ class KnowledgeBase(ExplainMethods, StoreMethods):
         """Takes attributes over, all at once: no interrupt comes in between."""
         vars(self).update(attributes)
 
-    def _encoded(self, facts: Mapping[str, Any]) -> dict[Pred, AnyTable]:
+    def _encoded(self, facts: Mapping[str, Any] | Files) -> dict[Pred, AnyTable]:
+        if isinstance(facts, Files):
+            return self._backend.codec.read(facts.paths, facts.reading)
         from deltalog.engine.encode_facts import encode_facts
 
         return encode_facts(facts, self._backend, (self._mentioned, self._explicit)) if facts else {}
@@ -287,72 +290,78 @@ class KnowledgeBase(ExplainMethods, StoreMethods):
 
     @exclusive
     @limited
-    def update(self, add: Mapping[str, Any] | None = None, remove: Mapping[str, Any] | None = None) -> Change:
-        """Adds and removes explicit facts (predicate -> rows or a table) and what follows, or no longer follows.
+    def update(self, add: GivenFacts = None, remove: GivenFacts = None) -> Change:
+        """Adds and removes explicit facts (predicate -> rows or a table, or `Files`) and what follows, or no longer
+        follows.
 
         A fact that is in both is added. Removing a fact that was not given does nothing: if it is derived, it stays.
         """
-        from deltalog.engine.encode_facts import listed_facts
-
-        return self._update(listed_facts(add), listed_facts(remove))
-
-    @within_budget
-    def _update(self, add: Mapping[str, Any], remove: Mapping[str, Any]) -> Change:
-        return self._change(self._rule_set, self._encoded(add), self._encoded(remove))[0]
+        return self.change(add, remove)
 
     @exclusive
     @limited
-    @within_budget
     def add_rules(self, rules: Sources) -> Change:
         """Adds rules (and facts) and what follows."""
-        from deltalog.engine.encode_facts import encode_facts_of
-
-        sources = as_sources(rules)
-        document = read_documents(sources)
-        facts = encode_facts_of(document.rules, self._backend)
-        change = self._change(self._rule_set.adding(document.rules), facts, {}, document.prefixes)[0]
-        self._files.add_programs(sources)
-        return change
+        return self.change(add_rules=rules)
 
     @exclusive
     @limited
-    @within_budget
     def remove_rules(self, rules: Sources) -> Change:
         """Removes rules (and facts): by their text, or by their ids (see `rule_ids`)."""
-        from deltalog.engine.encode_facts import encode_facts_of
+        return self.change(remove_rules=rules)
 
-        rule_set, facts = self._rule_set.removing(as_sources(rules))
-        return self._change(rule_set, {}, encode_facts_of(facts, self._backend) if facts else {})[0]
+    @exclusive
+    @limited
+    def change(
+        self,
+        add: GivenFacts = None,
+        remove: GivenFacts = None,
+        add_rules: Sources = (),
+        remove_rules: Sources = (),
+    ) -> Change:
+        """`update`, `add_rules` and `remove_rules` in one. What is both added and removed is there afterwards."""
+        return self._make(*_listed(add, remove, add_rules, remove_rules))
 
     @exclusive
     @limited
     def what_if(
         self,
-        add: Mapping[str, Any] | None = None,
-        remove: Mapping[str, Any] | None = None,
-        add_rules: Sources = "",
-        remove_rules: Sources = "",
+        add: GivenFacts = None,
+        remove: GivenFacts = None,
+        add_rules: Sources = (),
+        remove_rules: Sources = (),
     ) -> Change:
-        """What a change of facts and rules would add and remove. The knowledge base stays as it is."""
-        from deltalog.engine.encode_facts import listed_facts
-
-        return self._what_if(listed_facts(add), listed_facts(remove), as_sources(add_rules), as_sources(remove_rules))
+        """What `change` would add and remove. The knowledge base stays as it is."""
+        return self._describe(*_listed(add, remove, add_rules, remove_rules))
 
     @within_budget
-    def _what_if(
+    def _make(self, add: Any, remove: Any, add_rules: Any, remove_rules: Any) -> Change:
+        change, _ = self._change(*self._wanted(add, remove, add_rules, remove_rules))
+        self._files.add_programs(add_rules)
+        if isinstance(add, Files):
+            self._files.add_files(add.paths, add.reading)
+        return change
+
+    @within_budget
+    def _describe(self, *asked: Any) -> Change:
+        rule_set, added, removed, _ = self._wanted(*asked)
+        return self._described(self._changed(rule_set, added, removed)[1])
+
+    def _wanted(
         self,
-        add: Mapping[str, Any],
-        remove: Mapping[str, Any],
+        add: Mapping[str, Any] | Files,
+        remove: Mapping[str, Any] | Files,
         add_rules: Sequence[str | Path],
         remove_rules: Sequence[str | Path],
-    ) -> Change:
+    ) -> tuple[RuleSet, dict[Pred, AnyTable], dict[Pred, AnyTable], Mapping[str, str]]:
+        """A change as `_change` takes it: the rules after it, facts to add and to remove, prefixes."""
         from deltalog.engine.encode_facts import encode_facts_of
 
         rule_set, facts_removed = self._rule_set.removing(remove_rules)
-        new = read_documents(add_rules).rules
-        added = self._united(self._encoded(add), encode_facts_of(new, self._backend))
+        document = read_documents(add_rules)
+        added = self._united(self._encoded(add), encode_facts_of(document.rules, self._backend))
         removed = self._united(self._encoded(remove), encode_facts_of(facts_removed, self._backend))
-        return self._described(self._changed(rule_set.adding(new), added, removed)[1])
+        return rule_set.adding(document.rules), added, removed, document.prefixes
 
     def _united(self, first: Mapping[Pred, AnyTable], second: Mapping[Pred, AnyTable]) -> dict[Pred, AnyTable]:
         """The facts of either."""
@@ -422,7 +431,7 @@ class KnowledgeBase(ExplainMethods, StoreMethods):
             with self._lock:
                 return {pred: of_predicate(pred, table, backend) for pred, table in find().items()}
 
-        return Difference(views, self._names, lambda pred: of_predicate(pred, backend.empty(pred.arity), backend))
+        return Difference(views, self._names, backend)
 
     # Query: `query`, `sparql` and their relatives are in `QueryMethods`, over the contents at the time of a call.
 
@@ -498,3 +507,11 @@ class KnowledgeBase(ExplainMethods, StoreMethods):
 
     def _spent(self, phase: str, started: float) -> None:
         self._report.seconds[phase] += time.perf_counter() - started
+
+
+def _listed(add: GivenFacts, remove: GivenFacts, add_rules: Sources, remove_rules: Sources) -> tuple[Any, ...]:
+    """What a change is asked to do, such that it can be read more than once."""
+    from deltalog.engine.encode_facts import listed_facts
+
+    facts = (given if isinstance(given, Files) else listed_facts(given) for given in (add, remove))
+    return *facts, as_sources(add_rules), as_sources(remove_rules)

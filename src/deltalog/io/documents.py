@@ -19,8 +19,10 @@ import os
 import re
 from dataclasses import dataclass
 from hashlib import blake2b
+from os import PathLike
 from pathlib import Path
 
+from deltalog.io.files import local_path
 from deltalog.model.errors import UsageError
 
 MARK = b"# deltalog: blank nodes by their global names\n"
@@ -55,6 +57,25 @@ class Reading:
 
 
 DEFAULT = Reading()
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """Files and folders of facts, and how they are read."""
+
+    paths: tuple[Path, ...]
+    reading: Reading = DEFAULT
+
+    @classmethod
+    def of(
+        cls,
+        *paths: str | PathLike[str],
+        base: str | None = None,
+        shared_blank_nodes: bool = False,
+        strict: bool = False,
+    ) -> Files:
+        """Files and folders of this machine; the options are those of `KnowledgeBase.load`."""
+        return cls(tuple(map(local_path, paths)), Reading(base, shared_blank_nodes, strict))
 
 
 def document_iri(path: Path) -> str:

@@ -4,9 +4,9 @@ A file has the predicate of its name without endings, unless a `predicates.tsv` 
 one, gives that name another.
 
 A folder that Spark wrote is one table: it has files `part-0...`, or a file `_SUCCESS`. Its predicate is the folder's
-name, and folders `k=v` in it are partitions, whose values are columns after those of the files. As in Spark, the values
-of a partition column are integers, floats, dates or strings, whatever all of them can be, and columns of Parquet files
-are taken by name, in the order of the first file.
+name, unless a `predicates.tsv` beside it gives that name another, and folders `k=v` in it are partitions, whose values
+are columns after those of the files. As in Spark, the values of a partition column are integers, floats, dates or
+strings, whatever all of them can be, and columns of Parquet files are taken by name, in the order of the first file.
 """
 
 from __future__ import annotations
@@ -62,11 +62,15 @@ class TableFiles:
         folder, partitions = _dataset(file)
         if is_written_by_spark(folder, file):
             partition = self._partition(file, folder, partitions)
-            return TableFile(name_of(folder.absolute()).stem, partition, self._names_of_columns(file, folder))
-        if file.parent not in self._names:
-            self._names[file.parent] = names_of(file.parent)
-        stem = name_of(file).stem
-        return TableFile(self._names[file.parent].get(stem, stem))
+            return TableFile(self._predicate(folder.absolute()), partition, self._names_of_columns(file, folder))
+        return TableFile(self._predicate(file))
+
+    def _predicate(self, place: Path) -> str:
+        """The predicate of a file, or of a folder that is a table."""
+        stem, folder = name_of(place).stem, place.parent
+        if folder not in self._names:
+            self._names[folder] = names_of(folder)
+        return self._names[folder].get(stem, stem)
 
     def _names_of_columns(self, file: Path, folder: Path) -> tuple[str, ...]:
         """The columns of a folder's Parquet files: those of the first one."""

@@ -22,6 +22,7 @@ from pathlib import Path
 
 from deltalog.io.columns import Columns
 from deltalog.io.csv_cells import print_cell
+from deltalog.io.files import name_of
 from deltalog.io.formats import OUTPUT_FORMATS
 from deltalog.io.table_files import NAMES
 from deltalog.model.dictionary import Dictionary
@@ -84,8 +85,16 @@ def _move_into(out: Path, files: Sequence[Path]) -> None:
             os.replace(file, out / file.name)
     except BaseException:
         for file in files:
-            (out / file.name).unlink(missing_ok=True)
+            _remove(out / file.name)
         raise
+
+
+def _remove(path: Path) -> None:
+    """Deletes a file or a folder, if there is one."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def _drop(partial: Path) -> None:
@@ -152,7 +161,8 @@ def safe_names(preds: Iterable[Pred]) -> dict[Pred, str]:
 
 def _is_safe(name: str) -> bool:
     reserved = r"(?i)(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?"
-    return bool(re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}(?<!\.)", name)) and not re.fullmatch(reserved, name)
+    is_plain = bool(re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}(?<!\.)", name)) and not re.fullmatch(reserved, name)
+    return is_plain and name_of(Path(name)).stem == name
 
 
 def _made_safe(name: str) -> str:

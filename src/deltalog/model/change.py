@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from deltalog.concurrency.cached import cached_property
-from deltalog.model.facts import Facts
+from deltalog.io.files import local_path
+from deltalog.model.facts import Facts, of_predicate
 from deltalog.model.naming import Names
 from deltalog.syntax.ast import Pred
 
 if TYPE_CHECKING:
+    from deltalog.backends.base import Backend
     from deltalog.maintenance.update_state import UpdateReport
 
 
@@ -25,10 +29,10 @@ class Difference(Mapping[str, Facts[Any]]):
         self,
         find: Callable[[], Mapping[Pred, Facts[Any]]],
         names: Callable[[Iterable[Pred]], Names],
-        none: Callable[[Pred], Facts[Any]],
+        backend: Backend[Any],
     ) -> None:
         self._find: Callable[[], Mapping[Pred, Facts[Any]]] | None = find
-        self._name, self._none = names, none
+        self._name, self._backend = names, backend
         self._found: Mapping[Pred, Facts[Any]] = {}
 
     @property
@@ -45,7 +49,8 @@ class Difference(Mapping[str, Facts[Any]]):
 
     def __getitem__(self, predicate: str) -> Facts[Any]:
         pred = self._names.find(predicate)
-        return self._facts[pred] if pred in self._facts else self._none(pred)
+        backend = self._backend
+        return self._facts.get(pred) or of_predicate(pred, backend.empty(pred.arity), backend)
 
     def __iter__(self) -> Iterator[str]:
         return (name for name, pred in self._names.by_name.items() if pred in self._facts)
@@ -54,7 +59,15 @@ class Difference(Mapping[str, Facts[Any]]):
         return len(self._facts)
 
     def __repr__(self) -> str:
-        return f"{{{', '.join(f'{name!r}: {len(self[name]):,}' for name in self)}}}"
+        return f"{{{', '.join(f'{name!r}: {count:,}' for name, count in self.counts().items())}}}"
+
+    def counts(self) -> dict[str, int]:
+        """The number of facts by predicate."""
+        return {name: len(facts) for name, facts in self.items()}
+
+    def write(self, folder: Path, format: str) -> None:
+        """Writes the facts to a folder, as `KnowledgeBase.write` does."""
+        self._backend.codec.write(folder, {pred: facts.table for pred, facts in self._facts.items()}, format)
 
 
 @dataclass(frozen=True)
@@ -64,3 +77,13 @@ class Change:
     added: Difference
     removed: Difference
     report: UpdateReport
+
+    def write(self, folder: str | PathLike[str], format: str = "csv") -> None:
+        """Writes the facts as `KnowledgeBase.write` does, to `added` and `removed` in a folder that is new or empty."""
+        from deltalog.io.write import whole
+
+        def fill(inside: Path) -> None:
+            self.added.write(inside / "added", format)
+            self.removed.write(inside / "removed", format)
+
+        whole(local_path(folder), fill)

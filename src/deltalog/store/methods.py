@@ -133,7 +133,7 @@ class StoreMethods:
         changed = {name: value for name, value in settings.items() if self._stored_settings.get(name) != value}
         entry = LogEntry(
             RuleChange.between(self._rule_set, rules),
-            {**self.prefixes, **prefixes} if prefixes else {},
+            {} if prefixes.items() <= self.prefixes.items() else {**self.prefixes, **prefixes},
             changed,
             packed(delta.added, backend),
             packed(delta.removed, backend),
