@@ -7,6 +7,7 @@
     run       algebra -> new facts, to the fixpoint  deltalog.engine on deltalog.backends
     maintain  changes -> facts added and removed     deltalog.maintenance
     query     goals, SPARQL -> answers               deltalog.query
+    explain   facts -> proofs, missing premises      deltalog.explain
     read      tables of ids -> values                deltalog.model.facts
 
 Explicit facts (EDB) and rules are what the user gave. The materialisation, explicit and derived facts (IDB), is made
@@ -24,6 +25,8 @@ from typing import TYPE_CHECKING, Any
 
 from deltalog.concurrency.locks import CallLock, exclusive
 from deltalog.engine.report import Report, Round
+from deltalog.explain.methods import ExplainMethods
+from deltalog.explain.source_files import SourceFiles
 from deltalog.io.documents import Reading
 from deltalog.io.files import local_path
 from deltalog.maintenance.ladders import LADDERS
@@ -37,11 +40,11 @@ from deltalog.program import Program, analyse, read_documents
 from deltalog.program.load_program import Sources, as_sources
 from deltalog.program.recognise import SCHEME_SETTINGS
 from deltalog.program.rule_set import RuleSet
-from deltalog.query.methods import QueryMethods
 from deltalog.syntax.ast import Pred, Rule
 
 if TYPE_CHECKING:
     from deltalog.backends.base import Backend
+    from deltalog.explain.model import Fact
     from deltalog.maintenance.materialisation import Evaluator, Materialisation
     from deltalog.maintenance.update_state import Update
     from deltalog.query.contents import Contents
@@ -51,7 +54,7 @@ AnyTable = Any  # the backend's own handle
 ENGINES = ("local", "spark", "auto", "naive")
 
 
-class KnowledgeBase(QueryMethods):
+class KnowledgeBase(ExplainMethods):
     """Facts and rules, and everything that follows from them.
 
     program: rules as text, a Path to a file of them, several of either, or none yet.
@@ -95,7 +98,8 @@ class KnowledgeBase(QueryMethods):
         check_choice("option", cyclic, CYCLIC_SETTINGS, " for cyclic rules")
         check_choice("option", schemes, SCHEME_SETTINGS, " for schemes")
         threads = None if threads is None else count(threads, "threads", least=1)
-        document = read_documents(as_sources(program))
+        sources = as_sources(program)
+        document = read_documents(sources)
         self.prefixes = document.prefixes
         self._mentioned = analyse(document.rules).preds  # a wrong program is refused at once
         self._rule_set = RuleSet().adding(document.rules)
@@ -108,7 +112,9 @@ class KnowledgeBase(QueryMethods):
         from deltalog.engine.encode_facts import encode_facts_of
 
         self._backend = create_backend(engine, self.limits, tuning or Tuning(), threads, master, spark)
-        self._ignored_failures = 0  # of expressions, in calls that failed
+        self._ignored_failures = 0  # of expressions, in calls that failed and in explanations
+        self._files = SourceFiles(self._backend.tuning)
+        self._files.add_programs(sources)
         self._why_moved = ""  # from one backend to another
         has_schemes = engine != "naive" and self._backend.capabilities.virtual_relations is not None
         self._schemes = schemes if has_schemes else "standard"
@@ -143,6 +149,7 @@ class KnowledgeBase(QueryMethods):
         """
         files, reading = [local_path(path) for path in paths], Reading(base, shared_blank_nodes, strict)
         self.load_tables(lambda backend: backend.codec.read(files, reading))
+        self._files.add_files(files, reading)
 
     @exclusive
     @within_budget
@@ -221,6 +228,12 @@ class KnowledgeBase(QueryMethods):
         assert self._state is not None
         return self._state
 
+    def _completed(self) -> Materialisation[AnyTable]:
+        """The complete materialisation, made if there is none, or if a limit has stopped it."""
+        if not self._is_complete:
+            self._materialise()
+        return self._materialised()
+
     def _evaluator(self) -> Evaluator[AnyTable]:
         from deltalog.engine.hypertree import Trees
         from deltalog.maintenance.materialisation import Evaluator
@@ -265,9 +278,12 @@ class KnowledgeBase(QueryMethods):
         """Adds rules (and facts) and what follows."""
         from deltalog.engine.encode_facts import encode_facts_of
 
-        document = read_documents(as_sources(rules))
+        sources = as_sources(rules)
+        document = read_documents(sources)
         facts = encode_facts_of(document.rules, self._backend)
-        return self._change(self._rule_set.adding(document.rules), facts, {}, document.prefixes)[0]
+        change = self._change(self._rule_set.adding(document.rules), facts, {}, document.prefixes)[0]
+        self._files.add_programs(sources)
+        return change
 
     @exclusive
     @limited
@@ -336,10 +352,8 @@ class KnowledgeBase(QueryMethods):
         """The materialisation after a change, which has not taken the place of the present one yet."""
         from deltalog.maintenance.apply_change import apply_change
 
-        if not self._is_complete:
-            self._materialise()
         rules = None if rule_set is self._rule_set else rule_set.rules
-        state, update = apply_change(self._materialised(), rules, add, remove, self._evaluator(), self._schemes)
+        state, update = apply_change(self._completed(), rules, add, remove, self._evaluator(), self._schemes)
         self._check_budget(state.explicit, state)
         return state, update
 
@@ -380,6 +394,12 @@ class KnowledgeBase(QueryMethods):
         given = self.rules, self._explicit, self._mentioned, self.prefixes
         derive = self._evaluator, self._materialise, materialised
         return Contents(self._backend, *given, self._state, self._report, *derive)
+
+    # Explain: `explain` and `consequences` are in `ExplainMethods`.
+
+    def _source(self, fact: Fact) -> str | None:
+        """The file that an explicit fact came from, where it is known."""
+        return self._files.find(fact)
 
     # Read: facts and figures out; `facts`, `predicates` and their relatives are in `ReadMethods`.
 

@@ -95,7 +95,7 @@ class Group:
     arithmetic: str  # "2 + 3 + ... = 17"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Proof:
     """A fact and the step that derives it, with the proofs of the premises; an explicit fact has no step.
 
@@ -113,6 +113,9 @@ class Proof:
     also_explicit: bool = False  # a derived proof of a fact that is explicit, too
     also_derived: bool = False  # an explicit fact that a rule derives, too; found for the fact that was asked only
     steps: int = 1
+
+    def __repr__(self) -> str:
+        return f"<proof of {self.fact}: {self.kind}, height {self.height}, {self.steps:,} facts>"
 
     def parts(self) -> Iterator[Proof]:
         """The proofs of the premises, members of aggregates included; a shared one may come several times."""

@@ -170,6 +170,15 @@ class Tuning:
     qsqr_rule_cost_rows: int = 100  # rows that take as long as preparing a rule, 0.2 ms
     sparql_cache_queries: int = 128  # SPARQL queries whose preparation is kept
 
+    # Explanations (`python -m benchmarks.explain`).
+    explain_max_instances: int = 1 << 18  # rule instances that the search for a proof looks at
+    explain_compared_instances: int = 64  # instances over explicit facts that are compared for the fewest premises
+    explain_compared_facts: int = 1 << 10  # in proofs that are compared by their facts, and not by their size as trees
+    explain_shown_members: int = 10  # members of an aggregate's group that a proof has
+    explain_alternative_instances: int = 1 << 12  # that are looked at to see whether an explicit fact is derived, too
+    explain_max_program_bytes: int = 1 << 20  # the same for program files, which take longer to parse
+    explain_max_source_bytes: int = 1 << 23  # larger files are not read again to find where a fact came from
+
     # Spark.
     # `--engine auto` without a master reads and writes with Spark from this much input on:
     spark_min_input_bytes: int = 8 * 2**30

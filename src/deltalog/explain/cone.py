@@ -1,0 +1,229 @@
+"""Proofs of least height, searched backward from a fact over the materialised facts.
+
+The height of an explicit fact is 0; that of a derived one is 1 + the largest height of its premises, least over all
+instances of all rules. Members of an aggregate's group are premises; negated atoms and conditions count nothing.
+
+    backward   level 0 is the fact; level k + 1 has the premises of all instances that derive a fact first met in level
+               k. Explicit facts have no premises. A fact that a rule derives from explicit facts alone has height 1,
+               and needs one such instance.
+    forward    heights are propagated from premises to heads over the instances found (Knuth's generalisation of
+               Dijkstra's algorithm)
+
+A proof of height h has facts of levels up to h only. So when the first k levels are expanded and the fact has a height
+of at most k, this is its least height, and the search stops. The search reads tables and keeps nothing: evaluation
+and updates pay nothing for explanations.
+
+Instances with the fact itself among their premises are left out: they are in no well-founded proof of it. So whatever
+else has a height is proved without the fact, and all instances of the fact lead to proofs, not only the best one.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from math import inf
+from typing import Any, Generic, TypeVar
+
+from deltalog.explain.instances import BodyPlan, HeadPlan, InstanceFinder, Members
+from deltalog.explain.terms import FactKey
+from deltalog.model.arrays import IdRow
+from deltalog.syntax.ast import Pred
+
+T = TypeVar("T")
+ROOT = 0
+
+
+@dataclass(eq=False, slots=True)
+class Instance:
+    """A rule instance: its head, its premises (numbers of facts, each once), and the values of its variables."""
+
+    head: int
+    plan: HeadPlan[Any]
+    row: IdRow
+    premises: tuple[int, ...]
+
+
+@dataclass(eq=False, slots=True)
+class Node:
+    """A fact of the cone. `level` is the least number of steps back from the root."""
+
+    fact: FactKey
+    level: int
+    explicit: bool = False
+    height: float = inf
+    expanded: bool = False
+    instances: list[Instance] = field(default_factory=list)
+    uses: list[Instance] = field(default_factory=list)  # the instances that have it as a premise
+
+
+class Cone(Generic[T]):
+    """The facts and instances that proofs of one fact may consist of, as far as they are known."""
+
+    def __init__(self, heads: dict[Pred, list[HeadPlan[T]]], finder: InstanceFinder[T], root: FactKey) -> None:
+        self.heads, self.finder, self.terms = heads, finder, finder.terms
+        self.nodes: list[Node] = []
+        self._numbers: dict[FactKey, int] = {}
+        self._pending: dict[int, list[int]] = defaultdict(list)  # facts to expand, by level
+        self.horizon = 0  # levels below it are expanded
+        self._add([root], 0)
+        self.is_explicit, self.nodes[ROOT].explicit = self.nodes[ROOT].explicit, False
+        self.nodes[ROOT].height = inf
+
+    @property
+    def root(self) -> Node:
+        return self.nodes[ROOT]
+
+    def number(self, fact: FactKey) -> int:
+        """The number of a fact of the cone."""
+        return self._numbers[fact]
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether there is nothing left to expand."""
+        return not any(self._pending.values())
+
+    def deepen(self) -> None:
+        """Expands one more level."""
+        self.horizon += 1
+        while due := [number for level in range(self.horizon) for number in self._pending.pop(level, ())]:
+            self._expand(due)
+
+    def search(self) -> None:
+        """Deepens until the height of the root is known to be the least."""
+        while self.root.height > self.horizon and not self.exhausted:
+            self.deepen()
+
+    def is_least(self, node: Node) -> bool:
+        """Whether the height of a fact is known to be the least."""
+        return node.height + node.level <= self.horizon or self.exhausted
+
+    # Backward.
+
+    def _add(self, facts: Iterable[FactKey], level: int) -> list[int]:
+        """The numbers of facts; new ones are due in a level, unless they are explicit."""
+        unknown = (fact for fact in dict.fromkeys(facts) if fact not in self._numbers)
+        new = {fact: len(self.nodes) + i for i, fact in enumerate(unknown)}
+        explicit = self._explicit(new)
+        for fact, number in new.items():
+            self._numbers[fact] = number
+            given = fact in explicit
+            self.nodes.append(Node(fact, level, given, 0 if given else inf))
+            if not given or number == ROOT:
+                self._pending[level].append(number)
+        return list(new.values())
+
+    def _explicit(self, facts: Collection[FactKey]) -> set[FactKey]:
+        """Those of the facts that are explicit."""
+        rows: dict[Pred, dict[IdRow, FactKey]] = defaultdict(dict)
+        for fact in facts:
+            for pred, row in self.terms.forms(fact):
+                if pred in self.finder.explicit:
+                    rows[pred][row] = fact
+        found: set[FactKey] = set()
+        for pred, by_row in rows.items():
+            backend = self.finder.relations.backend
+            other = backend.minus(self.terms.table(by_row, pred.arity), self.finder.explicit[pred])
+            absent = set(self.terms.rows(other, pred.arity))
+            found.update(fact for row, fact in by_row.items() if row not in absent)
+        return found
+
+    def _expand(self, numbers: Sequence[int]) -> None:
+        """Finds the instances that derive some facts, and their premises."""
+        for number in numbers:
+            self.nodes[number].expanded = True
+        left = set(numbers)
+        plain = [number for number in numbers if number != ROOT]
+        left.difference_update(self._expand_by(plain, from_explicit=True))
+        self._expand_by(sorted(left), from_explicit=False)
+
+    def _expand_by(self, numbers: Iterable[int], from_explicit: bool) -> set[int]:
+        """Adds instances; the facts that have any."""
+        asked: dict[HeadPlan[T], dict[IdRow, int]] = {}
+        for number in numbers:
+            for pred, row in self.terms.forms(self.nodes[number].fact):
+                for plan in self.heads.get(pred, ()):
+                    asked.setdefault(plan, {})[row] = number
+        found: list[tuple[int, HeadPlan[T], IdRow, list[FactKey]]] = []
+        for plan, by_row in asked.items():
+            derive = self.finder.derive_from_explicit if from_explicit else self.finder.derive
+            rows = derive(plan, list(by_row))
+            if from_explicit:
+                rows = list(self._fewest(plan, rows))
+            members = self._members(plan, rows)
+            found += [(by_row[plan.fact(row)], plan, row, list(self._premises(plan, row, members))) for row in rows]
+        self._record(found)
+        return {number for number, *_ in found}
+
+    def _fewest(self, plan: HeadPlan[T], rows: Sequence[IdRow]) -> Iterator[IdRow]:
+        """For each head fact, an instance with the fewest premises, of the first ones."""
+        best: dict[IdRow, tuple[int, IdRow]] = {}
+        seen: dict[IdRow, int] = defaultdict(int)
+        most = self.finder.relations.backend.tuning.explain_compared_instances
+        for row in rows:
+            fact = plan.fact(row)
+            seen[fact] += 1
+            if seen[fact] <= most:
+                size = len(set(plan.body.premises(row)))
+                best[fact] = min(best.get(fact, (size, row)), (size, row))
+        return (row for _, row in best.values())
+
+    def _members(self, plan: HeadPlan[T], rows: Sequence[IdRow]) -> list[dict[IdRow, list[FactKey]]]:
+        """For each aggregate of a rule, the premises of its groups in some instances."""
+        return [self._group_premises(members, rows) for _, members in plan.body.aggregates]
+
+    def _group_premises(self, members: Members[T], rows: Sequence[IdRow]) -> dict[IdRow, list[FactKey]]:
+        groups = self.finder.members(members, map(members.group, rows)) if rows else {}
+        every = [row for found in groups.values() for row in found]
+        inner = [self._group_premises(nested, every) for _, nested in members.plan.aggregates]
+        premises: dict[IdRow, list[FactKey]] = {}
+        for key, found in groups.items():
+            facts: dict[FactKey, None] = {}
+            for row in found:
+                facts.update(dict.fromkeys(_premises(members.plan, row, inner)))
+            premises[key] = list(facts)
+        return premises
+
+    def _premises(self, plan: HeadPlan[T], row: IdRow, members: list[dict[IdRow, list[FactKey]]]) -> Iterator[FactKey]:
+        return _premises(plan.body, row, members)
+
+    def _record(self, found: Sequence[tuple[int, HeadPlan[T], IdRow, list[FactKey]]]) -> None:
+        """Adds instances to the cone, with their premises, and propagates heights."""
+        by_level: dict[int, list[FactKey]] = defaultdict(list)
+        for head, _, _, facts in found:
+            by_level[self.nodes[head].level + 1] += facts
+        for level in sorted(by_level):
+            self._add(by_level[level], level)
+        changed: list[Instance] = []
+        for head, plan, row, facts in found:
+            premises = tuple(dict.fromkeys(self._numbers[fact] for fact in facts))
+            if ROOT in premises:
+                continue
+            instance = Instance(head, plan, row, premises)
+            self.nodes[head].instances.append(instance)
+            for number in premises:
+                self.nodes[number].uses.append(instance)
+            changed.append(instance)
+        self._propagate(changed)
+
+    # Forward.
+
+    def height_of(self, instance: Instance) -> float:
+        """The height of its head by this instance."""
+        return 1 + max((self.nodes[number].height for number in instance.premises), default=0)
+
+    def _propagate(self, changed: list[Instance]) -> None:
+        """Lowers heights until all agree with the instances."""
+        while changed:
+            instance = changed.pop()
+            node, height = self.nodes[instance.head], self.height_of(instance)
+            if height < node.height:
+                node.height = height
+                changed += node.uses
+
+
+def _premises(body: BodyPlan[T], row: IdRow, members: list[dict[IdRow, list[FactKey]]]) -> Iterator[FactKey]:
+    """The facts that an instance of a body rests on, those of its groups included."""
+    yield from body.premises(row)
+    for (_, each), premises in zip(body.aggregates, members, strict=True):
+        yield from premises.get(each.group(row), ())

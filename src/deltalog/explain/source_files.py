@@ -1,0 +1,108 @@
+"""Where explicit facts came from: the files that were loaded, read again when a proof names one of their facts.
+
+Nothing is kept while facts are loaded but the names of the files. Files beyond a size are not read again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from deltalog.explain.model import Fact
+from deltalog.io.documents import Reading
+from deltalog.model.errors import DeltalogError
+from deltalog.model.tuning import Tuning
+from deltalog.syntax.ast import Constant, Pred
+
+if TYPE_CHECKING:
+    from deltalog.backends.local.backend import LocalBackend
+
+
+class SourceFiles:
+    """The files that facts were loaded from, and the program files that state some."""
+
+    def __init__(self, tuning: Tuning) -> None:
+        self._tuning = tuning
+        self._files: dict[tuple[Path, Reading], None] = {}
+        self._programs: dict[Path, None] = {}
+        self._read: dict[Any, dict[Pred, Any]] = {}
+        self._stated: dict[Path, dict[tuple[Pred, tuple[Constant, ...]], int]] = {}
+        self._backend: LocalBackend | None = None
+
+    def add_files(self, paths: Iterable[Path], reading: Reading) -> None:
+        """Files and folders that were loaded."""
+        self._files.update(dict.fromkeys((path, reading) for path in paths))
+
+    def add_programs(self, sources: Sequence[str | Path]) -> None:
+        """Those of a program's sources that are files."""
+        self._programs.update(dict.fromkeys(source for source in sources if isinstance(source, Path)))
+
+    def find(self, fact: Fact) -> str | None:
+        """The file that has a fact (for a program, `file:line`); None if it is in none of them."""
+        pred = Pred(fact.predicate, len(fact.values))
+        key = pred, tuple(map(Constant, fact.values))
+        for path in self._programs:
+            if line := self._stated_in(path).get(key):
+                return f"{path}:{line}"
+        for path, reading in self._files:
+            for file in _parts(path):
+                table = self._facts_of(file, reading).get(pred)
+                if table is not None and self._scratch.codec.contains(table, fact.values):
+                    return str(file)
+        return None
+
+    @property
+    def _scratch(self) -> LocalBackend:
+        """A backend of its own: reading a file again gives no ids to the knowledge base."""
+        from deltalog.backends.local.backend import LocalBackend
+        from deltalog.model.limits import Limits
+
+        if self._backend is None:
+            self._backend = LocalBackend(Limits())
+        return self._backend
+
+    def _facts_of(self, file: Path, reading: Reading) -> dict[Pred, Any]:
+        """The facts of a file; none if it is too large, or not there any more."""
+        if (file, reading) not in self._read:
+            facts: dict[Pred, Any] = {}
+            if _is_small(file, self._tuning.explain_max_source_bytes):
+                try:
+                    facts = self._scratch.codec.read([file], reading)
+                except (DeltalogError, OSError):
+                    facts = {}
+            self._read[file, reading] = facts
+        return self._read[file, reading]
+
+    def _stated_in(self, path: Path) -> dict[tuple[Pred, tuple[Constant, ...]], int]:
+        """The lines of the facts that a program file states."""
+        if path not in self._stated:
+            self._stated[path] = _stated(path) if _is_small(path, self._tuning.explain_max_program_bytes) else {}
+        return self._stated[path]
+
+
+def _is_small(file: Path, most: int) -> bool:
+    try:
+        return file.stat().st_size <= most
+    except OSError:
+        return False
+
+
+def _parts(path: Path) -> list[Path]:
+    """The files of a folder, or the file itself."""
+    return sorted(p for p in path.iterdir() if p.is_file()) if path.is_dir() else [path]
+
+
+def _stated(path: Path) -> dict[tuple[Pred, tuple[Constant, ...]], int]:
+    from deltalog.program.load_program import read_rules
+
+    try:
+        rules = read_rules([path])
+    except DeltalogError:
+        return {}
+    return {
+        (head.pred, tuple(t for t in head.terms if isinstance(t, Constant))): rule.span.line
+        for rule in rules
+        if rule.is_fact and rule.span is not None
+        for head in rule.heads
+    }
