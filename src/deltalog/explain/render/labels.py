@@ -37,9 +37,9 @@ def bindings_text(bindings: Mapping[str, Value], prefixes: Mapping[str, str]) ->
 
 def place(rule: RuleRef) -> str:
     """The id of a rule, and where it was written."""
-    if rule.file is None:
-        return rule.id
-    return visible(f"{rule.id} ({rule.file}:{rule.line})" if rule.line is not None else f"{rule.id} ({rule.file})")
+    line = "" if rule.line is None else str(rule.line)
+    where = f"{rule.file}:{line}".rstrip(":") if rule.file is not None else f"line {line}" if line else ""
+    return visible(f"{rule.id} ({where})" if where else rule.id)
 
 
 def counted(number: int, noun: str) -> str:

@@ -59,4 +59,4 @@ def _label(node: Node) -> str:
 
 def _escaped(text: str, most: int) -> str:
     """ASCII other than letters, digits, spaces and a few marks is written as entities of Mermaid."""
-    return re.sub(r"[!-~](?<![A-Za-z0-9_.,()=?/+*-])", lambda m: f"#{ord(m[0])};", cut(visible(text), most))
+    return re.sub(r"[!-~](?<![A-Za-z0-9.,()=?/])", lambda m: f"#{ord(m[0])};", cut(visible(text), most))

@@ -28,7 +28,7 @@ COLOURS = {"explicit": GREEN, "satisfied": GREEN, "failed": RED, "absent": YELLO
 
 def render(explanation: Explanation, *, colour: bool = False, width: int = WIDTH, steps: int = STEPS) -> str:
     """The text; `colour`: with the codes of a terminal. At most about `steps` facts are shown."""
-    return "\n".join(_Tree(colour, width).lines(outline(explanation, steps, NESTING))) + "\n"
+    return "\n".join(_Tree(colour, width).lines(outline(explanation, steps, NESTING)))
 
 
 class _Tree:
