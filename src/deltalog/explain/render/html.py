@@ -19,13 +19,13 @@ from deltalog.explain.render.outline import Node, Outline, outline
 
 STEPS, NOTEBOOK_STEPS, NESTING = 500, 100, 20
 OPEN_LEVELS, NOTEBOOK_OPEN_LEVELS = 4, 2
-LONGEST = 1000  # characters of one label
+LONGEST = 600  # characters of one label
 
 # Text has the colour of its surroundings; the hues of the marks can be seen on white and on black.
 STYLE = """
-.dlx { font: 14px/1.5 system-ui, sans-serif }
+.dlx { font: 14px/1.5 system-ui, sans-serif; overflow-wrap: anywhere }
 .dlx code, .dlx .dlx-label { font-family: ui-monospace, Menlo, Consolas, monospace; font-size: 13px;
-  overflow-wrap: anywhere; white-space: pre-wrap; background: none; color: inherit; padding: 0 }
+  white-space: pre-wrap; background: none; color: inherit; padding: 0 }
 .dlx ul { list-style: none; margin: 0; padding: 0 0 0 1.3em; border-left: 1px solid #8888 }
 .dlx ul.dlx-top { padding: 0; border: 0 }
 .dlx a { color: inherit; text-decoration: underline }
@@ -39,7 +39,7 @@ STYLE = """
 .dlx .dlx-derived { border-color: #3b82d0 } .dlx .dlx-explicit, .dlx .dlx-satisfied { border-color: #2f9e55 }
 .dlx .dlx-group, .dlx .dlx-member { border-color: #9a6fd0 } .dlx .dlx-absent, .dlx .dlx-near { border-color: #c08a1a }
 .dlx .dlx-failed { border-color: #d65050 } .dlx .dlx-more { font-weight: normal }
-.dlx .dlx-answer { font-size: 1.15em; font-weight: 600; margin: .4em 0; overflow-wrap: anywhere }
+.dlx .dlx-answer { font-size: 1.15em; font-weight: 600; margin: .4em 0 }
 .dlx .dlx-heading { font-weight: 600; margin: 1em 0 .3em }
 .dlx .dlx-cut { border-left: 4px solid #c08a1a; padding-left: .5em }
 """

@@ -20,6 +20,8 @@ _ACTING = re.compile(
     "|[\U000e0000-\U000e007f]"
 )
 
+LONGEST_VALUE = 200  # columns of a value in bindings
+
 
 def visible(text: str) -> str:
     """The text with `\\uXXXX` for characters that act instead of being seen."""
@@ -32,7 +34,9 @@ def value_text(value: Value, prefixes: Mapping[str, str]) -> str:
 
 
 def bindings_text(bindings: Mapping[str, Value], prefixes: Mapping[str, str]) -> str:
-    return ", ".join(f"?{visible(name)} = {value_text(value, prefixes)}" for name, value in bindings.items())
+    """The values of variables; long ones are shortened."""
+    shown = {visible(name): cut(value_text(value, prefixes), LONGEST_VALUE) for name, value in bindings.items()}
+    return ", ".join(f"?{name} = {value}" for name, value in shown.items())
 
 
 def place(rule: RuleRef) -> str:

@@ -211,7 +211,8 @@ class _Drawn:
                 return self.group(premise, above)
 
     def group(self, group: Group, above: Proof | None) -> Node:
-        members = [self.member(member, above) for member in group.members]
+        counts = group.function.upper() == "COUNT"
+        members = [self.member(member, counts, above) for member in group.members]
         left = group.count - len(group.members)
         if left > 0:
             members.append(Node("more", f"… and {counted(left, 'more member')} of {group.count:,}"))
@@ -220,10 +221,10 @@ class _Drawn:
         note = f"{of}{counted(group.count, 'member')}, {visible(group.arithmetic)}"
         return Node("group", visible(group.text), note, children=members)
 
-    def member(self, member: Member, above: Proof | None) -> Node:
-        """A member; one with a single premise is the node of that, to save a level."""
+    def member(self, member: Member, counts: bool, above: Proof | None) -> Node:
+        """A member with its value, unless that is only counted; one with a single premise is the node of that."""
         premises = [self.premise(premise, above) for premise in member.premises]
-        value = "" if member.value is None else f"value {value_text(member.value, self.prefixes)}"
+        value = "" if counts or member.value is None else f"value {value_text(member.value, self.prefixes)}"
         if len(premises) == 1:
             only = premises[0]
             only.note = "; ".join(filter(None, [value, only.note]))

@@ -18,7 +18,8 @@ from deltalog.explain.render.outline import Node, outline
 STEPS, NESTING = 60, 60
 LINE, CHARACTER, PAD, MARGIN = 17, 7.25, 8, 14  # pixels; of 12px monospace
 LAYER_GAP, BOX_GAP, WIDE_ENOUGH = 34, 12, 1400
-WIDEST, RULE_LINES, TOOLTIP = 64, 4, 4000  # columns of a line in a box, lines of a rule, columns of a tooltip
+WIDEST, TOOLTIP = 54, 4000  # columns of a line in a box, and of a tooltip
+RULE_LINES, OTHER_LINES = 4, 2  # of a rule, and of other texts in a box
 
 STYLE = """
 .dlx-page { fill: #ffffff } .dlx text { fill: #1c2333 } .dlx .dim { fill: #566076 } .dlx .rule { fill: #1f5a96 }
@@ -183,8 +184,8 @@ def _centre(centres: list[float], depths: list[int]) -> float:
     return (centres[0] + centres[-1]) / 2 if centres else 0.0
 
 
-def _rows(node: Node) -> Iterator[tuple[str, str]]:
-    """The lines of a box, not shortened yet."""
+def _parts(node: Node) -> Iterator[tuple[str, str]]:
+    """The texts of a box, and their classes."""
     mark = {"satisfied": "✓ ", "failed": "✗ ", "near": "≈ "}.get(node.kind, "")
     number = f"[{node.number}] " if node.number else ""
     if node.label:
@@ -196,16 +197,24 @@ def _rows(node: Node) -> Iterator[tuple[str, str]]:
         yield node.note, "dim"
     if node.rule is not None:
         yield place(node.rule), "rule"
-        lines = wrap(visible(node.rule.text), WIDEST, break_long_words=False, break_on_hyphens=False)
-        yield from ((line, "rule") for line in lines[: RULE_LINES - 1])
-        if rest := " ".join(lines[RULE_LINES - 1 :]):
-            yield rest, "rule"
+        yield visible(node.rule.text), "rule"
     if node.bindings:
         yield node.bindings, "dim"
 
 
+def _rows(node: Node) -> Iterator[tuple[str, str]]:
+    """The lines of a box: texts broken into a few lines, of which the last one may be too long."""
+    for text, style in _parts(node):
+        most = RULE_LINES if style == "rule" else OTHER_LINES
+        lines = wrap(text.removesuffix(" ."), WIDEST - 2, break_long_words=False, break_on_hyphens=False) or [text]
+        lines[-1] += " ." * text.endswith(" .")
+        yield from ((line, style) for line in lines[: most - 1])
+        if rest := " ".join(lines[most - 1 :]):
+            yield rest, style
+
+
 def _whole(node: Node) -> str:
-    return "\n".join(cut(text, TOOLTIP) for text, _ in _rows(node))
+    return "\n".join(cut(text, TOOLTIP) for text, _ in _parts(node))
 
 
 def _width(text: str, most: int = WIDEST) -> float:

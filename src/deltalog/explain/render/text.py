@@ -16,10 +16,10 @@ from collections.abc import Iterator
 from textwrap import wrap
 
 from deltalog.explain.model import Explanation
-from deltalog.explain.render.labels import cut, place, visible
+from deltalog.explain.render.labels import columns, cut, place, visible
 from deltalog.explain.render.outline import Node, Outline, outline
 
-STEPS, NESTING, WIDTH, NARROWEST, LONGEST = 100, 16, 110, 40, 400  # facts, levels, columns; LONGEST is of one label
+STEPS, NESTING, WIDTH, NARROWEST, LONGEST = 100, 16, 110, 40, 300  # facts, levels, columns; LONGEST is of one label
 
 BOLD, DIM, RED, GREEN, YELLOW, CYAN = "1", "2", "31", "32", "33", "36"
 MARKS = {"satisfied": "✓ ", "failed": "✗ ", "near": "≈ "}
@@ -39,7 +39,8 @@ class _Tree:
         self.said: set[str] = set()
 
     def lines(self, made: Outline) -> Iterator[str]:
-        yield self.painted(made.title, BOLD)
+        for line in _wrapped(cut(made.title, LONGEST), self.width):
+            yield self.painted(line, BOLD)
         for section in made.sections:
             yield ""
             if section.heading:
@@ -55,32 +56,31 @@ class _Tree:
 
     def tree(self, node: Node, first: str, rest: str) -> Iterator[str]:
         """A node behind the prefix of its first line, everything else of it behind the prefix of the rest."""
-        if head := self.head(node):
-            yield f"{first}{head}"
-            first = rest
-        bar = "│  " if node.children else "   "
-        inside = rest if node.kind == "attempt" else f"{rest}{bar}"
-        for line in self.step(node, len(inside)):
-            yield f"{first if node.kind == 'attempt' else inside}{line}"
+        inside = rest if node.kind == "attempt" else f"{rest}{'│  ' if node.children else '   '}"
+        room = max(self.width - len(inside), NARROWEST)
+        for line in (*self.head(node, room), *self.step(node, room)):
+            yield f"{first}{line}"
             first = inside
         for child in node.children:
             last = child is node.children[-1]
             yield from self.tree(child, f"{rest}{'└─ ' if last else '├─ '}", f"{rest}{'   ' if last else '│  '}")
 
-    def head(self, node: Node) -> str:
+    def head(self, node: Node, room: int) -> Iterator[str]:
+        """The label and the note of a node: in one line if there is room."""
         if not node.label:
-            return ""
-        mark = MARKS.get(node.kind, "")
-        text = self.painted(f"{mark}{cut(node.label, LONGEST)}", COLOURS.get(node.kind, BOLD))
-        number = f"  [{node.number}]" if node.number else ""
-        if node.see is not None:
-            return f"{text}   {self.painted(f'see [{node.see.number}]', DIM)}"
-        note = "" if node.rule is not None and node.note == "derived" else cut(node.note, LONGEST)
-        return f"{text}{number}{f'   {self.painted(note, DIM)}' if note else ''}"
+            return
+        label = f"{MARKS.get(node.kind, '')}{cut(node.label, LONGEST)}"
+        number, note = f"  [{node.number}]" if node.number else "", _note(node)
+        *lines, last = (self.painted(line, COLOURS.get(node.kind, BOLD)) for line in _wrapped(label, room))
+        yield from lines
+        if not lines and columns(f"{label}{number}   {note}") <= room:
+            yield f"{last}{number}" + (f"   {self.painted(note, DIM)}" if note else "")
+        else:
+            yield f"{last}{number}"
+            yield from (self.painted(line, DIM) for line in _wrapped(note, room))
 
-    def step(self, node: Node, indent: int) -> Iterator[str]:
+    def step(self, node: Node, room: int) -> Iterator[str]:
         """The rule and the bindings of a node."""
-        room = max(self.width - indent, NARROWEST)
         bindings = cut(node.bindings, 4 * LONGEST)
         if node.rule is not None:
             if node.rule.id in self.said:  # one line
@@ -97,5 +97,20 @@ class _Tree:
         return f"\x1b[{code}m{text}\x1b[0m" if self.colour and text else text
 
 
+def _note(node: Node) -> str:
+    if node.see is not None:
+        return f"see [{node.see.number}]"
+    return "" if node.rule is not None and node.note == "derived" else cut(node.note, LONGEST)
+
+
 def _wrapped(text: str, width: int) -> list[str]:
-    return wrap(text, width, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)
+    """Lines of about a width. A break stands for one space; more of them stay, as they may belong to a value."""
+    lines = wrap(
+        text,
+        width,
+        subsequent_indent="    ",
+        break_long_words=False,
+        break_on_hyphens=False,
+        drop_whitespace=False,
+    )
+    return [line[:-1] if line.endswith(" ") and not line.endswith("  ") else line for line in lines]
