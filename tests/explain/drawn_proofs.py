@@ -118,6 +118,24 @@ def refuted() -> Explanation:
     return Explanation(Fact("path", ("a", "z")), False, (), attempts, (Near("type", 'path(a, "z"@en) holds'),))
 
 
+def deeply_refuted(levels: int) -> Explanation:
+    """path(n0, m) fails as path(n0, n1) does, and so on."""
+    nested: tuple[Refutation, ...] = ()
+    for i in range(levels, 0, -1):
+        attempt = Attempt(R2, {"X": "n0"}, (), f"path(n0, n{i})", "a path", nested)
+        nested = (Refutation(f"path(n0, n{i - 1})", (attempt,), ()),)
+    return Explanation(Fact("path", ("n0", "m")), False, (), nested[0].attempts)
+
+
+def widely_refuted(rules: int) -> Explanation:
+    """So many rules fail, and below each of them as many again."""
+    refs = [RuleRef(f"r{i}", f"p(?X) :- q{i}(?X) .") for i in range(rules)]
+    inner = tuple(Attempt(ref, {"X": 1}, (), f"inner{i}(1)", "") for i, ref in enumerate(refs))
+    nested = (Refutation("q(1)", inner, ()),)
+    outer = tuple(Attempt(ref, {"X": 1}, (), f"outer{i}(1)", "", nested) for i, ref in enumerate(refs))
+    return Explanation(Fact("p", (1,)), False, (), outer)
+
+
 def random_proof(seed: int) -> Explanation:
     """A proof of random shape, with shared parts, labels of random length and all kinds of premises."""
     draw = random.Random(seed)

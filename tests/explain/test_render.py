@@ -16,7 +16,18 @@ from itertools import combinations
 from typing import Any
 
 import pytest
-from drawn_proofs import EVIL, chain, doubling, every_construct, explicit, holds, random_proof, refuted
+from drawn_proofs import (
+    EVIL,
+    chain,
+    deeply_refuted,
+    doubling,
+    every_construct,
+    explicit,
+    holds,
+    random_proof,
+    refuted,
+    widely_refuted,
+)
 
 from deltalog.explain.model import Explanation, Fact
 from deltalog.explain.render.json import json_value, value_of
@@ -354,6 +365,31 @@ def test_deep_json_can_be_read_and_is_complete() -> None:
             break
         step, length = step["premises"][0], length + 1
     assert length == 3_000
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_deep_refutations_are_cut_with_a_note(form: str) -> None:
+    said = words(deeply_refuted(2_000), form)
+    assert "… the rest is hidden" in said
+    assert re.search(r"explain\s+path\(n0,\s+n16\)\s+for\s+it", said)
+    assert "path(n0, n17)" not in said
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_many_attempts_are_cut_with_a_note(form: str) -> None:
+    said = words(widely_refuted(40), form, steps=50)
+    assert {f"outer{i}(1)" for i in range(40)} <= set(re.findall(r"outer\d+\(1\)", said))
+    assert "… and 30 more rules" in said
+    assert f"{40 * 40 - 10:,} attempts hidden" in said
+
+
+def test_deep_refutations_in_json() -> None:
+    found = json.loads(json.dumps(deeply_refuted(2_000).to_dict()))
+    level = 1
+    while "nested" in (attempt := found["attempts"][0]):
+        found, level = attempt["nested"][0], level + 1
+    assert level == 50
+    assert attempt["hidden"] == {"nested": 1}
 
 
 # Attacks

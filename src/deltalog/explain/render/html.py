@@ -136,9 +136,8 @@ class _Tree:
 
 
 def _line(node: Node) -> Iterator[str]:
-    mark = {"satisfied": "✓ ", "failed": "✗ ", "near": "≈ "}.get(node.kind, "")
-    label = node.label or (place(node.rule) if node.rule is not None else "")
-    yield f'<span class="dlx-label dlx-{node.kind}">{escape(mark + cut(label, LONGEST))}</span>'
+    label = node.headline or (place(node.rule) if node.rule is not None else "")
+    yield f'<span class="dlx-label dlx-{node.kind}">{escape(cut(label, LONGEST))}</span>'
     if node.number:
         yield f' <span class="dlx-dim">[{node.number}]</span>'
     if note := _note(node):

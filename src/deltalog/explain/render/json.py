@@ -36,7 +36,7 @@ from deltalog.explain.render.outline import Expansion
 from deltalog.model.errors import UsageError
 from deltalog.model.terms import IRI, BlankNode, Literal, Value, datatype, lexical, literal
 
-NESTING = 50  # proofs inside of each other; each takes two levels of JSON or more
+NESTING = 50  # proofs, or refutations, inside of each other; each takes two levels of JSON or more
 EXACT_BITS = 53  # integers that doubles have
 
 
@@ -203,7 +203,7 @@ def _member(member: Member, premises: list[dict[str, Any]]) -> dict[str, Any]:
 # Why not
 
 
-def _attempt(attempt: Attempt) -> dict[str, Any]:
+def _attempt(attempt: Attempt, level: int = 1) -> dict[str, Any]:
     made = {
         "rule": _rule(attempt.rule),
         "satisfied": [_satisfied(premise) for premise in attempt.satisfied],
@@ -211,7 +211,11 @@ def _attempt(attempt: Attempt) -> dict[str, Any]:
         "needed": attempt.needed,
         "bindings": _values(attempt.bindings),
     }
-    return made | ({"nested": [_refutation(one) for one in attempt.nested]} if attempt.nested else {})
+    if not attempt.nested:
+        return made
+    if level >= NESTING:
+        return made | {"hidden": {"nested": len(attempt.nested)}}
+    return made | {"nested": [_refutation(one, level + 1) for one in attempt.nested]}
 
 
 def _satisfied(premise: Premise) -> dict[str, Any]:
@@ -227,10 +231,10 @@ def _satisfied(premise: Premise) -> dict[str, Any]:
             return _plain(premise)
 
 
-def _refutation(refutation: Refutation) -> dict[str, Any]:
+def _refutation(refutation: Refutation, level: int) -> dict[str, Any]:
     made = {
         "atom": refutation.atom,
-        "attempts": [_attempt(attempt) for attempt in refutation.attempts],
+        "attempts": [_attempt(attempt, level) for attempt in refutation.attempts],
         "near": [_near(near) for near in refutation.near],
     }
     return made | ({"reason": refutation.reason} if refutation.reason else {})

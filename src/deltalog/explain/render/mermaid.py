@@ -51,9 +51,8 @@ def _lines(made: Outline) -> Iterator[str]:
 
 
 def _label(node: Node) -> str:
-    mark = {"satisfied": "✓ ", "failed": "✗ ", "near": "≈ "}.get(node.kind, "")
     rule = [place(node.rule), node.rule.text] if node.rule is not None else []
-    rows = [mark + node.label, "" if rule and node.note == "derived" else node.note, *rule, node.bindings]
+    rows = [node.headline, node.remark, *rule, node.bindings]
     return "<br/>".join(_escaped(row, WIDEST) for row in rows if row)
 
 

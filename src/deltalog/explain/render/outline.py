@@ -28,6 +28,9 @@ from deltalog.explain.model import (
 )
 from deltalog.explain.render.labels import bindings_text, counted, value_text, visible
 
+MOST_NESTED = 16  # refutations inside of each other
+MARKS = {"satisfied": "✓ ", "failed": "✗ ", "near": "≈ "}
+
 
 @dataclass(eq=False)
 class Node:
@@ -44,6 +47,18 @@ class Node:
     children: list[Node] = field(default_factory=list)
     number: int = 0  # of a part that other nodes refer to
     see: Node | None = None  # where this fact is explained
+
+    @property
+    def headline(self) -> str:
+        """The label with the mark of its kind; empty for an attempt, which has a rule only."""
+        return f"{MARKS.get(self.kind, '')}{self.label}" if self.label else ""
+
+    @property
+    def remark(self) -> str:
+        """The note, where it says more than the rest of the node."""
+        if self.see is not None:
+            return f"see [{self.see.number}]"
+        return "" if self.rule is not None and self.note == "derived" else self.note
 
     def walk(self) -> Iterator[Node]:
         """The node and all nodes below it, in reading order."""
@@ -125,10 +140,6 @@ class Expansion:
             queue.extend((part, level + 1) for part in new.values())
         self.shown = len(seen)
 
-    def level(self, proof: Proof) -> int | None:
-        """The level at which a proof is expanded; None if it is not."""
-        return self.levels.get(id(proof))
-
     def is_here(self, proof: Proof, above: Proof | None) -> bool:
         """Whether a proof is expanded below another one (None: as a root)."""
         return id(proof) in self.levels and self._above.get(id(proof)) == (None if above is None else id(above))
@@ -157,6 +168,8 @@ class _Drawn:
         self.waiting: deque[Proof] = deque()  # proofs that go on in a section of their own
         self.references: list[tuple[Node, Proof]] = []
         self.cut = False
+        self.untried: deque[tuple[tuple[Attempt, ...], list[Node], int]] = deque()  # where they go, and their level
+        self.steps, self.attempts, self.hidden_attempts = steps, 0, 0
 
     # Proofs
 
@@ -237,29 +250,52 @@ class _Drawn:
         found = self.explanation
         sections = [Section("near misses", self.near(found.near))] if found.near else []
         if found.attempts:
-            sections.append(Section("rules that could derive it", [self.attempt(one) for one in found.attempts]))
+            sections.append(Section("rules that could derive it", self.tried(found.attempts, 1)))
         if found.reason:
             sections.append(Section("", [Node("more", visible(found.reason))]))
+        while self.untried:
+            self.fill(*self.untried.popleft())
         return sections
+
+    def tried(self, attempts: tuple[Attempt, ...], level: int) -> list[Node]:
+        """The nodes of attempts, which `fill` adds when those nearer to the root have been shown."""
+        nodes: list[Node] = []
+        self.untried.append((attempts, nodes, level))
+        return nodes
+
+    def fill(self, attempts: tuple[Attempt, ...], nodes: list[Node], level: int) -> None:
+        room = max(self.steps - self.attempts, 0)
+        nodes += (self.attempt(attempt, level) for attempt in attempts[:room])
+        self.attempts += min(room, len(attempts))
+        if left := len(attempts[room:]):
+            self.hidden_attempts += left
+            nodes.append(Node("more", f"… and {counted(left, 'more rule')}"))
 
     def near(self, near: Iterable[Near]) -> list[Node]:
         return [Node("near", f"{visible(one.kind)}: {visible(one.text)}") for one in near]
 
-    def attempt(self, attempt: Attempt) -> Node:
-        failed = Node("failed", visible(attempt.failed), f"needed: {visible(attempt.needed)}" if attempt.needed else "")
-        for nested in attempt.nested:
-            failed.children += self.nested(nested, attempt.failed)
+    def attempt(self, attempt: Attempt, level: int) -> Node:
+        needed = f"needed: {visible(attempt.needed)}" if attempt.needed else ""
+        failed = Node("failed", visible(attempt.failed), needed)
+        if attempt.nested and level >= MOST_NESTED:
+            failed.children = [Node("more", "… the rest is hidden", f"explain {failed.label} for it")]
+        elif len(attempt.nested) == 1 and attempt.nested[0].atom == attempt.failed:
+            failed.children = self.refutation(attempt.nested[0], level + 1)
+        else:
+            failed.children = [
+                Node("failed", visible(nested.atom), children=self.refutation(nested, level + 1))
+                for nested in attempt.nested
+            ]
         children = [self.premise(premise, None) for premise in attempt.satisfied]
         bindings = bindings_text(attempt.bindings, self.prefixes)
         return Node("attempt", "", rule=attempt.rule, bindings=bindings, children=[*children, failed])
 
-    def nested(self, refutation: Refutation, failed: str) -> list[Node]:
-        inside = [*self.near(refutation.near), *map(self.attempt, refutation.attempts)]
+    def refutation(self, refutation: Refutation, level: int) -> list[Node]:
+        nodes = self.tried(refutation.attempts, level)
+        nodes += self.near(refutation.near)
         if refutation.reason:
-            inside.append(Node("more", visible(refutation.reason)))
-        if refutation.atom == failed:
-            return inside
-        return [Node("failed", visible(refutation.atom), children=inside)]
+            nodes.append(Node("more", visible(refutation.reason)))
+        return nodes
 
     def satisfied(self, proof: Proof) -> Node:
         """A premise that holds, in a line: its own explanation has the proof."""
@@ -273,6 +309,9 @@ class _Drawn:
 
     def notes(self) -> list[str]:
         found = self.expansion
+        if self.hidden_attempts:
+            hidden = counted(self.hidden_attempts, "attempt")
+            return [f"{hidden} hidden, and what is nested in them; steps={2 * self.steps} (--steps) shows more"]
         if not self.cut:
             return []
         hidden = counted(found.total - found.shown, "fact")

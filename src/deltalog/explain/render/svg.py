@@ -186,15 +186,11 @@ def _centre(centres: list[float], depths: list[int]) -> float:
 
 def _parts(node: Node) -> Iterator[tuple[str, str]]:
     """The texts of a box, and their classes."""
-    mark = {"satisfied": "✓ ", "failed": "✗ ", "near": "≈ "}.get(node.kind, "")
     number = f"[{node.number}] " if node.number else ""
-    if node.label:
-        yield f"{number}{mark}{node.label}", "head"
-    if node.see is not None:
-        yield f"see [{node.see.number}]", "dim"
-        return
-    if node.note and not (node.rule is not None and node.note == "derived"):
-        yield node.note, "dim"
+    if node.headline:
+        yield f"{number}{node.headline}", "head"
+    if node.remark:
+        yield node.remark, "dim"
     if node.rule is not None:
         yield place(node.rule), "rule"
         yield visible(node.rule.text), "rule"

@@ -22,7 +22,6 @@ from deltalog.explain.render.outline import Node, Outline, outline
 STEPS, NESTING, WIDTH, NARROWEST, LONGEST = 100, 16, 110, 40, 300  # facts, levels, columns; LONGEST is of one label
 
 BOLD, DIM, RED, GREEN, YELLOW, CYAN = "1", "2", "31", "32", "33", "36"
-MARKS = {"satisfied": "✓ ", "failed": "✗ ", "near": "≈ "}
 COLOURS = {"explicit": GREEN, "satisfied": GREEN, "failed": RED, "absent": YELLOW, "near": YELLOW, "more": DIM}
 
 
@@ -69,8 +68,8 @@ class _Tree:
         """The label and the note of a node: in one line if there is room."""
         if not node.label:
             return
-        label = f"{MARKS.get(node.kind, '')}{cut(node.label, LONGEST)}"
-        number, note = f"  [{node.number}]" if node.number else "", _note(node)
+        label, note = cut(node.headline, LONGEST), cut(node.remark, LONGEST)
+        number = f"  [{node.number}]" if node.number else ""
         *lines, last = (self.painted(line, COLOURS.get(node.kind, BOLD)) for line in _wrapped(label, room))
         yield from lines
         if not lines and columns(f"{label}{number}   {note}") <= room:
@@ -95,12 +94,6 @@ class _Tree:
 
     def painted(self, text: str, code: str) -> str:
         return f"\x1b[{code}m{text}\x1b[0m" if self.colour and text else text
-
-
-def _note(node: Node) -> str:
-    if node.see is not None:
-        return f"see [{node.see.number}]"
-    return "" if node.rule is not None and node.note == "derived" else cut(node.note, LONGEST)
 
 
 def _wrapped(text: str, width: int) -> list[str]:
