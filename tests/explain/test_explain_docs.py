@@ -30,3 +30,5 @@ def test_commands(
         said = capsys.readouterr()
         found = said.err + said.out
         assert doctest.OutputChecker().check_output(wanted, found, doctest.ELLIPSIS), f"$ {command}\n{found}"
+    for drawing in tmp_path.glob("*.svg"):
+        assert drawing.read_text("utf-8") == (ROOT / "docs" / drawing.name).read_text("utf-8"), "draw it again"

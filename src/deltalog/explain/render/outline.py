@@ -202,8 +202,7 @@ class _Drawn:
 
     def fact(self, proof: Proof) -> Node:
         label = visible(proof.fact.text(self.prefixes))
-        source = f", {visible(proof.source)}" if proof.source else ""
-        return Node(proof.kind, label, f"{_kinds(proof)}{source}")
+        return Node(proof.kind, label, _kinds(proof))
 
     def expanded(self, proof: Proof) -> Node:
         node = self.fact(proof)
@@ -323,6 +322,6 @@ class _Drawn:
 
 
 def _kinds(proof: Proof) -> str:
-    if proof.kind == "explicit":
-        return "explicit, also derived" if proof.also_derived else "explicit"
-    return "derived, also explicit" if proof.also_explicit else "derived"
+    """Whether a fact is explicit (and from where) or derived, or both."""
+    also = "also derived" if proof.also_derived else "also explicit" if proof.also_explicit else ""
+    return ", ".join(filter(None, [proof.kind, visible(proof.source or ""), also]))
