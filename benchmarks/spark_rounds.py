@@ -7,7 +7,7 @@ one before it (500,000 edges and 25 rounds: 6.5 million paths). Nothing is evalu
     deltalog   `path(X, Z) :- path(X, Y), edge(Y, Z).` round by round, with `spark.deltalog.driverBudget` = 0
 
 For each round the new paths, seconds, processor seconds (on a machine with other load), jobs and shuffled bytes. The
-last round finds nothing.
+last round finds nothing. Jobs and bytes come from Spark's web UI, which is turned on for that.
 """
 
 from __future__ import annotations
@@ -25,10 +25,12 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from deltalog import KnowledgeBase
-from deltalog.backends.spark.metrics import metrics
+from deltalog.backends.spark.metrics import POLL_SECONDS, RestInterface
 from deltalog.backends.spark.startup.session import session
 
 RULES = "path(X, Y) :- edge(X, Y). path(X, Z) :- path(X, Y), edge(Y, Z)."
+REST_TIMEOUT_SECONDS = 20.0
+WITH_UI = "--conf spark.ui.enabled=true pyspark-shell"
 
 
 class RoundCost(NamedTuple):
@@ -49,14 +51,23 @@ class Recorder:
         self._start()
 
     def _start(self) -> None:
-        self.counters, self.cpu, self.clock = metrics(self.context), family_cpu_seconds(), time.perf_counter()
+        self.counters, self.cpu, self.clock = session_counters(self.context), family_cpu_seconds(), time.perf_counter()
 
     def __call__(self, new: int) -> None:
         seconds, cpu = time.perf_counter() - self.clock, family_cpu_seconds() - self.cpu
-        counters = metrics(self.context)
-        jobs, moved = (counters[name] - self.counters[name] for name in ("jobs", "shuffle_bytes"))
+        jobs, moved = (now - before for now, before in zip(session_counters(self.context), self.counters, strict=True))
         self.rounds.append(RoundCost(new, seconds, cpu, jobs, moved))
         self._start()
+
+
+def session_counters(context: Any) -> tuple[int, int]:
+    """The jobs of a session so far, and the bytes that their stages have shuffled."""
+    rest = RestInterface(context, REST_TIMEOUT_SECONDS)
+    jobs = rest.jobs()
+    while any(job.running for job in jobs):
+        time.sleep(POLL_SECONDS)
+        jobs = rest.jobs()
+    return len(jobs), sum(stage.shuffle_bytes or 0 for stage in rest.stages().values())
 
 
 def family_cpu_seconds() -> float:
@@ -110,6 +121,7 @@ WAYS = {"plain": plain, "deltalog": deltalog}
 
 
 def measured(names: list[str], edges: int, rounds: int) -> Iterator[dict[str, Any]]:
+    os.environ.setdefault("PYSPARK_SUBMIT_ARGS", WITH_UI)
     spark = session()
     spark.conf.set("spark.deltalog.driverBudget", "0")
     graph = layered(spark, edges, rounds).localCheckpoint()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from deltalog.maintenance.policy import DecisionKind, JobEstimate, decide_all
 from deltalog.model.tuning import Tuning
 
-TUNING = Tuning(jobs_per_stratum=4.0)
+TUNING = Tuning(jobs_per_stratum=4.0, jobs_per_recursive_stratum=10.0)
 
 
 def test_many_jobs_cost_more_than_starting_over() -> None:
@@ -22,3 +22,8 @@ def test_few_jobs_cost_less() -> None:
 def test_nothing_is_estimated_without_a_measurement() -> None:
     assert decide_all(5, 100_000, TUNING, JobEstimate(10, 0.5, recompute_seconds=0.0)).kind is DecisionKind.SETS
     assert decide_all(5, 100_000, TUNING).kind is DecisionKind.SETS
+
+
+def test_recursive_strata_take_more_jobs() -> None:
+    decision = decide_all(5, 100_000, TUNING, JobEstimate(4, 0.5, recompute_seconds=9.0, recursive=2))
+    assert decision.why == "4 strata take about 28 jobs of 0.50 s, and starting over takes 9.0 s"

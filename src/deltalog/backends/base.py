@@ -104,6 +104,10 @@ class Backend(Protocol[T]):
         """The rows of one table that are not in another."""
         ...
 
+    def remove(self, old: T, gone: T) -> T:
+        """The same where all rows of `gone` are known to be in the other table, so that the size is known, too."""
+        ...
+
     def size(self, table: T) -> int:
         """The number of rows."""
         ...

@@ -82,7 +82,7 @@ class BackwardForward(DRed[T]):
         for pred in self.preds:
             table = self.update.old.get(pred)
             removed = self.removed.get(pred)
-            relations.set(pred, table if removed is None else self.backend.minus(table, removed))
+            relations.set(pred, table if removed is None else self.backend.remove(table, removed))
         found = (rule.supports_by_inverse if has_inverse(rule, inverses) else rule.supports for rule in rules)
         return self.derive([planned for variants in found for planned in variants], relations)
 

@@ -61,7 +61,7 @@ class DRed(Generic[T]):
         if isinstance(outcome, GaveUp):
             return outcome
         for pred, table in self.removed.items():
-            self.update.new.set(pred, self.backend.minus(self.update.old.get(pred), table))
+            self.update.new.set(pred, self.backend.remove(self.update.old.get(pred), table))
         self.insert(self.rederive())
         self.record_deltas()
         return outcome
@@ -123,7 +123,7 @@ class DRed(Generic[T]):
         proofs would keep it."""
         remaining = Relations(self.backend, dict(self.update.new.parts))
         for pred, table in self.removed.items():
-            remaining.set(pred, self.backend.minus(self.update.old.get(pred), table))
+            remaining.set(pred, self.backend.remove(self.update.old.get(pred), table))
         rederivable = self.derivable(self.removed, self.plans.recursive, remaining)
         return 2 * total(rederivable, self.backend) < total(self.removed, self.backend)
 

@@ -92,13 +92,13 @@ class Maintenance(Generic[T]):
         """The rules, one head each, as maintenance sees them."""
         return [rule for plans in self._strata for rule in plans.stratum.rules]
 
-    def reached(self, changed: Collection[Pred]) -> int:
-        """How many strata a change of the facts of some predicates may reach."""
-        reached, found = set(changed), 0
+    def reached(self, changed: Collection[Pred]) -> list[Stratum]:
+        """The strata that a change of the facts of some predicates may reach."""
+        reached, found = set(changed), list[Stratum]()
         for plans in self._strata:
             if not (plans.stratum.reads | plans.stratum.preds).isdisjoint(reached):
                 reached |= plans.stratum.preds
-                found += 1
+                found.append(plans.stratum)
         return found
 
     def run(self, update: Update[T]) -> None:

@@ -206,7 +206,9 @@ def _job_estimate(old: Materialisation[T], program: Program, update: Update[T]) 
     if costs is None or program is not old.program or update.strategy != "auto":
         return None
     seconds = costs.seconds_per_job(table for _, table in old.relations.whole())
-    return JobEstimate(old.maintenance.reached(update.given), seconds, old.seconds) if seconds else None
+    reached = old.maintenance.reached(update.given) if seconds else []
+    recursive = sum(bool(stratum.recursive) for stratum in reached)
+    return JobEstimate(len(reached), seconds, old.seconds, recursive) if seconds else None
 
 
 def _checked(new: Materialisation[T], update: Update[T]) -> tuple[Materialisation[T], Update[T]]:
@@ -322,7 +324,7 @@ def exchanged(
     added = difference(add, tables, backend)
     doomed = {pred: table for pred, table in difference(remove, add, backend).items() if pred in tables}
     removed = difference(doomed, difference(doomed, tables, backend), backend)  # E- := (E- ∩ E) \ E+
-    after = dict(tables) | {pred: backend.minus(tables[pred], table) for pred, table in removed.items()}
+    after = dict(tables) | {pred: backend.remove(tables[pred], table) for pred, table in removed.items()}
     for pred, table in added.items():
         after[pred] = backend.merge(after[pred], table) if pred in after else table
     return Exchange(after, removed, added)

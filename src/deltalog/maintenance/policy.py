@@ -104,13 +104,14 @@ class JobEstimate(NamedTuple):
     strata: int  # that the change may reach
     seconds_per_job: float
     recompute_seconds: float  # measured when everything was last derived
+    recursive: int = 0  # of the strata
 
 
 def decide_all(changed: int, explicit: int, tuning: Tuning, estimate: JobEstimate | None = None) -> Decision:
     """Whether everything is recomputed for a change of so many of the explicit facts, or decided stratum by stratum."""
     if estimate is not None:
-        strata, seconds, recompute_seconds = estimate
-        jobs = strata * tuning.jobs_per_stratum
+        strata, seconds, recompute_seconds, recursive = estimate
+        jobs = (strata - recursive) * tuning.jobs_per_stratum + recursive * tuning.jobs_per_recursive_stratum
         if jobs * seconds > recompute_seconds > 0:
             follow = f"{strata} strata take about {jobs:.0f} jobs of {seconds:.2f} s"
             return Decision(DecisionKind.RECOMPUTE, f"{follow}, and starting over takes {recompute_seconds:.1f} s")

@@ -199,6 +199,8 @@ class Tuning:
     spark_fetch_max_rows: int = 500_000  # DataFrames of up to this many rows are fetched as they are
     spark_arrow_max_values: int = 8_000_000  # larger tables become DataFrames by ids, which executors decode
     spark_driver_table_max_rows: int = 20_000  # smaller tables are kept in the driver
+    # Smaller driver tables are literals of a plan, which Spark runs no job to broadcast:
+    spark_literal_max_rows: int = 128
     spark_broadcast_max_rows: int = 200_000  # rows of ids that every executor may hold
     # A dictionary up to this size is fetched by the driver as a whole and broadcast; a larger one is joined:
     spark_broadcast_max_terms: int = 2_000_000
@@ -206,8 +208,10 @@ class Tuning:
     # Sides of joins up to this size are broadcast (200,000 pairs of ids), and no larger ones, whatever Spark believes:
     spark_broadcast_max_bytes: int = 4 * 2**20
     spark_measured_jobs: int = 32  # recent jobs whose median says how long one takes
-    # Jobs that a stratum is expected to take to follow a change (not measured):
-    jobs_per_stratum: float = 4.0
+    # Steps that a stratum takes to follow a small change, each of them a job: seeds and checks; in a recursive one also
+    # the rounds of overdeletion, rederivation and insertion (8 facts removed from LUBM(5) with L: 8, a path of 10: 8):
+    jobs_per_stratum: float = 2.0
+    jobs_per_recursive_stratum: float = 8.0
     spark_max_segments: int = 4  # stored DataFrames that new rows are compared with one after the other
     # Segments of a table that differ in size by less than this are rewritten as one:
     spark_segment_size_factor: float = 2.0

@@ -118,6 +118,9 @@ class LocalBackend:
     def minus(self, old: Relation, gone: Relation) -> Relation:
         return old.minus(gone)
 
+    def remove(self, old: Relation, gone: Relation) -> Relation:
+        return old.minus(gone)
+
     def size(self, table: Relation) -> int:
         return table.size
 

@@ -37,6 +37,7 @@ from deltalog.backends.spark.io.arrow import words
 from deltalog.backends.spark.io.dictionary import SparkDictionary
 from deltalog.backends.spark.io.hashed_ids import Ids64
 from deltalog.backends.spark.jobs import SparkJobs, pred_names, round_name
+from deltalog.backends.spark.literals import IdMatrix
 from deltalog.backends.spark.operators.bindings import fresh_name
 from deltalog.backends.spark.operators.evaluate import SparkEvaluation
 from deltalog.backends.spark.operators.shared_scan import TaggedScan, copied_columns, full_scans, shared_scan
@@ -46,7 +47,6 @@ from deltalog.backends.spark.settings import driver_budget, salt, task_slots, tu
 from deltalog.backends.spark.startup.session import session
 from deltalog.backends.spark.stored import TAG, UNIT, StoredFrame, checkpointed, column_names, constant
 from deltalog.backends.spark.table import (
-    IdMatrix,
     Segment,
     SparkTable,
     constant_frame,
@@ -168,6 +168,10 @@ class SparkBackend:
         found = self.driver.run_all(plans, tables)
         if found is not None:
             return found
+        found = self._driver_differences(plans, tables)
+        if found:
+            plans = {pred: plan for pred, plan in plans.items() if pred not in found}
+            return found | self.run_all(plans, tables) if plans else found
         started = time.perf_counter()
         with self.jobs.named(round_name(plans)):
             try:
@@ -179,6 +183,20 @@ class SparkBackend:
                 self.job_seconds.append(time.perf_counter() - started)
             self._sql = False
             return self._run_all(plans, tables)
+
+    def _driver_differences(self, plans: Mapping[Pred, Plan], tables: Tables[SparkTable]) -> dict[Pred, SparkTable]:
+        """The rows of plans that only subtract a driver table from another: an array from another."""
+        found = {}
+        for pred, plan in plans.items():
+            rows, known = _new_facts(plan)
+            copy = copied_columns(rows)
+            if copy is None or known is None or tuple(copy.columns.values()) != tuple(range(pred.arity)):
+                continue
+            one, other = tables.get(copy.key), tables.get(known)
+            if one is None or other is None or one.driver_rows is None or other.driver_rows is None:
+                continue
+            found[pred] = self.minus(one, other)
+        return found
 
     def _run_all(self, plans: Mapping[Pred, Plan], tables: Tables[SparkTable]) -> dict[Pred, SparkTable]:
         evaluation = SparkEvaluation(self, tables)
@@ -279,6 +297,31 @@ class SparkBackend:
         rest = without(old.frame(), gone.frame(), column_names(old.arity), gone.size, self.tuning)
         tag = next((segment.tag for segment in old.segments), 0)
         return SparkTable(old.arity, (Segment(rest, tag=tag, sources=(old, gone)),), None, old.distinct)
+
+    def remove(self, old: SparkTable, gone: SparkTable) -> SparkTable:
+        in_driver = old.driver_rows is not None and gone.driver_rows is not None
+        if in_driver or gone.empty or old.size is None or gone.size is None:
+            return self.minus(old, gone)
+        size, segments = old.size - gone.size, self._with_tombstones(old, gone)
+        if segments is None:
+            (segment,) = self.minus(old, gone).segments
+            rows = segment.tagged(segment.tag, width(old.arity))
+            segments = (self.stored_segment(rows, segment.tag, size, segment.sources),)
+        return SparkTable(old.arity, segments, size, old.distinct)
+
+    def _with_tombstones(self, old: SparkTable, gone: SparkTable) -> tuple[Segment, ...] | None:
+        """The segments of a table without a few of its rows; None if these are many, beside those that went before."""
+        if gone.driver_rows is None or not old.arity:
+            return None
+        most = min(self.tuning.spark_literal_max_rows, (old.size or 0) // self.tuning.tombstone_max_divisor)
+        found = []
+        for segment in old.to_segments():
+            before = [] if segment.gone is None else [segment.gone]
+            tombstones = distinct_rows(np.concatenate([*before, gone.driver_rows]))
+            if len(tombstones) > most:
+                return None
+            found.append(segment._replace(gone=tombstones))
+        return tuple(found)
 
     @property
     def meter(self) -> Meter:

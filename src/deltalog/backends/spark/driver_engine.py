@@ -23,7 +23,8 @@ import numpy as np
 from deltalog.backends.base import Tables
 from deltalog.backends.capabilities.offload import OffloadTarget
 from deltalog.backends.spark.io.hashed_ids import INLINE, Ids64
-from deltalog.backends.spark.table import IdMatrix, SparkTable
+from deltalog.backends.spark.literals import IdMatrix
+from deltalog.backends.spark.table import SparkTable
 from deltalog.io.documents import Reading
 from deltalog.model.dictionary import Dictionary
 from deltalog.plan import ir

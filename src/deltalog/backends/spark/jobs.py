@@ -30,6 +30,8 @@ from deltalog.model.tuning import Tuning
 from deltalog.syntax.ast import Pred
 
 DESCRIPTION, GROUP = "spark.job.description", "spark.jobGroup.id"  # local properties of a thread
+# Another one: whatever is marked and computed on the way to a result is checkpointed with it, and forgets its lineage.
+ALL_CHECKPOINTS = "spark.checkpoint.checkpointAllMarkedAncestors"
 NAMES_SHOWN = 3
 
 logger = logging.getLogger(__name__)
@@ -103,6 +105,8 @@ class SparkJobs:
     @contextmanager
     def _tagged(self, tag: str) -> Iterator[None]:
         self.context.addJobTag(tag)
+        checkpoints = self.context.getLocalProperty(ALL_CHECKPOINTS)
+        self.context.setLocalProperty(ALL_CHECKPOINTS, "true")
         grouped = self.context.getLocalProperty(GROUP) is not None
         if not grouped:
             self.context.setLocalProperty(GROUP, tag)
@@ -111,6 +115,7 @@ class SparkJobs:
         finally:
             with suppress(Exception):  # the JVM is gone: what raised first says so
                 self.context.removeJobTag(tag)
+                self.context.setLocalProperty(ALL_CHECKPOINTS, checkpoints)
                 if not grouped:
                     self.context.setLocalProperty(GROUP, None)
 

@@ -120,12 +120,12 @@ class RestInterface(NamedTuple):
     context: Any
     timeout_seconds: float
 
-    def jobs(self, tags: Sequence[str]) -> list[Job]:
-        """The jobs that have one of some tags."""
-        mine, found = set(tags), self._get("jobs")
-        return [
-            Job(job["status"] == "RUNNING", job["stageIds"]) for job in found if not mine.isdisjoint(job["jobTags"])
-        ]
+    def jobs(self, tags: Sequence[str] | None = None) -> list[Job]:
+        """The jobs that have one of some tags; without tags, all jobs of the session."""
+        found = self._get("jobs")
+        if tags is not None:
+            found = [job for job in found if not set(tags).isdisjoint(job["jobTags"])]
+        return [Job(job["status"] == "RUNNING", job["stageIds"]) for job in found]
 
     def stages(self) -> dict[int, Stage]:
         """The stages that are done."""

@@ -9,6 +9,8 @@ on other columns, a segment that is read again has an index, a copy that is part
 The columns of a table are `c0`, `c1`, ...; a table of arity 0 has one column, `unit`. The size is None until it is
 counted.
 
+Rows that are removed become tombstones of the segments, a literal in the plans that read them, until there are many.
+
 A driver table has its rows in an array in the driver. A plan over driver tables needs no Spark job. In other plans a
 small driver table is a constant DataFrame. What the driver derives stays in driver tables until executors need it.
 """
@@ -22,18 +24,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from deltalog.backends.spark.io.blocks import sorted_distinct
+from deltalog.backends.spark.literals import IdMatrix, is_among
 from deltalog.backends.spark.settings import task_slots
 from deltalog.backends.spark.stored import TAG, StoredFrame, checkpointed, column_names, constant, selected_columns
 from deltalog.kernels.digest import hash_bytes
 from deltalog.model.tuning import Tuning
 from deltalog.syntax.ast import HiddenName, Pred
-
-IdMatrix = NDArray[np.int64]  # rows of ids, as the rows of the matrix
 
 
 def tag_of(pred: Pred, salt: int) -> int:
@@ -50,26 +50,33 @@ def width(arity: int) -> int:
 
 class Segment(NamedTuple):
     """Rows of a table: those of a tag in a stored DataFrame, or a DataFrame of the table's columns that is computed
-    from `sources` whenever it is read."""
+    from `sources` whenever it is read. `gone` are tombstones, a few rows that it may have and the table has not; `size`
+    counts them."""
 
     frame: DataFrame
     stored: StoredFrame | None = None
     tag: int = 0
     size: int | None = None
     sources: tuple[SparkTable, ...] = ()
+    gone: IdMatrix | None = None
+
+    def present(self) -> DataFrame:
+        """The rows, in whatever columns they are stored."""
+        return self.living(self.frame if self.stored is None else self.stored.of_tag(self.tag))
+
+    def living(self, rows: DataFrame) -> DataFrame:
+        """Rows without tombstones; they keep their partitions and their order."""
+        return rows if self.gone is None else rows.where(~is_among(column_names(self.gone.shape[1]), self.gone))
 
     def rows(self, arity: int) -> DataFrame:
         """The rows as a DataFrame; columns have fresh aliases."""
-        if self.stored is None:
-            return self.frame.select(*selected_columns(arity))
-        return self.stored.of_tag(self.tag).select(*selected_columns(arity))
+        return self.present().select(*selected_columns(arity))
 
     def tagged(self, tag: int, columns: int) -> DataFrame:
         """The rows with a tag, in so many columns."""
-        names = column_names(columns)
+        names, frame = column_names(columns), self.present()
         if self.stored is not None and self.tag == tag:
-            return self.stored.of_tag(tag).select(TAG, *names)
-        frame = self.frame if self.stored is None else self.stored.of_tag(self.tag)
+            return frame.select(TAG, *names)
         there, zero = frame.columns, F.lit(0).cast("long")
         chosen = [F.col(name) if name in there else zero.alias(name) for name in names]
         return frame.select(constant(tag, F.col(there[-1])).alias(TAG), *chosen)
@@ -78,7 +85,7 @@ class Segment(NamedTuple):
         """The rows, in an index on some columns if they have been read by these before."""
         if self.stored is None or not key:
             return self.rows(arity)
-        return self.stored.index(self.tag, key, arity, partitions)
+        return self.living(self.stored.index(self.tag, key, arity, partitions))
 
 
 @dataclass(eq=False, slots=True)
@@ -98,6 +105,14 @@ class SparkTable:
     def empty(self) -> bool:
         """Known to have no rows."""
         return self.size == 0
+
+    def is_literal(self, tuning: Tuning) -> bool:
+        """Whether its rows are so few that they may be part of a plan (see `literals`)."""
+        return (
+            self.driver_rows is not None
+            and self.driver_rows.size > 0
+            and len(self.driver_rows) <= tuning.spark_literal_max_rows
+        )
 
     def to_segments(self) -> tuple[Segment, ...]:
         """The segments; a driver table becomes one segment."""

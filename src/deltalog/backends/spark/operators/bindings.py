@@ -9,6 +9,7 @@ from itertools import count
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from deltalog.backends.spark.literals import IdMatrix
 from deltalog.backends.spark.stored import UNIT
 from deltalog.syntax.ast import Variable
 
@@ -18,12 +19,14 @@ _numbers = count()
 @dataclass(slots=True)
 class Bindings:
     """A DataFrame and the column of each variable; `max_rows` is an upper bound on its rows, if one is known. `indexed`
-    gives the same rows for a join on some variables, in place if there is an index."""
+    gives the same rows for a join on some variables, in place if there is an index. `literal` has the rows themselves,
+    if they are few and in the driver."""
 
     frame: DataFrame
     names: dict[Variable, str]
     max_rows: int | None = None
     indexed: Callable[[Sequence[Variable]], DataFrame] | None = None
+    literal: IdMatrix | None = None
 
     def by(self, shared: Sequence[Variable]) -> DataFrame:
         """The rows for a join on some variables."""

@@ -5,8 +5,9 @@ fresh names, so names stay unambiguous in self-joins and after checkpoints. A no
 and so is every node that needs it.
 
 The sizes of stored relations are known here and not to Spark's optimiser, so every join has a hint: the smaller side is
-broadcast if it has few bytes (`Tuning.spark_broadcast_max_bytes`), otherwise both are merged. A stored relation that is
-joined again on the same columns is read from an index, which is in place (see `stored`).
+a literal of the plan if it has few rows and they are in the driver (see `literals`), it is broadcast if it has few
+bytes (`Tuning.spark_broadcast_max_bytes`), otherwise both are merged. A stored relation that is joined again on the
+same columns is read from an index, which is in place (see `stored`).
 """
 
 from __future__ import annotations
@@ -20,11 +21,13 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from deltalog.backends.base import Tables
+from deltalog.backends.spark import literals
+from deltalog.backends.spark.literals import IdMatrix
 from deltalog.backends.spark.operators.aggregate import aggregate, counted
 from deltalog.backends.spark.operators.bindings import Bindings, fresh_name
 from deltalog.backends.spark.operators.sql_expressions import extended, where
 from deltalog.backends.spark.stored import UNIT, column_names, constant
-from deltalog.backends.spark.table import SparkTable
+from deltalog.backends.spark.table import SparkTable, distinct_rows
 from deltalog.plan import ir
 from deltalog.plan.ir import Plan
 from deltalog.syntax.ast import Atom, Constant, Term, Variable
@@ -97,7 +100,8 @@ class SparkEvaluation:
                 first[term] = name
         chosen = {variable: fresh_name() for variable in first}
         columns = [F.col(first[v]).alias(chosen[v]) for v in first] or [F.lit(0).cast("long").alias(UNIT)]
-        return Bindings(frame.select(*columns), chosen, table.size, self._indexed(table, atom, chosen))
+        literal = table.driver_rows if len(first) == len(names) and table.is_literal(self.backend.tuning) else None
+        return Bindings(frame.select(*columns), chosen, table.size, self._indexed(table, atom, chosen), literal)
 
     def _indexed(self, table: SparkTable, atom: Atom, names: dict[Variable, str]) -> Callable[..., DataFrame] | None:
         """How to read a relation for a join on some variables; None if it is small or rows are selected."""
@@ -118,12 +122,24 @@ class SparkEvaluation:
         new = {v: name for v, name in right.names.items() if v not in left.names}
         if not shared:
             joined = self._product(left, right)
+        elif left.literal is not None or right.literal is not None:
+            joined = self._joined_with_literal(left, right)
         else:
             big, small = self._hinted(left, right, shared)
             joined = big.join(small, _equal(left, right, shared), "inner")
         names = left.names | new
         rows = Bindings(joined, names)
         return Bindings(joined.select(*rows.columns()), names)
+
+    @staticmethod
+    def _joined_with_literal(left: Bindings, right: Bindings) -> DataFrame:
+        """A join with a side of few rows, which are part of the plan."""
+        sides = [(len(rows.literal), rows) for rows in (right, left) if rows.literal is not None]
+        _, few = min(sides, key=lambda side: side[0])
+        other = left if few is right else right
+        assert few.literal is not None
+        keys = [other.names.get(v) for v in few.names]
+        return literals.joined(other.frame, keys, few.literal, list(few.names.values()))
 
     def _product(self, left: Bindings, right: Bindings) -> DataFrame:
         big, small = left.frame, right.frame
@@ -154,9 +170,16 @@ class SparkEvaluation:
         if not shared:
             one = right.frame.select(F.lit(1).alias(fresh_name())).limit(1)
             return Bindings(left.frame.join(F.broadcast(one), F.lit(True), how), left.names, left.max_rows)
+        if right.literal is not None:
+            found = literals.is_among([left.names[v] for v in shared], _restricted(right, shared))
+            return Bindings(left.frame.where(~found if how == "left_anti" else found), left.names, left.max_rows)
         frame = right.frame if self._small(right) else right.by(shared)
         keys = frame.select(*[right.column(v) for v in shared])
-        keys = keys.hint("broadcast" if self._small(right) else "merge")
+        if left.literal is not None:  # only rows that may match are shuffled
+            among = literals.is_among([right.names[v] for v in shared], _restricted(left, shared))
+            keys = keys.where(among).hint("merge")
+        else:
+            keys = keys.hint("broadcast" if self._small(right) else "merge")
         return Bindings(left.frame.join(keys, _equal(left, right, shared), how), left.names, left.max_rows)
 
     def _project(self, rows: Bindings | None, new: tuple[tuple[Variable, Term], ...]) -> Bindings | None:
@@ -188,6 +211,13 @@ class SparkEvaluation:
         return Bindings(
             reduce(DataFrame.unionAll, ordered), names, sum(bounds) if len(bounds) == len(present) else None
         )
+
+
+def _restricted(rows: Bindings, shared: Sequence[Variable]) -> IdMatrix:
+    """The values of some variables in a literal."""
+    assert rows.literal is not None
+    places = list(rows.names)
+    return distinct_rows(rows.literal[:, [places.index(v) for v in shared]])
 
 
 def _equal(left: Bindings, right: Bindings, shared: list[Variable]) -> Column:

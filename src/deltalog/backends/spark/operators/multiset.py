@@ -45,7 +45,7 @@ def recounted(
     present = with_counts(changed, old, backend)
     tables[Pred(COUNTS, old.arity), Part.ALL] = present
     after = run(backend, _sums(rows, [_scan(COUNTS, rows), *scans[: len(added)]], scans[len(added) :]), tables)
-    return backend.merge(backend.minus(old, present), after)
+    return backend.merge(backend.remove(old, present), after)
 
 
 def _sums(rows: tuple[Variable, ...], more: Sequence[Plan], less: Sequence[Plan]) -> Plan:

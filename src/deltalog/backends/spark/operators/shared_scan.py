@@ -19,8 +19,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from deltalog.backends.spark.io.arrow import numbers
+from deltalog.backends.spark.literals import IdMatrix
 from deltalog.backends.spark.stored import TAG, StoredFrame, column_names, constant
-from deltalog.backends.spark.table import IdMatrix, Segment, SparkTable
+from deltalog.backends.spark.table import Segment, SparkTable
 from deltalog.plan import ir
 from deltalog.plan.ir import Part, Plan
 from deltalog.syntax.ast import Pred, Variable
@@ -72,7 +73,7 @@ def shared_scan(scans: Sequence[TaggedScan], columns: int) -> DataFrame | None:
             inline.append(scan)
             continue
         for segment in scan.table.to_segments():
-            if segment.stored is None:
+            if segment.stored is None or segment.gone is not None:
                 frames.append(_alone(segment, scan, columns))
             else:
                 shared.setdefault(id(segment.stored), (segment.stored, []))[1].append((segment.tag, scan))
@@ -96,9 +97,8 @@ def _constant(scans: Sequence[TaggedScan], columns: int) -> DataFrame:
 
 
 def _alone(segment: Segment, scan: TaggedScan, columns: int) -> DataFrame:
-    chosen = _columns(scan)
-    tag = constant(scan.tag, F.col(segment.frame.columns[-1]))
-    return segment.frame.select(*_retagged(tag, chosen, columns))
+    rows = segment.present()
+    return rows.select(*_retagged(constant(scan.tag, F.col(rows.columns[-1])), _columns(scan), columns))
 
 
 def _one_pass(stored: StoredFrame, scans: Sequence[tuple[int, TaggedScan]], columns: int) -> DataFrame:

@@ -23,6 +23,7 @@ from pyspark.sql import functions as F
 
 from deltalog.backends.spark.io import blocks
 from deltalog.backends.spark.io.arrow import binaries, numbers, words
+from deltalog.backends.spark.literals import is_among
 from deltalog.backends.spark.stored import TAG, StoredFrame, column_names
 from deltalog.backends.spark.table import Segment, SparkTable, driver_table
 from deltalog.model.arrays import Integers
@@ -47,7 +48,11 @@ def store_distinct(
     becomes driver tables."""
     names = [TAG, *column_names(columns)]
     new = _in_this_order(rows.select(*names).distinct())
-    for frame, size in _known_frames([one for one in known if not one.table.empty], columns, tuning):
+    known = [one for one in known if not one.table.empty]
+    few = [one for one in known if one.table.is_literal(tuning)]
+    for table, tag in few:
+        new = new.where((F.col(TAG) != tag) | ~is_among(column_names(table.arity), table.driver_rows))  # type: ignore[arg-type]
+    for frame, size in _known_frames([one for one in known if one not in few], columns, tuning):
         new = without(new, frame, names, size, tuning)
     stored = StoredFrame(new, partitions, preds)
     max_rows = tuning.spark_driver_table_max_rows
@@ -75,26 +80,36 @@ def without(new: DataFrame, known: DataFrame, names: Sequence[str], size: int | 
 def _known_frames(known: Sequence[Known], columns: int, tuning: Tuning) -> Iterator[tuple[DataFrame, int | None]]:
     """DataFrames of all known rows with their sizes: one for each stored DataFrame, but only so many that Spark plans
     them quickly, and one for everything else."""
-    in_place: dict[int, tuple[StoredFrame, dict[int, int]]] = {}
+    in_place: dict[int, tuple[StoredFrame, dict[int, Segment]]] = {}
     others: list[tuple[DataFrame, int | None]] = []
     for table, tag in known:
         for segment in table.to_segments():
             if segment.stored is not None and segment.tag == tag:
-                in_place.setdefault(id(segment.stored), (segment.stored, {}))[1][tag] = segment.size or 0
+                in_place.setdefault(id(segment.stored), (segment.stored, {}))[1][tag] = segment
             else:
                 others.append((segment.tagged(tag, columns), segment.size))
-    largest = sorted(in_place.values(), key=lambda found: -sum(found[1].values()))
+    largest = sorted(in_place.values(), key=lambda found: -sum(segment.size or 0 for segment in found[1].values()))
     alone, rest = largest[: tuning.spark_max_segments], largest[tuning.spark_max_segments :]
-    for stored, tags in alone:
-        yield stored.of_tags(tags), None  # in place: merging is cheaper than a broadcast, however small it is
+    for stored, segments in alone:
+        yield _living(stored, segments), None  # in place: merging is cheaper than a broadcast, however small it is
     if rest:
-        yield reduce(DataFrame.unionAll, [stored.of_tags(tags) for stored, tags in rest]), None
+        yield reduce(DataFrame.unionAll, [_living(stored, segments) for stored, segments in rest]), None
     if others:
         sizes = [size for _, size in others if size is not None]
         yield (
             reduce(DataFrame.unionAll, [frame for frame, _ in others]),
             sum(sizes) if len(sizes) == len(others) else None,
         )
+
+
+def _living(stored: StoredFrame, segments: Mapping[int, Segment]) -> DataFrame:
+    """The rows of some tags without tombstones, in place."""
+    rows = stored.of_tags(segments)
+    for tag, segment in segments.items():
+        if segment.gone is not None:
+            gone = is_among(column_names(segment.gone.shape[1]), segment.gone)
+            rows = rows.where((F.col(TAG) != tag) | ~gone)
+    return rows
 
 
 def _tables(stored: StoredFrame, statistics: Iterable[bytes], preds: Mapping[int, Pred]) -> dict[Pred, SparkTable]:
