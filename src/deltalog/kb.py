@@ -121,6 +121,7 @@ class KnowledgeBase(ExplainMethods):
         self._program: Program | None = None
         self._state: Materialisation[AnyTable] | None = None
         self._explicit: dict[Pred, AnyTable] = encode_facts_of(document.rules, self._backend)
+        self._files.has_others = bool(self._explicit)
         self.examples = []
 
     # Load: facts in.
@@ -148,7 +149,9 @@ class KnowledgeBase(ExplainMethods):
         strict: relative IRIs, bare numbers and booleans in N-Triples and N-Quads are errors.
         """
         files, reading = [local_path(path) for path in paths], Reading(base, shared_blank_nodes, strict)
+        others = self._files.has_others
         self.load_tables(lambda backend: backend.codec.read(files, reading))
+        self._files.has_others = others
         self._files.add_files(files, reading)
 
     @exclusive
@@ -157,6 +160,7 @@ class KnowledgeBase(ExplainMethods):
         """Adds the facts that a reader makes tables of, with the backend of this knowledge base."""
         started = time.perf_counter()
         self._add(read(self._backend))
+        self._files.has_others = True
         self._spent("load", started)
 
     def _add(self, facts: Mapping[Pred, AnyTable]) -> None:
@@ -344,6 +348,7 @@ class KnowledgeBase(ExplainMethods):
         state, update = self._changed(rule_set, add, remove)
         change = self._described(update)
         self._become(state, rule_set, prefixes or {})
+        self._files.has_others |= bool(add)
         return change, update
 
     def _changed(

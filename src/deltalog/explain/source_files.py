@@ -1,6 +1,7 @@
 """Where explicit facts came from: the files that were loaded, read again when a proof names one of their facts.
 
-Nothing is kept while facts are loaded but the names of the files. Files beyond a size are not read again.
+Nothing is kept while facts are loaded but the names of the files. Files beyond a size are not read again. Where all
+facts came from one file, nothing is read.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ class SourceFiles:
         self._tuning = tuning
         self._files: dict[tuple[Path, Reading], None] = {}
         self._programs: dict[Path, None] = {}
+        self.has_others = False  # whether there are facts from elsewhere
         self._read: dict[Any, dict[Pred, Any]] = {}
         self._stated: dict[Path, dict[tuple[Pred, tuple[Constant, ...]], int]] = {}
         self._backend: LocalBackend | None = None
@@ -42,6 +44,8 @@ class SourceFiles:
         """The file that has a fact (for a program, `file:line`); None if it is in none of them."""
         pred = Pred(fact.predicate, len(fact.values))
         key = pred, tuple(map(Constant, fact.values))
+        if len(self._files) == 1 and not self.has_others and not (path := next(iter(self._files))[0]).is_dir():
+            return str(path)
         for path in self._programs:
             if line := self._stated_in(path).get(key):
                 return f"{path}:{line}"
