@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -127,6 +128,7 @@ class KnowledgeBase(ExplainMethods, StoreMethods):
         self._program: Program | None = None
         self._state: Materialisation[AnyTable] | None = None
         self._explicit: dict[Pred, AnyTable] = encode_facts_of(document.rules, self._backend)
+        self._files.has_others = bool(self._explicit)
         self.examples = []
 
     # Load: facts in.
@@ -154,8 +156,8 @@ class KnowledgeBase(ExplainMethods, StoreMethods):
         strict: relative IRIs, bare numbers and booleans in N-Triples and N-Quads are errors.
         """
         files = Files.of(*paths, base=base, shared_blank_nodes=shared_blank_nodes, strict=strict)
-        self.load_tables(lambda _: self._encoded(files))
-        self._files.add_files(files.paths, files.reading)
+        with self._files.loading(files):
+            self.load_tables(lambda _: self._encoded(files))
 
     @exclusive
     @within_budget
@@ -163,6 +165,7 @@ class KnowledgeBase(ExplainMethods, StoreMethods):
         """Adds the facts that a reader makes tables of, with the backend of this knowledge base."""
         started = time.perf_counter()
         self._add(read(self._backend))
+        self._files.has_others = True
         self._spent("load", started)
 
     def _add(self, facts: Mapping[Pred, AnyTable]) -> None:
@@ -263,6 +266,7 @@ class KnowledgeBase(ExplainMethods, StoreMethods):
         state = restored(program, explicit, derived, self._evaluator(), list_schemes) if same else None
         report = Report(self.engine, self._engine_reason, self._backend.name)
         after = {"_rule_set": rules, "_explicit": explicit, "_state": state, "_program": program, "_report": report}
+        self._files.has_others = True
         mentioned = self._mentioned | program.preds | rules.preds
         self._assign(**after, _mentioned=mentioned, prefixes=dict(stored.prefixes))
         return same
@@ -337,10 +341,9 @@ class KnowledgeBase(ExplainMethods, StoreMethods):
 
     @within_budget
     def _make(self, add: Any, remove: Any, add_rules: Any, remove_rules: Any) -> Change:
-        change, _ = self._change(*self._wanted(add, remove, add_rules, remove_rules))
+        with self._files.loading(add) if isinstance(add, Files) else nullcontext():
+            change, _ = self._change(*self._wanted(add, remove, add_rules, remove_rules))
         self._files.add_programs(add_rules)
-        if isinstance(add, Files):
-            self._files.add_files(add.paths, add.reading)
         return change
 
     @within_budget
@@ -385,6 +388,7 @@ class KnowledgeBase(ExplainMethods, StoreMethods):
         change = self._described(update)
         become = partial(self._become, state, rule_set, prefixes or {})
         self._journal(update, state, rule_set, prefixes or {}, become)
+        self._files.has_others |= bool(add)
         self._snapshot_if_due()
         return change, update
 

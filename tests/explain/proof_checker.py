@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from deltalog.explain.model import Absent, Condition, Explanation, Fact, Group, Premise, Proof
+from deltalog.explain.model import Absent, Attempt, Condition, Explanation, Fact, Group, Premise, Proof
 from deltalog.expressions.scalar import ExpressionFails, aggregate, evaluate
 from deltalog.model.terms import IRI, RDF_TYPE, Value
 from deltalog.syntax.ast import (
@@ -31,6 +31,7 @@ from deltalog.syntax.ast import (
     Variable,
     variables,
 )
+from deltalog.syntax.parser import parse_goal
 
 Row = tuple[Constant, ...]
 Key = tuple[str, Row]  # a fact
@@ -213,6 +214,7 @@ class World:
         if explanation.holds != (asked in self.facts):
             raise Wrong(f"{explanation.fact} {'holds' if asked in self.facts else 'does not hold'}")
         if not explanation.holds:
+            self._check_refutation(asked, explanation)
             return
         for number, proof in enumerate(explanation.proofs):
             if _key(proof.fact) != asked:
@@ -220,6 +222,45 @@ class World:
             self.check_proof(proof, least=number == 0)
         if explanation.height != self.heights[asked]:
             raise Wrong(f"{explanation.fact} has height {self.heights[asked]}, and not {explanation.height}")
+
+    def _check_refutation(self, asked: Key, explanation: Explanation) -> None:
+        """Every rule whose head fits has an attempt, its satisfied part holds, and what has failed does not."""
+        if explanation.proofs or not (explanation.attempts or explanation.reason):
+            raise Wrong(f"{explanation.fact} has no explanation")
+        heads = [(name, head) for name, rule in self.rules.items() for head in dict.fromkeys(rule.heads)]
+        fitting = sorted(name for name, head in heads if _fits(head, asked))
+        tried = sorted(attempt.rule.id for attempt in explanation.attempts)
+        if tried != fitting:
+            raise Wrong(f"{explanation.fact}: attempts of {tried}, and not of {fitting}")
+        for attempt in explanation.attempts:
+            self._check_attempt(attempt, asked, explanation.prefixes)
+
+    def _check_attempt(self, attempt: Attempt, asked: Key, prefixes: Mapping[str, str]) -> None:
+        rule = self.rules[attempt.rule.id]
+        binding = {Variable(name): Constant(value) for name, value in attempt.bindings.items()}
+        if not any(_fits(head, asked, binding) for head in rule.heads):
+            raise Wrong(f"{attempt} does not bind the head to {asked}")
+        for premise in attempt.satisfied:
+            if isinstance(premise, Proof):
+                self.check_proof(premise, least=True)
+                if not any(isinstance(one, Atom) and self._can_be(one, premise, binding) for one in rule.body):
+                    raise Wrong(f"{premise} is in no atom of {rule} under {binding}")
+        (failed,) = parse_goal(attempt.failed, "<failed>", prefixes)
+        if isinstance(failed, Atom) and _has(self._matches(failed, {})):
+            raise Wrong(f"{attempt.failed} holds")
+        if isinstance(failed, Negation) and not _has(self._matches(failed.atom, {})):
+            raise Wrong(f"{attempt.failed} holds")
+        if not isinstance(failed, Atom | Negation) and failed not in rule.body:
+            raise Wrong(f"{attempt.failed} is not in {rule}")
+        if not isinstance(failed, Atom | Negation) and _has(self._satisfied(failed, binding)):
+            raise Wrong(f"{attempt.failed} holds under {binding}")
+
+    def _can_be(self, atom: Atom, proof: Proof, binding: Binding) -> bool:
+        try:
+            self._matched(atom, proof, binding)
+        except Wrong:
+            return False
+        return True
 
     def check_proof(self, proof: Proof, least: bool) -> None:
         done: dict[int, Proof] = {}
@@ -284,10 +325,10 @@ class World:
         for literal in body:
             match literal:
                 case Negation(atom):
-                    if not isinstance(next(rest, None), Absent) or any(self._matches(atom, binding)):
+                    if not isinstance(next(rest, None), Absent) or _has(self._matches(atom, binding)):
                         raise Wrong(f"{atom} is not absent under {binding}")
                 case Filter(condition):
-                    if not isinstance(next(rest, None), Condition) or not any(_filtered(condition, binding)):
+                    if not isinstance(next(rest, None), Condition) or not _has(_filtered(condition, binding)):
                         raise Wrong(f"{condition} does not hold under {binding}")
                 case Bind(expression, variable):
                     if (
@@ -336,6 +377,19 @@ class World:
                 if one not in members or value != (None if member.value is None else Constant(member.value)):
                     raise Wrong(f"{member} is no member of {group.text}")
         return heights
+
+
+def _has(bindings: Iterator[Binding]) -> bool:
+    """Whether there is any; one of no variables counts, too."""
+    return next(bindings, None) is not None
+
+
+def _fits(head: Atom, fact: Key, binding: Binding | None = None) -> bool:
+    """Whether a head can be a fact, under a binding."""
+    return any(
+        name == head.name and len(row) == len(head.terms) and _unified(head, row, binding or {}) is not None
+        for name, row in _spellings(*fact)
+    )
 
 
 def _key(fact: Fact) -> Key:

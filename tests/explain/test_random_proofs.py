@@ -51,15 +51,16 @@ def play(one: History) -> int:
 def explained(kb: KnowledgeBase, explicit: set[str], random: Random, one: History) -> int:
     world = world_of(kb, explicit)
     chosen = [*_drawn(world.facts - world.explicit, ASKED, random), *_drawn(world.explicit, 1, random)]
-    for fact in [*chosen, *_absent(world, random)]:
+    absent = [*_absent(world, random), *_absent(world, random)]
+    for fact in [*chosen, *absent]:
         values = tuple(constant.value for constant in fact[1])
         most = random.choice((1, 1, 1, 3))
         name = fact[0] if ":" in fact[0] else f"{fact[0]}/{len(values)}"
         try:
-            world.check(kb.explain(name, values, all=most))
+            world.check(kb.explain(name, values, all=most, depth=random.choice((None, 1, 3))))
         except Exception as wrong:
             raise Wrong(f"{fact[0]}{values}, all={most}: {wrong}\n{one}") from wrong
-    return len(chosen)
+    return len(chosen) + len(absent)
 
 
 def world_of(kb: KnowledgeBase, explicit: set[str]) -> World:

@@ -13,6 +13,9 @@ A proof of height h has facts of levels up to h only. So when the first k levels
 of at most k, this is its least height, and the search stops. The search reads tables and keeps nothing: evaluation
 and updates pay nothing for explanations.
 
+Facts of transitive relations have a search of their own (`explain.closures`) in place of the instances of the
+transitive rule.
+
 Instances with the fact itself among their premises are left out: they are in no well-founded proof of it. So whatever
 else has a height is proved without the fact, and all instances of the fact lead to proofs, not only the best one.
 """
@@ -20,11 +23,12 @@ else has a height is proved without the fact, and all instances of the fact lead
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import inf
+from math import inf, isinf
 from typing import Any, Generic, TypeVar
 
+from deltalog.explain.closures import Closure, PathSearch
 from deltalog.explain.instances import BodyPlan, HeadPlan, InstanceFinder, Members
 from deltalog.explain.terms import FactKey
 from deltalog.model.arrays import IdRow
@@ -60,11 +64,19 @@ class Node:
 class Cone(Generic[T]):
     """The facts and instances that proofs of one fact may consist of, as far as they are known."""
 
-    def __init__(self, heads: dict[Pred, list[HeadPlan[T]]], finder: InstanceFinder[T], root: FactKey) -> None:
-        self.heads, self.finder, self.terms = heads, finder, finder.terms
+    def __init__(
+        self,
+        heads: Mapping[Pred, Sequence[HeadPlan[T]]],
+        closures: Mapping[Pred, Closure[T]],
+        finder: InstanceFinder[T],
+        root: FactKey,
+    ) -> None:
+        self.heads, self.closures, self.finder, self.terms = heads, closures, finder, finder.terms
         self.nodes: list[Node] = []
         self._numbers: dict[FactKey, int] = {}
         self._pending: dict[int, list[int]] = defaultdict(list)  # facts to expand, by level
+        self._open: dict[int, PathSearch[T]] = {}  # facts that a transitive rule may derive
+        self._recorded: set[tuple[int, int, IdRow]] = set()  # heads, rules and rows of instances
         self.horizon = 0  # levels below it are expanded
         self._add([root], 0)
         self.is_explicit, self.nodes[ROOT].explicit = self.nodes[ROOT].explicit, False
@@ -81,13 +93,20 @@ class Cone(Generic[T]):
     @property
     def exhausted(self) -> bool:
         """Whether there is nothing left to expand."""
-        return not any(self._pending.values())
+        return not any(self._pending.values()) and not self._open
 
     def deepen(self) -> None:
         """Expands one more level."""
         self.horizon += 1
-        while due := [number for level in range(self.horizon) for number in self._pending.pop(level, ())]:
+        while self._expand_due() or self._search_paths() or self._give_up_paths():
+            pass
+
+    def _expand_due(self) -> bool:
+        """Expands the facts below the horizon; whether there are any."""
+        due = [number for level in range(self.horizon) for number in self._pending.pop(level, ())]
+        if due:
             self._expand(due)
+        return bool(due)
 
     def search(self) -> None:
         """Deepens until the height of the root is known to be the least."""
@@ -100,10 +119,13 @@ class Cone(Generic[T]):
 
     # Backward.
 
-    def _add(self, facts: Iterable[FactKey], level: int) -> list[int]:
-        """The numbers of facts; new ones are due in a level, unless they are explicit."""
+    def _add(self, facts: Collection[FactKey], level: int) -> None:
+        """Adds facts; new ones are due in a level, unless they are explicit."""
         unknown = (fact for fact in dict.fromkeys(facts) if fact not in self._numbers)
         new = {fact: len(self.nodes) + i for i, fact in enumerate(unknown)}
+        for fact in facts:
+            if fact in self._numbers:
+                self._raise(self._numbers[fact], level)
         explicit = self._explicit(new)
         for fact, number in new.items():
             self._numbers[fact] = number
@@ -111,7 +133,20 @@ class Cone(Generic[T]):
             self.nodes.append(Node(fact, level, given, 0 if given else inf))
             if not given or number == ROOT:
                 self._pending[level].append(number)
-        return list(new.values())
+
+    def _raise(self, number: int, level: int) -> None:
+        """Takes a fact, and what it rests on, to a level nearer to the root."""
+        waiting = [(number, level)]
+        while waiting:
+            number, level = waiting.pop()
+            node = self.nodes[number]
+            if level >= node.level:
+                continue
+            if not node.expanded and not node.explicit:
+                self._pending[node.level].remove(number)
+                self._pending[level].append(number)
+            node.level = level
+            waiting += [(premise, level + 1) for instance in node.instances for premise in instance.premises]
 
     def _explicit(self, facts: Collection[FactKey]) -> set[FactKey]:
         """Those of the facts that are explicit."""
@@ -136,14 +171,93 @@ class Cone(Generic[T]):
         plain = [number for number in numbers if number != ROOT]
         left.difference_update(self._expand_by(plain, from_explicit=True))
         self._expand_by(sorted(left), from_explicit=False)
+        for number in left:
+            pred, row = self.nodes[number].fact
+            closure = self.closures.get(pred)
+            if closure is not None and closure.may_have(row):
+                self._open[number] = PathSearch(closure, row)
 
-    def _expand_by(self, numbers: Iterable[int], from_explicit: bool) -> set[int]:
-        """Adds instances; the facts that have any."""
+    # Paths in transitive relations.
+
+    def _search_paths(self) -> bool:
+        """Searches paths for proofs within the horizon, and adds those that are best; whether anything changed."""
+        changed = False
+        for number, search in list(self._open.items()):
+            node = self.nodes[number]
+            if node.height <= search.bound:  # no path is better than this
+                del self._open[number]
+            elif search.path is None:
+                changed |= self._has_path(number, search)
+            elif self._is_proved(number, search):
+                del self._open[number]
+                changed = True
+        return changed
+
+    def _has_path(self, number: int, search: PathSearch[T]) -> bool:
+        """Searches a path that gives a proof within the horizon; whether there is one."""
+        node = self.nodes[number]
+        most = 1 << max(0, self.horizon - node.level - search.closure.least)
+        if most <= search.searched:
+            return False
+        path = search.closure.path(node.fact.row, most, self.finder)
+        search.searched = most
+        if path == []:
+            del self._open[number]
+        elif path is not None:
+            search.path = path
+            self._add(search.edges, node.level + 1)
+        return bool(path)
+
+    def _is_proved(self, number: int, search: PathSearch[T]) -> bool:
+        """Adds the tree over a path, if its height is the least one."""
+        edges = [self.nodes[self._numbers[edge]] for edge in search.edges]
+        if any(isinf(edge.height) for edge in edges):
+            return False
+        tree = search.tree([int(edge.height) for edge in edges])
+        facts = {fact for step in tree for fact in step.facts}
+        if tree[0].height > search.bound or (number != ROOT and self.root.fact in facts):
+            return False
+        settled = [step.facts[0] for step in tree[1:] if step.height == search.closure.bound(step.edges)]
+        known = len(self.nodes)
+        self._add([step.facts[0] for step in tree[1:]], self.nodes[number].level + 1)
+        for fact in settled:
+            new = self._numbers[fact]
+            if new >= known and not self.nodes[new].explicit:
+                self.nodes[new].expanded = True
+                self._pending[self.nodes[new].level].remove(new)
+        rule = search.closure.rule
+        self._record([(self._numbers[step.facts[0]], rule, step.row, list(step.facts[1:])) for step in tree])
+        return True
+
+    def _give_up_paths(self) -> bool:
+        """Searches the instances of the transitive rule where no tree over a path has the least height."""
+        stuck = [
+            number
+            for number, search in self._open.items()
+            if search.path is not None and self.nodes[number].level + search.bound <= self.horizon
+        ]
+        for number in stuck:
+            del self._open[number]
+        self.expand_transitive(stuck)
+        return bool(stuck)
+
+    def expand_transitive(self, numbers: Sequence[int]) -> None:
+        """Finds the instances of transitive rules that derive some facts."""
+        self._expand_by(numbers, from_explicit=False, transitive=True)
+
+    # Instances.
+
+    def _expand_by(self, numbers: Iterable[int], from_explicit: bool, transitive: bool = False) -> set[int]:
+        """Adds instances over all facts or explicit ones; the facts that have any. Of relations with a search for
+        paths, only those by transitive rules, or only the others."""
         asked: dict[HeadPlan[T], dict[IdRow, int]] = {}
         for number in numbers:
             for pred, row in self.terms.forms(self.nodes[number].fact):
+                closure = self.closures.get(pred)
                 for plan in self.heads.get(pred, ()):
-                    asked.setdefault(plan, {})[row] = number
+                    by_path = closure is not None and plan in closure.rules
+                    if from_explicit or by_path == transitive:
+                        asked.setdefault(plan, {})[row] = number
         found: list[tuple[int, HeadPlan[T], IdRow, list[FactKey]]] = []
         for plan, by_row in asked.items():
             derive = self.finder.derive_from_explicit if from_explicit else self.finder.derive
@@ -197,8 +311,9 @@ class Cone(Generic[T]):
         changed: list[Instance] = []
         for head, plan, row, facts in found:
             premises = tuple(dict.fromkeys(self._numbers[fact] for fact in facts))
-            if ROOT in premises:
+            if ROOT in premises or (head, plan.order, row) in self._recorded:
                 continue
+            self._recorded.add((head, plan.order, row))
             instance = Instance(head, plan, row, premises)
             self.nodes[head].instances.append(instance)
             for number in premises:

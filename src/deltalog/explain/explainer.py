@@ -8,16 +8,19 @@ from typing import Generic, TypeVar
 
 from deltalog.concurrency.cached import cached_property
 from deltalog.explain.asked_fact import AskedFact
-from deltalog.explain.cone import Cone
-from deltalog.explain.instances import HeadPlan, InstanceFinder
+from deltalog.explain.closures import Closure, closures_of
+from deltalog.explain.cone import ROOT, Cone
+from deltalog.explain.instances import BodyPlan, HeadPlan, InstanceFinder, Members
 from deltalog.explain.model import Explanation, Fact, Proof, RuleRef
+from deltalog.explain.near_misses import NearMisses
 from deltalog.explain.proofs import Builder, Choices
 from deltalog.explain.terms import FactKey, Terms
+from deltalog.explain.why_not import WhyNot
 from deltalog.explain.wording import Wording
 from deltalog.maintenance.materialisation import Materialisation
 from deltalog.model.errors import LimitReached
 from deltalog.program.binding import directed_rule
-from deltalog.syntax.ast import Pred, Rule
+from deltalog.syntax.ast import Aggregate, Atom, BodyLiteral, Constant, Pred, Rule, Variable
 
 T = TypeVar("T")
 
@@ -37,6 +40,7 @@ class Explainer(Generic[T]):
         self.tuning = self.backend.tuning
         self.wording = Wording(prefixes, lambda pred: self.backend.size(state.facts.get(pred)))
         self.terms: Terms[T] = Terms(self.backend)
+        self._literal_plans: dict[tuple[BodyLiteral, tuple[Variable, ...]], BodyPlan[T]] = {}
 
     @cached_property
     def heads(self) -> dict[Pred, list[HeadPlan[T]]]:
@@ -50,6 +54,21 @@ class Explainer(Generic[T]):
                 order += 1
         return found
 
+    @cached_property
+    def closures(self) -> dict[Pred, Closure[T]]:
+        """The transitive relations."""
+        return closures_of(self.state.program, self.heads, self.finder())
+
+    def literal_plan(self, literal: BodyLiteral, given: tuple[Variable, ...]) -> BodyPlan[T]:
+        """The plan of one literal under values of some variables, which stay columns."""
+        key = literal, given
+        if key not in self._literal_plans:
+            self._literal_plans[key] = BodyPlan((literal,), given, self.terms, given)
+        return self._literal_plans[key]
+
+    def members_of(self, literal: Aggregate) -> Members[T]:
+        return Members(literal, literal.on, self.terms)
+
     def rule_ref(self, name: str) -> RuleRef:
         return self.wording.rule(name, self.rules[name])
 
@@ -59,29 +78,40 @@ class Explainer(Generic[T]):
             return self.backend.size(table) > 0
         return self.backend.codec.contains(table, fact.values)
 
-    def explain(self, fact: AskedFact, all: int, depth: int | None) -> Explanation:
+    def explain(self, fact: AskedFact, all: int, depth: int | None, known: Callable[[], set[Pred]]) -> Explanation:
+        """The explanation of a fact. `known` tells all predicates, for names that are misspelt."""
+        prefixes = self.wording.prefixes
         if self.holds(fact):
-            proofs = tuple(self.proofs(fact, all))
-            return Explanation(fact.shown, True, proofs, prefixes=self.wording.prefixes, depth=depth)
-        return Explanation(fact.shown, False, prefixes=self.wording.prefixes, depth=depth)
+            proofs = self.proofs_of(FactKey(fact.pred, tuple(map(self.terms.id, fact.values))), all)
+            return Explanation(fact.shown, True, tuple(proofs), prefixes=prefixes, depth=depth)
+        atom = Atom(fact.pred.name, tuple(map(Constant, fact.values)))
+        refuted = WhyNot(self, NearMisses(self, known()).of).refuted(atom, depth or 1)
+        found = refuted.attempts, refuted.near
+        return Explanation(fact.shown, False, (), *found, prefixes=prefixes, reason=refuted.reason)
 
     # Why.
 
-    def proofs(self, fact: AskedFact, most: int) -> list[Proof]:
-        """Up to so many proofs of a fact, the first of least height."""
-        cone = self._cone(FactKey(fact.pred, tuple(map(self.terms.id, fact.values))))
+    def proofs_of(self, fact: FactKey, most: int) -> list[Proof]:
+        """Up to so many proofs of a fact that holds, the first of least height."""
+        cone = self._cone(fact)
         builder = Builder(cone, self.wording, self.rule_ref, self.source, self.tuning.explain_shown_members)
         derived = self._is_derived(cone, thoroughly=most > 1)
         given = [builder.explicit(also_derived=derived)] if cone.is_explicit else []
         if not derived or len(given) >= most:
-            assert given or derived, f"there is no proof of {fact.shown}"
+            assert given or derived, f"there is no proof of {fact}"
             return given
         wanted = most - len(given)
         self._find_others(cone, wanted)
         return [*given, *(builder.proof(choice) for choice in Choices(cone, wanted > 1).proofs(wanted))]
 
     def _cone(self, root: FactKey) -> Cone[T]:
-        return Cone(self.heads, InstanceFinder(self.state.relations, self.state.explicit, self.terms), root)
+        closures = {pred: closure.forgotten() for pred, closure in self.closures.items()}
+        return Cone(self.heads, closures, self.finder(), root)
+
+    def finder(self, shown: bool = False) -> InstanceFinder[T]:
+        """Finds instances over the relations that rules work on, or over those that users see."""
+        relations = self.state.facts if shown else self.state.relations
+        return InstanceFinder(relations, self.state.explicit, self.terms)
 
     def _is_derived(self, cone: Cone[T], thoroughly: bool) -> bool:
         """Searches for a proof by rules. Whether an explicit fact is derived, too, is searched within a bound, unless
@@ -98,6 +128,8 @@ class Explainer(Generic[T]):
     def _find_others(self, cone: Cone[T], wanted: int) -> None:
         """Deepens until there are so many proofs, or all there are; what the bound leaves out is not shown."""
         try:
+            if wanted > 1 and cone.root.fact.pred in cone.closures:
+                cone.expand_transitive([ROOT])
             while wanted > 1 and not cone.exhausted and self._proved_instances(cone) < wanted:
                 cone.deepen()
         except LimitReached as limit:

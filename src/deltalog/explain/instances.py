@@ -90,11 +90,14 @@ def getter(terms: Sequence[Term], columns: Sequence[Variable], terms_of: Terms[T
 class BodyPlan(Generic[T]):
     """A body with an atom for given rows: its columns, its premises and the plan of its instances."""
 
-    def __init__(self, body: Sequence[BodyLiteral], given: Sequence[Term], terms: Terms[T]) -> None:
+    def __init__(
+        self, body: Sequence[BodyLiteral], given: Sequence[Term], terms: Terms[T], kept: Sequence[Variable] = ()
+    ) -> None:
+        """`kept` are given variables that become columns whether the body has them or not."""
         self.body, self.terms, self.given = tuple(body), terms, tuple(given)
         self.atom = Atom(HiddenName(GIVEN), self.given)
         literals = (literal for literal in body if not isinstance(literal, Negation))
-        self.columns = tuple(dict.fromkeys(v for literal in literals for v in variables(literal)))
+        self.columns = tuple(dict.fromkeys((*kept, *(v for literal in literals for v in variables(literal)))))
         self._plans: dict[Part, Plan] = {}
 
     @cached_property

@@ -67,7 +67,7 @@ class ExplainMethods(QueryMethods):
         explainer = self._explaining(self._completed())
         failures = self._backend.failures
         try:
-            return explainer.explain(self._asked(fact, values), most, levels)
+            return explainer.explain(self._asked(fact, values), most, levels, lambda: self._contents().preds)
         finally:  # expressions that fail in the search are not those of the materialisation
             self._ignored_failures += self._backend.failures - failures
 

@@ -1,16 +1,18 @@
 """Where explicit facts came from: the files that were loaded, read again when a proof names one of their facts.
 
-Nothing is kept while facts are loaded but the names of the files. Files beyond a size are not read again.
+Nothing is kept while facts are loaded but the names of the files. Files beyond a size are not read again. Where all
+facts came from one file, nothing is read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from deltalog.explain.model import Fact
-from deltalog.io.documents import Reading
+from deltalog.io.documents import Files, Reading
 from deltalog.model.errors import DeltalogError
 from deltalog.model.tuning import Tuning
 from deltalog.syntax.ast import Constant, Pred
@@ -26,13 +28,18 @@ class SourceFiles:
         self._tuning = tuning
         self._files: dict[tuple[Path, Reading], None] = {}
         self._programs: dict[Path, None] = {}
+        self.has_others = False  # whether there are facts from elsewhere
         self._read: dict[Any, dict[Pred, Any]] = {}
         self._stated: dict[Path, dict[tuple[Pred, tuple[Constant, ...]], int]] = {}
         self._backend: LocalBackend | None = None
 
-    def add_files(self, paths: Iterable[Path], reading: Reading) -> None:
-        """Files and folders that were loaded."""
-        self._files.update(dict.fromkeys((path, reading) for path in paths))
+    @contextmanager
+    def loading(self, files: Files) -> Iterator[None]:
+        """A context in which all facts that are added come from some files and folders."""
+        others = self.has_others
+        yield
+        self.has_others = others
+        self._files.update(dict.fromkeys((path, files.reading) for path in files.paths))
 
     def add_programs(self, sources: Sequence[str | Path]) -> None:
         """Those of a program's sources that are files."""
@@ -42,6 +49,8 @@ class SourceFiles:
         """The file that has a fact (for a program, `file:line`); None if it is in none of them."""
         pred = Pred(fact.predicate, len(fact.values))
         key = pred, tuple(map(Constant, fact.values))
+        if len(self._files) == 1 and not self.has_others and not (path := next(iter(self._files))[0]).is_dir():
+            return str(path)
         for path in self._programs:
             if line := self._stated_in(path).get(key):
                 return f"{path}:{line}"
