@@ -33,10 +33,7 @@ class RuleChange:
 
     @classmethod
     def between(cls, old: RuleSet, new: RuleSet) -> RuleChange:
-        if old is new:
-            return cls()
-        added = tuple(str(rule) for name, rule in new.ids.items() if name not in old.ids)
-        return cls(added, tuple(name for name in old.ids if name not in new.ids))
+        return cls(tuple(map(str, new.without(old).values())), tuple(old.without(new)))
 
     def applied(self, rules: RuleSet) -> RuleSet:
         if self.removed:
