@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -370,15 +371,22 @@ class KnowledgeBase(QueryMethods, StoreMethods):
         self._check_writable()
         state, update = self._changed(rule_set, add, remove)
         change = self._described(rule_set, update)
-        stored = self._journal(update, state, rule_set, prefixes or {})
-        self._become(state, rule_set, prefixes or {}, stored)
+        become = partial(self._become, state, rule_set, prefixes or {})
+        self._journal(update, state, rule_set, prefixes or {}, become)
         self._snapshot_if_due()
         return change, update
 
-    def _apply(self, rule_set: RuleSet, add: dict[Pred, AnyTable], remove: dict[Pred, AnyTable]) -> None:
+    def _apply(
+        self,
+        rule_set: RuleSet,
+        add: dict[Pred, AnyTable],
+        remove: dict[Pred, AnyTable],
+        prefixes: Mapping[str, str],
+        version: int,
+    ) -> None:
         """Makes a change that the store has already."""
         state, _ = self._changed(rule_set, add, remove)
-        self._become(state, rule_set, {}, {})
+        self._become(state, rule_set, prefixes, {"_version": version})
 
     def _changed(
         self, rule_set: RuleSet, add: dict[Pred, AnyTable], remove: dict[Pred, AnyTable]

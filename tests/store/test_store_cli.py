@@ -78,8 +78,9 @@ def lines(path: Path) -> list[str]:
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """Every file of a store but the lock."""
-    found = (path for path in folder.rglob("*") if path.is_file() and path.name != "writer.lock")
+    """Every file of a store but the lock, and those that SQLite makes for readers."""
+    kept = ("catalog.db", "manifest.json", "dictionary.bin", "relations.bin")
+    found = (path for path in folder.rglob("*") if path.name in kept)
     return {str(path.relative_to(folder)): path.read_bytes() for path in found}
 
 
@@ -233,9 +234,9 @@ def test_explicit_stays_explicit_and_derived_stays_derived(deltalog: Run, graph:
     (tmp_path / "path.csv").write_text("a,c\n")
     assert updated(deltalog, "--remove", "path.csv")["removed"] == {}  # it is derived
     assert updated(deltalog, "--add", "path.csv")["added"] == {}  # it is explicit, too, from now on
-    assert updated(deltalog, "--remove", "old")["removed"] == {"edge": 1, "path": 2}
-    assert answers(deltalog, "path(a, ?x)") == ["c"]
-    assert updated(deltalog, "--remove", "path.csv")["removed"] == {"path": 1}
+    assert updated(deltalog, "--remove", "old")["removed"] == {"edge": 1, "path": 1}
+    assert answers(deltalog, "path(a, ?x)") == ["c", "d"]
+    assert updated(deltalog, "--remove", "path.csv")["removed"] == {"path": 2}
 
 
 @pytest.mark.parametrize(
@@ -249,7 +250,7 @@ def test_explicit_stays_explicit_and_derived_stays_derived(deltalog: Run, graph:
         (("--add-rules", "no.dl"), "error: cannot read the program no.dl: No such file or directory"),
         (
             ("--add", "new", "--remove-rules", "r9"),
-            "error: there is no rule r9; kb.rule_ids and `deltalog store rules`",
+            "error: there is no rule r9; kb.rule_ids and",
         ),
         (("--add", "new", "--remove-rules", "ends.dl"), "error: there is no such rule to remove: end(?X)"),
         (("--add", "-"), "error: -: there is no such file or folder"),
@@ -312,7 +313,6 @@ def test_queries_of_versions(deltalog: Run, graph: Path) -> None:
 
 def test_queries_write_nothing(deltalog: Run, graph: Path, tmp_path: Path) -> None:
     before = contents(graph)
-    assert answers(deltalog, "path(a, ?x)", "--why") if False else True
     code, _, err = deltalog("query", "g", "path(a, ?x)", "--why", "--learn", "examples.json")
     assert code == 0
     assert err.startswith("materialised")
@@ -346,7 +346,7 @@ def test_log_for_people(deltalog: Run, graph: Path) -> None:
     assert (code, err) == (0, "")
     assert re.sub(r"20\d\d-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} +\d+ k?B", "TIME  SIZE", out).splitlines() == [
         "version  time                          size  change",
-        "      1  TIME  SIZE  +3 -0 facts, +2 -0 rules; snapshot of 9 facts",
+        "      1  TIME  SIZE  +3 -0 facts, +2 -0 rules; snapshot",
         "      2  TIME  SIZE  +1 -0 facts, +0 -0 rules",
         "      3  TIME  SIZE  +1 -1 facts, +1 -0 rules",
         "versions 1 to 3 can be opened; times are UTC",
@@ -359,7 +359,7 @@ def test_compact(deltalog: Run, graph: Path) -> None:
     code, out, err = deltalog("store", "compact", "g", "--keep", "2")
     assert (code, err) == (0, "")
     assert re.sub(r"\d+ kB", "SIZE", out).splitlines() == [
-        "snapshot of version 3: 9 facts, SIZE",
+        "snapshot of version 3: 9 facts (3 explicit), SIZE",
         "dropped no version; from 1 on they can be opened",
         "SIZE before, SIZE now",
     ]
@@ -413,7 +413,9 @@ def test_export_of_some_facts(deltalog: Run, graph: Path, tmp_path: Path) -> Non
     assert code == 1
     assert "did you mean" in err
     assert not (tmp_path / "u").exists()
-    assert deltalog("store", "export", "g", "--out", "n", "--format", "nt")[2].startswith("error: edge/2: ")
+    assert deltalog("store", "export", "g", "--out", "n", "--format", "nt")[2].startswith(
+        "error: edge/2 cannot be written"
+    )
 
 
 def test_other_systems_read_an_export(deltalog: Run, graph: Path, tmp_path: Path) -> None:
@@ -452,12 +454,15 @@ def test_what_is_no_store(deltalog: Run, graph: Path, tmp_path: Path, command: t
     (graph / "catalog.db").rename(tmp_path / "catalog.db")
     assert said() == "error: g is not a store: it has no catalog.db; `deltalog run --store` and kb.save create one\n"
     (graph / "catalog.db").write_bytes(b"no database" * 1000)
-    assert re.fullmatch(r"error: g/catalog\.db cannot be (opened|read) \(file is not a database\); .*\n", said())
+    assert said() == (
+        "error: g/catalog.db is damaged (file is not a database); "
+        "`deltalog store verify --repair` recovers what is left\n"
+    )
     (graph / "catalog.db").write_bytes(b"")
     assert "g/catalog.db" in said()
     (graph / "catalog.db").unlink()
     (graph / "catalog.db").symlink_to(tmp_path / "catalog.db")
-    assert said().startswith("error: g is not a store")
+    assert said() == "error: g/catalog.db is a symbolic link; a store has plain files of its own\n"
     graph.rename(tmp_path / "h")
     if command[0] != "query":  # a program, by its name
         assert said() == "error: g: there is no such store; `deltalog run --store` and kb.save create one\n"
@@ -495,7 +500,7 @@ def test_names_with_spaces_and_letters_of_all_kinds(deltalog: Run, graph: Path, 
     name = "a b %41?#ü 店"
     assert deltalog("run", "paths.dl", "--data", "edge.csv", "--store", name, "-q")[0] == 0
     assert deltalog("update", name, "--add", "new")[0] == 0
-    assert deltalog("query", name, "path(?x, e)")[1].splitlines() == ["d", "c", "b"] or True
+    assert sorted(deltalog("query", name, "path(?x, e)")[1].splitlines()) == ["a", "b", "c", "d"]
     assert json.loads(deltalog("log", name, "--json")[1])[-1]["version"] == 2
     assert deltalog("store", "compact", name)[0] == 0
     assert deltalog("store", "export", name, "--out", f"{name} 2")[0] == 0
@@ -566,8 +571,8 @@ def test_a_second_writer_is_told_who_writes(deltalog: Run, graph: Path, tmp_path
         code, out, err = deltalog("update", "g", "--add", "new")
         assert (code, out) == (1, "")
         assert re.fullmatch(
-            rf"error: g is being written to by process {os.getpid()} on \S+ \(.*\), since 20\S+; a store has one writer "
-            r"at a time: wait until it closes the store, or open it with readonly=True\n",
+            rf"error: g is being written to by process {os.getpid()} on \S+ \(.*\), since 20\S+; a store has one "
+            r"writer at a time: wait until it closes the store, or open it with readonly=True\n",
             err,
         )
         assert deltalog("update", "g", "--add", "new", "--dry-run")[0] == 0

@@ -42,7 +42,7 @@ def table(versions: Sequence[VersionRow], snapshots: Sequence[SnapshotRow]) -> I
     for row in versions:
         snapshot, notes = stored.get(row.version), [_change(row)]
         if snapshot is not None:
-            notes.append(f"snapshot of {snapshot.facts:,} facts")
+            notes.append("snapshot")
         if row.version < oldest:
             notes.append("dropped")
         size = row.bytes + (snapshot.bytes if snapshot else 0) if row.version >= oldest else 0

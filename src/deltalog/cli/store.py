@@ -49,10 +49,10 @@ def _compact(options: Namespace) -> int:
         return wrong_usage("store", "--keep 0 would drop the store; the least is 1")
     with open_store(options.store, options, readonly=False) as kb:
         before = _bytes(options.store)
-        dropped = kb.compact(keep)
+        dropped, facts = kb.compact(keep), f"{kb.report.facts_total:,} facts ({kb.explicit_facts:,} explicit)"
     with catalog_of(options.store) as catalog:
         newest, oldest = catalog.snapshots()[0], catalog.snapshots()[-1].version
-    print(f"snapshot of version {newest.version}: {newest.facts:,} facts, {size_text(newest.bytes)}")
+    print(f"snapshot of version {newest.version}: {facts}, {size_text(newest.bytes)}")
     if dropped.versions:
         print(f"dropped versions {dropped.versions[0]} to {dropped.versions[-1]}; from {oldest} on they can be opened")
     else:

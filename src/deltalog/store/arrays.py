@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import stat
 import sys
 import zlib
 from collections.abc import Callable
@@ -109,6 +110,8 @@ class MappedFile:
     @classmethod
     def open(cls, path: Path) -> MappedFile:
         with files.opened(path) as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise damaged(path, "it is not a file")
             if os.fstat(file.fileno()).st_size < len(MAGIC):
                 raise damaged(path, "it is cut short")
             mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)

@@ -11,10 +11,12 @@ transaction of their own, so they see whole versions while a writer goes on.
 
 from __future__ import annotations
 
+import ctypes
+import os
 import sqlite3
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -75,29 +77,38 @@ class Catalog:
     path: Path
     tuning: Tuning
     _connection: sqlite3.Connection
+    _is_frozen: bool = False  # SQLite takes no notice of writers (see `_connect`)
 
     # Opening.
 
     @classmethod
-    def create(cls, folder: Path, tuning: Tuning) -> Catalog:
-        """The database of a new store."""
-        path = folder / NAME
-        catalog = cls(path, tuning, _connect(path, tuning, "rwc"))
-        with catalog._failing("created"):
-            catalog._connection.execute("PRAGMA journal_mode=WAL")
-            catalog._connection.executescript(SCHEMA)
-            made = [("format", str(FORMAT)), ("id", uuid4().hex), ("created", now())]
-            with catalog.transaction():
-                catalog._connection.executemany("INSERT INTO meta VALUES (?, ?)", made)
-        return catalog
+    def create(cls, path: Path, tuning: Tuning, first: VersionRow, snapshot: SnapshotRow) -> None:
+        """The database of a new store, with its first version. OSError if it cannot be written."""
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))  # SQLite leaves out rights of groups
+        try:
+            with closing(_opened(path, tuning, "rw")) as connection:
+                connection.execute("PRAGMA journal_mode=WAL")
+                catalog = cls(path, tuning, connection)
+                with catalog.transaction():
+                    for statement in SCHEMA.split(";")[:-1]:
+                        connection.execute(statement)
+                    made = [("format", str(FORMAT)), ("id", uuid4().hex), ("created", now())]
+                    connection.executemany("INSERT INTO meta VALUES (?, ?)", made)
+                    catalog._insert_version(first)
+                    catalog._insert_snapshot(snapshot)
+        except sqlite3.Error as problem:
+            raise OSError(str(problem)) from None
 
     @classmethod
     def open(cls, folder: Path, tuning: Tuning, readonly: bool) -> Catalog:
         """The database of a store; DataError if it is none, or of a later release."""
         path = folder / NAME
-        if path.is_symlink() or not path.is_file():
+        if not path.is_symlink() and not path.is_file():
             raise DataError(f"{folder} is not a store: it has no {NAME}; `deltalog run --store` and kb.save create one")
-        catalog = cls(path, tuning, _connect(path, tuning, "ro" if readonly else "rw"))
+        for file in catalog_files(folder):
+            if file.is_symlink():
+                raise DataError(f"{file} is a symbolic link; a store has plain files of its own")
+        catalog = cls(path, tuning, *_connect(path, tuning, "ro" if readonly else "rw"))
         try:
             catalog._check_format()
         except BaseException:
@@ -119,30 +130,45 @@ class Catalog:
     def close(self) -> None:
         self._connection.close()
 
+    def leave_open(self) -> None:
+        """In a forked process: the connection is the parent's, and SQLite forbids to close it here, ever."""
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._connection))
+
     # Transactions.
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """Everything inside of it is written, or nothing."""
-        run = self._connection.execute
-        run("BEGIN IMMEDIATE")
+        self._roll_back()
         try:
+            self._connection.execute("BEGIN IMMEDIATE")
             yield
-            run("COMMIT")
+            self._connection.execute("COMMIT")
         except BaseException:
-            if self._connection.in_transaction:
-                run("ROLLBACK")
+            self._roll_back()
             raise
+
+    def _roll_back(self) -> None:
+        """Ends a transaction; also one that an interrupt has left open."""
+        if self._connection.in_transaction:
+            self._connection.execute("ROLLBACK")
 
     @contextmanager
     def reading(self) -> Iterator[None]:
         """Everything inside of it sees the same versions."""
-        with self._failing("read"):
-            self._connection.execute("BEGIN")
+        if self._is_frozen:
+            self._connection.close()
+            self._connection, self._is_frozen = _connect(self.path, self.tuning, "ro")
+        before = _changed_at(self.path)
         try:
+            with self._failing("read"):
+                self._roll_back()
+                self._connection.execute("BEGIN")
             yield
+            if self._is_frozen and (_has_log(self.path) or _changed_at(self.path) != before):
+                raise DataError(f"{self.path} was changed while it was read; try again")
         finally:
-            self._connection.execute("ROLLBACK")
+            self._roll_back()
 
     @contextmanager
     def _failing(self, what: str) -> Iterator[None]:
@@ -151,6 +177,12 @@ class Catalog:
         except sqlite3.Error as problem:
             raise DataError(f"{self.path} cannot be {what} ({problem}); `deltalog store verify` checks it") from None
 
+    def _checked(self, row: Sequence[Any], types: str) -> Sequence[Any]:
+        """A row whose values have the types of its columns (SQLite lets a column have any)."""
+        if [type(value).__name__[0] for value in row] != list(types):
+            raise DataError(f"{self.path} is damaged: a row has values of other types; {_REPAIR}")
+        return row
+
     # Reading.
 
     @property
@@ -158,17 +190,22 @@ class Catalog:
         """The number of the newest version."""
         with self._failing("read"):
             (newest,) = self._connection.execute("SELECT max(version) FROM versions").fetchone()
-        return int(newest or 0)
+            (logged,) = self._connection.execute("SELECT max(version) FROM changes").fetchone()
+            (first,) = self._connection.execute("SELECT max(version) FROM snapshots").fetchone()
+        if newest != max(logged or 0, first or 0):  # damage that SQLite does not notice
+            raise DataError(f"{self.path} is damaged: its tables end with different versions; {_REPAIR}")
+        return int(newest)
 
     def versions(self) -> list[VersionRow]:
         with self._failing("read"):
-            return [VersionRow(*row) for row in self._connection.execute("SELECT * FROM versions ORDER BY version")]
+            rows = self._connection.execute("SELECT * FROM versions ORDER BY version").fetchall()
+        return [VersionRow(*self._checked(row, "isiiiii")) for row in rows]
 
     def snapshots(self) -> list[SnapshotRow]:
         """The snapshots that count, the newest first."""
         with self._failing("read"):
             rows = self._connection.execute("SELECT * FROM snapshots ORDER BY version DESC").fetchall()
-        return [SnapshotRow(*row) for row in rows]
+        return [SnapshotRow(*self._checked(row, "isiii")) for row in rows]
 
     def since(self, version: int) -> tuple[int, int]:
         """How many versions there are after one, and how many facts they changed."""
@@ -189,10 +226,12 @@ class Catalog:
             parts = self._connection.execute(find, (version,)).fetchall()
         if not parts:
             raise DataError(f"{self.path}: the change of version {version} is missing; {_REPAIR}")
-        if any(zlib.crc32(data) != crc for data, crc in parts):
+        if any(not isinstance(data, bytes) or zlib.crc32(data) != crc for data, crc in parts):
             raise DataError(f"{self.path}: the change of version {version} is damaged; {_REPAIR}")
         try:
             return LogEntry.parse(b"".join(data for data, _ in parts))
+        except DataError as problem:
+            raise DataError(f"{self.path}: version {version}: {problem}") from None
         except (ValueError, KeyError, TypeError) as problem:
             raise DataError(f"{self.path}: the change of version {version} is damaged ({problem}); {_REPAIR}") from None
 
@@ -217,59 +256,74 @@ class Catalog:
             self._connection.executemany("INSERT INTO changes VALUES (?, ?, ?, ?)", rows)
         return len(data)
 
-    def add_snapshot(self, snapshot: SnapshotRow, version: VersionRow | None = None) -> None:
-        """Makes a snapshot count; of a new store, with its first version."""
-        with self.transaction():
-            if version is not None:
-                self._insert_version(version)
-            self._connection.execute("INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?, ?, ?)", snapshot)
+    def add_snapshot(self, snapshot: SnapshotRow) -> None:
+        """Makes a snapshot count."""
+        with self._failing("written"), self.transaction():
+            self._insert_snapshot(snapshot)
 
     def _insert_version(self, row: VersionRow) -> None:
         self._connection.execute("INSERT INTO versions VALUES (?, ?, ?, ?, ?, ?, ?)", row)
 
+    def _insert_snapshot(self, row: SnapshotRow) -> None:
+        self._connection.execute("INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?, ?, ?)", row)
+
     def drop_snapshots(self, versions: Sequence[int]) -> None:
         """Snapshots cease to count, and with them the log up to the oldest one that is left."""
-        with self.transaction():
+        with self._failing("written"), self.transaction():
             self._connection.executemany(
                 "DELETE FROM snapshots WHERE version = ?", [(version,) for version in versions]
             )
             self._connection.execute("DELETE FROM changes WHERE version <= (SELECT min(version) FROM snapshots)")
 
-    def drop_versions(self, after: int) -> None:
-        """Forgets the versions after one, and their changes."""
-        with self.transaction():
-            for table in ("versions", "changes", "snapshots"):
-                self._connection.execute(f"DELETE FROM {table} WHERE version > ?", (after,))
-
     def shrink(self) -> None:
-        """Gives back the space of what was dropped."""
-        self._connection.execute("VACUUM")
-        self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        """Gives back the space of what was dropped, if there is space to do so."""
+        with suppress(sqlite3.Error):
+            self._connection.execute("VACUUM")
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
 _REPAIR = "`deltalog store verify --repair` recovers what is left"
 
 
-def _connect(path: Path, tuning: Tuning, mode: str) -> sqlite3.Connection:
+def _connect(path: Path, tuning: Tuning, mode: str) -> tuple[sqlite3.Connection, bool]:
+    """A connection, and whether it is frozen: in a folder without the right to create files, SQLite only reads a
+    database that it believes nobody writes to."""
     try:
-        connection = _opened(path, tuning, mode)
-        if mode != "ro":
-            connection.execute("PRAGMA synchronous=FULL")
-        else:
-            connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        return connection
-    except sqlite3.Error as problem:
-        if mode == "ro" and not _has_log(path):  # nobody writes: a folder without the right to create files
-            with closing(_opened(path, tuning, mode, "&immutable=1")) as test:
-                test.execute("SELECT count(*) FROM sqlite_master").fetchone()
-            return _opened(path, tuning, mode, "&immutable=1")
+        try:
+            return _opened(path, tuning, mode), False
+        except sqlite3.OperationalError:
+            if mode != "ro" or _has_log(path):
+                raise
+            return _opened(path, tuning, mode, "&immutable=1"), True
+    except sqlite3.OperationalError as problem:
         raise DataError(f"{path} cannot be opened ({problem}); check the rights to the folder and its files") from None
+    except sqlite3.Error as problem:
+        raise DataError(f"{path} is damaged ({problem}); {_REPAIR}") from None
 
 
 def _opened(path: Path, tuning: Tuning, mode: str, more: str = "") -> sqlite3.Connection:
+    """A connection that has read something."""
     uri = f"file:{quote(str(path.absolute()))}?mode={mode}{more}"
     wait = tuning.store_busy_seconds
-    return sqlite3.connect(uri, uri=True, timeout=wait, isolation_level=None, check_same_thread=False)
+    connection = sqlite3.connect(uri, uri=True, timeout=wait, isolation_level=None, check_same_thread=False)
+    try:
+        connection.execute("PRAGMA synchronous=FULL")
+        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def catalog_files(folder: Path) -> list[Path]:
+    """The database of a store, and the files that SQLite has beside it."""
+    return [folder / f"{NAME}{ending}" for ending in ("", "-wal", "-shm", "-journal")]
+
+
+def _changed_at(path: Path) -> int:
+    with suppress(OSError):
+        return path.stat().st_mtime_ns
+    return 0
 
 
 def _has_log(path: Path) -> bool:

@@ -50,6 +50,13 @@ def sync_folder(folder: Path) -> None:
             os.close(handle)
 
 
+def changed_by(path: Path) -> list[Path]:
+    """The folders whose names change when a folder is made, with the folders above it that are missing."""
+    made = [path.absolute(), *path.absolute().parents]
+    first = next(number for number, folder in enumerate(made) if folder.exists())
+    return made[: max(first, 1) + 1]
+
+
 def rename(old: Path, new: Path) -> None:
     """Gives a complete file or folder its name."""
     os.rename(old, new)
@@ -71,6 +78,16 @@ def opened(path: Path) -> BinaryIO:
     except OSError as problem:
         reason = "it is a symbolic link" if path.is_symlink() else problem.strerror
         raise DataError(f"{path} cannot be read ({reason}); a store has plain files of its own") from None
+
+
+def listed(folder: Path) -> list[Path]:
+    """What a folder has; DataError if it is missing or cannot be read."""
+    try:
+        return sorted(folder.iterdir())
+    except OSError as problem:
+        raise DataError(
+            f"{folder} cannot be read ({problem.strerror}); `deltalog store verify` says what can be recovered"
+        ) from None
 
 
 def remove_folder(folder: Path) -> None:

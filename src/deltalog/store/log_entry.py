@@ -10,11 +10,13 @@ Facts are the net effect of the change. Rules are text, in the order in which th
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from deltalog.backends.base import Backend
+from deltalog.model.errors import DataError
 from deltalog.program.rule_set import RuleSet
 from deltalog.store.fact_block import pack_facts, unpack_facts
 from deltalog.syntax.ast import Pred
@@ -22,6 +24,7 @@ from deltalog.syntax.parser import parse_document
 
 T = TypeVar("T")
 MAGIC = b"deltalog change 1\n"
+_ANY_MAGIC = re.compile(rb"deltalog change ([0-9]+)\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +71,10 @@ class LogEntry:
 
     @classmethod
     def parse(cls, data: bytes) -> LogEntry:
-        """ValueError if it is none."""
+        """ValueError if it is none, DataError if it is of a later release."""
+        magic = _ANY_MAGIC.match(data)
+        if magic is not None and magic[0] != MAGIC:
+            raise DataError("a later release of deltalog wrote this change; upgrade deltalog")
         if not data.startswith(MAGIC):
             raise ValueError("it does not begin like a change")
         end = data.index(b"\n", len(MAGIC))

@@ -9,14 +9,14 @@ compact, close       snapshots
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from deltalog.concurrency.locks import CallLock, exclusive
 from deltalog.io.files import local_path
-from deltalog.model.errors import DataError, UsageError
+from deltalog.model.errors import DataError, DeltalogError, UsageError
 from deltalog.model.limits import Limits, limited
 from deltalog.syntax.ast import Pred
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from deltalog.maintenance.update_state import Update
     from deltalog.program.rule_set import RuleSet
     from deltalog.query.selector import Model
+    from deltalog.store.log_entry import LogEntry
     from deltalog.store.store import Dropped, Image, Store
 
 SETTINGS = ("maintenance", "cyclic", "schemes")
@@ -64,13 +65,20 @@ class StoreMethods:
     def save(self, folder: str | PathLike[str]) -> None:
         """Creates a store in a folder that is new or empty. From here on every change is durable when it returns."""
         from deltalog.io.write import whole
+        from deltalog.store import files
         from deltalog.store.catalog import VersionRow, now
         from deltalog.store.store import Store
 
         path, image, tuning = local_path(folder), self._image(), self._backend.tuning
         facts = sum(map(self._backend.size, self._explicit.values()))
         first = VersionRow(1, now(), facts, 0, len(self._rule_set.ids), 0)
+        changed = files.changed_by(path)
         whole(path, lambda unfinished: Store.create(unfinished, image, first, tuning, self.limits.check))
+        try:
+            for each in changed:
+                files.sync_folder(each)
+        except OSError as problem:
+            raise DataError(f"{path} may not be on disk ({problem.strerror}); save to another folder") from None
         store = Store.open(path, tuning)
         self.close()
         vars(self).update(_store=store, _version=1, _pinned=False, _stored_settings=self._settings())
@@ -98,8 +106,7 @@ class StoreMethods:
         except BaseException:
             store.close()
             raise
-        vars(kb).update(_store=store, _version=stored.version, _pinned=version is not None)
-        vars(kb).update(_stored_settings=kb._settings())
+        vars(kb).update(_store=store, _pinned=version is not None, _stored_settings=kb._settings())
         return kb
 
     def __enter__(self) -> Self:
@@ -116,16 +123,45 @@ class StoreMethods:
     # Changes.
 
     def _check_writable(self) -> None:
-        if self._store is not None:
-            self._store.check_writable()
+        """UsageError if there is a store that cannot be changed. A change that was interrupted after it was written is
+        made here."""
+        store = self._store
+        if store is None or self._version is None:
+            return
+        store.check_writable()
+        if store.settled() < self._version:
+            raise DataError(f"{store.folder} has been replaced by an earlier version; close it and open it again")
+        if store.version > self._version:
+            self._follow(store)
 
     def _journal(
-        self, update: Update[Any], state: Materialisation[Any], rules: RuleSet, prefixes: Mapping[str, str]
-    ) -> dict[str, Any]:
-        """Writes a change to the store, if there is one; the attributes that change with it."""
+        self,
+        update: Update[Any],
+        state: Materialisation[Any],
+        rules: RuleSet,
+        prefixes: Mapping[str, str],
+        become: Callable[[Mapping[str, Any]], None],
+    ) -> None:
+        """Writes a change to the store, if there is one, and then makes it: `become` takes attributes that change with
+        it. The knowledge base is what the store has, even if a failure or an interrupt comes in between."""
         store = self._store
         if store is None:
-            return {}
+            become({})
+            return
+        entry, rows, settings = self._entry(update, state, rules, prefixes)
+        try:
+            if not entry.is_empty:
+                store.append(entry, *rows)
+            become({"_version": store.version, "_stored_settings": settings})
+        except BaseException:
+            if store.settled() != self._version:
+                become({"_version": store.version, "_stored_settings": settings})
+            raise
+
+    def _entry(
+        self, update: Update[Any], state: Materialisation[Any], rules: RuleSet, prefixes: Mapping[str, str]
+    ) -> tuple[LogEntry, list[int], dict[str, Any]]:
+        """A change for the log, the numbers of explicit facts that come and go, and the settings after it."""
         from deltalog.maintenance.snapshot import explicit_delta
         from deltalog.store.log_entry import LogEntry, RuleChange, packed
 
@@ -139,9 +175,7 @@ class StoreMethods:
             packed(delta.removed, backend),
         )
         rows = [sum(map(backend.size, tables.values())) for tables in (delta.added, delta.removed)]
-        if not entry.is_empty:
-            store.append(entry, *rows)
-        return {"_version": store.version, "_stored_settings": settings}
+        return entry, rows, settings
 
     def _settings(self) -> dict[str, Any]:
         """What is stored beside facts, rules and prefixes."""
@@ -160,19 +194,26 @@ class StoreMethods:
     @limited
     def refresh(self) -> int | None:
         """Takes a knowledge base that is open for reading to the newest version; its number."""
+        store = self._store
+        if store is not None and store.readonly and not self._pinned:
+            self._follow(store)
+        return self._version
+
+    def _follow(self, store: Store) -> None:
+        """Becomes the newest version of the store."""
         from deltalog.store.restore import applied, restore
 
-        store = self._store
-        if store is None or not store.readonly or self._pinned or self._version is None:
-            return self._version
-        changes = store.changes_since(self._version)
+        changes = store.changes_since(self._version or 0)
         if changes is None:
-            restore(self._whole, store.load())
-            self._forget_queries()
+            before = dict(vars(self))
+            try:
+                restore(self._whole, store.load())
+                self._forget_queries()
+            except BaseException:
+                vars(self).update(before)
+                raise
         elif changes:
-            applied(self._whole, changes)
-        vars(self).update(_version=store.version)
-        return self._version
+            applied(self._whole, changes, store.version)
 
     def _forget_queries(self) -> None:
         raise NotImplementedError
@@ -184,6 +225,7 @@ class StoreMethods:
     def compact(self, keep: int = 1) -> Dropped:
         """Writes a snapshot, which makes opening fast, and drops all but the last `keep` snapshots with the changes
         before them; what was dropped."""
+        self._check_writable()
         store = self._store
         if store is None:
             raise UsageError("this knowledge base has no store; kb.save(folder) creates one")
@@ -194,12 +236,13 @@ class StoreMethods:
     def _snapshot_if_due(self) -> None:
         """Takes a snapshot if opening would take long without it. The change is made, so a failure is a warning."""
         store = self._store
-        if store is None or store.readonly or not self._is_local:
+        if store is None or not store.is_writable or not self._is_local:
             return
         try:
             if store.is_due(sum(map(self._backend.size, self._explicit.values()))):
                 store.take_snapshot(self._image(), self.limits.check)
-        except (DataError, UsageError) as problem:
+        except (DeltalogError, OSError, MemoryError) as problem:
+            store.postpone_snapshot()
             warnings.warn(f"no snapshot was taken, and the next opening takes longer: {problem}", stacklevel=4)
 
     @property
@@ -218,5 +261,7 @@ class StoreMethods:
     def close(self) -> None:
         """Closes the store. The knowledge base can still be read, but not be changed any more."""
         if self._store is not None and not self._store.is_closed:
-            self._snapshot_if_due()
-            self._store.close()
+            try:
+                self._snapshot_if_due()
+            finally:
+                self._store.close()

@@ -46,8 +46,9 @@ def restore(kb: KnowledgeBase, stored: StoredVersion) -> None:
         tables = _transferred(tables, dictionary, kb._backend)
     list_schemes = not isinstance(kb._backend, LocalBackend)
     kb._restore(contents.rules.rule_set(), *tables, contents, list_schemes)
+    kb._assign(_version=snapshot.version)
     _take_settings(kb, contents.settings)
-    applied(kb, stored.changes)
+    applied(kb, stored.changes, stored.version)
 
 
 def _transferred(tables: StoredTables, dictionary: Dictionary, backend: Backend[Any]) -> StoredTables:
@@ -57,21 +58,24 @@ def _transferred(tables: StoredTables, dictionary: Dictionary, backend: Backend[
     return StoredTables(*(import_tables(each, dictionary, backend) for each in tables))
 
 
-def applied(kb: KnowledgeBase, changes: Iterable[LogEntry]) -> None:
-    """Applies changes as one update."""
+def applied(kb: KnowledgeBase, changes: Iterable[LogEntry], version: int) -> None:
+    """Applies changes as one update, which leads to a version."""
     backend, rules, prefixes = kb._backend, kb._rule_set, dict(kb.prefixes)
     added: dict[Pred, Any] = {}
     removed: dict[Pred, Any] = {}
+    settings: dict[str, Any] = {}
     for change in changes:
         plus, minus = unpacked(change.added, backend), unpacked(change.removed, backend)
         added = _united(_without(added, minus, backend), plus, backend)
         removed = _united(_without(removed, plus, backend), minus, backend)
         rules = change.rules.applied(rules)
         prefixes.update(change.prefixes)
-        _take_settings(kb, change.settings)
+        settings.update(change.settings)
     if added or removed or rules is not kb._rule_set:
-        kb._apply(rules, added, removed)
-    kb._assign(prefixes=prefixes)
+        kb._apply(rules, added, removed, prefixes, version)
+    else:
+        kb._assign(prefixes=prefixes, _version=version)
+    _take_settings(kb, settings)
 
 
 def _without(tables: Mapping[Pred, Any], others: Mapping[Pred, Any], backend: Backend[Any]) -> dict[Pred, Any]:

@@ -27,6 +27,7 @@ from deltalog.backends.local.sorted_runs import Ids, Keys, Order, Run, pack, unp
 from deltalog.backends.local.table import Table
 from deltalog.backends.local.workers import Workers
 from deltalog.model.dictionary import Dictionary
+from deltalog.model.errors import DataError
 from deltalog.model.tuning import Tuning
 from deltalog.program.stored_rules import StoredRules
 from deltalog.store import files
@@ -195,6 +196,29 @@ class _RunWriter:
 # Reading.
 
 
+def read_manifest(folder: Path, crc: int | None = None) -> tuple[dict[str, Any], SnapshotContents]:
+    """The manifest of a snapshot, as it is and as contents; `crc` is its checksum."""
+    path = folder / MANIFEST
+    if folder.is_symlink():
+        raise damaged(folder, "it is a symbolic link")
+    with files.opened(path) as file:
+        text = file.read()
+    if crc is not None and zlib.crc32(text) != crc:
+        raise damaged(path, "its checksum is wrong")
+    try:
+        manifest = json.loads(text)
+        if manifest["format"] > FORMAT:
+            raise DataError(
+                f"{path}: a later release of deltalog wrote this snapshot (format {manifest['format']}, this release "
+                f"reads up to {FORMAT}); upgrade deltalog"
+            )
+        rules = StoredRules(*map(tuple, manifest["rules"].values()))
+        given = manifest["prefixes"], manifest["settings"], manifest["shape"], tuple(manifest["numbers"])
+        return manifest, SnapshotContents(rules, *given)
+    except (ValueError, KeyError, TypeError, AttributeError) as problem:
+        raise damaged(path, f"it is not a manifest ({problem})") from None
+
+
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """A snapshot that is open: its contents, its dictionary, and its tables as they are needed."""
@@ -203,30 +227,20 @@ class Snapshot:
     version: int
     contents: SnapshotContents
     manifest: Mapping[str, Any] = field(repr=False)
+    mapped: Mapping[str, MappedFile] = field(repr=False)  # which stay when a compaction removes the folder
 
     @classmethod
-    def open(cls, folder: Path, crc: int | None = None) -> Snapshot:
-        """The snapshot of a folder; `crc` is the checksum of its manifest."""
-        path = folder / MANIFEST
-        if folder.is_symlink():
-            raise damaged(folder, "it is a symbolic link")
-        with files.opened(path) as file:
-            text = file.read()
-        if crc is not None and zlib.crc32(text) != crc:
-            raise damaged(path, "its checksum is wrong")
-        try:
-            manifest = json.loads(text)
-            if manifest["format"] > FORMAT:
-                raise damaged(path, "a later release of deltalog wrote it")
-            rules = StoredRules(*map(tuple, manifest["rules"].values()))
-            given = manifest["prefixes"], manifest["settings"], manifest["shape"], tuple(manifest["numbers"])
-            return cls(folder, manifest["version"], SnapshotContents(rules, *given), manifest)
-        except (ValueError, KeyError, TypeError, AttributeError) as problem:
-            raise damaged(path, f"it is not a manifest ({problem})") from None
+    def open(cls, folder: Path, crc: int | None = None, version: int | None = None) -> Snapshot:
+        """The snapshot of a folder; `crc` is the checksum of its manifest, `version` what it should be."""
+        manifest, contents = read_manifest(folder, crc)
+        if version not in (None, manifest["version"]):
+            raise damaged(folder, f"it is version {manifest['version']}, and the catalog says {version}")
+        mapped = {name: MappedFile.open(folder / name) for name in (DICTIONARY, RELATIONS)}
+        return cls(folder, manifest["version"], contents, manifest, mapped)
 
     def dictionary(self, workers: Workers) -> Dictionary:
         """The dictionary, checked by several threads."""
-        mapped = MappedFile.open(self.folder / DICTIONARY)
+        mapped = self.mapped[DICTIONARY]
         arrays = {name: StoredArray.parse(values) for name, values in self.manifest["dictionary"].items()}
         workers.map(mapped.checked, sorted(arrays.values(), key=lambda stored: -stored.nbytes))
         return Dictionary.mapped(
@@ -235,7 +249,7 @@ class Snapshot:
 
     def tables(self, tuning: Tuning) -> StoredTables:
         """The tables; their rows are read, and checked, when they are needed."""
-        mapped = MappedFile.open(self.folder / RELATIONS)
+        mapped = self.mapped[RELATIONS]
         runs = [_mapped_run(mapped, run) for run in self.manifest["runs"]]
         found = StoredTables({}, {})
         for relation in self.manifest["relations"]:

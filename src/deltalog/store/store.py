@@ -23,7 +23,8 @@ from deltalog.model.dictionary import Dictionary
 from deltalog.model.errors import DataError, UsageError
 from deltalog.model.tuning import Tuning
 from deltalog.store import files
-from deltalog.store.catalog import Catalog, SnapshotRow, VersionRow, now
+from deltalog.store.arrays import damaged
+from deltalog.store.catalog import NAME, Catalog, SnapshotRow, VersionRow, now
 from deltalog.store.log_entry import LogEntry
 from deltalog.store.snapshot_files import LimitCheck, Snapshot, SnapshotContents, StoredTables, Written, write_snapshot
 from deltalog.store.writer_lock import WriterLock
@@ -82,17 +83,11 @@ class Store:
 
     @classmethod
     def create(cls, folder: Path, image: Image, rows: VersionRow, tuning: Tuning, check: LimitCheck) -> None:
-        """Makes a store in a folder, which exists and is empty, with a first version."""
-        catalog = Catalog.create(folder, tuning)
-        try:
-            (folder / SNAPSHOTS).mkdir()
-            snapshot = _write(folder, rows.version, image, check)
-            catalog.add_snapshot(snapshot, rows)
-            catalog.shrink()
-        except sqlite3.Error as problem:
-            raise DataError(f"{folder} cannot be written ({problem})") from None
-        finally:
-            catalog.close()
+        """Makes a store in a folder, which exists and is empty, with a first version. OSError if it cannot be
+        written."""
+        (folder / SNAPSHOTS).mkdir()
+        snapshot = _write(folder, rows.version, image, check)
+        Catalog.create(folder / NAME, tuning, rows, snapshot)
         files.sync_folder(folder)
 
     @classmethod
@@ -104,21 +99,33 @@ class Store:
         lock = None if readonly else WriterLock.take(folder)
         try:
             catalog = Catalog.open(folder, tuning, readonly)
-            store = cls(folder, tuning, catalog, lock, catalog.newest)
+            store = cls(folder, tuning, catalog, lock, 0)
         except BaseException:
             if lock is not None:
                 lock.release()
             raise
-        if lock is not None:
-            store._clean()
-            store._since = SinceSnapshot(*catalog.since(max((row.version for row in catalog.snapshots()), default=0)))
+        try:
+            store._begin()
+        except BaseException:
+            store.close()
+            raise
         return store
+
+    def _begin(self) -> None:
+        if (self.folder / SNAPSHOTS).is_symlink():
+            raise damaged(self.folder / SNAPSHOTS, "it is a symbolic link")
+        self.version = self.catalog.newest
+        if self.lock is not None:
+            self._clean()
+            snapshots = self.catalog.snapshots()
+            self._since = SinceSnapshot(*self.catalog.since(max((row.version for row in snapshots), default=0)))
 
     def close(self) -> None:
         """Closes the files; a lock goes with them. May be called twice."""
-        self.catalog.close()
-        if self.lock is not None:
-            self.lock.release()
+        if self._process == os.getpid():  # else they are the parent's
+            self.catalog.close()
+            if self.lock is not None:
+                self.lock.release()
         self.lock, self._closed = None, True
 
     @property
@@ -126,19 +133,30 @@ class Store:
         return self.lock is None
 
     @property
+    def is_writable(self) -> bool:
+        return self.lock is not None and self._process == os.getpid() and not self._uncertain
+
+    @property
     def is_closed(self) -> bool:
         return self._closed
 
     def left_to_parent(self) -> None:
-        """After a fork: the store belongs to the parent, and cannot be written to from here."""
+        """After a fork: the store belongs to the parent, and cannot be used from here."""
         self._process = 0
+        self.catalog.leave_open()
+        if self.lock is not None:
+            self.lock.leave()
+
+    def check_open(self) -> None:
+        """UsageError if the store cannot be used here."""
+        if self._closed:
+            raise UsageError(f"{self.folder} is closed; open it again with KnowledgeBase.open")
+        if self._process != os.getpid():
+            raise UsageError(f"{self.folder} was opened by the parent of this process; open it again here")
 
     def check_writable(self) -> None:
         """UsageError if the store cannot be changed here."""
-        if self._process != os.getpid():
-            raise UsageError(f"{self.folder} was opened by the parent of this process; open it again here")
-        if self._closed:
-            raise UsageError(f"{self.folder} is closed; open it again with KnowledgeBase.open")
+        self.check_open()
         if self.readonly:
             raise UsageError(f"{self.folder} is open for reading only; open it with readonly=False to change it")
         if self._uncertain:
@@ -150,7 +168,7 @@ class Store:
     def _clean(self) -> None:
         """Removes snapshots that do not count."""
         counted = {row.folder for row in self.catalog.snapshots()}
-        for folder in (self.folder / SNAPSHOTS).iterdir():
+        for folder in files.listed(self.folder / SNAPSHOTS):
             if folder.name not in counted and not folder.is_symlink():
                 files.remove_folder(folder)
 
@@ -158,6 +176,7 @@ class Store:
 
     def load(self, version: int | None = None) -> StoredVersion:
         """A version, by default the newest, from the newest snapshot before it."""
+        self.check_open()
         while True:
             with self.catalog.reading():
                 newest, snapshots = self.catalog.newest, self.catalog.snapshots()
@@ -165,7 +184,7 @@ class Store:
                 last = newest if version is None else version
                 changes = [entry for _, entry in self.catalog.entries(row.version, last)]
             try:
-                snapshot = Snapshot.open(self._snapshot_folder(row), row.crc)
+                snapshot = Snapshot.open(self.snapshot_folder(row), row.crc, row.version)
             except DataError:
                 if row in self.catalog.snapshots():
                     raise
@@ -184,7 +203,7 @@ class Store:
             )
         return next(row for row in snapshots if row.version <= version)
 
-    def _snapshot_folder(self, row: SnapshotRow) -> Path:
+    def snapshot_folder(self, row: SnapshotRow) -> Path:
         if Path(row.folder).name != row.folder or row.folder in ("", ".", ".."):
             raise DataError(f"{self.catalog.path} is damaged: {row.folder!r} is not the name of a snapshot")
         return self.folder / SNAPSHOTS / row.folder
@@ -192,6 +211,7 @@ class Store:
     def changes_since(self, version: int) -> list[LogEntry] | None:
         """The changes after a version up to the newest one, which `version` is from now on; None if some have been
         dropped."""
+        self.check_open()
         with self.catalog.reading():
             newest, snapshots = self.catalog.newest, self.catalog.snapshots()
             if version < min((row.version for row in snapshots), default=0):
@@ -210,21 +230,19 @@ class Store:
         try:
             self.catalog.append(row, entry)
         except sqlite3.Error as problem:
-            self._uncertain = self._may_have(row.version)
+            self._uncertain = _may_be_written(problem) or self.settled() >= row.version
             what = "may or may not have been made" if self._uncertain else "was not made"
             raise DataError(f"{self.folder} cannot be written ({problem}); the change {what}") from None
-        except KeyboardInterrupt:
-            self._uncertain = self._may_have(row.version)
-            raise
         self.version = row.version
         self._since = SinceSnapshot(self._since.changes + 1, self._since.rows + added + removed)
 
-    def _may_have(self, version: int) -> bool:
-        """Whether a version is there after its transaction has failed."""
+    def settled(self) -> int:
+        """The newest version, also after a call that failed or was interrupted, whose change may be on disk."""
         try:
-            return self.catalog.newest >= version
+            self.version = self.catalog.newest
         except DataError:
-            return True
+            self._uncertain = True
+        return self.version
 
     def is_due(self, facts: int) -> str:
         """Why a snapshot should be taken now, of so many explicit facts; nothing if it should not."""
@@ -237,23 +255,25 @@ class Store:
     def take_snapshot(self, image: Image, check: LimitCheck, keep: int | None = None) -> tuple[SnapshotRow, Dropped]:
         """Writes the present version as a snapshot. The last ones are kept, and older ones dropped."""
         self.check_writable()
-        snapshot = _write(self.folder, self.version, image, check)
         try:
-            self.catalog.add_snapshot(snapshot)
-        except sqlite3.Error as problem:
-            raise DataError(f"{self.folder} cannot be written ({problem}); there is no new snapshot") from None
+            snapshot = _write(self.folder, self.version, image, check)
+        except OSError as problem:
+            reason = problem.strerror or problem
+            raise DataError(f"{self.folder} cannot be written ({reason}); there is no new snapshot") from None
+        self.catalog.add_snapshot(snapshot)
         self._since = SinceSnapshot()
         return snapshot, self._drop(keep or self.tuning.store_kept_snapshots)
+
+    def postpone_snapshot(self) -> None:
+        """After one that failed: the next one is due after as many changes again."""
+        self._since = SinceSnapshot()
 
     def _drop(self, keep: int) -> Dropped:
         rows = self.catalog.snapshots()
         kept, dropped = rows[:keep], rows[keep:]
         if dropped:
             self.catalog.drop_snapshots([row.version for row in dropped])
-        counted = {row.folder for row in kept}
-        for row in dropped:
-            if row.folder not in counted:
-                files.remove_folder(self._snapshot_folder(row))
+        self._clean()
         first = dropped[-1].version if dropped else kept[-1].version
         return Dropped(range(first, kept[-1].version), sum(row.bytes for row in dropped))
 
@@ -270,6 +290,13 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
 
 
+def _may_be_written(problem: sqlite3.Error) -> bool:
+    """Whether a transaction that failed like this may be found in the log after a crash: it was written, but the disk
+    did not say that it has it."""
+    code = getattr(problem, "sqlite_errorcode", sqlite3.SQLITE_IOERR)
+    return bool(code & 0xFF == sqlite3.SQLITE_IOERR and code != sqlite3.SQLITE_IOERR_WRITE)
+
+
 def _write(folder: Path, version: int, image: Image, check: LimitCheck) -> SnapshotRow:
     """Writes a snapshot under a name of its own."""
     place = folder / SNAPSHOTS
@@ -281,10 +308,6 @@ def _write(folder: Path, version: int, image: Image, check: LimitCheck) -> Snaps
         written: Written = write_snapshot(unfinished, version, *image, check)
         files.rename(unfinished, place / name)
         files.sync_folder(place)
-    except OSError as problem:
-        raise DataError(
-            f"{folder} cannot be written ({problem.strerror or problem}); there is no new snapshot"
-        ) from None
     finally:
         with suppress(OSError):
             files.remove_folder(unfinished)

@@ -45,9 +45,14 @@ class WriterLock:
             )
         command = Path(sys.argv[0]).name or "python"
         mine = {"process": os.getpid(), "host": socket.gethostname(), "since": now(), "command": command}
-        file.truncate(0)
-        file.write(json.dumps(mine).encode())
+        with suppress(OSError):  # a full disk
+            file.truncate(0)
+            file.write(json.dumps(mine).encode())
         return cls(path, file)
+
+    def leave(self) -> None:
+        """In a forked process: the lock is the parent's, and must not outlive it here."""
+        self._file.close()
 
     def release(self) -> None:
         with suppress(OSError):
