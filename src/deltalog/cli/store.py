@@ -53,12 +53,15 @@ def _compact(options: Namespace) -> int:
     with catalog_of(options.store) as catalog:
         newest, oldest = catalog.snapshots()[0], catalog.snapshots()[-1].version
     print(f"snapshot of version {newest.version}: {facts}, {size_text(newest.bytes)}")
-    if dropped.versions:
-        print(f"dropped versions {dropped.versions[0]} to {dropped.versions[-1]}; from {oldest} on they can be opened")
-    else:
-        print(f"dropped no version; from {oldest} on they can be opened")
+    print(f"dropped {_named(dropped.versions)}; from {oldest} on they can be opened")
     print(f"{size_text(before)} before, {size_text(_bytes(options.store))} now")
     return 0
+
+
+def _named(versions: range) -> str:
+    if not versions:
+        return "no version"
+    return f"version {versions[0]}" if len(versions) == 1 else f"versions {versions[0]} to {versions[-1]}"
 
 
 def _bytes(folder: Path) -> int:
