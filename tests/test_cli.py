@@ -201,7 +201,8 @@ def test_help(deltalog: Run) -> None:
         (["run", "p.dl", "--timeout", "nan"], "nan is not a number of seconds"),
         (["run", "p.dl", "--timeout", "soon"], "'soon' is not a number of seconds"),
         (["run", "p.dl", "--max-facts", "few"], "'few' is not a number of facts"),
-        (["run", "p.dl", "--store", "s"], "--store is not part of this version yet"),
+        (["run", "p.dl", "--store", "s", "--out", "s/o"], "--store s and --out s/o are one inside of the other"),
+        (["run", "p.dl", "--store", "s", "--engine", "spark"], "--store needs the local engine"),
         (["run", "p.dl", "--no-such-option"], "unrecognized arguments: --no-such-option"),
     ],
 )

@@ -349,7 +349,7 @@ class KnowledgeBase(ExplainMethods, StoreMethods):
     @within_budget
     def _describe(self, *asked: Any) -> Change:
         rule_set, added, removed, _ = self._wanted(*asked)
-        return self._described(self._changed(rule_set, added, removed)[1])
+        return self._described(rule_set, self._changed(rule_set, added, removed)[1])
 
     def _wanted(
         self,
@@ -385,7 +385,7 @@ class KnowledgeBase(ExplainMethods, StoreMethods):
         """The one way in which facts and rules change: all of it, or nothing."""
         self._check_writable()
         state, update = self._changed(rule_set, add, remove)
-        change = self._described(update)
+        change = self._described(rule_set, update)
         become = partial(self._become, state, rule_set, prefixes or {})
         self._journal(update, state, rule_set, prefixes or {}, become)
         self._files.has_others |= bool(add)
@@ -415,9 +415,10 @@ class KnowledgeBase(ExplainMethods, StoreMethods):
         self._check_budget(state.explicit, state)
         return state, update
 
-    def _described(self, update: Update[AnyTable]) -> Change:
+    def _described(self, rule_set: RuleSet, update: Update[AnyTable]) -> Change:
+        """A change that leads to a rule set, before it is made."""
         added, removed = map(self._difference, update.differences())
-        return Change(added, removed, update.report)
+        return Change(added, removed, update.report, rule_set.without(self._rule_set), self._rule_set.without(rule_set))
 
     def _become(
         self,

@@ -23,8 +23,8 @@ CYCLIC = ("combined", "standard", "hypertree")
 STEPS = 5
 
 
-def history(seed: int) -> History:
-    """The history of a seed."""
+def history(seed: int, length: int = STEPS) -> History:
+    """The history of a seed, with so many steps."""
     random = Random(seed)
     programs = random.choice((Programs, Programs, AggregatePrograms, ClosurePrograms, TriplePrograms))(random)
     options = {
@@ -39,7 +39,7 @@ def history(seed: int) -> History:
     late += [programs.rule() for _ in range(random.choice((0, 0, 1)))]
     facts = list(dict.fromkeys(programs.fact() for _ in range(random.choice((6, 12, 20, 30)))))
     changes = _Steps(random, programs, list(first), late, list(facts))
-    steps = tuple(changes.draw() for _ in range(STEPS))
+    steps = tuple(changes.draw() for _ in range(length))
     counted = options["maintenance"] == "counting" and random.random() < 0.7
     questions = tuple(programs.question() for _ in range(random.choice((0, 0, 1, 2))))
     return History(options, tuning, tuple(first), tuple(facts), steps, counted, questions, seed)

@@ -10,29 +10,25 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from deltalog.cli.options import add_data, command_parser, count, load_data, memory, seconds
+from deltalog.cli.options import add_data, add_limits, command_parser, count, version, wrong_usage
 from deltalog.model.errors import UsageError
 
 if TYPE_CHECKING:
     from deltalog.explain.model import Explanation
-    from deltalog.kb import KnowledgeBase
 
 FORMATS = ("text", "json", "svg", "html", "mermaid")
 ENDINGS = {".txt": "text", ".json": "json", ".svg": "svg", ".html": "html", ".htm": "html", ".mmd": "mermaid"}
-EXIT_CODES = """\
-Exit codes: 0 the fact holds; 1 it does not, or an error in the input (a message on standard error); 2 wrong usage;
-3 a limit was hit, there is no answer."""
-DOES_NOT_HOLD = 1
 PLAIN = str.maketrans({"│": "|", "├": "+", "└": "`", "─": "-", "✓": "+", "✗": "x", "≈": "~", "…": "..."})
 
 
 def parser() -> ArgumentParser:
     what = "Print a proof of a fact such as 'path(a, d)', of least height; or why the fact does not hold."
-    made = command_parser("explain", what, EXIT_CODES)
+    made = command_parser("explain", what)
     add = made.add_argument
-    add("programs", metavar="PROGRAM", type=Path, nargs="+", help="a file of rules")
+    add("programs", metavar="STORE|PROGRAM", type=Path, nargs="+", help="a store, or files of rules")
     add("fact", metavar="FACT", help="the fact, in the rule language, with the prefixes of the program")
     add_data(made)
+    add("--at", metavar="VERSION", type=version, help="a version of the store (default: the newest)")
     formats = "the format (default: that of the ending of --out, or text)"
     add("--format", choices=FORMATS, help=formats)
     add("--all", metavar="N", type=_positive, default=1, help="up to N different proofs (default: 1)")
@@ -41,16 +37,20 @@ def parser() -> ArgumentParser:
     steps = "show at most about this many facts of the proof; a note says how many are hidden (default: by format; "
     add("--steps", metavar="N", type=_positive, help=steps + "json: all)")
     add("--out", metavar="FILE", type=Path, help="write to this file instead of standard output")
-    add("--timeout", metavar="S", type=seconds, help="stop after this many seconds")
-    add("--max-facts", metavar="N", type=count, help="stop when more facts than this are derived")
-    add("--memory", metavar="SIZE", type=memory, help="stop when the process uses more memory than this")
+    add_limits(made)
     return made
 
 
 def run(options: Namespace) -> int:
-    """Prints or writes the explanation; the exit code says whether the fact holds."""
+    """Prints or writes the explanation; the exit code."""
+    from deltalog.cli.open_store import mismatch, open_programs_or_store
+
+    if wrong := mismatch(options.programs, options):
+        return wrong_usage("explain", wrong)
     form = options.format or _format_of(options.out)
-    explained = _knowledge_base(options).explain(options.fact, all=options.all, depth=options.depth)
+    explained = open_programs_or_store(options.programs, options).explain(
+        options.fact, all=options.all, depth=options.depth
+    )
     text = _rendered(explained, form, options)
     if options.out is None:
         _print(text)
@@ -58,16 +58,7 @@ def run(options: Namespace) -> int:
         _write(options.out, text)
         answer = "holds" if explained.holds else "does not hold"
         print(f"the fact {answer}; the explanation is in {options.out}", file=sys.stderr)
-    return 0 if explained.holds else DOES_NOT_HOLD
-
-
-def _knowledge_base(options: Namespace) -> KnowledgeBase:
-    """The rules and facts that the options name."""
-    from deltalog.kb import KnowledgeBase
-
-    kb = KnowledgeBase(options.programs, timeout=options.timeout, max_facts=options.max_facts, memory=options.memory)
-    load_data(kb, options)
-    return kb
+    return 0
 
 
 def _format_of(out: Path | None) -> str:

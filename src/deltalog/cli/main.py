@@ -20,7 +20,9 @@ from deltalog.cli.options import ERROR, LIMIT_HIT, USAGE
 from deltalog.concurrency.interrupts import end_process, interrupted, raise_interrupts, was_interrupted
 from deltalog.model.errors import DeltalogError, LimitReached, ProgramError
 
-COMMANDS = ("run", "check", "plan", "query", "explain", "pipeline", "selector", "bench")  # modules of this package
+COMMANDS = (  # modules of this package
+    *("run", "check", "plan", "query", "explain", "update", "log", "store", "pipeline", "selector", "bench"),
+)
 DEBUG = "DELTALOG_DEBUG"
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # without a file's name: of standard output
 
@@ -29,11 +31,16 @@ usage: deltalog COMMAND ...
 
 Datalog over RDF, CSV and Parquet: derives everything that follows from rules and facts.
 
-  deltalog run PROGRAM... [--data PATH]... [--out DIR]    derive, write and count
+  deltalog run PROGRAM... [--data PATH]... [--out DIR]    derive, write and count; --store: keep in a store
   deltalog check PROGRAM...                               errors and warnings, no data
   deltalog plan PROGRAM... [--data PATH]... [--svg FILE]  how it would be evaluated; --goal: how a goal would be
   deltalog query PROGRAM GOAL [--data PATH]...            the answers of a goal or of SPARQL, deriving what they need
+  deltalog query STORE GOAL [--at VERSION]                the same from a store
   deltalog explain PROGRAM... FACT [--data PATH]...       why a fact holds, or why it does not
+  deltalog explain STORE FACT [--at VERSION]              the same from a store
+  deltalog update STORE [--add PATH]... [--remove PATH]...  change facts and rules of a store
+  deltalog log STORE                                      the versions of a store
+  deltalog store verify|compact|export|rules STORE        check, repair, shrink, export and list
   deltalog pipeline run|check FILE                        sources, rules and sinks on Spark, from a TOML file
   deltalog selector train|evaluate PROGRAM...             learn which method answers goals faster
   deltalog bench [NAME]...                                run the benchmarks, from a checkout of the project
@@ -86,8 +93,8 @@ def _guarded(command: Callable[[], int]) -> int:
         return LIMIT_HIT
     except DeltalogError as error:
         print(f"error: {error}", file=sys.stderr)
-    except KeyboardInterrupt:
-        print("interrupted; nothing was written", file=sys.stderr)
+    except KeyboardInterrupt as interrupt:
+        print(f"interrupted; {str(interrupt) or 'nothing was written'}", file=sys.stderr)
         return interrupted()
     except BrokenPipeError:
         _drop_output()

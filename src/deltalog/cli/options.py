@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Callable
 from pathlib import Path
@@ -44,7 +45,11 @@ def add_data(parser: ArgumentParser) -> None:
         help="a file or folder of facts: .nt .nq .ttl .rdf .csv .tsv .facts .parquet, also .gz .bz2 .zst; "
         "the name of a table's file is the predicate; may be repeated",
     )
+    add_reading(parser)
 
+
+def add_reading(parser: ArgumentParser) -> None:
+    """How to read files of facts."""
     add = parser.add_argument
     base_help = "the base of relative IRIs in Turtle and RDF/XML (default: the file's own IRI, file:///...)"
     add("--base", metavar="IRI", type=base, help=base_help)
@@ -52,6 +57,20 @@ def add_data(parser: ArgumentParser) -> None:
     add("--shared-blank-nodes", action="store_true", help=shared)
     strict = "reject relative IRIs, bare numbers and booleans in N-Triples and N-Quads, as the standard does"
     add("--strict", action="store_true", help=strict)
+
+
+def add_limits(parser: ArgumentParser) -> None:
+    """Limits of a command that changes or reads a knowledge base."""
+    add = parser.add_argument
+    add("--timeout", metavar="S", type=seconds, help="stop after this many seconds")
+    add("--max-facts", metavar="N", type=count, help="stop when more facts than this are derived")
+    add("--memory", metavar="SIZE", type=memory, help="stop when the process uses more memory than this")
+
+
+def wrong_usage(command: str, message: str) -> int:
+    """Says what is wrong with the options of a command; the exit code."""
+    print(f"deltalog {command}: error: {message}", file=sys.stderr)
+    return USAGE
 
 
 def load_data(kb: KnowledgeBase, options: Namespace) -> None:
@@ -108,10 +127,19 @@ def seconds(text: str) -> float:
 
 
 def count(text: str) -> int:
+    return _count(text, "facts")
+
+
+def version(text: str) -> int:
+    return _count(text, "a version", least=1)
+
+
+def _count(text: str, what: str, least: int = 0) -> int:
     from deltalog.model.limits import count
 
     is_number = text.isascii() and text.replace("_", "").isdigit()
-    return _checked(count, int(text.replace("_", "")) if is_number else text)
+    number = int(text.replace("_", "")) if is_number else text
+    return _checked(lambda value: count(value, what, least), number)
 
 
 def _checked(check: Callable[[Any], T], value: Any) -> T:

@@ -7,7 +7,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from deltalog.cli.options import add_data, command_parser, count, load_data, memory, seconds
+from deltalog.cli.options import add_data, add_limits, command_parser, version, wrong_usage
 from deltalog.model.errors import UsageError
 
 if TYPE_CHECKING:
@@ -20,16 +20,15 @@ def parser() -> ArgumentParser:
     what = "Print the answers of a goal such as 'path(a, ?x)', or of SPARQL, as rows: variable by variable."
     made = command_parser("query", what)
     add = made.add_argument
-    add("program", metavar="PROGRAM", type=Path, help="a file of rules")
+    add("program", metavar="PROGRAM|STORE", type=Path, help="a file of rules, or the folder of a store")
     goals = "one or more atoms and conditions, separated by commas; or a SELECT or an ASK in SPARQL"
     add("goal", metavar="GOAL", help=goals)
     add_data(made)
+    add("--at", metavar="VERSION", type=version, help="ask this version of the store (default: the newest)")
     methods = "magic and qsqr derive only what the goal needs, materialised derives everything first (default: auto)"
     add("--method", choices=("auto", "materialised", "magic", "qsqr"), default="auto", help=methods)
     add("--format", choices=("csv", "tsv"), default="csv", help="the format of the rows (default: csv)")
-    add("--timeout", metavar="S", type=seconds, help="stop after this many seconds")
-    add("--max-facts", metavar="N", type=count, help="stop when more facts than this are derived")
-    add("--memory", metavar="SIZE", type=memory, help="stop when the process uses more memory than this")
+    add_limits(made)
     add("--why", action="store_true", help="print the method, the reason for it and its time on standard error")
     add("--selector", metavar="FILE", type=Path, help="the model that chooses the method, instead of the default")
     learn = "also time magic and qsqr, and append the result to this file, for `deltalog selector train --examples`"
@@ -39,10 +38,11 @@ def parser() -> ArgumentParser:
 
 def run(options: Namespace) -> int:
     """Prints the answers, or true or false where there are no variables; the exit code."""
-    from deltalog.kb import KnowledgeBase
+    from deltalog.cli.open_store import mismatch, open_programs_or_store
 
-    kb = KnowledgeBase(options.program, timeout=options.timeout, max_facts=options.max_facts, memory=options.memory)
-    load_data(kb, options)
+    if wrong := mismatch([options.program], options):
+        return wrong_usage("query", wrong)
+    kb = open_programs_or_store([options.program], options)
     from deltalog.query.sparql.parse import is_sparql
 
     if options.selector is not None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deltalog.cli.options import (
     LIMIT_HIT,
-    USAGE,
     add_cyclic,
     add_data,
     add_programs,
@@ -21,6 +21,7 @@ from deltalog.cli.options import (
     local,
     memory,
     seconds,
+    wrong_usage,
 )
 from deltalog.io.formats import OUTPUT_FORMATS
 
@@ -59,7 +60,7 @@ def parser() -> ArgumentParser:
     add("--memory", metavar="SIZE", type=memory, help="stop when the process uses more memory than this, such as 8GB")
     add("--timeout", metavar="S", type=seconds, help="stop the evaluation after this many seconds")
     add("--max-facts", metavar="N", type=count, help="stop when there are more facts than this")
-    add("--store", metavar="DIR", type=Path, help="keep the materialisation (not in this version yet)")
+    add("--store", metavar="DIR", type=local, help="create a store in this folder, which is new or empty")
     add_cyclic(made)
     add("--json", action="store_true", help="print the report as one JSON object on standard output")
     add("-q", "--quiet", action="store_true", help="no progress and no table")
@@ -68,26 +69,38 @@ def parser() -> ArgumentParser:
 
 def run(options: Namespace) -> int:
     """Runs it; the exit code."""
-    if options.store is not None:
-        print("deltalog run: error: --store is not part of this version yet; use --out", file=sys.stderr)
-        return USAGE
     from deltalog.cli.choose_engine import choose_engine
     from deltalog.cli.progress import Progress, log_messages
 
-    if options.out is not None:
+    if options.store is not None and options.out is not None and _is_inside(options.store, options.out):
+        return wrong_usage("run", f"--store {options.store} and --out {options.out} are one inside of the other")
+    for folder in filter(None, (options.out, options.store)):
         from deltalog.io.write import check_output
 
-        check_output(options.out)
+        check_output(folder)
     progress = Progress(options.quiet)
     with log_messages(progress.say):
         choice = choose_engine(options.engine, options.master, options.data, options.memory)
+        if options.store is not None and choice.engine == "spark":
+            return wrong_usage(
+                "run",
+                f"--store needs the local engine ({choice.reason}); use --engine local, or a "
+                "pipeline with a state (docs/pipelines.md)",
+            )
         report = _run(choice, options, progress)
     _show(report, options)
     if report.complete:
         return 0
     where = f"; {options.out} has the facts derived so far" if options.out is not None else ""
+    where += f"; {options.store} was not created" if options.store is not None else ""
     print(f"INCOMPLETE: {report.why_incomplete}; facts are missing from the result{where}", file=sys.stderr)
     return LIMIT_HIT
+
+
+def _is_inside(one: Path, other: Path) -> bool:
+    """Whether two folders are the same, or one is in the other."""
+    first, second = one.resolve(), other.resolve()
+    return first == second or first in second.parents or second in first.parents
 
 
 def _run(choice: EngineChoice, options: Namespace, progress: Progress) -> Report:
@@ -103,6 +116,11 @@ def _run(choice: EngineChoice, options: Namespace, progress: Progress) -> Report
     if options.out is not None:
         kb.write(options.out, options.format, only=options.only, derived=options.derived)
         progress.say(f"wrote {options.out} in {report.seconds['write']:.2f} s")
+    if options.store is not None and report.complete:
+        started = time.perf_counter()
+        kb.save(options.store)
+        kb.close()
+        progress.say(f"created the store {options.store} in {time.perf_counter() - started:.2f} s")
     report.spark = spark_by_phase([*metrics, kb.metrics()])
     return report
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ from deltalog.concurrency.cached import cached_property
 from deltalog.io.files import local_path
 from deltalog.model.facts import Facts, of_predicate
 from deltalog.model.naming import Names
-from deltalog.syntax.ast import Pred
+from deltalog.syntax.ast import Pred, Rule
 
 if TYPE_CHECKING:
     from deltalog.backends.base import Backend
@@ -72,11 +72,13 @@ class Difference(Mapping[str, Facts[Any]]):
 
 @dataclass(frozen=True)
 class Change:
-    """The net facts, explicit or derived, that an update added and removed; and its report."""
+    """The net facts, explicit or derived, that an update added and removed; its report; and rules by their ids."""
 
     added: Difference
     removed: Difference
     report: UpdateReport
+    added_rules: Mapping[str, Rule] = field(default_factory=dict)
+    removed_rules: Mapping[str, Rule] = field(default_factory=dict)
 
     def write(self, folder: str | PathLike[str], format: str = "csv") -> None:
         """Writes the facts as `KnowledgeBase.write` does, to `added` and `removed` in a folder that is new or empty."""

@@ -36,6 +36,10 @@ class RuleSet:
             ids.setdefault(name, rule)
         return RuleSet(ids, numbers, tuple(ids.values())) if len(ids) > len(self.ids) else self
 
+    def without(self, other: RuleSet) -> dict[str, Rule]:
+        """The rules by id that another rule set does not have; both have the same history."""
+        return {} if self is other else {name: rule for name, rule in self.ids.items() if name not in other.ids}
+
     def becoming(self, rules: Iterable[Rule]) -> RuleSet:
         """The rule set with exactly these rules (facts among them are left out); itself if it has no others."""
         wanted = {rule for rule in rules if not rule.is_fact}
@@ -51,7 +55,7 @@ class RuleSet:
             if isinstance(source, str) and source.strip() in self.ids:
                 left.pop(source.strip(), None)
             elif isinstance(source, str) and _RULE_ID.fullmatch(source.strip()):
-                raise UsageError(f"there is no rule {source.strip()}; kb.rule_ids lists them")
+                raise UsageError(f"there is no rule {source.strip()}; kb.rule_ids and `deltalog store rules` list them")
             else:
                 texts.append(source)
         given = read_rules(texts) if texts else []

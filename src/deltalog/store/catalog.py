@@ -1,6 +1,6 @@
 """The catalog of a store: versions, the log of changes, and which snapshots count. A SQLite database.
 
-    meta        format, the id of the store, when it was created
+    meta        format, the id of the store, when it was created; `lost`: versions that a repair could not recover
     versions    a row for each version there ever was: time, and what it changed, in numbers
     changes     the log: what each version changed (`log_entry`), in parts, with a checksum
     snapshots   the snapshots that count, with the checksum of their manifest
@@ -12,20 +12,23 @@ transaction of their own, so they see whole versions while a writer goes on.
 from __future__ import annotations
 
 import ctypes
+import json
 import os
 import sqlite3
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 from urllib.parse import quote
 from uuid import uuid4
 
 from deltalog.model.errors import DataError
 from deltalog.model.tuning import Tuning
+from deltalog.store.files import NewerFormat
 from deltalog.store.log_entry import LogEntry
 
 FORMAT = 1
@@ -42,6 +45,11 @@ CREATE TABLE snapshots (
     version INTEGER PRIMARY KEY, folder TEXT NOT NULL, crc INTEGER NOT NULL, bytes INTEGER NOT NULL,
     facts INTEGER NOT NULL);
 """
+
+
+_INSERT_VERSION = "INSERT INTO versions VALUES (?, ?, ?, ?, ?, ?, ?)"
+_INSERT_CHANGE = "INSERT INTO changes VALUES (?, ?, ?, ?)"
+_INSERT_SNAPSHOT = "INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?, ?, ?)"
 
 
 class VersionRow(NamedTuple):
@@ -82,8 +90,16 @@ class Catalog:
     # Opening.
 
     @classmethod
-    def create(cls, path: Path, tuning: Tuning, first: VersionRow, snapshot: SnapshotRow) -> None:
-        """The database of a new store, with its first version. OSError if it cannot be written."""
+    def create(
+        cls,
+        path: Path,
+        tuning: Tuning,
+        versions: Iterable[VersionRow],
+        snapshots: Iterable[SnapshotRow],
+        changes: Iterable[tuple[int, int, bytes, int]] = (),
+        meta: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        """The database of a store with these rows. OSError if it cannot be written."""
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))  # SQLite leaves out rights of groups
         try:
             with closing(_opened(path, tuning, "rw")) as connection:
@@ -92,10 +108,11 @@ class Catalog:
                 with catalog.transaction():
                     for statement in SCHEMA.split(";")[:-1]:
                         connection.execute(statement)
-                    made = [("format", str(FORMAT)), ("id", uuid4().hex), ("created", now())]
-                    connection.executemany("INSERT INTO meta VALUES (?, ?)", made)
-                    catalog._insert_version(first)
-                    catalog._insert_snapshot(snapshot)
+                    made = {"id": uuid4().hex, "created": now(), **meta, "format": str(FORMAT)}
+                    connection.executemany("INSERT INTO meta VALUES (?, ?)", made.items())
+                    connection.executemany(_INSERT_VERSION, versions)
+                    connection.executemany(_INSERT_SNAPSHOT, snapshots)
+                    connection.executemany(_INSERT_CHANGE, changes)
         except sqlite3.Error as problem:
             raise OSError(str(problem)) from None
 
@@ -122,7 +139,7 @@ class Catalog:
         if not rows or not str(rows[0][0]).isdecimal():
             raise DataError(f"{self.path} is not the catalog of a store, or it is damaged")
         if int(rows[0][0]) > FORMAT:
-            raise DataError(
+            raise NewerFormat(
                 f"{self.path.parent}: a later release of deltalog wrote this store (format {rows[0][0]}, this release "
                 f"reads up to {FORMAT}); upgrade deltalog"
             )
@@ -230,18 +247,19 @@ class Catalog:
             raise DataError(f"{self.path}: the change of version {version} is damaged; {_REPAIR}")
         try:
             return LogEntry.parse(b"".join(data for data, _ in parts))
-        except DataError as problem:
-            raise DataError(f"{self.path}: version {version}: {problem}") from None
+        except NewerFormat as problem:
+            raise NewerFormat(f"{self.path}: version {version}: {problem}") from None
         except (ValueError, KeyError, TypeError) as problem:
             raise DataError(f"{self.path}: the change of version {version} is damaged ({problem}); {_REPAIR}") from None
 
-    def check_integrity(self) -> list[str]:
-        """What SQLite finds wrong with the database."""
+    def lost(self) -> list[range]:
+        """Versions that a repair could not recover."""
+        with self._failing("read"):
+            rows = self._connection.execute("SELECT value FROM meta WHERE key = 'lost'").fetchall()
         try:
-            found = [str(row[0]) for row in self._connection.execute("PRAGMA integrity_check")]
-        except sqlite3.Error as problem:
-            return [str(problem)]
-        return [] if found == ["ok"] else found
+            return [range(first, end) for (value,) in rows for first, end in json.loads(value)]
+        except (ValueError, TypeError):
+            raise DataError(f"{self.path} is damaged: it does not say which versions are lost; {_REPAIR}") from None
 
     # Writing.
 
@@ -251,21 +269,15 @@ class Catalog:
         step = self.tuning.store_part_bytes
         parts = [data[first : first + step] for first in range(0, len(data), step)]
         with self.transaction():
-            self._insert_version(row._replace(bytes=len(data)))
+            self._connection.execute(_INSERT_VERSION, row._replace(bytes=len(data)))
             rows = [(row.version, number, part, zlib.crc32(part)) for number, part in enumerate(parts)]
-            self._connection.executemany("INSERT INTO changes VALUES (?, ?, ?, ?)", rows)
+            self._connection.executemany(_INSERT_CHANGE, rows)
         return len(data)
 
     def add_snapshot(self, snapshot: SnapshotRow) -> None:
         """Makes a snapshot count."""
         with self._failing("written"), self.transaction():
-            self._insert_snapshot(snapshot)
-
-    def _insert_version(self, row: VersionRow) -> None:
-        self._connection.execute("INSERT INTO versions VALUES (?, ?, ?, ?, ?, ?, ?)", row)
-
-    def _insert_snapshot(self, row: SnapshotRow) -> None:
-        self._connection.execute("INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?, ?, ?)", row)
+            self._connection.execute(_INSERT_SNAPSHOT, snapshot)
 
     def drop_snapshots(self, versions: Sequence[int]) -> None:
         """Snapshots cease to count, and with them the log up to the oldest one that is left."""
@@ -313,6 +325,11 @@ def _opened(path: Path, tuning: Tuning, mode: str, more: str = "") -> sqlite3.Co
         connection.close()
         raise
     return connection
+
+
+def connected(path: Path, tuning: Tuning, readonly: bool) -> sqlite3.Connection:
+    """A connection to a catalog; DataError if there is none."""
+    return _connect(path, tuning, "ro" if readonly else "rw")[0]
 
 
 def catalog_files(folder: Path) -> list[Path]:

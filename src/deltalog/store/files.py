@@ -14,6 +14,11 @@ from typing import BinaryIO
 
 from deltalog.model.errors import DataError
 
+
+class NewerFormat(DataError):
+    """A later release of deltalog wrote a part of a store: it is not damaged, and this release cannot read it."""
+
+
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
 
@@ -88,6 +93,27 @@ def listed(folder: Path) -> list[Path]:
         raise DataError(
             f"{folder} cannot be read ({problem.strerror}); `deltalog store verify` says what can be recovered"
         ) from None
+
+
+def unused(path: Path) -> Path:
+    """A path that nothing has: itself, or with a number."""
+    number, found = 1, path
+    while found.exists() or found.is_symlink():
+        number += 1
+        found = path.with_name(f"{path.name}-{number}")
+    return found
+
+
+def copy(source: Path, target: Path) -> None:
+    """Copies a file, durably."""
+    with opened(source) as old, create(target) as new:
+        shutil.copyfileobj(old, new, 1 << 20)
+        sync(new)
+
+
+def size_on_disk(folder: Path) -> int:
+    """The bytes that the files of a folder take."""
+    return sum(getattr(file.stat(), "st_blocks", file.stat().st_size // 512) * 512 for file in folder.iterdir())
 
 
 def remove_folder(folder: Path) -> None:

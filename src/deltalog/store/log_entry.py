@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from deltalog.backends.base import Backend
-from deltalog.model.errors import DataError
 from deltalog.program.rule_set import RuleSet
 from deltalog.store.fact_block import pack_facts, unpack_facts
+from deltalog.store.files import NewerFormat
 from deltalog.syntax.ast import Pred
 from deltalog.syntax.parser import parse_document
 
@@ -36,10 +36,7 @@ class RuleChange:
 
     @classmethod
     def between(cls, old: RuleSet, new: RuleSet) -> RuleChange:
-        if old is new:
-            return cls()
-        added = tuple(str(rule) for name, rule in new.ids.items() if name not in old.ids)
-        return cls(added, tuple(name for name in old.ids if name not in new.ids))
+        return cls(tuple(map(str, new.without(old).values())), tuple(old.without(new)))
 
     def applied(self, rules: RuleSet) -> RuleSet:
         if self.removed:
@@ -74,10 +71,10 @@ class LogEntry:
 
     @classmethod
     def parse(cls, data: bytes) -> LogEntry:
-        """ValueError if it is none, DataError if it is of a later release."""
+        """ValueError if it is none, NewerFormat if it is of a later release."""
         magic = _ANY_MAGIC.match(data)
         if magic is not None and magic[0] != MAGIC:
-            raise DataError("a later release of deltalog wrote this change; upgrade deltalog")
+            raise NewerFormat("a later release of deltalog wrote this change; upgrade deltalog")
         if not data.startswith(MAGIC):
             raise ValueError("it does not begin like a change")
         end = data.index(b"\n", len(MAGIC))

@@ -66,8 +66,8 @@ def applied(kb: KnowledgeBase, changes: Iterable[LogEntry], version: int) -> Non
     settings: dict[str, Any] = {}
     for change in changes:
         plus, minus = unpacked(change.added, backend), unpacked(change.removed, backend)
-        added = _united(_without(added, minus, backend), plus, backend)
-        removed = _united(_without(removed, plus, backend), minus, backend)
+        added = united(without(added, minus, backend), plus, backend)
+        removed = united(without(removed, plus, backend), minus, backend)
         rules = change.rules.applied(rules)
         prefixes.update(change.prefixes)
         settings.update(change.settings)
@@ -78,14 +78,14 @@ def applied(kb: KnowledgeBase, changes: Iterable[LogEntry], version: int) -> Non
     _take_settings(kb, settings)
 
 
-def _without(tables: Mapping[Pred, Any], others: Mapping[Pred, Any], backend: Backend[Any]) -> dict[Pred, Any]:
+def without(tables: Mapping[Pred, Any], others: Mapping[Pred, Any], backend: Backend[Any]) -> dict[Pred, Any]:
     found = dict(tables)
     for pred in tables.keys() & others.keys():
         found[pred] = backend.minus(tables[pred], others[pred])
     return found
 
 
-def _united(tables: dict[Pred, Any], others: Mapping[Pred, Any], backend: Backend[Any]) -> dict[Pred, Any]:
+def united(tables: dict[Pred, Any], others: Mapping[Pred, Any], backend: Backend[Any]) -> dict[Pred, Any]:
     for pred, table in others.items():
         known = tables.get(pred)
         tables[pred] = table if known is None else backend.merge(known, backend.minus(table, known))

@@ -27,7 +27,6 @@ from deltalog.backends.local.sorted_runs import Ids, Keys, Order, Run, pack, unp
 from deltalog.backends.local.table import Table
 from deltalog.backends.local.workers import Workers
 from deltalog.model.dictionary import Dictionary
-from deltalog.model.errors import DataError
 from deltalog.model.tuning import Tuning
 from deltalog.program.stored_rules import StoredRules
 from deltalog.store import files
@@ -103,8 +102,11 @@ def write_snapshot(
     text = json.dumps(manifest)
     files.write_text(folder / MANIFEST, text)
     files.sync_folder(folder)
-    size = sum(file.stat().st_blocks * 512 for file in folder.iterdir())
-    return Written(zlib.crc32(text.encode()), size, sum(table.size for each in tables for table in each.values()))
+    return Written(
+        zlib.crc32(text.encode()),
+        files.size_on_disk(folder),
+        sum(table.size for each in tables for table in each.values()),
+    )
 
 
 class _writer:
@@ -208,7 +210,7 @@ def read_manifest(folder: Path, crc: int | None = None) -> tuple[dict[str, Any],
     try:
         manifest = json.loads(text)
         if manifest["format"] > FORMAT:
-            raise DataError(
+            raise files.NewerFormat(
                 f"{path}: a later release of deltalog wrote this snapshot (format {manifest['format']}, this release "
                 f"reads up to {FORMAT}); upgrade deltalog"
             )

@@ -87,7 +87,7 @@ class Store:
         written."""
         (folder / SNAPSHOTS).mkdir()
         snapshot = _write(folder, rows.version, image, check)
-        Catalog.create(folder / NAME, tuning, rows, snapshot)
+        Catalog.create(folder / NAME, tuning, [rows], [snapshot])
         files.sync_folder(folder)
 
     @classmethod
@@ -201,6 +201,8 @@ class Store:
                 f"{self.folder} has no version {version}: versions {oldest} to {newest} can be opened"
                 + (f", and {self.folder} has dropped those before" if 0 < version < oldest else "")
             )
+        if any(version in each for each in self.catalog.lost()):
+            raise UsageError(f"version {version} of {self.folder} was lost to damage; newer ones can be opened")
         return next(row for row in snapshots if row.version <= version)
 
     def snapshot_folder(self, row: SnapshotRow) -> Path:
@@ -215,6 +217,8 @@ class Store:
         with self.catalog.reading():
             newest, snapshots = self.catalog.newest, self.catalog.snapshots()
             if version < min((row.version for row in snapshots), default=0):
+                return None
+            if any(each.stop > version for each in self.catalog.lost()):
                 return None
             changes = [entry for _, entry in self.catalog.entries(version, newest)]
         self.version = newest
@@ -312,6 +316,11 @@ def _write(folder: Path, version: int, image: Image, check: LimitCheck) -> Snaps
         with suppress(OSError):
             files.remove_folder(unfinished)
     return SnapshotRow(version, name, written.crc, written.bytes, written.facts)
+
+
+def write_numbered(folder: Path, version: int, image: Image) -> SnapshotRow:
+    """Writes the snapshot of a version, which does not count yet, without limits."""
+    return _write(folder, version, image, lambda: None)
 
 
 def _names(version: int) -> Iterator[str]:

@@ -1,0 +1,62 @@
+"""Opens stores for commands."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from deltalog.kb import KnowledgeBase
+    from deltalog.store.catalog import Catalog
+
+
+def open_programs_or_store(paths: Sequence[Path], options: Namespace) -> KnowledgeBase:
+    """The knowledge base of programs with their --data, or of a store (a folder), for reading, with its --at."""
+    from deltalog.cli.options import load_data
+    from deltalog.kb import KnowledgeBase
+
+    if paths[0].is_dir():
+        return open_store(paths[0], options, readonly=True, version=options.at)
+    kb = KnowledgeBase(paths, **_limits(options))
+    load_data(kb, options)
+    return kb
+
+
+def mismatch(paths: Sequence[Path], options: Namespace) -> str | None:
+    """What is wrong with --data and --at, if anything: one goes with programs, the other with a store."""
+    stores = [path for path in paths if path.is_dir()]
+    if stores and len(paths) > 1:
+        return f"{stores[0]} is a folder; a store goes alone"
+    if stores and options.data:
+        return "--data goes with a program; `deltalog update STORE --add` adds facts to a store"
+    if not stores and options.at is not None:
+        return f"--at goes with a store, and {paths[0]} is none"
+    return None
+
+
+def open_store(folder: Path, options: Namespace, *, readonly: bool, version: int | None = None) -> KnowledgeBase:
+    """The knowledge base of a store, with the limits of the options."""
+    from deltalog.kb import KnowledgeBase
+
+    return KnowledgeBase.open(folder, readonly=readonly, version=version, **_limits(options))
+
+
+def _limits(options: Namespace) -> dict[str, Any]:
+    return {"timeout": options.timeout, "max_facts": options.max_facts, "memory": options.memory}
+
+
+@contextmanager
+def catalog_of(folder: Path) -> Iterator[Catalog]:
+    """The catalog of a store, for reading; loads no facts."""
+    from deltalog.model.tuning import Tuning
+    from deltalog.store.store import Store
+
+    store = Store.open(folder, Tuning(), readonly=True)
+    try:
+        with store.catalog.reading():
+            yield store.catalog
+    finally:
+        store.close()

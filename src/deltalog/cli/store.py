@@ -1,0 +1,96 @@
+"""`deltalog store`: compacts and exports stores, and lists their rules."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from deltalog.cli.log import size_text
+from deltalog.cli.options import add_limits, command_parser, count, local, version, wrong_usage
+from deltalog.io.formats import OUTPUT_FORMATS
+
+ACTIONS = """\
+compact   write a snapshot, which makes opening fast, and drop older snapshots with the log before the oldest kept one
+export    write facts as plain tables, a folder for each predicate, which Spark, DuckDB and pandas read
+rules     list the rules with their ids
+"""
+# The options that only some actions have.
+OWN = {"keep": ("compact",), "out": ("export",), "only": ("export",), "derived": ("export",), "at": ("export", "rules")}
+
+
+def parser() -> ArgumentParser:
+    made = command_parser("store", f"Look after a store.\n\n{ACTIONS}")
+    add = made.add_argument
+    add("action", metavar="ACTION", choices=RUN, help=f"{', '.join(RUN)}: see above")
+    add("store", metavar="STORE", type=local, help="the folder of a store")
+    add("--keep", metavar="N", type=count, help="compact: keep this many snapshots, with the new one (default: 1)")
+    add("--out", metavar="DIR", type=local, help="export: the folder to write to, which is new or empty")
+    add("--format", choices=OUTPUT_FORMATS, default="parquet", help="export: the format (default: parquet)")
+    add("--only", metavar="PRED", action="append", default=[], help="export: this predicate only; may be repeated")
+    add("--derived", action="store_true", help="export: only facts that were not given")
+    add("--at", metavar="VERSION", type=version, help="export, rules: of this version (default: the newest)")
+    add_limits(made)
+    return made
+
+
+def run(options: Namespace) -> int:
+    """Does what is asked for; the exit code."""
+    for name, actions in OWN.items():
+        if getattr(options, name) not in (None, False, []) and options.action not in actions:
+            return wrong_usage("store", f"--{name} goes with {' and '.join(actions)}, not with {options.action}")
+    return RUN[options.action](options)
+
+
+def _compact(options: Namespace) -> int:
+    from deltalog.cli.open_store import catalog_of, open_store
+
+    keep = 1 if options.keep is None else options.keep
+    if keep < 1:
+        return wrong_usage("store", "--keep 0 would drop the store; the least is 1")
+    with open_store(options.store, options, readonly=False) as kb:
+        before = _bytes(options.store)
+        dropped, facts = kb.compact(keep), f"{kb.report.facts_total:,} facts ({kb.explicit_facts:,} explicit)"
+    with catalog_of(options.store) as catalog:
+        newest, oldest = catalog.snapshots()[0], catalog.snapshots()[-1].version
+    print(f"snapshot of version {newest.version}: {facts}, {size_text(newest.bytes)}")
+    print(f"dropped {_named(dropped.versions)}; from {oldest} on they can be opened")
+    print(f"{size_text(before)} before, {size_text(_bytes(options.store))} now")
+    return 0
+
+
+def _named(versions: range) -> str:
+    if not versions:
+        return "no version"
+    return f"version {versions[0]}" if len(versions) == 1 else f"versions {versions[0]} to {versions[-1]}"
+
+
+def _bytes(folder: Path) -> int:
+    """What the files of a store take on disk."""
+    found = (path.lstat() for path in folder.rglob("*"))
+    return sum(getattr(stat, "st_blocks", -(-stat.st_size // 512)) * 512 for stat in found)
+
+
+def _export(options: Namespace) -> int:
+    from deltalog.cli.open_store import open_store
+    from deltalog.io.write import check_output
+    from deltalog.store.export import export
+
+    if options.out is None:
+        return wrong_usage("store", "export needs a folder to write to: --out DIR")
+    check_output(options.out)
+    with open_store(options.store, options, readonly=True, version=options.at) as kb:
+        export(kb, options.out, options.format, only=options.only, derived=options.derived)
+        print(f"wrote version {kb.version} to {options.out}")
+    return 0
+
+
+def _rules(options: Namespace) -> int:
+    from deltalog.cli.open_store import open_store
+
+    with open_store(options.store, options, readonly=True, version=options.at) as kb:
+        for name, rule in kb.rule_ids.items():
+            print(f"{name}\t{rule}")
+    return 0
+
+
+RUN = {"compact": _compact, "export": _export, "rules": _rules}

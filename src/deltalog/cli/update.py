@@ -1,0 +1,145 @@
+"""`deltalog update`: changes the facts and rules of a store, as one version."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from deltalog.cli.options import add_limits, add_reading, command_parser, local, wrong_usage
+from deltalog.io.formats import OUTPUT_FORMATS
+from deltalog.model.errors import DataError
+
+if TYPE_CHECKING:
+    from deltalog.kb import KnowledgeBase
+    from deltalog.model.change import Change
+
+ROWS_SHOWN = 20
+_RULE_ID = re.compile(r"r[0-9]+")
+
+
+def parser() -> ArgumentParser:
+    made = command_parser(
+        "update",
+        "Add and remove facts and rules of a store, and everything that follows: one change, which is one version.\n"
+        "What is both added and removed is there afterwards. If anything fails, nothing changes.",
+    )
+    add = made.add_argument
+    add("store", metavar="STORE", type=local, help="the folder of a store")
+    take = "a file or folder of facts to {}, as `deltalog run --data` takes it; may be repeated"
+    add("--add", metavar="PATH", type=local, action="append", default=[], help=take.format("add"))
+    add("--remove", metavar="PATH", type=local, action="append", default=[], help=take.format("remove"))
+    add_reading(made)
+    rules = "a file of rules (and facts) to add; may be repeated"
+    add("--add-rules", metavar="FILE", type=Path, action="append", default=[], help=rules)
+    rules = "a file of rules (and facts) to remove, or the id of a rule, such as r3 (`deltalog store rules` lists them)"
+    add("--remove-rules", metavar="FILE|ID", type=rule_source, action="append", default=[], help=rules)
+    add("--dry-run", action="store_true", help="say what would change, and change nothing")
+    changes = "write the facts that were added and removed to the folders `added` and `removed` in this one, which is "
+    add("--changes", metavar="DIR", type=local, help=changes + "new or empty")
+    add("--format", choices=OUTPUT_FORMATS, default="csv", help="the format of --changes (default: csv)")
+    add_limits(made)
+    add("--json", action="store_true", help="print the result as one JSON object")
+    return made
+
+
+def rule_source(text: str) -> str | Path:
+    """A rule by its id, or a file."""
+    return text if _RULE_ID.fullmatch(text) else Path(text)
+
+
+def run(options: Namespace) -> int:
+    """Makes the change, or says what it would be; the exit code."""
+    from deltalog.cli.open_store import open_store
+
+    if not (options.add or options.remove or options.add_rules or options.remove_rules):
+        return wrong_usage("update", "nothing to do; use --add, --remove, --add-rules or --remove-rules")
+    if options.changes is not None:
+        from deltalog.io.write import check_output
+
+        check_output(options.changes)
+    kb = open_store(options.store, options, readonly=options.dry_run)
+    before = kb.version
+    try:
+        with kb:
+            done = _changed(kb, options)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(_after_interrupt(options.store, before)) from None
+    print(json.dumps(done.as_json()) if options.json else done.text())
+    return 0
+
+
+class Done(NamedTuple):
+    """The result of an update."""
+
+    version: int | None
+    added: dict[str, int]
+    removed: dict[str, int]
+    rules_added: int
+    rules_removed: int
+    facts_total: int
+    seconds: float
+    durable: bool
+    is_new: bool  # whether there is a new version
+
+    def as_json(self) -> dict[str, Any]:
+        shown = {name: value for name, value in self._asdict().items() if name != "is_new"}
+        return {**shown, "seconds": round(self.seconds, 6)}
+
+    def text(self) -> str:
+        """A table of the predicates with the largest changes, and a sentence."""
+        counts = {name: (self.added.get(name, 0), self.removed.get(name, 0)) for name in self.added | self.removed}
+        largest = sorted(counts.items(), key=lambda item: (-sum(item[1]), item[0]))
+        width = max([len(name) for name, _ in largest[:ROWS_SHOWN]] + [len("predicate")])
+        lines = [f"{'predicate':<{width}} {'added':>12} {'removed':>12}"] if counts else []
+        lines += [f"{name:<{width}} {added:>12,} {removed:>12,}" for name, (added, removed) in largest[:ROWS_SHOWN]]
+        if len(counts) > ROWS_SHOWN:
+            lines.append(f"... and {len(counts) - ROWS_SHOWN:,} more predicates")
+        return "\n".join([*lines, self._sentence()])
+
+    def _sentence(self) -> str:
+        facts, removed = sum(self.added.values()), sum(self.removed.values())
+        what = f"{facts:,} facts added, {removed:,} removed; "
+        if self.rules_added or self.rules_removed:
+            what += f"{self.rules_added:,} rules added, {self.rules_removed:,} removed; "
+        what += f"{self.facts_total:,} facts in total ({self.seconds:.2f} s)"
+        if not self.durable:
+            return f"dry run, version {self.version} stays: {what}"
+        return f"version {self.version}{'' if self.is_new else ' as before'}: {what}"
+
+
+def _changed(kb: KnowledgeBase, options: Namespace) -> Done:
+    from deltalog.io.documents import Files
+
+    started, before = time.perf_counter(), kb.version
+    reading = {"base": options.base, "shared_blank_nodes": options.shared_blank_nodes, "strict": options.strict}
+    add, remove = (Files.of(*paths, **reading) if paths else None for paths in (options.add, options.remove))
+    change = (kb.what_if if options.dry_run else kb.change)(add, remove, options.add_rules, options.remove_rules)
+    seconds = time.perf_counter() - started
+    if options.changes is not None:
+        _write(change, kb, options)
+    added, removed, total = change.added.counts(), change.removed.counts(), kb.report.facts_total
+    if options.dry_run:
+        total += sum(added.values()) - sum(removed.values())
+    rules = len(change.added_rules), len(change.removed_rules)
+    return Done(kb.version, added, removed, *rules, total, seconds, not options.dry_run, kb.version != before)
+
+
+def _write(change: Change, kb: KnowledgeBase, options: Namespace) -> None:
+    try:
+        change.write(options.changes, options.format)
+    except DataError as problem:
+        made = "" if options.dry_run else f"; the change itself is made, as version {kb.version}"
+        raise DataError(f"{problem}{made}") from None
+
+
+def _after_interrupt(folder: Path, before: int | None) -> str:
+    """Which version a store is at."""
+    from deltalog.cli.open_store import catalog_of
+
+    with catalog_of(folder) as catalog:
+        newest = catalog.newest
+    return f"{folder} is at version {newest}" + (" as before" if newest == before else ": the change was made")

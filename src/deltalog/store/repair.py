@@ -1,0 +1,312 @@
+"""Recovers what is left of a damaged store.
+
+    a damaged snapshot      its derived facts and indexes are made again from its explicit facts, if those are sound;
+                            else an older snapshot and the log lead to its version
+    a damaged change        versions from it up to the next snapshot are lost
+    the newest version      if it is lost, the newest one that is left becomes a version with a number of its own
+    nothing but that        the explicit facts of those relations that are sound become such a version
+    the catalog             is written anew, from what can be read of it and of the snapshots
+
+New snapshots are written first, then the catalog takes the place of the old one, and last what it no longer names is
+moved away; a copy of the old catalog is in `lost+found`. Stopped in between, a repair can be repeated.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import closing, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from deltalog.backends.local import LocalBackend
+from deltalog.backends.local.workers import Workers
+from deltalog.engine.hypertree import Trees
+from deltalog.engine.report import Report
+from deltalog.maintenance.apply_change import number_kinds
+from deltalog.maintenance.first_materialisation import materialise_first
+from deltalog.maintenance.materialisation import Evaluator
+from deltalog.maintenance.snapshot import shape, stored_relations
+from deltalog.model.dictionary import Dictionary
+from deltalog.model.errors import DataError
+from deltalog.model.limits import Limits
+from deltalog.model.tuning import Tuning
+from deltalog.program import analyse
+from deltalog.program.rule_set import RuleSet
+from deltalog.program.stored_rules import StoredRules
+from deltalog.store import files
+from deltalog.store.arrays import MappedFile, StoredArray
+from deltalog.store.catalog import NAME, Catalog, SnapshotRow, VersionRow, catalog_files, connected, now
+from deltalog.store.examine import SNAPSHOTS, Examined, FoundSnapshot, examine_snapshot
+from deltalog.store.log_entry import LogEntry, unpacked
+from deltalog.store.report import StoreReport, ranges, spans
+from deltalog.store.restore import united, without
+from deltalog.store.snapshot_files import DICTIONARY, MANIFEST, RELATIONS, Snapshot, SnapshotContents, StoredTables
+from deltalog.store.store import Image, write_numbered
+from deltalog.syntax.ast import Pred
+
+LOST = "lost+found"
+
+
+def repair_examined(found: Examined, report: StoreReport, tuning: Tuning) -> StoreReport:
+    """Repairs a store that nobody else writes to; what was recovered, and what was lost."""
+    try:
+        return _Repair(found, tuning).run(report)
+    except (OSError, sqlite3.Error) as problem:
+        raise DataError(f"{found.folder} cannot be repaired ({problem}); nothing was lost by the attempt") from None
+
+
+@dataclass
+class _Explicit:
+    """Explicit facts and rules of a version."""
+
+    backend: LocalBackend
+    rules: RuleSet
+    prefixes: dict[str, str]
+    settings: dict[str, Any]
+    facts: dict[Pred, Any]
+
+    def apply(self, entry: LogEntry) -> None:
+        plus, minus = unpacked(entry.added, self.backend), unpacked(entry.removed, self.backend)
+        self.facts = united(without(self.facts, minus, self.backend), plus, self.backend)
+        self.rules = entry.rules.applied(self.rules)
+        self.prefixes.update(entry.prefixes)
+        self.settings.update(entry.settings)
+
+    def image(self) -> Image:
+        """With everything that follows."""
+        backend, settings = self.backend, self.settings
+        numbers = number_kinds(self.facts, backend)
+        program = analyse(self.rules.rules, self.facts, settings.get("schemes", "auto"), numbers=numbers)
+        trees = Trees(settings.get("cyclic", "combined"), tuning=backend.tuning)
+        evaluator = Evaluator(backend, False, settings.get("maintenance", "auto"), lambda _: None, trees)
+        state = materialise_first(lambda: program, self.facts, evaluator, Report(engine="local"), False)
+        kinds = tuple(sorted(map(int, state.program.scope.numbers)))
+        rules = StoredRules.of(self.rules)
+        contents = SnapshotContents(rules, self.prefixes, settings, shape(state.program), kinds)
+        return Image(contents, StoredTables(state.explicit, stored_relations(state, False)), backend.dictionary)
+
+
+@dataclass
+class _Repair:
+    found: Examined
+    tuning: Tuning
+    rows: dict[int, SnapshotRow] = field(default_factory=dict)  # of sound snapshots, by version
+    recovered: list[str] = field(default_factory=list)
+    lost: list[str] = field(default_factory=list)
+
+    def run(self, report: StoreReport) -> StoreReport:
+        self._make_room()
+        self._take_sound_ones()
+        self._derive_again()
+        reachable = set(self.found.reachable(iter(self.rows)))
+        self._tell(reachable)
+        newest = self.found.newest
+        if newest not in reachable:
+            newest += 1
+            self._begin_anew(newest, reachable)
+        versions, lost = self._versions(newest, reachable)
+        self._replace_catalog(versions, lost, reachable)
+        self._move_away()
+        return replace(report, repaired=True, recovered=tuple(self.recovered), lost=tuple(self.lost) or ("nothing",))
+
+    # Snapshots.
+
+    @property
+    def _place(self) -> Path:
+        return self.found.folder / SNAPSHOTS
+
+    def _make_room(self) -> None:
+        if self._place.is_symlink():
+            os.rename(self._place, files.unused(self._lost_folder() / SNAPSHOTS))
+        self._place.mkdir(exist_ok=True)
+
+    def _take_sound_ones(self) -> None:
+        for snapshot in self.found.snapshots:
+            if snapshot.is_sound and snapshot.version not in self.rows:
+                self.rows[snapshot.version] = snapshot.row or _row(snapshot)
+
+    def _derive_again(self) -> None:
+        """Snapshots whose explicit facts are sound."""
+        for snapshot in self.found.snapshots:
+            if not snapshot.is_sound and snapshot.version not in self.rows and snapshot.can_be_derived:
+                image = self._explicit(snapshot).image()
+                self.rows[snapshot.version] = write_numbered(self.found.folder, snapshot.version, image)
+                what = f"derived facts and indexes of the snapshot of version {snapshot.version}"
+                self.recovered.append(f"{what}, from its explicit facts")
+
+    def _explicit(self, found: FoundSnapshot) -> _Explicit:
+        """What is sound of a snapshot's explicit facts, and its rules."""
+        assert found.contents is not None
+        runs = [{**run, "orders": []} for run in found.manifest["runs"]]
+        manifest = {**found.manifest, "relations": found.explicit(sound=True), "runs": runs}
+        mapped = {DICTIONARY: MappedFile.open(found.folder / DICTIONARY)} if found.has_values else {}
+        with suppress(DataError):
+            mapped[RELATIONS] = MappedFile.open(found.folder / RELATIONS)
+        snapshot = Snapshot(found.folder, found.version, found.contents, manifest, mapped)
+        dictionary = _dictionary(found, snapshot, self.tuning) if found.has_values else Dictionary()
+        has_facts = found.has_values and RELATIONS in mapped
+        facts = snapshot.tables(self.tuning).explicit if has_facts else {}
+        contents = found.contents
+        return _Explicit(
+            LocalBackend(Limits(), dictionary, None, self.tuning),
+            contents.rules.rule_set(),
+            dict(contents.prefixes),
+            dict(contents.settings),
+            dict(facts),
+        )
+
+    # The newest version.
+
+    def _begin_anew(self, version: int, reachable: set[int]) -> None:
+        """Makes a version of what is left, as the newest one is lost."""
+        if reachable:
+            last = max(reachable)
+            explicit = self._at(last)
+            self.recovered.append(f"version {version}, which is as version {last} was")
+        else:
+            explicit = self._remains(version)
+        self.rows[version] = write_numbered(self.found.folder, version, explicit.image())
+
+    def _at(self, version: int) -> _Explicit:
+        base = max(each for each in self.rows if each <= version)
+        row = self.rows[base]
+        explicit = self._explicit(examine_snapshot(self._place / row.folder, row))
+        self._apply(explicit, range(base + 1, version + 1))
+        return explicit
+
+    def _apply(self, explicit: _Explicit, versions: range) -> None:
+        for version in versions:
+            explicit.apply(LogEntry.parse(b"".join(data for data, _ in self.found.catalog.parts(version))))
+
+    def _remains(self, version: int) -> _Explicit:
+        """The sound relations of the newest snapshot whose values can be read, or at least its rules."""
+        readable = [s for s in self.found.snapshots if s.contents is not None]
+        best = max(readable, key=lambda s: (s.has_values, s.version), default=None)
+        if best is None:
+            raise DataError(
+                f"{self.found.folder}: nothing can be recovered, as no snapshot can be read; restore it from a backup"
+            )
+        explicit, last = self._explicit(best), best.version
+        while last + 1 in self.found.catalog.changes:
+            last += 1
+        self._apply(explicit, range(best.version + 1, last + 1))
+        self.recovered.append(f"version {version}: what is sound of version {last}")
+        gone = best.explicit(sound=False) if best.has_values else best.explicit(True) + best.explicit(False)
+        self.lost += [
+            f"{each['rows']:,} explicit facts of {each['name']}/{each['arity']}, as they were in version {best.version}"
+            for each in gone
+        ]
+        return explicit
+
+    def _tell(self, reachable: set[int]) -> None:
+        catalog = self.found.catalog
+        for snapshot in self.found.snapshots:
+            if snapshot.version in reachable and snapshot.version not in self.rows:
+                base = max(each for each in self.rows if each < snapshot.version)
+                self.recovered.append(f"version {snapshot.version}, from the snapshot of version {base} and the log")
+        first = min([*catalog.snapshots, *self.rows], default=1)
+        gone = [version for version in range(first, self.found.newest + 1) if version not in reachable]
+        if known := [version for version in gone if version not in catalog.lost]:
+            self.lost.append(f"versions {spans(ranges(known))}")
+        if catalog.connection is None:
+            known = sorted(self.rows)
+            self.recovered.append(f"the catalog, from snapshots of versions {spans(ranges(known)) or 'none'}")
+            self.lost.append(f"changes after version {self.found.newest}, if there were any")
+        elif catalog.problems:
+            self.recovered.append("the catalog, from what can be read of it")
+
+    # The catalog.
+
+    def _versions(self, newest: int, reachable: set[int]) -> tuple[list[VersionRow], list[int]]:
+        """The rows of all versions, and those that are lost."""
+        catalog, rows, lost = self.found.catalog, [], []
+        oldest = min(self.rows)
+        for version in range(min([oldest, *catalog.versions]), newest + 1):
+            row, change = catalog.versions.get(version), catalog.changes.get(version)
+            if row is None and (version in reachable or version in self.rows):
+                row = VersionRow(version, now(), 0, 0, 0, 0)
+            if row is not None:
+                rows.append(row if change is None else VersionRow(version, row.time, *change))
+            if version not in reachable and version not in self.rows and (row is None or version > oldest):
+                lost.append(version)
+        return rows, lost
+
+    def _replace_catalog(self, versions: list[VersionRow], lost: list[int], reachable: set[int]) -> None:
+        folder, catalog = self.found.folder, self.found.catalog
+        new = files.unused(folder / f"{NAME}.repaired")
+        kept = [version for version in catalog.changes if version in reachable and version > min(self.rows)]
+        ended = json.dumps([[each.start, each.stop] for each in ranges(lost)])
+        meta = {key: catalog.meta[key] for key in ("id", "created") if key in catalog.meta} | {"lost": ended}
+        Catalog.create(new, self.tuning, versions, self.rows.values(), self._changes(kept), meta)
+        catalog.close()
+        for file in catalog_files(folder):
+            if file.is_symlink():
+                os.rename(file, files.unused(self._lost_folder() / file.name))
+            elif file.exists():
+                files.copy(file, files.unused(self._lost_folder() / file.name))
+        _empty_log(folder, self.tuning)
+        for file in catalog_files(folder)[1:]:
+            file.unlink(missing_ok=True)
+        files.sync_folder(folder)
+        os.replace(new, folder / NAME)
+        for file in folder.glob(f"{new.name}-*"):
+            file.unlink()
+        files.sync_folder(folder)
+
+    def _changes(self, versions: list[int]) -> Iterator[tuple[int, int, bytes, int]]:
+        for version in versions:
+            for part, (data, crc) in enumerate(self.found.catalog.parts(version)):
+                yield version, part, data, crc
+
+    # What is left over.
+
+    def _move_away(self) -> None:
+        """Snapshots that no longer count go to `lost+found`; so does what a damaged catalog may have named."""
+        named = {row.folder for row in self.rows.values()}
+        gone = [snapshot.folder for snapshot in self.found.snapshots if snapshot.folder.name not in named]
+        if self.found.catalog.problems:
+            gone += [path for path in self.found.unknown if path.name not in named]
+        for path in dict.fromkeys(gone):
+            if path.exists() or path.is_symlink():
+                os.rename(path, files.unused(self._lost_folder() / f"snapshot-{path.name}"))
+        files.sync_folder(self._place)
+
+    def _lost_folder(self) -> Path:
+        folder = self.found.folder / LOST
+        folder.mkdir(exist_ok=True)
+        return folder
+
+
+def _row(snapshot: FoundSnapshot) -> SnapshotRow:
+    """The row of a snapshot that the catalog has lost."""
+    text = (snapshot.folder / MANIFEST).read_bytes()
+    facts = sum(relation["rows"] for relation in snapshot.manifest["relations"])
+    size = files.size_on_disk(snapshot.folder)
+    return SnapshotRow(snapshot.version, snapshot.folder.name, zlib.crc32(text), size, facts)
+
+
+def _dictionary(found: FoundSnapshot, snapshot: Snapshot, tuning: Tuning) -> Dictionary:
+    """The dictionary of a snapshot; if its hash table is damaged, made again."""
+    stored: Mapping[str, Any] = found.manifest["dictionary"]
+    if found.terms >= stored.keys():
+        return snapshot.dictionary(Workers(None, tuning.parallel_min_rows))
+    mapped = snapshot.mapped[DICTIONARY]
+    arrays = {name: mapped.array(StoredArray.parse(values), True) for name, values in stored.items()}
+    damaged, made = Dictionary.mapped(arrays, found.manifest["ids"]), Dictionary()
+    ids = np.arange(1, found.manifest["ids"], dtype=np.uint32)
+    if not np.array_equal(made.encode(damaged.decode(ids)), ids):
+        raise DataError(f"{found.folder / DICTIONARY} has a value twice; restore it from a backup")
+    return made
+
+
+def _empty_log(folder: Path, tuning: Tuning) -> None:
+    """Takes what is in the write-ahead log to the database, so that the old catalog is whole without it."""
+    with suppress(DataError, sqlite3.Error), closing(connected(folder / NAME, tuning, readonly=False)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
