@@ -79,6 +79,42 @@ def test_columns_of_new_files_are_taken_by_name(tmp_path: Path, spark: Any) -> N
         project.run()
 
 
+def test_other_columns_are_an_error(tmp_path: Path, spark: Any) -> None:
+    """Names come from the first run, whatever Spark infers of the files that there are later."""
+    project = Project(tmp_path, spark, 'path = "in/*"\nchanges = "files"\nnulls = "drop"')
+    project.parquet("in/2", "from string, to string", ("a", "b"))
+    project.run()
+    project.parquet("in/1", "to string, from string", ("y", "x"))
+    assert project.run() == {("a", "b"), ("x", "y")}
+    other = Project(tmp_path / "other", spark, f'path = "in"\nchanges = "files"\nnulls = "drop"\n{CSV}')
+    other.put("in/2.csv", "from,to\na,b\n")
+    other.run()
+    other.put("in/1.csv", "source,target\nc,d\n")
+    message = (
+        r"sources.link: the columns of the source were from, to when it was read first, and are source, target now"
+    )
+    with pytest.raises(DataError, match=message):
+        other.run()
+
+
+def test_a_schema_is_inferred_once(tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from deltalog.spark import check, run, sources
+
+    inferred = list[str]()
+
+    def counted(source: Any, session: Any) -> Any:
+        inferred.append(source.name)
+        return sources.source_frame(source, session)
+
+    for module in (check, run):
+        monkeypatch.setattr(module, "source_frame", counted)
+    project = Project(tmp_path, spark, f'path = "in"\nchanges = "files"\n{CSV}')
+    for number, name in enumerate("ab", 1):
+        project.put(f"in/{name}.csv", f"from,to\n{name},x\n")
+        project.run()
+        assert inferred == ["link"] * number
+
+
 def test_folders_that_are_no_partitions(tmp_path: Path, spark: Any) -> None:
     text = {name: f"from,to\n{name},b\n" for name in ("new", "old")}
     for number, (changes, more) in enumerate((c, m) for c in ("full", "files") for m in (False, True)):

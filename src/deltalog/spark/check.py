@@ -48,11 +48,13 @@ BUILT_IN = ("parquet", "orc", "csv", "json", "text", "avro", "xml", "jdbc", "noo
 
 @dataclass
 class Checked:
-    """What a check found: all problems, and the DataFrames of the sources, as arguments of their predicates."""
+    """What a check found: all problems, and the DataFrames of the sources, as Spark reads them (`loaded`), and as
+    arguments of their predicates."""
 
     spec: Spec
     problems: list[PipelineProblem] = field(default_factory=list)
-    frames: dict[str, DataFrame] = field(default_factory=dict)  # by the names of sources
+    loaded: dict[str, DataFrame] = field(default_factory=dict)  # by the names of sources
+    frames: dict[str, DataFrame] = field(default_factory=dict)
 
     @property
     def errors(self) -> list[PipelineProblem]:
@@ -128,7 +130,7 @@ def _check_source(source: SourceSpec, found: Checked, spark: Any) -> None:
     with reported(found, source.place):
         frame = source_frame(source, spark)
         if all([_has_columns(source, frame, found), _has_types(source, frame, found)]):
-            found.frames[source.name] = arguments(source, frame)
+            found.loaded[source.name], found.frames[source.name] = frame, arguments(source, frame)
         if source.stream:
             stream_frame(source, spark)
 

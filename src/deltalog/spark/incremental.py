@@ -31,6 +31,7 @@ from deltalog.spark.offsets import (
     TableReader,
     full_preds,
     include,
+    known_columns,
     read_change,
 )
 from deltalog.spark.report import PipelineReport, Transfer
@@ -163,8 +164,11 @@ class StatefulRun:
     def _change(self, source: SourceSpec, offset: Any) -> SourceChange:
         started, run = time.perf_counter(), self.run
         with naming(f"{self.spec.file}: {source.place}", NULL_HINT):
+            names = known_columns(source, offset)
+            if names is not None:
+                run.source_columns.setdefault(source.predicate, names)
             frame = None if source.is_rdf else run.frame(source)
-            found = read_change(source, offset, run.kb, run.spark, frame)
+            found = read_change(source, offset, run.kb, run.spark, None if source.is_rdf else run.loaded(source))
             rows = total(found.added, run.kb._backend) + total(found.removed, run.kb._backend)
         preds = (
             sorted({*found.added, *found.removed})

@@ -2,7 +2,7 @@
 
     full        all rows are read, and compared with the explicit facts
     files       files that were not there are read, with the columns of the source when it was read first; a file that
-                vanished or was rewritten is an error
+                vanished or was rewritten is an error, and so is a source that has other columns now
     version     rows with a greater version than the greatest one so far
     operation   a feed of insertions and deletions: rows beyond the greatest `order` so far, or new files, or all rows
 
@@ -26,7 +26,7 @@ from deltalog.io.documents import Reading
 from deltalog.kb import KnowledgeBase
 from deltalog.model.errors import DataError
 from deltalog.spark.hadoop import FileStatus, Hadoop, escaped, is_hidden
-from deltalog.spark.sources import arguments, chosen, load_rdf, source_frame
+from deltalog.spark.sources import arguments, chosen, load_rdf
 from deltalog.spark.spec import SourceSpec
 from deltalog.spark.state_tables import PredTables
 from deltalog.syntax.ast import Pred
@@ -74,29 +74,31 @@ class SourceChange:
 
 
 def read_change(
-    source: SourceSpec, before: Offset | None, kb: KnowledgeBase, spark: Any, frame: Any = None
+    source: SourceSpec, before: Offset | None, kb: KnowledgeBase, spark: Any, frame: DataFrame | None
 ) -> SourceChange:
-    """What has changed in a source since an offset; `frame` has all of its rows as arguments, if that is known."""
+    """What has changed in a source since an offset; `frame` has all of its rows as Spark reads them (None: RDF)."""
     known = before if before is not None and before.get("kind") == source.changes.kind else None
     match source.changes.kind:
         case "files":
-            return _files(source, known, kb, spark)
+            return _files(source, known, kb, spark, frame)
         case "version":
-            rows, offset = _beyond(source, source_frame(source, spark), source.changes.version, known)
+            assert frame is not None
+            rows, offset = _beyond(source, frame, source.changes.version, known)
             return SourceChange(_encoded(kb, source, rows), offset)
         case "operation":
-            return _feed(source, known, kb, spark)
+            assert frame is not None
+            return _feed(source, known, kb, spark, frame)
     reader = TableReader(kb)
     _read(reader, source, spark, frame)
     preds = [[pred.name, pred.arity] for pred in reader.tables]
     return SourceChange(reader.tables, {"kind": "full", "predicates": preds}, is_full=True)
 
 
-def _read(reader: TableReader, source: SourceSpec, spark: Any, frame: Any = None) -> None:
-    if source.is_rdf:
+def _read(reader: TableReader, source: SourceSpec, spark: Any, frame: DataFrame | None) -> None:
+    if frame is None:
         load_rdf(reader, source, spark)  # type: ignore[arg-type]
     else:
-        reader.add(source.predicate, arguments(source, source_frame(source, spark)) if frame is None else frame)
+        reader.add(source.predicate, arguments(source, frame))
 
 
 def _encoded(kb: KnowledgeBase, source: SourceSpec, rows: DataFrame | None) -> PredTables:
@@ -106,8 +108,10 @@ def _encoded(kb: KnowledgeBase, source: SourceSpec, rows: DataFrame | None) -> P
 # New files.
 
 
-def _files(source: SourceSpec, before: Offset | None, kb: KnowledgeBase, spark: Any) -> SourceChange:
-    new, offset = _new_files(source, before, spark)
+def _files(
+    source: SourceSpec, before: Offset | None, kb: KnowledgeBase, spark: Any, frame: DataFrame | None
+) -> SourceChange:
+    new, offset = _new_files(source, before, spark, frame)
     reader = TableReader(kb)
     if new and source.is_rdf:
         paths = tuple(escaped(uri) for uris in new.values() for uri in uris)
@@ -117,7 +121,9 @@ def _files(source: SourceSpec, before: Offset | None, kb: KnowledgeBase, spark: 
     return SourceChange(reader.tables, offset)
 
 
-def _new_files(source: SourceSpec, before: Offset | None, spark: Any) -> tuple[dict[str | None, list[str]], Offset]:
+def _new_files(
+    source: SourceSpec, before: Offset | None, spark: Any, frame: DataFrame | None
+) -> tuple[dict[str | None, list[str]], Offset]:
     """The files that are new since an offset, by the folder below which names such as `k=v` are columns (None if there
     are no such names); and the new offset."""
     if before is not None and "files" not in before:
@@ -137,7 +143,7 @@ def _new_files(source: SourceSpec, before: Offset | None, spark: Any) -> tuple[d
         if file.uri not in seen:
             new.setdefault(base, []).append(file.uri)
     offset = {"kind": source.changes.kind, "files": now}
-    return new, offset if source.is_rdf else {**offset, "schema": _schema(source, before, spark)}
+    return new, offset if frame is None else {**offset, "schema": _schema(source, before, frame)}
 
 
 def _source_files(source: SourceSpec, hadoop: Hadoop) -> Iterator[tuple[str | None, FileStatus]]:
@@ -165,10 +171,26 @@ def _folders(file: FileStatus, root: FileStatus) -> str:
     return file.uri[len(root.uri.rstrip("/")) + 1 : -len(file.name)] if root.is_folder else ""
 
 
-def _schema(source: SourceSpec, before: Offset | None, spark: Any) -> Any:
+def _schema(source: SourceSpec, before: Offset | None, frame: DataFrame) -> Any:
     """The columns of all files: those that the source had when it was read first, unless `columns` names them."""
-    known = None if before is None or source.columns is not None or source.schema is not None else before.get("schema")
-    return known or source_frame(source, spark).schema.jsonValue()
+    known = None if source.columns is not None or source.schema is not None else (before or {}).get("schema")
+    if known is None:
+        return frame.schema.jsonValue()
+    names = T.StructType.fromJson(known).names
+    if {name.lower() for name in names} != {name.lower() for name in frame.columns}:
+        raise DataError(
+            f"the columns of the source were {', '.join(names)} when it was read first, and are "
+            f"{', '.join(frame.columns)} now; name those that you want with columns, or use a new state"
+        )
+    return known
+
+
+def known_columns(source: SourceSpec, before: Offset | None) -> tuple[str, ...] | None:
+    """The names of the arguments of a source that was read before, if an offset has them."""
+    if before is None or source.schema is not None or before.get("schema") is None:
+        return None
+    names = T.StructType.fromJson(before["schema"]).names
+    return tuple(column.name for column in chosen(source, names))
 
 
 def _file_frame(source: SourceSpec, files: Mapping[str | None, Sequence[str]], schema: Any, spark: Any) -> DataFrame:
@@ -224,16 +246,16 @@ def _ordered(rows: DataFrame, column: str) -> tuple[Column, Any]:
 # Feeds.
 
 
-def _feed(source: SourceSpec, before: Offset | None, kb: KnowledgeBase, spark: Any) -> SourceChange:
+def _feed(source: SourceSpec, before: Offset | None, kb: KnowledgeBase, spark: Any, frame: DataFrame) -> SourceChange:
     rows: DataFrame | None
     if source.changes.order is not None:
-        rows, offset = _beyond(source, source_frame(source, spark), source.changes.order, before)
+        rows, offset = _beyond(source, frame, source.changes.order, before)
     elif source.paths:
-        files, files_offset = _new_files(source, before, spark)
+        files, files_offset = _new_files(source, before, spark, frame)
         rows = _file_frame(source, files, files_offset["schema"], spark) if files else None
         offset = dict(files_offset)
     else:
-        rows, offset = source_frame(source, spark), {"kind": "operation"}
+        rows, offset = frame, {"kind": "operation"}
     added, removed = (None, None) if rows is None else operations(source, rows)
     return SourceChange(_encoded(kb, source, added), offset, _encoded(kb, source, removed))
 

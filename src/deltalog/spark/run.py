@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -135,7 +135,7 @@ class PipelineRun:
     spark: Any
     kb: KnowledgeBase
     report: PipelineReport
-    frames: Mapping[str, DataFrame] = field(default_factory=dict)  # of sources, as the check made them
+    checked: Checked  # its frames are those of the sources
     source_columns: dict[str, tuple[str, ...]] = field(default_factory=dict)  # by predicate
     source_preds: dict[str, list[Pred]] = field(default_factory=dict)  # by source
     rules: tuple[Rule, ...] = ()  # in the order of the file, which gives columns their names
@@ -147,7 +147,7 @@ class PipelineRun:
     ) -> PipelineRun:
         """A run with the rules of the pipeline and no facts yet."""
         kb = KnowledgeBase(spec.programs, engine=spec.engine, spark=spark, observe=observe)
-        return cls(spec, spark, kb, PipelineReport(spec.name), checked.frames if checked else {}, rules=kb.rules)
+        return cls(spec, spark, kb, PipelineReport(spec.name), checked or Checked(spec), rules=kb.rules)
 
     def batch(self) -> PipelineReport:
         """All steps, from nothing."""
@@ -205,11 +205,17 @@ class PipelineRun:
 
     def frame(self, source: SourceSpec) -> DataFrame:
         """The rows of a source as arguments of its predicate; notes the names of its columns."""
-        frame = self.frames.get(source.name)
+        frame = self.checked.frames.get(source.name)
         if frame is None:
-            frame = arguments(source, source_frame(source, self.spark))
+            frame = arguments(source, self.loaded(source))
         self.source_columns.setdefault(source.predicate, tuple(frame.columns))
         return frame
+
+    def loaded(self, source: SourceSpec) -> DataFrame:
+        """The rows of a source as Spark reads them. Its schema is inferred once in a run."""
+        if source.name not in self.checked.loaded:
+            self.checked.loaded[source.name] = source_frame(source, self.spark)
+        return self.checked.loaded[source.name]
 
     def columns(self, predicate: str) -> tuple[str, ...]:
         """The names of the columns of a predicate."""
