@@ -112,6 +112,26 @@ def test_interrupt_leaves_nothing(number: signal.Signals, code: int, tmp_path: P
     assert [path.name for path in tmp_path.iterdir()] == ["numbers.dl"]
 
 
+def test_an_interrupt_waits_until_a_kernel_is_loaded() -> None:
+    """A second one does not wait."""
+    code = """
+import signal
+from deltalog.concurrency.interrupts import check_interrupts, raise_interrupts
+
+numba = {"__name__": "numba.core.dispatcher", "signal": signal}
+exec("def load(): signal.raise_signal(signal.SIGINT); return 'loaded'", numba)
+raise_interrupts()
+print(numba["load"]())
+for call in (check_interrupts, numba["load"]):
+    try:
+        call()
+    except KeyboardInterrupt:
+        print("interrupted")
+"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.split() == ["loaded", "interrupted", "interrupted"]
+
+
 def test_an_interrupt_inside_of_a_destructor_is_not_lost(tmp_path: Path) -> None:
     code = """
 import signal, sys

@@ -2,9 +2,9 @@
 
 An interrupt may come inside of a destructor, a callback or a library's `except`, which swallow it; between two lines
 of a library, whose half-made objects complain when they are dropped; or inside of `exec`, after which Python ends the
-process by a signal although the exception was caught. Spark also replaces our handler by its own. So an interrupt is
-recorded until the next check of limits, later warnings are suppressed, and the process ends with the exit code of
-shells: 128 plus the number of the signal.
+process by a signal although the exception was caught. Spark also replaces our handler by its own, and Numba crashes if
+it is left while it loads a kernel. So an interrupt is recorded until the next check of limits, later warnings are
+suppressed, and the process ends with the exit code of shells: 128 plus the number of the signal.
 """
 
 from __future__ import annotations
@@ -59,10 +59,20 @@ def end_process(code: int) -> int:
     return code
 
 
-def _interrupt(number: int, _frame: FrameType | None) -> None:
+def _interrupt(number: int, frame: FrameType | None) -> None:
     global _asked
-    _asked = number
+    insists, _asked = bool(_asked), number
     sys.unraisablehook = lambda _: None
     if "logging" in sys.modules:
         sys.modules["logging"].disable()
-    raise KeyboardInterrupt
+    if insists or not _is_compiling(frame):
+        raise KeyboardInterrupt
+
+
+def _is_compiling(frame: FrameType | None) -> bool:
+    """Whether Numba compiles or loads a kernel, which crashes the process if it is left in the middle."""
+    while frame is not None:
+        if frame.f_globals.get("__name__", "").partition(".")[0] in ("numba", "llvmlite"):
+            return True
+        frame = frame.f_back
+    return False
