@@ -95,7 +95,7 @@ def every_construct() -> Explanation:
     second = Group("AGGREGATE(:x(?p, ?t) BIND SUM(?t) AS ?s)", "SUM", (), (joined,), 1, "1 = 1")
     person = derived(iri("Person"), (iri("p0"),), RuleRef("r7", ":Person(?x) :- :worksFor(?x, ?y) ."), (staff[0],))
     says = explicit(iri("says"), iri("p0"), EVIL, source=f"{EVIL}.ttl")
-    quoting = RuleRef("r8", f":quoted(?X, ?t) :- :Person(?X), :says(?X, ?t), ?t != {EVIL!r} .", EVIL, 70)
+    quoting = RuleRef("r8", f":quoted(?X, ?t) :- :Person(?X), :says(?X, ?t), ?t != {EVIL} .", EVIL, 70)
     quoted = derived(iri("quoted"), (iri("p0"), EVIL), quoting, (person, says))
     absent, condition = Absent(":closed(:sales)", "no fact of :closed"), Condition("BIND(?n + 1 AS ?m)", "?m = 13")
     long = IRI(f"http://very.long.example.com/{'segment/' * 40}end")

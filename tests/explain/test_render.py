@@ -468,16 +468,18 @@ def boxes(drawing: ElementTree.Element) -> Iterator[tuple[ElementTree.Element, R
         yield group, (x, y, x + width, y + height)
 
 
-def segments(drawing: ElementTree.Element) -> Iterator[Rectangle]:
+def segments(drawing: ElementTree.Element) -> Iterator[tuple[tuple[float, float], Rectangle]]:
+    """The straight parts of lines, each with the start of its line, which all lines of a box share."""
     for path in drawing.iter(f"{SVG}path"):
         x = y = 0.0
+        start = (x, y)
         for command, *numbers in re.findall(r"([MVH])([\d.-]+)(?: ([\d.-]+))?", path.attrib["d"]):
             first, second = numbers
             if command == "M":
-                x, y = float(first), float(second)
+                start = x, y = float(first), float(second)
                 continue
             after = (float(first), y) if command == "H" else (x, float(first))
-            yield min(x, after[0]), min(y, after[1]), max(x, after[0]), max(y, after[1])
+            yield start, (min(x, after[0]), min(y, after[1]), max(x, after[0]), max(y, after[1]))
             x, y = after
 
 
@@ -504,11 +506,18 @@ def test_nothing_overlaps_or_is_clipped(explanation: Explanation) -> None:
             assert left < float(text.attrib["x"])
             assert float(text.attrib["x"]) + columns(text.text or "") * 7.2 < right
             assert top < float(text.attrib["y"]) < bottom
-    for line in segments(drawing):
+    lines = list(segments(drawing))
+    for _, line in lines:
         for _, box in found:
             assert not meet(line, box)
+    for (start, line), (other_start, other) in combinations(lines, 2):
+        assert start == other_start or not touch(line, other)
     for text in drawing.findall(f"{SVG}text"):
         assert float(text.attrib["x"]) + columns(text.text or "") * 7.2 < width
+
+
+def touch(a: Rectangle, b: Rectangle) -> bool:
+    return a[0] <= b[2] and b[0] <= a[2] and a[1] <= b[3] and b[1] <= a[3]
 
 
 def test_meeting_is_noticed() -> None:

@@ -5,10 +5,17 @@ between. Instead, a path is searched over the backbone of R (`program.recognise`
 the transitive rule, its mirror or its inverse gives. A proof of height h has at most 2^(h - m) edges, where m, the
 least height of an edge, is 0 if R has explicit facts and 1 if it has none. So a path with the fewest edges, n, gives
 the lower bound m + ceil(log2 n) for proofs by the transitive rule, and where the balanced tree over it has this height,
-it is one of the best. (Mirrors and inverses can be pushed down to the edges without making the tree higher.) Where the
-heights of edges differ so much that the bound is not met, the instances of the rule are searched like all others.
+it is one of the best. (Mirrors and inverses can be pushed down to the edges without making the tree higher.) Such a
+path is found by a breadth-first search from both ends, over edges that are looked up set at a time.
 
-The path is found by a breadth-first search from both ends, over edges that are looked up set at a time.
+Where the heights of edges differ so much that the bound is not met, the path of the lowest tree is searched. From left
+to right, an edge of height h takes an aligned block of 2^h leaves, and the tree over a path that ends at leaf n has the
+height ceil(log2 n). An edge that begins later never ends earlier, so Dijkstra's algorithm finds the path that ends
+first. It starts with lower bounds for the heights of edges; those on the path it finds are proved, and it is repeated
+with their heights until all heights on the path are known.
+
+If there are rules R(x, z) <- R(x, y), E(y, z) beside R(x, y) <- E(x, y), which save the step from E to R, the instances
+of the transitive rule are searched instead, like those of any other.
 """
 
 from __future__ import annotations
@@ -16,6 +23,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from math import inf, isinf
 from typing import Generic, NamedTuple, TypeVar
 
 from deltalog.explain.instances import BodyPlan, HeadPlan, InstanceFinder, getter
@@ -25,7 +34,7 @@ from deltalog.model.arrays import IdRow
 from deltalog.plan.ir import Part
 from deltalog.program import Program
 from deltalog.program.binding import directed_rule
-from deltalog.program.recognise import recognise, transitive
+from deltalog.program.recognise import copied, linear, recognise, transitive
 from deltalog.program.schemes import SchemeKind, backbone
 from deltalog.syntax.ast import Atom, Pred, Rule, Variable
 
@@ -43,6 +52,7 @@ class Closure(Generic[T]):
     rules: Collection[HeadPlan[T]]  # all transitive rules
     guarded: bool
     least: int  # the least height of an edge
+    extended: bool  # whether linear rules do a part of what the transitive rule does
     readers: tuple[Sequence[EdgeReader[T]], Sequence[EdgeReader[T]]]  # forward and backward
     known: tuple[Neighbours, Neighbours] = field(default_factory=lambda: ({}, {}))
 
@@ -52,7 +62,7 @@ class Closure(Generic[T]):
 
     def forgotten(self) -> Closure[T]:
         """The same without the edges that were looked up."""
-        return Closure(self.pred, self.rule, self.rules, self.guarded, self.least, self.readers)
+        return Closure(self.pred, self.rule, self.rules, self.guarded, self.least, self.extended, self.readers)
 
     def bound(self, edges: int) -> int:
         """The least height of a proof over so many edges."""
@@ -82,6 +92,36 @@ class Closure(Generic[T]):
             edges += 1
         return []
 
+    def lowest(
+        self, pair: IdRow, most: float, finder: InstanceFinder[T], heights: Callable[[Sequence[IdRow]], list[float]]
+    ) -> list[int] | None:
+        """The vertices of a path of two edges or more with the lowest tree, given heights of edges, of at most so many
+        leaves; None if there is none."""
+        start, end = pair
+        ends: dict[int, int] = {}
+        before: dict[int, int] = {}
+        queue: list[tuple[int, int]] = [(0, start)]
+        done: set[int] = set()
+        longest = inf if isinf(most) else int(most).bit_length()
+        while queue:
+            leaf, here = queue[0][0], list[int]()
+            while queue and queue[0][0] == leaf:
+                here.append(heappop(queue)[1])
+            if leaf and end in here:
+                return _traced(before, pair)
+            here = [vertex for vertex in here if vertex not in done]
+            done.update(vertex for vertex in here if leaf)
+            found = self._neighbours(here, 0, finder)
+            edges = [(u, v) for u in here for v in found[u] if v not in done and u != v and (u, v) != pair]
+            for (u, v), height in zip(edges, heights(edges), strict=True):
+                if height >= longest:
+                    continue
+                later = _placed(leaf, int(height))[1]
+                if later <= most and later < ends.get(v, inf):
+                    ends[v], before[v] = later, u
+                    heappush(queue, (later, v))
+        return None
+
     def _step(
         self, frontier: set[int], side: int, seen: dict[int, int], pair: IdRow, finder: InstanceFinder[T]
     ) -> set[int]:
@@ -105,6 +145,14 @@ class Closure(Generic[T]):
                 for vertex, other in reader.read(missing, finder):
                     known[vertex].add(other)
         return known
+
+
+def _traced(before: Mapping[int, int], pair: IdRow) -> list[int]:
+    """The path to an end, from the vertex before each."""
+    path = [pair[1]]
+    while path[0] != pair[0] or len(path) == 1:
+        path.insert(0, before[path[0]])
+    return path
 
 
 def _joined(middle: int, pair: IdRow, sides: tuple[dict[int, int], dict[int, int]]) -> list[int]:
@@ -156,6 +204,7 @@ class PathSearch(Generic[T]):
     pair: IdRow
     searched: int = 1  # there is no path of so many edges
     path: list[int] | None = None
+    weighted: bool = False  # whether the heights of edges count, and not only their number
 
     @property
     def bound(self) -> int:
@@ -189,11 +238,16 @@ def arranged(heights: Sequence[int]) -> list[int]:
     aligned block of 2^h leaves. The last entry is the end of the last block."""
     places, end = list[int](), 0
     for height in heights:
-        block = 1 << height
-        start = -(-end // block) * block
+        start, end = _placed(end, height)
         places.append(start)
-        end = start + block
     return [*places, end]
+
+
+def _placed(end: int, height: int) -> tuple[int, int]:
+    """The first block of 2^h leaves after some others: where it begins and ends."""
+    block = 1 << height
+    start = -(-end // block) * block
+    return start, start + block
 
 
 def tree_height(heights: Sequence[int]) -> int:
@@ -246,7 +300,8 @@ def closures_of(
         sides = ([*forward, *backward], [*backward, *forward]) if both else (forward, backward)
         least = 0 if _has_rows(finder, pred) else 1
         rule, guarded = min(own.items(), key=lambda one: one[1])
-        closed[pred] = Closure(pred, rule, own.keys(), guarded, least, sides)
+        extended = _has_linear_steps([plan.rule for plan in heads[pred]])
+        closed[pred] = Closure(pred, rule, own.keys(), guarded, least, extended, sides)
     return closed
 
 
@@ -257,6 +312,12 @@ def _has_rows(finder: InstanceFinder[T], pred: Pred) -> bool:
 def _transitive(plans: Sequence[HeadPlan[T]]) -> dict[HeadPlan[T], bool]:
     """The transitive rules of a relation, and whether they are guarded."""
     return {plan: guarded for plan in plans if (guarded := transitive(plan.rule)) is not None}
+
+
+def _has_linear_steps(rules: Sequence[Rule]) -> bool:
+    """Whether there is a rule R(x, z) <- R(x, y), E(y, z), or with E first, beside R(x, y) <- E(x, y)."""
+    copies = {copy[0] for rule in rules if (copy := copied(rule)) and not copy[1]}
+    return any(step[0] in copies for rule in rules if (step := linear(rule)))
 
 
 def _readers(

@@ -76,6 +76,7 @@ class Cone(Generic[T]):
         self._numbers: dict[FactKey, int] = {}
         self._pending: dict[int, list[int]] = defaultdict(list)  # facts to expand, by level
         self._open: dict[int, PathSearch[T]] = {}  # facts that a transitive rule may derive
+        self._given: dict[FactKey, bool] = {}  # whether edges that are not in the cone are explicit
         self._recorded: set[tuple[int, int, IdRow]] = set()  # heads, rules and rows of instances
         self.horizon = 0  # levels below it are expanded
         self._add([root], 0)
@@ -98,8 +99,13 @@ class Cone(Generic[T]):
     def deepen(self) -> None:
         """Expands one more level."""
         self.horizon += 1
-        while self._expand_due() or self._search_paths() or self._give_up_paths():
+        while self._expand_due() or self._search_paths() or self._weigh_paths():
             pass
+        if self._has_only_paths_left() and not any(self._lowest(number, inf) for number in self._open):
+            self._open.clear()  # the edges that are missing would rest on the root
+
+    def _has_only_paths_left(self) -> bool:
+        return not any(self._pending.values()) and all(search.weighted for search in self._open.values())
 
     def _expand_due(self) -> bool:
         """Expands the facts below the horizon; whether there are any."""
@@ -186,9 +192,9 @@ class Cone(Generic[T]):
             node = self.nodes[number]
             if node.height <= search.bound:  # no path is better than this
                 del self._open[number]
-            elif search.path is None:
+            elif search.path is None and not search.weighted:
                 changed |= self._has_path(number, search)
-            elif self._is_proved(number, search):
+            elif not search.weighted and self._is_proved(number, search, search.bound):
                 del self._open[number]
                 changed = True
         return changed
@@ -208,14 +214,14 @@ class Cone(Generic[T]):
             self._add(search.edges, node.level + 1)
         return bool(path)
 
-    def _is_proved(self, number: int, search: PathSearch[T]) -> bool:
-        """Adds the tree over a path, if its height is the least one."""
+    def _is_proved(self, number: int, search: PathSearch[T], most: int) -> bool:
+        """Adds the tree over a path, unless it is higher than that."""
         edges = [self.nodes[self._numbers[edge]] for edge in search.edges]
         if any(isinf(edge.height) for edge in edges):
             return False
         tree = search.tree([int(edge.height) for edge in edges])
         facts = {fact for step in tree for fact in step.facts}
-        if tree[0].height > search.bound or (number != ROOT and self.root.fact in facts):
+        if tree[0].height > most or (number != ROOT and self.root.fact in facts):
             return False
         settled = [step.facts[0] for step in tree[1:] if step.height == search.closure.bound(step.edges)]
         known = len(self.nodes)
@@ -229,17 +235,57 @@ class Cone(Generic[T]):
         self._record([(self._numbers[step.facts[0]], rule, step.row, list(step.facts[1:])) for step in tree])
         return True
 
-    def _give_up_paths(self) -> bool:
-        """Searches the instances of the transitive rule where no tree over a path has the least height."""
-        stuck = [
-            number
-            for number, search in self._open.items()
-            if search.path is not None and self.nodes[number].level + search.bound <= self.horizon
-        ]
-        for number in stuck:
+    def _weigh_paths(self) -> bool:
+        """For facts whose shortest path does not give the least height: the path of the lowest tree within the horizon,
+        when nothing else is left to do there. Whether anything changed."""
+        for search in self._open.values():
+            search.weighted |= search.path is not None
+        due = [number for number, search in self._open.items() if search.weighted]
+        extended = [number for number in due if self._open[number].closure.extended]
+        for number in extended:
             del self._open[number]
-        self.expand_transitive(stuck)
-        return bool(stuck)
+        self.expand_transitive(extended)
+        return bool(extended) or any([self._weigh(number) for number in due if number in self._open])
+
+    def _weigh(self, number: int) -> bool:
+        """Proves a fact by the path of the lowest tree, or asks for the heights of its edges."""
+        node, search = self.nodes[number], self._open[number]
+        within = self.horizon - node.level
+        path = self._lowest(number, 1 << within)
+        if path is None:
+            return False
+        search.path = path
+        edges = search.edges
+        unknown = [edge for edge in edges if edge not in self._numbers]
+        self._add(edges, node.level + 1)
+        if unknown:
+            return True
+        del self._open[number]
+        if not self._is_proved(number, search, within):
+            self.expand_transitive([number])
+        return True
+
+    def _lowest(self, number: int, most: float) -> list[int] | None:
+        search, row = self._open[number], self.nodes[number].fact.row
+        return search.closure.lowest(row, most, self.finder, lambda edges: self._edge_heights(search.closure, edges))
+
+    def _edge_heights(self, closure: Closure[T], edges: Sequence[IdRow]) -> list[float]:
+        """Heights of edges, or lower bounds where they are not known."""
+        facts = [FactKey(closure.pred, edge) for edge in edges]
+        new = [fact for fact in facts if fact not in self._numbers and fact not in self._given]
+        explicit = self._explicit(new) if new and not closure.least else set[FactKey]()
+        self._given.update((fact, fact in explicit) for fact in new)
+        return [self._least_height(fact) for fact in facts]
+
+    def _least_height(self, fact: FactKey) -> float:
+        """The height of a fact, or a lower bound."""
+        number = self._numbers.get(fact)
+        if number is None:
+            return 0 if self._given[fact] else 1
+        node = self.nodes[number]
+        if number == ROOT:
+            return inf
+        return node.height if node.height + node.level <= self.horizon else self.horizon - node.level + 1
 
     def expand_transitive(self, numbers: Sequence[int]) -> None:
         """Finds the instances of transitive rules that derive some facts."""
