@@ -1,5 +1,5 @@
-"""The examples of the papers, explained: `golden/<name>.txt` has facts of `cases/papers/<name>.dl`, each after a line with
-`?`, and their trees. A line is a fact with the rule that derives it and its height; premises are indented.
+"""The examples of the papers, explained: `golden/<name>.txt` has facts of `cases/papers/<name>.dl`, each in a line with
+a question mark, and their trees. A line is a fact with the rule that derives it and its height; premises are indented.
 
 DELTALOG_GOLDEN=write writes the trees of the facts that the files ask for.
 """
