@@ -24,7 +24,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
-from math import inf, isinf
+from math import inf
 from typing import Generic, NamedTuple, TypeVar
 
 from deltalog.explain.instances import BodyPlan, HeadPlan, InstanceFinder, getter
@@ -93,7 +93,11 @@ class Closure(Generic[T]):
         return []
 
     def lowest(
-        self, pair: IdRow, most: float, finder: InstanceFinder[T], heights: Callable[[Sequence[IdRow]], list[float]]
+        self,
+        pair: IdRow,
+        most: int | None,
+        finder: InstanceFinder[T],
+        heights: Callable[[Sequence[IdRow]], list[float]],
     ) -> list[int] | None:
         """The vertices of a path of two edges or more with the lowest tree, given heights of edges, of at most so many
         leaves; None if there is none."""
@@ -102,7 +106,7 @@ class Closure(Generic[T]):
         before: dict[int, int] = {}
         queue: list[tuple[int, int]] = [(0, start)]
         done: set[int] = set()
-        longest = inf if isinf(most) else int(most).bit_length()
+        longest, furthest = (inf, inf) if most is None else (most.bit_length(), most)
         while queue:
             leaf, here = queue[0][0], list[int]()
             while queue and queue[0][0] == leaf:
@@ -117,7 +121,7 @@ class Closure(Generic[T]):
                 if height >= longest:
                     continue
                 later = _placed(leaf, int(height))[1]
-                if later <= most and later < ends.get(v, inf):
+                if later <= furthest and later < ends.get(v, inf):
                     ends[v], before[v] = later, u
                     heappush(queue, (later, v))
         return None

@@ -101,7 +101,7 @@ class Cone(Generic[T]):
         self.horizon += 1
         while self._expand_due() or self._search_paths() or self._weigh_paths():
             pass
-        if self._has_only_paths_left() and not any(self._lowest(number, inf) for number in self._open):
+        if self._has_only_paths_left() and not any(self._lowest(number, None) for number in self._open):
             self._open.clear()  # the edges that are missing would rest on the root
 
     def _has_only_paths_left(self) -> bool:
@@ -265,19 +265,21 @@ class Cone(Generic[T]):
             self.expand_transitive([number])
         return True
 
-    def _lowest(self, number: int, most: float) -> list[int] | None:
-        search, row = self._open[number], self.nodes[number].fact.row
-        return search.closure.lowest(row, most, self.finder, lambda edges: self._edge_heights(search.closure, edges))
+    def _lowest(self, number: int, most: int | None) -> list[int] | None:
+        """The path of the lowest tree of at most so many leaves; without a bound, a path without edges that have no
+        height yet."""
+        closure, row = self._open[number].closure, self.nodes[number].fact.row
+        return closure.lowest(row, most, self.finder, lambda edges: self._edge_heights(closure, edges, most is None))
 
-    def _edge_heights(self, closure: Closure[T], edges: Sequence[IdRow]) -> list[float]:
-        """Heights of edges, or lower bounds where they are not known."""
+    def _edge_heights(self, closure: Closure[T], edges: Sequence[IdRow], known: bool) -> list[float]:
+        """Heights of edges, or lower bounds where they are not known; `known`: of facts of the cone, only heights."""
         facts = [FactKey(closure.pred, edge) for edge in edges]
         new = [fact for fact in facts if fact not in self._numbers and fact not in self._given]
         explicit = self._explicit(new) if new and not closure.least else set[FactKey]()
         self._given.update((fact, fact in explicit) for fact in new)
-        return [self._least_height(fact) for fact in facts]
+        return [self._least_height(fact, known) for fact in facts]
 
-    def _least_height(self, fact: FactKey) -> float:
+    def _least_height(self, fact: FactKey, known: bool) -> float:
         """The height of a fact, or a lower bound."""
         number = self._numbers.get(fact)
         if number is None:
@@ -285,7 +287,9 @@ class Cone(Generic[T]):
         node = self.nodes[number]
         if number == ROOT:
             return inf
-        return node.height if node.height + node.level <= self.horizon else self.horizon - node.level + 1
+        if known or node.height + node.level <= self.horizon:
+            return node.height
+        return self.horizon - node.level + 1
 
     def expand_transitive(self, numbers: Sequence[int]) -> None:
         """Finds the instances of transitive rules that derive some facts."""
@@ -305,9 +309,8 @@ class Cone(Generic[T]):
                     if from_explicit or by_path == transitive:
                         asked.setdefault(plan, {})[row] = number
         found: list[tuple[int, HeadPlan[T], IdRow, list[FactKey]]] = []
-        for plan, by_row in asked.items():
-            derive = self.finder.derive_from_explicit if from_explicit else self.finder.derive
-            rows = derive(plan, list(by_row))
+        for plan, rows in self.finder.derive({plan: list(by_row) for plan, by_row in asked.items()}, from_explicit):
+            by_row = asked[plan]
             if from_explicit:
                 rows = list(self._fewest(plan, rows))
             members = self._members(plan, rows)

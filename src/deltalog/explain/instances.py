@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from deltalog.concurrency.cached import cached_property
 from deltalog.engine.seminaive import Relations
@@ -91,11 +91,17 @@ class BodyPlan(Generic[T]):
     """A body with an atom for given rows: its columns, its premises and the plan of its instances."""
 
     def __init__(
-        self, body: Sequence[BodyLiteral], given: Sequence[Term], terms: Terms[T], kept: Sequence[Variable] = ()
+        self,
+        body: Sequence[BodyLiteral],
+        given: Sequence[Term],
+        terms: Terms[T],
+        kept: Sequence[Variable] = (),
+        name: str = "",
     ) -> None:
-        """`kept` are given variables that become columns whether the body has them or not."""
+        """`kept` are given variables that become columns whether the body has them or not. Bodies that are evaluated
+        together have different names."""
         self.body, self.terms, self.given = tuple(body), terms, tuple(given)
-        self.atom = Atom(HiddenName(GIVEN), self.given)
+        self.atom = Atom(HiddenName(GIVEN + name), self.given)
         literals = (literal for literal in body if not isinstance(literal, Negation))
         self.columns = tuple(dict.fromkeys((*kept, *(v for literal in literals for v in variables(literal)))))
         self._plans: dict[Part, Plan] = {}
@@ -134,7 +140,7 @@ class BodyPlan(Generic[T]):
         """The plan of the instances, with atoms that read all facts or the explicit ones."""
         if part not in self._plans:
             body = [
-                replace(literal, body=(*literal.body, Atom(_keys_name(i), self.keys[i])))
+                replace(literal, body=(*literal.body, Atom(self._keys_name(i), self.keys[i])))
                 if i in self.keys and isinstance(literal, Aggregate)
                 else literal
                 for i, literal in enumerate(self.body)
@@ -153,17 +159,16 @@ class BodyPlan(Generic[T]):
             pick = getter(keys, [t for t in self.given if isinstance(t, Variable)], self.terms)
             places = [j for j, t in enumerate(self.given) if isinstance(t, Variable)]
             chosen = {pick(tuple(row[j] for j in places)) for row in rows}
-            found[Pred(_keys_name(i), len(keys)), Part.ALL] = self.terms.table(chosen, len(keys))
+            found[Pred(self._keys_name(i), len(keys)), Part.ALL] = self.terms.table(chosen, len(keys))
         return found
+
+    def _keys_name(self, place: int) -> HiddenName:
+        return HiddenName(f"{self.atom.name} groups {place}")
 
     def premises(self, row: IdRow) -> Iterator[FactKey]:
         """The facts of the positive atoms of an instance."""
         for _, pred, pick in self.atoms:
             yield self.terms.shown(pred, pick(row)) if pred in (TRIPLES, TYPES) else FactKey(pred, pick(row))
-
-
-def _keys_name(place: int) -> HiddenName:
-    return HiddenName(f"{GIVEN} groups {place}")
 
 
 class Members(Generic[T]):
@@ -198,12 +203,13 @@ class HeadPlan(Generic[T]):
 
     @classmethod
     def of(cls, name: str, order: int, rule: Rule, directed: Rule, head: Atom, terms: Terms[T]) -> HeadPlan[T]:
-        body = BodyPlan(directed.body, head.terms, terms)
+        body = BodyPlan(directed.body, head.terms, terms, name=f" {order}")
         skolems = tuple(skolem_columns(replace(directed, heads=(head,))))
         if not skolems:
             return cls(name, order, rule, head, body)
         atoms: dict[BodyLiteral, BodyLiteral] = {skolem.bind: skolem.atom for skolem in skolems}
-        inverse = BodyPlan([atoms.get(literal, literal) for literal in directed.body], head.terms, terms)
+        inverted = [atoms.get(literal, literal) for literal in directed.body]
+        inverse = BodyPlan(inverted, head.terms, terms, name=f" {order}")
         inverse.columns = body.columns
         return cls(name, order, rule, head, body, skolems, inverse)
 
@@ -211,6 +217,14 @@ class HeadPlan(Generic[T]):
     def fact(self) -> Callable[[IdRow], IdRow]:
         """The row of the head in an instance."""
         return getter(self.head.terms, self.body.columns, self.body.terms)
+
+
+class Request(NamedTuple, Generic[T]):
+    """A body, the rows that are given, and tables that it reads besides those of facts."""
+
+    body: BodyPlan[T]
+    rows: Sequence[IdRow]
+    others: Mapping[tuple[Pred, Part], T]
 
 
 @dataclass
@@ -226,20 +240,26 @@ class InstanceFinder(Generic[T]):
     def __post_init__(self) -> None:
         self.most = self.relations.backend.tuning.explain_max_instances
 
-    def derive(self, head: HeadPlan[T], rows: Sequence[IdRow]) -> list[IdRow]:
-        """The instances that derive facts of a head."""
-        if not self._can_match(head.body, Part.ALL):
-            return []
+    def derive(
+        self, asked: Mapping[HeadPlan[T], Sequence[IdRow]], from_explicit: bool
+    ) -> Iterator[tuple[HeadPlan[T], list[IdRow]]]:
+        """The instances that derive facts of some heads; with `from_explicit`, those whose premises are all explicit,
+        as far as that is easy to tell."""
+        part = EXPLICIT if from_explicit else Part.ALL
+        due = {head: rows for head, rows in asked.items() if self._can_match(head, part)}
+        if not self.relations.backend.batch_independent_plans:
+            for head, rows in due.items():
+                yield head, self.instances(*self._request(head, rows), part)
+            return
+        requests = {head: self._request(head, rows) for head, rows in due.items()}
+        found = self._all_instances({str(head.order): request for head, request in requests.items()}, part)
+        yield from ((head, found[str(head.order)]) for head in due)
+
+    def _request(self, head: HeadPlan[T], rows: Sequence[IdRow]) -> Request[T]:
         inverses = self._inverses(head, rows)
         if inverses is None or head.inverse is None:
-            return self.instances(head.body, rows)
-        return self.instances(head.inverse, rows, inverses)
-
-    def derive_from_explicit(self, head: HeadPlan[T], rows: Sequence[IdRow]) -> list[IdRow]:
-        """Those of them whose premises are all explicit, for a head with a plain body."""
-        if head.skolems or not self._can_match(head.body, EXPLICIT):
-            return []
-        return self.instances(head.body, rows, part=EXPLICIT)
+            return Request(head.body, rows, {})
+        return Request(head.inverse, rows, inverses)
 
     def members(self, members: Members[T], groups: Iterable[IdRow]) -> dict[IdRow, list[IdRow]]:
         """The members of some groups."""
@@ -255,15 +275,23 @@ class InstanceFinder(Generic[T]):
         others: Mapping[tuple[Pred, Part], T] | None = None,
         part: Part = Part.ALL,
     ) -> list[IdRow]:
-        """The instances of a body for given rows."""
-        backend = self.relations.backend
-        tables = {**self.relations.parts, **body.tables(rows), **(others or {})}
-        if part is EXPLICIT:
-            tables |= {(pred, EXPLICIT): self.explicit[pred] for _, pred, _ in body.atoms if pred in self.explicit}
-        pred = Pred(HiddenName("#instances"), len(body.columns))
-        table = backend.run_all({pred: body.plan(self.relations, part)}, tables)[pred]
-        self._count(backend.size(table))
-        return self.terms.rows(table, len(body.columns))
+        """The instances of a body for given rows; `others` are tables that it reads besides those of facts."""
+        return self._all_instances({"": Request(body, rows, others or {})}, part)[""]
+
+    def _all_instances(self, requests: Mapping[str, Request[T]], part: Part) -> dict[str, list[IdRow]]:
+        """The same for several bodies at once."""
+        backend, tables = self.relations.backend, dict(self.relations.parts)
+        plans: dict[Pred, Plan] = {}
+        for name, (body, rows, others) in requests.items():
+            tables |= {**body.tables(rows), **others}
+            if part is EXPLICIT:
+                tables |= {(pred, EXPLICIT): self.explicit[pred] for _, pred, _ in body.atoms if pred in self.explicit}
+            plans[Pred(HiddenName(f"#instances {name}"), len(body.columns))] = body.plan(self.relations, part)
+        found = backend.run_all(plans, tables) if plans else {}
+        for table in found.values():
+            self._count(backend.size(table))
+        listed = (self.terms.rows(table, pred.arity) for pred, table in found.items())
+        return dict(zip(requests, listed, strict=True))
 
     def _count(self, more: int) -> None:
         self.found += more
@@ -274,10 +302,11 @@ class InstanceFinder(Generic[T]):
                 "explain_max_instances",
             )
 
-    def _can_match(self, body: BodyPlan[T], part: Part) -> bool:
+    def _can_match(self, head: HeadPlan[T], part: Part) -> bool:
         """Whether no atom reads an empty relation."""
+        body = head.body
         if part is EXPLICIT:
-            return body.is_plain and all(pred in self.explicit for _, pred, _ in body.atoms)
+            return not head.skolems and body.is_plain and all(pred in self.explicit for _, pred, _ in body.atoms)
         return all(self.relations.size(pred) for _, pred, _ in body.atoms)
 
     def _inverses(self, head: HeadPlan[T], rows: Sequence[IdRow]) -> dict[tuple[Pred, Part], T] | None:

@@ -125,9 +125,8 @@ class WhyNot(Generic[T]):
             best = max([best, *others], key=lambda progress: len(progress.satisfied))
         if not best.failed:  # an atom with variables: the rule derives others of its facts
             return None
-        row = min(best.bindings.rows)
-        values = dict(zip(best.bindings.columns, self.terms.values(row), strict=True))
         failed = min(best.failed)
+        values = self._example(best.bindings, plan.rule.body[failed], above)
         return Attempt(
             rule=self.explainer.rule_ref(plan.name),
             bindings={v.name: value for v, value in values.items() if not v.anonymous and not v.name.startswith("#")},
@@ -140,6 +139,13 @@ class WhyNot(Generic[T]):
             needed=self._needed(body[failed], plan.rule.body[failed], values, len(best.bindings.rows)),
             nested=self._nested(body[failed], values, depth, above),
         )
+
+    def _example(self, bindings: Bindings, failed: BodyLiteral, above: tuple[str, ...]) -> dict[Variable, Value]:
+        """The first binding, if possible one for which the failed premise is not what is to be derived."""
+        rows = sorted(bindings.rows)[: self.explainer.tuning.explain_compared_instances]
+        self.terms.learn(id for row in rows for id in row)
+        every = [dict(zip(bindings.columns, self.terms.values(row), strict=True)) for row in rows]
+        return next((values for values in every if self._failed(failed, values) not in above), every[0])
 
     def _satisfy(self, body: Sequence[BodyLiteral], start: Bindings, last: int | None) -> Progress:
         """Satisfies as many literals as possible; one of them may be tried last."""

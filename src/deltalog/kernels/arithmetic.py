@@ -26,7 +26,7 @@ SAME, EQUAL_IDS, UNEQUAL_IDS, SAME_NUMBER = range(19, 23)
 # Kinds of values: those of `terms.Kind`, as far as they have numbers, and those of the stack.
 INTEGER, BIG_INTEGER, DOUBLE, OTHER_NUMBER = 4, 5, 6, 7
 TRUTH, AN_ID = 32, 33
-EXACT = 2.0**53  # integers up to here are exact as doubles
+EXACT = 2.0**53  # integers below are exact as doubles; the next one after it is rounded to it
 INT64 = 2.0**63 - 2.0**13  # results below surely fit: factors and product are rounded, by one part in 2**53 each
 
 
@@ -97,7 +97,7 @@ def _are_numbers(stack: Any, at: Any, exact: Any) -> Any:
     """Whether there are two numbers; if they become doubles, without loss."""
     if not (_is_number(stack, at) and _is_number(stack, at + 1)):
         return False
-    return not exact or (abs(_real(stack, at)) <= EXACT and abs(_real(stack, at + 1)) <= EXACT)
+    return not exact or (abs(_real(stack, at)) < EXACT and abs(_real(stack, at + 1)) < EXACT)
 
 
 @inner

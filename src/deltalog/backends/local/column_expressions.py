@@ -304,7 +304,7 @@ def _number(values: Array) -> Array:
 
 
 def _within(values: Array, bound: float) -> Array:
-    if len(values) and np.abs(values.astype(np.float64)).max() > bound:
+    if len(values) and np.abs(values.astype(np.float64)).max() >= bound:  # 2**53 + 1 becomes 2**53
         raise NoFastPath
     return values
 
