@@ -38,7 +38,7 @@ Datalog over RDF, CSV and Parquet: derives everything that follows from rules an
   deltalog query STORE GOAL [--at VERSION]                the same from a store
   deltalog update STORE [--add PATH]... [--remove PATH]...  change facts and rules of a store
   deltalog log STORE                                      the versions of a store
-  deltalog store verify|compact|export|rules STORE        check, repair, shrink, export and list
+  deltalog store verify|compact|export|rules STORE        check, repair, compact, export; list the rules
   deltalog pipeline run|check FILE                        sources, rules and sinks on Spark, from a TOML file
   deltalog selector train|evaluate PROGRAM...             learn which method answers goals faster
   deltalog bench [NAME]...                                run the benchmarks, from a checkout of the project

@@ -37,7 +37,7 @@ def parser() -> ArgumentParser:
 
 
 def run(options: Namespace) -> int:
-    """Prints the answers, or true or false where there are no variables; the exit code."""
+    """Prints the answers; the exit code."""
     from deltalog.cli.open_store import open_program_or_store
 
     is_store = options.program.is_dir()
@@ -45,7 +45,12 @@ def run(options: Namespace) -> int:
         return wrong_usage("query", "--data goes with a program; `deltalog update STORE --add` adds facts to a store")
     if not is_store and options.at is not None:
         return wrong_usage("query", f"--at goes with a store, and {options.program} is none")
-    kb = open_program_or_store(options.program, options)
+    with open_program_or_store(options.program, options) as kb:
+        return _answer(kb, options)
+
+
+def _answer(kb: KnowledgeBase, options: Namespace) -> int:
+    """Prints the answers, or true or false where there are no variables; the exit code."""
     from deltalog.query.sparql.parse import is_sparql
 
     if options.selector is not None:
