@@ -69,7 +69,7 @@ def test_nothing_is_a_change_too(kb: KnowledgeBase) -> None:
     [
         ({"add_rules": "q(X) :- edge(X, _), NOT q(X)."}, NotStratified),
         ({"remove_rules": "r9"}, UsageError),
-        ({"add": {"edge": [("a",), ("b", "c")]}}, DataError),
+        ({"add": {"edge": [("a",), ("b", "c")]}}, UsageError),
         ({"remove": Files.of("no-such-file.csv")}, DataError),
     ],
 )

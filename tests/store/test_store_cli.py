@@ -326,12 +326,11 @@ def test_queries_write_nothing(deltalog: Run, graph: Path, tmp_path: Path) -> No
         (["query", "paths.dl", "path(a, ?x)", "--at", "1"], "--at goes with a store, and paths.dl is none"),
         (["query", "g", "path(a, ?x)", "--at", "0"], "0 is not a number of a version; write a whole number from 1 on"),
         (["update", "g"], "nothing to do; use --add, --remove, --add-rules or --remove-rules"),
-        (["store", "export", "g"], "export needs a folder to write to: --out DIR"),
         (["store", "compact", "g", "--out", "o"], "--out goes with export, not with compact"),
         (["store", "compact", "g", "--keep", "0"], "--keep 0 would drop the store"),
         (["store", "compact", "g", "--format", "csv"], "--format goes with export, not with compact"),
         (["store", "export", "g", "--out", "e", "--repair"], "--repair goes with verify, not with export"),
-        (["store", "export", "g", "--out", "g/e"], "g/e is inside of the store; choose another folder"),
+        (["store", "export", "g", "--out", "g/e"], "g/e is inside of the store; choose another folder, or"),
         (["update", "g", "--add", "new", "--changes", "g/c"], "--changes g/c is inside of the store"),
         (["store", "burn", "g"], "invalid choice: 'burn'"),
         (["log"], "the following arguments are required: STORE"),
@@ -405,6 +404,22 @@ def test_export_gives_plain_tables(deltalog: Run, tmp_path: Path, format: str) -
         iri: [("a", 1), ("ü", 2.5)],
         odd: [("table",)],
     }
+
+
+def test_export_into_the_store(deltalog: Run, graph: Path) -> None:
+    assert deltalog("store", "export", "g") == (0, "wrote version 1 to g/tables\n", "")
+    updated(deltalog, "--add", "new")
+    assert deltalog("store", "export", "g", "--format", "csv", "--only", "path")[0] == 0
+    assert sorted(str(path.relative_to(graph)) for path in (graph / "tables").rglob("*")) == [
+        "tables/path",
+        "tables/path/part-0.csv",
+    ]
+    assert len(lines(graph / "tables" / "path" / "part-0.csv")) == 10
+    assert deltalog("store", "export", "g", "--only", "pth")[0] == 1
+    assert (graph / "tables" / "path").is_dir()
+    assert not [path.name for path in graph.iterdir() if path.name.startswith(".")]
+    assert deltalog("store", "verify", "g")[0] == 0
+    assert updated(deltalog, "--remove", "new")["version"] == 3
 
 
 def test_export_of_some_facts(deltalog: Run, graph: Path, tmp_path: Path) -> None:

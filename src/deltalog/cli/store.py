@@ -33,7 +33,12 @@ def parser() -> ArgumentParser:
     add("--repair", action="store_true", help="verify: recover what is left; what is replaced goes to `lost+found`")
     add("--json", action="store_true", help="verify: print the report as one JSON object")
     add("--keep", metavar="N", type=count, help="compact: keep this many snapshots, with the new one (default: 1)")
-    add("--out", metavar="DIR", type=local, help="export: the folder to write to, which is new or empty")
+    add(
+        "--out",
+        metavar="DIR",
+        type=local,
+        help="export: to this folder, which is new or empty (default: `tables` in the store)",
+    )
     add("--format", choices=OUTPUT_FORMATS, help="export: the format (default: parquet)")
     add("--only", metavar="PRED", action="append", default=[], help="export: this predicate only; may be repeated")
     add("--derived", action="store_true", help="export: only facts that were not given")
@@ -92,16 +97,19 @@ def _bytes(folder: Path) -> int:
 def _export(options: Namespace) -> int:
     from deltalog.cli.open_store import open_store
     from deltalog.io.write import check_output
-    from deltalog.store.export import export
+    from deltalog.store.export import export, export_inside
 
-    if options.out is None:
-        return wrong_usage("store", "export needs a folder to write to: --out DIR")
-    if is_inside(options.out, options.store):
-        return wrong_usage("store", f"{options.out} is inside of the store; choose another folder")
-    check_output(options.out)
+    out, what = options.out, {"only": options.only, "derived": options.derived}
+    if out is not None and is_inside(out, options.store):
+        return wrong_usage("store", f"{out} is inside of the store; choose another folder, or leave --out out")
+    if out is not None:
+        check_output(out)
     with open_store(options.store, options, readonly=True, version=options.at) as kb:
-        export(kb, options.out, options.format or "parquet", only=options.only, derived=options.derived)
-        print(f"wrote version {kb.version} to {options.out}")
+        if out is None:
+            out = export_inside(kb, options.store, options.format or "parquet", **what)
+        else:
+            export(kb, out, options.format or "parquet", **what)
+        print(f"wrote version {kb.version} to {out}")
     return 0
 
 
