@@ -254,6 +254,7 @@ def test_explicit_stays_explicit_and_derived_stays_derived(deltalog: Run, graph:
         ),
         (("--add", "new", "--remove-rules", "ends.dl"), "error: there is no such rule to remove: end(?X)"),
         (("--add", "-"), "error: -: there is no such file or folder"),
+        (("--add", "g"), "error: g is a store, not a folder of facts; `deltalog query`"),
     ],
 )
 def test_a_change_that_fails_changes_nothing(

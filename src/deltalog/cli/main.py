@@ -65,9 +65,12 @@ def _answer(words: list[str]) -> int:
     if words[0] not in COMMANDS:
         print(f"deltalog: {_unknown_command(words[0])}", file=sys.stderr)
         return USAGE
-    command = import_module(f"deltalog.cli.{words[0]}")
-    options = command.parser().parse_intermixed_args(words[1:])
-    return _guarded(lambda: int(command.run(options)))
+    return _guarded(lambda: _run(words[0], words[1:]))
+
+
+def _run(name: str, words: list[str]) -> int:
+    command = import_module(f"deltalog.cli.{name}")
+    return int(command.run(command.parser().parse_intermixed_args(words)))
 
 
 def _unknown_command(word: str) -> str:

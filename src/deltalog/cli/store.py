@@ -33,12 +33,8 @@ def parser() -> ArgumentParser:
     add("--repair", action="store_true", help="verify: recover what is left; what is replaced goes to `lost+found`")
     add("--json", action="store_true", help="verify: print the report as one JSON object")
     add("--keep", metavar="N", type=count, help="compact: keep this many snapshots, with the new one (default: 1)")
-    add(
-        "--out",
-        metavar="DIR",
-        type=local,
-        help="export: to this folder, which is new or empty (default: `tables` in the store)",
-    )
+    out = "export: the folder to write to, which is new or empty (default: `tables` in the store, which is replaced)"
+    add("--out", metavar="DIR", type=local, help=out)
     add("--format", choices=OUTPUT_FORMATS, help="export: the format (default: parquet)")
     add("--only", metavar="PRED", action="append", default=[], help="export: this predicate only; may be repeated")
     add("--derived", action="store_true", help="export: only facts that were not given")
