@@ -186,7 +186,7 @@ def test_update_for_people(deltalog: Run, graph: Path) -> None:
         "path                 8            0\n"
         "edge                 2            0\n"
         "end                  2            0\n"
-        "version 2: 12 facts added, 0 removed; 1 rules added, 0 removed; 21 facts in total (0.01 s)\n"
+        "version 2: 12 facts added, 0 removed; 1 rule added, 0 removed; 21 facts in total (0.01 s)\n"
     )
     assert "version 2 as before: 0 facts added, 0 removed; 21 facts" in deltalog("update", "g", "--add", "new")[1]
     code, out, _ = deltalog("update", "g", "--remove", "new", "--dry-run")
@@ -254,6 +254,7 @@ def test_explicit_stays_explicit_and_derived_stays_derived(deltalog: Run, graph:
         ),
         (("--add", "new", "--remove-rules", "ends.dl"), "error: there is no such rule to remove: end(?X)"),
         (("--add", "-"), "error: -: there is no such file or folder"),
+        (("--add", "g"), "error: g is a store, not a folder of facts; `deltalog query`"),
     ],
 )
 def test_a_change_that_fails_changes_nothing(
@@ -326,9 +327,12 @@ def test_queries_write_nothing(deltalog: Run, graph: Path, tmp_path: Path) -> No
         (["query", "paths.dl", "path(a, ?x)", "--at", "1"], "--at goes with a store, and paths.dl is none"),
         (["query", "g", "path(a, ?x)", "--at", "0"], "0 is not a number of a version; write a whole number from 1 on"),
         (["update", "g"], "nothing to do; use --add, --remove, --add-rules or --remove-rules"),
-        (["store", "export", "g"], "export needs a folder to write to: --out DIR"),
         (["store", "compact", "g", "--out", "o"], "--out goes with export, not with compact"),
         (["store", "compact", "g", "--keep", "0"], "--keep 0 would drop the store"),
+        (["store", "compact", "g", "--format", "csv"], "--format goes with export, not with compact"),
+        (["store", "export", "g", "--out", "e", "--repair"], "--repair goes with verify, not with export"),
+        (["store", "export", "g", "--out", "g/e"], "g/e is inside of the store; choose another folder, or"),
+        (["update", "g", "--add", "new", "--changes", "g/c"], "--changes g/c is inside of the store"),
         (["store", "burn", "g"], "invalid choice: 'burn'"),
         (["log"], "the following arguments are required: STORE"),
     ],
@@ -401,6 +405,22 @@ def test_export_gives_plain_tables(deltalog: Run, tmp_path: Path, format: str) -
         iri: [("a", 1), ("ü", 2.5)],
         odd: [("table",)],
     }
+
+
+def test_export_into_the_store(deltalog: Run, graph: Path) -> None:
+    assert deltalog("store", "export", "g") == (0, "wrote version 1 to g/tables\n", "")
+    updated(deltalog, "--add", "new")
+    assert deltalog("store", "export", "g", "--format", "csv", "--only", "path")[0] == 0
+    assert sorted(str(path.relative_to(graph)) for path in (graph / "tables").rglob("*")) == [
+        "tables/path",
+        "tables/path/part-0.csv",
+    ]
+    assert len(lines(graph / "tables" / "path" / "part-0.csv")) == 10
+    assert deltalog("store", "export", "g", "--only", "pth")[0] == 1
+    assert (graph / "tables" / "path").is_dir()
+    assert not [path.name for path in graph.iterdir() if path.name.startswith(".")]
+    assert deltalog("store", "verify", "g")[0] == 0
+    assert updated(deltalog, "--remove", "new")["version"] == 3
 
 
 def test_export_of_some_facts(deltalog: Run, graph: Path, tmp_path: Path) -> None:
@@ -491,6 +511,45 @@ def test_a_store_of_a_later_release(deltalog: Run, graph: Path) -> None:
             "error: g: a later release of deltalog wrote this store (format 2, this release reads up to 1); "
             "upgrade deltalog\n",
         )
+
+
+def test_verify_and_repair(deltalog: Run, graph: Path) -> None:
+    updated(deltalog, "--add", "new")
+    code, out, err = deltalog("store", "verify", "g")
+    assert (code, out, err) == (
+        0,
+        "g: no damage; version 2, 1 snapshots, 1 changes in the log; versions 1 to 2 can be opened\n",
+        "",
+    )
+    deltalog("store", "compact", "g", "--keep", "2")
+    relations = graph / "snapshots" / "2" / "relations.bin"
+    data = bytearray(relations.read_bytes())
+    data[4096] ^= 1
+    relations.write_bytes(data)
+    code, out, err = deltalog("store", "verify", "g", "--json")
+    assert (code, err) == (1, "")
+    (problem,) = json.loads(out)["problems"]
+    assert problem["file"] == "snapshots/2/relations.bin"
+    code, out, err = deltalog("store", "verify", "g", "--repair")
+    assert (code, err) == (0, "")
+    assert "problem: snapshots/2/relations.bin" in out
+    assert out.endswith("  lost: nothing\n")
+    assert deltalog("store", "verify", "g")[0] == 0
+    assert answers(deltalog, "path(a, ?x)") == ["b", "c", "d", "e"]
+
+
+def test_what_a_repair_has_lost(deltalog: Run, graph: Path) -> None:
+    import sqlite3
+
+    updated(deltalog, "--add", "new")
+    with sqlite3.connect(graph / "catalog.db") as database:
+        database.execute("UPDATE changes SET crc = 0")
+    assert deltalog("store", "verify", "g")[0] == 1
+    code, out, err = deltalog("store", "verify", "g", "--repair")
+    assert (code, err) == (1, "")
+    assert "lost: " in out
+    assert deltalog("store", "verify", "g")[0] == 0
+    assert answers(deltalog, "path(a, ?x)") == ["b", "c", "d"]
 
 
 # Paths.
@@ -606,9 +665,28 @@ def test_an_interrupt_leaves_the_old_version_or_the_new_one(
     time.sleep(1.0)
     run.send_signal(number)
     out, err = run.communicate(timeout=60)
-    assert (run.returncode, out, err) == (code, "", "interrupted; g is at version 1 as before\n")
+    assert (run.returncode, out) == (code, "")
+    assert err in ("interrupted; g is at version 1 as before\n", "interrupted; nothing was written\n")  # while it opens
     with KnowledgeBase.open(graph) as kb:
         assert (kb.version, len(kb.rules)) == (1, 2)
+
+
+@pytest.mark.parametrize("made", [False, True])
+def test_an_interrupt_says_which_version_there_is(
+    deltalog: Run, graph: Path, monkeypatch: pytest.MonkeyPatch, made: bool
+) -> None:
+    change = KnowledgeBase.change
+
+    def interrupted(kb: KnowledgeBase, *arguments: Any) -> None:
+        if made:
+            change(kb, *arguments)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(KnowledgeBase, "change", interrupted)
+    said = "g is at version 2: the change was made" if made else "g is at version 1 as before"
+    assert deltalog("update", "g", "--add", "new") == (130, "", f"interrupted; {said}\n")
+    monkeypatch.undo()
+    assert json.loads(deltalog("log", str(graph), "--json")[1])[-1]["version"] == (2 if made else 1)
 
 
 def wait_for_writer(store: Path) -> None:

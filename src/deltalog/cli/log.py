@@ -25,32 +25,32 @@ def run(options: Namespace) -> int:
     from deltalog.cli.open_store import catalog_of
 
     with catalog_of(options.store) as catalog:
-        versions, snapshots = catalog.versions(), catalog.snapshots()
+        versions, snapshots, openable = catalog.versions(), catalog.snapshots(), catalog.openable()
     if options.json:
         print(json.dumps([version.listed() for version in versions]))
     else:
-        for line in table(versions, snapshots):
+        for line in table(versions, snapshots, openable):
             print(line)
     return 0
 
 
-def table(versions: Sequence[VersionRow], snapshots: Sequence[SnapshotRow]) -> Iterator[str]:
+def table(versions: Sequence[VersionRow], snapshots: Sequence[SnapshotRow], openable: Sequence[int]) -> Iterator[str]:
     """A line for each version, and which of them can be opened."""
+    from deltalog.store.report import ranges, spans
+
     yield f"{'version':>7}  {'time':<23}  {'size':>9}  change"
-    stored = {snapshot.version: snapshot for snapshot in snapshots}
-    oldest = min(stored, default=0)
+    stored, can_be_opened = {snapshot.version: snapshot for snapshot in snapshots}, set(openable)
     for row in versions:
-        snapshot, notes = stored.get(row.version), [_change(row)]
+        snapshot, notes, size = stored.get(row.version), [_change(row)], 0
+        if row.version in can_be_opened:
+            size = row.bytes + (snapshot.bytes if snapshot else 0)
+        else:
+            notes.append("dropped" if row.version < min(stored, default=0) else "lost to damage")
         if snapshot is not None:
             notes.append("snapshot")
-        if row.version < oldest:
-            notes.append("dropped")
-        size = row.bytes + (snapshot.bytes if snapshot else 0) if row.version >= oldest else 0
         yield f"{row.version:>7}  {row.time[:23].replace('T', ' ')}  {size_text(size):>9}  {'; '.join(notes)}"
-    if stored:
-        newest = versions[-1].version
-        which = f"versions {oldest} to {newest}" if oldest < newest else f"version {newest}"
-        yield f"{which} can be opened; times are UTC"
+    noun = "version" if len(openable) == 1 else "versions"
+    yield f"{noun} {spans(ranges(openable)) or 'none'} can be opened; times are UTC"
 
 
 def _change(row: VersionRow) -> str:

@@ -40,7 +40,7 @@ Datalog over RDF, CSV and Parquet: derives everything that follows from rules an
   deltalog explain STORE FACT [--at VERSION]              the same from a store
   deltalog update STORE [--add PATH]... [--remove PATH]...  change facts and rules of a store
   deltalog log STORE                                      the versions of a store
-  deltalog store verify|compact|export|rules STORE        check, repair, shrink, export and list
+  deltalog store verify|compact|export|rules STORE        check, repair, compact, export; list the rules
   deltalog pipeline run|check FILE                        sources, rules and sinks on Spark, from a TOML file
   deltalog selector train|evaluate PROGRAM...             learn which method answers goals faster
   deltalog bench [NAME]...                                run the benchmarks, from a checkout of the project
@@ -67,9 +67,12 @@ def _answer(words: list[str]) -> int:
     if words[0] not in COMMANDS:
         print(f"deltalog: {_unknown_command(words[0])}", file=sys.stderr)
         return USAGE
-    command = import_module(f"deltalog.cli.{words[0]}")
-    options = command.parser().parse_intermixed_args(words[1:])
-    return _guarded(lambda: int(command.run(options)))
+    return _guarded(lambda: _run(words[0], words[1:]))
+
+
+def _run(name: str, words: list[str]) -> int:
+    command = import_module(f"deltalog.cli.{name}")
+    return int(command.run(command.parser().parse_intermixed_args(words)))
 
 
 def _unknown_command(word: str) -> str:

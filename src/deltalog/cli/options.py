@@ -67,6 +67,12 @@ def add_limits(parser: ArgumentParser) -> None:
     add("--memory", metavar="SIZE", type=memory, help="stop when the process uses more memory than this")
 
 
+def is_inside(one: Path, other: Path) -> bool:
+    """Whether a folder is another one, or in it."""
+    folder, whole = one.resolve(), other.resolve()
+    return folder == whole or whole in folder.parents
+
+
 def wrong_usage(command: str, message: str) -> int:
     """Says what is wrong with the options of a command; the exit code."""
     print(f"deltalog {command}: error: {message}", file=sys.stderr)

@@ -37,12 +37,17 @@ def parser() -> ArgumentParser:
 
 
 def run(options: Namespace) -> int:
-    """Prints the answers, or true or false where there are no variables; the exit code."""
+    """Prints the answers; the exit code."""
     from deltalog.cli.open_store import mismatch, open_programs_or_store
 
     if wrong := mismatch([options.program], options):
         return wrong_usage("query", wrong)
-    kb = open_programs_or_store([options.program], options)
+    with open_programs_or_store([options.program], options) as kb:
+        return _answer(kb, options)
+
+
+def _answer(kb: KnowledgeBase, options: Namespace) -> int:
+    """Prints the answers, or true or false where there are no variables; the exit code."""
     from deltalog.query.sparql.parse import is_sparql
 
     if options.selector is not None:

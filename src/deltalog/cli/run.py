@@ -6,7 +6,6 @@ import json
 import sys
 import time
 from argparse import ArgumentParser, Namespace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deltalog.cli.options import (
@@ -17,6 +16,7 @@ from deltalog.cli.options import (
     add_schemes,
     command_parser,
     count,
+    is_inside,
     load_data,
     local,
     memory,
@@ -72,8 +72,9 @@ def run(options: Namespace) -> int:
     from deltalog.cli.choose_engine import choose_engine
     from deltalog.cli.progress import Progress, log_messages
 
-    if options.store is not None and options.out is not None and _is_inside(options.store, options.out):
-        return wrong_usage("run", f"--store {options.store} and --out {options.out} are one inside of the other")
+    out, store = options.out, options.store
+    if out is not None and store is not None and (is_inside(out, store) or is_inside(store, out)):
+        return wrong_usage("run", f"--store {store} and --out {out} are one inside of the other")
     for folder in filter(None, (options.out, options.store)):
         from deltalog.io.write import check_output
 
@@ -87,7 +88,10 @@ def run(options: Namespace) -> int:
                 f"--store needs the local engine ({choice.reason}); use --engine local, or a "
                 "pipeline with a state (docs/pipelines.md)",
             )
-        report = _run(choice, options, progress)
+        try:
+            report = _run(choice, options, progress)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(_written(options)) from None
     _show(report, options)
     if report.complete:
         return 0
@@ -97,10 +101,10 @@ def run(options: Namespace) -> int:
     return LIMIT_HIT
 
 
-def _is_inside(one: Path, other: Path) -> bool:
-    """Whether two folders are the same, or one is in the other."""
-    first, second = one.resolve(), other.resolve()
-    return first == second or first in second.parents or second in first.parents
+def _written(options: Namespace) -> str:
+    """What there is after an interrupt: a folder appears when it is complete."""
+    folders = [folder for folder in (options.out, options.store) if folder is not None]
+    return " and ".join(f"{folder} is complete" for folder in folders if folder.is_dir() and any(folder.iterdir()))
 
 
 def _run(choice: EngineChoice, options: Namespace, progress: Progress) -> Report:

@@ -1,4 +1,4 @@
-"""`deltalog store`: compacts and exports stores, and lists their rules."""
+"""`deltalog store`: verifies, repairs, compacts and exports stores, and lists their rules."""
 
 from __future__ import annotations
 
@@ -6,16 +6,23 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from deltalog.cli.log import size_text
-from deltalog.cli.options import add_limits, command_parser, count, local, version, wrong_usage
+from deltalog.cli.options import ERROR, add_limits, command_parser, count, is_inside, local, version, wrong_usage
 from deltalog.io.formats import OUTPUT_FORMATS
 
 ACTIONS = """\
+verify    read every file and check it (exit code 1 for damage); with --repair recover what is left, and say what was
+          lost (exit code 1 if anything was)
 compact   write a snapshot, which makes opening fast, and drop older snapshots with the log before the oldest kept one
 export    write facts as plain tables, a folder for each predicate, which Spark, DuckDB and pandas read
 rules     list the rules with their ids
 """
 # The options that only some actions have.
-OWN = {"keep": ("compact",), "out": ("export",), "only": ("export",), "derived": ("export",), "at": ("export", "rules")}
+OWN = {
+    **dict.fromkeys(("repair", "json"), ("verify",)),
+    **dict.fromkeys(("keep",), ("compact",)),
+    **dict.fromkeys(("out", "format", "only", "derived"), ("export",)),
+    "at": ("export", "rules"),
+}
 
 
 def parser() -> ArgumentParser:
@@ -23,9 +30,12 @@ def parser() -> ArgumentParser:
     add = made.add_argument
     add("action", metavar="ACTION", choices=RUN, help=f"{', '.join(RUN)}: see above")
     add("store", metavar="STORE", type=local, help="the folder of a store")
+    add("--repair", action="store_true", help="verify: recover what is left; what is replaced goes to `lost+found`")
+    add("--json", action="store_true", help="verify: print the report as one JSON object")
     add("--keep", metavar="N", type=count, help="compact: keep this many snapshots, with the new one (default: 1)")
-    add("--out", metavar="DIR", type=local, help="export: the folder to write to, which is new or empty")
-    add("--format", choices=OUTPUT_FORMATS, default="parquet", help="export: the format (default: parquet)")
+    out = "export: the folder to write to, which is new or empty (default: `tables` in the store, which is replaced)"
+    add("--out", metavar="DIR", type=local, help=out)
+    add("--format", choices=OUTPUT_FORMATS, help="export: the format (default: parquet)")
     add("--only", metavar="PRED", action="append", default=[], help="export: this predicate only; may be repeated")
     add("--derived", action="store_true", help="export: only facts that were not given")
     add("--at", metavar="VERSION", type=version, help="export, rules: of this version (default: the newest)")
@@ -39,6 +49,16 @@ def run(options: Namespace) -> int:
         if getattr(options, name) not in (None, False, []) and options.action not in actions:
             return wrong_usage("store", f"--{name} goes with {' and '.join(actions)}, not with {options.action}")
     return RUN[options.action](options)
+
+
+def _verify(options: Namespace) -> int:
+    import json
+
+    from deltalog.store.verify import repair, verify
+
+    report = (repair if options.repair else verify)(options.store)
+    print(json.dumps(report.listed()) if options.json else report)
+    return ERROR if report.has_losses or not (report.is_sound or report.repaired) else 0
 
 
 def _compact(options: Namespace) -> int:
@@ -73,14 +93,19 @@ def _bytes(folder: Path) -> int:
 def _export(options: Namespace) -> int:
     from deltalog.cli.open_store import open_store
     from deltalog.io.write import check_output
-    from deltalog.store.export import export
+    from deltalog.store.export import export, export_inside
 
-    if options.out is None:
-        return wrong_usage("store", "export needs a folder to write to: --out DIR")
-    check_output(options.out)
+    out, what = options.out, {"only": options.only, "derived": options.derived}
+    if out is not None and is_inside(out, options.store):
+        return wrong_usage("store", f"{out} is inside of the store; choose another folder, or leave --out out")
+    if out is not None:
+        check_output(out)
     with open_store(options.store, options, readonly=True, version=options.at) as kb:
-        export(kb, options.out, options.format, only=options.only, derived=options.derived)
-        print(f"wrote version {kb.version} to {options.out}")
+        if out is None:
+            out = export_inside(kb, options.store, options.format or "parquet", **what)
+        else:
+            export(kb, out, options.format or "parquet", **what)
+        print(f"wrote version {kb.version} to {out}")
     return 0
 
 
@@ -93,4 +118,4 @@ def _rules(options: Namespace) -> int:
     return 0
 
 
-RUN = {"compact": _compact, "export": _export, "rules": _rules}
+RUN = {"verify": _verify, "compact": _compact, "export": _export, "rules": _rules}

@@ -9,7 +9,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from deltalog.cli.options import add_limits, add_reading, command_parser, local, wrong_usage
+from deltalog.cli.options import add_limits, add_reading, command_parser, is_inside, local, wrong_usage
 from deltalog.io.formats import OUTPUT_FORMATS
 from deltalog.model.errors import DataError
 
@@ -60,6 +60,8 @@ def run(options: Namespace) -> int:
     if options.changes is not None:
         from deltalog.io.write import check_output
 
+        if is_inside(options.changes, options.store):
+            return wrong_usage("update", f"--changes {options.changes} is inside of the store; choose another folder")
         check_output(options.changes)
     kb = open_store(options.store, options, readonly=options.dry_run)
     before = kb.version
@@ -101,14 +103,18 @@ class Done(NamedTuple):
         return "\n".join([*lines, self._sentence()])
 
     def _sentence(self) -> str:
-        facts, removed = sum(self.added.values()), sum(self.removed.values())
-        what = f"{facts:,} facts added, {removed:,} removed; "
+        added, removed = sum(self.added.values()), sum(self.removed.values())
+        what = f"{_counted(added, 'fact')} added, {removed:,} removed; "
         if self.rules_added or self.rules_removed:
-            what += f"{self.rules_added:,} rules added, {self.rules_removed:,} removed; "
-        what += f"{self.facts_total:,} facts in total ({self.seconds:.2f} s)"
+            what += f"{_counted(self.rules_added, 'rule')} added, {self.rules_removed:,} removed; "
+        what += f"{_counted(self.facts_total, 'fact')} in total ({self.seconds:.2f} s)"
         if not self.durable:
             return f"dry run, version {self.version} stays: {what}"
         return f"version {self.version}{'' if self.is_new else ' as before'}: {what}"
+
+
+def _counted(n: int, noun: str) -> str:
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
 def _changed(kb: KnowledgeBase, options: Namespace) -> Done:

@@ -21,6 +21,8 @@ from deltalog.model.dictionary import Dictionary
 from deltalog.model.errors import DataError
 from deltalog.syntax.ast import Pred
 
+CATALOG, SNAPSHOTS = "catalog.db", "snapshots"  # what a store has (`deltalog.store`)
+
 
 def read(
     paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
@@ -74,6 +76,11 @@ def files_of(path: Path) -> Iterator[Path]:
             raise _unknown(path)
         yield path
         return
+    if (path / CATALOG).is_file() and (path / SNAPSHOTS).is_dir():
+        raise DataError(
+            f"{path} is a store, not a folder of facts; `deltalog query` and KnowledgeBase.open open it, and "
+            "`deltalog store export` writes its facts as tables"
+        )
     unread = None
     for file in sorted(path.rglob("*")):
         if not file.is_file() or is_ignored(file, path) or (file.name == NAMES and names_of(file.parent)):

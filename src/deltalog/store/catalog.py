@@ -224,6 +224,17 @@ class Catalog:
             rows = self._connection.execute("SELECT * FROM snapshots ORDER BY version DESC").fetchall()
         return [SnapshotRow(*self._checked(row, "isiii")) for row in rows]
 
+    def openable(self) -> list[int]:
+        """The versions that snapshots and the log lead to."""
+        snapshots = {row.version for row in self.snapshots()}
+        with self._failing("read"):
+            logged = {version for (version,) in self._connection.execute("SELECT DISTINCT version FROM changes")}
+        found: list[int] = []
+        for version in sorted(snapshots | logged):
+            if version in snapshots or (found and found[-1] == version - 1):
+                found.append(version)
+        return found
+
     def since(self, version: int) -> tuple[int, int]:
         """How many versions there are after one, and how many facts they changed."""
         with self._failing("read"):

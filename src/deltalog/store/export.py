@@ -8,6 +8,8 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 from collections.abc import Iterable
 from os import PathLike
 from pathlib import Path
@@ -16,9 +18,12 @@ from typing import TYPE_CHECKING
 from deltalog.io.files import local_path
 from deltalog.io.table_files import NAMES
 from deltalog.io.write import whole
+from deltalog.model.errors import DataError
 
 if TYPE_CHECKING:
     from deltalog.kb import KnowledgeBase
+
+TABLES = "tables"
 
 
 def export(
@@ -42,6 +47,27 @@ def export(
         kb.write(folder, format, only=only, derived=derived)
     else:
         whole(local_path(folder), fill)
+
+
+def export_inside(
+    kb: KnowledgeBase, store: Path, format: str = "parquet", *, only: Iterable[str] = (), derived: bool = False
+) -> Path:
+    """Writes facts to the folder `tables` of a store, in place of what was there; the folder."""
+    tables = store / TABLES
+    try:
+        aside = Path(tempfile.mkdtemp(prefix=f".{TABLES}-", dir=store))
+        try:
+            export(kb, aside / "new", format, only=only, derived=derived)
+            if tables.exists() or tables.is_symlink():
+                tables.rename(aside / "old")
+            (aside / "new").rename(tables)
+        finally:
+            shutil.rmtree(aside, ignore_errors=True)
+    except OSError as problem:
+        raise DataError(
+            f"{tables}: cannot be written ({problem.strerror or problem}); --out names another folder"
+        ) from None
+    return tables
 
 
 def _place(folder: Path, file: Path, format: str) -> Path:

@@ -38,6 +38,11 @@ class StoreReport:
     def is_sound(self) -> bool:
         return not self.problems
 
+    @property
+    def has_losses(self) -> bool:
+        """Whether a repair has lost something."""
+        return tuple(self.lost) not in ((), ("nothing",))
+
     def listed(self) -> dict[str, Any]:
         """As JSON."""
         return {
