@@ -7,6 +7,7 @@
     run       algebra -> new facts, to the fixpoint  deltalog.engine on deltalog.backends
     maintain  changes -> facts added and removed     deltalog.maintenance
     query     goals, SPARQL -> answers               deltalog.query
+    ontology  axioms -> rules                        deltalog.ontology
     read      tables of ids -> values                deltalog.model.facts
     keep      changes -> log and snapshots           deltalog.store
 
@@ -34,6 +35,7 @@ from deltalog.model.facts import Facts, of_predicate
 from deltalog.model.limits import Limits, count, limited, memory_bytes, within_budget
 from deltalog.model.terms import Kind
 from deltalog.model.tuning import Tuning
+from deltalog.ontology.methods import OntologyMethods, Paths, Planned
 from deltalog.plan.hypertree.settings import CYCLIC_SETTINGS
 from deltalog.program import Program, analyse, read_documents
 from deltalog.program.load_program import Sources, as_sources
@@ -55,7 +57,7 @@ AnyTable = Any  # the backend's own handle
 ENGINES = ("local", "spark", "auto", "naive")
 
 
-class KnowledgeBase(QueryMethods, StoreMethods):
+class KnowledgeBase(QueryMethods, OntologyMethods, StoreMethods):
     """Facts and rules, and everything that follows from them.
 
     program: rules as text, a Path to a file of them, several of either, or none yet.
@@ -71,6 +73,7 @@ class KnowledgeBase(QueryMethods, StoreMethods):
     schemes: how relations that are transitive, symmetric, inverse to each other or unions are stored: "scheme" as
         virtual relations, "module" as tables with rules of their own, "standard" like all others; "auto" is
         "scheme" with small ones as tables. All give the same facts.
+    ontology: ontology files whose axioms become rules, of a `profile`; see `load_ontology`.
     observe: is called after every round of evaluation with a `Round`. tuning: thresholds (`deltalog.model.tuning`).
 
     Threads may share a knowledge base: calls take turns. What they return does not change any more, and any thread may
@@ -91,6 +94,8 @@ class KnowledgeBase(QueryMethods, StoreMethods):
         maintenance: str = "auto",
         cyclic: str = "combined",
         schemes: str = "auto",
+        ontology: Paths = (),
+        profile: str | None = None,
         observe: Callable[[Round], None] | None = None,
         tuning: Tuning | None = None,
     ) -> None:
@@ -120,6 +125,9 @@ class KnowledgeBase(QueryMethods, StoreMethods):
         self._state: Materialisation[AnyTable] | None = None
         self._explicit: dict[Pred, AnyTable] = encode_facts_of(document.rules, self._backend)
         self.examples = []
+        files = [ontology] if isinstance(ontology, str | PathLike) else list(ontology)
+        if files or profile is not None:
+            self.load_ontology(*files, profile=profile)
 
     # Load: facts in.
 
@@ -160,9 +168,12 @@ class KnowledgeBase(QueryMethods, StoreMethods):
         if self._store is not None:  # a change like any other
             self._change(self._rule_set, dict(facts), {})
             return
-        explicit = self._united(self._explicit, facts)
+        planned = self._with_axioms(self._rule_set, dict(facts), {})
+        explicit = self._united(self._less(self._explicit, planned.remove), planned.add)
         self._check_budget(explicit)
-        self._assign(_explicit=explicit, _state=None, _program=None)
+        rules = {"_rule_set": planned.rule_set, "_mentioned": self._mentioned | planned.rule_set.preds}
+        after = rules if planned.rule_set is not self._rule_set else {}
+        self._assign(_explicit=explicit, _state=None, _program=None, _ontology=planned.ontology, **after)
 
     def _check_budget(self, explicit: Mapping[Pred, AnyTable], state: Materialisation[AnyTable] | None = None) -> None:
         """Raises OverBudget if the backend has a budget, and facts and materialisation exceed it."""
@@ -342,7 +353,8 @@ class KnowledgeBase(QueryMethods, StoreMethods):
         new = read_documents(add_rules).rules
         added = self._united(self._encoded(add), encode_facts_of(new, self._backend))
         removed = self._united(self._encoded(remove), encode_facts_of(facts_removed, self._backend))
-        return self._described(self._changed(rule_set.adding(new), added, removed)[1])
+        planned = self._with_axioms(rule_set.adding(new), added, removed)
+        return self._described(self._changed(planned.rule_set, planned.add, planned.remove)[1])
 
     def _united(self, first: Mapping[Pred, AnyTable], second: Mapping[Pred, AnyTable]) -> dict[Pred, AnyTable]:
         """The facts of either."""
@@ -360,11 +372,16 @@ class KnowledgeBase(QueryMethods, StoreMethods):
         prefixes: Mapping[str, str] | None = None,
     ) -> tuple[Change, Update[AnyTable]]:
         """The one way in which facts and rules change: all of it, or nothing."""
+        return self._make(self._with_axioms(rule_set, add, remove), prefixes)
+
+    def _make(self, planned: Planned, prefixes: Mapping[str, str] | None = None) -> tuple[Change, Update[AnyTable]]:
+        """Makes a change that has the rules of axioms already."""
         self._check_writable()
+        rule_set, add, remove, ontology = planned
         state, update = self._changed(rule_set, add, remove)
         change = self._described(update)
         stored = self._journal(update, state, rule_set, prefixes or {})
-        self._become(state, rule_set, prefixes or {}, stored)
+        self._become(state, rule_set, prefixes or {}, {**stored, "_ontology": ontology})
         self._snapshot_if_due()
         return change, update
 
