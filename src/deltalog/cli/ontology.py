@@ -6,7 +6,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
-from deltalog.cli.options import add_profile, command_parser, local
+from deltalog.cli.options import add_profile, command_parser, counted, local
 
 if TYPE_CHECKING:
     from deltalog.ontology.compile import Entry
@@ -57,13 +57,14 @@ def _program(ontology: Ontology) -> str:
 
 def _lost(entry: Entry, ontology: Ontology) -> str:
     place = entry.place(ontology.files)
-    lines = [f"{place}: {entry.axiom}", *(f"  lost: {loss}" for loss in entry.losses)]
-    return "\n".join(lines)
+    lost = [loss.why if loss.part == entry.axiom else str(loss) for loss in entry.losses]
+    return "\n".join([f"{place}: {entry.axiom}", *(f"  lost: {each}" for each in lost)])
 
 
 def _summary(ontology: Ontology) -> str:
     if ontology.is_generic:
         return f"{len(ontology.rules):,} rules for all ontologies; the axioms stay facts"
-    axioms, outside = len(ontology.compiled.entries), len(ontology.compiled.outside)
+    outside = len(ontology.compiled.outside)
     lost = f"parts of {outside:,} are lost" if outside else "nothing is lost"
-    return f"{len(ontology.rules):,} rules from {axioms:,} axioms; {lost}"
+    rules, axioms = len(ontology.rules), len(ontology.compiled.entries)
+    return f"{counted(rules, 'rule')} from {counted(axioms, 'axiom')}; {lost}"

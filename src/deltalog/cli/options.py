@@ -96,6 +96,11 @@ def add_schemes(parser: ArgumentParser) -> None:
     )
 
 
+def counted(n: int, noun: str) -> str:
+    """A number of things."""
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
 # Values of options.
 
 

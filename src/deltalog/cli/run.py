@@ -18,6 +18,7 @@ from deltalog.cli.options import (
     add_schemes,
     command_parser,
     count,
+    counted,
     load_data,
     local,
     memory,
@@ -170,8 +171,9 @@ def _loaded(choice: EngineChoice, options: Namespace, progress: Progress) -> Kno
 
 def _ontology_line(ontology: Ontology) -> str:
     outside = len(ontology.compiled.outside)
-    lost = f"; parts of {outside} axioms are lost, which `deltalog ontology` lists" if outside else ""
-    return f"{len(ontology.rules):,} rules from {len(ontology.compiled.entries):,} axioms{lost}"
+    lost = f"; parts of {counted(outside, 'axiom')} are lost, which `deltalog ontology` lists" if outside else ""
+    rules, axioms = counted(len(ontology.rules), "rule"), counted(len(ontology.compiled.entries), "axiom")
+    return f"{rules} from {axioms}{lost}"
 
 
 def _prepare_spark(choice: EngineChoice, options: Namespace, progress: Progress) -> None:
@@ -187,8 +189,8 @@ def _prepare_spark(choice: EngineChoice, options: Namespace, progress: Progress)
 def _warn_of_inconsistencies(report: Report) -> None:
     """A loud line, in any case."""
     if report.inconsistencies:
-        noun = "contradictions" if report.inconsistencies > 1 else "contradiction"
-        print(f"INCONSISTENT: {report.inconsistencies:,} {noun} with the ontology", file=sys.stderr)
+        found = counted(report.inconsistencies, "contradiction")
+        print(f"INCONSISTENT: {found} with the ontology", file=sys.stderr)
         for example in report.inconsistency_examples:
             print(f"  {example}", file=sys.stderr)
 

@@ -277,7 +277,7 @@ class Malformed(Node):
     why: str
 
     def text(self, short: Short = print_iri) -> str:
-        name = short(str(self.node)) if isinstance(self.node, IRI) else print_value(self.node)
+        name = short(str(self.node)) if isinstance(self.node, IRI) else "a blank node"
         return f"{name}: {self.why}"
 
 

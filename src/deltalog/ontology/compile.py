@@ -323,7 +323,7 @@ def _definition(axiom: DatatypeDefinition, context: Context) -> Conclusions:
 
 
 def _malformed(axiom: Malformed, context: Context) -> Conclusions:
-    return [Loss(context.axiom, "it is not well-formed, and is left out")]
+    return [Loss(context.axiom, "it is not well-formed and left out")]
 
 
 GROUPS = ("Classes", "Properties", "Domains and ranges", "Keys", "Individuals", "SWRL rules", "Equality", "Consistency")

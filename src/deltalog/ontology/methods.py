@@ -18,7 +18,7 @@ from deltalog.io.files import local_path
 from deltalog.model.errors import UsageError
 from deltalog.model.limits import limited, within_budget
 from deltalog.ontology.profile_names import check_profile
-from deltalog.syntax.ast import Pred, Rule
+from deltalog.syntax.ast import Atom, Constant, Pred, Rule
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -129,11 +129,14 @@ class OntologyMethods:
 
     def _with_axioms(self, rule_set: RuleSet, add: dict[Pred, Any], remove: dict[Pred, Any]) -> Planned:
         """A change with the change of rules that axioms among its facts are."""
-        ontology = self._ontology
-        if ontology is None or not ontology.follows(add.keys() | remove.keys()):
+        ontology, changed = self._ontology, add.keys() | remove.keys()
+        if ontology is None:
+            return Planned(rule_set, add, remove, None)
+        if ontology.follows(changed):
+            ontology = self._compiled(ontology, self._kb._united(self._less(self._explicit, remove), add))
+        elif ontology.stated.isdisjoint(changed):
             return Planned(rule_set, add, remove, ontology)
-        explicit = self._kb._united(self._less(self._explicit, remove), add)
-        return self._planned(rule_set, add, remove, self._compiled(ontology, explicit))
+        return self._planned(rule_set, add, remove, ontology)
 
     def _less(self, tables: Mapping[Pred, Any], removed: Mapping[Pred, Any]) -> dict[Pred, Any]:
         minus = self._backend.minus
@@ -152,20 +155,29 @@ class OntologyMethods:
         return triples_of({pred: rows(table, pred.arity, self._backend) for pred, table in found.items()})
 
     def _planned(self, rule_set: RuleSet, add: dict[Pred, Any], remove: dict[Pred, Any], ontology: Ontology) -> Planned:
-        """A change that also takes the rules and facts of the old ontology away, and adds those of the new one."""
+        """A change that also takes the rules and facts of the old ontology away, and adds those of the new one. What
+        the user has given, too, stays the user's."""
+        old, united = self._ontology, self._kb._united
+        kept = dict.fromkeys(rule for rule in rule_set.rules if old is None or rule not in old.own_rules)
+        own_rules = frozenset(rule for rule in ontology.rules if rule not in kept)
+        owned, stated = self._tables(old.own_facts if old is not None else ()), self._tables(ontology.facts)
+        concerned = {pred: self._explicit[pred] for pred in owned.keys() | stated.keys() if pred in self._explicit}
+        of_user = united(self._less(self._less(concerned, owned), remove), add)
+        own = self._less(stated, of_user)
+        ontology = replace(ontology, own_rules=own_rules, own_facts=self._atoms(own))
+        rule_set = rule_set.becoming([*kept, *ontology.rules])
+        return Planned(rule_set, united(add, own), united(remove, self._less(owned, own)), ontology)
+
+    def _tables(self, facts: Iterable[Atom]) -> dict[Pred, Any]:
         from deltalog.engine.encode_facts import encode_facts_of
 
-        old = self._ontology
-        old_rules, old_facts = (old.own_rules, old.facts) if old is not None else (frozenset(), frozenset())
-        kept = dict.fromkeys(rule for rule in rule_set.rules if rule not in old_rules)
-        rule_set = rule_set.becoming([*kept, *ontology.rules])
-        ontology = replace(ontology, own_rules=frozenset(rule for rule in ontology.rules if rule not in kept))
-        gained, lost = (
-            encode_facts_of([Rule((fact,)) for fact in facts], self._backend) if facts else {}
-            for facts in (ontology.facts - old_facts, old_facts - ontology.facts)
-        )
-        united = self._kb._united
-        return Planned(rule_set, united(add, gained), united(remove, lost), ontology)
+        return encode_facts_of([Rule((fact,)) for fact in facts], self._backend)
+
+    def _atoms(self, tables: Mapping[Pred, Any]) -> frozenset[Atom]:
+        from deltalog.model.facts import rows
+
+        found = ((pred, row) for pred, table in tables.items() for row in rows(table, pred.arity, self._backend))
+        return frozenset(Atom(pred.name, tuple(map(Constant, row))) for pred, row in found)
 
     # Inconsistencies.
 

@@ -22,6 +22,7 @@ from deltalog.ontology.axioms import (
     UnionOf,
 )
 
+
 @dataclass(frozen=True, slots=True)
 class Loss:
     """A part of an axiom that no rule stands for, and why."""

@@ -31,11 +31,17 @@ class Ontology:
     rules: tuple[Rule, ...] = ()
     own_rules: frozenset[Rule] = frozenset()  # those that the knowledge base would not have without it
     facts: frozenset[Atom] = frozenset()
+    own_facts: frozenset[Atom] = frozenset()  # the same of facts
 
     @property
     def is_generic(self) -> bool:
         """Whether axioms are facts, and the rules are those for all ontologies."""
         return self.profile == "owl2rl-rdf"
+
+    @cached_property
+    def stated(self) -> frozenset[Pred]:
+        """The predicates of its facts."""
+        return frozenset(fact.pred for fact in self.facts)
 
     @cached_property
     def prefixes(self) -> dict[str, str]:
