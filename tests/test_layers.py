@@ -19,7 +19,7 @@ PACKAGE = ROOT / "src" / "deltalog"
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("model.errors", "model.datetimes", "model.arrays", "model.tuning", "concurrency", "kernels"),
     ("model.terms", "model.limits"),
-    ("syntax", "expressions.sparql_operators"),
+    ("syntax", "expressions.sparql_operators", "expressions.datatypes"),
     ("expressions.scalar", "model.dictionary", "model.naming"),
     ("program",),
     ("plan", "io"),
@@ -33,6 +33,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("backends.create",),
     ("query",),
     ("explain",),
+    ("ontology",),
     ("store",),
     ("kb",),
     ("spark",),

@@ -8,6 +8,7 @@
     maintain  changes -> facts added and removed     deltalog.maintenance
     query     goals, SPARQL -> answers               deltalog.query
     explain   facts -> proofs, missing premises      deltalog.explain
+    ontology  axioms -> rules                        deltalog.ontology
     read      tables of ids -> values                deltalog.model.facts
     keep      changes -> log and snapshots           deltalog.store
 
@@ -39,6 +40,7 @@ from deltalog.model.facts import Facts, of_predicate
 from deltalog.model.limits import Limits, count, limited, memory_bytes, within_budget
 from deltalog.model.terms import Kind
 from deltalog.model.tuning import Tuning
+from deltalog.ontology.methods import OntologyMethods, Paths, Planned
 from deltalog.plan.hypertree.settings import CYCLIC_SETTINGS
 from deltalog.program import Program, analyse, read_documents
 from deltalog.program.load_program import Sources, as_sources
@@ -53,6 +55,7 @@ if TYPE_CHECKING:
     from deltalog.maintenance.materialisation import Evaluator, Materialisation
     from deltalog.maintenance.snapshot import StoredProgram
     from deltalog.maintenance.update_state import Update
+    from deltalog.ontology.state import Ontology
     from deltalog.query.contents import Contents
 
 AnyTable = Any  # the backend's own handle
@@ -61,7 +64,7 @@ GivenFacts = Mapping[str, Any] | Files | None  # rows and tables by predicate, o
 ENGINES = ("local", "spark", "auto", "naive")
 
 
-class KnowledgeBase(ExplainMethods, StoreMethods):
+class KnowledgeBase(ExplainMethods, OntologyMethods, StoreMethods):
     """Facts and rules, and everything that follows from them.
 
     program: rules as text, a Path to a file of them, several of either, or none yet.
@@ -77,6 +80,7 @@ class KnowledgeBase(ExplainMethods, StoreMethods):
     schemes: how relations that are transitive, symmetric, inverse to each other or unions are stored: "scheme" as
         virtual relations, "module" as tables with rules of their own, "standard" like all others; "auto" is
         "scheme" with small ones as tables. All give the same facts.
+    ontology: ontology files whose axioms become rules, of a `profile`; see `load_ontology`.
     observe: is called after every round of evaluation with a `Round`. tuning: thresholds (`deltalog.model.tuning`).
 
     Threads may share a knowledge base: calls take turns. What they return does not change any more, and any thread may
@@ -97,6 +101,8 @@ class KnowledgeBase(ExplainMethods, StoreMethods):
         maintenance: str = "auto",
         cyclic: str = "combined",
         schemes: str = "auto",
+        ontology: Paths = (),
+        profile: str | None = None,
         observe: Callable[[Round], None] | None = None,
         tuning: Tuning | None = None,
     ) -> None:
@@ -130,6 +136,9 @@ class KnowledgeBase(ExplainMethods, StoreMethods):
         self._explicit: dict[Pred, AnyTable] = encode_facts_of(document.rules, self._backend)
         self._files.has_others = bool(self._explicit)
         self.examples = []
+        files = [ontology] if isinstance(ontology, str | PathLike) else list(ontology)
+        if files or profile is not None:
+            self.load_ontology(*files, profile=profile)
 
     # Load: facts in.
 
@@ -172,9 +181,12 @@ class KnowledgeBase(ExplainMethods, StoreMethods):
         if self._store is not None:  # a change like any other
             self._change(self._rule_set, dict(facts), {})
             return
-        explicit = self._united(self._explicit, facts)
+        planned = self._with_axioms(self._rule_set, dict(facts), {})
+        explicit = self._united(self._less(self._explicit, planned.remove), planned.add)
         self._check_budget(explicit)
-        self._assign(_explicit=explicit, _state=None, _program=None)
+        rules = {"_rule_set": planned.rule_set, "_mentioned": self._mentioned | planned.rule_set.preds}
+        after = rules if planned.rule_set is not self._rule_set else {}
+        self._assign(_explicit=explicit, _state=None, _program=None, _ontology=planned.ontology, **after)
 
     def _check_budget(self, explicit: Mapping[Pred, AnyTable], state: Materialisation[AnyTable] | None = None) -> None:
         """Raises OverBudget if the backend has a budget, and facts and materialisation exceed it."""
@@ -348,8 +360,8 @@ class KnowledgeBase(ExplainMethods, StoreMethods):
 
     @within_budget
     def _describe(self, *asked: Any) -> Change:
-        rule_set, added, removed, _ = self._wanted(*asked)
-        return self._described(rule_set, self._changed(rule_set, added, removed)[1])
+        planned = self._with_axioms(*self._wanted(*asked)[:3])
+        return self._described(planned.rule_set, self._changed(planned.rule_set, planned.add, planned.remove)[1])
 
     def _wanted(
         self,
@@ -383,10 +395,17 @@ class KnowledgeBase(ExplainMethods, StoreMethods):
         prefixes: Mapping[str, str] | None = None,
     ) -> tuple[Change, Update[AnyTable]]:
         """The one way in which facts and rules change: all of it, or nothing."""
+        return self._change_planned(self._with_axioms(rule_set, add, remove), prefixes)
+
+    def _change_planned(
+        self, planned: Planned, prefixes: Mapping[str, str] | None = None
+    ) -> tuple[Change, Update[AnyTable]]:
+        """Makes a change that has the rules of axioms already."""
         self._check_writable()
+        rule_set, add, remove, ontology = planned
         state, update = self._changed(rule_set, add, remove)
         change = self._described(rule_set, update)
-        become = partial(self._become, state, rule_set, prefixes or {})
+        become = partial(self._become, state, rule_set, prefixes or {}, ontology)
         self._journal(update, state, rule_set, prefixes or {}, become)
         self._files.has_others |= bool(add)
         self._snapshot_if_due()
@@ -402,7 +421,7 @@ class KnowledgeBase(ExplainMethods, StoreMethods):
     ) -> None:
         """Makes a change that the store has already."""
         state, _ = self._changed(rule_set, add, remove)
-        self._become(state, rule_set, prefixes, {"_version": version})
+        self._become(state, rule_set, prefixes, self._ontology, {"_version": version})
 
     def _changed(
         self, rule_set: RuleSet, add: dict[Pred, AnyTable], remove: dict[Pred, AnyTable]
@@ -425,10 +444,11 @@ class KnowledgeBase(ExplainMethods, StoreMethods):
         state: Materialisation[AnyTable],
         rule_set: RuleSet,
         prefixes: Mapping[str, str],
+        ontology: Ontology | None,
         stored: Mapping[str, Any],
     ) -> None:
         """A new state takes the place of the old one, at once; `stored` is what its store knows of it."""
-        after = dict[str, Any](_state=state, _explicit=state.explicit, _rule_set=rule_set, **stored)
+        after = dict[str, Any](_state=state, _explicit=state.explicit, _rule_set=rule_set, _ontology=ontology, **stored)
         if prefixes:
             after["prefixes"] = {**self.prefixes, **prefixes}
         if len(rule_set.ids) > len(self._rule_set.ids):

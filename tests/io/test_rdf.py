@@ -103,6 +103,53 @@ def test_entities_are_refused(tmp_path: Path, start: str) -> None:
     assert "UTF-8" in error(tmp_path, XML.replace("<rdf:RDF", start).encode("utf-16"), "a.rdf")
 
 
+@pytest.mark.parametrize(
+    "subset",
+    [
+        '<!DOCTYPE rdf:RDF SYSTEM "file:///etc/passwd">',
+        '<!DOCTYPE rdf:RDF [<!ENTITY e SYSTEM "file:///etc/passwd">]>',
+        '<!DOCTYPE rdf:RDF [<!ENTITY % e "x">]>',
+        '<!DOCTYPE rdf:RDF [<!ENTITY a "lol"><!ENTITY b "&a;&a;">]>',
+        '<!DOCTYPE rdf:RDF [<!ENTITY a "<rdf:Description/>">]>',
+        "<!DOCTYPE rdf:RDF [<!ELEMENT a ANY>]>",
+        f'<!DOCTYPE rdf:RDF [<!ENTITY a "{"x" * 5_000}">]>',
+        '<!DOCTYPE rdf:RDF [<!ENTITY a "x">]><!DOCTYPE rdf:RDF [<!ENTITY b "x">]>',
+    ],
+)
+def test_external_nested_and_long_entities_are_refused(tmp_path: Path, subset: str) -> None:
+    assert "is refused" in error(tmp_path, XML.replace("<rdf:RDF", subset + "\n<rdf:RDF"), "a.rdf")
+
+
+ENTITIES = """<?xml version="1.0"?>
+<!-- from an editor -->
+<!DOCTYPE rdf:RDF [
+  <!ENTITY owl "http://www.w3.org/2002/07/owl#" >
+  <!ENTITY ex 'http://example.org/' > <!-- ours -->
+  <!ENTITY said "it's" >
+]>
+<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:ex="http://example.org/" xml:base="&ex;">
+  <rdf:Description rdf:about='&ex;a'><rdf:type rdf:resource="&owl;Class"/>
+    <ex:p>&said; &amp; so</ex:p><ex:q><![CDATA[&said;]]></ex:q></rdf:Description>
+</rdf:RDF>
+"""
+
+
+def test_plain_entities_are_expanded(tmp_path: Path) -> None:
+    found = parsed(tmp_path, ENTITIES, "a.rdf")
+    assert found == {
+        Pred("http://www.w3.org/2002/07/owl#Class", 1): [(IRI("http://example.org/a"),)],
+        Pred("http://example.org/p", 2): [(IRI("http://example.org/a"), "it's & so")],
+        Pred("http://example.org/q", 2): [(IRI("http://example.org/a"), "&said;")],
+    }
+    assert error(tmp_path, ENTITIES.replace("</ex:p>", ""), "a.rdf").startswith("a.rdf:1")
+    assert "a.rdf" in error(tmp_path, ENTITIES.replace("&ex;a", "&none;a"), "a.rdf")
+
+
+def test_entities_may_not_make_a_document_huge(tmp_path: Path) -> None:
+    long = ENTITIES.replace("it's", "x" * 2_000).replace("&said; &amp;", "&said;" * 200_000)
+    assert "times as long" in error(tmp_path, long, "a.rdf")
+
+
 @settings(max_examples=150, deadline=None)
 @given(st.sampled_from([(TURTLE, "a.ttl"), (XML, "a.rdf")]), st.data())
 def test_mutated_files_are_read_or_refused(tmp_path_factory: pytest.TempPathFactory, seed: Any, data: Any) -> None:

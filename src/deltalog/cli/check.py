@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser, Namespace
 
-from deltalog.cli.options import add_programs, command_parser
+from deltalog.cli.options import add_programs, command_parser, counted
 
 
 def parser() -> ArgumentParser:
@@ -22,10 +22,6 @@ def run(options: Namespace) -> int:
     for warning in program.warnings:
         print(f"{warning}\n", file=sys.stderr)
     counts = [(len(program.rules), "rule"), (len(program.facts), "fact"), (len(program.hyper_nodes), "hyper-node")]
-    rules, facts, hyper_nodes = (_counted(n, noun) for n, noun in counts)
-    print(f"{rules} and {facts} in {hyper_nodes}: no errors, {_counted(len(program.warnings), 'warning')}")
+    rules, facts, hyper_nodes = (counted(n, noun) for n, noun in counts)
+    print(f"{rules} and {facts} in {hyper_nodes}: no errors, {counted(len(program.warnings), 'warning')}")
     return 0
-
-
-def _counted(n: int, noun: str) -> str:
-    return f"{n:,} {noun}{'' if n == 1 else 's'}"

@@ -21,7 +21,20 @@ from deltalog.concurrency.interrupts import end_process, interrupted, raise_inte
 from deltalog.model.errors import DeltalogError, LimitReached, ProgramError
 
 COMMANDS = (  # modules of this package
-    *("run", "check", "plan", "query", "explain", "update", "log", "store", "pipeline", "selector", "bench"),
+    *(
+        "run",
+        "check",
+        "plan",
+        "query",
+        "explain",
+        "ontology",
+        "update",
+        "log",
+        "store",
+        "pipeline",
+        "selector",
+        "bench",
+    ),
 )
 DEBUG = "DELTALOG_DEBUG"
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # without a file's name: of standard output
@@ -41,6 +54,7 @@ Datalog over RDF, CSV and Parquet: derives everything that follows from rules an
   deltalog update STORE [--add PATH]... [--remove PATH]...  change facts and rules of a store
   deltalog log STORE                                      the versions of a store
   deltalog store verify|compact|export|rules STORE        check, repair, compact, export; list the rules
+  deltalog ontology FILE... [--out RULES]                 the rules that ontologies become, and what is lost
   deltalog pipeline run|check FILE                        sources, rules and sinks on Spark, from a TOML file
   deltalog selector train|evaluate PROGRAM...             learn which method answers goals faster
   deltalog bench [NAME]...                                run the benchmarks, from a checkout of the project

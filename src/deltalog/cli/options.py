@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from deltalog.model.errors import UsageError
+from deltalog.ontology.profile_names import PROFILES
 from deltalog.plan.hypertree.settings import CYCLIC_SETTINGS
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 ERROR, USAGE, LIMIT_HIT = 1, 2, 3
+RULES = "a file of rules, or ready-made ones: @rdfs, @rdfs-plus, @owl2rl, @skos"
 EXIT_CODES = "Exit codes: 0 done; 1 an error in the input; 2 wrong usage; 3 a limit was hit, the answer is incomplete."
 
 
@@ -31,7 +33,24 @@ def command_parser(command: str, description: str, epilog: str = EXIT_CODES) -> 
 
 
 def add_programs(parser: ArgumentParser) -> None:
-    parser.add_argument("programs", metavar="PROGRAM", type=Path, nargs="+", help="a file of rules")
+    parser.add_argument("programs", metavar="PROGRAM", type=Path, nargs="+", help=RULES)
+
+
+def add_ontology(parser: ArgumentParser) -> None:
+    """--ontology and --profile."""
+    files = "an ontology (RDFS, OWL 2, SWRL) as .ttl, .owl, .rdf or .nt: its axioms become rules; may be repeated"
+    parser.add_argument("--ontology", metavar="FILE", type=local, action="append", default=[], help=files)
+    add_profile(parser)
+
+
+def add_profile(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--profile",
+        choices=PROFILES,
+        default=None,
+        help="what becomes of axioms: rules of their own by OWL 2 RL (owl2rl, the default) or RDFS (rdfs); or they "
+        "stay facts, under the OWL 2 RL/RDF rules (owl2rl-rdf)",
+    )
 
 
 def add_data(parser: ArgumentParser) -> None:
@@ -100,6 +119,11 @@ def add_schemes(parser: ArgumentParser) -> None:
         "with the rules of a module (module), as virtual relations (scheme), or as virtual relations where that saves "
         "something (auto, the default)",
     )
+
+
+def counted(n: int, noun: str) -> str:
+    """A number of things."""
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
 # Values of options.

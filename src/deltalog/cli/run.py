@@ -6,16 +6,19 @@ import json
 import sys
 import time
 from argparse import ArgumentParser, Namespace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deltalog.cli.options import (
     LIMIT_HIT,
+    RULES,
     add_cyclic,
     add_data,
-    add_programs,
+    add_ontology,
     add_schemes,
     command_parser,
     count,
+    counted,
     is_inside,
     load_data,
     local,
@@ -30,11 +33,16 @@ if TYPE_CHECKING:
     from deltalog.cli.progress import Progress
     from deltalog.engine.report import Report
     from deltalog.kb import KnowledgeBase
+    from deltalog.ontology.state import Ontology
+
+
+INCONSISTENCIES_SHOWN = 5
 
 
 def parser() -> ArgumentParser:
     made = command_parser("run", "Derive everything that follows from the rules and the facts; write it, and count it.")
-    add_programs(made)
+    made.add_argument("programs", metavar="PROGRAM", type=Path, nargs="*", help=RULES)
+    add_ontology(made)
     add_data(made)
     add = made.add_argument
     add("--out", metavar="DIR", type=local, help="write the facts to this folder, which is new or empty")
@@ -69,6 +77,9 @@ def parser() -> ArgumentParser:
 
 def run(options: Namespace) -> int:
     """Runs it; the exit code."""
+    _sort_out_ontologies(options)
+    if not (options.programs or options.ontology or options.profile):
+        return wrong_usage("run", "the following arguments are required: PROGRAM, or --ontology")
     from deltalog.cli.choose_engine import choose_engine
     from deltalog.cli.progress import Progress, log_messages
 
@@ -93,6 +104,7 @@ def run(options: Namespace) -> int:
         except KeyboardInterrupt:
             raise KeyboardInterrupt(_written(options)) from None
     _show(report, options)
+    _warn_of_inconsistencies(report)
     if report.complete:
         return 0
     where = f"; {options.out} has the facts derived so far" if options.out is not None else ""
@@ -107,6 +119,16 @@ def _written(options: Namespace) -> str:
     return " and ".join(f"{folder} is complete" for folder in folders if folder.is_dir() and any(folder.iterdir()))
 
 
+def _sort_out_ontologies(options: Namespace) -> None:
+    """`--ontology a.owl b.owl`: RDF files among the programs are ontologies."""
+    from deltalog.io.files import name_of
+
+    is_rdf = {path: name_of(path).format in ("turtle", "xml", "ntriples") for path in options.programs}
+    if options.ontology:
+        options.ontology += [path for path in options.programs if is_rdf[path]]
+        options.programs = [path for path in options.programs if not is_rdf[path]]
+
+
 def _run(choice: EngineChoice, options: Namespace, progress: Progress) -> Report:
     """Loads, materialises and writes."""
     from deltalog.cli.run_report import spark_by_phase
@@ -115,6 +137,7 @@ def _run(choice: EngineChoice, options: Namespace, progress: Progress) -> Report
     metrics = [kb.metrics()]
     report = kb.materialise(partial=True)
     report.engine_reason = "; ".join(filter(None, [choice.reason, report.engine_reason]))
+    _find_inconsistencies(kb, report)
     metrics.append(kb.metrics())
     progress.end()
     if options.out is not None:
@@ -127,6 +150,14 @@ def _run(choice: EngineChoice, options: Namespace, progress: Progress) -> Report
         progress.say(f"created the store {options.store} in {time.perf_counter() - started:.2f} s")
     report.spark = spark_by_phase([*metrics, kb.metrics()])
     return report
+
+
+def _find_inconsistencies(kb: KnowledgeBase, report: Report) -> None:
+    from deltalog.ontology.inconsistencies import count_inconsistencies
+
+    report.inconsistencies = count_inconsistencies(kb)
+    if report.inconsistencies:
+        report.inconsistency_examples = [str(each) for each in kb.inconsistencies[:INCONSISTENCIES_SHOWN]]
 
 
 def _loaded(choice: EngineChoice, options: Namespace, progress: Progress) -> KnowledgeBase:
@@ -144,8 +175,12 @@ def _loaded(choice: EngineChoice, options: Namespace, progress: Progress) -> Kno
         timeout=options.timeout,
         max_facts=options.max_facts,
         cyclic=options.cyclic,
+        ontology=options.ontology,
+        profile=options.profile,
         observe=progress.round,
     )
+    if kb.ontology is not None and not kb.ontology.is_generic:
+        progress.say(_ontology_line(kb.ontology))
     if options.data:
         progress.say(f"reading {', '.join(str(path) for path in options.data)}")
         load_data(kb, options)
@@ -156,6 +191,13 @@ def _loaded(choice: EngineChoice, options: Namespace, progress: Progress) -> Kno
     return kb
 
 
+def _ontology_line(ontology: Ontology) -> str:
+    outside = len(ontology.compiled.outside)
+    lost = f"; parts of {counted(outside, 'axiom')} are lost, which `deltalog ontology` lists" if outside else ""
+    rules, axioms = counted(len(ontology.rules), "rule"), counted(len(ontology.compiled.entries), "axiom")
+    return f"{rules} from {axioms}{lost}"
+
+
 def _prepare_spark(choice: EngineChoice, options: Namespace, progress: Progress) -> None:
     from deltalog.backends.spark.startup.session import own_process
     from deltalog.model.errors import DataError
@@ -164,6 +206,15 @@ def _prepare_spark(choice: EngineChoice, options: Namespace, progress: Progress)
         raise DataError(f"{missing[0]}: there is no such file or folder")
     progress.say(f"starting Spark ({choice.reason})")
     own_process()
+
+
+def _warn_of_inconsistencies(report: Report) -> None:
+    """A loud line, in any case."""
+    if report.inconsistencies:
+        found = counted(report.inconsistencies, "contradiction")
+        print(f"INCONSISTENT: {found} with the ontology", file=sys.stderr)
+        for example in report.inconsistency_examples:
+            print(f"  {example}", file=sys.stderr)
 
 
 def _show(report: Report, options: Namespace) -> None:

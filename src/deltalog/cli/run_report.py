@@ -29,6 +29,8 @@ def as_json(report: Report) -> dict[str, Any]:
         "spark": report.spark,
         "complete": report.complete,
         "failed_expressions": report.failed_expressions,
+        "inconsistencies": report.inconsistencies,
+        "inconsistency_examples": report.inconsistency_examples,
         "cyclic_rules": [asdict(rule) for rule in report.cyclic_rules],
     }
 

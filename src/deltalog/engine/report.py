@@ -47,6 +47,8 @@ class Report:
     round_count: int = 0
     seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(("load", "plan", "evaluate", "write"), 0.0))
     failed_expressions: int = 0
+    inconsistencies: int = 0  # with an ontology, as far as they have been counted
+    inconsistency_examples: list[str] = field(default_factory=list)
     cyclic_rules: list[CyclicRule] = field(default_factory=list)
     peak_memory_bytes: int = 0
     complete: bool = True

@@ -29,6 +29,10 @@ by their text; they fail on anything else, and give plain strings. `strlen` coun
 length)` is XPath's: the characters at the positions start <= p < start + length, the first being 1; both are integers.
 `replace(s, old, new)` replaces every occurrence of a plain text; an empty `old` changes nothing.
 
+Kinds of terms. `isiri`, `isblank` and `isliteral` are true or false of every value. `datatype` is the datatype of a
+literal as an IRI, and fails for an IRI or a blank node. `hasdatatype(v, d)` is whether the value of a literal is in the
+value space of a datatype (`deltalog.expressions.datatypes`): 1 has xsd:integer and xsd:byte, and not xsd:double.
+
 `skolem` is a blank node that depends on nothing but its arguments: "sk" and a 128-bit BLAKE2b digest of their kinds and
 texts. Equal arguments give the same blank node in every engine, process and machine.
 
@@ -53,10 +57,11 @@ from functools import partial
 from typing import Any, TypeGuard, TypeVar
 
 from deltalog.expressions import sparql_operators
+from deltalog.expressions.datatypes import in_value_space
 from deltalog.expressions.sparql_operators import (
     ExpressionFails as ExpressionFails,  # a row for which an expression fails is dropped
 )
-from deltalog.model.terms import BlankNode, Kind, Literal, Value, datatype, key, kind, lexical, number
+from deltalog.model.terms import IRI, BlankNode, Kind, Literal, Value, datatype, key, kind, lexical, number
 from deltalog.syntax.ast import Call, Constant, Expression, Variable, variables
 
 T = TypeVar("T")
@@ -303,6 +308,23 @@ def _of_strings(compute: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *values: compute(*map(_string, values))
 
 
+# Kinds of terms
+
+
+def _datatype(value: Value) -> IRI:
+    found = datatype(value)
+    if found is None:
+        raise ExpressionFails(f"{value!r} is no literal")
+    return IRI(found)
+
+
+def _has_datatype(value: Value, type_: Value) -> bool:
+    found = in_value_space(value, str(type_)) if isinstance(type_, IRI) else None
+    if found is None:
+        raise ExpressionFails(f"{type_!r} is no datatype that is known")
+    return found
+
+
 def skolem(*values: Value) -> BlankNode:
     """The blank node that stands for these values, and for no others."""
     return skolem_of(b"".join(map(skolem_part, values)))
@@ -378,6 +400,11 @@ _FUNCTIONS: dict[str, Callable[..., Value]] = {
     "strends": _of_strings(str.endswith),
     "replace": _replace,
     "skolem": skolem,
+    "isiri": lambda value: isinstance(value, IRI),
+    "isblank": lambda value: isinstance(value, BlankNode),
+    "isliteral": lambda value: not isinstance(value, IRI | BlankNode),
+    "datatype": _datatype,
+    "hasdatatype": _has_datatype,
     **{sparql_operators.PREFIX + name: function for name, function in sparql_operators.FUNCTIONS.items()},
 }
 

@@ -1,7 +1,7 @@
 """Turtle and RDF/XML, parsed by pyoxigraph.
 
 Its terms are Python objects, so this is slower than N-Triples by a factor of ten or more; convert large files.
-RDF/XML that declares a document type or entities is refused: a few hundred bytes of them can take all memory.
+Entities of RDF/XML are expanded or refused by `deltalog.io.entities`.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import numpy as np
 from deltalog.concurrency.cached import cached_property
 from deltalog.io.columns import FactColumns
 from deltalog.io.documents import DEFAULT, Reading, document_name
+from deltalog.io.entities import expanded
 from deltalog.io.files import read_all
 from deltalog.io.ntriples import grouped
 from deltalog.io.rdfxml import prepared
@@ -39,8 +40,7 @@ def read_rdf_data(data: bytes, path: Path, dictionary: Dictionary, format: str, 
     data = data.removeprefix(BYTE_ORDER_MARK)
     text, no_language, base = data, None, reading.base_of(path)
     if format == "xml":
-        _refuse_entities(data, path)
-        text, no_language = prepared(data, path)
+        text, no_language = prepared(expanded(data, path), path)
     terms, blank_nodes = Dictionary(), BlankNodes(data, format, path, reading)
     try:
         batches = list(_batches(_parsed(text, format, base), terms, blank_nodes, no_language))
@@ -115,18 +115,6 @@ def _refuse_beyond_rdf_1_1(term: Any) -> None:
         raise SyntaxError("a triple cannot be an argument of a fact")
     if getattr(term, "direction", None) is not None:
         raise SyntaxError("a literal with a base direction (--ltr, --rtl) cannot be an argument of a fact")
-
-
-def _refuse_entities(data: bytes, path: Path) -> None:
-    found = re.search(rb"<!\s*(DOCTYPE|ENTITY)", data, re.IGNORECASE)
-    if found is None and b"\0" in data:
-        raise DataError(f"{path}: expected RDF/XML in UTF-8")
-    if found is not None:
-        line = data.count(b"\n", 0, found.start()) + 1
-        raise DataError(
-            f"{path}:{line}: RDF/XML with <!{found[1].decode().upper()} is refused, because entities can be made to "
-            "take all memory. Write the IRIs out, or convert the file to Turtle with a tool you trust"
-        )
 
 
 def _readable(problem: SyntaxError, data: bytes, path: Path, last_line: Callable[[], int]) -> DataError:

@@ -5,6 +5,7 @@ A statement with a syntax error hides no other error: all other rules, of the sa
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -14,6 +15,20 @@ from deltalog.syntax.ast import Rule
 from deltalog.syntax.parser import Document, parse_document
 
 Sources = str | Path | Iterable[str | Path]
+READY_MADE = Path(__file__).parent.parent / "rules"
+_READY_MADE_NAME = re.compile(r"\s*@([A-Za-z0-9-]+)\s*")
+
+
+def ready_made(source: str | Path) -> Path | None:
+    """The file of a program that comes with deltalog, such as `@rdfs`; None for other sources."""
+    found = _READY_MADE_NAME.fullmatch(str(source))
+    if found is None or (isinstance(source, Path) and source.exists()):
+        return None
+    path = READY_MADE / f"{found[1]}.dl"
+    if not path.exists():
+        names = ", ".join(f"@{each.stem}" for each in sorted(READY_MADE.glob("*.dl")))
+        raise UsageError(f"there are no ready-made rules {str(source).strip()}; choose one of {names}")
+    return path
 
 
 def read_rules(sources: Iterable[str | Path]) -> list[Rule]:
@@ -50,6 +65,7 @@ def read_documents(sources: Iterable[str | Path]) -> Document:
 
 
 def _parsed(source: str | Path, name: str) -> Document:
+    source = ready_made(source) or source
     if isinstance(source, str):
         return parse_document(source, name)
     try:

@@ -25,7 +25,18 @@ ONE_ID_EACH = (frozenset((Kind.INTEGER, Kind.BIG_INTEGER)), frozenset((Kind.DOUB
 _SAME_KIND = frozenset(("+", "-", "*", "%", "abs", "ceil", "floor", "round", "min", "max", "if", "coalesce"))
 _NO_NUMBER = frozenset(
     ("=", "!=", "<", "<=", ">", ">=", "&&", "||", "!", "sameterm", "str", "concat", "substr", "ucase", "lcase")
-) | {"contains", "strstarts", "strends", "replace", "skolem"}
+) | {
+    "contains",
+    "strstarts",
+    "strends",
+    "replace",
+    "skolem",
+    "isiri",
+    "isblank",
+    "isliteral",
+    "datatype",
+    "hasdatatype",
+}
 _INTEGER = frozenset(("strlen", "count"))
 
 

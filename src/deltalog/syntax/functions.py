@@ -31,6 +31,11 @@ FUNCTIONS: dict[str, tuple[int, int]] = {
     "if": (3, 3),
     "coalesce": (1, ANY_NUMBER),
     "skolem": (1, ANY_NUMBER),
+    "isiri": (1, 1),
+    "isblank": (1, 1),
+    "isliteral": (1, 1),
+    "datatype": (1, 1),
+    "hasdatatype": (2, 2),
 }
 
 # Names in other languages.

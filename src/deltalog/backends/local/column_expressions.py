@@ -51,6 +51,11 @@ _COMPARISONS: dict[str, Callable[[Array, Array], Array]] = {
 }
 # Of integers and floats these are the same in SPARQL; division is not.
 _SPARQL = {PREFIX + name: name for name in (*_COMPARISONS, *_ARITHMETIC)}
+_TESTS: dict[str, Callable[[Array], Array]] = {
+    "isiri": lambda kinds: np.equal(kinds, Kind.IRI),
+    "isblank": lambda kinds: np.equal(kinds, Kind.BLANK),
+    "isliteral": lambda kinds: np.greater(kinds, Kind.IRI),
+}
 _CONNECTIVES: dict[str, Callable[[Array, Array], Array]] = {"&&": np.logical_and, "||": np.logical_or}
 
 
@@ -133,6 +138,8 @@ class ColumnExpressions:
             case Call(function, (left, right)) if function in _SPARQL:
                 compute = _compare if _SPARQL[function] in _COMPARISONS else _calculate
                 return compute(_SPARQL[function], self._fast(left, rows), self._fast(right, rows))
+            case Call("isiri" | "isblank" | "isliteral" as test, (Variable() as inner,)):
+                return _TESTS[test](self.dictionary.kinds[rows.columns[inner]])
             case Call("!", (inner,)):
                 return np.logical_not(_truth(self._fast(inner, rows)))
             case Call("abs", (inner,)):

@@ -1,0 +1,406 @@
+"""Axioms to rules, one small function for each kind of axiom.
+
+    SubClassOf(:Student :Person)                       :Person[?x] :- :Student[?x] .
+    SubClassOf(:A AllValuesFrom(:p :B))                :B[?y] :- :A[?x], :p[?x, ?y] .
+    FunctionalProperty(:p)                             owl:sameAs[?y, ?z] :- :p[?x, ?y], :p[?x, ?z], ?y != ?z .
+    DisjointClasses(:A :B)                             inconsistent(?x, "DisjointClasses(:A :B)") :- :A[?x], :B[?x] .
+
+What is derived is what the OWL 2 RL/RDF rules derive about individuals, classes and properties with names. Schema
+triples (rdfs:subClassOf and so on) are not derived; members of classes without a name are not, either.
+
+Rules for owl:sameAs are there only if something can derive or state it. They replace individuals in every class and
+property that the rules or the data know, so they follow the data (`known`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from itertools import combinations, permutations
+from typing import Any
+
+from deltalog.model.terms import IRI, Value
+from deltalog.ontology.axioms import (
+    Axiom,
+    Characteristic,
+    ClassAssertion,
+    ClassName,
+    DatatypeDefinition,
+    DifferentIndividuals,
+    DisjointClasses,
+    DisjointProperties,
+    DisjointUnion,
+    EquivalentClasses,
+    EquivalentProperties,
+    Expression,
+    HasKey,
+    InverseProperties,
+    Malformed,
+    NegativePropertyAssertion,
+    Property,
+    PropertyChain,
+    PropertyDomain,
+    PropertyRange,
+    Short,
+    SubClassOf,
+    SubPropertyOf,
+    SwrlRule,
+    UnionOf,
+    names_in,
+)
+from deltalog.ontology.compile_expressions import INCONSISTENT, Body, Conclusions, Context, link
+from deltalog.ontology.graph import Graph
+from deltalog.ontology.load import OntologyFile
+from deltalog.ontology.profile import NOT_RDFS, REFLEXIVE, Loss, inconclusive
+from deltalog.ontology.read_axioms import Stated, read_axioms
+from deltalog.ontology.read_expressions import Expressions
+from deltalog.ontology.swrl import compile_swrl
+from deltalog.ontology.vocabulary import DIFFERENT_FROM, NOTHING, OBJECT_PROPERTY, SAME_AS, TOP_PROPERTIES, is_reserved
+from deltalog.program.triple_bridges import is_rdf
+from deltalog.syntax.ast import TRIPLES, TYPES, Atom, Call, Constant, Filter, Pred, Rule, Variable
+
+PAIRS_AT_MOST = 8  # classes of a DisjointClasses axiom with a rule for each pair; more have an auxiliary relation
+MEMBER_OF = "member_of_disjoint"  # member_of_disjoint(axiom, individual, class)
+ALL_DIFFERENT = "all_different"  # all_different(axiom, individual)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An axiom and what becomes of it."""
+
+    group: str
+    axiom: str  # its text
+    subject: IRI | None  # the name that the axiom is about
+    rules: tuple[Rule, ...]
+    losses: tuple[Loss, ...] = ()
+
+    def place(self, files: Sequence[OntologyFile]) -> str:
+        """Where the axiom is, as far as that can be seen: file and line."""
+        about = [file for file in files if self.subject is None or file.mentions(self.subject)] or list(files)
+        return about[0].place(self.subject) if about else "facts"
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledOntology:
+    """Rules, by the axioms that they come from."""
+
+    entries: tuple[Entry, ...] = ()
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """The rules, and facts among them, each once."""
+        return tuple(dict.fromkeys(rule for entry in self.entries for rule in entry.rules))
+
+    @property
+    def outside(self) -> tuple[Entry, ...]:
+        """What is lost."""
+        return tuple(entry for entry in self.entries if entry.losses)
+
+
+def compile_graph(graph: Graph, short: Short, profile: str, known: Collection[Pred] = ()) -> CompiledOntology:
+    """The rules of a graph's axioms. `known` are the predicates of the data."""
+    entries = _entries(graph, read_axioms(graph), short, profile)
+    if profile == "owl2rl":
+        entries += [*_shared(entries), *_equality(entries, known), *_nothing(entries, known)]
+    order = {group: n for n, group in enumerate(GROUPS)}
+    return CompiledOntology(tuple(sorted(entries, key=lambda entry: order[entry.group])))
+
+
+def _entries(graph: Graph, axioms: Iterable[Stated], short: Short, profile: str) -> list[Entry]:
+    expressions, found = Expressions(graph), list[Entry]()
+    axioms = list(axioms)
+    objects = _object_properties(graph, axioms) - expressions.data_properties
+    definitions = {str(a.datatype.iri): a.range for a, _ in axioms if isinstance(a, DatatypeDefinition)}
+    for axiom, subject in axioms:
+        text = axiom.text(short)
+        context = Context(short, text, expressions.data_properties, objects, definitions)
+        if isinstance(axiom, SwrlRule):
+            group, made = "SWRL rules", compile_swrl(axiom, graph, expressions, context)
+        else:
+            group, compile_axiom = COMPILERS[type(axiom)]
+            made = compile_axiom(axiom, context)
+        if profile == "rdfs" and not _is_rdfs(axiom):
+            made = [Loss(text, NOT_RDFS)]
+        rules = tuple(dict.fromkeys(each for each in made if isinstance(each, Rule) and each.heads[0] not in each.body))
+        losses = tuple(dict.fromkeys(each for each in made if isinstance(each, Loss)))
+        found.append(Entry(group, text, _name(axiom, subject), rules, losses))
+    return found
+
+
+def _object_properties(graph: Graph, axioms: Iterable[Stated]) -> frozenset[str]:
+    """The properties that are declared as such, or that have an axiom which makes sense for individuals only."""
+    found = {str(node) for node in graph.of_type(OBJECT_PROPERTY)}
+    for axiom, _ in axioms:
+        match axiom:
+            case InverseProperties(first, second):
+                found |= {str(first.iri), str(second.iri)}
+            case Characteristic("Symmetric" | "Transitive" | "Asymmetric" | "Irreflexive", property):
+                found.add(str(property.iri))
+    return frozenset(found)
+
+
+def _name(axiom: Axiom, subject: Value) -> IRI | None:
+    if isinstance(subject, IRI):
+        return subject
+    return next((name for name in names_in(axiom) if not is_reserved(name)), None)
+
+
+def _is_rdfs(axiom: Axiom) -> bool:
+    match axiom:
+        case SubClassOf(ClassName(), ClassName()) | PropertyDomain(_, ClassName()) | PropertyRange(_, ClassName()):
+            return True
+        case SubPropertyOf(Property(inverse=False), Property(inverse=False)):
+            return True
+    return False
+
+
+# Classes.
+
+
+def _sub_class(axiom: SubClassOf, context: Context) -> Conclusions:
+    return _implied(axiom.sub, axiom.sup, context)
+
+
+def _implied(sub: Expression, sup: Expression, context: Context) -> Conclusions:
+    """The rules by which members of one class are members of another one."""
+    if sub == sup:
+        return []
+    context = context.of_new_rule()
+    x = context.fresh()
+    return context.each(context.tests(sub, x), Body(), lambda body: context.conclusions(sup, x, body))
+
+
+def _equivalent_classes(axiom: EquivalentClasses, context: Context) -> Conclusions:
+    return [each for sub, sup in permutations(axiom.classes, 2) for each in _implied(sub, sup, context)]
+
+
+def _disjoint_classes(axiom: DisjointClasses, context: Context) -> Conclusions:
+    if len(axiom.classes) > PAIRS_AT_MOST:
+        return _members_of_disjoint(axiom, context)
+    return [each for pair in combinations(axiom.classes, 2) for each in _disjoint(*pair, context)]
+
+
+def _disjoint(first: Expression, second: Expression, context: Context) -> Conclusions:
+    context = context.of_new_rule()
+    x = context.fresh()
+    return context.each(context.tests(first, x), Body(), lambda body: context.excluded(second, x, body))
+
+
+def _members_of_disjoint(axiom: DisjointClasses, context: Context) -> Conclusions:
+    """Many classes: a relation of members and classes takes the place of a rule for every pair."""
+    name = Constant(_digest(context.axiom))
+    members = [each for part in axiom.classes for each in _member_of_disjoint(name, part, context)]
+    x, y, z = (Variable(v) for v in "xyz")
+    both = (Atom(MEMBER_OF, (name, x, y)), Atom(MEMBER_OF, (name, x, z)), Filter(Call("!=", (y, z))))
+    return [*members, context.inconsistent(x, Body(both))]
+
+
+def _member_of_disjoint(name: Constant, part: Expression, context: Context) -> Conclusions:
+    context = context.of_new_rule()
+    x = context.fresh()
+    head = Atom(MEMBER_OF, (name, x, Constant(part.text(context.short))))
+    return context.each(context.tests(part, x), Body(), lambda body: [context.rule(head, body)])
+
+
+def _disjoint_union(axiom: DisjointUnion, context: Context) -> Conclusions:
+    parts = [each for part in axiom.parts for each in _implied(part, axiom.whole, context)]
+    lost = context.loss(UnionOf(axiom.parts), inconclusive)
+    return [lost, *parts, *_disjoint_classes(DisjointClasses(axiom.parts), context)]
+
+
+def _key(axiom: HasKey, context: Context) -> Conclusions:
+    x, y = context.fresh(), context.fresh()
+    body = Body()
+    for property in axiom.properties:
+        value = context.fresh()
+        body = body.and_(link(property, x, value), link(property, y, value))
+    body = body.and_(Filter(Call("!=", (x, y))))
+    same = Atom(SAME_AS, (x, y))
+    both = context.each(
+        context.tests(axiom.members, x),
+        Body(),
+        lambda first: context.each(
+            context.tests(axiom.members, y),
+            first,
+            lambda second: [context.rule(same, Body((*second.literals, *body.literals), second.fixed))],
+        ),
+    )
+    return both
+
+
+# Properties.
+
+
+def _sub_property(axiom: SubPropertyOf, context: Context) -> Conclusions:
+    return _copied(axiom.sub, axiom.sup, context)
+
+
+def _copied(sub: Property, sup: Property, context: Context) -> Conclusions:
+    if str(sup.iri) in TOP_PROPERTIES:
+        return []
+    x, y = Variable("x"), Variable("y")
+    return [context.rule(link(sup, x, y), Body((link(sub, x, y),)))]
+
+
+def _chain(axiom: PropertyChain, context: Context) -> Conclusions:
+    terms = [context.fresh() for _ in range(len(axiom.chain) + 1)]
+    steps = tuple(link(each, terms[n], terms[n + 1]) for n, each in enumerate(axiom.chain))
+    return [context.rule(link(axiom.sup, terms[0], terms[-1]), Body(steps))]
+
+
+def _equivalent_properties(axiom: EquivalentProperties, context: Context) -> Conclusions:
+    return [each for sub, sup in permutations(axiom.properties, 2) for each in _copied(sub, sup, context)]
+
+
+def _inverse(axiom: InverseProperties, context: Context) -> Conclusions:
+    first, second = axiom.first, axiom.second
+    turned = Property(first.iri, inverse=not first.inverse)
+    return [*_copied(turned, second, context), *_copied(second, turned, context)]
+
+
+def _disjoint_properties(axiom: DisjointProperties, context: Context) -> Conclusions:
+    x, y = Variable("x"), Variable("y")
+    pairs = combinations(axiom.properties, 2)
+    return [context.inconsistent(x, Body((link(first, x, y), link(second, x, y)))) for first, second in pairs]
+
+
+def _domain(axiom: PropertyDomain, context: Context) -> Conclusions:
+    x, y = context.fresh(), context.fresh()
+    return context.conclusions(axiom.domain, x, Body((link(axiom.property, x, y),)))
+
+
+def _range(axiom: PropertyRange, context: Context) -> Conclusions:
+    x, y = context.fresh(), context.fresh()
+    body = Body((link(axiom.property, x, y), *context.individual(y, axiom.property, axiom.range)))
+    return context.conclusions(axiom.range, y, body)
+
+
+def _characteristic(axiom: Characteristic, context: Context) -> Conclusions:
+    x, y, z = context.fresh(), context.fresh(), context.fresh()
+    p = axiom.property
+    match axiom.kind:
+        case "Functional":
+            return context.same(y, z, x, p, Body((link(p, x, y), link(p, x, z))))
+        case "InverseFunctional":
+            differ = Filter(Call("!=", (y, z)))
+            return [context.rule(Atom(SAME_AS, (y, z)), Body((link(p, y, x), link(p, z, x), differ)))]
+        case "Symmetric":
+            return [context.rule(link(p, y, x), Body((link(p, x, y),)))]
+        case "Transitive":
+            return [context.rule(link(p, x, z), Body((link(p, x, y), link(p, y, z))))]
+        case "Asymmetric":
+            return [context.inconsistent(x, Body((link(p, x, y), link(p, y, x))))]
+        case "Irreflexive":
+            return [context.inconsistent(x, Body((link(p, x, x),)))]
+    return [Loss(context.axiom, REFLEXIVE)]
+
+
+# Individuals.
+
+
+def _class_assertion(axiom: ClassAssertion, context: Context) -> Conclusions:
+    context.fresh()  # so that the first variable is ?y, as with classes
+    return context.conclusions(axiom.members, Constant(axiom.individual), Body())
+
+
+def _negative_assertion(axiom: NegativePropertyAssertion, context: Context) -> Conclusions:
+    source = Constant(axiom.source)
+    return [context.inconsistent(source, Body((link(axiom.property, source, Constant(axiom.target)),)))]
+
+
+def _different(axiom: DifferentIndividuals, context: Context) -> Conclusions:
+    name = Constant(_digest(context.axiom))
+    return [Rule((Atom(ALL_DIFFERENT, (name, Constant(each))),)) for each in axiom.individuals]
+
+
+def _digest(text: str) -> str:
+    return blake2b(text.encode(), digest_size=6).hexdigest()
+
+
+def _definition(axiom: DatatypeDefinition, context: Context) -> Conclusions:
+    return []  # it takes the place of the datatype where that occurs
+
+
+def _malformed(axiom: Malformed, context: Context) -> Conclusions:
+    return [Loss(context.axiom, "it is not well-formed and left out")]
+
+
+GROUPS = ("Classes", "Properties", "Domains and ranges", "Keys", "Individuals", "SWRL rules", "Equality", "Consistency")
+COMPILERS: dict[type[Any], tuple[str, Callable[[Any, Context], Conclusions]]] = {
+    SubClassOf: ("Classes", _sub_class),
+    EquivalentClasses: ("Classes", _equivalent_classes),
+    DisjointUnion: ("Classes", _disjoint_union),
+    DisjointClasses: ("Consistency", _disjoint_classes),
+    SubPropertyOf: ("Properties", _sub_property),
+    PropertyChain: ("Properties", _chain),
+    EquivalentProperties: ("Properties", _equivalent_properties),
+    InverseProperties: ("Properties", _inverse),
+    Characteristic: ("Properties", _characteristic),
+    DisjointProperties: ("Consistency", _disjoint_properties),
+    PropertyDomain: ("Domains and ranges", _domain),
+    PropertyRange: ("Domains and ranges", _range),
+    HasKey: ("Keys", _key),
+    ClassAssertion: ("Individuals", _class_assertion),
+    DifferentIndividuals: ("Individuals", _different),
+    NegativePropertyAssertion: ("Consistency", _negative_assertion),
+    DatatypeDefinition: ("Classes", _definition),
+    Malformed: ("Classes", _malformed),
+}
+
+
+# Rules that belong to no axiom alone.
+
+
+def _shared(entries: Iterable[Entry]) -> Iterator[Entry]:
+    """What DifferentIndividuals axioms share."""
+    if any(head.name == ALL_DIFFERENT for entry in entries for rule in entry.rules for head in rule.heads):
+        k, x, y = (Variable(name) for name in ("axiom", "x", "y"))
+        body = (Atom(ALL_DIFFERENT, (k, x)), Atom(ALL_DIFFERENT, (k, y)), Filter(Call("!=", (x, y))))
+        head = Atom(INCONSISTENT, (x, Constant("DifferentIndividuals")))
+        rule = Rule((head,), (Atom(SAME_AS, (x, y)), *body))
+        yield Entry("Consistency", "DifferentIndividuals", None, (rule,))
+
+
+def _equality(entries: Iterable[Entry], known: Collection[Pred]) -> Iterator[Entry]:
+    """Equality by axioms: owl:sameAs is symmetric and transitive, and equal individuals have the same facts."""
+    rules = [rule for entry in entries for rule in entry.rules]
+    preds = {*known, *(head.pred for rule in rules for head in rule.heads), *(p for rule in rules for p in rule.reads)}
+    same = Pred(SAME_AS, 2)
+    if same not in {*known, *(head.pred for rule in rules for head in rule.heads)}:
+        return
+    x, y, z = (Variable(name) for name in "xyz")
+    equal = Atom(SAME_AS, (x, y))
+    symmetric = Rule((Atom(SAME_AS, (y, x)),), (equal,))
+    transitive = Rule((Atom(SAME_AS, (x, z)),), (equal, Atom(SAME_AS, (y, z))))
+    yield Entry("Equality", "owl:sameAs is symmetric and transitive", None, (symmetric, transitive))
+    replaced = [rule for pred in sorted(filter(_has_individuals, preds)) for rule in _replacements(pred)]
+    yield Entry("Equality", "equal individuals have the same facts", None, tuple(replaced))
+    label = Constant("DifferentIndividuals")
+    clash = Rule((Atom(INCONSISTENT, (x, label)),), (equal, Atom(DIFFERENT_FROM, (x, y))))
+    itself = Rule((Atom(INCONSISTENT, (x, label)),), (Atom(DIFFERENT_FROM, (x, x)),))
+    yield Entry("Consistency", "owl:sameAs and owl:differentFrom exclude each other", None, (clash, itself))
+
+
+def _has_individuals(pred: Pred) -> bool:
+    if pred in (TRIPLES, TYPES, Pred(SAME_AS, 2)) or not is_rdf(pred) or pred.arity > 2:
+        return False
+    return not is_reserved(pred.name) or pred == Pred(DIFFERENT_FROM, 2)
+
+
+def _replacements(pred: Pred) -> Iterator[Rule]:
+    x, y, z = (Variable(name) for name in "xyz")
+    equal = Atom(SAME_AS, (x, y))
+    if pred.arity == 1:
+        yield Rule((Atom(pred.name, (y,)),), (equal, Atom(pred.name, (x,))))
+    else:
+        yield Rule((Atom(pred.name, (y, z)),), (equal, Atom(pred.name, (x, z))))
+        yield Rule((Atom(pred.name, (z, y)),), (equal, Atom(pred.name, (z, x))))
+
+
+def _nothing(entries: Iterable[Entry], known: Collection[Pred]) -> Iterator[Entry]:
+    nothing = Pred(str(NOTHING), 1)
+    if nothing in {*known, *(head.pred for entry in entries for rule in entry.rules for head in rule.heads)}:
+        x = Variable("x")
+        rule = Rule((Atom(INCONSISTENT, (x, Constant("owl:Nothing"))),), (Atom(nothing.name, (x,)),))
+        yield Entry("Consistency", "owl:Nothing has no members", None, (rule,))

@@ -1,0 +1,77 @@
+"""Contradictions: facts of the predicate `inconsistent`, each with a rule that derives it, and the facts it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from deltalog.model.terms import Value
+from deltalog.ontology.compile_expressions import INCONSISTENT
+from deltalog.syntax.ast import Atom, Constant, Pred, Rule, Term, Variable, variables
+from deltalog.syntax.printer import print_atom, print_body, print_value
+
+if TYPE_CHECKING:
+    from deltalog.kb import KnowledgeBase
+
+PREDICATE = Pred(INCONSISTENT, 2)
+Fact = tuple[str, tuple[Value, ...]]  # the predicate, and values
+
+
+@dataclass(frozen=True)
+class Inconsistency:
+    """An individual that contradicts an axiom. `facts` are the premises of the rule that finds it; `fact` is what it
+    derives, and `kb.explain(*inconsistency.fact)` explains that."""
+
+    individual: Value
+    axiom: str
+    rule: Rule
+    facts: tuple[Fact, ...]
+
+    @property
+    def fact(self) -> Fact:
+        """The derived fact that says so."""
+        return INCONSISTENT, (self.individual, self.axiom)
+
+    def __str__(self) -> str:
+        facts = ", ".join(print_atom(Atom(name, tuple(map(Constant, values)))) for name, values in self.facts)
+        return f"{print_value(self.individual)} contradicts {self.axiom}: {facts}"
+
+
+def count_inconsistencies(kb: KnowledgeBase) -> int:
+    """How many there are, without finding the facts of each."""
+    contents = kb._contents().materialised()
+    return contents.backend.size(contents.table(PREDICATE)) if PREDICATE in contents.preds else 0
+
+
+def inconsistencies(kb: KnowledgeBase) -> list[Inconsistency]:
+    """All contradictions in a materialisation, each once, in the order of the rules."""
+    if not count_inconsistencies(kb):
+        return []
+    found: dict[Fact, Inconsistency] = {}
+    for rule in kb.rules:
+        for head in rule.heads:
+            if head.pred == PREDICATE:
+                for each in _of_rule(rule, head, kb):
+                    found.setdefault(each.fact, each)
+    for individual, axiom in kb.facts(str(PREDICATE)):
+        given = Inconsistency(individual, str(axiom), Rule((Atom(INCONSISTENT, ()),)), ())
+        found.setdefault(given.fact, given)
+    return list(found.values())
+
+
+def _of_rule(rule: Rule, head: Atom, kb: KnowledgeBase) -> Iterator[Inconsistency]:
+    """The contradictions that a rule derives: the answers of its body."""
+    names = list(dict.fromkeys(v.name for literal in rule.body for v in variables(literal) if not v.anonymous))
+    answers = kb.query(print_body(rule.body), "materialised")
+    for row in answers:
+        values = dict(zip(answers.columns, row, strict=True))
+        assert names
+        individual, axiom = (_value(term, values) for term in head.terms)
+        atoms = [literal for literal in rule.body if isinstance(literal, Atom)]
+        facts = tuple((atom.name, tuple(_value(term, values) for term in atom.terms)) for atom in atoms)
+        yield Inconsistency(individual, str(axiom), rule, facts)
+
+
+def _value(term: Term, values: dict[str, Value]) -> Value:
+    return values[term.name] if isinstance(term, Variable) else term.value

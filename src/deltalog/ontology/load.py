@@ -1,0 +1,92 @@
+"""Ontology files: their triples, their prefixes, and the lines where things are defined."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from deltalog.concurrency.cached import cached_property
+from deltalog.io.documents import DEFAULT, Reading
+from deltalog.io.files import name_of, read_all
+from deltalog.io.read import files_of, read
+from deltalog.model.dictionary import Dictionary
+from deltalog.model.errors import DataError
+from deltalog.model.terms import IRI, Value
+from deltalog.ontology.graph import Triple, triples_of
+
+_TURTLE_PREFIX = re.compile(r"^\s*@?prefix\s+([\w.-]*):\s*<([^<>\s]*)>", re.IGNORECASE | re.MULTILINE)
+_XML_PREFIX = re.compile(r"xmlns(?::([\w.-]+))?\s*=\s*[\"']([^\"']*)[\"']")
+
+
+@dataclass(frozen=True)
+class OntologyFile:
+    """What a file says."""
+
+    path: Path
+    triples: tuple[Triple, ...]
+    prefixes: Mapping[str, str] = field(compare=False)
+
+    @cached_property
+    def _subjects(self) -> frozenset[Value]:
+        return frozenset(subject for subject, _, _ in self.triples)
+
+    def mentions(self, name: IRI) -> bool:
+        """Whether it says something about a name."""
+        return name in self._subjects
+
+    def place(self, name: IRI | None) -> str:
+        """Where a name is defined, as far as that can be seen: the file, and the line."""
+        line = None if name is None else line_of(_text(self.path), str(name))
+        return str(self.path) if line is None else f"{self.path}:{line}"
+
+
+def read_ontology(path: Path, reading: Reading = DEFAULT) -> list[OntologyFile]:
+    """The ontology of an RDF file, or those of all RDF files of a folder."""
+    return [_read(file, reading) for file in files_of(path)]
+
+
+def _read(path: Path, reading: Reading) -> OntologyFile:
+    if name_of(path).format not in ("ntriples", "turtle", "xml"):
+        raise DataError(
+            f"{path}: expected an ontology as RDF: Turtle (.ttl), RDF/XML (.owl, .rdf) or N-Triples (.nt). Other "
+            "syntaxes of OWL (OWL/XML, functional, Manchester) can be converted by Protégé or ROBOT"
+        )
+    dictionary = Dictionary()
+    facts = read(path, dictionary, reading)
+    rows = {pred: zip(*map(dictionary.decode, columns), strict=True) for pred, columns in facts.items()}
+    return OntologyFile(path, tuple(triples_of(rows)), _prefixes(_text(path), name_of(path).format))
+
+
+def _text(path: Path) -> str:
+    return read_all(path).decode("utf-8", "replace")
+
+
+def _prefixes(text: str, format: str) -> dict[str, str]:
+    """The prefixes that a file declares, for people to read."""
+    pattern = {"turtle": _TURTLE_PREFIX, "xml": _XML_PREFIX}.get(format)
+    found = {prefix or "": namespace for prefix, namespace in pattern.findall(text)} if pattern else {}
+    return {p: namespace for p, namespace in found.items() if re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", namespace)}
+
+
+def line_of(text: str, name: str) -> int | None:
+    """The line where a name is defined: where it is the subject of something, or else where it first occurs."""
+    local = name[max(name.rfind(sign) for sign in "#/:") + 1 :]
+    full, short = re.escape(name), re.escape(local)
+    subject = rf"(?:rdf:)?(?:about|ID)\s*=\s*[\"'](?:{full}|(?:[^\"'<>]*[#;/])?{short})[\"']"
+    turtle = rf"^(?:<{full}>|[\w.-]*:{short}(?![\w-])|<#?{short}>)"
+    for pattern in (subject, turtle, rf"<{full}>|[\w.-]*:{short}(?![\w-])|[#;/]{short}[\"']"):
+        found = re.search(pattern, text, re.MULTILINE)
+        if found:
+            return text.count("\n", 0, found.start()) + 1
+    return None
+
+
+def merged_prefixes(files: Iterable[OntologyFile]) -> dict[str, str]:
+    """All prefixes; the first file with one decides what it means."""
+    found: dict[str, str] = {}
+    for file in files:
+        for prefix, namespace in file.prefixes.items():
+            found.setdefault(prefix, namespace)
+    return found

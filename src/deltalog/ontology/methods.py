@@ -1,0 +1,193 @@
+"""The methods of a knowledge base that take ontologies: a base class of `KnowledgeBase`.
+
+load_ontology, remove_ontology   rules and facts of ontology files come and go
+_with_axioms                     axioms among facts: the rules follow them
+inconsistencies                  what contradicts the ontology
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from os import PathLike
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+from deltalog.concurrency.locks import CallLock, exclusive
+from deltalog.io.documents import Reading
+from deltalog.io.files import local_path
+from deltalog.model.errors import UsageError
+from deltalog.model.limits import limited, within_budget
+from deltalog.ontology.profile_names import check_profile
+from deltalog.syntax.ast import Atom, Constant, Pred, Rule
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from deltalog.backends.base import Backend
+    from deltalog.kb import KnowledgeBase
+    from deltalog.maintenance.materialisation import Materialisation
+    from deltalog.model.change import Change
+    from deltalog.ontology.graph import Triple
+    from deltalog.ontology.inconsistencies import Inconsistency
+    from deltalog.ontology.state import Ontology
+    from deltalog.program.rule_set import RuleSet
+    from deltalog.store.store import Store
+
+Paths = str | PathLike[str] | Iterable[str | PathLike[str]]
+
+
+class Planned(NamedTuple):
+    """A change with what an ontology adds to it."""
+
+    rule_set: RuleSet
+    add: dict[Pred, Any]
+    remove: dict[Pred, Any]
+    ontology: Ontology | None
+
+
+class OntologyMethods:
+    """A knowledge base as far as ontologies are concerned."""
+
+    prefixes: Mapping[str, str]
+    _backend: Backend[Any]
+    _lock: CallLock
+    _rule_set: RuleSet
+    _explicit: dict[Pred, Any]
+    _state: Materialisation[Any] | None
+    _store: Store | None
+    _ontology: Ontology | None = None
+
+    @property
+    def _kb(self) -> KnowledgeBase:
+        """The knowledge base that this is."""
+        return cast("KnowledgeBase", self)
+
+    @property
+    def ontology(self) -> Ontology | None:
+        """The ontology: `.rules` that it became, `.compiled.outside` with the axioms of which something is lost."""
+        return self._ontology
+
+    @exclusive
+    @limited
+    @within_budget
+    def load_ontology(
+        self, *paths: str | PathLike[str], profile: str | None = None, base: str | None = None
+    ) -> Change | None:
+        """Adds the axioms of ontology files (Turtle, RDF/XML, N-Triples) as rules, and their facts.
+
+        profile: "owl2rl" (the default) or "rdfs" compile axioms to rules of their own; "owl2rl-rdf" takes the OWL 2
+        RL/RDF rules as they are, and the axioms as facts. One knowledge base has one profile.
+        Returns the change, if there is a materialisation.
+        """
+        from deltalog.ontology.load import read_ontology
+
+        files = [file for path in paths for file in read_ontology(local_path(path), Reading(base))]
+        return self._change_ontology(self._of_profile(profile).with_files(files))
+
+    @exclusive
+    @limited
+    @within_budget
+    def remove_ontology(self, *paths: str | PathLike[str]) -> Change | None:
+        """Removes the axioms and facts of ontology files that were loaded. Returns the change, if there is a
+        materialisation."""
+        gone, ontology = [local_path(path) for path in paths], self._of_profile(None)
+        self._check_loaded(gone, ontology)
+        return self._change_ontology(ontology.without_files(gone))
+
+    def _check_loaded(self, paths: Iterable[Path], ontology: Ontology) -> None:
+        loaded = [file.path.resolve() for file in ontology.files]
+        for path in paths:
+            if path.resolve() not in loaded:
+                known = ", ".join(str(file.path) for file in ontology.files) or "there is none"
+                raise UsageError(f"{path}: no such ontology was loaded; loaded: {known}")
+
+    def _of_profile(self, profile: str | None) -> Ontology:
+        """The present ontology, or an empty one of a profile."""
+        from deltalog.ontology.state import Ontology
+
+        if self._ontology is None:
+            return Ontology(check_profile(profile or "owl2rl"))
+        if profile is not None and check_profile(profile) != self._ontology.profile:
+            raise UsageError(
+                f"the ontology has the profile {self._ontology.profile}; use another knowledge base for {profile}"
+            )
+        return self._ontology
+
+    def _change_ontology(self, ontology: Ontology) -> Change | None:
+        kb = self._kb
+        ontology = self._compiled(ontology, self._explicit)
+        planned = self._planned(self._rule_set, {}, {}, ontology)
+        prefixes = {**ontology.prefixes, **self.prefixes}
+        if self._state is None and self._store is None:
+            explicit = kb._united(self._less(self._explicit, planned.remove), planned.add)
+            after = dict[str, Any](_explicit=explicit, _rule_set=planned.rule_set, _program=None, prefixes=prefixes)
+            kb._assign(**after, _ontology=planned.ontology, _mentioned=kb._mentioned | planned.rule_set.preds)
+            return None
+        return kb._change_planned(planned, prefixes)[0]
+
+    # Axioms among facts.
+
+    def _with_axioms(self, rule_set: RuleSet, add: dict[Pred, Any], remove: dict[Pred, Any]) -> Planned:
+        """A change with the change of rules that axioms among its facts are."""
+        ontology, changed = self._ontology, add.keys() | remove.keys()
+        if ontology is None:
+            return Planned(rule_set, add, remove, None)
+        if ontology.follows(changed):
+            ontology = self._compiled(ontology, self._kb._united(self._less(self._explicit, remove), add))
+        elif ontology.stated.isdisjoint(changed):
+            return Planned(rule_set, add, remove, ontology)
+        return self._planned(rule_set, add, remove, ontology)
+
+    def _less(self, tables: Mapping[Pred, Any], removed: Mapping[Pred, Any]) -> dict[Pred, Any]:
+        minus = self._backend.minus
+        return {pred: minus(table, removed[pred]) if pred in removed else table for pred, table in tables.items()}
+
+    def _compiled(self, ontology: Ontology, explicit: Mapping[Pred, Any]) -> Ontology:
+        return ontology.compiled_with(self._axioms_of(explicit), explicit)
+
+    def _axioms_of(self, explicit: Mapping[Pred, Any]) -> Iterable[Triple]:
+        """The triples of axioms among explicit facts."""
+        from deltalog.model.facts import rows
+        from deltalog.ontology.graph import triples_of
+        from deltalog.ontology.vocabulary import AXIOM_PREDICATES
+
+        found = {pred: table for pred, table in explicit.items() if pred in AXIOM_PREDICATES}
+        return triples_of({pred: rows(table, pred.arity, self._backend) for pred, table in found.items()})
+
+    def _planned(self, rule_set: RuleSet, add: dict[Pred, Any], remove: dict[Pred, Any], ontology: Ontology) -> Planned:
+        """A change that also takes the rules and facts of the old ontology away, and adds those of the new one. What
+        the user has given, too, stays the user's."""
+        old, united = self._ontology, self._kb._united
+        kept = dict.fromkeys(rule for rule in rule_set.rules if old is None or rule not in old.own_rules)
+        own_rules = frozenset(rule for rule in ontology.rules if rule not in kept)
+        owned, stated = self._tables(old.own_facts if old is not None else ()), self._tables(ontology.facts)
+        concerned = {pred: self._explicit[pred] for pred in owned.keys() | stated.keys() if pred in self._explicit}
+        of_user = united(self._less(self._less(concerned, owned), remove), add)
+        own = self._less(stated, of_user)
+        ontology = replace(ontology, own_rules=own_rules, own_facts=self._atoms(own))
+        rule_set = rule_set.becoming([*kept, *ontology.rules])
+        return Planned(rule_set, united(add, own), united(remove, self._less(owned, own)), ontology)
+
+    def _tables(self, facts: Iterable[Atom]) -> dict[Pred, Any]:
+        from deltalog.engine.encode_facts import encode_facts_of
+
+        return encode_facts_of([Rule((fact,)) for fact in facts], self._backend)
+
+    def _atoms(self, tables: Mapping[Pred, Any]) -> frozenset[Atom]:
+        from deltalog.model.facts import rows
+
+        found = ((pred, row) for pred, table in tables.items() for row in rows(table, pred.arity, self._backend))
+        return frozenset(Atom(pred.name, tuple(map(Constant, row))) for pred, row in found)
+
+    # Inconsistencies.
+
+    @property
+    @exclusive
+    @limited
+    @within_budget
+    def inconsistencies(self) -> list[Inconsistency]:
+        """Contradictions between facts and the ontology: each has an individual, an axiom, a rule, and facts. They do
+        not make everything follow: the materialisation stays usable."""
+        from deltalog.ontology.inconsistencies import inconsistencies
+
+        return inconsistencies(self._kb)
