@@ -68,6 +68,21 @@ def test_the_same_from_everywhere(source: str, edges: Path, tmp_path: Path, spar
     assert report.facts == {"edge": 3, "on": 3, "path": 3}
 
 
+def test_a_place_of_a_table_is_that_of_the_catalog(edges: Path, tmp_path: Path, spark: Any) -> None:
+    """A sink must not overwrite the files of a table that is a source, nor a table the files of a source."""
+
+    def said(source: str, sink: str) -> list[str]:
+        text = f'program = "{RULES}"\n[sources.edge]\n{source}\n[sinks.on]\n{sink}\nmode = "overwrite"'
+        return [str(problem) for problem in pipeline(tmp_path, text).check(spark)]
+
+    table, files = 'table = "pipeline_edges"', f'path = "{edges}/table"'
+    assert [line for line in said(table, files) if "sinks.on.path" in line and "sources.edge.table reads" in line]
+    assert [line for line in said(files, table) if "sinks.on.table" in line and "sources.edge.path reads" in line]
+    inside = f'path = "{spark.conf.get("spark.sql.warehouse.dir")}/pipeline_new/part"'
+    assert [line for line in said(table, f'{inside}\n[sinks.path]\ntable = "pipeline_new"') if "is inside" in line]
+    assert not [line for line in said(table, f'path = "{edges}/out"') if "sinks.on" in line]
+
+
 def test_every_kind_of_sink(edges: Path, tmp_path: Path, spark: Any) -> None:
     text = f"""
     program = "{RULES}"
