@@ -36,6 +36,7 @@ from tests.property.history_player import Facts, everything, from_scratch
 
 STEPS = 400  # more than children live to see
 PATIENCE_SECONDS = 60.0
+MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # a folder in memory
 
 
 class Action(NamedTuple):
@@ -132,7 +133,7 @@ class StoreHistory:
     kills: int = 0
     versions: int = 0  # that were compared
     unacknowledged: int = 0  # actions under way that were found to be made
-    _done: int = 0  # actions
+    done: int = 0  # actions that are sure
     _ledgers: list[Ledger] = field(default_factory=list)  # after so many actions
 
     def __post_init__(self) -> None:
@@ -214,14 +215,14 @@ class StoreHistory:
         assert not trouble, self._wrong("\n".join(trouble).replace("\\n", "\n"))
         for line in filter(None, lines):
             done, version = map(int, line.split())
-            assert done in (self._done, self._done + 1), self._wrong(f"{done} after {self._done}")
-            self._done = done
+            assert done in (self.done, self.done + 1), self._wrong(f"{done} after {self.done}")
+            self.done = done
             assert version == self._ledger(done).version, self._wrong(f"version {version} acknowledged")
         self._find()
 
     def _find(self) -> None:
         """Opens what is there, and compares it with what was acknowledged, or under way."""
-        sure, perhaps = self._ledger(self._done), self._ledger(self._done + 1)
+        sure, perhaps = self._ledger(self.done), self._ledger(self.done + 1)
         saved = perhaps.folder != sure.folder and self._folder(perhaps.folder).exists()
         folder = self._folder(perhaps.folder if saved else sure.folder)
         with KnowledgeBase.open(folder, **dict(_options(self.random))) as kb:  # type: ignore[arg-type]
@@ -229,7 +230,7 @@ class StoreHistory:
             made = saved or (perhaps.version != sure.version and kb.version == perhaps.version)
             self._same(kb, perhaps if made else sure)
         if made:
-            self._done += 1
+            self.done += 1
             self.unacknowledged += 1
         self._find_older(folder)
         report = verify(folder)
@@ -237,8 +238,8 @@ class StoreHistory:
 
     def _find_older(self, folder: Path) -> None:
         """One of the other versions that can be opened."""
-        now = self._ledger(self._done)
-        known = {one.version: one for one in self._ledgers[: self._done + 1] if one.folder == now.folder}
+        now = self._ledger(self.done)
+        known = {one.version: one for one in self._ledgers[: self.done + 1] if one.folder == now.folder}
         version = self.random.choice(sorted(known))
         try:
             kb = KnowledgeBase.open(folder, version=version)
@@ -258,8 +259,8 @@ class StoreHistory:
         self.versions += 1
 
     def _wrong(self, what: str) -> str:
-        last = "\n".join(map(str, self.actions[max(0, self._done - 3) : self._done + 2]))
-        return f"seed {self.seed}, kill {self.kills}, action {self._done}: {what}\n{last}\n{self.place}"
+        last = "\n".join(map(str, self.actions[max(0, self.done - 3) : self.done + 2]))
+        return f"seed {self.seed}, kill {self.kills}, action {self.done}: {what}\n{last}\n{self.place}"
 
 
 def _explicit(kb: KnowledgeBase) -> Facts:
@@ -286,7 +287,7 @@ class _Child:
 
     def __init__(self, history: StoreHistory, pipe: int, options: dict[str, Any]) -> None:
         self.history, self.pipe, self.options = history, pipe, options
-        self.done = history._done
+        self.done = history.done
         self.folder = history._ledger(self.done).folder
 
     def run(self) -> None:

@@ -18,8 +18,9 @@ from typing import Any
 
 import pytest
 
-from deltalog import KnowledgeBase
+from deltalog import DataError, KnowledgeBase
 from deltalog.cli.main import main
+from deltalog.store.store import Store
 
 PATHS = "path(X, Y) :- edge(X, Y).  path(X, Z) :- path(X, Y), edge(Y, Z).\n"
 
@@ -295,6 +296,20 @@ def test_known_rules_and_prefixes_make_no_version(deltalog: Run, tmp_path: Path)
     (tmp_path / "r.dl").write_text("PREFIX : <http://e/>\n:Person[?x] :- :knows[?x, ?y] .")
     assert deltalog("run", "r.dl", "--store", "g", "-q")[0] == 0
     assert updated(deltalog, "--add-rules", "r.dl")["version"] == 1
+
+
+def test_a_snapshot_that_fails_is_a_warning(deltalog: Run, graph: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise DataError("g cannot be written (No space left on device); there is no new snapshot")
+
+    monkeypatch.setattr(Store, "is_due", lambda *_: "many changes")
+    monkeypatch.setattr(Store, "take_snapshot", full)
+    code, out, err = deltalog("update", "g", "--add", "new", "--json")
+    assert (code, json.loads(out)["version"]) == (0, 2)
+    assert set(err.splitlines()) == {
+        "warning: no snapshot was taken, and the next opening takes longer: g cannot be written (No space left on "
+        "device); there is no new snapshot"
+    }
 
 
 # Versions.

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from argparse import ArgumentParser, ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -90,6 +92,15 @@ def is_inside(one: Path, other: Path) -> bool:
     """Whether a folder is another one, or in it."""
     folder, whole = one.resolve(), other.resolve()
     return folder == whole or whole in folder.parents
+
+
+@contextmanager
+def warnings_shown() -> Iterator[None]:
+    """A context in which warnings of the library are lines on standard error."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = lambda message, *_, **__: print(f"warning: {message}", file=sys.stderr)
+        yield
 
 
 def wrong_usage(command: str, message: str) -> int:

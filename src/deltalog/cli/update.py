@@ -9,7 +9,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from deltalog.cli.options import add_limits, add_reading, command_parser, is_inside, local, wrong_usage
+from deltalog.cli.options import add_limits, add_reading, command_parser, is_inside, local, warnings_shown, wrong_usage
 from deltalog.io.formats import OUTPUT_FORMATS
 from deltalog.model.errors import DataError
 
@@ -66,7 +66,7 @@ def run(options: Namespace) -> int:
     kb = open_store(options.store, options, readonly=options.dry_run)
     before = kb.version
     try:
-        with kb:
+        with warnings_shown(), kb:
             done = _changed(kb, options)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(_after_interrupt(options.store, before)) from None

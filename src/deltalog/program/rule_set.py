@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -30,8 +30,11 @@ class RuleSet:
 
     def adding(self, rules: Iterable[Rule]) -> RuleSet:
         """The rule set with more rules (facts among them are left out); itself if it has them all."""
+        new = dict.fromkeys(rule for rule in rules if not rule.is_fact)
+        if not new:
+            return self
         ids, numbers = dict(self.ids), dict(self.numbers)
-        for rule in dict.fromkeys(rule for rule in rules if not rule.is_fact):
+        for rule in new:
             name = f"r{numbers.setdefault(rule, len(numbers) + 1)}"
             ids.setdefault(name, rule)
         return RuleSet(ids, numbers, tuple(ids.values())) if len(ids) > len(self.ids) else self
@@ -47,9 +50,11 @@ class RuleSet:
         left = {name: rule for name, rule in more.ids.items() if rule in wanted}
         return RuleSet(left, more.numbers, tuple(left.values())) if len(left) < len(more.ids) else more
 
-    def removing(self, sources: Iterable[str | Path]) -> tuple[RuleSet, list[Rule]]:
+    def removing(self, sources: Sequence[str | Path]) -> tuple[RuleSet, list[Rule]]:
         """The rule set without rules that are given by id, text or file, and the facts among them; itself if nothing
         goes. UsageError if there is no such rule."""
+        if not sources:
+            return self, []
         left, texts = dict(self.ids), []
         for source in sources:
             if isinstance(source, str) and source.strip() in self.ids:

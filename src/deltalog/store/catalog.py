@@ -1,6 +1,7 @@
 """The catalog of a store: versions, the log of changes, and which snapshots count. A SQLite database.
 
-    meta        format, the id of the store, when it was created; `lost`: versions that a repair could not recover
+    meta        format, the id of the store, when it was created; `unlogged`: JSON ranges [first, end)
+                of versions whose change a repair could not recover
     versions    a row for each version there ever was: time, and what it changed, in numbers
     changes     the log: what each version changed (`log_entry`), in parts, with a checksum
     snapshots   the snapshots that count, with the checksum of their manifest
@@ -263,14 +264,14 @@ class Catalog:
         except (ValueError, KeyError, TypeError) as problem:
             raise DataError(f"{self.path}: the change of version {version} is damaged ({problem}); {_REPAIR}") from None
 
-    def lost(self) -> list[range]:
-        """Versions that a repair could not recover."""
+    def unlogged(self) -> list[range]:
+        """Versions whose change a repair could not recover."""
         with self._failing("read"):
-            rows = self._connection.execute("SELECT value FROM meta WHERE key = 'lost'").fetchall()
+            rows = self._connection.execute("SELECT value FROM meta WHERE key = 'unlogged'").fetchall()
         try:
             return [range(first, end) for (value,) in rows for first, end in json.loads(value)]
         except (ValueError, TypeError):
-            raise DataError(f"{self.path} is damaged: it does not say which versions are lost; {_REPAIR}") from None
+            raise DataError(f"{self.path} is damaged: it does not say which changes are lost; {_REPAIR}") from None
 
     # Writing.
 

@@ -199,10 +199,10 @@ class FoundCatalog:
     is_whole: bool = True  # whether all rows could be read
 
     @property
-    def lost(self) -> set[int]:
-        """Versions that an earlier repair could not recover."""
+    def unlogged(self) -> set[int]:
+        """Versions whose change an earlier repair could not recover."""
         with suppress(*_WRONG):
-            found = json.loads(self.meta.get("lost", "[]"))
+            found = json.loads(self.meta.get("unlogged", "[]"))
             return {version for first, end in found for version in range(first, end)}
         return set()
 
@@ -368,7 +368,7 @@ def examine(folder: Path, tuning: Tuning) -> Examined:
     else:
         present = files.listed(place)
     rows = sorted(catalog.snapshots.values(), reverse=True)
-    found = [examine_snapshot(place / _safe(row.folder), row) for row in rows]
+    found = [examine_snapshot(place / _safe(row.folder), row) for row in rows] if not problems else []
     named = {_safe(row.folder) for row in rows}
     unknown = [path for path in present if path.name not in named]
     if not catalog.is_whole or catalog.problems:
@@ -387,17 +387,17 @@ def version_problems(found: Examined) -> Iterator[Problem]:
     catalog = found.catalog
     if catalog.connection is None:
         return
-    lost = catalog.lost
+    unlogged = catalog.unlogged
     first = min(catalog.versions, default=1)
-    missing = [v for v in range(first, found.newest + 1) if v not in catalog.versions and v not in lost]
+    missing = [v for v in range(first, found.newest + 1) if v not in catalog.versions and v not in unlogged]
     for each in ranges(missing):
         yield Problem(NAME, f"no row of `versions` for {each[0]} to {each[-1]}", "the list of versions")
     for version in sorted(catalog.damaged_changes):
         yield Problem(NAME, f"the change of version {version} is damaged", _from(version, found))
     oldest = min(catalog.snapshots, default=0)
     needed = range(oldest + 1, found.newest + 1)
-    gone = [v for v in needed if v not in catalog.changes and v not in catalog.damaged_changes and v not in lost]
-    for each in ranges([v for v in gone if v not in _repaired(found)]):
+    gone = [v for v in needed if v not in catalog.changes and v not in catalog.damaged_changes and v not in unlogged]
+    for each in ranges(gone):
         yield Problem(NAME, f"the change of version {each[0]} is missing", _from(each[0], found))
     for version, change in catalog.changes.items():
         row = catalog.versions.get(version)
@@ -405,11 +405,6 @@ def version_problems(found: Examined) -> Iterator[Problem]:
             yield Problem(NAME, f"the numbers of version {version} are not those of its change", "the list of versions")
     if not catalog.snapshots:
         yield Problem(NAME, "it names no snapshot", "all versions")
-
-
-def _repaired(found: Examined) -> set[int]:
-    """Versions that a repair made as snapshots, after those that were lost: no change leads to them."""
-    return {version for version in found.catalog.snapshots if version - 1 in found.catalog.lost}
 
 
 def _from(version: int, found: Examined) -> str:

@@ -17,7 +17,7 @@ import json
 import os
 import sqlite3
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from deltalog.backends.local import LocalBackend
+from deltalog.backends.local.sorted_runs import Ids
 from deltalog.backends.local.workers import Workers
 from deltalog.engine.hypertree import Trees
 from deltalog.engine.report import Report
@@ -102,7 +103,6 @@ class _Repair:
     lost: list[str] = field(default_factory=list)
 
     def run(self, report: StoreReport) -> StoreReport:
-        self._make_room()
         self._take_sound_ones()
         self._derive_again()
         reachable = set(self.found.reachable(iter(self.rows)))
@@ -111,9 +111,12 @@ class _Repair:
         if newest not in reachable:
             newest += 1
             self._begin_anew(newest, reachable)
-        versions, lost = self._versions(newest, reachable)
-        self._replace_catalog(versions, lost, reachable)
+        kept = {version for version in self.found.catalog.changes if version in reachable and version > min(self.rows)}
+        versions = self._versions(newest, reachable)
+        unlogged = [version for version in range(min(self.rows) + 1, newest + 1) if version not in kept]
+        self._replace_catalog(versions, kept, unlogged)
         self._move_away()
+        self.recovered.append(f"{_named(sorted(reachable | self.rows.keys()))} can be opened")
         return replace(report, repaired=True, recovered=tuple(self.recovered), lost=tuple(self.lost) or ("nothing",))
 
     # Snapshots.
@@ -121,11 +124,6 @@ class _Repair:
     @property
     def _place(self) -> Path:
         return self.found.folder / SNAPSHOTS
-
-    def _make_room(self) -> None:
-        if self._place.is_symlink():
-            os.rename(self._place, files.unused(self._lost_folder() / SNAPSHOTS))
-        self._place.mkdir(exist_ok=True)
 
     def _take_sound_ones(self) -> None:
         for snapshot in self.found.snapshots:
@@ -150,17 +148,15 @@ class _Repair:
         with suppress(DataError):
             mapped[RELATIONS] = MappedFile.open(found.folder / RELATIONS)
         snapshot = Snapshot(found.folder, found.version, found.contents, manifest, mapped)
-        dictionary = _dictionary(found, snapshot, self.tuning) if found.has_values else Dictionary()
+        dictionary, ids = _dictionary(found, snapshot, self.tuning) if found.has_values else (Dictionary(), None)
+        backend = LocalBackend(Limits(), dictionary, None, self.tuning)
         has_facts = found.has_values and RELATIONS in mapped
-        facts = snapshot.tables(self.tuning).explicit if has_facts else {}
+        facts: dict[Pred, Any] = dict(snapshot.tables(self.tuning).explicit) if has_facts else {}
+        if ids is not None:
+            rows = {pred: [ids[column] for column in backend.rows(table)] for pred, table in facts.items()}
+            facts |= {pred: backend.load(columns, pred.arity) for pred, columns in rows.items() if columns}
         contents = found.contents
-        return _Explicit(
-            LocalBackend(Limits(), dictionary, None, self.tuning),
-            contents.rules.rule_set(),
-            dict(contents.prefixes),
-            dict(contents.settings),
-            dict(facts),
-        )
+        return _Explicit(backend, contents.rules.rule_set(), dict(contents.prefixes), dict(contents.settings), facts)
 
     # The newest version.
 
@@ -207,44 +203,41 @@ class _Repair:
 
     def _tell(self, reachable: set[int]) -> None:
         catalog = self.found.catalog
+        for version in sorted(catalog.damaged_changes & self.rows.keys()):
+            self.recovered.append(f"version {version}, from its snapshot: its change in the log is damaged")
         for snapshot in self.found.snapshots:
             if snapshot.version in reachable and snapshot.version not in self.rows:
                 base = max(each for each in self.rows if each < snapshot.version)
                 self.recovered.append(f"version {snapshot.version}, from the snapshot of version {base} and the log")
         first = min([*catalog.snapshots, *self.rows], default=1)
         gone = [version for version in range(first, self.found.newest + 1) if version not in reachable]
-        if known := [version for version in gone if version not in catalog.lost]:
-            self.lost.append(f"versions {spans(ranges(known))}")
+        if known := [version for version in gone if version not in catalog.unlogged]:
+            self.lost.append(_named(known))
         if catalog.connection is None:
-            known = sorted(self.rows)
-            self.recovered.append(f"the catalog, from snapshots of versions {spans(ranges(known)) or 'none'}")
+            self.recovered.append("the catalog, from the snapshots")
             self.lost.append(f"changes after version {self.found.newest}, if there were any")
         elif catalog.problems:
             self.recovered.append("the catalog, from what can be read of it")
 
     # The catalog.
 
-    def _versions(self, newest: int, reachable: set[int]) -> tuple[list[VersionRow], list[int]]:
-        """The rows of all versions, and those that are lost."""
-        catalog, rows, lost = self.found.catalog, [], []
-        oldest = min(self.rows)
-        for version in range(min([oldest, *catalog.versions]), newest + 1):
+    def _versions(self, newest: int, reachable: set[int]) -> list[VersionRow]:
+        """The rows of all versions that can be opened, and of others that are known."""
+        catalog, rows = self.found.catalog, []
+        for version in range(min([*self.rows, *catalog.versions]), newest + 1):
             row, change = catalog.versions.get(version), catalog.changes.get(version)
             if row is None and (version in reachable or version in self.rows):
                 row = VersionRow(version, now(), 0, 0, 0, 0)
             if row is not None:
                 rows.append(row if change is None else VersionRow(version, row.time, *change))
-            if version not in reachable and version not in self.rows and (row is None or version > oldest):
-                lost.append(version)
-        return rows, lost
+        return rows
 
-    def _replace_catalog(self, versions: list[VersionRow], lost: list[int], reachable: set[int]) -> None:
+    def _replace_catalog(self, versions: list[VersionRow], changes: set[int], unlogged: list[int]) -> None:
         folder, catalog = self.found.folder, self.found.catalog
         new = files.unused(folder / f"{NAME}.repaired")
-        kept = [version for version in catalog.changes if version in reachable and version > min(self.rows)]
-        ended = json.dumps([[each.start, each.stop] for each in ranges(lost)])
-        meta = {key: catalog.meta[key] for key in ("id", "created") if key in catalog.meta} | {"lost": ended}
-        Catalog.create(new, self.tuning, versions, self.rows.values(), self._changes(kept), meta)
+        gaps = json.dumps([[each.start, each.stop] for each in ranges(unlogged)])
+        meta = {key: catalog.meta[key] for key in ("id", "created") if key in catalog.meta} | {"unlogged": gaps}
+        Catalog.create(new, self.tuning, versions, self.rows.values(), self._changes(sorted(changes)), meta)
         catalog.close()
         for file in catalog_files(folder):
             if file.is_symlink():
@@ -284,6 +277,10 @@ class _Repair:
         return folder
 
 
+def _named(versions: list[int]) -> str:
+    return f"version{'s' if len(versions) > 1 else ''} {spans(ranges(versions))}"
+
+
 def _row(snapshot: FoundSnapshot) -> SnapshotRow:
     """The row of a snapshot that the catalog has lost."""
     text = (snapshot.folder / MANIFEST).read_bytes()
@@ -292,18 +289,20 @@ def _row(snapshot: FoundSnapshot) -> SnapshotRow:
     return SnapshotRow(snapshot.version, snapshot.folder.name, zlib.crc32(text), size, facts)
 
 
-def _dictionary(found: FoundSnapshot, snapshot: Snapshot, tuning: Tuning) -> Dictionary:
-    """The dictionary of a snapshot; if its hash table is damaged, made again."""
-    stored: Mapping[str, Any] = found.manifest["dictionary"]
+def _dictionary(found: FoundSnapshot, snapshot: Snapshot, tuning: Tuning) -> tuple[Dictionary, Ids | None]:
+    """The dictionary of a snapshot; if its hash table is damaged, a new one and the new ids by the old ones."""
+    stored = {name: StoredArray.parse(values) for name, values in found.manifest["dictionary"].items()}
     if found.terms >= stored.keys():
-        return snapshot.dictionary(Workers(None, tuning.parallel_min_rows))
+        return snapshot.dictionary(Workers(None, tuning.parallel_min_rows)), None
     mapped = snapshot.mapped[DICTIONARY]
-    arrays = {name: mapped.array(StoredArray.parse(values), True) for name, values in stored.items()}
+    arrays = {
+        name: mapped.array(each) if name in found.terms else np.zeros(each.shape, each.dtype)
+        for name, each in stored.items()
+    }
     damaged, made = Dictionary.mapped(arrays, found.manifest["ids"]), Dictionary()
-    ids = np.arange(1, found.manifest["ids"], dtype=np.uint32)
-    if not np.array_equal(made.encode(damaged.decode(ids)), ids):
-        raise DataError(f"{found.folder / DICTIONARY} has a value twice; restore it from a backup")
-    return made
+    ids = np.zeros(found.manifest["ids"], np.uint32)
+    ids[1:] = made.encode(damaged.decode(np.arange(1, len(ids), dtype=np.uint32)))
+    return made, ids
 
 
 def _empty_log(folder: Path, tuning: Tuning) -> None:

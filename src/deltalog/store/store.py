@@ -201,9 +201,10 @@ class Store:
                 f"{self.folder} has no version {version}: versions {oldest} to {newest} can be opened"
                 + (f", and {self.folder} has dropped those before" if 0 < version < oldest else "")
             )
-        if any(version in each for each in self.catalog.lost()):
+        base = next(row for row in snapshots if row.version <= version)
+        if base.version < version and any(version in each for each in self.catalog.unlogged()):
             raise UsageError(f"version {version} of {self.folder} was lost to damage; newer ones can be opened")
-        return next(row for row in snapshots if row.version <= version)
+        return base
 
     def snapshot_folder(self, row: SnapshotRow) -> Path:
         if Path(row.folder).name != row.folder or row.folder in ("", ".", ".."):
@@ -218,7 +219,7 @@ class Store:
             newest, snapshots = self.catalog.newest, self.catalog.snapshots()
             if version < min((row.version for row in snapshots), default=0):
                 return None
-            if any(each.stop > version for each in self.catalog.lost()):
+            if any(each.stop > version + 1 for each in self.catalog.unlogged()):
                 return None
             changes = [entry for _, entry in self.catalog.entries(version, newest)]
         self.version = newest
