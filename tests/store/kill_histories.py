@@ -33,10 +33,10 @@ from deltalog.syntax.ast import Rule
 from tests.property.history_generator import CYCLIC, MAINTENANCE, SCHEMES, history
 from tests.property.history_model import PREFIX, TUNINGS, Step, is_rule, parsed, rows
 from tests.property.history_player import Facts, everything, from_scratch
+from tests.store.stored_contents import MEMORY as MEMORY
 
 STEPS = 400  # more than children live to see
 PATIENCE_SECONDS = 60.0
-MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # a folder in memory
 
 
 class Action(NamedTuple):

@@ -20,6 +20,7 @@ lonely(X) :- node(X), NOT path(X, X).
 degree(X, N) :- AGGREGATE(edge(X, Y) ON X BIND COUNT(Y) AS N).
 named(X, S) :- node(X), BIND(SKOLEM(X) AS S).
 """
+MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # a folder in memory, if there is one
 Rows = dict[str, frozenset[tuple[object, ...]]]
 
 

@@ -71,7 +71,11 @@ class ArrayWriter:
     @classmethod
     def create(cls, path: Path, check: Callable[[], None]) -> ArrayWriter:
         writer = cls(files.create(path), check)
-        files.write(writer.file, MAGIC)
+        try:
+            files.write(writer.file, MAGIC)
+        except BaseException:
+            writer.abandon()
+            raise
         writer._end = len(MAGIC)
         return writer
 
