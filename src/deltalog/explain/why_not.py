@@ -151,10 +151,12 @@ class WhyNot(Generic[T]):
         """Satisfies as many literals as possible; one of them may be tried last."""
         bindings, satisfied, failed = start, list[int](), list[int]()
         waiting, later = [i for i in range(len(body)) if i != last], [] if last is None else [last]
-        while waiting or later:
+        while True:
             place = self._next(body, waiting, bindings, bool(failed))
+            if place is None and not later:
+                break
             if place is None:
-                waiting, later = later, []
+                waiting, later = [*waiting, *later], []
                 continue
             waiting.remove(place)
             extended = self._extended(body[place], bindings)
