@@ -380,7 +380,7 @@ class KnowledgeBase(QueryMethods, OntologyMethods, StoreMethods):
         rule_set, add, remove, ontology = planned
         state, update = self._changed(rule_set, add, remove)
         change = self._described(update)
-        stored = self._journal(update, state, rule_set, prefixes or {})
+        stored = self._journal(update, state, rule_set, prefixes or {}, ontology)
         self._become(state, rule_set, prefixes or {}, {**stored, "_ontology": ontology})
         self._snapshot_if_due()
         return change, update

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from deltalog.kb import KnowledgeBase
     from deltalog.maintenance.materialisation import Materialisation
     from deltalog.maintenance.update_state import Update
+    from deltalog.ontology.state import Ontology
     from deltalog.program.rule_set import RuleSet
     from deltalog.query.selector import Model
     from deltalog.store.store import Dropped, Image, Store
@@ -43,6 +44,7 @@ class StoreMethods:
     _rule_set: RuleSet
     _explicit: dict[Pred, Any]
     _state: Materialisation[Any] | None
+    _ontology: Ontology | None
     _store: Store | None = None
     _version: int | None = None
     _pinned: bool = False  # to a version other than the newest
@@ -73,7 +75,7 @@ class StoreMethods:
         whole(path, lambda unfinished: Store.create(unfinished, image, first, tuning, self.limits.check))
         store = Store.open(path, tuning)
         self.close()
-        vars(self).update(_store=store, _version=1, _pinned=False, _stored_settings=self._settings())
+        vars(self).update(_store=store, _version=1, _pinned=False, _stored_settings=self._settings(self._ontology))
 
     @classmethod
     def open(
@@ -99,7 +101,7 @@ class StoreMethods:
             store.close()
             raise
         vars(kb).update(_store=store, _version=stored.version, _pinned=version is not None)
-        vars(kb).update(_stored_settings=kb._settings())
+        vars(kb).update(_stored_settings=kb._settings(kb._ontology))
         return kb
 
     def __enter__(self) -> Self:
@@ -120,7 +122,12 @@ class StoreMethods:
             self._store.check_writable()
 
     def _journal(
-        self, update: Update[Any], state: Materialisation[Any], rules: RuleSet, prefixes: Mapping[str, str]
+        self,
+        update: Update[Any],
+        state: Materialisation[Any],
+        rules: RuleSet,
+        prefixes: Mapping[str, str],
+        ontology: Ontology | None,
     ) -> dict[str, Any]:
         """Writes a change to the store, if there is one; the attributes that change with it."""
         store = self._store
@@ -129,7 +136,7 @@ class StoreMethods:
         from deltalog.maintenance.snapshot import explicit_delta
         from deltalog.store.log_entry import LogEntry, RuleChange, packed
 
-        delta, backend, settings = explicit_delta(state, update), self._backend, self._settings()
+        delta, backend, settings = explicit_delta(state, update), self._backend, self._settings(ontology)
         changed = {name: value for name, value in settings.items() if self._stored_settings.get(name) != value}
         entry = LogEntry(
             RuleChange.between(self._rule_set, rules),
@@ -143,9 +150,11 @@ class StoreMethods:
             store.append(entry, *rows)
         return {"_version": store.version, "_stored_settings": settings}
 
-    def _settings(self) -> dict[str, Any]:
+    def _settings(self, ontology: Ontology | None) -> dict[str, Any]:
         """What is stored beside facts, rules and prefixes."""
         mine: dict[str, Any] = {name: getattr(self, f"_{name}") for name in SETTINGS}
+        if ontology is not None:
+            mine["ontology"] = ontology.as_json
         session = vars(self).get("_session")
         model: Model | None = None if session is None else session.own_model
         if model is not None:

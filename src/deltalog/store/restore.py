@@ -29,7 +29,7 @@ def image(kb: KnowledgeBase) -> Image:
     state = kb._completed()
     numbers = tuple(sorted(map(int, state.program.scope.numbers)))
     contents = SnapshotContents(
-        StoredRules.of(kb._rule_set), dict(kb.prefixes), kb._settings(), shape(state.program), numbers
+        StoredRules.of(kb._rule_set), dict(kb.prefixes), kb._settings(kb._ontology), shape(state.program), numbers
     )
     return Image(contents, StoredTables(state.explicit, stored_relations(state, False)), backend.dictionary)
 
@@ -47,7 +47,7 @@ def restore(kb: KnowledgeBase, stored: StoredVersion) -> None:
     list_schemes = not isinstance(kb._backend, LocalBackend)
     kb._restore(contents.rules.rule_set(), *tables, contents, list_schemes)
     _take_settings(kb, contents.settings)
-    applied(kb, stored.changes)
+    applied(kb, stored.changes, contents.settings.get("ontology"))
 
 
 def _transferred(tables: StoredTables, dictionary: Dictionary, backend: Backend[Any]) -> StoredTables:
@@ -57,8 +57,8 @@ def _transferred(tables: StoredTables, dictionary: Dictionary, backend: Backend[
     return StoredTables(*(import_tables(each, dictionary, backend) for each in tables))
 
 
-def applied(kb: KnowledgeBase, changes: Iterable[LogEntry]) -> None:
-    """Applies changes as one update."""
+def applied(kb: KnowledgeBase, changes: Iterable[LogEntry], ontology: Mapping[str, Any] | None = None) -> None:
+    """Applies changes as one update. `ontology` is the one before them, if it is to be taken over."""
     backend, rules, prefixes = kb._backend, kb._rule_set, dict(kb.prefixes)
     added: dict[Pred, Any] = {}
     removed: dict[Pred, Any] = {}
@@ -69,9 +69,12 @@ def applied(kb: KnowledgeBase, changes: Iterable[LogEntry]) -> None:
         rules = change.rules.applied(rules)
         prefixes.update(change.prefixes)
         _take_settings(kb, change.settings)
+        ontology = change.settings.get("ontology", ontology)
     if added or removed or rules is not kb._rule_set:
         kb._apply(rules, added, removed)
     kb._assign(prefixes=prefixes)
+    if ontology is not None:
+        kb._reopen_ontology(ontology)
 
 
 def _without(tables: Mapping[Pred, Any], others: Mapping[Pred, Any], backend: Backend[Any]) -> dict[Pred, Any]:
