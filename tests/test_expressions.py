@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deltalog.expressions.scalar import ExpressionFails, aggregate, evaluate, holds, order
-from deltalog.model.terms import IRI, XSD, BlankNode, Literal, Value, key
+from deltalog.model.terms import IRI, XSD, BlankNode, Literal, Value, key, literal
 from deltalog.syntax.ast import Call, Constant, Variable
 
 FAILS = "fails"
@@ -172,6 +172,36 @@ CONDITIONS: list[Example] = [
     ("=", (BROKEN, 1), FAILS),
 ]
 
+TERMS: list[Example] = [
+    ("isiri", (IRI("x:y"),), True),
+    ("isiri", ("x:y",), False),
+    ("isblank", (BlankNode("b"),), True),
+    ("isblank", (IRI("b"),), False),
+    ("isliteral", (1,), True),
+    ("isliteral", (ENGLISH,), True),
+    ("isliteral", (IRI("x:y"),), False),
+    ("isliteral", (BlankNode("b"),), False),
+    ("datatype", (1,), IRI(XSD + "integer")),
+    ("datatype", ("a",), IRI(XSD + "string")),
+    ("datatype", (IRI("x:y"),), FAILS),
+    ("hasdatatype", (5, IRI(XSD + "byte")), True),
+    ("hasdatatype", (500, IRI(XSD + "byte")), False),
+    ("hasdatatype", (5, IRI(XSD + "decimal")), True),
+    ("hasdatatype", (5, IRI(XSD + "double")), False),
+    ("hasdatatype", (5.0, IRI(XSD + "double")), True),
+    ("hasdatatype", (literal("5.0", XSD + "decimal"), IRI(XSD + "unsignedLong")), True),
+    ("hasdatatype", (literal("five", XSD + "int"), IRI(XSD + "int")), False),
+    ("hasdatatype", (literal("1.5", XSD + "float"), IRI(XSD + "float")), True),
+    ("hasdatatype", ("a  b", IRI(XSD + "token")), False),
+    ("hasdatatype", ("en-US", IRI(XSD + "language")), True),
+    ("hasdatatype", (True, IRI(XSD + "boolean")), True),
+    ("hasdatatype", (literal("2026-01-01T00:00:00", XSD + "dateTime"), IRI(XSD + "dateTimeStamp")), False),
+    ("hasdatatype", (ENGLISH, IRI("http://www.w3.org/2000/01/rdf-schema#Literal")), True),
+    ("hasdatatype", (IRI("x:y"), IRI(XSD + "anyURI")), False),
+    ("hasdatatype", (5, IRI("x:unknown")), FAILS),
+    ("hasdatatype", (5, "integer"), FAILS),
+]
+
 STRINGS: list[Example] = [
     ("concat", ("a", 1, True, IRI("x:y"), 1.5), "a1truex:y1.5"),
     ("concat", (), ""),
@@ -242,7 +272,7 @@ AGGREGATES: list[tuple[str, list[Value], Value]] = [
 ]
 
 
-@pytest.mark.parametrize(("function", "arguments", "result"), ARITHMETIC + COMPARISONS + CONDITIONS + STRINGS)
+@pytest.mark.parametrize(("function", "arguments", "result"), ARITHMETIC + COMPARISONS + CONDITIONS + TERMS + STRINGS)
 def test_function(function: str, arguments: tuple[Value, ...], result: Value) -> None:
     assert outcome(function, *arguments) == expected(result)
 

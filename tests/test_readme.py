@@ -21,6 +21,7 @@ from deltalog.cli.main import main
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+ONTOLOGIES = (ROOT / "docs" / "ontologies.md").read_text(encoding="utf-8")
 LANGUAGE = (ROOT / "docs" / "language.md").read_text(encoding="utf-8")
 FIRST_SCREEN = README.split("\n## ")[0]
 EXAMPLES = {
@@ -48,7 +49,9 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
     return {"cwd": folder, "env": {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT / "src")}}
 
 
-@pytest.mark.parametrize("block", blocks("console"), ids=lambda block: block[2:30].partition("\n")[0])
+@pytest.mark.parametrize(
+    "block", blocks("console") + blocks("console", ONTOLOGIES), ids=lambda block: block[2:30].partition("\n")[0]
+)
 def test_console(block: str, shell: dict[str, object]) -> None:
     for command, wanted in sessions(block):
         run = subprocess.run(  # type: ignore[call-overload]

@@ -406,7 +406,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, StoreMethods):
         state, update = self._changed(rule_set, add, remove)
         change = self._described(rule_set, update)
         become = partial(self._become, state, rule_set, prefixes or {}, ontology)
-        self._journal(update, state, rule_set, prefixes or {}, become)
+        self._journal(update, state, rule_set, prefixes or {}, ontology, become)
         self._files.has_others |= bool(add)
         self._snapshot_if_due()
         return change, update

@@ -233,7 +233,10 @@ class _Maker:
         x, y = self.term(bound, 10), self.term(bound, 4)
         if not self.features.functions:
             return Call(self.pick("+*"), (x, y))
-        one = Call(self.pick(("-", "abs", "ceil", "floor", "round", "sqrt", "str", "strlen", "ucase", "lcase")), (x,))
+        one = Call(
+            self.pick(("-", "abs", "ceil", "floor", "round", "sqrt", "str", "strlen", "ucase", "lcase", "isliteral")),
+            (x,),
+        )
         two = Call(self.pick((*"+-*/+-*%=", "pow", "min", "max", "concat", "contains", "skolem")), (x, y))
         return self.pick((one, two, two, Call("coalesce", (two, one, y)), Call("if", (self.condition(bound), two, x))))
 

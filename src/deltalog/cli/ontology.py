@@ -66,5 +66,5 @@ def _summary(ontology: Ontology) -> str:
         return f"{len(ontology.rules):,} rules for all ontologies; the axioms stay facts"
     outside = len(ontology.compiled.outside)
     lost = f"parts of {outside:,} are lost" if outside else "nothing is lost"
-    rules, axioms = len(ontology.rules), len(ontology.compiled.entries)
+    rules, axioms = len(ontology.rules), ontology.compiled.axioms
     return f"{counted(rules, 'rule')} from {counted(axioms, 'axiom')}; {lost}"

@@ -194,7 +194,7 @@ def _loaded(choice: EngineChoice, options: Namespace, progress: Progress) -> Kno
 def _ontology_line(ontology: Ontology) -> str:
     outside = len(ontology.compiled.outside)
     lost = f"; parts of {counted(outside, 'axiom')} are lost, which `deltalog ontology` lists" if outside else ""
-    rules, axioms = counted(len(ontology.rules), "rule"), counted(len(ontology.compiled.entries), "axiom")
+    rules, axioms = counted(len(ontology.rules), "rule"), counted(ontology.compiled.axioms, "axiom")
     return f"{rules} from {axioms}{lost}"
 
 

@@ -13,6 +13,7 @@ swrl                 rules of SWRL
 print_rules          compiled rules as a program
 load                 ontology files
 state                the ontology of a knowledge base
+stored               the same in a store
 inconsistencies      what contradicts an ontology
 methods              the methods of a knowledge base
 """

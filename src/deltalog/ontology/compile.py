@@ -74,6 +74,7 @@ class Entry:
     subject: IRI | None  # the name that the axiom is about
     rules: tuple[Rule, ...]
     losses: tuple[Loss, ...] = ()
+    is_axiom: bool = True  # and not rules that several axioms share
 
     def place(self, files: Sequence[OntologyFile]) -> str:
         """Where the axiom is, as far as that can be seen: file and line."""
@@ -91,6 +92,11 @@ class CompiledOntology:
     def rules(self) -> tuple[Rule, ...]:
         """The rules, and facts among them, each once."""
         return tuple(dict.fromkeys(rule for entry in self.entries for rule in entry.rules))
+
+    @property
+    def axioms(self) -> int:
+        """The number of axioms."""
+        return sum(entry.is_axiom for entry in self.entries)
 
     @property
     def outside(self) -> tuple[Entry, ...]:
@@ -359,7 +365,7 @@ def _shared(entries: Iterable[Entry]) -> Iterator[Entry]:
         body = (Atom(ALL_DIFFERENT, (k, x)), Atom(ALL_DIFFERENT, (k, y)), Filter(Call("!=", (x, y))))
         head = Atom(INCONSISTENT, (x, Constant("DifferentIndividuals")))
         rule = Rule((head,), (Atom(SAME_AS, (x, y)), *body))
-        yield Entry("Consistency", "DifferentIndividuals", None, (rule,))
+        yield Entry("Consistency", "DifferentIndividuals", None, (rule,), is_axiom=False)
 
 
 def _equality(entries: Iterable[Entry], known: Collection[Pred]) -> Iterator[Entry]:
@@ -373,13 +379,15 @@ def _equality(entries: Iterable[Entry], known: Collection[Pred]) -> Iterator[Ent
     equal = Atom(SAME_AS, (x, y))
     symmetric = Rule((Atom(SAME_AS, (y, x)),), (equal,))
     transitive = Rule((Atom(SAME_AS, (x, z)),), (equal, Atom(SAME_AS, (y, z))))
-    yield Entry("Equality", "owl:sameAs is symmetric and transitive", None, (symmetric, transitive))
+    yield Entry("Equality", "owl:sameAs is symmetric and transitive", None, (symmetric, transitive), is_axiom=False)
     replaced = [rule for pred in sorted(filter(_has_individuals, preds)) for rule in _replacements(pred)]
-    yield Entry("Equality", "equal individuals have the same facts", None, tuple(replaced))
+    yield Entry("Equality", "equal individuals have the same facts", None, tuple(replaced), is_axiom=False)
     label = Constant("DifferentIndividuals")
     clash = Rule((Atom(INCONSISTENT, (x, label)),), (equal, Atom(DIFFERENT_FROM, (x, y))))
     itself = Rule((Atom(INCONSISTENT, (x, label)),), (Atom(DIFFERENT_FROM, (x, x)),))
-    yield Entry("Consistency", "owl:sameAs and owl:differentFrom exclude each other", None, (clash, itself))
+    yield Entry(
+        "Consistency", "owl:sameAs and owl:differentFrom exclude each other", None, (clash, itself), is_axiom=False
+    )
 
 
 def _has_individuals(pred: Pred) -> bool:
@@ -403,4 +411,4 @@ def _nothing(entries: Iterable[Entry], known: Collection[Pred]) -> Iterator[Entr
     if nothing in {*known, *(head.pred for entry in entries for rule in entry.rules for head in rule.heads)}:
         x = Variable("x")
         rule = Rule((Atom(INCONSISTENT, (x, Constant("owl:Nothing"))),), (Atom(nothing.name, (x,)),))
-        yield Entry("Consistency", "owl:Nothing has no members", None, (rule,))
+        yield Entry("Consistency", "owl:Nothing has no members", None, (rule,), is_axiom=False)

@@ -179,6 +179,13 @@ class OntologyMethods:
         found = ((pred, row) for pred, table in tables.items() for row in rows(table, pred.arity, self._backend))
         return frozenset(Atom(pred.name, tuple(map(Constant, row))) for pred, row in found)
 
+    def _reopen_ontology(self, stored: Mapping[str, Any]) -> None:
+        """Takes over the ontology of a store."""
+        from deltalog.ontology.stored import reopened
+
+        ontology = reopened(stored, self._axioms_of(self._explicit), self._explicit)
+        self._kb._assign(_ontology=ontology)
+
     # Inconsistencies.
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from deltalog.concurrency.cached import cached_property
 from deltalog.ontology.compile import CompiledOntology, compile_graph
@@ -42,6 +43,13 @@ class Ontology:
     def stated(self) -> frozenset[Pred]:
         """The predicates of its facts."""
         return frozenset(fact.pred for fact in self.facts)
+
+    @cached_property
+    def as_json(self) -> dict[str, Any]:
+        """What a store keeps of it."""
+        from deltalog.ontology.stored import as_json
+
+        return as_json(self)
 
     @cached_property
     def prefixes(self) -> dict[str, str]:

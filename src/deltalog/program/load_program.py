@@ -26,7 +26,7 @@ def ready_made(source: str | Path) -> Path | None:
         return None
     path = READY_MADE / f"{found[1]}.dl"
     if not path.exists():
-        names = ", ".join(f"@{each.stem}" for each in sorted(READY_MADE.glob("*.dl")))
+        names = ", ".join(sorted(f"@{each.stem}" for each in READY_MADE.glob("*.dl")))
         raise UsageError(f"there are no ready-made rules {str(source).strip()}; choose one of {names}")
     return path
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from deltalog.kb import KnowledgeBase
     from deltalog.maintenance.materialisation import Materialisation
     from deltalog.maintenance.update_state import Update
+    from deltalog.ontology.state import Ontology
     from deltalog.program.rule_set import RuleSet
     from deltalog.query.selector import Model
     from deltalog.store.log_entry import LogEntry
@@ -44,6 +45,7 @@ class StoreMethods:
     _rule_set: RuleSet
     _explicit: dict[Pred, Any]
     _state: Materialisation[Any] | None
+    _ontology: Ontology | None
     _store: Store | None = None
     _version: int | None = None
     _pinned: bool = False  # to a version other than the newest
@@ -81,7 +83,7 @@ class StoreMethods:
             raise DataError(f"{path} may not be on disk ({problem.strerror}); save to another folder") from None
         store = Store.open(path, tuning)
         self.close()
-        vars(self).update(_store=store, _version=1, _pinned=False, _stored_settings=self._settings())
+        vars(self).update(_store=store, _version=1, _pinned=False, _stored_settings=self._settings(self._ontology))
 
     @classmethod
     def open(
@@ -106,7 +108,7 @@ class StoreMethods:
         except BaseException:
             store.close()
             raise
-        vars(kb).update(_store=store, _pinned=version is not None, _stored_settings=kb._settings())
+        vars(kb).update(_store=store, _pinned=version is not None, _stored_settings=kb._settings(kb._ontology))
         return kb
 
     def __enter__(self) -> Self:
@@ -140,6 +142,7 @@ class StoreMethods:
         state: Materialisation[Any],
         rules: RuleSet,
         prefixes: Mapping[str, str],
+        ontology: Ontology | None,
         become: Callable[[Mapping[str, Any]], None],
     ) -> None:
         """Writes a change to the store, if there is one, and then makes it: `become` takes attributes that change with
@@ -148,7 +151,7 @@ class StoreMethods:
         if store is None:
             become({})
             return
-        entry, rows, settings = self._entry(update, state, rules, prefixes)
+        entry, rows, settings = self._entry(update, state, rules, prefixes, ontology)
         try:
             if not entry.is_empty:
                 store.append(entry, *rows)
@@ -159,13 +162,18 @@ class StoreMethods:
             raise
 
     def _entry(
-        self, update: Update[Any], state: Materialisation[Any], rules: RuleSet, prefixes: Mapping[str, str]
+        self,
+        update: Update[Any],
+        state: Materialisation[Any],
+        rules: RuleSet,
+        prefixes: Mapping[str, str],
+        ontology: Ontology | None,
     ) -> tuple[LogEntry, list[int], dict[str, Any]]:
         """A change for the log, the numbers of explicit facts that come and go, and the settings after it."""
         from deltalog.maintenance.snapshot import explicit_delta
         from deltalog.store.log_entry import LogEntry, RuleChange, packed
 
-        delta, backend, settings = explicit_delta(state, update), self._backend, self._settings()
+        delta, backend, settings = explicit_delta(state, update), self._backend, self._settings(ontology)
         changed = {name: value for name, value in settings.items() if self._stored_settings.get(name) != value}
         entry = LogEntry(
             RuleChange.between(self._rule_set, rules),
@@ -177,9 +185,11 @@ class StoreMethods:
         rows = [sum(map(backend.size, tables.values())) for tables in (delta.added, delta.removed)]
         return entry, rows, settings
 
-    def _settings(self) -> dict[str, Any]:
+    def _settings(self, ontology: Ontology | None) -> dict[str, Any]:
         """What is stored beside facts, rules and prefixes."""
         mine: dict[str, Any] = {name: getattr(self, f"_{name}") for name in SETTINGS}
+        if ontology is not None:
+            mine["ontology"] = ontology.as_json
         session = vars(self).get("_session")
         model: Model | None = None if session is None else session.own_model
         if model is not None:

@@ -29,7 +29,7 @@ def image(kb: KnowledgeBase) -> Image:
     state = kb._completed()
     numbers = tuple(sorted(map(int, state.program.scope.numbers)))
     contents = SnapshotContents(
-        StoredRules.of(kb._rule_set), dict(kb.prefixes), kb._settings(), shape(state.program), numbers
+        StoredRules.of(kb._rule_set), dict(kb.prefixes), kb._settings(kb._ontology), shape(state.program), numbers
     )
     return Image(contents, StoredTables(state.explicit, stored_relations(state, False)), backend.dictionary)
 
@@ -48,7 +48,7 @@ def restore(kb: KnowledgeBase, stored: StoredVersion) -> None:
     kb._restore(contents.rules.rule_set(), *tables, contents, list_schemes)
     kb._assign(_version=snapshot.version)
     _take_settings(kb, contents.settings)
-    applied(kb, stored.changes, stored.version)
+    applied(kb, stored.changes, stored.version, contents.settings.get("ontology"))
 
 
 def _transferred(tables: StoredTables, dictionary: Dictionary, backend: Backend[Any]) -> StoredTables:
@@ -58,8 +58,11 @@ def _transferred(tables: StoredTables, dictionary: Dictionary, backend: Backend[
     return StoredTables(*(import_tables(each, dictionary, backend) for each in tables))
 
 
-def applied(kb: KnowledgeBase, changes: Iterable[LogEntry], version: int) -> None:
-    """Applies changes as one update, which leads to a version."""
+def applied(
+    kb: KnowledgeBase, changes: Iterable[LogEntry], version: int, ontology: Mapping[str, Any] | None = None
+) -> None:
+    """Applies changes as one update, which leads to a version. `ontology` is the one before them, if it is to be taken
+    over."""
     backend, rules, prefixes = kb._backend, kb._rule_set, dict(kb.prefixes)
     added: dict[Pred, Any] = {}
     removed: dict[Pred, Any] = {}
@@ -76,6 +79,9 @@ def applied(kb: KnowledgeBase, changes: Iterable[LogEntry], version: int) -> Non
     else:
         kb._assign(prefixes=prefixes, _version=version)
     _take_settings(kb, settings)
+    ontology = settings.get("ontology", ontology)
+    if ontology is not None:
+        kb._reopen_ontology(ontology)
 
 
 def without(tables: Mapping[Pred, Any], others: Mapping[Pred, Any], backend: Backend[Any]) -> dict[Pred, Any]:

@@ -1,0 +1,240 @@
+"""Ontologies of a knowledge base: files and facts that bring axioms, contradictions, stores."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from deltalog import IRI, DataError, KnowledgeBase, UsageError
+from deltalog.ontology.vocabulary import RDFS, SAME_AS
+
+E = "http://example.org/"
+SUB_CLASS = RDFS + "subClassOf"
+PREFIXES = """@prefix : <http://example.org/> .
+@prefix owl: <http://www.w3.org/2002/07/owl#> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+"""
+
+
+def iri(name: str) -> IRI:
+    return IRI(E + name)
+
+
+@pytest.fixture
+def zoo(tmp_path: Path) -> Path:
+    path = tmp_path / "zoo.ttl"
+    path.write_text(f"{PREFIXES}:Cat rdfs:subClassOf :Animal ; owl:disjointWith :Dog . :tom a :Cat .")
+    return path
+
+
+@pytest.fixture
+def more(tmp_path: Path) -> Path:
+    path = tmp_path / "more.ttl"
+    path.write_text(f"{PREFIXES}:Animal rdfs:subClassOf :Being . :tom a :Cat . :eats rdfs:domain :Animal .")
+    return path
+
+
+def members(kb: KnowledgeBase, name: str) -> set[str]:
+    return {str(row[0]).removeprefix(E) for row in kb.facts(E + name)} if E + name in kb.predicates else set()
+
+
+def test_an_ontology_becomes_rules_and_facts(zoo: Path, engine: str) -> None:
+    kb = KnowledgeBase(ontology=zoo, engine=engine)
+    kb.add(E + "Cat", [(iri("kitty"),)])
+    assert members(kb, "Animal") == {"tom", "kitty"}
+    assert next(str(rule) for rule in kb.rules) == f"<{E}Animal>(?x) :- <{E}Cat>(?x) ."
+    assert kb.query(":Animal[:tom]"), "prefixes of the ontology"
+    assert kb.explicit_facts == 2, "axioms are no facts"
+
+
+def test_an_ontology_and_a_program(zoo: Path) -> None:
+    kb = KnowledgeBase("PREFIX : <http://example.org/>  :Pet[?x] :- :Animal[?x], :owner[?x, ?y] .", ontology=[zoo])
+    kb.add(E + "owner", [(iri("tom"), iri("eve"))])
+    assert members(kb, "Pet") == {"tom"}
+
+
+def test_ontologies_come_and_go(zoo: Path, more: Path, engine: str) -> None:
+    kb = KnowledgeBase(engine=engine)
+    assert kb.load_ontology(zoo) is None, "nothing is materialised yet"
+    kb.materialise()
+    change = kb.load_ontology(more)
+    assert change is not None
+    assert {name: list(change.added[name]) for name in change.added} == {E + "Being": [(iri("tom"),)]}
+    change = kb.remove_ontology(zoo)
+    assert change is not None
+    assert set(change.removed) == {E + "Animal", E + "Being"}
+    assert members(kb, "Cat") == {"tom"}, "the other file says so, too"
+    kb.remove_ontology(more)
+    assert members(kb, "Cat") == set()
+    assert kb.rules == ()
+
+
+def test_rules_and_facts_of_the_user_stay(zoo: Path) -> None:
+    rule = f"<{E}Animal>(?x) :- <{E}Cat>(?x) ."
+    kb = KnowledgeBase(rule, ontology=zoo)
+    kb.add(E + "Cat", [(iri("tom"),)])
+    kb.materialise()
+    kb.remove_ontology(zoo)
+    assert [str(each) for each in kb.rules] == [rule]
+    assert members(kb, "Animal") == {"tom"}
+
+
+def test_facts_that_an_ontology_states_stay_as_long_as_it_does(zoo: Path) -> None:
+    kb = KnowledgeBase(ontology=zoo)
+    kb.update(remove={E + "Cat": [(iri("tom"),)]})
+    assert members(kb, "Cat") == {"tom"}
+    kb.update(add={E + "Cat": [(iri("tom"),)]})
+    kb.remove_ontology(zoo)
+    assert members(kb, "Cat") == {"tom"}
+
+
+def test_axioms_among_facts(zoo: Path, engine: str) -> None:
+    kb = KnowledgeBase(ontology=zoo, engine=engine)
+    kb.materialise()
+    assert kb.what_if(add={SUB_CLASS: [(iri("Cat"), iri("Pet"))]}).added[E + "Pet"]
+    assert members(kb, "Pet") == set()
+    change = kb.update(add={SUB_CLASS: [(iri("Cat"), iri("Pet"))]})
+    assert list(change.added[E + "Pet"]) == [(iri("tom"),)]
+    change = kb.update(remove={SUB_CLASS: [(iri("Cat"), iri("Pet"))]})
+    assert list(change.removed[E + "Pet"]) == [(iri("tom"),)]
+    assert members(kb, "Animal") == {"tom"}, "that axiom is of the file"
+
+
+def test_axioms_in_data_files(more: Path) -> None:
+    kb = KnowledgeBase(profile="owl2rl")
+    kb.add(E + "eats", [(iri("a"), iri("b"))])
+    kb.load(more)
+    assert members(kb, "Being") == {"a"}
+
+
+def test_equality_follows_the_data(tmp_path: Path) -> None:
+    kb = KnowledgeBase(profile="owl2rl")
+    kb.update(add={E + "p": [(iri("a"), 1)]})
+    assert kb.rules == ()
+    kb.update(add={SAME_AS: [(iri("a"), iri("b"))]})
+    assert (iri("b"), 1) in kb.facts(E + "p")
+    kb.update(add={E + "q": [(iri("b"), iri("a"))]})
+    assert len(kb.facts(E + "q")) == 4
+    kb.update(remove={SAME_AS: [(iri("a"), iri("b"))]})
+    assert len(kb.facts(E + "q")) == 1
+
+
+def test_inconsistencies(zoo: Path, engine: str) -> None:
+    kb = KnowledgeBase(ontology=zoo, engine=engine)
+    assert kb.inconsistencies == []
+    kb.update(add={E + "Dog": [(iri("tom"),), (iri("rex"),)]})
+    (found,) = kb.inconsistencies
+    assert found.individual == iri("tom") and found.axiom == "DisjointClasses(:Cat :Dog)"
+    assert found.facts == ((E + "Cat", (iri("tom"),)), (E + "Dog", (iri("tom"),)))
+    assert found.rule in kb.rules
+    assert found.fact[1] in kb.facts(found.fact[0])
+    assert str(found) == f"<{E}tom> contradicts DisjointClasses(:Cat :Dog): <{E}Cat>(<{E}tom>), <{E}Dog>(<{E}tom>)"
+    assert members(kb, "Animal") == {"tom"}, "the rest is as it was"
+    kb.update(remove={E + "Dog": [(iri("tom"),)]})
+    assert kb.inconsistencies == []
+
+
+def test_contradictions_of_ready_made_rules(tmp_path: Path) -> None:
+    skos = "http://www.w3.org/2004/02/skos/core#"
+    kb = KnowledgeBase("@skos")
+    kb.add(skos + "broader", [(iri("a"), iri("b")), (iri("b"), iri("c"))])
+    kb.add(skos + "related", [(iri("c"), iri("a"))])
+    assert {str(row[0]) for row in kb.facts(skos + "Concept")} == {E + name for name in "abc"}
+    assert [each.axiom[:3] for each in kb.inconsistencies] == ["S27"]
+
+
+def test_rdfs(tmp_path: Path) -> None:
+    path = tmp_path / "mixed.ttl"
+    path.write_text(
+        f"{PREFIXES}:Cat rdfs:subClassOf :Animal . :p a owl:SymmetricProperty ; rdfs:range :Cat . :a :p :b ."
+    )
+    kb = KnowledgeBase(ontology=path, profile="rdfs")
+    assert members(kb, "Animal") == {"b"}
+    assert len(kb.facts(E + "p")) == 1
+    assert kb.ontology is not None
+    assert [entry.axiom for entry in kb.ontology.compiled.outside] == ["SymmetricProperty(:p)"]
+
+
+def test_axioms_stay_facts_under_the_generic_rules(zoo: Path, more: Path) -> None:
+    kb = KnowledgeBase(ontology=zoo, profile="owl2rl-rdf")
+    assert (iri("Cat"), iri("Animal")) in kb.facts(SUB_CLASS)
+    kb.load_ontology(more)
+    assert (iri("Cat"), iri("Being")) in kb.facts(SUB_CLASS)
+    assert members(kb, "Being") == {"tom"}
+
+
+def test_a_store_keeps_the_ontology(zoo: Path, more: Path, tmp_path: Path) -> None:
+    kb = KnowledgeBase(f"<{E}Pet>(?x) :- <{E}Cat>(?x) .", ontology=zoo)
+    kb.add(E + "Cat", [(iri("kitty"),)])
+    kb.save(tmp_path / "store")
+    kb.load_ontology(more)
+    kb.close()
+    zoo.unlink()
+    with KnowledgeBase.open(tmp_path / "store") as kb:
+        assert members(kb, "Being") == {"tom", "kitty"}
+        kb.update(add={SUB_CLASS: [(iri("Being"), iri("Thing"))]})
+        assert members(kb, "Thing") == {"tom", "kitty"}
+        kb.remove_ontology(more)
+        assert members(kb, "Being") == set()
+    with KnowledgeBase.open(tmp_path / "store") as kb:
+        assert members(kb, "Being") == set()
+        kb.remove_ontology(zoo)
+        assert members(kb, "Cat") == {"kitty"}
+        assert members(kb, "Pet") == {"kitty"}
+        assert [str(rule) for rule in kb.rules] == [
+            f"<{E}Pet>(?x) :- <{E}Cat>(?x) .",
+            f"<{E}Thing>(?x) :- <{E}Being>(?x) .",
+        ]
+
+
+def test_refusals(zoo: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no profile 'owl3' of ontologies; choose one of owl2rl, rdfs, owl2rl-rdf"):
+        KnowledgeBase(profile="owl3")
+    with pytest.raises(DataError, match="no such file"):
+        KnowledgeBase(ontology=tmp_path / "none.ttl")
+    (tmp_path / "a.csv").write_text("a,b\n")
+    with pytest.raises(DataError, match="expected an ontology as RDF"):
+        KnowledgeBase(ontology=tmp_path / "a.csv")
+    kb = KnowledgeBase(ontology=zoo)
+    with pytest.raises(UsageError, match="has the profile owl2rl"):
+        kb.load_ontology(zoo, profile="rdfs")
+    with pytest.raises(UsageError, match=r"no such ontology was loaded; loaded: .*zoo\.ttl"):
+        kb.remove_ontology(tmp_path / "other.ttl")
+
+
+def test_ready_made_rules() -> None:
+    kb = KnowledgeBase("@rdfs")
+    kb.add(SUB_CLASS, [(iri("A"), iri("B"))])
+    kb.add(E + "A", [(iri("x"),)])
+    assert kb.query(f"<{E}B>(?x)")
+    with pytest.raises(UsageError, match="no ready-made rules @owl3; choose one of @owl2rl, "):
+        KnowledgeBase("@owl3")
+
+
+def test_eq_ref_is_a_choice() -> None:
+    for rules, count in ((["@owl2rl"], 0), (["@owl2rl", "@owl2rl-eq-ref"], 1)):
+        kb = KnowledgeBase(rules)
+        kb.add(E + "p", [(iri("x"), 1)])
+        assert len(kb.query(f"<{SAME_AS}>(<{E}x>, <{E}x>)")) == count
+
+
+def test_datatypes_of_the_generic_rules(tmp_path: Path) -> None:
+    path = tmp_path / "data.ttl"
+    path.write_text(
+        f"{PREFIXES}@prefix xsd: <http://www.w3.org/2001/XMLSchema#> .\n"
+        ":age rdfs:range xsd:byte . :a :age 5 . :b :age 500 .\n"
+        ':c :p "x"^^xsd:int . :name a owl:FunctionalProperty . :d :name "x" , "y" . :e :name 1 , 1.0 .\n'
+        ":f :q 2 . :g :r 2.0 . :Two owl:onProperty :q ; owl:someValuesFrom xsd:decimal ."
+    )
+    kb = KnowledgeBase(ontology=path, profile="owl2rl-rdf")
+    assert {(str(each.individual).removeprefix(E), each.axiom) for each in kb.inconsistencies} == {
+        ("b", "dt-not-type"),
+        ("c", "dt-not-type"),
+        ("d", "dt-diff"),
+    }
+    assert {str(row[1]) for row in kb.facts(E + "q")} == {
+        "2",
+        "Literal('2.0', datatype='http://www.w3.org/2001/XMLSchema#decimal')",
+    }
+    assert members(kb, "Two") == {"f"}
