@@ -3,6 +3,7 @@
     python -m benchmarks.pipeline                        # LUBM(5) and LUBM(20) with program L, then closures
     python -m benchmarks.pipeline --lubm 5 --dag none --turns 1
     python -m benchmarks.pipeline --lubm 20 --dag none --engines local,auto
+    python -m benchmarks.pipeline --lubm 5,50 --dag none --engines spark --budget 0 --turns 1   # growth on executors
 
 For each run: total seconds (including the start of the JVM), seconds by phase, jobs and shuffles. The engines run
 alternately, and the fastest run of each is reported, since the first run on a machine also creates the archive of
@@ -91,7 +92,9 @@ def run(program: Path, data: Path, words: Sequence[str], timeout: float, budget:
     return Run(seconds, json.loads(done.stdout.splitlines()[-1]))
 
 
-def lubm(universities: int, engines: Sequence[str], turns: int, timeout: float, folder: Path) -> dict[str, Run]:
+def lubm(
+    universities: int, engines: Sequence[str], turns: int, timeout: float, folder: Path, budget: int | None = None
+) -> dict[str, Run]:
     """The fastest run of each engine."""
     data = folder / f"lubm{universities}"
     data.mkdir()
@@ -99,7 +102,7 @@ def lubm(universities: int, engines: Sequence[str], turns: int, timeout: float, 
     best: dict[str, Run] = {}
     for _ in range(turns):
         for engine in engines:
-            now = run(PROGRAMS / "lubm_l.dl", data, ENGINES[engine], timeout)
+            now = run(PROGRAMS / "lubm_l.dl", data, ENGINES[engine], timeout, budget)
             best[engine] = min(best.get(engine, now), now, key=lambda one: one.seconds)
     for engine, found in best.items():
         print(found.line(f"LUBM({universities}) {engine}"), flush=True)
@@ -149,6 +152,8 @@ def growth(small: dict[str, Run], large: dict[str, Run]) -> None:
         data = run.report["facts_in"] / small[engine].report["facts_in"]
         taken = run.seconds / small[engine].seconds
         print(f"    the data are {data:.2f} times as large, {engine} takes {taken:.2f} times as long", flush=True)
+        each = [1e6 * one.seconds / one.report["facts_total"] for one in (small[engine], run)]
+        print(f"    seconds for a million facts: {each[0]:.2f}, then {each[1]:.2f}", flush=True)
 
 
 def closures(vertices: int, edges: int, timeout: float, folder: Path) -> None:
@@ -180,6 +185,7 @@ def options(words: Sequence[str] | None) -> Namespace:
         "--dag", default="3000,15000", help="vertices and edges of the random DAG, or none for no closures"
     )
     parser.add_argument("--engines", default=",".join(ENGINES), help="the engines that run on LUBM")
+    parser.add_argument("--budget", type=int, help="spark.deltalog.driverBudget in bytes; 0: all on executors")
     parser.add_argument("--turns", type=int, default=2)
     parser.add_argument("--timeout", type=float, default=300.0, help="the time limit of a run, in seconds")
     return parser.parse_args(words)
@@ -192,7 +198,7 @@ def main(words: Sequence[str] | None = None) -> None:
     with tempfile.TemporaryDirectory() as folder:
         sizes = [] if asked.lubm == "none" else list(map(int, asked.lubm.split(",")))
         engines = asked.engines.split(",")
-        found = [lubm(size, engines, asked.turns, asked.timeout, Path(folder)) for size in sizes]
+        found = [lubm(size, engines, asked.turns, asked.timeout, Path(folder), asked.budget) for size in sizes]
         if len(found) > 1:
             growth(found[0], found[-1])
         for size in sizes if "auto" in engines else ():

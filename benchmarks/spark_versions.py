@@ -2,8 +2,8 @@
 
 For each version, an environment of its own with that pyspark (below `--folder`; one that is there is used again), and
 in it one case on a session of the user's with the web UI and adaptive execution: files that executors read, recursion,
-negation, aggregates and expressions in executors, a DataFrame in and out, metrics of jobs. The facts must be those of
-the local engine.
+negation, aggregates and expressions in executors, a DataFrame in and out, metrics of jobs; an update; and a pipeline
+with state, with a second run over a new file. The facts must be those of the local engine.
 """
 
 from __future__ import annotations
@@ -24,6 +24,25 @@ PROGRAM = """
 path(X, Y) :- edge(X, Y).  path(X, Z) :- path(X, Y), edge(Y, Z).
 far(X, N) :- AGGREGATE(path(X, Y) ON X BIND COUNT(Y) AS N).
 end(X, M) :- path(_, X), NOT edge(X, _), size(X, W), BIND(W * 2 AS M).
+"""
+PIPELINE = """
+rules = ["rules.dl"]
+state = "state"
+[sources.edge]
+format = "csv"
+path = "edges"
+schema = "x string, y string"
+changes = "files"
+[sources.size]
+format = "csv"
+path = "size.csv"
+schema = "x string, s double"
+[sinks.end]
+path = "end"
+mode = "overwrite"
+[sinks.path]
+path = "changes"
+changes = true
 """
 SECONDS = 900
 
@@ -78,9 +97,10 @@ def case(folder: Path) -> dict[str, Any]:
     spark = builder.config("spark.ui.showConsoleProgress", "false").getOrCreate()
     (folder / "edge.csv").write_text("".join(f"n{i},n{i + 1}\n" for i in range(2)))
     sizes = [(f"n{i}", i / 2) for i in range(3)]
-    found = {}
+    found, kbs = {}, []
     for engine in ("local", "spark"):
         kb = KnowledgeBase(PROGRAM, engine=engine, spark=spark if engine == "spark" else None)
+        kbs.append(kb)
         kb.load(folder / "edge.csv")
         kb.add("size", spark.createDataFrame(sizes, "x string, s double") if engine == "spark" else sizes)
         kb.materialise()
@@ -88,12 +108,32 @@ def case(folder: Path) -> dict[str, Any]:
     assert found["spark"] == found["local"], found
     rows = kb.facts("end").to_spark().collect()
     assert sorted(map(tuple, rows)) == found["local"]["end"], rows
+    changes = [each.update(remove={"edge": [("n0", "n1")]}) for each in kbs]
+    removed = [{name: sorted(facts) for name, facts in change.removed.items()} for change in changes]
+    assert removed[0] == removed[1], removed
+    ran_pipeline(folder, spark)
     metrics = kb.metrics()
     assert metrics["jobs"] > 5 and metrics["shuffle_bytes"] > 0, metrics
     facts = sum(map(len, found["spark"].values()))
     answer = {"spark": spark.version, "python": sys.version.split()[0], "facts": facts, **metrics}
     spark.stop()
     return answer
+
+
+def ran_pipeline(folder: Path, spark: Any) -> None:
+    """Runs a pipeline twice; AssertionError if it does not write what there is to write."""
+    from deltalog.spark import Pipeline
+
+    (folder / "edges").mkdir()
+    for name, text in (("pipeline.toml", PIPELINE), ("rules.dl", PROGRAM), ("size.csv", "n1,0.5\nn2,1\n")):
+        (folder / name).write_text(text)
+    for version, (edge, end, paths) in enumerate((("n0,n1", ("n1", 1.0), 1), ("n1,n2", ("n2", 2.0), 3)), 1):
+        (folder / "edges" / f"{version}.csv").write_text(f"{edge}\n")
+        report = Pipeline.from_file(folder / "pipeline.toml").run(spark)
+        assert report.version == version, report
+        written = [tuple(row) for row in spark.read.parquet(f"{folder}/end").collect()]
+        assert written == [end], written
+        assert spark.read.parquet(f"{folder}/changes").count() == paths
 
 
 if __name__ == "__main__":

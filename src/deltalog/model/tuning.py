@@ -207,6 +207,7 @@ class Tuning:
     spark_broadcast_max_rows: int = 200_000  # rows of ids that every executor may hold
     # A dictionary up to this size is fetched by the driver as a whole and broadcast; a larger one is joined:
     spark_broadcast_max_terms: int = 2_000_000
+    spark_frequent_share: float = 0.02  # ids of more of the rows are not sent to one task to be decoded
     spark_distinct_count_max_rows: int = 1_000_000  # rows of which the driver counts distinct values
     # Sides of joins up to this size are broadcast (200,000 pairs of ids), and no larger ones, whatever Spark believes:
     spark_broadcast_max_bytes: int = 4 * 2**20

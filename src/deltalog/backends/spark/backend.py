@@ -36,6 +36,7 @@ from deltalog.backends.spark.driver_engine import DriverEngine
 from deltalog.backends.spark.io.arrow import words
 from deltalog.backends.spark.io.dictionary import SparkDictionary
 from deltalog.backends.spark.io.hashed_ids import Ids64
+from deltalog.backends.spark.io.join_terms import Terms, join_terms
 from deltalog.backends.spark.jobs import SparkJobs, pred_names, round_name
 from deltalog.backends.spark.literals import IdMatrix
 from deltalog.backends.spark.operators.bindings import fresh_name
@@ -380,16 +381,15 @@ class SparkBackend:
         self._persisted.append(frame.persist())
         return frame
 
-    def with_terms(self, frame: DataFrame, names: Sequence[str]) -> DataFrame:
-        """The rows with a column `name + "term"` for each of some columns of ids."""
+    def with_terms(self, frame: DataFrame, names: Sequence[str], frequent: Terms | None = None) -> DataFrame:
+        """The rows with a column `name + "term"` for each of some columns of ids; `frequent` has terms of ids that many
+        rows have."""
         for name in names:
-            key = fresh_name()
-            terms = self.dictionary.frame()
-            terms = terms.select(F.col("id").alias(key), F.col("term").alias(name + "term"))
-            if self.dictionary.size <= self.tuning.spark_broadcast_max_rows:
-                terms = F.broadcast(terms)
-            else:
-                terms = terms.hint("merge")
+            key, terms = fresh_name(), self.dictionary.frame()
+            if self.dictionary.size > self.tuning.spark_broadcast_max_rows:
+                frame = join_terms(frame, name, key, terms, frequent or {})
+                continue
+            terms = F.broadcast(terms.select(F.col("id").alias(key), F.col("term").alias(name + "term")))
             frame = frame.join(terms, F.col(name) == F.col(key), "left").drop(key)
         return frame
 

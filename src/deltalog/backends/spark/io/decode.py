@@ -1,7 +1,7 @@
 """Executors (Python workers): 64-bit ids to values.
 
 A small dictionary (`Tuning.spark_broadcast_max_terms`) is broadcast to every worker once, and only ids cross from the
-JVM to Python. A larger one is joined with the rows, so each batch has the terms of its ids.
+JVM to Python. A larger one is joined with the rows (see `join_terms`), so each batch has the terms of its ids.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame
 from deltalog.backends.spark.io import hashed_ids as identity
 from deltalog.backends.spark.io.arrow import words
 from deltalog.backends.spark.io.hashed_ids import INLINE, Ids64
+from deltalog.backends.spark.io.join_terms import frequent_terms
 from deltalog.model.dictionary import Dictionary
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ class Decoder:
     def of(cls, frame: DataFrame, names: Sequence[str], backend: SparkBackend) -> tuple[DataFrame, Decoder]:
         """The rows with what the decoder needs, and the decoder."""
         if not backend.dictionary.is_small:
-            return backend.with_terms(frame, names), cls(None, 0)
+            return backend.with_terms(frame, names, frequent_terms(frame, names, backend)), cls(None, 0)
         return frame, cls(*backend.dictionary.broadcast())
 
     def local(self, batch: pa.RecordBatch, names: Sequence[str]) -> tuple[Dictionary, list[Any]]:
