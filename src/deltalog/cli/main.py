@@ -20,7 +20,7 @@ from deltalog.cli.options import ERROR, LIMIT_HIT, USAGE
 from deltalog.concurrency.interrupts import end_process, interrupted, raise_interrupts, was_interrupted
 from deltalog.model.errors import DeltalogError, LimitReached, ProgramError
 
-COMMANDS = ("run", "check", "plan", "query", "pipeline", "selector", "bench")  # modules of this package
+COMMANDS = ("run", "check", "plan", "query", "explain", "pipeline", "selector", "bench")  # modules of this package
 DEBUG = "DELTALOG_DEBUG"
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # without a file's name: of standard output
 
@@ -33,6 +33,7 @@ Datalog over RDF, CSV and Parquet: derives everything that follows from rules an
   deltalog check PROGRAM...                               errors and warnings, no data
   deltalog plan PROGRAM... [--data PATH]... [--svg FILE]  how it would be evaluated; --goal: how a goal would be
   deltalog query PROGRAM GOAL [--data PATH]...            the answers of a goal or of SPARQL, deriving what they need
+  deltalog explain PROGRAM... FACT [--data PATH]...       why a fact holds, or why it does not
   deltalog pipeline run|check FILE                        sources, rules and sinks on Spark, from a TOML file
   deltalog selector train|evaluate PROGRAM...             learn which method answers goals faster
   deltalog bench [NAME]...                                run the benchmarks, from a checkout of the project

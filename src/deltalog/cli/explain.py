@@ -1,0 +1,120 @@
+"""`deltalog explain`: why a fact holds, or why it does not."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from deltalog.cli.options import add_data, command_parser, count, load_data, memory, seconds
+from deltalog.model.errors import UsageError
+
+if TYPE_CHECKING:
+    from deltalog.explain.model import Explanation
+    from deltalog.kb import KnowledgeBase
+
+FORMATS = ("text", "json", "svg", "html", "mermaid")
+ENDINGS = {".txt": "text", ".json": "json", ".svg": "svg", ".html": "html", ".htm": "html", ".mmd": "mermaid"}
+EXIT_CODES = """\
+Exit codes: 0 the fact holds; 1 it does not, or an error in the input (a message on standard error); 2 wrong usage;
+3 a limit was hit, there is no answer."""
+DOES_NOT_HOLD = 1
+PLAIN = str.maketrans({"│": "|", "├": "+", "└": "`", "─": "-", "✓": "+", "✗": "x", "≈": "~", "…": "..."})
+
+
+def parser() -> ArgumentParser:
+    what = "Print a proof of a fact such as 'path(a, d)', of least height; or why the fact does not hold."
+    made = command_parser("explain", what, EXIT_CODES)
+    add = made.add_argument
+    add("programs", metavar="PROGRAM", type=Path, nargs="+", help="a file of rules")
+    add("fact", metavar="FACT", help="the fact, in the rule language, with the prefixes of the program")
+    add_data(made)
+    formats = "the format (default: that of the ending of --out, or text)"
+    add("--format", choices=FORMATS, help=formats)
+    add("--all", metavar="N", type=_positive, default=1, help="up to N different proofs (default: 1)")
+    depth = "show the proof to this depth (default: all of it); for a fact that does not hold, explain premises that "
+    add("--depth", metavar="N", type=_positive, help=depth + "fail in turn, to this depth (default: 1)")
+    steps = "show at most about this many facts of the proof; a note says how many are hidden (default: by format; "
+    add("--steps", metavar="N", type=_positive, help=steps + "json: all)")
+    add("--out", metavar="FILE", type=Path, help="write to this file instead of standard output")
+    add("--timeout", metavar="S", type=seconds, help="stop after this many seconds")
+    add("--max-facts", metavar="N", type=count, help="stop when more facts than this are derived")
+    add("--memory", metavar="SIZE", type=memory, help="stop when the process uses more memory than this")
+    return made
+
+
+def run(options: Namespace) -> int:
+    """Prints or writes the explanation; the exit code says whether the fact holds."""
+    form = options.format or _format_of(options.out)
+    explained = _knowledge_base(options).explain(options.fact, all=options.all, depth=options.depth)
+    text = _rendered(explained, form, options)
+    if options.out is None:
+        _print(text)
+    else:
+        _write(options.out, text)
+        answer = "holds" if explained.holds else "does not hold"
+        print(f"the fact {answer}; the explanation is in {options.out}", file=sys.stderr)
+    return 0 if explained.holds else DOES_NOT_HOLD
+
+
+def _knowledge_base(options: Namespace) -> KnowledgeBase:
+    """The rules and facts that the options name."""
+    from deltalog.kb import KnowledgeBase
+
+    kb = KnowledgeBase(options.programs, timeout=options.timeout, max_facts=options.max_facts, memory=options.memory)
+    load_data(kb, options)
+    return kb
+
+
+def _format_of(out: Path | None) -> str:
+    return "text" if out is None else ENDINGS.get(out.suffix.lower(), "text")
+
+
+def _rendered(explained: Explanation, form: str, options: Namespace) -> str:
+    shown: dict[str, Any] = {} if options.steps is None else {"steps": options.steps}
+    match form:
+        case "json":
+            return json.dumps(explained.to_dict(**shown), indent=2) + "\n"
+        case "svg":
+            return explained.to_svg(**shown)
+        case "html":
+            return explained.to_html(**shown)
+        case "mermaid":
+            return explained.to_mermaid(**shown)
+        case _:
+            return explained.text(**shown, **({} if options.out is not None else _terminal())) + "\n"
+
+
+def _terminal() -> dict[str, Any]:
+    """Colour and width, if standard output is a terminal (https://no-color.org)."""
+    if not sys.stdout.isatty():
+        return {}
+    colour = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    return {"colour": colour, "width": shutil.get_terminal_size().columns}
+
+
+def _print(text: str) -> None:
+    """Prints text; what the encoding of standard output does not have is spelled in ASCII, or escaped."""
+    encoding = sys.stdout.encoding or "utf-8"
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        text = text.translate(PLAIN).encode(encoding, "backslashreplace").decode(encoding)
+    print(text, end="")
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, "utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror}") from None
+
+
+def _positive(text: str) -> int:
+    if (number := count(text)) < 1:
+        raise ArgumentTypeError(f"{text} is too small; write a whole number from 1 on")
+    return number
