@@ -6,7 +6,6 @@ import random
 
 from deltalog.explain.model import (
     Absent,
-    Attempt,
     Condition,
     Explanation,
     Fact,
@@ -16,6 +15,7 @@ from deltalog.explain.model import (
     Premise,
     Proof,
     Refutation,
+    RuleAttempt,
     RuleRef,
 )
 from deltalog.model.terms import IRI, Literal, Value
@@ -112,8 +112,8 @@ def refuted() -> Explanation:
     step = derived("path", ("a", "b"), R1, (explicit("edge", "a", "b", source="edge.csv"),))
     nested = Refutation("edge(b, z)", (), (Near("spelling", "edge(b, zz) holds"),), "no rule derives edge/2")
     attempts = (
-        Attempt(R1, {"X": "a", "Y": "z"}, (), "edge(a, z)", "the fact edge(a, z)"),
-        Attempt(R2, {"X": "a", "Y": "b", "Z": "z"}, (step,), "edge(b, z)", "the fact edge(b, z)", (nested,)),
+        RuleAttempt(R1, {"X": "a", "Y": "z"}, (), "edge(a, z)", "the fact edge(a, z)"),
+        RuleAttempt(R2, {"X": "a", "Y": "b", "Z": "z"}, (step,), "edge(b, z)", "the fact edge(b, z)", (nested,)),
     )
     return Explanation(Fact("path", ("a", "z")), False, (), attempts, (Near("type", 'path(a, "z"@en) holds'),))
 
@@ -122,7 +122,7 @@ def deeply_refuted(levels: int) -> Explanation:
     """path(n0, m) fails as path(n0, n1) does, and so on."""
     nested: tuple[Refutation, ...] = ()
     for i in range(levels, 0, -1):
-        attempt = Attempt(R2, {"X": "n0"}, (), f"path(n0, n{i})", "a path", nested)
+        attempt = RuleAttempt(R2, {"X": "n0"}, (), f"path(n0, n{i})", "a path", nested)
         nested = (Refutation(f"path(n0, n{i - 1})", (attempt,), ()),)
     return Explanation(Fact("path", ("n0", "m")), False, (), nested[0].attempts)
 
@@ -130,9 +130,9 @@ def deeply_refuted(levels: int) -> Explanation:
 def widely_refuted(rules: int) -> Explanation:
     """So many rules fail, and below each of them as many again."""
     refs = [RuleRef(f"r{i}", f"p(?X) :- q{i}(?X) .") for i in range(rules)]
-    inner = tuple(Attempt(ref, {"X": 1}, (), f"inner{i}(1)", "") for i, ref in enumerate(refs))
+    inner = tuple(RuleAttempt(ref, {"X": 1}, (), f"inner{i}(1)", "") for i, ref in enumerate(refs))
     nested = (Refutation("q(1)", inner, ()),)
-    outer = tuple(Attempt(ref, {"X": 1}, (), f"outer{i}(1)", "", nested) for i, ref in enumerate(refs))
+    outer = tuple(RuleAttempt(ref, {"X": 1}, (), f"outer{i}(1)", "", nested) for i, ref in enumerate(refs))
     return Explanation(Fact("p", (1,)), False, (), outer)
 
 

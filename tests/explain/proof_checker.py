@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from deltalog.explain.model import Absent, Attempt, Condition, Explanation, Fact, Group, Premise, Proof
+from deltalog.explain.model import Absent, Condition, Explanation, Fact, Group, Premise, Proof, RuleAttempt
 from deltalog.expressions.scalar import ExpressionFails, aggregate, evaluate
 from deltalog.model.terms import IRI, RDF_TYPE, Value
 from deltalog.syntax.ast import (
@@ -235,7 +235,7 @@ class World:
         for attempt in explanation.attempts:
             self._check_attempt(attempt, asked, explanation.prefixes)
 
-    def _check_attempt(self, attempt: Attempt, asked: Key, prefixes: Mapping[str, str]) -> None:
+    def _check_attempt(self, attempt: RuleAttempt, asked: Key, prefixes: Mapping[str, str]) -> None:
         rule = self.rules[attempt.rule.id]
         binding = {Variable(name): Constant(value) for name, value in attempt.bindings.items()}
         if not any(_fits(head, asked, binding) for head in rule.heads):

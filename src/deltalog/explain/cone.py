@@ -49,7 +49,7 @@ class Instance:
 
 
 @dataclass(eq=False, slots=True)
-class Node:
+class ConeFact:
     """A fact of the cone. `level` is the least number of steps back from the root."""
 
     fact: FactKey
@@ -72,7 +72,7 @@ class Cone(Generic[T]):
         root: FactKey,
     ) -> None:
         self.heads, self.closures, self.finder, self.terms = heads, closures, finder, finder.terms
-        self.nodes: list[Node] = []
+        self.nodes: list[ConeFact] = []
         self._numbers: dict[FactKey, int] = {}
         self._pending: dict[int, list[int]] = defaultdict(list)  # facts to expand, by level
         self._open: dict[int, PathSearch[T]] = {}  # facts that a transitive rule may derive
@@ -84,7 +84,7 @@ class Cone(Generic[T]):
         self.nodes[ROOT].height = inf
 
     @property
-    def root(self) -> Node:
+    def root(self) -> ConeFact:
         return self.nodes[ROOT]
 
     def number(self, fact: FactKey) -> int:
@@ -119,7 +119,7 @@ class Cone(Generic[T]):
         while self.root.height > self.horizon and not self.exhausted:
             self.deepen()
 
-    def is_least(self, node: Node) -> bool:
+    def is_least(self, node: ConeFact) -> bool:
         """Whether the height of a fact is known to be the least."""
         return node.height + node.level <= self.horizon or self.exhausted
 
@@ -136,7 +136,7 @@ class Cone(Generic[T]):
         for fact, number in new.items():
             self._numbers[fact] = number
             given = fact in explicit
-            self.nodes.append(Node(fact, level, given, 0 if given else inf))
+            self.nodes.append(ConeFact(fact, level, given, 0 if given else inf))
             if not given or number == ROOT:
                 self._pending[level].append(number)
 

@@ -13,7 +13,7 @@ from deltalog.explain.cone import ROOT, Cone
 from deltalog.explain.instances import BodyPlan, HeadPlan, InstanceFinder, Members
 from deltalog.explain.model import Explanation, Fact, Proof, RuleRef
 from deltalog.explain.near_misses import NearMisses
-from deltalog.explain.proofs import Builder, Choices
+from deltalog.explain.proofs import Choices, ProofBuilder
 from deltalog.explain.terms import FactKey, Terms
 from deltalog.explain.why_not import WhyNot
 from deltalog.explain.wording import Wording
@@ -94,7 +94,7 @@ class Explainer(Generic[T]):
     def proofs_of(self, fact: FactKey, most: int) -> list[Proof]:
         """Up to so many proofs of a fact that holds, the first of least height."""
         cone = self._cone(fact)
-        builder = Builder(cone, self.wording, self.rule_ref, self.source, self.tuning.explain_shown_members)
+        builder = ProofBuilder(cone, self.wording, self.rule_ref, self.source, self.tuning.explain_shown_members)
         derived = self._is_derived(cone, thoroughly=most > 1)
         given = [builder.explicit(also_derived=derived)] if cone.is_explicit else []
         if not derived or len(given) >= most:

@@ -135,7 +135,7 @@ def _parts(premises: tuple[Premise, ...]) -> Iterator[Proof]:
 
 
 @dataclass(frozen=True)
-class Attempt:
+class RuleAttempt:
     """A rule whose head fits a fact that does not hold: how far its body can be satisfied.
 
     satisfied: the premises that hold together under `bindings`. failed: the first one that does not, with these
@@ -155,7 +155,7 @@ class Refutation:
     """Why no fact matches an atom (which may have variables)."""
 
     atom: str
-    attempts: tuple[Attempt, ...]
+    attempts: tuple[RuleAttempt, ...]
     near: tuple[Near, ...]
     reason: str = ""  # where there are no attempts: "no rule derives path/2", "see above"
 
@@ -175,7 +175,7 @@ class Explanation:
     fact: Fact
     holds: bool
     proofs: tuple[Proof, ...] = ()
-    attempts: tuple[Attempt, ...] = ()
+    attempts: tuple[RuleAttempt, ...] = ()
     near: tuple[Near, ...] = ()
     prefixes: Mapping[str, str] = field(default_factory=dict)
     depth: int | None = None  # levels of a proof to show; all if None

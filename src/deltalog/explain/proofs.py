@@ -137,7 +137,7 @@ def in_order(choice: Choice) -> list[int] | None:
 
 
 @dataclass
-class Builder(Generic[T]):
+class ProofBuilder(Generic[T]):
     """Makes proofs of choices."""
 
     cone: Cone[T]

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from deltalog.explain.instances import HeadPlan, InstanceFinder
-from deltalog.explain.model import Attempt, Group, Near, Premise, Proof, Refutation
+from deltalog.explain.model import Group, Near, Premise, Proof, Refutation, RuleAttempt
 from deltalog.explain.terms import FactKey
 from deltalog.explain.wording import Values, instance
 from deltalog.model.arrays import IdRow
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from deltalog.explain.explainer import Explainer
 
 T = TypeVar("T")
-Given = dict[Variable, Constant]
+HeadValues = dict[Variable, Constant]
 
 
 def forms_of(atom: Atom) -> Iterator[Atom]:
@@ -55,9 +55,9 @@ def forms_of(atom: Atom) -> Iterator[Atom]:
         yield Atom(TRIPLE, (atom.terms[0], Constant(name), atom.terms[1]))
 
 
-def fitted(head: Atom, atom: Atom) -> Given | None:
+def fitted(head: Atom, atom: Atom) -> HeadValues | None:
     """The values that the constants of an atom give to the variables of a head; None if the head does not fit."""
-    given: Given = {}
+    given: HeadValues = {}
     for term, wanted in zip(head.terms, atom.terms, strict=True):
         if isinstance(wanted, Constant):
             known = given.setdefault(term, wanted) if isinstance(term, Variable) else term
@@ -66,7 +66,7 @@ def fitted(head: Atom, atom: Atom) -> Given | None:
     return given
 
 
-class Bindings(NamedTuple):
+class BindingRows(NamedTuple):
     """Rows of values for some variables."""
 
     columns: tuple[Variable, ...]
@@ -74,10 +74,10 @@ class Bindings(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Progress:
+class SatisfiedPart:
     """How far a body got: literals by their places in it."""
 
-    bindings: Bindings
+    bindings: BindingRows
     satisfied: tuple[int, ...] = ()
     failed: tuple[int, ...] = ()
 
@@ -100,7 +100,7 @@ class WhyNot(Generic[T]):
         attempts = tuple(attempt for attempt in tried if attempt is not None)
         return Refutation(text, attempts, self.near(atom), "" if attempts else self._underivable(atom))
 
-    def _heads(self, atom: Atom) -> Iterator[tuple[HeadPlan[T], Given]]:
+    def _heads(self, atom: Atom) -> Iterator[tuple[HeadPlan[T], HeadValues]]:
         for form in forms_of(atom):
             for plan in self.explainer.heads.get(form.pred, ()):
                 given = fitted(plan.head, form)
@@ -115,9 +115,9 @@ class WhyNot(Generic[T]):
 
     # One rule.
 
-    def _attempt(self, plan: HeadPlan[T], given: Given, depth: int, above: tuple[str, ...]) -> Attempt | None:
+    def _attempt(self, plan: HeadPlan[T], given: HeadValues, depth: int, above: tuple[str, ...]) -> RuleAttempt | None:
         columns = tuple(given)
-        start = Bindings(columns, [tuple(self.terms.id(given[variable].value) for variable in columns)])
+        start = BindingRows(columns, [tuple(self.terms.id(given[variable].value) for variable in columns)])
         body = plan.body.body
         best = self._satisfy(body, start, None)
         if len(best.satisfied) < len(body) - 1:
@@ -127,7 +127,7 @@ class WhyNot(Generic[T]):
             return None
         failed = min(best.failed)
         values = self._example(best.bindings, plan.rule.body[failed], above)
-        return Attempt(
+        return RuleAttempt(
             rule=self.explainer.rule_ref(plan.name),
             bindings={v.name: value for v, value in values.items() if not v.anonymous and not v.name.startswith("#")},
             satisfied=tuple(
@@ -140,14 +140,14 @@ class WhyNot(Generic[T]):
             nested=self._nested(body[failed], values, depth, above),
         )
 
-    def _example(self, bindings: Bindings, failed: BodyLiteral, above: tuple[str, ...]) -> dict[Variable, Value]:
+    def _example(self, bindings: BindingRows, failed: BodyLiteral, above: tuple[str, ...]) -> dict[Variable, Value]:
         """The first binding, if possible one for which the failed premise is not what is to be derived."""
         rows = sorted(bindings.rows)[: self.explainer.tuning.explain_compared_instances]
         self.terms.learn(id for row in rows for id in row)
         every = [dict(zip(bindings.columns, self.terms.values(row), strict=True)) for row in rows]
         return next((values for values in every if self._failed(failed, values) not in above), every[0])
 
-    def _satisfy(self, body: Sequence[BodyLiteral], start: Bindings, last: int | None) -> Progress:
+    def _satisfy(self, body: Sequence[BodyLiteral], start: BindingRows, last: int | None) -> SatisfiedPart:
         """Satisfies as many literals as possible; one of them may be tried last."""
         bindings, satisfied, failed = start, list[int](), list[int]()
         waiting, later = [i for i in range(len(body)) if i != last], [] if last is None else [last]
@@ -165,10 +165,10 @@ class WhyNot(Generic[T]):
                 satisfied.append(place)
             else:
                 failed.append(place)
-        return Progress(bindings, tuple(satisfied), tuple(failed))
+        return SatisfiedPart(bindings, tuple(satisfied), tuple(failed))
 
     def _next(
-        self, body: Sequence[BodyLiteral], waiting: Sequence[int], bindings: Bindings, has_failed: bool
+        self, body: Sequence[BodyLiteral], waiting: Sequence[int], bindings: BindingRows, has_failed: bool
     ) -> int | None:
         """The literal to try next: a condition that is ready, then a connected literal, then any if none has failed."""
         bound = set(bindings.columns)
@@ -181,13 +181,13 @@ class WhyNot(Generic[T]):
         others = [] if has_failed else relations
         return next(iter([*connected, *others]), None)
 
-    def _extended(self, literal: BodyLiteral, bindings: Bindings) -> Bindings:
+    def _extended(self, literal: BodyLiteral, bindings: BindingRows) -> BindingRows:
         """The bindings that satisfy a literal, too; at most so many."""
         plan = self.explainer.literal_plan(literal, bindings.columns)
         most = self.explainer.tuning.explain_kept_bindings
         names = set(variables(literal))
         rows = sorted(bindings.rows)[: 1 if names and names.isdisjoint(bindings.columns) else most]
-        return Bindings(plan.columns, sorted(self.finder.instances(plan, rows))[:most])
+        return BindingRows(plan.columns, sorted(self.finder.instances(plan, rows))[:most])
 
     # Texts.
 

@@ -15,7 +15,7 @@ from html import escape
 
 from deltalog.explain.model import Explanation
 from deltalog.explain.render.labels import cut, place, visible
-from deltalog.explain.render.outline import Node, Outline, outline
+from deltalog.explain.render.outline import Outline, OutlineNode, outline
 
 STEPS, NOTEBOOK_STEPS, NESTING = 500, 100, 20
 OPEN_LEVELS, NOTEBOOK_OPEN_LEVELS = 4, 2
@@ -121,7 +121,7 @@ class _Tree:
             level = self.open_levels if section.continued else 0  # which keeps it folded
             yield f'<ul class="dlx-top">{"".join(self.item(node, level) for node in section.nodes)}</ul>\n'
 
-    def item(self, node: Node, level: int) -> str:
+    def item(self, node: OutlineNode, level: int) -> str:
         line = "".join(_line(node))
         if node.see is not None:
             line += f' <a href="#{self.name}-{node.see.number}">see [{node.see.number}]</a>'
@@ -135,7 +135,7 @@ class _Tree:
         return f"<li><details{anchor}{unfolded}><summary>{line}</summary>{inside}{branch}</details></li>\n"
 
 
-def _line(node: Node) -> Iterator[str]:
+def _line(node: OutlineNode) -> Iterator[str]:
     label = node.headline or (place(node.rule) if node.rule is not None else "")
     yield f'<span class="dlx-label dlx-{node.kind}">{escape(cut(label, LONGEST))}</span>'
     if node.number:
@@ -144,13 +144,13 @@ def _line(node: Node) -> Iterator[str]:
         yield f' <span class="dlx-dim">{escape(cut(note, LONGEST))}</span>'
 
 
-def _note(node: Node) -> str:
+def _note(node: OutlineNode) -> str:
     if node.see is not None:
         return ""
     return f"{node.note} by {place(node.rule)}" if node.rule is not None and node.label else node.note
 
 
-def _step(node: Node) -> Iterator[str]:
+def _step(node: OutlineNode) -> Iterator[str]:
     """The rule and the bindings of a node."""
     if node.rule is not None:
         yield f'<div class="dlx-step"><code>{escape(visible(node.rule.text))}</code></div>'

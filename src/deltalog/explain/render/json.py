@@ -20,7 +20,6 @@ from typing import Any
 
 from deltalog.explain.model import (
     Absent,
-    Attempt,
     Condition,
     Explanation,
     Fact,
@@ -30,6 +29,7 @@ from deltalog.explain.model import (
     Premise,
     Proof,
     Refutation,
+    RuleAttempt,
     RuleRef,
 )
 from deltalog.explain.render.outline import Expansion
@@ -203,7 +203,7 @@ def _member(member: Member, premises: list[dict[str, Any]]) -> dict[str, Any]:
 # Why not
 
 
-def _attempt(attempt: Attempt, level: int = 1) -> dict[str, Any]:
+def _attempt(attempt: RuleAttempt, level: int = 1) -> dict[str, Any]:
     made = {
         "rule": _rule(attempt.rule),
         "satisfied": [_satisfied(premise) for premise in attempt.satisfied],

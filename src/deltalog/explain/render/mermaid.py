@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from deltalog.explain.model import Explanation
 from deltalog.explain.render.labels import cut, place, visible
-from deltalog.explain.render.outline import Node, Outline, outline
+from deltalog.explain.render.outline import Outline, OutlineNode, outline
 
 STEPS, NESTING = 60, 60
 WIDEST = 60  # columns of a line of a label
@@ -50,7 +50,7 @@ def _lines(made: Outline) -> Iterator[str]:
     yield from (f"  classDef {name} {style}" for name, style in CLASSES.items())
 
 
-def _label(node: Node) -> str:
+def _label(node: OutlineNode) -> str:
     rule = [place(node.rule), node.rule.text] if node.rule is not None else []
     rows = [node.headline, node.remark, *rule, node.bindings]
     return "<br/>".join(_escaped(row, WIDEST) for row in rows if row)

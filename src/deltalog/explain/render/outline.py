@@ -15,7 +15,6 @@ from math import inf
 
 from deltalog.explain.model import (
     Absent,
-    Attempt,
     Condition,
     Explanation,
     Group,
@@ -24,6 +23,7 @@ from deltalog.explain.model import (
     Premise,
     Proof,
     Refutation,
+    RuleAttempt,
     RuleRef,
 )
 from deltalog.explain.render.labels import bindings_text, counted, value_text, visible
@@ -33,7 +33,7 @@ MARKS = {"satisfied": "✓ ", "failed": "✗ ", "near": "≈ "}
 
 
 @dataclass(eq=False)
-class Node:
+class OutlineNode:
     """A line of an explanation, and what belongs to it.
 
     kind: explicit, derived, absent, condition, group, member; attempt, satisfied, failed, near; more (of what is cut).
@@ -44,9 +44,9 @@ class Node:
     note: str = ""
     rule: RuleRef | None = None
     bindings: str = ""
-    children: list[Node] = field(default_factory=list)
+    children: list[OutlineNode] = field(default_factory=list)
     number: int = 0  # of a part that other nodes refer to
-    see: Node | None = None  # where this fact is explained
+    see: OutlineNode | None = None  # where this fact is explained
 
     @property
     def headline(self) -> str:
@@ -60,7 +60,7 @@ class Node:
             return f"see [{self.see.number}]"
         return "" if self.rule is not None and self.note == "derived" else self.note
 
-    def walk(self) -> Iterator[Node]:
+    def walk(self) -> Iterator[OutlineNode]:
         """The node and all nodes below it, in reading order."""
         stack = [self]
         while stack:
@@ -74,7 +74,7 @@ class Section:
     """A heading, and trees below it; `continued`: the rest of a tree of another section."""
 
     heading: str
-    nodes: list[Node]
+    nodes: list[OutlineNode]
     continued: bool = False
 
 
@@ -86,7 +86,7 @@ class Outline:
     sections: list[Section]
     notes: list[str]
 
-    def nodes(self) -> Iterator[Node]:
+    def nodes(self) -> Iterator[OutlineNode]:
         for section in self.sections:
             for node in section.nodes:
                 yield from node.walk()
@@ -164,11 +164,13 @@ class _Drawn:
         self.prefixes = explanation.prefixes
         self.depth = inf if explanation.depth is None else explanation.depth
         self.expansion = Expansion(explanation.proofs, steps, self.depth)
-        self.places: dict[int, Node] = {}  # nodes of expanded proofs
+        self.places: dict[int, OutlineNode] = {}  # nodes of expanded proofs
         self.waiting: deque[Proof] = deque()  # proofs that go on in a section of their own
-        self.references: list[tuple[Node, Proof]] = []
+        self.references: list[tuple[OutlineNode, Proof]] = []
         self.cut = False
-        self.untried: deque[tuple[tuple[Attempt, ...], list[Node], int]] = deque()  # where they go, and their level
+        self.untried: deque[tuple[tuple[RuleAttempt, ...], list[OutlineNode], int]] = (
+            deque()
+        )  # where they go, and their level
         self.steps, self.attempts, self.hidden_attempts = steps, 0, 0
 
     # Proofs
@@ -185,7 +187,7 @@ class _Drawn:
             node.see = self.places[id(proof)]
         return sections
 
-    def proof(self, proof: Proof, above: Proof | None) -> Node:
+    def proof(self, proof: Proof, above: Proof | None) -> OutlineNode:
         if self.expansion.is_here(proof, above) and id(proof) not in self.places:
             level = self.expansion.levels[id(proof)]
             if level == 0 or level % self.nesting:
@@ -200,40 +202,40 @@ class _Drawn:
             node.note = f"{_kinds(proof)}; its proof is hidden: height {proof.height:,}, {counted(proof.steps, 'fact')}"
         return node
 
-    def fact(self, proof: Proof) -> Node:
+    def fact(self, proof: Proof) -> OutlineNode:
         label = visible(proof.fact.text(self.prefixes))
-        return Node(proof.kind, label, _kinds(proof))
+        return OutlineNode(proof.kind, label, _kinds(proof))
 
-    def expanded(self, proof: Proof) -> Node:
+    def expanded(self, proof: Proof) -> OutlineNode:
         node = self.fact(proof)
         node.rule, node.bindings = proof.rule, bindings_text(proof.bindings, self.prefixes)
         self.places[id(proof)] = node
         node.children = [self.premise(premise, proof) for premise in proof.premises]
         return node
 
-    def premise(self, premise: Premise, above: Proof | None) -> Node:
+    def premise(self, premise: Premise, above: Proof | None) -> OutlineNode:
         match premise:
             case Proof():
                 return self.proof(premise, above) if above is not None else self.satisfied(premise)
             case Absent(atom, reason):
-                return Node("absent", f"NOT {visible(atom)}", visible(reason))
+                return OutlineNode("absent", f"NOT {visible(atom)}", visible(reason))
             case Condition(text, value):
-                return Node("condition", visible(text), visible(value))
+                return OutlineNode("condition", visible(text), visible(value))
             case Group():
                 return self.group(premise, above)
 
-    def group(self, group: Group, above: Proof | None) -> Node:
+    def group(self, group: Group, above: Proof | None) -> OutlineNode:
         counts = group.function.upper() == "COUNT"
         members = [self.member(member, counts, above) for member in group.members]
         left = group.count - len(group.members)
         if left > 0:
-            members.append(Node("more", f"… and {counted(left, 'more member')} of {group.count:,}"))
+            members.append(OutlineNode("more", f"… and {counted(left, 'more member')} of {group.count:,}"))
         key = ", ".join(value_text(value, self.prefixes) for value in group.key)
         of = f"group {key}: " if key else ""
         note = f"{of}{counted(group.count, 'member')}, {visible(group.arithmetic)}"
-        return Node("group", visible(group.text), note, children=members)
+        return OutlineNode("group", visible(group.text), note, children=members)
 
-    def member(self, member: Member, counts: bool, above: Proof | None) -> Node:
+    def member(self, member: Member, counts: bool, above: Proof | None) -> OutlineNode:
         """A member with its value, unless that is only counted; one with a single premise is the node of that."""
         premises = [self.premise(premise, above) for premise in member.premises]
         value = "" if counts or member.value is None else f"value {value_text(member.value, self.prefixes)}"
@@ -241,7 +243,9 @@ class _Drawn:
             only = premises[0]
             only.note = "; ".join(filter(None, [value, only.note]))
             return only
-        return Node("member", bindings_text(member.bindings, self.prefixes) or "member", value, children=premises)
+        return OutlineNode(
+            "member", bindings_text(member.bindings, self.prefixes) or "member", value, children=premises
+        )
 
     # Why not
 
@@ -251,52 +255,52 @@ class _Drawn:
         if found.attempts:
             sections.append(Section("rules that could derive it", self.tried(found.attempts, 1)))
         if found.reason:
-            sections.append(Section("", [Node("more", visible(found.reason))]))
+            sections.append(Section("", [OutlineNode("more", visible(found.reason))]))
         while self.untried:
             self.fill(*self.untried.popleft())
         return sections
 
-    def tried(self, attempts: tuple[Attempt, ...], level: int) -> list[Node]:
+    def tried(self, attempts: tuple[RuleAttempt, ...], level: int) -> list[OutlineNode]:
         """The nodes of attempts, which `fill` adds when those nearer to the root have been shown."""
-        nodes: list[Node] = []
+        nodes: list[OutlineNode] = []
         self.untried.append((attempts, nodes, level))
         return nodes
 
-    def fill(self, attempts: tuple[Attempt, ...], nodes: list[Node], level: int) -> None:
+    def fill(self, attempts: tuple[RuleAttempt, ...], nodes: list[OutlineNode], level: int) -> None:
         room = max(self.steps - self.attempts, 0)
         nodes += (self.attempt(attempt, level) for attempt in attempts[:room])
         self.attempts += min(room, len(attempts))
         if left := len(attempts[room:]):
             self.hidden_attempts += left
-            nodes.append(Node("more", f"… and {counted(left, 'more rule')}"))
+            nodes.append(OutlineNode("more", f"… and {counted(left, 'more rule')}"))
 
-    def near(self, near: Iterable[Near]) -> list[Node]:
-        return [Node("near", f"{visible(one.kind)}: {visible(one.text)}") for one in near]
+    def near(self, near: Iterable[Near]) -> list[OutlineNode]:
+        return [OutlineNode("near", f"{visible(one.kind)}: {visible(one.text)}") for one in near]
 
-    def attempt(self, attempt: Attempt, level: int) -> Node:
+    def attempt(self, attempt: RuleAttempt, level: int) -> OutlineNode:
         needed = f"needed: {visible(attempt.needed)}" if attempt.needed else ""
-        failed = Node("failed", visible(attempt.failed), needed)
+        failed = OutlineNode("failed", visible(attempt.failed), needed)
         if attempt.nested and level >= MOST_NESTED:
-            failed.children = [Node("more", "… the rest is hidden", f"explain {failed.label} for it")]
+            failed.children = [OutlineNode("more", "… the rest is hidden", f"explain {failed.label} for it")]
         elif len(attempt.nested) == 1 and attempt.nested[0].atom == attempt.failed:
             failed.children = self.refutation(attempt.nested[0], level + 1)
         else:
             failed.children = [
-                Node("failed", visible(nested.atom), children=self.refutation(nested, level + 1))
+                OutlineNode("failed", visible(nested.atom), children=self.refutation(nested, level + 1))
                 for nested in attempt.nested
             ]
         children = [self.premise(premise, None) for premise in attempt.satisfied]
         bindings = bindings_text(attempt.bindings, self.prefixes)
-        return Node("attempt", "", rule=attempt.rule, bindings=bindings, children=[*children, failed])
+        return OutlineNode("attempt", "", rule=attempt.rule, bindings=bindings, children=[*children, failed])
 
-    def refutation(self, refutation: Refutation, level: int) -> list[Node]:
+    def refutation(self, refutation: Refutation, level: int) -> list[OutlineNode]:
         nodes = self.tried(refutation.attempts, level)
         nodes += self.near(refutation.near)
         if refutation.reason:
-            nodes.append(Node("more", visible(refutation.reason)))
+            nodes.append(OutlineNode("more", visible(refutation.reason)))
         return nodes
 
-    def satisfied(self, proof: Proof) -> Node:
+    def satisfied(self, proof: Proof) -> OutlineNode:
         """A premise that holds, in a line: its own explanation has the proof."""
         node = self.fact(proof)
         node.kind = "satisfied"

@@ -13,7 +13,7 @@ from textwrap import wrap
 
 from deltalog.explain.model import Explanation
 from deltalog.explain.render.labels import columns, cut, place, visible
-from deltalog.explain.render.outline import Node, outline
+from deltalog.explain.render.outline import OutlineNode, outline
 
 STEPS, NESTING = 60, 60
 LINE, CHARACTER, PAD, MARGIN = 17, 7.25, 8, 14  # pixels; of 12px monospace
@@ -77,7 +77,7 @@ def render(explanation: Explanation, *, steps: int = STEPS) -> str:
 class _Box:
     """A node with its lines of text, its size, and its place."""
 
-    node: Node
+    node: OutlineNode
     rows: list[tuple[str, str]]  # text and class
     children: list[_Box] = field(default_factory=list)
     x: float = 0.0
@@ -86,7 +86,7 @@ class _Box:
     down: bool = True  # whether premises are below, not to the right
 
     @classmethod
-    def of(cls, node: Node) -> _Box:
+    def of(cls, node: OutlineNode) -> _Box:
         return cls(node, list(_rows(node)), [cls.of(child) for child in node.children])
 
     @property
@@ -184,7 +184,7 @@ def _centre(centres: list[float], depths: list[int]) -> float:
     return (centres[0] + centres[-1]) / 2 if centres else 0.0
 
 
-def _parts(node: Node) -> Iterator[tuple[str, str]]:
+def _parts(node: OutlineNode) -> Iterator[tuple[str, str]]:
     """The texts of a box, and their classes."""
     number = f"[{node.number}] " if node.number else ""
     if node.headline:
@@ -198,7 +198,7 @@ def _parts(node: Node) -> Iterator[tuple[str, str]]:
         yield node.bindings, "dim"
 
 
-def _rows(node: Node) -> Iterator[tuple[str, str]]:
+def _rows(node: OutlineNode) -> Iterator[tuple[str, str]]:
     """The lines of a box: texts broken into a few lines, of which the last one may be too long."""
     for text, style in _parts(node):
         most = RULE_LINES if style == "rule" else OTHER_LINES
@@ -209,7 +209,7 @@ def _rows(node: Node) -> Iterator[tuple[str, str]]:
             yield rest, style
 
 
-def _whole(node: Node) -> str:
+def _whole(node: OutlineNode) -> str:
     return "\n".join(cut(text, TOOLTIP) for text, _ in _parts(node))
 
 

@@ -17,7 +17,7 @@ from textwrap import wrap
 
 from deltalog.explain.model import Explanation
 from deltalog.explain.render.labels import columns, cut, place, visible
-from deltalog.explain.render.outline import Node, Outline, outline
+from deltalog.explain.render.outline import Outline, OutlineNode, outline
 
 STEPS, NESTING, WIDTH, NARROWEST, LONGEST = 100, 16, 110, 40, 300  # facts, levels, columns; LONGEST is of one label
 
@@ -53,7 +53,7 @@ class _Tree:
         for note in made.notes:
             yield self.painted(note, YELLOW)
 
-    def tree(self, node: Node, first: str, rest: str) -> Iterator[str]:
+    def tree(self, node: OutlineNode, first: str, rest: str) -> Iterator[str]:
         """A node behind the prefix of its first line, everything else of it behind the prefix of the rest."""
         inside = rest if node.kind == "attempt" else f"{rest}{'│  ' if node.children else '   '}"
         room = max(self.width - len(inside), NARROWEST)
@@ -64,7 +64,7 @@ class _Tree:
             last = child is node.children[-1]
             yield from self.tree(child, f"{rest}{'└─ ' if last else '├─ '}", f"{rest}{'   ' if last else '│  '}")
 
-    def head(self, node: Node, room: int) -> Iterator[str]:
+    def head(self, node: OutlineNode, room: int) -> Iterator[str]:
         """The label and the note of a node: in one line if there is room."""
         if not node.label:
             return
@@ -78,7 +78,7 @@ class _Tree:
             yield f"{last}{number}"
             yield from (self.painted(line, DIM) for line in _wrapped(note, room))
 
-    def step(self, node: Node, room: int) -> Iterator[str]:
+    def step(self, node: OutlineNode, room: int) -> Iterator[str]:
         """The rule and the bindings of a node."""
         bindings = cut(node.bindings, 4 * LONGEST)
         if node.rule is not None:
