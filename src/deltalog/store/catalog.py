@@ -339,6 +339,11 @@ def catalog_files(folder: Path) -> list[Path]:
     return [folder / f"{NAME}{ending}" for ending in ("", "-wal", "-shm", "-journal")]
 
 
+def log_file(folder: Path) -> Path:
+    """The write-ahead log of SQLite."""
+    return folder / f"{NAME}-wal"
+
+
 def _changed_at(path: Path) -> int:
     with suppress(OSError):
         return path.stat().st_mtime_ns

@@ -20,7 +20,7 @@ def verify(folder: str | PathLike[str]) -> StoreReport:
     """Checks every file of a store, as a reader: another process may write to it."""
     path, tuning = _store(folder), Tuning()
     for _ in range(_ATTEMPTS):
-        found = examine(path, tuning)
+        found = examine(path, tuning, WriterLock.is_free(path))
         found.catalog.close()
         if not any(snapshot.problems for snapshot in found.snapshots) or _same_snapshots(found, tuning):
             break  # else a writer has dropped one in the meantime
@@ -44,7 +44,7 @@ def repair(folder: str | PathLike[str]) -> StoreReport:
     path, tuning = _store(folder), Tuning()
     lock = WriterLock.take(path)
     try:
-        found = examine(path, tuning)
+        found = examine(path, tuning, nobody_writes=True)
         try:
             report = _report(found)
             return report if report.is_sound else repair_examined(found, report, tuning)

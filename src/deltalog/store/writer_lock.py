@@ -50,6 +50,15 @@ class WriterLock:
             file.write(json.dumps(mine).encode())
         return cls(path, file)
 
+    @classmethod
+    def is_free(cls, folder: Path) -> bool:
+        """Whether nobody writes to a store at the moment."""
+        try:
+            with open(folder / NAME, "rb", buffering=0) as file:
+                return _locked(file)
+        except OSError:
+            return True
+
     def leave(self) -> None:
         """In a forked process: the lock is the parent's, and must not outlive it here."""
         self._file.close()
