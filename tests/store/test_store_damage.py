@@ -396,8 +396,9 @@ def test_a_damaged_write_ahead_log(killed: tuple[Path, Versions], tmp_path: Path
             continue
         lost += 1
         assert {problem.file for problem in report.problems} == {"catalog.db-wal"}
-        with pytest.raises(DataError, match=r"catalog\.db-wal is damaged: the checksum of"):
-            KnowledgeBase.open(folder)
+        for readonly in (True, False):
+            with pytest.raises(DataError, match=r"catalog\.db-wal is damaged: the checksum of"):
+                KnowledgeBase.open(folder, readonly=readonly)
         repaired = repair(folder)
         assert "which the damaged write-ahead log had" in str(repaired)
         assert verify(folder).is_sound

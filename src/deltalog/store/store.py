@@ -99,8 +99,8 @@ class Store:
         Catalog.open(folder, tuning, readonly=True).close()  # before a lock is made in a folder that is no store
         lock = None if readonly else WriterLock.take(folder)
         try:
-            if lock is not None:
-                check_log(log_file(folder))
+            if lock is not None or WriterLock.is_free(folder):
+                check_log(log_file(folder), lambda: lock is not None or WriterLock.is_free(folder))
             catalog = Catalog.open(folder, tuning, readonly)
             store = cls(folder, tuning, catalog, lock, 0)
         except BaseException:

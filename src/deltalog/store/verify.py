@@ -22,8 +22,8 @@ def verify(folder: str | PathLike[str]) -> StoreReport:
     for _ in range(_ATTEMPTS):
         found = examine(path, tuning, WriterLock.is_free(path))
         found.catalog.close()
-        if not any(snapshot.problems for snapshot in found.snapshots) or _same_snapshots(found, tuning):
-            break  # else a writer has dropped one in the meantime
+        if not _report(found).problems or (_same_snapshots(found, tuning) and WriterLock.is_free(path)):
+            break  # else a writer may have dropped a snapshot in the meantime
     return _report(found)
 
 

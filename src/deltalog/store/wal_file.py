@@ -10,7 +10,7 @@ Format: https://www.sqlite.org/fileformat2.html#the_write_ahead_log
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -41,10 +41,11 @@ def damage_of_log(path: Path) -> str:
     return f"the checksum of frame {broken + 1} is wrong, and {later} transactions follow" if later > 1 else ""
 
 
-def check_log(path: Path) -> None:
-    """DataError if a log that nobody writes to is damaged: SQLite would drop what follows."""
+def check_log(path: Path, nobody_writes: Callable[[], bool]) -> None:
+    """DataError if a log is damaged: SQLite would drop what follows. A writer that has come in the meantime may have
+    changed it while it was read."""
     damage = damage_of_log(path)
-    if damage:
+    if damage and nobody_writes() and damage_of_log(path) == damage:
         raise DataError(f"{path} is damaged: {damage}; `deltalog store verify --repair` recovers what is left")
 
 
