@@ -16,7 +16,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from stored_contents import Contents, contents, in_child, opened, small_store
+from stored_contents import Contents, contents, exit_code, in_child, opened, small_store
 
 from deltalog import DataError, KnowledgeBase, UsageError
 from deltalog.model.tuning import Tuning
@@ -357,6 +357,69 @@ def test_two_repairs(store: tuple[Path, Versions], copy: Callable[[], Path]) -> 
     repaired = repair(folder)
     assert repaired.lost == ("versions 7 to 8",)
     assert check_repaired(folder, store[1]) == {2, 3, 5, 6, 9}
+
+
+# The write-ahead log, which a killed writer leaves.
+
+
+@pytest.fixture
+def killed(tmp_path: Path) -> tuple[Path, Versions]:
+    """A store whose last changes are in the write-ahead log alone."""
+    small_store(tmp_path / "killed").close()
+
+    def write() -> None:
+        kb = KnowledgeBase.open(tmp_path / "killed")
+        for number in range(6):
+            kb.update(add={"node": [(f"n{number}",)]})
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    assert exit_code(write) == -signal.SIGKILL
+    copy = shutil.copytree(tmp_path / "killed", tmp_path / "to read")
+    return tmp_path / "killed", {version: opened(copy, version) for version in range(1, 8)}
+
+
+def test_a_damaged_write_ahead_log(killed: tuple[Path, Versions], tmp_path: Path) -> None:
+    original, versions = killed
+    assert verify(original).is_sound
+    size = (original / "catalog.db-wal").stat().st_size
+    lost = 0
+    for number, offset in enumerate([16, *range(40, size, size // 14), size - 1]):
+        folder = shutil.copytree(original, tmp_path / f"copy{number}")
+        flip(folder / "catalog.db-wal", offset)
+        report = verify(folder)
+        if report.is_sound:  # it is in the last change: a power failure, which was not acknowledged, looks like this
+            assert offset > size // 2
+            with KnowledgeBase.open(folder) as kb:
+                assert contents(kb) == versions[kb.version or 0]
+                assert kb.version in (6, 7)
+            shutil.rmtree(folder)
+            continue
+        lost += 1
+        assert {problem.file for problem in report.problems} == {"catalog.db-wal"}
+        for readonly in (True, False):
+            with pytest.raises(DataError, match=r"catalog\.db-wal is damaged: the checksum of"):
+                KnowledgeBase.open(folder, readonly=readonly)
+        repaired = repair(folder)
+        assert "which the damaged write-ahead log had" in str(repaired)
+        assert verify(folder).is_sound
+        with KnowledgeBase.open(folder) as kb:
+            assert contents(kb) == versions[kb.version or 0]
+        assert any(path.name == "catalog.db-wal" for path in (folder / "lost+found").iterdir())
+    assert lost >= 8
+
+
+def test_a_write_ahead_log_that_is_cut_short(killed: tuple[Path, Versions], tmp_path: Path) -> None:
+    """As a power failure leaves it: the store opens by itself."""
+    original, versions = killed
+    size = (original / "catalog.db-wal").stat().st_size
+    for number, cut in enumerate(range(0, size, size // 9)):
+        folder = shutil.copytree(original, tmp_path / f"copy{number}")
+        os.truncate(folder / "catalog.db-wal", cut)
+        assert verify(folder).is_sound
+        with KnowledgeBase.open(folder) as kb:
+            assert contents(kb) == versions[kb.version or 0]
+            kb.update(add={"node": [("more",)]})
+        assert verify(folder).is_sound
 
 
 # Nothing else to go by.

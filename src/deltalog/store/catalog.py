@@ -48,6 +48,9 @@ CREATE TABLE snapshots (
 """
 
 
+_NEWEST = "SELECT " + ", ".join(
+    f"(SELECT max(version) FROM {table})" for table in ("versions", "changes", "snapshots")
+)  # in one statement, so of one moment
 _INSERT_VERSION = "INSERT INTO versions VALUES (?, ?, ?, ?, ?, ?, ?)"
 _INSERT_CHANGE = "INSERT INTO changes VALUES (?, ?, ?, ?)"
 _INSERT_SNAPSHOT = "INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?, ?, ?)"
@@ -207,10 +210,8 @@ class Catalog:
     def newest(self) -> int:
         """The number of the newest version."""
         with self._failing("read"):
-            (newest,) = self._connection.execute("SELECT max(version) FROM versions").fetchone()
-            (logged,) = self._connection.execute("SELECT max(version) FROM changes").fetchone()
-            (first,) = self._connection.execute("SELECT max(version) FROM snapshots").fetchone()
-        if newest != max(logged or 0, first or 0):  # damage that SQLite does not notice
+            newest, *ends = self._connection.execute(_NEWEST).fetchone()
+        if newest != max(end or 0 for end in ends):  # damage that SQLite does not notice
             raise DataError(f"{self.path} is damaged: its tables end with different versions; {_REPAIR}")
         return int(newest)
 
@@ -347,6 +348,11 @@ def connected(path: Path, tuning: Tuning, readonly: bool) -> sqlite3.Connection:
 def catalog_files(folder: Path) -> list[Path]:
     """The database of a store, and the files that SQLite has beside it."""
     return [folder / f"{NAME}{ending}" for ending in ("", "-wal", "-shm", "-journal")]
+
+
+def log_file(folder: Path) -> Path:
+    """The write-ahead log of SQLite."""
+    return folder / f"{NAME}-wal"
 
 
 def _changed_at(path: Path) -> int:

@@ -19,7 +19,7 @@ from deltalog.model.errors import DataError, DeltalogError
 from deltalog.model.tuning import Tuning
 from deltalog.store import files
 from deltalog.store.arrays import MappedFile, StoredArray
-from deltalog.store.catalog import FORMAT, NAME, SnapshotRow, VersionRow, catalog_files, connected
+from deltalog.store.catalog import FORMAT, NAME, SnapshotRow, VersionRow, catalog_files, connected, log_file
 from deltalog.store.files import NewerFormat
 from deltalog.store.log_entry import LogEntry
 from deltalog.store.report import Problem, ranges
@@ -31,6 +31,7 @@ from deltalog.store.snapshot_files import (
     SnapshotContents,
     read_manifest,
 )
+from deltalog.store.wal_file import damage_of_log
 from deltalog.syntax.parser import parse_document
 
 SNAPSHOTS, UNFINISHED = "snapshots", ".unfinished"
@@ -355,10 +356,14 @@ class Examined:
         return sorted(found)
 
 
-def examine(folder: Path, tuning: Tuning) -> Examined:
+def examine(folder: Path, tuning: Tuning, nobody_writes: bool) -> Examined:
     """Reads all of a store."""
+    damage = damage_of_log(log_file(folder)) if nobody_writes else ""
     catalog = examine_catalog(folder, tuning)
     place = folder / SNAPSHOTS
+    if damage:
+        last = max(catalog.versions, default=0)
+        catalog.problems.append(Problem(log_file(folder).name, damage, f"versions after {last}"))
     problems: list[Problem] = []
     present: list[Path] = []
     if place.is_symlink():

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import BinaryIO
 
@@ -36,8 +37,21 @@ def write(file: BinaryIO, data: memoryview | bytes) -> None:
 
 def extend(file: BinaryIO, size: int) -> None:
     """Extends a file with zeros, which take no space on disk where the file system has sparse files."""
+    end = file.seek(0, os.SEEK_END)
     file.truncate(size)
+    if size > end and _is_memory(os.fstat(file.fileno()).st_dev):
+        os.posix_fallocate(file.fileno(), end, size - end)
     file.seek(size)
+
+
+@cache
+def _is_memory(device: int) -> bool:
+    """Whether a file system is in memory. If it is full, mapped pages without space end the process (SIGBUS)."""
+    number = f"{os.major(device)}:{os.minor(device)}" if hasattr(os, "major") else ""
+    with suppress(OSError, ValueError):
+        mounts = [line.split() for line in Path("/proc/self/mountinfo").read_text().splitlines()]
+        return any(each[2] == number and each[each.index("-") + 1] in ("tmpfs", "ramfs") for each in mounts)
+    return False
 
 
 def sync(file: BinaryIO) -> None:

@@ -43,7 +43,7 @@ from deltalog.program.rule_set import RuleSet
 from deltalog.program.stored_rules import StoredRules
 from deltalog.store import files
 from deltalog.store.arrays import MappedFile, StoredArray
-from deltalog.store.catalog import NAME, Catalog, SnapshotRow, VersionRow, catalog_files, connected, now
+from deltalog.store.catalog import NAME, Catalog, SnapshotRow, VersionRow, catalog_files, connected, log_file, now
 from deltalog.store.examine import SNAPSHOTS, Examined, FoundSnapshot, examine_snapshot
 from deltalog.store.log_entry import LogEntry, unpacked
 from deltalog.store.report import StoreReport, ranges, spans
@@ -213,6 +213,8 @@ class _Repair:
         gone = [version for version in range(first, self.found.newest + 1) if version not in reachable]
         if known := [version for version in gone if version not in catalog.unlogged]:
             self.lost.append(_named(known))
+        if any(problem.file == log_file(catalog.folder).name for problem in catalog.problems):
+            self.lost.append(f"changes after version {self.found.newest}, which the damaged write-ahead log had")
         if catalog.connection is None:
             self.recovered.append("the catalog, from the snapshots")
             self.lost.append(f"changes after version {self.found.newest}, if there were any")

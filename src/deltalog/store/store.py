@@ -24,9 +24,10 @@ from deltalog.model.errors import DataError, UsageError
 from deltalog.model.tuning import Tuning
 from deltalog.store import files
 from deltalog.store.arrays import damaged
-from deltalog.store.catalog import NAME, Catalog, SnapshotRow, VersionRow, now
+from deltalog.store.catalog import NAME, Catalog, SnapshotRow, VersionRow, log_file, now
 from deltalog.store.log_entry import LogEntry
 from deltalog.store.snapshot_files import LimitCheck, Snapshot, SnapshotContents, StoredTables, Written, write_snapshot
+from deltalog.store.wal_file import check_log
 from deltalog.store.writer_lock import WriterLock
 
 SNAPSHOTS, UNFINISHED = "snapshots", ".unfinished"
@@ -98,6 +99,8 @@ class Store:
         Catalog.open(folder, tuning, readonly=True).close()  # before a lock is made in a folder that is no store
         lock = None if readonly else WriterLock.take(folder)
         try:
+            if lock is not None or WriterLock.is_free(folder):
+                check_log(log_file(folder), lambda: lock is not None or WriterLock.is_free(folder))
             catalog = Catalog.open(folder, tuning, readonly)
             store = cls(folder, tuning, catalog, lock, 0)
         except BaseException:

@@ -20,10 +20,10 @@ def verify(folder: str | PathLike[str]) -> StoreReport:
     """Checks every file of a store, as a reader: another process may write to it."""
     path, tuning = _store(folder), Tuning()
     for _ in range(_ATTEMPTS):
-        found = examine(path, tuning)
+        found = examine(path, tuning, WriterLock.is_free(path))
         found.catalog.close()
-        if not any(snapshot.problems for snapshot in found.snapshots) or _same_snapshots(found, tuning):
-            break  # else a writer has dropped one in the meantime
+        if not _report(found).problems or (_same_snapshots(found, tuning) and WriterLock.is_free(path)):
+            break  # else a writer may have dropped a snapshot in the meantime
     return _report(found)
 
 
@@ -44,7 +44,7 @@ def repair(folder: str | PathLike[str]) -> StoreReport:
     path, tuning = _store(folder), Tuning()
     lock = WriterLock.take(path)
     try:
-        found = examine(path, tuning)
+        found = examine(path, tuning, nobody_writes=True)
         try:
             report = _report(found)
             return report if report.is_sound else repair_examined(found, report, tuning)

@@ -50,6 +50,17 @@ class WriterLock:
             file.write(json.dumps(mine).encode())
         return cls(path, file)
 
+    @classmethod
+    def is_free(cls, folder: Path) -> bool:
+        """Whether nobody seems to write to a store, by what the file says: trying to lock it would disturb writers."""
+        try:
+            holder = json.loads((folder / NAME).read_bytes() or b"{}")
+            return not holder or (holder["host"] == socket.gethostname() and not _is_alive(holder["process"]))
+        except FileNotFoundError:
+            return True
+        except (OSError, ValueError, KeyError, TypeError):
+            return False
+
     def leave(self) -> None:
         """In a forked process: the lock is the parent's, and must not outlive it here."""
         self._file.close()
@@ -58,6 +69,18 @@ class WriterLock:
         with suppress(OSError):
             self._file.truncate(0)
         self._file.close()
+
+
+def _is_alive(process: int) -> bool:
+    if os.name == "nt":  # where a signal ends the process
+        return True
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        pass
+    return True
 
 
 def _locked(file: BinaryIO) -> bool:
