@@ -33,7 +33,7 @@ def lines(kb: KnowledgeBase) -> set[str]:
     kb.materialise()
     contradictions = {f"inconsistent {text(x)} {axiom}" for x, axiom in _rows(kb, Pred("inconsistent", 2))}
     triples = (each for name in kb.predicates for each in _triples(kb, kb.predicate(name)))
-    return contradictions | {" ".join(_texts(*each)) for each in triples if is_about_individuals(*each)}
+    return contradictions | {line_of(*each) for each in triples if is_about_individuals(*each)}
 
 
 def _rows(kb: KnowledgeBase, pred: Pred) -> list[tuple[Value, ...]]:
@@ -44,8 +44,8 @@ def _triples(kb: KnowledgeBase, pred: Pred) -> Iterable[Triple]:
     return triples_of({pred: kb.facts(str(pred))}) if ":" in pred.name or pred == TRIPLES else ()
 
 
-def _texts(subject: Value, predicate: IRI, object: Value) -> tuple[str, str, str]:
-    return text(subject), "a" if predicate == RDF_TYPE else text(predicate), text(object)
+def line_of(subject: Value, predicate: IRI, object: Value) -> str:
+    return f"{text(subject)} {'a' if predicate == RDF_TYPE else text(predicate)} {text(object)}"
 
 
 def is_about_individuals(subject: Value, predicate: IRI, object: Value) -> bool:

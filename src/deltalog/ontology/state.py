@@ -82,10 +82,9 @@ class Ontology:
             rules = tuple(rule for rule in read_rules(GENERIC))
             facts = frozenset(_atom(each) for each in stated) | _facts(rules)
             return replace(self, rules=tuple(r for r in rules if not r.is_fact), facts=facts)
-        own = Graph(stated)
+        own, others, known = Graph(stated), tuple(triples), frozenset(known)
         facts = frozenset(_atom(each) for each in read_facts(stated, own))
-        known = frozenset(known)
-        graph = Graph(dict.fromkeys([*stated, *triples]))
+        graph = Graph(dict.fromkeys([*stated, *others])) if others else own
         preds = known | {fact.pred for fact in facts}
         compiled = compile_graph(graph, Prefixes(self.prefixes).short, self.profile, preds)
         rules = tuple(rule for rule in compiled.rules if not rule.is_fact)
