@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 from deltalog import KnowledgeBase, UsageError
+from deltalog.model.tuning import Tuning
 from deltalog.query.adornment import AdornedName, adorn, adorned, magic
-from deltalog.query.goal_evaluator import rewrite
-from deltalog.syntax.ast import Atom, Constant, Rule, Variable
+from deltalog.query.goal import as_goal
+from deltalog.query.goal_evaluator import GoalEvaluator, rewrite
+from deltalog.syntax.ast import TRIPLES, TYPES, Atom, Constant, Rule, Variable
 from deltalog.syntax.parser import parse_goal
 
 X, Y, Z = Variable("X"), Variable("Y"), Variable("Z")
@@ -94,3 +96,45 @@ def test_triples_with_a_variable_predicate() -> None:
 def test_unknown_method() -> None:
     with pytest.raises(UsageError, match="there is no method 'guess'"):
         KnowledgeBase(CHAIN).query("path(a, ?x)", method="guess")
+
+
+WILDCARDS = """
+@prefix : <http://example.org/> .
+rdf:type[?x, ?d] :- rdfs:subClassOf[?c, ?d], rdf:type[?x, ?c] .
+rdf:type[?x, ?c] :- rdfs:domain[?p, ?c], [?x, ?p, ?y] .
+[?x, ?q, ?y] :- rdfs:subPropertyOf[?p, ?q], [?x, ?p, ?y] .
+rdfs:subClassOf[?c, ?e] :- rdfs:subClassOf[?c, ?d], rdfs:subClassOf[?d, ?e] .
+same(?x, ?y) :- rdf:type[?x, ?c], rdf:type[?y, ?c] .
+alone(?x) :- :Person[?x], NOT :knows[?x, _] .
+near(?x, ?y) :- :knows[?x, ?y] .
+near(?x, ?z) :- :knows[?x, ?y], near(?y, ?z) .
+rdfs:subClassOf[:Student, :Person] . rdfs:domain[:teaches, :Teacher] . rdfs:subClassOf[:Teacher, :Person] .
+rdfs:subPropertyOf[:teaches, :knows] . :teaches[:t, :s] . :Student[:s] . :Student[:u] .
+"""
+
+
+NO_WORK = Tuning(materialisation_min_rows=0, materialisation_rows_per_fact=0, running_cost_rows=0)
+MUCH_WORK = Tuning(materialisation_min_rows=10**9)
+
+
+@pytest.mark.parametrize(("tuning", "in_full"), [(NO_WORK, True), (MUCH_WORK, False)])
+@pytest.mark.parametrize("goal", ["[?s, ?p, ?o]", "same(?x, ?y)", "alone(?x)", "<http://example.org/Person>(?x)"])
+def test_adorned_rules_over_triples_give_way_to_the_plain_ones(goal: str, tuning: Tuning, in_full: bool) -> None:
+    """Where adorned copies are more work than a materialisation is expected to be, nothing that TRIPLE and rdf:type
+    need is copied by adornment; the answers are the same."""
+    kb = KnowledgeBase(WILDCARDS, tuning=tuning)
+    goals = GoalEvaluator(kb.rules, kb._explicit, kb._backend)
+    asked = as_goal(parse_goal(goal, "<goal>", kb.prefixes))
+    answers = sorted(map(str, goals.by_magic(asked)))
+    assert answers == sorted(map(str, KnowledgeBase(WILDCARDS, engine="naive").query(goal))) != []
+    assert any(all_triples for _, all_triples in goals._rewritings) == in_full
+    rules = goals.rewriting(asked, in_full).rewriting.rules
+    adorned_names = {head.name.base for rule in rules if isinstance((head := rule.heads[0]).name, AdornedName)}
+    assert (TRIPLES.name in adorned_names or TYPES.name in adorned_names) != in_full
+
+
+def test_a_goal_of_little_work_over_triples_stays_adorned() -> None:
+    kb = KnowledgeBase("isA(?x, ?c) :- rdf:type[?x, ?c] . <http://x/C>[1] . <http://x/D>[1] . <http://x/C>[2] .")
+    goals = GoalEvaluator(kb.rules, kb._explicit, kb._backend)
+    assert len(list(goals.by_magic(as_goal(parse_goal("isA(1, ?c)", "<goal>"))))) == 2
+    assert [all_triples for _, all_triples in goals._rewritings] == [False]

@@ -15,7 +15,7 @@ from conftest import goal_evaluator
 
 from deltalog import KnowledgeBase, UsageError
 from deltalog.backends.local.point_lookup import TableLookup
-from deltalog.model.errors import DataError
+from deltalog.model.errors import DataError, LimitReached
 from deltalog.model.tuning import Tuning
 from deltalog.plan.work_counter import GivenUp
 from deltalog.query import choose_method, estimate
@@ -238,6 +238,29 @@ def test_a_materialisation_that_takes_too_long_is_given_up() -> None:
     kb = chain(60, goal_small_facts=10, materialisation_patience_factor=0.0)
     assert kb.query("path(?x, ?y)").method in ("magic", "qsqr")
     assert kb._state is None and goal_evaluator(kb).history.tried
+
+
+@pytest.mark.parametrize(("compiling", "attempts", "method"), [(1e9, 2, "materialised"), (0.0, 1, "magic")])
+def test_the_time_of_compiling_kernels_does_not_count(
+    compiling: float, attempts: int, method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a first run the clock of a materialisation may run out while kernels are compiled: it is tried again."""
+    from deltalog.kernels.compiling import COMPILATIONS
+
+    kb, made = chain(60, goal_small_facts=10), list[None]()
+    kb.selector = Model("tree", "tree", {"tree": 1}, None, "", 0, 0.0)  # else always magic sets
+    materialise = kb._materialise
+
+    def slow_at_first(*args: Any, **kwargs: Any) -> Any:
+        made.append(None)
+        if len(made) == 1:
+            monkeypatch.setattr(COMPILATIONS, "seconds", COMPILATIONS.seconds + compiling)
+            raise LimitReached("query stopped", "the time limit was reached")
+        return materialise(*args, **kwargs)
+
+    monkeypatch.setattr(kb, "_materialise", slow_at_first)
+    answers = kb.query("path(?x, ?y)")
+    assert answers.method == method and len(made) == attempts
 
 
 def test_magic_sets_is_given_up_where_deriving_everything_should_be_less_work() -> None:

@@ -164,6 +164,8 @@ class Tuning:
     # A slower materialisation is given up by the clock. Exp, with SKOLEM and BIND, has 1.7 M rows a second of CPU, and
     # other load on the machine should change no choice:
     materialisation_min_rows_per_second: float = 2e5
+    # It is tried once more where compiling kernels took more than this share of the time (16 s of CPU in a first run):
+    materialisation_compiling_share: float = 0.5
     qsqr_chunk_rows: int = 1 << 14  # rows that go through a step of QSQ-R together
     qsqr_first_batch_rows: int = 64  # of a step of QSQ-R whose fan-out is not known yet
     qsqr_batch_growth_factor: int = 16  # from one batch to the next, at most

@@ -7,6 +7,7 @@ is within a constant factor of the better alternative, as in the ski rental prob
     choice                          limited by                              fallback
     QSQ-R for a goal                a learned number of rows                magic sets (`query.selector`)
     magic sets for a goal           estimated rows of a materialisation     a materialisation (`query.choose_method`)
+    adorned rules over triples      the same                                all triples (`query.goal_evaluator`)
     a materialisation for a goal    the same, and the work of past goals    magic sets
     the joins of a round            the estimates of its plans              skewed plans (`engine.replan_joins`)
     a tree, or none                 sizes of the relations that it reads    another choice (`engine.replan_trees`)

@@ -94,7 +94,7 @@ class GoalEvaluator(Generic[T]):
         self.facts, self.backend = facts, backend
         self.rules, self.settled = rules, frozenset(settled)
         self._rulebases: dict[frozenset[Pred], Rulebase] = {}
-        self._rewritings: dict[Rule, Rewritten] = {}
+        self._rewritings: dict[tuple[Rule, bool], Rewritten] = {}
         self._estimators: dict[int, Estimator[T]] = {}
 
     def changed(self, facts: Mapping[Pred, T]) -> GoalEvaluator[T]:
@@ -161,14 +161,16 @@ class GoalEvaluator(Generic[T]):
 
     # Magic sets.
 
-    def rewriting(self, goal: Goal) -> Rewritten:
-        """The magic program of a goal, made once for goals that differ in constants alone."""
-        if goal.rule not in self._rewritings:
+    def rewriting(self, goal: Goal, all_triples: bool = False) -> Rewritten:
+        """The magic program of a goal, made once for goals that differ in constants alone. `all_triples`: TRIPLE and
+        rdf:type are derived in full, by their own rules."""
+        name = goal.rule, all_triples
+        if name not in self._rewritings:
             deriving = ChainMap(dict(goal.rules), self.rulebase(goal.reads).deriving)
-            spend = self.backend.meter.spend
-            made = magic_sets(deriving, goal.head, goal.adornment, self.present, self.statistics, spend)
-            self._rewritings[goal.rule] = Rewritten(rewritten(made.rules), made, {})
-        return self._rewritings[goal.rule]
+            spend, whole = self.backend.meter.spend, (TRIPLES, TYPES) if all_triples else ()
+            made = magic_sets(deriving, goal.head, goal.adornment, self.present, self.statistics, spend, whole)
+            self._rewritings[name] = Rewritten(rewritten(made.rules), made, {})
+        return self._rewritings[name]
 
     def at_once(self, goal: Goal, choice: MethodChoice | None = None) -> Derived[T] | None:
         """The answers of a goal that is less work than choosing how to answer it, or than a choice of QSQ-R allows;
@@ -220,7 +222,21 @@ class GoalEvaluator(Generic[T]):
         return any(not rulebase.may_have(atom.pred, values[v]) for atom, v in atoms)
 
     def by_magic(self, goal: Goal) -> Facts[T]:
-        program, rewriting, plans = self.rewriting(goal)
+        """The answers by magic sets. With rules that have a variable for a predicate or a class, once that is as much
+        work as a materialisation is estimated to take, TRIPLE and rdf:type are derived in full."""
+        if self.rulebase(goal.reads).deriving.keys().isdisjoint((TRIPLES, TYPES)):
+            return self._by_rewriting(goal)
+        meter = self.backend.meter
+        try:
+            with meter.within(self.history.expected):
+                return self._by_rewriting(goal)
+        except GivenUp:
+            if meter.work > meter.most:
+                raise  # the budget of magic sets as a whole
+        return self._by_rewriting(goal, all_triples=True)
+
+    def _by_rewriting(self, goal: Goal, all_triples: bool = False) -> Facts[T]:
+        program, rewriting, plans = self.rewriting(goal, all_triples)
         relations = start(self.facts, self.backend)
         relations.set(rewriting.seed.pred, self._seed(goal))
         SemiNaive(program, relations, goal=True, plans=plans).run()

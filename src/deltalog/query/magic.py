@@ -10,11 +10,14 @@ engine, from the one fact that asks the goal.
 
 What is negated or aggregated must be complete: such predicates, and all that they need, keep their own rules. Explicit
 facts of a derived predicate are taken over by a rule, too: p^a(t) <- mgc p^a(bound t), p(t).
+
+The same can be asked for other predicates (`whole`). TRIPLE and rdf:type depend, through the bridges, on almost every
+rule in almost every adornment, and adorned copies may derive all facts several times; their own rules derive them once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from deltalog.model.terms import Value
@@ -23,8 +26,19 @@ from deltalog.plan.iri_display import shortened
 from deltalog.plan.statistics import Statistics
 from deltalog.program.body_atoms import negative, positive
 from deltalog.query.adornment import AdornedName, Adornment, adorn, adorned, magic
-from deltalog.query.rulebase import ordered
-from deltalog.syntax.ast import Atom, Bind, BodyLiteral, Constant, Filter, HiddenName, Negation, Pred, Rule, variables
+from deltalog.query.rulebase import ordered, reads
+from deltalog.syntax.ast import (
+    Atom,
+    Bind,
+    BodyLiteral,
+    Constant,
+    Filter,
+    HiddenName,
+    Negation,
+    Pred,
+    Rule,
+    variables,
+)
 from deltalog.syntax.printer import print_predicate, print_rule
 
 
@@ -44,9 +58,12 @@ def magic_sets(
     explicit: Collection[Pred],
     statistics: Statistics,
     spend: Callable[[float], None] = lambda _: None,
+    whole: Iterable[Pred] = (),
 ) -> Rewriting:
-    """The program for a goal over rules by head, of which one derives the goal's predicate. `spend`: counts work."""
-    return _MagicSets(deriving, explicit, statistics, spend).rewrite(goal, adornment)
+    """The program for a goal over rules by head, of which one derives the goal's predicate. `spend`: counts work.
+    `whole`: predicates that keep their own rules, as do all that they need."""
+    rewriting = _MagicSets(deriving, explicit, statistics, spend, whole=dict.fromkeys(whole))
+    return rewriting.rewrite(goal, adornment)
 
 
 @dataclass
@@ -59,12 +76,17 @@ class _MagicSets:
     asked: dict[tuple[Pred, Adornment], None] = field(default_factory=dict)  # A
     waiting: list[tuple[Pred, Adornment]] = field(default_factory=list)  # A without B
     whole: dict[Pred, None] = field(default_factory=dict)  # needed in full
+    plain: dict[Pred, None] = field(init=False)  # those that are so from the beginning: read without adornments
+
+    def __post_init__(self) -> None:
+        self.plain = self._needed_by(self.whole)
 
     def rewrite(self, goal: Atom, adornment: Adornment) -> Rewriting:
         self.ask(goal.pred, adornment)
         while self.waiting:  # Algorithm 1, line 2
             self._answer(*self.waiting.pop(0))
-        self._keep_whole()
+        for pred in self._needed_by(self.whole):
+            self.made |= dict.fromkeys(self.deriving[pred])
         return Rewriting(tuple(self.made), magic(goal, adornment), adorned(goal, adornment).pred)
 
     def ask(self, pred: Pred, adornment: Adornment) -> None:
@@ -88,7 +110,7 @@ class _MagicSets:
         bound = set(variables(question))
         before: list[BodyLiteral] = [question]
         for literal in ordered(rule.body, question, variables(head), self.statistics):
-            if isinstance(literal, Atom) and literal.pred in self.deriving:
+            if isinstance(literal, Atom) and literal.pred in self.deriving and literal.pred not in self.plain:
                 inner = adorn(literal, bound)
                 self._make(magic(literal, inner), _supported(before))
                 self.ask(literal.pred, inner)
@@ -104,19 +126,15 @@ class _MagicSets:
         if head not in body:
             self.made[Rule((head,), tuple(body))] = None
 
-    def _keep_whole(self) -> None:
-        """The rules of predicates that are needed in full, and of all that these read."""
-        waiting = list(self.whole)
-        seen: set[Pred] = set()
+    def _needed_by(self, preds: Iterable[Pred]) -> dict[Pred, None]:
+        """The derived predicates among some predicates and all that these need."""
+        waiting, found = list(preds), dict[Pred, None]()
         while waiting:
             pred = waiting.pop()
-            if pred in seen:
-                continue
-            seen.add(pred)
-            for rule in self.deriving.get(pred, ()):
-                self.made[rule] = None
-                waiting += [atom.pred for atom in positive(rule.body)]
-                waiting += [atom.pred for atom, _ in negative(rule.body)]
+            if pred not in found and pred in self.deriving:
+                found[pred] = None
+                waiting += [read for rule in self.deriving[pred] for read in reads(rule.body)]
+        return found
 
 
 def _supported(body: Sequence[BodyLiteral]) -> list[BodyLiteral]:

@@ -20,7 +20,7 @@ from deltalog.backends.base import Backend
 from deltalog.model.errors import LimitReached, UsageError
 from deltalog.plan.work_counter import GivenUp
 from deltalog.query import selector
-from deltalog.query.choose_method import UNSTRATIFIED, MethodChoice, choose, kind, kind_of_goal
+from deltalog.query.choose_method import UNSTRATIFIED, History, MethodChoice, choose, kind, kind_of_goal
 from deltalog.query.contents import Contents
 from deltalog.query.estimate import Features
 from deltalog.query.goal import Goal, as_goal
@@ -207,14 +207,28 @@ class QuerySession(Generic[T]):
         """A choice; if it is to materialise, that is tried for as much work as it may be."""
         if choice.method != "materialised":
             return choice
-        history, limits = self.goals(now).history, self._backend.limits
-        with limits.running("query", history.allowed_seconds), self._backend.meter.within(history.allowed):
+        history = self.goals(now).history
+        if not self._is_materialised(now, history):
+            history.give_up_materialising()
+            return history.instead_of(choice)
+        return choice
+
+    def _is_materialised(self, now: Contents[T], history: History) -> bool:
+        """Materialises within the budget of an attempt. If the clock ran out while kernels were compiled, which happens
+        once, there is another attempt."""
+        from deltalog.kernels.compiling import COMPILATIONS
+
+        compiled, most = COMPILATIONS.seconds, history.allowed_seconds
+        with self._backend.limits.running("query", most), self._backend.meter.within(history.allowed):
             try:
                 now.materialise()
-            except (LimitReached, GivenUp):
-                history.give_up_materialising()
-                return history.instead_of(choice)
-        return choice
+                return True
+            except GivenUp:
+                return False
+            except LimitReached:
+                compiling = COMPILATIONS.seconds - compiled
+        is_due_to_compiling = compiling > history.tuning.materialisation_compiling_share * most
+        return is_due_to_compiling and self._is_materialised(now, history)
 
     def _watched(self, now: Contents[T], choice: MethodChoice, answer: Callable[[MethodChoice], R]) -> R:
         """The answers by a choice; where that is given up, by the other one, and so on."""
