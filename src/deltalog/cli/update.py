@@ -74,7 +74,7 @@ def run(options: Namespace) -> int:
     return 0
 
 
-class Done(NamedTuple):
+class UpdateDone(NamedTuple):
     """The result of an update."""
 
     version: int | None
@@ -117,7 +117,7 @@ def _counted(n: int, noun: str) -> str:
     return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
-def _changed(kb: KnowledgeBase, options: Namespace) -> Done:
+def _changed(kb: KnowledgeBase, options: Namespace) -> UpdateDone:
     from deltalog.io.documents import Files
 
     started, before = time.perf_counter(), kb.version
@@ -131,7 +131,7 @@ def _changed(kb: KnowledgeBase, options: Namespace) -> Done:
     if options.dry_run:
         total += sum(added.values()) - sum(removed.values())
     rules = len(change.added_rules), len(change.removed_rules)
-    return Done(kb.version, added, removed, *rules, total, seconds, not options.dry_run, kb.version != before)
+    return UpdateDone(kb.version, added, removed, *rules, total, seconds, not options.dry_run, kb.version != before)
 
 
 def _write(change: Change, kb: KnowledgeBase, options: Namespace) -> None:

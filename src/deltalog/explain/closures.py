@@ -28,7 +28,7 @@ from math import inf
 from typing import Generic, NamedTuple, TypeVar
 
 from deltalog.explain.instances import BodyPlan, HeadPlan, InstanceFinder, getter
-from deltalog.explain.terms import FactKey, Terms
+from deltalog.explain.terms import FactKey, ProofTerms
 from deltalog.maintenance.apply_change import number_kinds
 from deltalog.model.arrays import IdRow
 from deltalog.plan.ir import Part
@@ -341,13 +341,13 @@ def _readers(
 
 
 def _both(
-    rule: Rule, terms: Terms[T], others: Mapping[tuple[Pred, Part], T]
+    rule: Rule, terms: ProofTerms[T], others: Mapping[tuple[Pred, Part], T]
 ) -> tuple[list[EdgeReader[T]], list[EdgeReader[T]]]:
     """Readers of a rule's edges forward and backward."""
     return [_reader(rule, 0, terms, others)], [_reader(rule, 1, terms, others)]
 
 
-def _reader(rule: Rule, side: int, terms: Terms[T], others: Mapping[tuple[Pred, Part], T]) -> EdgeReader[T]:
+def _reader(rule: Rule, side: int, terms: ProofTerms[T], others: Mapping[tuple[Pred, Part], T]) -> EdgeReader[T]:
     head = rule.heads[0]
     body = BodyPlan(rule.body, (head.terms[side],), terms)
     return EdgeReader(body, getter(head.terms, body.columns, terms), side, others)

@@ -14,7 +14,7 @@ from deltalog.explain.instances import BodyPlan, HeadPlan, InstanceFinder, Membe
 from deltalog.explain.model import Explanation, Fact, Proof, RuleRef
 from deltalog.explain.near_misses import NearMisses
 from deltalog.explain.proofs import Choices, ProofBuilder
-from deltalog.explain.terms import FactKey, Terms
+from deltalog.explain.terms import FactKey, ProofTerms
 from deltalog.explain.why_not import WhyNot
 from deltalog.explain.wording import Wording
 from deltalog.maintenance.materialisation import Materialisation
@@ -39,7 +39,7 @@ class Explainer(Generic[T]):
         self.backend = state.relations.backend
         self.tuning = self.backend.tuning
         self.wording = Wording(prefixes, lambda pred: self.backend.size(state.facts.get(pred)))
-        self.terms: Terms[T] = Terms(self.backend)
+        self.terms: ProofTerms[T] = ProofTerms(self.backend)
         self._literal_plans: dict[tuple[BodyLiteral, tuple[Variable, ...]], BodyPlan[T]] = {}
 
     @cached_property

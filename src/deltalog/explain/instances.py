@@ -16,7 +16,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from deltalog.concurrency.cached import cached_property
 from deltalog.engine.seminaive import Relations
-from deltalog.explain.terms import FactKey, Terms
+from deltalog.explain.terms import FactKey, ProofTerms
 from deltalog.model.arrays import IdRow
 from deltalog.model.errors import LimitReached
 from deltalog.model.tuning import Tuning
@@ -73,7 +73,7 @@ def _is_given(pred: Pred) -> bool:
     return pred.hidden and pred.name.startswith(GIVEN)
 
 
-def getter(terms: Sequence[Term], columns: Sequence[Variable], terms_of: Terms[T]) -> Callable[[IdRow], IdRow]:
+def getter(terms: Sequence[Term], columns: Sequence[Variable], terms_of: ProofTerms[T]) -> Callable[[IdRow], IdRow]:
     """From the values of columns to those of terms."""
     places = {variable: i for i, variable in enumerate(columns)}
     constants = tuple(terms_of.id(term.value) for term in terms if isinstance(term, Constant))
@@ -94,7 +94,7 @@ class BodyPlan(Generic[T]):
         self,
         body: Sequence[BodyLiteral],
         given: Sequence[Term],
-        terms: Terms[T],
+        terms: ProofTerms[T],
         kept: Sequence[Variable] = (),
         name: str = "",
     ) -> None:
@@ -174,7 +174,7 @@ class BodyPlan(Generic[T]):
 class Members(Generic[T]):
     """The members of an aggregate's groups: the bindings of its body for which no argument fails."""
 
-    def __init__(self, literal: Aggregate, outer: Sequence[Variable], terms: Terms[T]) -> None:
+    def __init__(self, literal: Aggregate, outer: Sequence[Variable], terms: ProofTerms[T]) -> None:
         self.literal = literal
         self.arguments = tuple(
             None if call.argument is None else Variable(f"#argument{i}") for i, call in enumerate(literal.calls)
@@ -202,7 +202,7 @@ class HeadPlan(Generic[T]):
     inverse: BodyPlan[T] | None = None  # with arguments of SKOLEM that are read, and not computed
 
     @classmethod
-    def of(cls, name: str, order: int, rule: Rule, directed: Rule, head: Atom, terms: Terms[T]) -> HeadPlan[T]:
+    def of(cls, name: str, order: int, rule: Rule, directed: Rule, head: Atom, terms: ProofTerms[T]) -> HeadPlan[T]:
         body = BodyPlan(directed.body, head.terms, terms, name=f" {order}")
         skolems = tuple(skolem_columns(replace(directed, heads=(head,))))
         if not skolems:
@@ -233,7 +233,7 @@ class InstanceFinder(Generic[T]):
 
     relations: Relations[T]
     explicit: Mapping[Pred, T]
-    terms: Terms[T]
+    terms: ProofTerms[T]
     found: int = 0
     most: int = 0  # instances that may be found
 

@@ -29,7 +29,7 @@ class FactKey(NamedTuple):
     row: IdRow
 
 
-class Terms(Generic[T]):
+class ProofTerms(Generic[T]):
     """Ids to values and back, each looked up once."""
 
     def __init__(self, backend: Backend[T]) -> None:

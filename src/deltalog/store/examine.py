@@ -22,7 +22,7 @@ from deltalog.store.arrays import MappedFile, StoredArray
 from deltalog.store.catalog import FORMAT, NAME, SnapshotRow, VersionRow, catalog_files, connected, log_file
 from deltalog.store.files import NewerFormat
 from deltalog.store.log_entry import LogEntry
-from deltalog.store.report import Problem, ranges
+from deltalog.store.report import StoreProblem, ranges
 from deltalog.store.snapshot_files import (
     DICTIONARY,
     EXPLICIT,
@@ -49,7 +49,7 @@ class FoundSnapshot:
     row: SnapshotRow | None  # of the catalog
     manifest: Mapping[str, Any] = field(default_factory=dict)
     contents: SnapshotContents | None = None  # None: nothing of it can be used
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[StoreProblem] = field(default_factory=list)
     terms: set[str] = field(default_factory=set)  # sound arrays of the dictionary
     keys: set[int] = field(default_factory=set)  # runs whose keys are sound
 
@@ -94,7 +94,7 @@ def examine_snapshot(folder: Path, row: SnapshotRow | None) -> FoundSnapshot:
         raise
     except (DeltalogError, *_WRONG) as problem:
         what = _without_path(problem, folder)
-        found.problems.append(Problem(f"{found.name}/{MANIFEST}", what, "all of the snapshot"))
+        found.problems.append(StoreProblem(f"{found.name}/{MANIFEST}", what, "all of the snapshot"))
         return found
     _check_arrays(found)
     return found
@@ -126,14 +126,14 @@ def _check_arrays(found: FoundSnapshot) -> None:
             mapped[file] = None
             what = _without_path(problem, found.folder)
             affected = "all of the snapshot" if file == DICTIONARY else "all facts of the snapshot"
-            found.problems.append(Problem(f"{found.name}/{file}", what, affected))
+            found.problems.append(StoreProblem(f"{found.name}/{file}", what, affected))
     for file, part, stored, affected in _arrays(found.manifest):
         source = mapped[file]
         if source is None:
             continue
         damage = _damage(source, stored)
         if damage:
-            found.problems.append(Problem(f"{found.name}/{file}", f"{damage} (at byte {stored.offset})", affected))
+            found.problems.append(StoreProblem(f"{found.name}/{file}", f"{damage} (at byte {stored.offset})", affected))
         elif isinstance(part, str):
             found.terms.add(part)
         elif part >= 0:
@@ -191,7 +191,7 @@ class FoundCatalog:
 
     folder: Path
     connection: sqlite3.Connection | None = None
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[StoreProblem] = field(default_factory=list)
     meta: dict[str, str] = field(default_factory=dict)
     versions: dict[int, VersionRow] = field(default_factory=dict)
     snapshots: dict[int, SnapshotRow] = field(default_factory=dict)
@@ -254,15 +254,15 @@ def examine_catalog(folder: Path, tuning: Tuning) -> FoundCatalog:
             found.close()
             raise NewerFormat(f"{folder}: a later release of deltalog wrote this store; upgrade deltalog")
     else:
-        found.problems.append(Problem(NAME, "it does not say its format", "nothing"))
-    found.problems += [Problem(NAME, f"SQLite: {each}", "the catalog") for each in _integrity(found.connection)]
+        found.problems.append(StoreProblem(NAME, "it does not say its format", "nothing"))
+    found.problems += [StoreProblem(NAME, f"SQLite: {each}", "the catalog") for each in _integrity(found.connection)]
     _read_tables(found)
     return found
 
 
 def _unreadable(found: FoundCatalog, why: str) -> FoundCatalog:
     found.is_whole = False
-    found.problems.append(Problem(NAME, why, "the list of versions, and all changes since the last snapshot"))
+    found.problems.append(StoreProblem(NAME, why, "the list of versions, and all changes since the last snapshot"))
     return found
 
 
@@ -279,12 +279,16 @@ def _read_tables(found: FoundCatalog) -> None:
         if _has_types(row, "isiiiii"):
             found.versions[row[0]] = VersionRow(*row)
         else:
-            found.problems.append(Problem(NAME, "a row of `versions` is damaged", f"the entry of version {row[0]}"))
+            found.problems.append(
+                StoreProblem(NAME, "a row of `versions` is damaged", f"the entry of version {row[0]}")
+            )
     for row in found.rows("snapshots"):
         if _has_types(row, "isiii"):
             found.snapshots[row[0]] = SnapshotRow(*row)
         else:
-            found.problems.append(Problem(NAME, "a row of `snapshots` is damaged", f"the snapshot of version {row[0]}"))
+            found.problems.append(
+                StoreProblem(NAME, "a row of `snapshots` is damaged", f"the snapshot of version {row[0]}")
+            )
     logged = {version for (version,) in found.rows("changes", "version") if isinstance(version, int)}
     for version in sorted(logged):
         change = _change(found, version)
@@ -293,7 +297,7 @@ def _read_tables(found: FoundCatalog) -> None:
         else:
             found.changes[version] = change
     if not found.is_whole:
-        found.problems.append(Problem(NAME, "a part of its tables cannot be read", "versions and changes"))
+        found.problems.append(StoreProblem(NAME, "a part of its tables cannot be read", "versions and changes"))
 
 
 def _has_types(row: tuple[Any, ...], types: str) -> bool:
@@ -335,7 +339,7 @@ class Examined:
     catalog: FoundCatalog
     snapshots: list[FoundSnapshot]  # those that the catalog names, and others if it is damaged; the newest first
     unknown: list[Path]  # beside them
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[StoreProblem] = field(default_factory=list)
 
     @property
     def newest(self) -> int:
@@ -363,13 +367,13 @@ def examine(folder: Path, tuning: Tuning, nobody_writes: bool) -> Examined:
     place = folder / SNAPSHOTS
     if damage:
         last = max(catalog.versions, default=0)
-        catalog.problems.append(Problem(log_file(folder).name, damage, f"versions after {last}"))
-    problems: list[Problem] = []
+        catalog.problems.append(StoreProblem(log_file(folder).name, damage, f"versions after {last}"))
+    problems: list[StoreProblem] = []
     present: list[Path] = []
     if place.is_symlink():
-        problems.append(Problem(SNAPSHOTS, "it is a symbolic link", "all snapshots"))
+        problems.append(StoreProblem(SNAPSHOTS, "it is a symbolic link", "all snapshots"))
     elif not place.is_dir():
-        problems.append(Problem(SNAPSHOTS, "it is missing", "all snapshots"))
+        problems.append(StoreProblem(SNAPSHOTS, "it is missing", "all snapshots"))
     else:
         present = files.listed(place)
     rows = sorted(catalog.snapshots.values(), reverse=True)
@@ -387,7 +391,7 @@ def _safe(name: str) -> str:
     return name if Path(name).name == name and name not in ("", ".", "..") else "no name"
 
 
-def version_problems(found: Examined) -> Iterator[Problem]:
+def version_problems(found: Examined) -> Iterator[StoreProblem]:
     """What is wrong with versions and the log."""
     catalog = found.catalog
     if catalog.connection is None:
@@ -396,20 +400,22 @@ def version_problems(found: Examined) -> Iterator[Problem]:
     first = min(catalog.versions, default=1)
     missing = [v for v in range(first, found.newest + 1) if v not in catalog.versions and v not in unlogged]
     for each in ranges(missing):
-        yield Problem(NAME, f"no row of `versions` for {each[0]} to {each[-1]}", "the list of versions")
+        yield StoreProblem(NAME, f"no row of `versions` for {each[0]} to {each[-1]}", "the list of versions")
     for version in sorted(catalog.damaged_changes):
-        yield Problem(NAME, f"the change of version {version} is damaged", _from(version, found))
+        yield StoreProblem(NAME, f"the change of version {version} is damaged", _from(version, found))
     oldest = min(catalog.snapshots, default=0)
     needed = range(oldest + 1, found.newest + 1)
     gone = [v for v in needed if v not in catalog.changes and v not in catalog.damaged_changes and v not in unlogged]
     for each in ranges(gone):
-        yield Problem(NAME, f"the change of version {each[0]} is missing", _from(each[0], found))
+        yield StoreProblem(NAME, f"the change of version {each[0]} is missing", _from(each[0], found))
     for version, change in catalog.changes.items():
         row = catalog.versions.get(version)
         if row is not None and (*row[2:6], row.bytes) != tuple(change):
-            yield Problem(NAME, f"the numbers of version {version} are not those of its change", "the list of versions")
+            yield StoreProblem(
+                NAME, f"the numbers of version {version} are not those of its change", "the list of versions"
+            )
     if not catalog.snapshots:
-        yield Problem(NAME, "it names no snapshot", "all versions")
+        yield StoreProblem(NAME, "it names no snapshot", "all versions")
 
 
 def _from(version: int, found: Examined) -> str:

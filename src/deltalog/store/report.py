@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 
-class Problem(NamedTuple):
+class StoreProblem(NamedTuple):
     """Damage of a file, by its name in the store, and what it affects."""
 
     file: str
@@ -28,7 +28,7 @@ class StoreReport:
     openable: tuple[range, ...] = ()  # versions
     snapshots: int = 0
     changes: int = 0  # in the log
-    problems: Sequence[Problem] = ()
+    problems: Sequence[StoreProblem] = ()
     notes: Sequence[str] = ()  # what is unusual, but no damage
     repaired: bool = False
     recovered: Sequence[str] = field(default=())  # by a repair

@@ -10,10 +10,10 @@ from deltalog.model.tuning import Tuning
 from deltalog.store.catalog import NAME
 from deltalog.store.examine import SNAPSHOTS, Examined, examine, version_problems
 from deltalog.store.repair import repair_examined
-from deltalog.store.report import Problem, StoreReport, ranges
+from deltalog.store.report import StoreProblem, StoreReport, ranges
 from deltalog.store.writer_lock import WriterLock
 
-__all__ = ["Problem", "StoreReport", "repair", "verify"]
+__all__ = ["StoreProblem", "StoreReport", "repair", "verify"]
 
 
 def verify(folder: str | PathLike[str]) -> StoreReport:
