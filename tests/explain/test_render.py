@@ -317,6 +317,7 @@ def test_json_of_a_proof() -> None:
                         "kind": "explicit",
                         "height": 0,
                         "source": "edge.csv",
+                        "premises": [],
                     }
                 ],
             },
@@ -326,6 +327,7 @@ def test_json_of_a_proof() -> None:
                 "kind": "explicit",
                 "height": 0,
                 "source": "edge.csv",
+                "premises": [],
             },
         ],
     }

@@ -148,6 +148,8 @@ class _Proofs:
             self.references.append((made, proof))
         elif proof.premises:
             made["hidden"] = {"facts": proof.steps - 1}
+        else:
+            made["premises"] = []
         return made
 
     def expanded(self, proof: Proof) -> dict[str, Any]:
