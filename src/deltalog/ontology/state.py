@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from deltalog.concurrency.cached import cached_property
+from deltalog.model.tuning import Tuning
 from deltalog.ontology.compile import CompiledOntology, compile_graph
 from deltalog.ontology.graph import Graph, Triple
 from deltalog.ontology.load import OntologyFile, merged_prefixes
@@ -33,6 +34,7 @@ class Ontology:
     own_rules: frozenset[Rule] = frozenset()  # those that the knowledge base would not have without it
     facts: frozenset[Atom] = frozenset()
     own_facts: frozenset[Atom] = frozenset()  # the same of facts
+    tuning: Tuning = field(default_factory=Tuning, compare=False)
 
     @property
     def is_generic(self) -> bool:
@@ -86,7 +88,7 @@ class Ontology:
         facts = frozenset(_atom(each) for each in read_facts(stated, own))
         graph = Graph(dict.fromkeys([*stated, *others])) if others else own
         preds = known | {fact.pred for fact in facts}
-        compiled = compile_graph(graph, Prefixes(self.prefixes).short, self.profile, preds)
+        compiled = compile_graph(graph, Prefixes(self.prefixes).short, self.profile, preds, self.tuning)
         rules = tuple(rule for rule in compiled.rules if not rule.is_fact)
         return replace(self, compiled=compiled, known=known, rules=rules, facts=facts | _facts(compiled.rules))
 
