@@ -19,7 +19,7 @@ from deltalog.program import read_rules
 from deltalog.syntax.ast import Atom, Constant, Pred, Rule, triple
 
 GENERIC = ("@owl2rl", "@owl2rl-datatypes")  # the rules of the profile owl2rl-rdf
-_ALWAYS_FOLLOWED = AXIOM_PREDICATES | {Pred(SAME_AS, 2), Pred(str(NOTHING), 1)}
+_NEW_RULES = frozenset((Pred(SAME_AS, 2), Pred(str(NOTHING), 1)))  # if the data have facts of them
 
 
 @dataclass(frozen=True)
@@ -69,9 +69,11 @@ class Ontology:
 
     def follows(self, changed: Collection[Pred]) -> bool:
         """Whether a change of facts of some predicates can change the rules."""
-        if self.is_generic or _ALWAYS_FOLLOWED.isdisjoint(changed):
-            return not self.is_generic and self._has_equality and not self.known.issuperset(changed)
-        return True
+        if self.is_generic:
+            return False
+        new = frozenset(changed) - self.known
+        equality = self._has_equality or not _NEW_RULES.isdisjoint(new)
+        return not AXIOM_PREDICATES.isdisjoint(changed) or (bool(new) and equality)
 
     @cached_property
     def _has_equality(self) -> bool:
