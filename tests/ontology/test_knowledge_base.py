@@ -188,6 +188,16 @@ def test_a_store_keeps_the_ontology(zoo: Path, more: Path, tmp_path: Path) -> No
         ]
 
 
+def test_combinations_of_alternatives_are_limited(tmp_path: Path) -> None:
+    path = tmp_path / "many.ttl"
+    unions = " ".join(f"[ owl:unionOf ( {' '.join(f':C{n}_{m}' for m in range(10))} ) ]" for n in range(12))
+    path.write_text(f"{PREFIXES}[ owl:intersectionOf ( {unions} ) ] rdfs:subClassOf :D . :A rdfs:subClassOf :B .")
+    kb = KnowledgeBase(ontology=path)
+    assert len(kb.rules) == 1
+    assert kb.ontology is not None
+    assert ["too many combinations" in str(entry.losses) for entry in kb.ontology.compiled.outside] == [True]
+
+
 def test_refusals(zoo: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no profile 'owl3' of ontologies; choose one of owl2rl, rdfs, owl2rl-rdf"):
         KnowledgeBase(profile="owl3")

@@ -156,7 +156,7 @@ def _find_inconsistencies(kb: KnowledgeBase, report: Report) -> None:
     from deltalog.ontology.inconsistencies import count_inconsistencies
 
     report.inconsistencies = count_inconsistencies(kb)
-    if report.inconsistencies:
+    if report.inconsistencies and report.complete:
         report.inconsistency_examples = [str(each) for each in kb.inconsistencies[:INCONSISTENCIES_SHOWN]]
 
 

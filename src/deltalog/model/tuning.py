@@ -228,6 +228,11 @@ class Tuning:
     state_kept_versions: int = 3  # the last versions, which readers may still have open
     state_rows_per_partition: int = 4_000_000  # that an executor writes to a file
     state_chunk_rows: int = 1 << 20  # rows that the driver writes or reads at a time
+    # Ontologies. Rules for each pair of disjoint classes, before an auxiliary relation takes their place; nine classes
+    # have 36 pairs:
+    ontology_paired_classes: int = 8
+    ontology_max_holders: int = 64  # classes that count as tests of an existential restriction; with more, none does
+    ontology_max_alternatives: int = 1_000  # rules of an intersection of unions; with more, it is left out
     # Stores. A snapshot is taken when opening would have to repeat many changes:
     store_max_changes: int = 10_000  # since the last snapshot; each takes about 0.2 ms to read
     store_max_change_share: float = 0.5  # of the explicit facts, in rows of changes since the last snapshot

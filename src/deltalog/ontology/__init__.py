@@ -7,6 +7,7 @@ axioms               class expressions and axioms as frozen values
 read_expressions     a graph's class expressions and properties
 read_axioms          a graph's axioms, and the facts beside them
 profile              what rules cannot say, and why
+existentials         existential restrictions to the right that imply others to the left
 compile_expressions  class expressions as bodies and heads
 compile              axioms to rules
 swrl                 rules of SWRL

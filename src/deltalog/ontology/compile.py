@@ -21,6 +21,7 @@ from itertools import combinations, permutations
 from typing import Any
 
 from deltalog.model.terms import IRI, Value
+from deltalog.model.tuning import Tuning
 from deltalog.ontology.axioms import (
     Axiom,
     Characteristic,
@@ -50,6 +51,7 @@ from deltalog.ontology.axioms import (
     names_in,
 )
 from deltalog.ontology.compile_expressions import INCONSISTENT, Body, Conclusions, Context, link
+from deltalog.ontology.existentials import Existentials
 from deltalog.ontology.graph import Graph
 from deltalog.ontology.load import OntologyFile
 from deltalog.ontology.profile import NOT_RDFS, REFLEXIVE, Loss, inconclusive
@@ -60,7 +62,6 @@ from deltalog.ontology.vocabulary import DIFFERENT_FROM, NOTHING, OBJECT_PROPERT
 from deltalog.program.triple_bridges import is_rdf
 from deltalog.syntax.ast import TRIPLES, TYPES, Atom, Call, Constant, Filter, Pred, Rule, Variable
 
-PAIRS_AT_MOST = 8  # classes of a DisjointClasses axiom with a rule for each pair; more have an auxiliary relation
 MEMBER_OF = "member_of_disjoint"  # member_of_disjoint(axiom, individual, class)
 ALL_DIFFERENT = "all_different"  # all_different(axiom, individual)
 
@@ -104,23 +105,26 @@ class CompiledOntology:
         return tuple(entry for entry in self.entries if entry.losses)
 
 
-def compile_graph(graph: Graph, short: Short, profile: str, known: Collection[Pred] = ()) -> CompiledOntology:
+def compile_graph(
+    graph: Graph, short: Short, profile: str, known: Collection[Pred], tuning: Tuning
+) -> CompiledOntology:
     """The rules of a graph's axioms. `known` are the predicates of the data."""
-    entries = _entries(graph, read_axioms(graph), short, profile)
+    entries = _entries(graph, read_axioms(graph), short, profile, tuning)
     if profile == "owl2rl":
         entries += [*_shared(entries), *_equality(entries, known), *_nothing(entries, known)]
     order = {group: n for n, group in enumerate(GROUPS)}
     return CompiledOntology(tuple(sorted(entries, key=lambda entry: order[entry.group])))
 
 
-def _entries(graph: Graph, axioms: Iterable[Stated], short: Short, profile: str) -> list[Entry]:
+def _entries(graph: Graph, axioms: Iterable[Stated], short: Short, profile: str, tuning: Tuning) -> list[Entry]:
     expressions, found = Expressions(graph), list[Entry]()
     axioms = list(axioms)
     objects = _object_properties(graph, axioms) - expressions.data_properties
     definitions = {str(a.datatype.iri): a.range for a, _ in axioms if isinstance(a, DatatypeDefinition)}
+    existentials = Existentials((axiom for axiom, _ in axioms), tuning.ontology_max_holders)
     for axiom, subject in axioms:
         text = axiom.text(short)
-        context = Context(short, text, expressions.data_properties, objects, definitions)
+        context = Context(short, text, expressions.data_properties, objects, definitions, existentials, tuning)
         if isinstance(axiom, SwrlRule):
             group, made = "SWRL rules", compile_swrl(axiom, graph, expressions, context)
         else:
@@ -182,7 +186,7 @@ def _equivalent_classes(axiom: EquivalentClasses, context: Context) -> Conclusio
 
 
 def _disjoint_classes(axiom: DisjointClasses, context: Context) -> Conclusions:
-    if len(axiom.classes) > PAIRS_AT_MOST:
+    if len(axiom.classes) > context.tuning.ontology_paired_classes:
         return _members_of_disjoint(axiom, context)
     return [each for pair in combinations(axiom.classes, 2) for each in _disjoint(*pair, context)]
 

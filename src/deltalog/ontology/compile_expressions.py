@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import chain, count, product
+from math import prod
 
 from deltalog.model.terms import IRI, XSD, BlankNode, Value
+from deltalog.model.tuning import Tuning
 from deltalog.ontology.axioms import (
     AllValuesFrom,
     Cardinality,
@@ -28,9 +30,10 @@ from deltalog.ontology.axioms import (
     SomeValuesFrom,
     UnionOf,
 )
+from deltalog.ontology.existentials import Existentials
 from deltalog.ontology.profile import EVERYTHING as ALL_INDIVIDUALS
-from deltalog.ontology.profile import PATTERN, Loss, inconclusive, untestable
-from deltalog.ontology.vocabulary import EVERYTHING, NOTHING, SAME_AS
+from deltalog.ontology.profile import PATTERN, TOO_MANY, Loss, inconclusive, untestable
+from deltalog.ontology.vocabulary import EVERYTHING, NOTHING, SAME_AS, THING
 from deltalog.syntax.ast import Atom, Bind, BodyLiteral, Call, Constant, Filter, Rule, Term, Variable, variables
 from deltalog.syntax.ast import Expression as Formula
 
@@ -79,6 +82,8 @@ class Context:
     data_properties: frozenset[str]
     object_properties: frozenset[str]
     datatypes: Mapping[str, Expression] = field(default_factory=dict)  # definitions
+    existentials: Existentials = field(default_factory=Existentials)
+    tuning: Tuning = field(default_factory=Tuning)
     variables: Variables = field(default_factory=Variables)
 
     def fresh(self) -> Variable:
@@ -120,10 +125,14 @@ class Context:
     def _some(self, property: Property, filler: Expression | None, term: Term) -> Tests:
         value = self.fresh()
         has = Body((link(property, term, value),))
-        return self._all_of([[has], self.tests(filler, value)]) if filler is not None else [has]
+        found: Tests = self._all_of([[has], self.tests(filler, value)]) if filler is not None else [has]
+        holders = self.existentials.holders(property, filler or ClassName(THING))
+        return [*found, *(Body((Atom(str(name), (term,)),)) for name in holders)]
 
     def _all_of(self, parts: list[Tests]) -> Tests:
         """Every combination of alternatives; one with a loss is lost."""
+        if prod(map(len, parts)) > self.tuning.ontology_max_alternatives:
+            return [Loss(self.axiom, TOO_MANY)]
         found: Tests = []
         for combination in product(*parts):
             lost = [part for part in combination if isinstance(part, Loss)]

@@ -106,7 +106,7 @@ class OntologyMethods:
         from deltalog.ontology.state import Ontology
 
         if self._ontology is None:
-            return Ontology(check_profile(profile or "owl2rl"))
+            return Ontology(check_profile(profile or "owl2rl"), tuning=self._backend.tuning)
         if profile is not None and check_profile(profile) != self._ontology.profile:
             raise UsageError(
                 f"the ontology has the profile {self._ontology.profile}; use another knowledge base for {profile}"
@@ -183,7 +183,7 @@ class OntologyMethods:
         """Takes over the ontology of a store."""
         from deltalog.ontology.stored import reopened
 
-        ontology = reopened(stored, self._axioms_of(self._explicit), self._explicit)
+        ontology = reopened(stored, self._axioms_of(self._explicit), self._explicit, self._backend.tuning)
         self._kb._assign(_ontology=ontology)
 
     # Inconsistencies.

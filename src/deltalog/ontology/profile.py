@@ -70,4 +70,5 @@ def _cardinality(expression: Cardinality) -> str:
 EVERYTHING = "owl:Thing to the left: a rule cannot go through all individuals"
 REFLEXIVE = "a reflexive property: a rule cannot go through all individuals"
 PATTERN = "the facet xsd:pattern has no function in rules"
+TOO_MANY = "an intersection of unions with too many combinations: name some of the unions as classes"
 NOT_RDFS = "it has no meaning in RDFS"

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from deltalog.concurrency.cached import cached_property
+from deltalog.model.tuning import Tuning
 from deltalog.ontology.compile import CompiledOntology, compile_graph
 from deltalog.ontology.graph import Graph, Triple
 from deltalog.ontology.load import OntologyFile, merged_prefixes
@@ -18,7 +19,7 @@ from deltalog.program import read_rules
 from deltalog.syntax.ast import Atom, Constant, Pred, Rule, triple
 
 GENERIC = ("@owl2rl", "@owl2rl-datatypes")  # the rules of the profile owl2rl-rdf
-_ALWAYS_FOLLOWED = AXIOM_PREDICATES | {Pred(SAME_AS, 2), Pred(str(NOTHING), 1)}
+_NEW_RULES = frozenset((Pred(SAME_AS, 2), Pred(str(NOTHING), 1)))  # if the data have facts of them
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,7 @@ class Ontology:
     own_rules: frozenset[Rule] = frozenset()  # those that the knowledge base would not have without it
     facts: frozenset[Atom] = frozenset()
     own_facts: frozenset[Atom] = frozenset()  # the same of facts
+    tuning: Tuning = field(default_factory=Tuning, compare=False)
 
     @property
     def is_generic(self) -> bool:
@@ -67,9 +69,11 @@ class Ontology:
 
     def follows(self, changed: Collection[Pred]) -> bool:
         """Whether a change of facts of some predicates can change the rules."""
-        if self.is_generic or _ALWAYS_FOLLOWED.isdisjoint(changed):
-            return not self.is_generic and self._has_equality and not self.known.issuperset(changed)
-        return True
+        if self.is_generic:
+            return False
+        new = frozenset(changed) - self.known
+        equality = self._has_equality or not _NEW_RULES.isdisjoint(new)
+        return not AXIOM_PREDICATES.isdisjoint(changed) or (bool(new) and equality)
 
     @cached_property
     def _has_equality(self) -> bool:
@@ -86,7 +90,7 @@ class Ontology:
         facts = frozenset(_atom(each) for each in read_facts(stated, own))
         graph = Graph(dict.fromkeys([*stated, *others])) if others else own
         preds = known | {fact.pred for fact in facts}
-        compiled = compile_graph(graph, Prefixes(self.prefixes).short, self.profile, preds)
+        compiled = compile_graph(graph, Prefixes(self.prefixes).short, self.profile, preds, self.tuning)
         rules = tuple(rule for rule in compiled.rules if not rule.is_fact)
         return replace(self, compiled=compiled, known=known, rules=rules, facts=facts | _facts(compiled.rules))
 

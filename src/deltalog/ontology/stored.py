@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from deltalog.model.terms import IRI, BlankNode, Literal, Value, datatype, lexical, literal
+from deltalog.model.tuning import Tuning
 from deltalog.ontology.graph import Triple
 from deltalog.ontology.load import OntologyFile
 from deltalog.ontology.state import Ontology
@@ -27,10 +28,10 @@ def as_json(ontology: Ontology) -> dict[str, Any]:
     }
 
 
-def reopened(stored: Mapping[str, Any], axioms: Iterable[Triple], known: Iterable[Pred]) -> Ontology:
+def reopened(stored: Mapping[str, Any], axioms: Iterable[Triple], known: Iterable[Pred], tuning: Tuning) -> Ontology:
     """The ontology, compiled again with the axioms among the facts."""
     files = tuple(map(_as_file, stored["files"]))
-    ontology = Ontology(stored["profile"], files).compiled_with(axioms, known)
+    ontology = Ontology(stored["profile"], files, tuning=tuning).compiled_with(axioms, known)
     shared_rules = {rule for text in stored["shared_rules"] for rule in parse(text)}
     shared_facts = frozenset(map(_as_atom, stored["shared_facts"]))
     own_rules = frozenset(rule for rule in ontology.rules if rule not in shared_rules)
