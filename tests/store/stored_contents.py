@@ -73,6 +73,15 @@ def in_child(check: Callable[[], None]) -> None:
 
 def exit_code(function: Callable[[], None]) -> int:
     """How a forked process ends that calls a function: 0, 1 if it raises, or minus the number of a signal."""
+    return end_of(forked(function))
+
+
+def end_of(child: int) -> int:
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def forked(function: Callable[[], None]) -> int:
+    """The id of a forked process that calls a function, and ends."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         child = os.fork()
@@ -85,4 +94,4 @@ def exit_code(function: Callable[[], None]) -> int:
             traceback.print_exc()
         finally:
             os._exit(code)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    return child

@@ -6,13 +6,12 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 
 import pytest
-from stored_contents import MEMORY, exit_code
+from stored_contents import MEMORY, end_of, forked
 
 from deltalog import KnowledgeBase, UsageError
 from deltalog.model.tuning import Tuning
@@ -91,14 +90,13 @@ def _open_some(folder: Path, version: int) -> None:
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 def test_processes_that_read_during_a_thousand_updates(place: Path) -> None:
     started(place / "s").close()
-    with ThreadPoolExecutor(2) as pool:
-        readers = [pool.submit(exit_code, lambda: read_on(place / "s", UPDATES)) for _ in range(2)]
-        with KnowledgeBase.open(place / "s", tuning=Tuning(store_max_changes=60, store_kept_snapshots=2)) as kb:
-            while kb.version != UPDATES:
-                advance(kb)
-                if kb.version == UPDATES // 2:
-                    kb.compact()
-        assert [reader.result() for reader in readers] == [0, 0]
+    readers = [forked(lambda: read_on(place / "s", UPDATES)) for _ in range(2)]
+    with KnowledgeBase.open(place / "s", tuning=Tuning(store_max_changes=60, store_kept_snapshots=2)) as kb:
+        while kb.version != UPDATES:
+            advance(kb)
+            if kb.version == UPDATES // 2:
+                kb.compact()
+    assert [end_of(reader) for reader in readers] == [0, 0]
     assert verify(place / "s").is_sound
 
 
