@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 import test_spark_cluster
-from test_spark_cluster import LENGTH, MINUTES, Cluster
+from test_spark_cluster import MINUTES, Cluster
 
 from deltalog import KnowledgeBase
 
@@ -41,7 +41,7 @@ path = "out"
 mode = "overwrite"
 """
 KINDS = {"batch": 'changes = "files"', "stream": 'stream = true\noptions = { maxFilesPerTrigger = "1" }'}
-FILES, CHAINS = 4, 40
+FILES, CHAINS, LENGTH = 4, 40, 3  # a file, chains in it, edges of a chain
 cluster = test_spark_cluster.cluster  # the fixture
 
 
