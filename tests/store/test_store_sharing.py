@@ -356,3 +356,36 @@ def test_what_is_no_catalog_is_refused(tmp_path: Path, data: bytes) -> None:
         with pytest.raises(DataError, match=r"catalog\.db"):
             KnowledgeBase.open(tmp_path / "s", readonly=readonly)
     assert not (tmp_path / "s" / "writer.lock").exists()
+
+
+def test_a_store_that_was_moved_away_takes_no_changes(tmp_path: Path) -> None:
+    """Another store in its place stays as it is."""
+    kb = KnowledgeBase("p(X) :- q(X).")
+    kb.add("q", [(1,)])
+    kb.save(tmp_path / "store")
+    (tmp_path / "store").rename(tmp_path / "moved")
+    for attempt in (lambda: kb.update(add={"q": [(2,)]}), kb.compact):
+        with pytest.raises(UsageError, match="has been moved, deleted or replaced"):
+            attempt()
+    other = KnowledgeBase("p(X) :- q(X). q(other).")
+    other.save(tmp_path / "store")
+    other.close()
+    with pytest.raises(UsageError, match="has been moved, deleted or replaced"):
+        kb.compact()
+    kb.close()
+    for name, row in (("moved", (1,)), ("store", ("other",))):
+        with KnowledgeBase.open(tmp_path / name) as found:
+            assert list(found.facts("p")) == [row]
+
+
+def test_a_process_may_change_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    kb = KnowledgeBase("p(X) :- q(X). q(1).")
+    kb.save("store")
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    kb.update(add={"q": [(2,)]})
+    kb.compact()
+    kb.close()
+    with KnowledgeBase.open(tmp_path / "store") as found:
+        assert len(found.facts("p")) == 2

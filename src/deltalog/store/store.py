@@ -102,7 +102,7 @@ class Store:
             if lock is not None or WriterLock.is_free(folder):
                 check_log(log_file(folder), lambda: lock is not None or WriterLock.is_free(folder))
             catalog = Catalog.open(folder, tuning, readonly)
-            store = cls(folder, tuning, catalog, lock, 0)
+            store = cls(folder.absolute(), tuning, catalog, lock, 0)  # whatever the process changes to
         except BaseException:
             if lock is not None:
                 lock.release()
@@ -162,6 +162,11 @@ class Store:
         self.check_open()
         if self.readonly:
             raise UsageError(f"{self.folder} is open for reading only; open it with readonly=False to change it")
+        if self.lock is not None and not self.lock.is_in_place():
+            raise UsageError(
+                f"{self.folder} has been moved, deleted or replaced since it was opened here; nothing was changed. Open "
+                "the store again where it is now"
+            )
         if self._uncertain:
             raise UsageError(
                 f"{self.folder}: the last change failed while it was written, and may have been made; "

@@ -48,7 +48,7 @@ class WriterLock:
         with suppress(OSError):  # a full disk
             file.truncate(0)
             file.write(json.dumps(mine).encode())
-        return cls(path, file)
+        return cls(path.absolute(), file)
 
     @classmethod
     def is_free(cls, folder: Path) -> bool:
@@ -60,6 +60,14 @@ class WriterLock:
             return True
         except (OSError, ValueError, KeyError, TypeError):
             return False
+
+    def is_in_place(self) -> bool:
+        """Whether the file is still where it was: the store may have been moved, deleted or replaced."""
+        try:
+            there, mine = os.stat(self.path, follow_symlinks=False), os.fstat(self._file.fileno())
+        except OSError:
+            return False
+        return (there.st_dev, there.st_ino) == (mine.st_dev, mine.st_ino)
 
     def leave(self) -> None:
         """In a forked process: the lock is the parent's, and must not outlive it here."""
