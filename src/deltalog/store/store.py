@@ -164,8 +164,8 @@ class Store:
             raise UsageError(f"{self.folder} is open for reading only; open it with readonly=False to change it")
         if self.lock is not None and not self.lock.is_in_place():
             raise UsageError(
-                f"{self.folder} has been moved, deleted or replaced since it was opened here; nothing was changed. Open "
-                "the store again where it is now"
+                f"{self.folder} has been moved, deleted or replaced since it was opened here; nothing was changed. "
+                "Open the store again where it is now"
             )
         if self._uncertain:
             raise UsageError(
