@@ -389,3 +389,15 @@ def test_a_process_may_change_its_folder(tmp_path: Path, monkeypatch: pytest.Mon
     kb.close()
     with KnowledgeBase.open(tmp_path / "store") as found:
         assert len(found.facts("p")) == 2
+
+
+@pytest.mark.parametrize("keep", [0, -1, "x", 1.5])
+def test_compaction_keeps_a_snapshot(keep: int, tmp_path: Path) -> None:
+    kb = KnowledgeBase("p(X) :- q(X). q(1).")
+    kb.save(tmp_path / "store")
+    with pytest.raises(UsageError, match="is not a number of snapshots"):
+        kb.compact(keep)
+    kb.close()
+    assert KnowledgeBase.open(tmp_path / "store", readonly=True).version == 1
+    with pytest.raises(UsageError, match="is not a number of versions"):
+        KnowledgeBase.open(tmp_path / "store", version=keep)

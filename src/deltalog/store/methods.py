@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 from deltalog.concurrency.locks import CallLock, exclusive
 from deltalog.io.files import local_path
 from deltalog.model.errors import DataError, DeltalogError, UsageError
-from deltalog.model.limits import Limits, limited
+from deltalog.model.limits import Limits, count, limited
 from deltalog.syntax.ast import Pred
 
 if TYPE_CHECKING:
@@ -99,6 +99,7 @@ class StoreMethods:
         from deltalog.store.store import Store
 
         path, tuning = local_path(folder), settings.get("tuning") or Tuning()
+        version = None if version is None else count(version, "versions", least=1)
         store = Store.open(path, tuning, readonly or version is not None)
         try:
             stored = store.load(version)
@@ -239,6 +240,7 @@ class StoreMethods:
         store = self._store
         if store is None:
             raise UsageError("this knowledge base has no store; kb.save(folder) creates one")
+        keep = count(keep, "snapshots", least=1)
         _, dropped = store.take_snapshot(self._image(), self.limits.check, keep)
         store.catalog.shrink()
         return dropped
