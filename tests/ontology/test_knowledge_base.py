@@ -144,6 +144,17 @@ def test_contradictions_of_ready_made_rules(tmp_path: Path) -> None:
     assert [each.axiom[:3] for each in kb.inconsistencies] == ["S27"]
 
 
+def test_contradictions_of_rules_of_the_user() -> None:
+    kb = KnowledgeBase('inconsistent(?x, "no loops") :- p(?x, _, ?x), q(_, ?y), ?y > 1 .')
+    kb.add("p", [("a", 1, "a"), ("b", 1, "c")])
+    kb.add("q", [(7, 2), (8, 1)])
+    kb.add("inconsistent", [("z", "as given")])
+    found = {each.individual: each for each in kb.inconsistencies}
+    assert found["a"].facts == (("p", ("a", 1, "a")), ("q", (7, 2)))
+    assert found["z"].rule is None and found["z"].axiom == "as given"
+    assert len(found) == 2
+
+
 def test_rdfs(tmp_path: Path) -> None:
     path = tmp_path / "mixed.ttl"
     path.write_text(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from deltalog.model.terms import Value
 from deltalog.ontology.compile_expressions import INCONSISTENT
-from deltalog.syntax.ast import Atom, Constant, Pred, Rule, Term, Variable, variables
+from deltalog.syntax.ast import Atom, Constant, Pred, Rule, Term, Variable
 from deltalog.syntax.printer import print_atom, print_body, print_value
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ class Inconsistency:
 
     individual: Value
     axiom: str
-    rule: Rule
+    rule: Rule | None  # None if the fact was given
     facts: tuple[Fact, ...]
 
     @property
@@ -55,22 +55,28 @@ def inconsistencies(kb: KnowledgeBase) -> list[Inconsistency]:
                 for each in _of_rule(rule, head, kb):
                     found.setdefault(each.fact, each)
     for individual, axiom in kb.facts(str(PREDICATE)):
-        given = Inconsistency(individual, str(axiom), Rule((Atom(INCONSISTENT, ()),)), ())
+        given = Inconsistency(individual, str(axiom), None, ())
         found.setdefault(given.fact, given)
     return list(found.values())
 
 
 def _of_rule(rule: Rule, head: Atom, kb: KnowledgeBase) -> Iterator[Inconsistency]:
     """The contradictions that a rule derives: the answers of its body."""
-    names = list(dict.fromkeys(v.name for literal in rule.body for v in variables(literal) if not v.anonymous))
-    answers = kb.query(print_body(rule.body), "materialised")
+    body = tuple(_named(literal, n) if isinstance(literal, Atom) else literal for n, literal in enumerate(rule.body))
+    answers = kb.query(print_body(body), "materialised")
     for row in answers:
         values = dict(zip(answers.columns, row, strict=True))
-        assert names
         individual, axiom = (_value(term, values) for term in head.terms)
-        atoms = [literal for literal in rule.body if isinstance(literal, Atom)]
+        atoms = [literal for literal in body if isinstance(literal, Atom)]
         facts = tuple((atom.name, tuple(_value(term, values) for term in atom.terms)) for atom in atoms)
         yield Inconsistency(individual, str(axiom), rule, facts)
+
+
+def _named(atom: Atom, number: int) -> Atom:
+    """An atom whose anonymous variables have names, so that answers have their values."""
+    names = (f"any_{number}_{place}" for place in range(len(atom.terms)))
+    pairs = zip(atom.terms, names, strict=True)
+    return Atom(atom.name, tuple(Variable(n) if isinstance(t, Variable) and t.anonymous else t for t, n in pairs))
 
 
 def _value(term: Term, values: dict[str, Value]) -> Value:
