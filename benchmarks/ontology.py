@@ -27,7 +27,7 @@ from benchmarks.datasets import published
 from benchmarks.generators import lubm
 from deltalog.kb import KnowledgeBase
 from deltalog.model.terms import IRI, BlankNode, Value, literal
-from deltalog.ontology.graph import Triple
+from deltalog.ontology.graph import RdfTriple
 from tests.ontology.closures import is_about_individuals, knowledge_base, line_of, lines
 from tests.ontology.random_ontologies import PREFIXES, RandomOntology, turtle
 
@@ -196,7 +196,7 @@ def write_random(folder: Path, count: int) -> list[Path]:
 
 def owlrl_lines(triples: Iterable[Iterable[list[str]]]) -> set[str]:
     terms = ([_value(*term) for term in triple] for triple in triples)
-    found: list[Triple] = [(s, p, o) for s, p, o in terms if isinstance(p, IRI)]
+    found: list[RdfTriple] = [(s, p, o) for s, p, o in terms if isinstance(p, IRI)]
     return {line_of(*each) for each in found if is_about_individuals(*each)}
 
 

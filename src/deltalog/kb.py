@@ -40,7 +40,7 @@ from deltalog.model.facts import Facts, of_predicate
 from deltalog.model.limits import Limits, count, limited, memory_bytes, within_budget
 from deltalog.model.terms import Kind
 from deltalog.model.tuning import Tuning
-from deltalog.ontology.methods import OntologyMethods, Paths, Planned
+from deltalog.ontology.methods import OntologyMethods, OntologyPaths, Planned
 from deltalog.plan.hypertree.settings import CYCLIC_SETTINGS
 from deltalog.program import Program, analyse, read_documents
 from deltalog.program.load_program import Sources, as_sources
@@ -101,7 +101,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, StoreMethods):
         maintenance: str = "auto",
         cyclic: str = "combined",
         schemes: str = "auto",
-        ontology: Paths = (),
+        ontology: OntologyPaths = (),
         profile: str | None = None,
         observe: Callable[[Round], None] | None = None,
         tuning: Tuning | None = None,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from deltalog import KnowledgeBase
 from deltalog.model.terms import IRI, RDF_TYPE, BlankNode, Value
-from deltalog.ontology.graph import Triple, triples_of
+from deltalog.ontology.graph import RdfTriple, triples_of
 from deltalog.ontology.vocabulary import DIFFERENT_FROM, SAME_AS, is_reserved
 from deltalog.syntax.ast import TRIPLES, Pred
 from deltalog.syntax.printer import print_value
@@ -40,7 +40,7 @@ def _rows(kb: KnowledgeBase, pred: Pred) -> list[tuple[Value, ...]]:
     return list(kb.facts(str(pred))) if pred.name in kb.predicates else []
 
 
-def _triples(kb: KnowledgeBase, pred: Pred) -> Iterable[Triple]:
+def _triples(kb: KnowledgeBase, pred: Pred) -> Iterable[RdfTriple]:
     return triples_of({pred: kb.facts(str(pred))}) if ":" in pred.name or pred == TRIPLES else ()
 
 

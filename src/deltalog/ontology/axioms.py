@@ -15,7 +15,7 @@ from deltalog.syntax.printer import print_iri, print_value
 Short = Callable[[str], str]  # an IRI as text, with a prefix where there is one
 
 
-class Node:
+class AxiomPart:
     """An expression or axiom: its text is its name and its arguments."""
 
     __slots__ = ()
@@ -26,7 +26,7 @@ class Node:
 
 
 def _text(part: object, short: Short) -> str:
-    if isinstance(part, Node):
+    if isinstance(part, AxiomPart):
         return part.text(short)
     if isinstance(part, tuple):
         return " ".join(_text(each, short) for each in part)
@@ -36,7 +36,7 @@ def _text(part: object, short: Short) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Property(Node):
+class Property(AxiomPart):
     """A property, or the inverse of one."""
 
     iri: IRI
@@ -51,7 +51,7 @@ class Property(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class ClassName(Node):
+class ClassName(AxiomPart):
     iri: IRI
 
     def text(self, short: Short = print_iri) -> str:
@@ -59,7 +59,7 @@ class ClassName(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Datatype(Node):
+class Datatype(AxiomPart):
     iri: IRI
 
     def text(self, short: Short = print_iri) -> str:
@@ -67,7 +67,7 @@ class Datatype(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class DatatypeRestriction(Node):
+class DatatypeRestriction(AxiomPart):
     """A datatype with facets, such as (xsd:minInclusive, 18)."""
 
     datatype: Datatype
@@ -75,63 +75,63 @@ class DatatypeRestriction(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class IntersectionOf(Node):
-    operands: tuple[Expression, ...]
+class IntersectionOf(AxiomPart):
+    operands: tuple[ClassExpression, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class UnionOf(Node):
-    operands: tuple[Expression, ...]
+class UnionOf(AxiomPart):
+    operands: tuple[ClassExpression, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class ComplementOf(Node):
-    operand: Expression
+class ComplementOf(AxiomPart):
+    operand: ClassExpression
 
 
 @dataclass(frozen=True, slots=True)
-class OneOf(Node):
+class OneOf(AxiomPart):
     values: tuple[Value, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class SomeValuesFrom(Node):
+class SomeValuesFrom(AxiomPart):
     property: Property
-    filler: Expression
+    filler: ClassExpression
 
 
 @dataclass(frozen=True, slots=True)
-class AllValuesFrom(Node):
+class AllValuesFrom(AxiomPart):
     property: Property
-    filler: Expression
+    filler: ClassExpression
 
 
 @dataclass(frozen=True, slots=True)
-class HasValue(Node):
+class HasValue(AxiomPart):
     property: Property
     value: Value
 
 
 @dataclass(frozen=True, slots=True)
-class HasSelf(Node):
+class HasSelf(AxiomPart):
     property: Property
 
 
 @dataclass(frozen=True, slots=True)
-class Cardinality(Node):
+class Cardinality(AxiomPart):
     """At least, at most or exactly so many values (of a class, if there is one)."""
 
     kind: str  # min, max or exact
     number: int
     property: Property
-    filler: Expression | None = None
+    filler: ClassExpression | None = None
 
     def text(self, short: Short = print_iri) -> str:
         filler = f" {self.filler.text(short)}" if self.filler is not None else ""
         return f"{self.kind.capitalize()}Cardinality({self.number} {self.property.text(short)}{filler})"
 
 
-Expression = (
+ClassExpression = (
     ClassName
     | Datatype
     | DatatypeRestriction
@@ -151,35 +151,35 @@ Expression = (
 
 
 @dataclass(frozen=True, slots=True)
-class SubClassOf(Node):
-    sub: Expression
-    sup: Expression
+class SubClassOf(AxiomPart):
+    sub: ClassExpression
+    sup: ClassExpression
 
 
 @dataclass(frozen=True, slots=True)
-class EquivalentClasses(Node):
-    classes: tuple[Expression, ...]
+class EquivalentClasses(AxiomPart):
+    classes: tuple[ClassExpression, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class DisjointClasses(Node):
-    classes: tuple[Expression, ...]
+class DisjointClasses(AxiomPart):
+    classes: tuple[ClassExpression, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class DisjointUnion(Node):
-    whole: Expression
-    parts: tuple[Expression, ...]
+class DisjointUnion(AxiomPart):
+    whole: ClassExpression
+    parts: tuple[ClassExpression, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class SubPropertyOf(Node):
+class SubPropertyOf(AxiomPart):
     sub: Property
     sup: Property
 
 
 @dataclass(frozen=True, slots=True)
-class PropertyChain(Node):
+class PropertyChain(AxiomPart):
     chain: tuple[Property, ...]
     sup: Property
 
@@ -188,35 +188,35 @@ class PropertyChain(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class EquivalentProperties(Node):
+class EquivalentProperties(AxiomPart):
     properties: tuple[Property, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class DisjointProperties(Node):
+class DisjointProperties(AxiomPart):
     properties: tuple[Property, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class InverseProperties(Node):
+class InverseProperties(AxiomPart):
     first: Property
     second: Property
 
 
 @dataclass(frozen=True, slots=True)
-class PropertyDomain(Node):
+class PropertyDomain(AxiomPart):
     property: Property
-    domain: Expression
+    domain: ClassExpression
 
 
 @dataclass(frozen=True, slots=True)
-class PropertyRange(Node):
+class PropertyRange(AxiomPart):
     property: Property
-    range: Expression
+    range: ClassExpression
 
 
 @dataclass(frozen=True, slots=True)
-class Characteristic(Node):
+class Characteristic(AxiomPart):
     """A property is functional, transitive, ...: `kind` is a value of `vocabulary.CHARACTERISTICS`."""
 
     kind: str
@@ -227,39 +227,39 @@ class Characteristic(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class HasKey(Node):
-    members: Expression
+class HasKey(AxiomPart):
+    members: ClassExpression
     properties: tuple[Property, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class DifferentIndividuals(Node):
+class DifferentIndividuals(AxiomPart):
     individuals: tuple[Value, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class ClassAssertion(Node):
+class ClassAssertion(AxiomPart):
     """An individual of a class that has no name."""
 
-    members: Expression
+    members: ClassExpression
     individual: Value
 
 
 @dataclass(frozen=True, slots=True)
-class NegativePropertyAssertion(Node):
+class NegativePropertyAssertion(AxiomPart):
     property: Property
     source: Value
     target: Value
 
 
 @dataclass(frozen=True, slots=True)
-class DatatypeDefinition(Node):
+class DatatypeDefinition(AxiomPart):
     datatype: Datatype
-    range: Expression
+    range: ClassExpression
 
 
 @dataclass(frozen=True, slots=True)
-class SwrlRule(Node):
+class SwrlRule(AxiomPart):
     """A rule of SWRL, by the node that has it; `deltalog.ontology.swrl` reads its atoms."""
 
     node: Value
@@ -270,7 +270,7 @@ class SwrlRule(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Malformed(Node):
+class Malformed(AxiomPart):
     """Something that begins like an axiom and is none."""
 
     node: Value
@@ -310,7 +310,7 @@ def names_in(part: object) -> list[IRI]:
         return [part]
     if isinstance(part, tuple):
         return [name for each in part for name in names_in(each)]
-    if isinstance(part, Node):
+    if isinstance(part, AxiomPart):
         return [name for field in fields(part) for name in names_in(getattr(part, field.name))]  # type: ignore[arg-type]
     return []
 

@@ -26,6 +26,7 @@ from deltalog.ontology.axioms import (
     Axiom,
     Characteristic,
     ClassAssertion,
+    ClassExpression,
     ClassName,
     DatatypeDefinition,
     DifferentIndividuals,
@@ -34,7 +35,6 @@ from deltalog.ontology.axioms import (
     DisjointUnion,
     EquivalentClasses,
     EquivalentProperties,
-    Expression,
     HasKey,
     InverseProperties,
     Malformed,
@@ -50,9 +50,9 @@ from deltalog.ontology.axioms import (
     UnionOf,
     names_in,
 )
-from deltalog.ontology.compile_expressions import INCONSISTENT, Body, Conclusions, Context, link
+from deltalog.ontology.compile_expressions import INCONSISTENT, Conclusions, Context, PartialBody, link
 from deltalog.ontology.existentials import Existentials
-from deltalog.ontology.graph import Graph
+from deltalog.ontology.graph import RdfGraph
 from deltalog.ontology.load import OntologyFile
 from deltalog.ontology.profile import NOT_RDFS, REFLEXIVE, Loss, inconclusive
 from deltalog.ontology.read_axioms import Stated, read_axioms
@@ -106,7 +106,7 @@ class CompiledOntology:
 
 
 def compile_graph(
-    graph: Graph, short: Short, profile: str, known: Collection[Pred], tuning: Tuning
+    graph: RdfGraph, short: Short, profile: str, known: Collection[Pred], tuning: Tuning
 ) -> CompiledOntology:
     """The rules of a graph's axioms. `known` are the predicates of the data."""
     entries = _entries(graph, read_axioms(graph), short, profile, tuning)
@@ -116,7 +116,7 @@ def compile_graph(
     return CompiledOntology(tuple(sorted(entries, key=lambda entry: order[entry.group])))
 
 
-def _entries(graph: Graph, axioms: Iterable[Stated], short: Short, profile: str, tuning: Tuning) -> list[Entry]:
+def _entries(graph: RdfGraph, axioms: Iterable[Stated], short: Short, profile: str, tuning: Tuning) -> list[Entry]:
     expressions, found = Expressions(graph), list[Entry]()
     axioms = list(axioms)
     objects = _object_properties(graph, axioms) - expressions.data_properties
@@ -138,7 +138,7 @@ def _entries(graph: Graph, axioms: Iterable[Stated], short: Short, profile: str,
     return found
 
 
-def _object_properties(graph: Graph, axioms: Iterable[Stated]) -> frozenset[str]:
+def _object_properties(graph: RdfGraph, axioms: Iterable[Stated]) -> frozenset[str]:
     """The properties that are declared as such, or that have an axiom which makes sense for individuals only."""
     found = {str(node) for node in graph.of_type(OBJECT_PROPERTY)}
     for axiom, _ in axioms:
@@ -172,13 +172,13 @@ def _sub_class(axiom: SubClassOf, context: Context) -> Conclusions:
     return _implied(axiom.sub, axiom.sup, context)
 
 
-def _implied(sub: Expression, sup: Expression, context: Context) -> Conclusions:
+def _implied(sub: ClassExpression, sup: ClassExpression, context: Context) -> Conclusions:
     """The rules by which members of one class are members of another one."""
     if sub == sup:
         return []
     context = context.of_new_rule()
     x = context.fresh()
-    return context.each(context.tests(sub, x), Body(), lambda body: context.conclusions(sup, x, body))
+    return context.each(context.tests(sub, x), PartialBody(), lambda body: context.conclusions(sup, x, body))
 
 
 def _equivalent_classes(axiom: EquivalentClasses, context: Context) -> Conclusions:
@@ -191,10 +191,10 @@ def _disjoint_classes(axiom: DisjointClasses, context: Context) -> Conclusions:
     return [each for pair in combinations(axiom.classes, 2) for each in _disjoint(*pair, context)]
 
 
-def _disjoint(first: Expression, second: Expression, context: Context) -> Conclusions:
+def _disjoint(first: ClassExpression, second: ClassExpression, context: Context) -> Conclusions:
     context = context.of_new_rule()
     x = context.fresh()
-    return context.each(context.tests(first, x), Body(), lambda body: context.excluded(second, x, body))
+    return context.each(context.tests(first, x), PartialBody(), lambda body: context.excluded(second, x, body))
 
 
 def _members_of_disjoint(axiom: DisjointClasses, context: Context) -> Conclusions:
@@ -203,14 +203,14 @@ def _members_of_disjoint(axiom: DisjointClasses, context: Context) -> Conclusion
     members = [each for part in axiom.classes for each in _member_of_disjoint(name, part, context)]
     x, y, z = (Variable(v) for v in "xyz")
     both = (Atom(MEMBER_OF, (name, x, y)), Atom(MEMBER_OF, (name, x, z)), Filter(Call("!=", (y, z))))
-    return [*members, context.inconsistent(x, Body(both))]
+    return [*members, context.inconsistent(x, PartialBody(both))]
 
 
-def _member_of_disjoint(name: Constant, part: Expression, context: Context) -> Conclusions:
+def _member_of_disjoint(name: Constant, part: ClassExpression, context: Context) -> Conclusions:
     context = context.of_new_rule()
     x = context.fresh()
     head = Atom(MEMBER_OF, (name, x, Constant(part.text(context.short))))
-    return context.each(context.tests(part, x), Body(), lambda body: [context.rule(head, body)])
+    return context.each(context.tests(part, x), PartialBody(), lambda body: [context.rule(head, body)])
 
 
 def _disjoint_union(axiom: DisjointUnion, context: Context) -> Conclusions:
@@ -221,7 +221,7 @@ def _disjoint_union(axiom: DisjointUnion, context: Context) -> Conclusions:
 
 def _key(axiom: HasKey, context: Context) -> Conclusions:
     x, y = context.fresh(), context.fresh()
-    body = Body()
+    body = PartialBody()
     for property in axiom.properties:
         value = context.fresh()
         body = body.and_(link(property, x, value), link(property, y, value))
@@ -229,11 +229,11 @@ def _key(axiom: HasKey, context: Context) -> Conclusions:
     same = Atom(SAME_AS, (x, y))
     both = context.each(
         context.tests(axiom.members, x),
-        Body(),
+        PartialBody(),
         lambda first: context.each(
             context.tests(axiom.members, y),
             first,
-            lambda second: [context.rule(same, Body((*second.literals, *body.literals), second.fixed))],
+            lambda second: [context.rule(same, PartialBody((*second.literals, *body.literals), second.fixed))],
         ),
     )
     return both
@@ -250,13 +250,13 @@ def _copied(sub: Property, sup: Property, context: Context) -> Conclusions:
     if str(sup.iri) in TOP_PROPERTIES:
         return []
     x, y = Variable("x"), Variable("y")
-    return [context.rule(link(sup, x, y), Body((link(sub, x, y),)))]
+    return [context.rule(link(sup, x, y), PartialBody((link(sub, x, y),)))]
 
 
 def _chain(axiom: PropertyChain, context: Context) -> Conclusions:
     terms = [context.fresh() for _ in range(len(axiom.chain) + 1)]
     steps = tuple(link(each, terms[n], terms[n + 1]) for n, each in enumerate(axiom.chain))
-    return [context.rule(link(axiom.sup, terms[0], terms[-1]), Body(steps))]
+    return [context.rule(link(axiom.sup, terms[0], terms[-1]), PartialBody(steps))]
 
 
 def _equivalent_properties(axiom: EquivalentProperties, context: Context) -> Conclusions:
@@ -272,17 +272,17 @@ def _inverse(axiom: InverseProperties, context: Context) -> Conclusions:
 def _disjoint_properties(axiom: DisjointProperties, context: Context) -> Conclusions:
     x, y = Variable("x"), Variable("y")
     pairs = combinations(axiom.properties, 2)
-    return [context.inconsistent(x, Body((link(first, x, y), link(second, x, y)))) for first, second in pairs]
+    return [context.inconsistent(x, PartialBody((link(first, x, y), link(second, x, y)))) for first, second in pairs]
 
 
 def _domain(axiom: PropertyDomain, context: Context) -> Conclusions:
     x, y = context.fresh(), context.fresh()
-    return context.conclusions(axiom.domain, x, Body((link(axiom.property, x, y),)))
+    return context.conclusions(axiom.domain, x, PartialBody((link(axiom.property, x, y),)))
 
 
 def _range(axiom: PropertyRange, context: Context) -> Conclusions:
     x, y = context.fresh(), context.fresh()
-    body = Body((link(axiom.property, x, y), *context.individual(y, axiom.property, axiom.range)))
+    body = PartialBody((link(axiom.property, x, y), *context.individual(y, axiom.property, axiom.range)))
     return context.conclusions(axiom.range, y, body)
 
 
@@ -291,18 +291,18 @@ def _characteristic(axiom: Characteristic, context: Context) -> Conclusions:
     p = axiom.property
     match axiom.kind:
         case "Functional":
-            return context.same(y, z, x, p, Body((link(p, x, y), link(p, x, z))))
+            return context.same(y, z, x, p, PartialBody((link(p, x, y), link(p, x, z))))
         case "InverseFunctional":
             differ = Filter(Call("!=", (y, z)))
-            return [context.rule(Atom(SAME_AS, (y, z)), Body((link(p, y, x), link(p, z, x), differ)))]
+            return [context.rule(Atom(SAME_AS, (y, z)), PartialBody((link(p, y, x), link(p, z, x), differ)))]
         case "Symmetric":
-            return [context.rule(link(p, y, x), Body((link(p, x, y),)))]
+            return [context.rule(link(p, y, x), PartialBody((link(p, x, y),)))]
         case "Transitive":
-            return [context.rule(link(p, x, z), Body((link(p, x, y), link(p, y, z))))]
+            return [context.rule(link(p, x, z), PartialBody((link(p, x, y), link(p, y, z))))]
         case "Asymmetric":
-            return [context.inconsistent(x, Body((link(p, x, y), link(p, y, x))))]
+            return [context.inconsistent(x, PartialBody((link(p, x, y), link(p, y, x))))]
         case "Irreflexive":
-            return [context.inconsistent(x, Body((link(p, x, x),)))]
+            return [context.inconsistent(x, PartialBody((link(p, x, x),)))]
     return [Loss(context.axiom, REFLEXIVE)]
 
 
@@ -311,12 +311,12 @@ def _characteristic(axiom: Characteristic, context: Context) -> Conclusions:
 
 def _class_assertion(axiom: ClassAssertion, context: Context) -> Conclusions:
     context.fresh()  # so that the first variable is ?y, as with classes
-    return context.conclusions(axiom.members, Constant(axiom.individual), Body())
+    return context.conclusions(axiom.members, Constant(axiom.individual), PartialBody())
 
 
 def _negative_assertion(axiom: NegativePropertyAssertion, context: Context) -> Conclusions:
     source = Constant(axiom.source)
-    return [context.inconsistent(source, Body((link(axiom.property, source, Constant(axiom.target)),)))]
+    return [context.inconsistent(source, PartialBody((link(axiom.property, source, Constant(axiom.target)),)))]
 
 
 def _different(axiom: DifferentIndividuals, context: Context) -> Conclusions:

@@ -16,11 +16,11 @@ from deltalog.model.tuning import Tuning
 from deltalog.ontology.axioms import (
     AllValuesFrom,
     Cardinality,
+    ClassExpression,
     ClassName,
     ComplementOf,
     Datatype,
     DatatypeRestriction,
-    Expression,
     HasSelf,
     HasValue,
     IntersectionOf,
@@ -41,24 +41,24 @@ INCONSISTENT = "inconsistent"  # inconsistent(individual, axiom)
 
 
 @dataclass(frozen=True, slots=True)
-class Body:
+class PartialBody:
     """Literals of a rule body, and variables that a constant has taken the place of."""
 
     literals: tuple[BodyLiteral, ...] = ()
     fixed: Mapping[Variable, Constant] = field(default_factory=dict)
 
-    def and_(self, *literals: BodyLiteral) -> Body:
-        return Body((*self.literals, *literals), self.fixed)
+    def and_(self, *literals: BodyLiteral) -> PartialBody:
+        return PartialBody((*self.literals, *literals), self.fixed)
 
-    def joined(self, other: Body) -> Body | None:
+    def joined(self, other: PartialBody) -> PartialBody | None:
         """Both; None if they fix a variable to different values."""
         if any(self.fixed.get(variable, value) != value for variable, value in other.fixed.items()):
             return None
         new = tuple(literal for literal in other.literals if literal not in self.literals)
-        return Body((*self.literals, *new), {**self.fixed, **other.fixed})
+        return PartialBody((*self.literals, *new), {**self.fixed, **other.fixed})
 
 
-Tests = list[Body | Loss]
+Tests = list[PartialBody | Loss]
 Conclusions = list[Rule | Loss]
 
 
@@ -81,7 +81,7 @@ class Context:
     axiom: str  # its text
     data_properties: frozenset[str]
     object_properties: frozenset[str]
-    datatypes: Mapping[str, Expression] = field(default_factory=dict)  # definitions
+    datatypes: Mapping[str, ClassExpression] = field(default_factory=dict)  # definitions
     existentials: Existentials = field(default_factory=Existentials)
     tuning: Tuning = field(default_factory=Tuning)
     variables: Variables = field(default_factory=Variables)
@@ -95,15 +95,15 @@ class Context:
 
     # Tests.
 
-    def tests(self, expression: Expression, term: Term) -> Tests:
+    def tests(self, expression: ClassExpression, term: Term) -> Tests:
         """The bodies by which a term is a member of a class expression."""
         if self._is_data_range(expression):
             return self._data_tests(expression, term)
         match expression:
             case ClassName(iri):
                 if str(iri) in EVERYTHING:
-                    return [Body()]
-                return [] if iri == NOTHING else [Body((Atom(str(iri), (term,)),))]
+                    return [PartialBody()]
+                return [] if iri == NOTHING else [PartialBody((Atom(str(iri), (term,)),))]
             case IntersectionOf(operands):
                 return self._all_of([self.tests(operand, term) for operand in operands])
             case UnionOf(operands):
@@ -115,19 +115,19 @@ class Context:
             case Cardinality("min", 1, property, filler):
                 return self._some(property, filler, term)
             case HasValue(property, value):
-                return [Body((link(property, term, Constant(value)),))]
+                return [PartialBody((link(property, term, Constant(value)),))]
             case HasSelf(property):
-                return [Body((link(property, term, term),))]
+                return [PartialBody((link(property, term, term),))]
             case Cardinality("min", 0):
-                return [Body()]
+                return [PartialBody()]
         return [self.loss(expression, untestable)]
 
-    def _some(self, property: Property, filler: Expression | None, term: Term) -> Tests:
+    def _some(self, property: Property, filler: ClassExpression | None, term: Term) -> Tests:
         value = self.fresh()
-        has = Body((link(property, term, value),))
+        has = PartialBody((link(property, term, value),))
         found: Tests = self._all_of([[has], self.tests(filler, value)]) if filler is not None else [has]
         holders = self.existentials.holders(property, filler or ClassName(THING))
-        return [*found, *(Body((Atom(str(name), (term,)),)) for name in holders)]
+        return [*found, *(PartialBody((Atom(str(name), (term,)),)) for name in holders)]
 
     def _all_of(self, parts: list[Tests]) -> Tests:
         """Every combination of alternatives; one with a loss is lost."""
@@ -139,18 +139,18 @@ class Context:
             if lost:
                 found.append(lost[0])
                 continue
-            body: Body | None = Body()
+            body: PartialBody | None = PartialBody()
             for part in combination:
-                body = body.joined(part) if body is not None and isinstance(part, Body) else None
+                body = body.joined(part) if body is not None and isinstance(part, PartialBody) else None
             if body is not None:
                 found.append(body)
         return list({repr(each): each for each in found}.values())
 
-    def _data_tests(self, range: Expression, term: Term) -> Tests:
+    def _data_tests(self, range: ClassExpression, term: Term) -> Tests:
         condition = self._condition(range, term)
-        return [condition if isinstance(condition, Loss) else Body((Filter(condition),))]
+        return [condition if isinstance(condition, Loss) else PartialBody((Filter(condition),))]
 
-    def _condition(self, range: Expression, term: Term) -> Formula | Loss:
+    def _condition(self, range: ClassExpression, term: Term) -> Formula | Loss:
         """The condition by which a term is in a data range."""
         match range:
             case Datatype(iri):
@@ -174,7 +174,7 @@ class Context:
 
     # Conclusions.
 
-    def conclusions(self, expression: Expression, term: Term, body: Body) -> Conclusions:
+    def conclusions(self, expression: ClassExpression, term: Term, body: PartialBody) -> Conclusions:
         """The rules that conclude from a body that a term is a member of a class expression."""
         if self._is_data_range(expression):
             return self._outside_of(expression, term, body)
@@ -206,17 +206,17 @@ class Context:
                 return []
         return [self.loss(expression, inconclusive)]
 
-    def individual(self, value: Variable, property: Property, members: Expression) -> tuple[Filter, ...]:
+    def individual(self, value: Variable, property: Property, members: ClassExpression) -> tuple[Filter, ...]:
         """The condition that a value of a property is no literal, where it may be one and a class should have it."""
         surely = property.inverse or str(property.iri) in self.object_properties
         return () if surely or self._is_data_range(members) else (Filter(Call("!", (Call("isliteral", (value,)),))),)
 
-    def excluded(self, expression: Expression, term: Term, body: Body) -> Conclusions:
+    def excluded(self, expression: ClassExpression, term: Term, body: PartialBody) -> Conclusions:
         """Inconsistent if a term is a member of an expression."""
         tests = self.tests(expression, term)
         return self.each(tests, body, lambda found: [self.inconsistent(term, found)])
 
-    def each(self, tests: Tests, body: Body, conclude: Callable[[Body], Conclusions]) -> Conclusions:
+    def each(self, tests: Tests, body: PartialBody, conclude: Callable[[PartialBody], Conclusions]) -> Conclusions:
         """What follows from a body and any of some tests."""
         found: Conclusions = []
         for test in tests:
@@ -226,9 +226,9 @@ class Context:
                 found += conclude(both)
         return found
 
-    def _at_most(self, limit: Cardinality, term: Term, body: Body) -> Conclusions:
+    def _at_most(self, limit: Cardinality, term: Term, body: PartialBody) -> Conclusions:
         first = self.fresh()
-        anything: Tests = [Body()]
+        anything: Tests = [PartialBody()]
         tests = self.tests(limit.filler, first) if limit.filler is not None else anything
         linked = body.and_(link(limit.property, term, first))
         if limit.number == 0:
@@ -241,7 +241,13 @@ class Context:
         return self.each(pairs, linked, lambda found: self.same(first, second, term, limit.property, found, is_data))
 
     def same(
-        self, first: Variable, second: Variable, owner: Term, property: Property, body: Body, is_data: bool = False
+        self,
+        first: Variable,
+        second: Variable,
+        owner: Term,
+        property: Property,
+        body: PartialBody,
+        is_data: bool = False,
     ) -> Conclusions:
         """Two values of a property are the same: individuals by owl:sameAs; literals cannot be made the same."""
         differ = Filter(Call("!=", (first, second)))
@@ -257,7 +263,7 @@ class Context:
             self.inconsistent(owner, body.and_(*literals, differ)),
         ]
 
-    def _outside_of(self, range: Expression, term: Term, body: Body) -> Conclusions:
+    def _outside_of(self, range: ClassExpression, term: Term, body: PartialBody) -> Conclusions:
         """Inconsistent if a term is a literal outside of a data range."""
         condition = self._condition(range, term)
         if isinstance(condition, Loss):
@@ -265,7 +271,7 @@ class Context:
         wrong = body.and_(Filter(Call("isliteral", (term,))), Filter(Call("!", (condition,))))
         return [self.inconsistent(_owner(wrong, term), wrong)]
 
-    def _is_data_range(self, expression: Expression) -> bool:
+    def _is_data_range(self, expression: ClassExpression) -> bool:
         match expression:
             case Datatype() | DatatypeRestriction():
                 return True
@@ -279,7 +285,7 @@ class Context:
 
     # Rules.
 
-    def rule(self, head: Atom, body: Body) -> Rule | Loss:
+    def rule(self, head: Atom, body: PartialBody) -> Rule | Loss:
         """A rule, if the body gives all variables of its head a value."""
         literals = tuple(_fixed_literal(literal, body.fixed) for literal in body.literals)
         fixed = _fixed_atom(head, body.fixed)
@@ -290,11 +296,11 @@ class Context:
             return Loss(self.axiom, ALL_INDIVIDUALS)
         return Rule((fixed,), literals)
 
-    def inconsistent(self, term: Term, body: Body) -> Rule | Loss:
+    def inconsistent(self, term: Term, body: PartialBody) -> Rule | Loss:
         """A rule that reports an inconsistency."""
         return self.rule(Atom(INCONSISTENT, (term, Constant(self.axiom))), body)
 
-    def loss(self, expression: Expression, why: Callable[[Expression], str]) -> Loss:
+    def loss(self, expression: ClassExpression, why: Callable[[ClassExpression], str]) -> Loss:
         return Loss(expression.text(self.short), why(expression))
 
 
@@ -304,13 +310,13 @@ def link(property: Property, subject: Term, object: Term) -> Atom:
     return Atom(str(property.iri), terms)
 
 
-def _equal(term: Term, value: Value) -> Body | None:
+def _equal(term: Term, value: Value) -> PartialBody | None:
     if isinstance(term, Variable):
-        return Body(fixed={term: Constant(value)})
-    return Body() if term == Constant(value) else None
+        return PartialBody(fixed={term: Constant(value)})
+    return PartialBody() if term == Constant(value) else None
 
 
-def _owner(body: Body, literal: Term) -> Term:
+def _owner(body: PartialBody, literal: Term) -> Term:
     """The individual that has a literal: the subject of the last atom that mentions it."""
     atoms = [each for each in body.literals if isinstance(each, Atom) and len(each.terms) == 2]
     return next((atom.terms[0] for atom in reversed(atoms) if literal in atom.terms), literal)

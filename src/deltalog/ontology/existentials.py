@@ -18,13 +18,13 @@ from itertools import product
 from deltalog.model.terms import IRI
 from deltalog.ontology.axioms import (
     Axiom,
+    AxiomPart,
     Cardinality,
+    ClassExpression,
     ClassName,
     EquivalentClasses,
     EquivalentProperties,
-    Expression,
     IntersectionOf,
-    Node,
     Property,
     SomeValuesFrom,
     SubClassOf,
@@ -42,7 +42,7 @@ class Existentials:
     def __init__(self, axioms: Iterable[Axiom] = (), max_holders: int = 0) -> None:
         self._max_holders = max_holders
         classes, properties = _Hierarchy(), _Hierarchy()
-        stated: list[tuple[IRI, Property, Expression]] = []
+        stated: list[tuple[IRI, Property, ClassExpression]] = []
         mentioned: set[Existential] = set()
         for axiom in axioms:
             mentioned.update((property.text(), filler.text()) for property, filler in _all_existentials(axiom))
@@ -60,7 +60,7 @@ class Existentials:
             for existential in mentioned.intersection(product(properties.above(property.text()), above)):
                 self._holders.setdefault(existential, {})[name] = None
 
-    def holders(self, property: Property, filler: Expression) -> list[IRI]:
+    def holders(self, property: Property, filler: ClassExpression) -> list[IRI]:
         """The classes whose members have some value of a class."""
         found = self._holders.get((property.text(), filler.text()), {})
         return list(found) if len(found) <= self._max_holders else []
@@ -88,7 +88,7 @@ class _Hierarchy:
         return self._above[start]
 
 
-def _class_inclusions(axiom: Axiom) -> Iterator[tuple[Expression, Expression]]:
+def _class_inclusions(axiom: Axiom) -> Iterator[tuple[ClassExpression, ClassExpression]]:
     match axiom:
         case SubClassOf(sub, sup):
             yield sub, sup
@@ -106,7 +106,7 @@ def _property_inclusions(axiom: Axiom) -> Iterator[tuple[Property, Property]]:
             yield second, first
 
 
-def _conjuncts(expression: Expression) -> Iterator[Expression]:
+def _conjuncts(expression: ClassExpression) -> Iterator[ClassExpression]:
     if isinstance(expression, IntersectionOf):
         for operand in expression.operands:
             yield from _conjuncts(operand)
@@ -114,19 +114,19 @@ def _conjuncts(expression: Expression) -> Iterator[Expression]:
         yield expression
 
 
-def _all_existentials(part: object) -> Iterator[tuple[Property, Expression]]:
+def _all_existentials(part: object) -> Iterator[tuple[Property, ClassExpression]]:
     """The existential restrictions anywhere in an axiom."""
     if isinstance(part, tuple):
         for each in part:
             yield from _all_existentials(each)
-    elif isinstance(part, Node):
+    elif isinstance(part, AxiomPart):
         if isinstance(part, SomeValuesFrom | Cardinality):
             yield from _existentials(part)
         for field in fields(part):  # type: ignore[arg-type]
             yield from _all_existentials(getattr(part, field.name))
 
 
-def _existentials(expression: Expression) -> Iterator[tuple[Property, Expression]]:
+def _existentials(expression: ClassExpression) -> Iterator[tuple[Property, ClassExpression]]:
     match expression:
         case SomeValuesFrom(property, filler):
             yield property, filler

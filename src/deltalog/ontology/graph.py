@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from deltalog.model.terms import IRI, RDF, RDF_TYPE, BlankNode, Value
 from deltalog.syntax.ast import TRIPLES, TYPES, Pred
 
-Triple = tuple[Value, IRI, Value]
+RdfTriple = tuple[Value, IRI, Value]
 FIRST, REST, NIL = RDF + "first", RDF + "rest", IRI(RDF + "nil")
 
 
@@ -15,10 +15,10 @@ class NotAList(Exception):
     """A node that should be an RDF list is none."""
 
 
-class Graph:
+class RdfGraph:
     """A set of triples. Predicates are looked up by plain strings."""
 
-    def __init__(self, triples: Iterable[Triple]) -> None:
+    def __init__(self, triples: Iterable[RdfTriple]) -> None:
         self._objects: dict[tuple[Value, str], list[Value]] = {}
         self._pairs: dict[str, list[tuple[Value, Value]]] = {}
         for subject, predicate, object in triples:
@@ -63,7 +63,7 @@ class Graph:
         return tuple(found)
 
 
-def triples_of(facts: Mapping[Pred, Iterable[tuple[Value, ...]]]) -> Iterator[Triple]:
+def triples_of(facts: Mapping[Pred, Iterable[tuple[Value, ...]]]) -> Iterator[RdfTriple]:
     """The triples of facts by predicate."""
     for pred, rows in facts.items():
         if pred == TRIPLES:

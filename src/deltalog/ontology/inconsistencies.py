@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from deltalog.kb import KnowledgeBase
 
 PREDICATE = Pred(INCONSISTENT, 2)
-Fact = tuple[str, tuple[Value, ...]]  # the predicate, and values
+PlainFact = tuple[str, tuple[Value, ...]]  # the predicate, and values
 
 
 @dataclass(frozen=True)
@@ -26,10 +26,10 @@ class Inconsistency:
     individual: Value
     axiom: str
     rule: Rule | None  # None if the fact was given
-    facts: tuple[Fact, ...]
+    facts: tuple[PlainFact, ...]
 
     @property
-    def fact(self) -> Fact:
+    def fact(self) -> PlainFact:
         """The derived fact that says so."""
         return INCONSISTENT, (self.individual, self.axiom)
 
@@ -48,7 +48,7 @@ def inconsistencies(kb: KnowledgeBase) -> list[Inconsistency]:
     """All contradictions in a materialisation, each once, in the order of the rules."""
     if not count_inconsistencies(kb):
         return []
-    found: dict[Fact, Inconsistency] = {}
+    found: dict[PlainFact, Inconsistency] = {}
     for rule in kb.rules:
         for head in rule.heads:
             if head.pred == PREDICATE:

@@ -14,7 +14,7 @@ from deltalog.io.read import files_of, read
 from deltalog.model.dictionary import Dictionary
 from deltalog.model.errors import DataError
 from deltalog.model.terms import IRI, Value
-from deltalog.ontology.graph import Triple, triples_of
+from deltalog.ontology.graph import RdfTriple, triples_of
 
 _TURTLE_PREFIX = re.compile(r"^\s*@?prefix\s+([\w.-]*):\s*<([^<>\s]*)>", re.IGNORECASE | re.MULTILINE)
 _XML_PREFIX = re.compile(r"xmlns(?::([\w.-]+))?\s*=\s*[\"']([^\"']*)[\"']")
@@ -25,7 +25,7 @@ class OntologyFile:
     """What a file says."""
 
     path: Path
-    triples: tuple[Triple, ...]
+    triples: tuple[RdfTriple, ...]
     prefixes: Mapping[str, str] = field(compare=False)
 
     @cached_property

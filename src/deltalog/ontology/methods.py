@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from deltalog.kb import KnowledgeBase
     from deltalog.maintenance.materialisation import Materialisation
     from deltalog.model.change import Change
-    from deltalog.ontology.graph import Triple
+    from deltalog.ontology.graph import RdfTriple
     from deltalog.ontology.inconsistencies import Inconsistency
     from deltalog.ontology.state import Ontology
     from deltalog.program.rule_set import RuleSet
     from deltalog.store.store import Store
 
-Paths = str | PathLike[str] | Iterable[str | PathLike[str]]
+OntologyPaths = str | PathLike[str] | Iterable[str | PathLike[str]]
 
 
 class Planned(NamedTuple):
@@ -145,7 +145,7 @@ class OntologyMethods:
     def _compiled(self, ontology: Ontology, explicit: Mapping[Pred, Any]) -> Ontology:
         return ontology.compiled_with(self._axioms_of(explicit), explicit)
 
-    def _axioms_of(self, explicit: Mapping[Pred, Any]) -> Iterable[Triple]:
+    def _axioms_of(self, explicit: Mapping[Pred, Any]) -> Iterable[RdfTriple]:
         """The triples of axioms among explicit facts."""
         from deltalog.model.facts import rows
         from deltalog.ontology.graph import triples_of

@@ -15,8 +15,8 @@ from typing import Any
 from deltalog.ontology.axioms import (
     AllValuesFrom,
     Cardinality,
+    ClassExpression,
     ComplementOf,
-    Expression,
     OneOf,
     SomeValuesFrom,
     UnionOf,
@@ -45,7 +45,7 @@ _CONCLUSIONS: dict[type[Any], str] = {
 }
 
 
-def untestable(expression: Expression) -> str:
+def untestable(expression: ClassExpression) -> str:
     """Why no rule can test an expression."""
     if isinstance(expression, Cardinality):
         if expression.kind == "min":
@@ -54,7 +54,7 @@ def untestable(expression: Expression) -> str:
     return _TESTS.get(type(expression), "it cannot be tested by a rule")
 
 
-def inconclusive(expression: Expression) -> str:
+def inconclusive(expression: ClassExpression) -> str:
     """Why no rule can conclude an expression."""
     if isinstance(expression, Cardinality):
         if expression.kind == "max":

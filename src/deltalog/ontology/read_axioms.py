@@ -33,7 +33,7 @@ from deltalog.ontology.axioms import (
     SubPropertyOf,
     SwrlRule,
 )
-from deltalog.ontology.graph import Graph, Triple
+from deltalog.ontology.graph import RdfGraph, RdfTriple
 from deltalog.ontology.read_expressions import Expressions, NotAnExpression
 from deltalog.ontology.vocabulary import (
     ANNOTATION_PROPERTIES,
@@ -55,7 +55,7 @@ class Stated(NamedTuple):
     subject: Value
 
 
-def read_axioms(graph: Graph) -> list[Stated]:
+def read_axioms(graph: RdfGraph) -> list[Stated]:
     """All axioms, each once; those that cannot be read are `Malformed`."""
     expressions = Expressions(graph)
     found = [
@@ -83,7 +83,10 @@ def _of_pairs(
 
 
 def _of_nodes(
-    nodes: Iterable[Value], read: Callable[[Value, Graph, Expressions], Axiom], expressions: Expressions, graph: Graph
+    nodes: Iterable[Value],
+    read: Callable[[Value, RdfGraph, Expressions], Axiom],
+    expressions: Expressions,
+    graph: RdfGraph,
 ) -> Iterator[Stated]:
     for node in nodes:
         try:
@@ -160,7 +163,7 @@ PAIRS: dict[str, Callable[[Value, Value, Expressions], Axiom]] = {
 # Axioms that are a node of a class.
 
 
-def _members(node: Value, graph: Graph, of: Expressions) -> tuple[Value, ...]:
+def _members(node: Value, graph: RdfGraph, of: Expressions) -> tuple[Value, ...]:
     """The members of a node, which OWL 1 called distinct."""
     found = graph.object(node, OWL + "members") or graph.object(node, OWL + "distinctMembers")
     if found is None:
@@ -168,19 +171,19 @@ def _members(node: Value, graph: Graph, of: Expressions) -> tuple[Value, ...]:
     return of.items(found)
 
 
-def _all_different(node: Value, graph: Graph, of: Expressions) -> Axiom:
+def _all_different(node: Value, graph: RdfGraph, of: Expressions) -> Axiom:
     return DifferentIndividuals(_members(node, graph, of))
 
 
-def _all_disjoint_classes(node: Value, graph: Graph, of: Expressions) -> Axiom:
+def _all_disjoint_classes(node: Value, graph: RdfGraph, of: Expressions) -> Axiom:
     return DisjointClasses(tuple(map(of.expression, _members(node, graph, of))))
 
 
-def _all_disjoint_properties(node: Value, graph: Graph, of: Expressions) -> Axiom:
+def _all_disjoint_properties(node: Value, graph: RdfGraph, of: Expressions) -> Axiom:
     return DisjointProperties(tuple(map(of.property, _members(node, graph, of))))
 
 
-def _negative(node: Value, graph: Graph, of: Expressions) -> Axiom:
+def _negative(node: Value, graph: RdfGraph, of: Expressions) -> Axiom:
     source, property = (graph.object(node, OWL + name) for name in ("sourceIndividual", "assertionProperty"))
     targets = [*graph.objects(node, OWL + "targetIndividual"), *graph.objects(node, OWL + "targetValue")]
     if source is None or property is None or not targets:
@@ -188,11 +191,11 @@ def _negative(node: Value, graph: Graph, of: Expressions) -> Axiom:
     return NegativePropertyAssertion(of.property(property), source, targets[0])
 
 
-def _swrl_rule(node: Value, graph: Graph, of: Expressions) -> Axiom:
+def _swrl_rule(node: Value, graph: RdfGraph, of: Expressions) -> Axiom:
     return SwrlRule(node)
 
 
-NODES: dict[str, Callable[[Value, Graph, Expressions], Axiom]] = {
+NODES: dict[str, Callable[[Value, RdfGraph, Expressions], Axiom]] = {
     OWL + "AllDifferent": _all_different,
     OWL + "AllDisjointClasses": _all_disjoint_classes,
     OWL + "AllDisjointProperties": _all_disjoint_properties,
@@ -204,7 +207,7 @@ NODES: dict[str, Callable[[Value, Graph, Expressions], Axiom]] = {
 # Axioms of other forms.
 
 
-def _characteristics(graph: Graph, of: Expressions) -> Iterator[Stated]:
+def _characteristics(graph: RdfGraph, of: Expressions) -> Iterator[Stated]:
     for type, kind in CHARACTERISTICS.items():
         yield from _of_nodes(graph.of_type(type), lambda n, _, of, k=kind: Characteristic(k, of.property(n)), of, graph)  # type: ignore[misc]
     for first, second in graph.pairs(OWL + "inverseOf"):
@@ -212,7 +215,7 @@ def _characteristics(graph: Graph, of: Expressions) -> Iterator[Stated]:
             yield Stated(InverseProperties(of.property(first), of.property(second)), first)
 
 
-def _definitions(graph: Graph, of: Expressions) -> Iterator[Stated]:
+def _definitions(graph: RdfGraph, of: Expressions) -> Iterator[Stated]:
     """Names that have a class expression themselves, as in OWL 1: equivalent to it."""
     constructors = ("intersectionOf", "unionOf", "complementOf", "oneOf", "onProperty")
     subjects = dict.fromkeys(s for name in constructors for s, _ in graph.pairs(OWL + name) if isinstance(s, IRI))
@@ -226,7 +229,7 @@ def _definitions(graph: Graph, of: Expressions) -> Iterator[Stated]:
                 yield Stated(EquivalentClasses((ClassName(subject), definition)), subject)
 
 
-def _assertions(graph: Graph, of: Expressions) -> Iterator[Stated]:
+def _assertions(graph: RdfGraph, of: Expressions) -> Iterator[Stated]:
     """Individuals of classes without a name."""
     for individual, type in graph.pairs(str(RDF_TYPE)):
         if not isinstance(type, IRI) and of.is_constructed(type):
@@ -239,7 +242,7 @@ def _assertions(graph: Graph, of: Expressions) -> Iterator[Stated]:
 # Facts.
 
 
-def read_facts(triples: Iterable[Triple], graph: Graph) -> Iterator[Triple]:
+def read_facts(triples: Iterable[RdfTriple], graph: RdfGraph) -> Iterator[RdfTriple]:
     """The triples that are about individuals: neither axioms nor annotations nor declarations."""
     ignored = ANNOTATION_PROPERTIES | {str(node) for node in graph.of_type(OWL + "AnnotationProperty")}
     about = (OWL + "Axiom", OWL + "Annotation", OWL + "Ontology", SWRL + "Imp")

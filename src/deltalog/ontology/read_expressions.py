@@ -9,11 +9,11 @@ from deltalog.model.terms import IRI, XSD, Value, number
 from deltalog.ontology.axioms import (
     AllValuesFrom,
     Cardinality,
+    ClassExpression,
     ClassName,
     ComplementOf,
     Datatype,
     DatatypeRestriction,
-    Expression,
     HasSelf,
     HasValue,
     IntersectionOf,
@@ -22,7 +22,7 @@ from deltalog.ontology.axioms import (
     SomeValuesFrom,
     UnionOf,
 )
-from deltalog.ontology.graph import Graph, NotAList, is_node
+from deltalog.ontology.graph import NotAList, RdfGraph, is_node
 from deltalog.ontology.vocabulary import (
     CARDINALITIES,
     CONNECTIVES,
@@ -44,14 +44,14 @@ class NotAnExpression(Exception):
 class Expressions:
     """Reads the expressions of a graph."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: RdfGraph) -> None:
         self._graph = graph
 
     def is_constructed(self, node: Value) -> bool:
         """Whether a node has a class expression of its own."""
         return any(self._graph.objects(node, OWL + name) for name in CONSTRUCTORS)
 
-    def expression(self, node: Value, around: frozenset[Value] = frozenset()) -> Expression:
+    def expression(self, node: Value, around: frozenset[Value] = frozenset()) -> ClassExpression:
         """The class expression or data range of a node. A name stands for itself, whatever it is defined as."""
         if isinstance(node, IRI):
             return Datatype(node) if self.is_datatype(node) else ClassName(node)
@@ -59,14 +59,14 @@ class Expressions:
             raise NotAnExpression("a class expression contains itself")
         return self.constructed(node, around)
 
-    def constructed(self, node: Value, around: frozenset[Value] = frozenset()) -> Expression:
+    def constructed(self, node: Value, around: frozenset[Value] = frozenset()) -> ClassExpression:
         """The class expression that a node is defined as: several parts are an intersection."""
         parts = tuple(self._parts(node, around | {node}))
         if not parts:
             raise NotAnExpression("expected a class expression (intersectionOf, onProperty with someValuesFrom, ...)")
         return parts[0] if len(parts) == 1 else IntersectionOf(parts)
 
-    def _parts(self, node: Value, around: frozenset[Value]) -> Iterator[Expression]:
+    def _parts(self, node: Value, around: frozenset[Value]) -> Iterator[ClassExpression]:
         graph = self._graph
         for name in CONNECTIVES:
             for object in graph.objects(node, OWL + name):
@@ -76,7 +76,7 @@ class Expressions:
         for datatype in graph.objects(node, OWL + "onDatatype"):
             yield self._facets(node, datatype)
 
-    def _connected(self, name: str, object: Value, around: frozenset[Value]) -> Expression:
+    def _connected(self, name: str, object: Value, around: frozenset[Value]) -> ClassExpression:
         if name in ("complementOf", "datatypeComplementOf"):
             return ComplementOf(self.expression(object, around))
         items = self.items(object)
@@ -85,7 +85,7 @@ class Expressions:
         operands = tuple(self.expression(item, around) for item in items)
         return IntersectionOf(operands) if name == "intersectionOf" else UnionOf(operands)
 
-    def _restrictions(self, node: Value, property: Property, around: frozenset[Value]) -> Iterator[Expression]:
+    def _restrictions(self, node: Value, property: Property, around: frozenset[Value]) -> Iterator[ClassExpression]:
         graph = self._graph
         for name in FILLERS:
             for object in graph.objects(node, OWL + name):
@@ -103,13 +103,13 @@ class Expressions:
                 filler = self._qualifier(node, around) if qualified else None
                 yield Cardinality(kind, _count(object), property, filler)
 
-    def _qualifier(self, node: Value, around: frozenset[Value]) -> Expression:
+    def _qualifier(self, node: Value, around: frozenset[Value]) -> ClassExpression:
         found = self._graph.object(node, OWL + "onClass") or self._graph.object(node, OWL + "onDataRange")
         if found is None:
             raise NotAnExpression("a qualified cardinality without owl:onClass or owl:onDataRange")
         return self.expression(found, around)
 
-    def _facets(self, node: Value, datatype: Value) -> Expression:
+    def _facets(self, node: Value, datatype: Value) -> ClassExpression:
         if not isinstance(datatype, IRI):
             raise NotAnExpression("expected the IRI of a datatype after owl:onDatatype")
         graph = self._graph

@@ -10,7 +10,7 @@ from typing import Any
 from deltalog.concurrency.cached import cached_property
 from deltalog.model.tuning import Tuning
 from deltalog.ontology.compile import CompiledOntology, compile_graph
-from deltalog.ontology.graph import Graph, Triple
+from deltalog.ontology.graph import RdfGraph, RdfTriple
 from deltalog.ontology.load import OntologyFile, merged_prefixes
 from deltalog.ontology.print_rules import Prefixes
 from deltalog.ontology.read_axioms import read_facts
@@ -79,16 +79,16 @@ class Ontology:
     def _has_equality(self) -> bool:
         return any(entry.group == "Equality" for entry in self.compiled.entries)
 
-    def compiled_with(self, triples: Iterable[Triple], known: Iterable[Pred]) -> Ontology:
+    def compiled_with(self, triples: Iterable[RdfTriple], known: Iterable[Pred]) -> Ontology:
         """The ontology compiled, with axioms among the facts, for data of some predicates."""
         stated = dict.fromkeys(t for file in self.files for t in file.triples)
         if self.is_generic:
             rules = tuple(rule for rule in read_rules(GENERIC))
             facts = frozenset(_atom(each) for each in stated) | _facts(rules)
             return replace(self, rules=tuple(r for r in rules if not r.is_fact), facts=facts)
-        own, others, known = Graph(stated), tuple(triples), frozenset(known)
+        own, others, known = RdfGraph(stated), tuple(triples), frozenset(known)
         facts = frozenset(_atom(each) for each in read_facts(stated, own))
-        graph = Graph(dict.fromkeys([*stated, *others])) if others else own
+        graph = RdfGraph(dict.fromkeys([*stated, *others])) if others else own
         preds = known | {fact.pred for fact in facts}
         compiled = compile_graph(graph, Prefixes(self.prefixes).short, self.profile, preds, self.tuning)
         rules = tuple(rule for rule in compiled.rules if not rule.is_fact)
@@ -99,6 +99,6 @@ def _facts(rules: Iterable[Rule]) -> frozenset[Atom]:
     return frozenset(head for rule in rules if rule.is_fact for head in rule.heads)
 
 
-def _atom(stated: Triple) -> Atom:
+def _atom(stated: RdfTriple) -> Atom:
     subject, predicate, object = map(Constant, stated)
     return triple(subject, predicate, object)

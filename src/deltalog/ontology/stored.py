@@ -9,7 +9,7 @@ from typing import Any
 
 from deltalog.model.terms import IRI, BlankNode, Literal, Value, datatype, lexical, literal
 from deltalog.model.tuning import Tuning
-from deltalog.ontology.graph import Triple
+from deltalog.ontology.graph import RdfTriple
 from deltalog.ontology.load import OntologyFile
 from deltalog.ontology.state import Ontology
 from deltalog.syntax.ast import Atom, Constant, Pred
@@ -28,7 +28,7 @@ def as_json(ontology: Ontology) -> dict[str, Any]:
     }
 
 
-def reopened(stored: Mapping[str, Any], axioms: Iterable[Triple], known: Iterable[Pred], tuning: Tuning) -> Ontology:
+def reopened(stored: Mapping[str, Any], axioms: Iterable[RdfTriple], known: Iterable[Pred], tuning: Tuning) -> Ontology:
     """The ontology, compiled again with the axioms among the facts."""
     files = tuple(map(_as_file, stored["files"]))
     ontology = Ontology(stored["profile"], files, tuning=tuning).compiled_with(axioms, known)

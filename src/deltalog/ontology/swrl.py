@@ -10,12 +10,23 @@ from typing import Any
 
 from deltalog.model.terms import IRI, BlankNode, Value
 from deltalog.ontology.axioms import SwrlRule
-from deltalog.ontology.compile_expressions import Body, Conclusions, Context, link
-from deltalog.ontology.graph import Graph
+from deltalog.ontology.compile_expressions import Conclusions, Context, PartialBody, link
+from deltalog.ontology.graph import RdfGraph
 from deltalog.ontology.profile import Loss
 from deltalog.ontology.read_expressions import Expressions, NotAnExpression
 from deltalog.ontology.vocabulary import DIFFERENT_FROM, SAME_AS, SWRL, SWRLB
-from deltalog.syntax.ast import Atom, Bind, BodyLiteral, Call, Constant, Expression, Filter, Term, Variable, variables
+from deltalog.syntax.ast import (
+    Atom,
+    Bind,
+    BodyLiteral,
+    Call,
+    Constant,
+    Expression,
+    Filter,
+    Term,
+    Variable,
+    variables,
+)
 
 _COMPARISONS = {
     "equal": "=",
@@ -50,7 +61,7 @@ class CannotExpress(Exception):
     """A rule that has no counterpart; the message says why."""
 
 
-def compile_swrl(axiom: SwrlRule, graph: Graph, expressions: Expressions, context: Context) -> Conclusions:
+def compile_swrl(axiom: SwrlRule, graph: RdfGraph, expressions: Expressions, context: Context) -> Conclusions:
     """The rules of a rule of SWRL: one each for the atoms of its head, and for alternatives in its body."""
     try:
         return _Reader(graph, expressions, context).rules(axiom.node)
@@ -59,7 +70,7 @@ def compile_swrl(axiom: SwrlRule, graph: Graph, expressions: Expressions, contex
 
 
 class _Reader:
-    def __init__(self, graph: Graph, expressions: Expressions, context: Context) -> None:
+    def __init__(self, graph: RdfGraph, expressions: Expressions, context: Context) -> None:
         self._graph, self._expressions = graph, expressions
         self._names: dict[Value, Variable] = {}
         for node in graph.of_type(SWRL + "Variable"):
@@ -70,21 +81,23 @@ class _Reader:
         body, head = (self._atoms(node, name) for name in ("body", "head"))
         if not head:
             raise CannotExpress("the rule has no head")
-        bodies: list[Body | Loss] = [Body()]
+        bodies: list[PartialBody | Loss] = [PartialBody()]
         for atom in sorted(body, key=lambda atom: self._graph.is_a(atom, SWRL + "BuiltinAtom")):
             tests = self._tests(atom)
-            bodies = [both for each in bodies if isinstance(each, Body) for both in self._joined(each, tests)]
+            bodies = [both for each in bodies if isinstance(each, PartialBody) for both in self._joined(each, tests)]
         self._check_built_ins(bodies)
-        return self._context.each(bodies, Body(), lambda found: [r for a in head for r in self._concluded(a, found)])
+        return self._context.each(
+            bodies, PartialBody(), lambda found: [r for a in head for r in self._concluded(a, found)]
+        )
 
-    def _joined(self, body: Body, tests: list[Body | Loss]) -> list[Body | Loss]:
-        found: list[Body | Loss] = []
+    def _joined(self, body: PartialBody, tests: list[PartialBody | Loss]) -> list[PartialBody | Loss]:
+        found: list[PartialBody | Loss] = []
         for test in tests:
             both = test if isinstance(test, Loss) else body.joined(test)
             found += [both] if both is not None else []
         return found
 
-    def _check_built_ins(self, bodies: list[Body | Loss]) -> None:
+    def _check_built_ins(self, bodies: list[PartialBody | Loss]) -> None:
         """A variable of a condition needs a value."""
         for body in bodies:
             if isinstance(body, Loss):
@@ -116,17 +129,17 @@ class _Reader:
         name = f"swrl_{name}" if not name or name in used else name
         return name if name not in used else f"{name}_{len(used)}"
 
-    def _tests(self, atom: Value) -> list[Body | Loss]:
+    def _tests(self, atom: Value) -> list[PartialBody | Loss]:
         graph, context = self._graph, self._context
         if graph.is_a(atom, SWRL + "ClassAtom"):
             return context.tests(self._class(atom, "classPredicate"), self._term(atom, "argument1"))
         if graph.is_a(atom, SWRL + "DataRangeAtom"):
             return context.tests(self._class(atom, "dataRange"), self._term(atom, "argument1"))
         if graph.is_a(atom, SWRL + "BuiltinAtom"):
-            return [Body((self._built_in(atom),))]
-        return [Body((self._link(atom),))]
+            return [PartialBody((self._built_in(atom),))]
+        return [PartialBody((self._link(atom),))]
 
-    def _concluded(self, atom: Value, body: Body) -> Conclusions:
+    def _concluded(self, atom: Value, body: PartialBody) -> Conclusions:
         if self._graph.is_a(atom, SWRL + "ClassAtom"):
             expression = self._class(atom, "classPredicate")
             return self._context.conclusions(expression, self._term(atom, "argument1"), body)
