@@ -88,7 +88,7 @@ def write_batches(folder: Path, batches: int, facts: int) -> None:
     folder.mkdir()
     start = time.time() - batches
     for number in range(batches):
-        way, first = "delete" if number % 2 else "insert", facts * (number // 2)
+        way, first = "D" if number % 2 else "I", facts * (number // 2)
         lines = (
             f"http://example.org/student{i},http://example.org/course{i % 50},{way}\n"
             for i in range(first, first + facts)
