@@ -401,3 +401,10 @@ def test_compaction_keeps_a_snapshot(keep: int, tmp_path: Path) -> None:
     assert KnowledgeBase.open(tmp_path / "store", readonly=True).version == 1
     with pytest.raises(UsageError, match="is not a number of versions"):
         KnowledgeBase.open(tmp_path / "store", version=keep)
+
+
+@pytest.mark.parametrize("given", ["program", "ontology", "profile"])
+def test_a_store_has_its_own_rules(given: str, tmp_path: Path) -> None:
+    KnowledgeBase("p(X) :- q(X). q(1).").save(tmp_path / "store")
+    with pytest.raises(UsageError, match=f"open it without {given}"):
+        KnowledgeBase.open(tmp_path / "store", readonly=True, **{given: "r(2)."})

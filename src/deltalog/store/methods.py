@@ -98,6 +98,8 @@ class StoreMethods:
         from deltalog.store.restore import restore
         from deltalog.store.store import Store
 
+        if given := settings.keys() & {"program", "ontology", "profile"}:
+            raise UsageError(f"a store has its own rules: open it without {min(given)}, and use kb.add_rules")
         path, tuning = local_path(folder), settings.get("tuning") or Tuning()
         version = None if version is None else count(version, "versions", least=1)
         store = Store.open(path, tuning, readonly or version is not None)
@@ -106,6 +108,11 @@ class StoreMethods:
             saved = stored.snapshot.contents.settings
             kb = cls(**{**{name: saved[name] for name in SETTINGS if name in saved}, **settings})
             restore(kb._whole, stored)
+        except OSError as problem:
+            store.close()
+            raise DataError(
+                f"{problem.filename or path} cannot be read ({problem.strerror}); check the rights"
+            ) from None
         except BaseException:
             store.close()
             raise
