@@ -90,29 +90,26 @@ def answered(kb: KnowledgeBase, goal: str) -> list[Any]:
 
 
 def durable_updates(data: Path, store: Path) -> None:
-    memory = loaded(data)
-    with KnowledgeBase.open(store) as durable:
-        times = {id(kb): list[float]() for kb in (memory, durable)}
+    """In turn: an update in memory, the same in a store, and a page that is appended to a file and flushed."""
+    memory, times = loaded(data), {name: list[float]() for name in ("memory", "store", "fsync")}
+    with KnowledgeBase.open(store) as durable, (store / "fsync").open("wb", buffering=0) as file:
         for i in range(UPDATES):
-            for kb in (memory, durable):
-                times[id(kb)].append(timed(lambda kb=kb, i=i: kb.update(add=new_fact(i)))[1])
-        here, there = median(times[id(memory)]), median(times[id(durable)])
-    flush = fsync_seconds(store)
-    show("one-fact update", f"{there * 1e3:.2f} ms, in memory {here * 1e3:.2f} ms, one fsync {flush * 1e3:.2f} ms")
+            times["memory"].append(timed(partial(memory.update, new_fact(i)))[1])
+            times["store"].append(timed(partial(durable.update, new_fact(i)))[1])
+            times["fsync"].append(timed(partial(appended, file))[1])
+    (store / "fsync").unlink()
+    here, there, flush = (median(times[name]) * 1e3 for name in ("memory", "store", "fsync"))
+    show("one-fact update", f"{there:.2f} ms, in memory {here:.2f} ms, one fsync {flush:.2f} ms")
+
+
+def appended(file: Any) -> None:
+    file.write(bytes(4096))
+    os.fsync(file.fileno())
 
 
 def new_fact(number: int) -> dict[str, Any]:
     student = IRI(f"http://example.org/student{number}")
     return {f"{UNIVERSITY}takesCourse": [(student, IRI("http://example.org/course"))]}
-
-
-def fsync_seconds(folder: Path) -> float:
-    """The median time to append a page to a file and to flush it."""
-    path = folder / "fsync"
-    with path.open("wb", buffering=0) as file:
-        times = [timed(lambda: (file.write(bytes(4096)), os.fsync(file.fileno())))[1] for _ in range(UPDATES)]
-    path.unlink()
-    return median(times)
 
 
 def replay(store: Path) -> None:

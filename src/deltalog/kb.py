@@ -173,6 +173,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, StoreMethods):
     def load_tables(self, read: Callable[[Backend[Any]], Mapping[Pred, AnyTable]]) -> None:
         """Adds the facts that a reader makes tables of, with the backend of this knowledge base."""
         started = time.perf_counter()
+        self._check_writable()
         self._add(read(self._backend))
         self._files.has_others = True
         self._spent("load", started)
@@ -353,6 +354,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, StoreMethods):
 
     @within_budget
     def _make(self, add: Any, remove: Any, add_rules: Any, remove_rules: Any) -> Change:
+        self._check_writable()  # first: it may take over what the store has
         with self._files.loading(add) if isinstance(add, Files) else nullcontext():
             change, _ = self._change(*self._wanted(add, remove, add_rules, remove_rules))
         self._files.add_programs(add_rules)

@@ -268,3 +268,23 @@ def test_a_version_that_is_loaded_while_it_is_dropped(tmp_path: Path, monkeypatc
     monkeypatch.setattr(Store, "load", slow)
     reader = KnowledgeBase.open(tmp_path / "s", readonly=True)
     assert contents(reader) == contents(kb)
+
+
+def test_a_change_follows_what_the_store_has_before_it_is_prepared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rules that were written, and that interrupts have kept from memory, stay."""
+
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    kb = KnowledgeBase("p(X) :- q(X). q(1).")
+    kb.save(tmp_path / "store")
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(KnowledgeBase, "_become", interrupted)
+        kb.add_rules("r(X) :- q(X).")
+    assert not kb.update(add={"q": [(2,)]}).removed_rules
+    kb.close()
+    with KnowledgeBase.open(tmp_path / "store") as found:
+        assert list(found.rule_ids) == ["r1", "r2"]
+        assert sorted(found.facts("r")) == [(1,), (2,)]

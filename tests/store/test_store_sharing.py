@@ -15,6 +15,7 @@ import pytest
 from stored_contents import contents, exit_code, in_child, opened, small_store
 
 from deltalog import DataError, KnowledgeBase, UsageError
+from deltalog.store.verify import repair
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 
@@ -408,3 +409,23 @@ def test_a_store_has_its_own_rules(given: str, tmp_path: Path) -> None:
     KnowledgeBase("p(X) :- q(X). q(1).").save(tmp_path / "store")
     with pytest.raises(UsageError, match=f"open it without {given}"):
         KnowledgeBase.open(tmp_path / "store", readonly=True, **{given: "r(2)."})
+
+
+def test_repair_does_not_follow_a_link(tmp_path: Path) -> None:
+    KnowledgeBase("p(X) :- q(X). q(1).").save(tmp_path / "store")
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "store" / "lost+found").symlink_to(tmp_path / "outside")
+    (tmp_path / "store" / "catalog.db").write_bytes(b"damaged")
+    with pytest.raises(UsageError, match="is a symbolic link"):
+        repair(tmp_path / "store")
+    assert not list((tmp_path / "outside").iterdir())
+
+
+def test_rules_of_a_store_have_no_place(tmp_path: Path) -> None:
+    kb = KnowledgeBase("\n\np(X) :- q(X). q(1).")
+    kb.save(tmp_path / "store")
+    kb.add_rules("\n\nr(X) :- p(X).")
+    kb.close()
+    with KnowledgeBase.open(tmp_path / "store") as found:
+        assert [rule.span for rule in found.rules] == [None, None]
+        assert "line" not in found.explain("r(1)").to_dict()["rule"]

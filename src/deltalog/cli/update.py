@@ -25,7 +25,7 @@ def parser() -> ArgumentParser:
     made = command_parser(
         "update",
         "Add and remove facts and rules of a store, and everything that follows: one change, which is one version.\n"
-        "What is both added and removed is there afterwards. If anything fails, nothing changes.",
+        "What is both added and removed is there afterwards. If a file has an error, nothing changes.",
     )
     add = made.add_argument
     add("store", metavar="STORE", type=local, help="the folder of a store")

@@ -115,6 +115,7 @@ class OntologyMethods:
 
     def _change_ontology(self, ontology: Ontology) -> Change | None:
         kb = self._kb
+        kb._check_writable()
         ontology = self._compiled(ontology, self._explicit)
         planned = self._planned(self._rule_set, {}, {}, ontology)
         prefixes = {**ontology.prefixes, **self.prefixes}

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from deltalog.program.rule_set import RuleSet
+from deltalog.syntax.ast import Rule
 from deltalog.syntax.parser import parse_document
+
+
+def stored_rule(text: str) -> Rule:
+    """A rule from its text. It has no place: the file and the line where it was first written are not stored."""
+    return replace(parse_document(text).rules[0], span=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +27,6 @@ class StoredRules:
         return cls(texts, tuple(rules.numbers[rule] for rule in rules.rules))
 
     def rule_set(self) -> RuleSet:
-        known = [parse_document(text).rules[0] for text in self.texts]
+        known = list(map(stored_rule, self.texts))
         ids = {f"r{number}": known[number - 1] for number in self.present}
         return RuleSet(ids, {rule: number for number, rule in enumerate(known, 1)}, tuple(ids.values()))

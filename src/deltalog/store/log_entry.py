@@ -17,10 +17,10 @@ from typing import Any, TypeVar
 
 from deltalog.backends.base import Backend
 from deltalog.program.rule_set import RuleSet
+from deltalog.program.stored_rules import stored_rule
 from deltalog.store.fact_block import pack_facts, unpack_facts
 from deltalog.store.files import NewerFormat
 from deltalog.syntax.ast import Pred
-from deltalog.syntax.parser import parse_document
 
 T = TypeVar("T")
 MAGIC = b"deltalog change 1\n"
@@ -41,7 +41,7 @@ class RuleChange:
     def applied(self, rules: RuleSet) -> RuleSet:
         if self.removed:
             rules, _ = rules.removing(self.removed)
-        return rules.adding(parse_document(text).rules[0] for text in self.added) if self.added else rules
+        return rules.adding(map(stored_rule, self.added)) if self.added else rules
 
 
 @dataclass(frozen=True, slots=True)

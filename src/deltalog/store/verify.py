@@ -9,7 +9,7 @@ from deltalog.model.errors import UsageError
 from deltalog.model.tuning import Tuning
 from deltalog.store.catalog import NAME
 from deltalog.store.examine import SNAPSHOTS, Examined, examine, version_problems
-from deltalog.store.repair import repair_examined
+from deltalog.store.repair import LOST, repair_examined
 from deltalog.store.report import StoreProblem, StoreReport, ranges
 from deltalog.store.writer_lock import WriterLock
 
@@ -42,6 +42,8 @@ def repair(folder: str | PathLike[str]) -> StoreReport:
     """Recovers what the log and the snapshots of a damaged store still give. Nothing that can be read is deleted: what
     is replaced goes to the folder `lost+found` of the store. UsageError if another process writes to the store."""
     path, tuning = _store(folder), Tuning()
+    if (path / LOST).is_symlink():
+        raise UsageError(f"{path / LOST} is a symbolic link; remove it, as what is replaced stays in the store")
     lock = WriterLock.take(path)
     try:
         found = examine(path, tuning, nobody_writes=True)
