@@ -509,7 +509,7 @@ def test_a_damaged_snapshot_is_named(deltalog: Run, graph: Path) -> None:
     for command in (("query", "g", "path(a, ?x)"), ("update", "g", "--add", "new")):
         code, _, err = deltalog(*command)
         assert code == 1
-        assert err.startswith("error: g/snapshots/1/manifest.json is damaged: its checksum is wrong; ")
+        assert err.startswith(f"error: {manifest.absolute()} is damaged: its checksum is wrong; ")
         assert "`deltalog store verify --repair`" in err
     assert deltalog("log", "g")[0] == 0
 

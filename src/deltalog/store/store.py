@@ -67,7 +67,8 @@ class Dropped(NamedTuple):
 class Store:
     """A store that is open. `version` is the last one that was read or written here."""
 
-    folder: Path
+    folder: Path  # as it was named, for messages
+    place: Path  # the same, wherever the process changes to
     tuning: Tuning
     catalog: Catalog
     lock: WriterLock | None  # None: read-only
@@ -102,7 +103,7 @@ class Store:
             if lock is not None or WriterLock.is_free(folder):
                 check_log(log_file(folder), lambda: lock is not None or WriterLock.is_free(folder))
             catalog = Catalog.open(folder, tuning, readonly)
-            store = cls(folder.absolute(), tuning, catalog, lock, 0)  # whatever the process changes to
+            store = cls(folder, folder.absolute(), tuning, catalog, lock, 0)
         except BaseException:
             if lock is not None:
                 lock.release()
@@ -115,8 +116,8 @@ class Store:
         return store
 
     def _begin(self) -> None:
-        if (self.folder / SNAPSHOTS).is_symlink():
-            raise damaged(self.folder / SNAPSHOTS, "it is a symbolic link")
+        if (self.place / SNAPSHOTS).is_symlink():
+            raise damaged(self.place / SNAPSHOTS, "it is a symbolic link")
         self.version = self.catalog.newest
         if self.lock is not None:
             self._clean()
@@ -176,7 +177,7 @@ class Store:
     def _clean(self) -> None:
         """Removes snapshots that do not count."""
         counted = {row.folder for row in self.catalog.snapshots()}
-        for folder in files.listed(self.folder / SNAPSHOTS):
+        for folder in files.listed(self.place / SNAPSHOTS):
             if folder.name not in counted and not folder.is_symlink():
                 files.remove_folder(folder)
 
@@ -217,7 +218,7 @@ class Store:
     def snapshot_folder(self, row: SnapshotRow) -> Path:
         if Path(row.folder).name != row.folder or row.folder in ("", ".", ".."):
             raise DataError(f"{self.catalog.path} is damaged: {row.folder!r} is not the name of a snapshot")
-        return self.folder / SNAPSHOTS / row.folder
+        return self.place / SNAPSHOTS / row.folder
 
     def changes_since(self, version: int) -> list[LogEntry] | None:
         """The changes after a version up to the newest one, which `version` is from now on; None if some have been
@@ -269,7 +270,7 @@ class Store:
         """Writes the present version as a snapshot. The last ones are kept, and older ones dropped."""
         self.check_writable()
         try:
-            snapshot = _write(self.folder, self.version, image, check)
+            snapshot = _write(self.place, self.version, image, check)
         except OSError as problem:
             reason = problem.strerror or problem
             raise DataError(f"{self.folder} cannot be written ({reason}); there is no new snapshot") from None
