@@ -5,6 +5,7 @@ A trace function raises KeyboardInterrupt at each line in turn, as Ctrl-C would.
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import sys
 from collections.abc import Callable
@@ -86,12 +87,14 @@ def test_an_interrupt_between_the_log_and_the_knowledge_base(tmp_path: Path, mon
     assert (5.5, 1) in set(kb.facts("edge"))
 
 
-def test_a_refresh_that_is_interrupted_at_each_line(tmp_path: Path) -> None:
+def test_a_refresh_that_is_interrupted_at_many_lines(tmp_path: Path) -> None:
+    """At each of them in the slow tests."""
+    step = 1 if os.environ.get("DELTALOG_SLOW") else 4
     kb = small_store(tmp_path / "s")
     reader = KnowledgeBase.open(tmp_path / "s", readonly=True)
     versions, line = {1: contents(kb)}, 0
     while True:
-        line += 1
+        line += step
         kb.update(add={"node": [(f"n{line}",)]})
         kb.add_rules(f"r{line}(X) :- node(X).")
         kb.remove_rules(f"r{line}(X) :- node(X).")
