@@ -34,7 +34,7 @@ def run(options: Namespace) -> int:
     ontology = Ontology(check_profile(options.profile or "owl2rl")).with_files(files).compiled_with((), ())
     text = _program(ontology)
     if options.out is None:
-        print(text, end="")
+        print(text, end="", flush=True)  # before what is lost
     else:
         options.out.write_text(text, encoding="utf-8")
     for entry in ontology.compiled.outside:
