@@ -84,7 +84,7 @@ class SparkJobs:
                 yield
             return
         self._thread.inside = True
-        tag = next(self._tags)
+        tag, has_group = next(self._tags), self.context.getLocalProperty(GROUP) is None
         watch = Watch(lambda: self._cancel(tag), self.tuning.spark_watch_seconds)
         try:
             with self._tagged(tag), self._described(what), watch.during(self.limits):
@@ -100,7 +100,7 @@ class SparkJobs:
             raise EngineError(f"Spark failed ({what}): {one_line(problem)}") from None
         finally:
             self._thread.inside = False
-            self.metrics.scope_ended(tag)
+            self.metrics.scope_ended(tag, has_group)
 
     @contextmanager
     def _tagged(self, tag: str) -> Iterator[None]:

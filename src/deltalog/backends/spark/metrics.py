@@ -56,8 +56,11 @@ class JobMetrics:
     def __post_init__(self) -> None:
         self._totals = dict.fromkeys((*COUNTED, BYTES) if self.context.uiWebUrl else COUNTED, 0)
 
-    def scope_ended(self, tag: str) -> None:
-        """The jobs with this tag are done."""
+    def scope_ended(self, tag: str, has_group: bool = True) -> None:
+        """The jobs with this tag are done. `has_group`: they are also a job group. (In a stream, the group is that of
+        the query: without a web UI, these jobs cannot be told from others, and are not counted.)"""
+        if not has_group and BYTES not in self._totals:
+            return
         with self._lock:
             self._waiting.append(tag)
             if len(self._waiting) >= self.tuning.spark_max_uncounted_scopes:
