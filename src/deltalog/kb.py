@@ -381,14 +381,6 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, StoreMethods):
         removed = self._united(self._encoded(remove), encode_facts_of(facts_removed, self._backend))
         return rule_set.adding(document.rules), added, removed, document.prefixes
 
-    def _united(self, first: Mapping[Pred, AnyTable], second: Mapping[Pred, AnyTable]) -> dict[Pred, AnyTable]:
-        """The facts of either."""
-        united, backend = dict(first), self._backend
-        for pred, table in second.items():
-            known = united.get(pred)
-            united[pred] = table if known is None else backend.merge(known, backend.minus(table, known))
-        return united
-
     def _change(
         self,
         rule_set: RuleSet,

@@ -125,3 +125,17 @@ def run(backend: Backend[T], plan: Plan, tables: Tables[T]) -> T:
     """The distinct rows of one plan."""
     pred = Pred("", len(columns(plan)))
     return backend.run_all({pred: plan}, tables)[pred]
+
+
+def united(first: Mapping[Pred, T], second: Mapping[Pred, T], backend: Backend[T]) -> dict[Pred, T]:
+    """The facts of either."""
+    found = dict(first)
+    for pred, table in second.items():
+        known = found.get(pred)
+        found[pred] = table if known is None else backend.merge(known, backend.minus(table, known))
+    return found
+
+
+def without(tables: Mapping[Pred, T], others: Mapping[Pred, T], backend: Backend[T]) -> dict[Pred, T]:
+    """The facts that others do not have; each predicate stays, even if it has no facts any more."""
+    return {pred: backend.minus(table, others[pred]) if pred in others else table for pred, table in tables.items()}

@@ -181,8 +181,8 @@ class Tuning:
     explain_kept_bindings: int = 1 << 12  # of the satisfied part of a body, for a fact that does not hold
     explain_max_near_lookups: int = 1 << 8  # facts with values of other types that are looked up
     explain_max_similar_values: int = 1 << 13  # values that are compared with a misspelt one
-    explain_max_program_bytes: int = 1 << 20  # the same for program files, which take longer to parse
     explain_max_source_bytes: int = 1 << 21  # larger files are not read again to find where a fact came from
+    explain_max_program_bytes: int = 1 << 20  # the same for program files, which take longer to parse
 
     # Spark.
     # `--engine auto` without a master reads and writes with Spark from this much input on:

@@ -120,7 +120,7 @@ class OntologyMethods:
         planned = self._planned(self._rule_set, {}, {}, ontology)
         prefixes = {**ontology.prefixes, **self.prefixes}
         if self._state is None and self._store is None:
-            explicit = kb._united(self._less(self._explicit, planned.remove), planned.add)
+            explicit = self._united(self._less(self._explicit, planned.remove), planned.add)
             after = dict[str, Any](_explicit=explicit, _rule_set=planned.rule_set, _program=None, prefixes=prefixes)
             kb._assign(**after, _ontology=planned.ontology, _mentioned=kb._mentioned | planned.rule_set.preds)
             return None
@@ -134,14 +134,20 @@ class OntologyMethods:
         if ontology is None:
             return Planned(rule_set, add, remove, None)
         if ontology.follows(changed):
-            ontology = self._compiled(ontology, self._kb._united(self._less(self._explicit, remove), add))
+            ontology = self._compiled(ontology, self._united(self._less(self._explicit, remove), add))
         elif ontology.stated.isdisjoint(changed):
             return Planned(rule_set, add, remove, ontology)
         return self._planned(rule_set, add, remove, ontology)
 
+    def _united(self, first: Mapping[Pred, Any], second: Mapping[Pred, Any]) -> dict[Pred, Any]:
+        from deltalog.backends.base import united
+
+        return united(first, second, self._backend)
+
     def _less(self, tables: Mapping[Pred, Any], removed: Mapping[Pred, Any]) -> dict[Pred, Any]:
-        minus = self._backend.minus
-        return {pred: minus(table, removed[pred]) if pred in removed else table for pred, table in tables.items()}
+        from deltalog.backends.base import without
+
+        return without(tables, removed, self._backend)
 
     def _compiled(self, ontology: Ontology, explicit: Mapping[Pred, Any]) -> Ontology:
         return ontology.compiled_with(self._axioms_of(explicit), explicit)
@@ -158,7 +164,7 @@ class OntologyMethods:
     def _planned(self, rule_set: RuleSet, add: dict[Pred, Any], remove: dict[Pred, Any], ontology: Ontology) -> Planned:
         """A change that also takes the rules and facts of the old ontology away, and adds those of the new one. What
         the user has given, too, stays the user's."""
-        old, united = self._ontology, self._kb._united
+        old, united = self._ontology, self._united
         kept = dict.fromkeys(rule for rule in rule_set.rules if old is None or rule not in old.own_rules)
         own_rules = frozenset(rule for rule in ontology.rules if rule not in kept)
         owned, stated = self._tables(old.own_facts if old is not None else ()), self._tables(ontology.facts)

@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from deltalog.backends.base import united, without
 from deltalog.backends.local import LocalBackend
 from deltalog.backends.local.sorted_runs import Ids
 from deltalog.backends.local.workers import Workers
@@ -47,7 +48,6 @@ from deltalog.store.catalog import NAME, Catalog, SnapshotRow, VersionRow, catal
 from deltalog.store.examine import SNAPSHOTS, Examined, FoundSnapshot, examine_snapshot
 from deltalog.store.log_entry import LogEntry, unpacked
 from deltalog.store.report import StoreReport, ranges, spans
-from deltalog.store.restore import united, without
 from deltalog.store.snapshot_files import DICTIONARY, MANIFEST, RELATIONS, Snapshot, SnapshotContents, StoredTables
 from deltalog.store.store import Image, write_numbered
 from deltalog.syntax.ast import Pred

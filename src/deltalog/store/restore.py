@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from deltalog.backends.base import united, without
 from deltalog.backends.local import LocalBackend
 from deltalog.backends.local.workers import Workers
 from deltalog.maintenance.snapshot import shape, stored_relations
@@ -82,20 +83,6 @@ def applied(
     ontology = settings.get("ontology", ontology)
     if ontology is not None:
         kb._reopen_ontology(ontology)
-
-
-def without(tables: Mapping[Pred, Any], others: Mapping[Pred, Any], backend: Backend[Any]) -> dict[Pred, Any]:
-    found = dict(tables)
-    for pred in tables.keys() & others.keys():
-        found[pred] = backend.minus(tables[pred], others[pred])
-    return found
-
-
-def united(tables: dict[Pred, Any], others: Mapping[Pred, Any], backend: Backend[Any]) -> dict[Pred, Any]:
-    for pred, table in others.items():
-        known = tables.get(pred)
-        tables[pred] = table if known is None else backend.merge(known, backend.minus(table, known))
-    return tables
 
 
 def _take_settings(kb: KnowledgeBase, settings: Mapping[str, Any]) -> None:

@@ -87,7 +87,7 @@ class SparkJobs:
         tag, has_group = next(self._tags), self.context.getLocalProperty(GROUP) is None
         watch = Watch(lambda: self._cancel(tag), self.tuning.spark_watch_seconds)
         try:
-            with self._tagged(tag), self._described(what), watch.during(self.limits):
+            with self._tagged(tag, has_group), self._described(what), watch.during(self.limits):
                 yield
         except BaseException as problem:
             if watch.stop is not None:
@@ -103,12 +103,11 @@ class SparkJobs:
             self.metrics.scope_ended(tag, has_group)
 
     @contextmanager
-    def _tagged(self, tag: str) -> Iterator[None]:
+    def _tagged(self, tag: str, has_group: bool) -> Iterator[None]:
         self.context.addJobTag(tag)
         checkpoints = self.context.getLocalProperty(ALL_CHECKPOINTS)
         self.context.setLocalProperty(ALL_CHECKPOINTS, "true")
-        grouped = self.context.getLocalProperty(GROUP) is not None
-        if not grouped:
+        if has_group:
             self.context.setLocalProperty(GROUP, tag)
         try:
             yield
@@ -116,7 +115,7 @@ class SparkJobs:
             with suppress(Exception):  # the JVM is gone: what raised first says so
                 self.context.removeJobTag(tag)
                 self.context.setLocalProperty(ALL_CHECKPOINTS, checkpoints)
-                if not grouped:
+                if has_group:
                     self.context.setLocalProperty(GROUP, None)
 
     @contextmanager
