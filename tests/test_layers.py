@@ -23,6 +23,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("expressions.scalar", "model.dictionary", "model.naming"),
     ("program",),
     ("plan", "io"),
+    ("model.html_table", "model.detached_rows"),
     ("backends.codec", "backends.capabilities"),
     ("backends.base",),
     ("model.facts",),

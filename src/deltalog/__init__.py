@@ -44,6 +44,10 @@ __all__ = [
 ]
 
 
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]
+
+
 def __getattr__(name: str) -> Any:
     if name == "KnowledgeBase":
         from deltalog.kb import KnowledgeBase

@@ -32,7 +32,7 @@ class CyclicRule:
 ROUNDS_KEPT = 1 << 14  # records: a few megabytes; a counter may have millions of rounds
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class Report:
     """Everything that `--json` prints, and the rounds behind it."""
 
@@ -63,6 +63,24 @@ class Report:
     @property
     def facts_derived(self) -> int:
         return self.facts_total - self.facts_in
+
+    def __repr__(self) -> str:
+        return f"<Report: {self._summary}>"
+
+    @property
+    def _summary(self) -> str:
+        stopped = "" if self.complete else f"; INCOMPLETE: {self.why_incomplete}"
+        return (
+            f"{self.facts_total:,} facts ({self.facts_derived:,} derived) in {self.round_count} rounds, "
+            f"{sum(self.seconds.values()):.2f} s, {self.engine} engine{stopped}"
+        )
+
+    def _repr_html_(self) -> str:
+        from deltalog.model.html_table import html_table
+
+        counts = sorted(self.per_predicate.items(), key=lambda each: (-each[1], each[0]))
+        rows = ((name, f"{count:,}") for name, count in counts)
+        return html_table(("predicate", "facts"), rows, len(counts), self._summary)
 
 
 Observer = Callable[[Round], None]

@@ -6,11 +6,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from deltalog.concurrency.cached import cached_property
 from deltalog.io.files import local_path
+from deltalog.model.detached_rows import DetachedRows
 from deltalog.model.facts import Facts, of_predicate
+from deltalog.model.html_table import html_table
 from deltalog.model.naming import Names
 from deltalog.syntax.ast import Pred, Rule
 
@@ -61,6 +63,9 @@ class Difference(Mapping[str, Facts[Any]]):
     def __repr__(self) -> str:
         return f"{{{', '.join(f'{name!r}: {count:,}' for name, count in self.counts().items())}}}"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _detached, (dict(self._facts),)
+
     def counts(self) -> dict[str, int]:
         """The number of facts by predicate."""
         return {name: len(facts) for name, facts in self.items()}
@@ -70,7 +75,12 @@ class Difference(Mapping[str, Facts[Any]]):
         self._backend.codec.write(folder, {pred: facts.table for pred, facts in self._facts.items()}, format)
 
 
-@dataclass(frozen=True)
+def _detached(facts: Mapping[Pred, Facts[Any]]) -> Difference:
+    """A difference that was pickled; it knows the predicates that have facts."""
+    return Difference(lambda: facts, lambda others: Names({*facts, *others}), cast("Backend[Any]", DetachedRows()))
+
+
+@dataclass(frozen=True, repr=False)
 class Change:
     """The net facts, explicit or derived, that an update added and removed; its report; and rules by their ids."""
 
@@ -79,6 +89,23 @@ class Change:
     report: UpdateReport
     added_rules: Mapping[str, Rule] = field(default_factory=dict)
     removed_rules: Mapping[str, Rule] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        rules = f"; rules +{len(self.added_rules)} -{len(self.removed_rules)}" if self._changes_rules else ""
+        return f"<Change: added {self.added}, removed {self.removed}{rules}>"
+
+    @property
+    def _changes_rules(self) -> bool:
+        return bool(self.added_rules or self.removed_rules)
+
+    def _repr_html_(self) -> str:
+        added, removed = self.added.counts(), self.removed.counts()
+        names = sorted({*added, *removed}, key=lambda name: (-added.get(name, 0) - removed.get(name, 0), name))
+        rows = ((name, f"+{added.get(name, 0):,}", f"-{removed.get(name, 0):,}") for name in names)
+        caption = f"{sum(added.values()):,} facts added, {sum(removed.values()):,} removed"
+        if self._changes_rules:
+            caption += f"; {len(self.added_rules)} rules added, {len(self.removed_rules)} removed"
+        return html_table(("predicate", "added", "removed") if names else (), rows, len(names), caption)
 
     def write(self, folder: str | PathLike[str], format: str = "csv") -> None:
         """Writes the facts as `KnowledgeBase.write` does, to `added` and `removed` in a folder that is new or empty."""

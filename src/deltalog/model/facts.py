@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from deltalog.model.detached_rows import DetachedRows
+from deltalog.model.html_table import html_table
 from deltalog.model.terms import Value
 
 if TYPE_CHECKING:
@@ -61,6 +63,12 @@ class Facts(Generic[T]):
 
     def __repr__(self) -> str:
         return f"<{len(self):,} rows of ({', '.join(self.columns)})>"
+
+    def _repr_html_(self) -> str:
+        return html_table(self.columns, self, len(self), f"{len(self):,} rows")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Facts, (self.columns, list(self), DetachedRows())
 
     def to_arrow(self) -> pyarrow.Table:
         """An Arrow table; see `deltalog.io.frames` for the types."""

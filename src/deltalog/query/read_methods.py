@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from deltalog.concurrency.locks import CallLock, exclusive
@@ -36,6 +36,22 @@ class ReadMethods:
     def facts(self, predicate: str) -> Facts[Any]:
         """The facts of a predicate, derived ones included."""
         return self._contents().materialised().facts(predicate)
+
+    def __getitem__(self, predicate: str) -> Facts[Any]:
+        """`kb["path"]` is `kb.facts("path")`."""
+        return self.facts(predicate)
+
+    def __iter__(self) -> Iterator[str]:
+        """The names of the predicates, as of a mapping."""
+        return iter(self.predicates)
+
+    def __contains__(self, predicate: object) -> bool:
+        """Whether rules or facts speak of a predicate."""
+        return predicate in self.predicates
+
+    def _ipython_key_completions_(self) -> list[str]:
+        """The predicates, for completion of `kb["`."""
+        return self.predicates
 
     @exclusive
     def derived(self, predicate: str) -> Facts[Any]:

@@ -267,6 +267,9 @@ class Rule:
 
         return print_rule(self)
 
+    def __repr__(self) -> str:
+        return f"<Rule: {self}>"
+
 
 def variables(node: BodyLiteral | Expression | None) -> Iterator[Variable]:
     """The variables of a literal or an expression, each occurrence, in the order of writing. For an aggregate: those
