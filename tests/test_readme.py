@@ -22,11 +22,14 @@ from deltalog.cli.main import main
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 ONTOLOGIES = (ROOT / "docs" / "ontologies.md").read_text(encoding="utf-8")
+TUTORIAL = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
+COMING_FROM = (ROOT / "docs" / "coming-from.md").read_text(encoding="utf-8")
 LANGUAGE = (ROOT / "docs" / "language.md").read_text(encoding="utf-8")
 FIRST_SCREEN = README.split("\n## ")[0]
 EXAMPLES = {
     "university": ("rules.dlog", "data.ttl"),
     "graph": ("rules.dl", "data"),
+    "museum": ("rules.dlog", "museum.ttl"),
     "wind_farm": ("wind.rules", "farm.ttl"),
 }
 
@@ -50,7 +53,9 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
 
 
 @pytest.mark.parametrize(
-    "block", blocks("console") + blocks("console", ONTOLOGIES), ids=lambda block: block[2:30].partition("\n")[0]
+    "block",
+    [block for page in (README, ONTOLOGIES, TUTORIAL) for block in blocks("console", page)],
+    ids=lambda block: block[2:30].partition("\n")[0],
 )
 def test_console(block: str, shell: dict[str, object]) -> None:
     for command, wanted in sessions(block):
@@ -68,7 +73,8 @@ def test_python() -> None:
     assert doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test).failed == 0
 
 
-def test_python_in_the_pages() -> None:
+def test_python_in_the_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
     for page in sorted((ROOT / "docs").glob("*.md")):
         text = "\n".join(block for block in blocks("python", page.read_text(encoding="utf-8")) if ">>> " in block)
         test = doctest.DocTestParser().get_doctest(text, {}, page.name, str(page), 0)
@@ -81,7 +87,7 @@ def test_the_language_block_is_a_program(tmp_path: Path) -> None:
     assert main(["check", str(program)]) == 0
 
 
-@pytest.mark.parametrize("block", blocks("prolog", LANGUAGE))
+@pytest.mark.parametrize("block", blocks("prolog", LANGUAGE) + blocks("prolog", COMING_FROM))
 def test_the_language_page_shows_programs(block: str, tmp_path: Path) -> None:
     program = tmp_path / "page.dl"
     program.write_text(f"PREFIX : <http://example.org/>\n{block}", encoding="utf-8")

@@ -1,0 +1,48 @@
+"""The site: `./uvw run sphinx-build -W docs build/site`. Pages are Markdown; two are made from the code itself."""
+
+from __future__ import annotations
+
+import re
+from importlib import import_module
+from typing import Any
+
+from deltalog import __version__
+from deltalog.cli.main import COMMANDS
+
+project = "deltalog"
+author = "the deltalog developers"
+release = version = __version__
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+myst_enable_extensions = ["colon_fence", "deflist"]
+myst_heading_anchors = 4
+html_theme = "furo"
+html_title = f"deltalog {__version__}"
+html_copy_source = False
+exclude_patterns = ["build"]
+autodoc_typehints = "signature"
+autodoc_member_order = "bysource"
+autodoc_default_options = {"members": True, "inherited-members": True, "exclude-members": "with_traceback, add_note"}
+nitpicky = False
+# Code blocks of rules: there is no lexer for them, and Prolog's stumbles over IRIs.
+suppress_warnings = ["misc.highlighting_failure", "myst.xref_missing"]
+
+def command_page() -> str:
+    """The reference of the command line, from its parsers."""
+    parts = ["# The command line\n", "`deltalog COMMAND --help` prints the same.\n"]
+    for name in COMMANDS:
+        parser = import_module(f"deltalog.cli.{name}").parser()
+        parts.append(f"## deltalog {name}\n\n```text\n{parser.format_help().strip()}\n```\n")
+    return "\n".join(parts)
+
+
+def outside_links(text: str) -> str:
+    """Links out of the folder of the pages, to files of the repository, as plain text."""
+    return re.sub(r"\[([^\]]+)\]\(\.\./[^)]*\)", r"\1", text)
+
+
+def setup(app: Any) -> None:
+    app.connect("source-read", lambda app, name, source: source.__setitem__(0, _source(name, source[0])))
+
+
+def _source(name: str, text: str) -> str:
+    return command_page() if name == "cli" else outside_links(text)
