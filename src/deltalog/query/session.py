@@ -176,9 +176,10 @@ class QuerySession(Generic[T]):
             state = now.materialised().state
             assert state is not None
             rules, facts = (), {pred: table for (pred, _), table in state.facts.parts.items()}
+        facts = {**facts, **now.quads}
         queries = self._queries
         if queries is None or queries.rules != rules or queries.whole != whole or queries.facts != facts:
-            queries = SparqlEvaluator(dict(facts), rules, now.evaluator(), whole)
+            queries = SparqlEvaluator(facts, rules, now.evaluator(), whole)
         self._queries = queries
         return queries
 
