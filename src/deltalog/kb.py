@@ -322,9 +322,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, StoreMethods)
 
     @exclusive
     @limited
-    def update(
-        self, add: GivenFacts = None, remove: GivenFacts = None, *, graph: GraphName | None = None
-    ) -> Change:
+    def update(self, add: GivenFacts = None, remove: GivenFacts = None, *, graph: GraphName | None = None) -> Change:
         """Adds and removes explicit facts (predicate -> rows or a table, or `Files`) and what follows, or no longer
         follows.
 
@@ -358,7 +356,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, StoreMethods)
         graph: GraphName | None = None,
     ) -> Change:
         """`update`, `add_rules` and `remove_rules` in one. What is both added and removed is there afterwards."""
-        return self._make(*_listed(add, remove, add_rules, remove_rules), graph)
+        return self._make(*_listed(add, remove, add_rules, remove_rules, graph))
 
     @exclusive
     @limited
@@ -372,7 +370,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, StoreMethods)
         graph: GraphName | None = None,
     ) -> Change:
         """What `change` would add and remove. The knowledge base stays as it is."""
-        return self._describe(*_listed(add, remove, add_rules, remove_rules), graph)
+        return self._describe(*_listed(add, remove, add_rules, remove_rules, graph))
 
     @within_budget
     def _make(self, add: Any, remove: Any, add_rules: Any, remove_rules: Any, graph: GraphName | None) -> Change:
@@ -563,9 +561,11 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, StoreMethods)
         self._report.seconds[phase] += time.perf_counter() - started
 
 
-def _listed(add: GivenFacts, remove: GivenFacts, add_rules: Sources, remove_rules: Sources) -> tuple[Any, ...]:
+def _listed(
+    add: GivenFacts, remove: GivenFacts, add_rules: Sources, remove_rules: Sources, graph: GraphName | None
+) -> tuple[Any, ...]:
     """What a change is asked to do, such that it can be read more than once."""
     from deltalog.engine.encode_facts import listed_facts
 
     facts = (given if isinstance(given, Files) else listed_facts(given) for given in (add, remove))
-    return *facts, as_sources(add_rules), as_sources(remove_rules)
+    return *facts, as_sources(add_rules), as_sources(remove_rules), graph

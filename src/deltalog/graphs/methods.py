@@ -84,4 +84,4 @@ def graph_name(graph: Any) -> GraphName:
     """The name of a graph, checked."""
     if isinstance(graph, IRI | BlankNode):
         return graph
-    raise UsageError(f"the name of a graph is an IRI or a BlankNode, such as IRI('http://example.org/g'), not {graph!r}")
+    raise UsageError(f"a graph has an IRI or a BlankNode as its name, such as IRI('http://e.org/g'), not {graph!r}")

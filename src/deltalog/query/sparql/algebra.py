@@ -108,6 +108,14 @@ class MinusPattern:
 
 
 @dataclass(frozen=True, slots=True)
+class NamedGraphPattern:
+    """GRAPH: a group in a named graph, or in each of them."""
+
+    graph: Term
+    group: GroupPattern
+
+
+@dataclass(frozen=True, slots=True)
 class GroupPattern:
     """A pattern and the filters over it."""
 
@@ -157,6 +165,7 @@ GraphPattern = (
     | LeftJoinPattern
     | UnionPattern
     | MinusPattern
+    | NamedGraphPattern
     | GroupPattern
     | BindPattern
     | ValuesPattern
@@ -185,6 +194,8 @@ def in_scope(pattern: GraphPattern) -> frozenset[Variable]:
             return in_scope(left) | in_scope(group)
         case MinusPattern(left, _):
             return in_scope(left)
+        case NamedGraphPattern(graph, group):
+            return in_scope(group) | ({graph} if isinstance(graph, Variable) else frozenset())
         case GroupPattern(inner):
             return in_scope(inner)
         case BindPattern(inner, variable):

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NoReturn, TypeVar
 
-from deltalog.model.terms import RDF, XSD
+from deltalog.model.terms import IRI, RDF, XSD
 from deltalog.query.sparql.algebra import (
     Aggregation,
     BindPattern,
@@ -28,6 +28,7 @@ from deltalog.query.sparql.algebra import (
     join,
     replaced,
 )
+from deltalog.query.sparql.graphs import ALL_GRAPHS, Dataset
 from deltalog.query.sparql.parse_patterns import PatternReader
 from deltalog.query.sparql.token_reader import refuse
 from deltalog.query.sparql.tokens import Token, tokenize
@@ -49,6 +50,7 @@ class Parsed:
 
     select: Select
     ask: bool
+    dataset: Dataset = ALL_GRAPHS
 
 
 def is_sparql(text: str) -> bool:
@@ -59,7 +61,7 @@ def is_sparql(text: str) -> bool:
 
 def parse(text: str, prefixes: Mapping[str, str]) -> Parsed:
     """The algebra of a SELECT or an ASK. Prefixes of the text go before the ones given."""
-    return _QueryReader(tokenize(text), {**WELL_KNOWN, **prefixes}).query()
+    return QueryReader(tokenize(text), {**WELL_KNOWN, **prefixes}).query()
 
 
 @dataclass(frozen=True)
@@ -118,7 +120,11 @@ class _Aggregates:
         return self.calls.setdefault(call, Variable(f"#aggregate{len(self.calls)}"))
 
 
-class _QueryReader(PatternReader):
+class QueryReader(PatternReader):
+    """Reads queries. `dataset` is what FROM and FROM NAMED say; a subquery has neither."""
+
+    dataset: Dataset | None = None
+
     def query(self) -> Parsed:
         self._prologue()
         if self.sees("CONSTRUCT", "DESCRIBE"):
@@ -128,7 +134,7 @@ class _QueryReader(PatternReader):
         parsed = Parsed(self.select(), ask=False) if self.sees("SELECT") else Parsed(self._ask(), ask=True)
         if self.next.kind != "end":
             self.expected("the end of the query")
-        return parsed
+        return replace(parsed, dataset=self.dataset or ALL_GRAPHS)
 
     def _prologue(self) -> None:
         while token := self.accept("BASE", "PREFIX"):
@@ -201,10 +207,18 @@ class _QueryReader(PatternReader):
         self.fail(f"{token.text} has values already; give the result of the expression another name", token)
 
     def _where(self) -> GroupPattern:
-        if self.sees("FROM"):
-            refuse("FROM", "there is one graph, of all facts; leave it out")
+        if self.dataset is None:
+            self.dataset = self.graphs("FROM")
         self.accept("WHERE")
         return self.group()
+
+    def graphs(self, keyword: str) -> Dataset:
+        """`FROM <g>` and `FROM NAMED <g>`, or the same with USING."""
+        default: list[IRI] = []
+        named: list[IRI] = []
+        while self.accept(keyword):
+            (named if self.accept("NAMED") else default).append(self.iri())
+        return Dataset.of(default, named)
 
     # What stands after the pattern.
 

@@ -22,6 +22,7 @@ from deltalog.query.sparql.algebra import (
     InversePath,
     LeftJoinPattern,
     MinusPattern,
+    NamedGraphPattern,
     NegatedPath,
     Path,
     RepeatedPath,
@@ -120,11 +121,21 @@ class PatternReader(ExpressionReader):
                 parts.pattern = join(left, self.data_block())
             case "{":
                 parts.pattern = join(left, self._union())
-            case "GRAPH" | "SERVICE":
+            case "GRAPH":
+                self.take()
+                parts.pattern = join(left, NamedGraphPattern(self.variable_or_iri(), self.group()))
+            case "SERVICE":
                 refuse(token.keyword, "rewrite the query without it")
             case _:
                 self.expected("a triple, FILTER, OPTIONAL, ... or `}`")
         self._new_pattern()
+
+    def variable_or_iri(self) -> Variable | Constant:
+        if self.next.kind == "variable":
+            return self.variable()
+        if not self.sees_iri():
+            self.expected("a variable or an IRI")
+        return Constant(self.iri())
 
     def _union(self) -> GraphPattern:
         sides = [self.group()]

@@ -12,8 +12,10 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from deltalog.model.errors import UsageError
-from deltalog.query.sparql.algebra import Expr, Select, in_scope
+from deltalog.model.terms import IRI
+from deltalog.query.sparql.algebra import Expr, GraphPattern, Select, in_scope
 from deltalog.query.sparql.expressions import NOTHING, or_unbound
+from deltalog.query.sparql.graphs import ALL_GRAPHS, MERGED, ActiveGraph, Dataset
 from deltalog.query.sparql.parse import Parsed, parse
 from deltalog.query.sparql.patterns import GeneratedRules, PatternTranslator, TranslatedPattern, ValueRow
 from deltalog.query.sparql.token_reader import refuse
@@ -58,19 +60,24 @@ class Query:
         return any(atom.name in recursive and any(isinstance(t, Constant) for t in atom.terms) for _, atom in atoms)
 
 
+_OF_ALL = (TRIPLES, TYPES, Pred(MERGED, 3))
+
+
 def _reads_triples(rule: Rule) -> bool:
-    return any(isinstance(literal, Atom) and literal.pred in (TRIPLES, TYPES) for literal in rule.body)
+    return any(isinstance(literal, Atom) and literal.pred in _OF_ALL for literal in rule.body)
 
 
-def translate(text: str, prefixes: Mapping[str, str]) -> Query:
-    """The rules and the goal of a query; recent queries are cached."""
-    return _translated(text, tuple(sorted(prefixes.items())))
+def translate(text: str, prefixes: Mapping[str, str], dataset: Dataset | None = None) -> Query:
+    """The rules and the goal of a query; recent queries are cached. `dataset`: the graphs to ask, whatever the query
+    says."""
+    return _translated(text, tuple(sorted(prefixes.items())), dataset)
 
 
 @lru_cache(maxsize=128)
-def _translated(text: str, prefixes: tuple[tuple[str, str], ...]) -> Query:
+def _translated(text: str, prefixes: tuple[tuple[str, str], ...], dataset: Dataset | None) -> Query:
     try:
-        return _query(parse(text, dict(prefixes)), text)
+        parsed = parse(text, dict(prefixes))
+        return _query(parsed if dataset is None else replace(parsed, dataset=dataset), text)
     except RecursionError:
         raise UsageError("the query is nested too deeply") from None
 
@@ -88,13 +95,16 @@ class _Subqueries:
     def _whole(self, select: Select, patterns: PatternTranslator) -> TranslatedPattern:
         pattern = patterns.correlated(in_scope(select)).pattern(select.pattern)
         projection = tuple(pattern.visible) if select.projection is None else select.projection
-        return patterns.projected(_with_all(pattern, projection), projection, select.distinct)
+        kept = (*projection, *patterns.graph.variables)
+        return patterns.projected(_with_all(pattern, projection), kept, select.distinct)
 
     def _limited(self, select: Select, patterns: PatternTranslator) -> TranslatedPattern:
         """Asked once, and so the same for all solutions of a pattern around an EXISTS."""
         for variable in sorted(in_scope(select) & patterns.given.certain, key=lambda v: v.name):
             refuse(f"?{variable.name} of the outside of an EXISTS, in a subquery with LIMIT or OFFSET,", "rename it")
-        query = _select(select)
+        if patterns.graph.variables:
+            refuse("a subquery with LIMIT or OFFSET inside of GRAPH with a variable", "name the graph")
+        query = _select(select, dataset=patterns.rules.dataset, graph=patterns.graph)
         pattern = patterns.rows([Variable(name) for name in query.columns], [])
         self.found.append((_pred(pattern), query))
         return replace(pattern, certain=frozenset(), maybe=pattern.visible)
@@ -107,13 +117,20 @@ def _pred(pattern: TranslatedPattern) -> Pred:
 
 
 def _query(parsed: Parsed, text: str) -> Query:
-    return replace(_select(parsed.select, text), ask=parsed.ask)
+    return replace(_select(parsed.select, text, parsed.dataset), ask=parsed.ask)
 
 
-def _select(select: Select, text: str = "") -> Query:
+def translate_pattern(pattern: GraphPattern, dataset: Dataset, graph: IRI | None = None) -> Query:
+    """The rules and the goal of a graph pattern alone: all variables are selected. `graph`: the graph that it is in,
+    instead of the default graph."""
+    active = None if graph is None else ActiveGraph(Constant(graph))
+    return _select(Select(pattern, None), dataset=dataset, graph=active)
+
+
+def _select(select: Select, text: str = "", dataset: Dataset = ALL_GRAPHS, graph: ActiveGraph | None = None) -> Query:
     """A query by its pattern and modifiers; without a projection, all variables in the order of the text."""
-    subqueries, rules = _Subqueries(), GeneratedRules()
-    patterns = PatternTranslator(subqueries, rules)
+    subqueries, rules = _Subqueries(), GeneratedRules(dataset=dataset)
+    patterns = PatternTranslator(subqueries, rules, graph=graph or rules.default_graph())
     pattern = patterns.pattern(select.pattern)
     projection = select.projection
     if projection is None:
