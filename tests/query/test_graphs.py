@@ -42,6 +42,7 @@ QUERIES = [
     "SELECT * { GRAPH ?g { ?x :p+ ?y } }",
     "SELECT * { GRAPH ?g { ?x :p* ?y } }",
     "SELECT * { GRAPH ?g { :a :p* ?y } }",
+    "SELECT * { GRAPH ?g { ?x :p* ?g } }",
     "SELECT * { GRAPH ?g { ?x (:p/:q)? :a } }",
     "SELECT * { GRAPH :g { ?x :p* ?y } }",
     "SELECT * { GRAPH ?g { ?x :p|:q ?y } }",

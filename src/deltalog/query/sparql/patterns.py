@@ -223,8 +223,9 @@ class PatternTranslator:
         return (literal for literal in self.given.body if literal not in implied)
 
     def _given_ends(self, *ends: Term) -> list[Atom]:
-        """For each end of a path that has a value outside, an atom with its values."""
-        known = [v for v in paths.variables_of(*ends) if v in self.given.certain]
+        """For each end of a path that has a value outside, an atom with its values. The name of a graph is no such
+        value: a path of length zero has it only if it is a node of the graph."""
+        known = [v for v in paths.variables_of(*ends) if v in self.given.certain.difference(self.graph.variables)]
         return [_atom(self.named(self.correlated(frozenset([v])).given)) for v in known]
 
     def _end(self, end: Term, blank: dict[Variable, Variable]) -> Term:
