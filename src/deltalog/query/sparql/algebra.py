@@ -78,6 +78,8 @@ Expr = Variable | Constant | Operation | Exists | Aggregation
 
 # Graph patterns
 
+Triple = tuple[Term, Term, Term]
+
 
 @dataclass(frozen=True, slots=True)
 class BGP:

@@ -24,6 +24,11 @@ def is_bound(variable: Variable) -> Expression:
     return Call("!", (Call("sameterm", (variable, NOTHING)),))
 
 
+def is_resource(variable: Variable) -> Expression:
+    """Whether a variable is an IRI or a blank node."""
+    return Call("!", (Call("isliteral", (variable,)),))
+
+
 def or_unbound(expression: Expression) -> Expression:
     """An expression that is UNBOUND where it would fail."""
     return Call("coalesce", (expression, NOTHING))

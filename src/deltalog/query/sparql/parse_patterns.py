@@ -27,6 +27,7 @@ from deltalog.query.sparql.algebra import (
     RepeatedPath,
     Select,
     SequencePath,
+    Triple,
     UnionPattern,
     ValuesPattern,
     in_scope,
@@ -199,6 +200,21 @@ class PatternReader(ExpressionReader):
 
     # Triples.
 
+    def template(self) -> tuple[Triple, ...]:
+        """`{ triples }` without paths, each of whose blank nodes is a new one for every solution."""
+        self.expect("{")
+        found: list[TriplePattern] = []
+        labels, self.labels, self.has_paths = self.labels, {}, False
+        while not self.sees("}"):
+            if not self._sees_triples():
+                self.expected("a triple or `}`")
+            found += self._same_subject()
+            if not self.accept(".") and not self.sees("}"):
+                self.expected("`.` or `}`")
+        self.labels, self.has_paths = labels, True
+        self.expect("}")
+        return tuple(found)  # type: ignore[arg-type]  # no paths
+
     def _sees_triples(self) -> bool:
         return self.next.kind in ("variable", "blank") or self.sees("(", "[") or self.sees_iri() or self.sees_literal()
 
@@ -275,7 +291,7 @@ class PatternReader(ExpressionReader):
     def _verb(self) -> Term | Path:
         if self.next.kind == "variable":
             return self.variable()
-        path = self._path()
+        path = self._path() if self.has_paths else self.verb_or_iri()
         return Constant(path) if isinstance(path, IRI) else path
 
     # Paths.

@@ -32,6 +32,7 @@ class Reader:
     labels: dict[str, int] = field(default_factory=dict)  # of blank nodes, and the number of the pattern they are in
     pattern: int = 0  # the number of the basic graph pattern
     patterns: int = 0  # how many there have been
+    has_paths: bool = True  # whether a predicate may be a path
 
     # Tokens.
 
