@@ -10,9 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from enum import Enum
 from typing import NoReturn, TypeVar
 
+from deltalog.expressions.fresh_values import Execution
 from deltalog.model.terms import IRI, RDF, XSD
 from deltalog.query.sparql.algebra import (
     BGP,
@@ -32,12 +34,14 @@ from deltalog.query.sparql.algebra import (
     join,
     replaced,
 )
+from deltalog.query.sparql.parse_expressions import FRESH
 from deltalog.query.sparql.parse_patterns import PatternReader
 from deltalog.query.sparql.token_reader import refuse
 from deltalog.query.sparql.tokens import Token, tokenize
 from deltalog.syntax.ast import Variable
 
 T = TypeVar("T")
+NO_EXECUTION = Execution(datetime(1970, 1, 1, tzinfo=UTC), "")  # of a query that is only read
 MOST_SOLUTIONS = 2**62 - 1  # of a LIMIT and of an OFFSET, so that the sum of both is an index in Python (under 2**63)
 WELL_KNOWN = {
     "rdf": RDF,
@@ -78,9 +82,17 @@ def is_sparql(text: str) -> bool:
     return re.match(words, text, re.IGNORECASE) is not None and ("{" in text or "describe" in text.lower())
 
 
-def parse(text: str, prefixes: Mapping[str, str]) -> Parsed:
+def parse(text: str, prefixes: Mapping[str, str], execution: Execution = NO_EXECUTION) -> Parsed:
     """The form and the algebra of a query. Prefixes of the text go before the ones given."""
-    return _QueryReader(tokenize(text), {**WELL_KNOWN, **prefixes}).query()
+    return _QueryReader(tokenize(text), {**WELL_KNOWN, **prefixes}, execution).query()
+
+
+def is_fresh(text: str) -> bool:
+    """Whether a query may have another result each time that it is asked: it mentions NOW, RAND, UUID or BNODE."""
+    return _FRESH.search(text) is not None
+
+
+_FRESH = re.compile(rf"(?:{'|'.join(FRESH)})\s*(?:#[^\n]*\s*)*\(", re.IGNORECASE)
 
 
 @dataclass(frozen=True)

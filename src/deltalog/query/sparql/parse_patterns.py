@@ -27,6 +27,7 @@ from deltalog.query.sparql.algebra import (
     RepeatedPath,
     Select,
     SequencePath,
+    ServicePattern,
     Triple,
     UnionPattern,
     ValuesPattern,
@@ -121,7 +122,10 @@ class PatternReader(ExpressionReader):
                 parts.pattern = join(left, self.data_block())
             case "{":
                 parts.pattern = join(left, self._union())
-            case "GRAPH" | "SERVICE":
+            case "SERVICE":
+                self.take()
+                parts.pattern = join(left, self._service())
+            case "GRAPH":
                 refuse(token.keyword, "rewrite the query without it")
             case _:
                 self.expected("a triple, FILTER, OPTIONAL, ... or `}`")
@@ -132,6 +136,11 @@ class PatternReader(ExpressionReader):
         while self.accept("UNION"):
             sides.append(self.group())
         return sides[0] if len(sides) == 1 else UnionPattern(tuple(sides))
+
+    def _service(self) -> ServicePattern:
+        self.accept("SILENT")
+        endpoint: Term = self.variable() if self.next.kind == "variable" else Constant(self.iri())
+        return ServicePattern(endpoint, self.group())
 
     def _bind(self, left: GraphPattern) -> BindPattern:
         self.expect("(")
@@ -323,6 +332,8 @@ class PatternReader(ExpressionReader):
 
     def _modifier(self) -> Token | None:
         """`*`, `?` or `+`, unless the `+` is the sign of a number that follows."""
+        if self.sees("{"):
+            refuse("a path with a number of repetitions, {n,m},", "write the path several times, or use * or +")
         return self.accept("*", "?") if self.sees("+") and self.sees_literal() else self.accept("*", "?", "+")
 
     def _path_primary(self) -> Path:

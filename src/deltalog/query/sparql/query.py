@@ -11,10 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
+from deltalog.expressions.fresh_values import Execution
 from deltalog.model.errors import UsageError
 from deltalog.query.sparql.algebra import Expr, Select, Triple, in_scope
 from deltalog.query.sparql.expressions import NOTHING, is_resource, or_unbound
-from deltalog.query.sparql.parse import Form, Parsed, parse
+from deltalog.query.sparql.parse import NO_EXECUTION, Form, Parsed, is_fresh, parse
 from deltalog.query.sparql.patterns import GeneratedRules, PatternTranslator, TranslatedPattern, ValueRow
 from deltalog.query.sparql.token_reader import refuse
 from deltalog.syntax.ast import (
@@ -79,14 +80,20 @@ def _reads_triples(rule: Rule) -> bool:
 
 
 def translate(text: str, prefixes: Mapping[str, str]) -> Query:
-    """The rules and the goal of a query; recent queries are cached."""
-    return _translated(text, tuple(sorted(prefixes.items())))
+    """The rules and the goal of a query; recent queries are cached, unless each execution is different."""
+    if is_fresh(text):
+        return _translated(text, prefixes, Execution())
+    return _remembered(text, tuple(sorted(prefixes.items())))
 
 
 @lru_cache(maxsize=128)
-def _translated(text: str, prefixes: tuple[tuple[str, str], ...]) -> Query:
+def _remembered(text: str, prefixes: tuple[tuple[str, str], ...]) -> Query:
+    return _translated(text, dict(prefixes), NO_EXECUTION)
+
+
+def _translated(text: str, prefixes: Mapping[str, str], execution: Execution) -> Query:
     try:
-        return _query(parse(text, dict(prefixes)), text)
+        return _query(parse(text, prefixes, execution), text)
     except RecursionError:
         raise UsageError("the query is nested too deeply") from None
 

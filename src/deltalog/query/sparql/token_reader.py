@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NoReturn
 
+from deltalog.expressions.fresh_values import Execution
 from deltalog.expressions.sparql_operators import resolved
 from deltalog.model.errors import UsageError
 from deltalog.model.terms import IRI, RDF, RDF_TYPE, XSD, Value, literal
@@ -25,6 +26,7 @@ class Reader:
 
     tokens: Tokens
     prefixes: dict[str, str]
+    execution: Execution
     base: str = ""
     at: int = 0
     forbidden: str = ""
