@@ -74,7 +74,8 @@ def _triples(random: Random) -> str:
 
 class RandomGraphQuery(RandomQuery):
     """Queries with GRAPH. Oxigraph loses the variable of GRAPH in a subquery and in VALUES, so there are none inside of
-    it; it counts the triples that two graphs of FROM share twice, so such queries are DISTINCT; and so it does at times with `p?`."""
+    it; it counts the triples that two graphs of FROM share twice, so such queries are DISTINCT; at times it does so
+    with `p?`."""
 
     inside = False  # of GRAPH
 

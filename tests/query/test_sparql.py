@@ -356,8 +356,6 @@ def test_frames() -> None:
 
 
 REFUSED = {
-    "CONSTRUCT {?x :p ?y} {?x :p ?y}": "CONSTRUCT",
-    "DESCRIBE :a": "DESCRIBE",
     "SELECT * {GRAPH ?g {{SELECT ?x {?x :p ?y} LIMIT 1}}}": (
         "a subquery with LIMIT or OFFSET inside of GRAPH with a variable"
     ),
