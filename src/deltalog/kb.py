@@ -382,11 +382,9 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, StoreMethods)
 
     @within_budget
     def _describe(self, *asked: Any) -> Change:
-        return self._would_change(*self._wanted(*asked)[:3])
-
-    def _would_change(self, rule_set: RuleSet, add: dict[Pred, AnyTable], remove: dict[Pred, AnyTable]) -> Change:
+        rule_set, add, remove, _ = self._wanted(*asked)
         planned = self._with_axioms(rule_set, *self._with_graphs(add, remove))
-        return self._described(planned.rule_set, self._changed(planned.rule_set, planned.add, planned.remove)[1])
+        return self._described(planned.rule_set, self._changed(*planned[:3])[1])
 
     def _wanted(
         self,
@@ -455,7 +453,10 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, StoreMethods)
     def _described(self, rule_set: RuleSet, update: Update[AnyTable]) -> Change:
         """A change that leads to a rule set, before it is made."""
         added, removed = map(self._difference, update.differences())
-        return Change(added, removed, update.report, rule_set.without(self._rule_set), self._rule_set.without(rule_set))
+        rules = rule_set.without(self._rule_set), self._rule_set.without(rule_set)
+        return Change(
+            added, removed, update.report, *rules, *map(self._quad_facts, (update.added_facts, update.removed_facts))
+        )
 
     def _become(
         self,

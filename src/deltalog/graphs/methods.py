@@ -1,17 +1,20 @@
 """The methods of a knowledge base that know of named graphs: a base class of `KnowledgeBase`.
 
 graphs, graph      what is in them
+sparql_update      changes them
 _with_graphs       a change of quads as a change of explicit facts
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from os import PathLike
 from typing import TYPE_CHECKING, Any, cast
 
 from deltalog.concurrency.locks import CallLock, exclusive
 from deltalog.model.errors import UsageError
 from deltalog.model.facts import Facts
+from deltalog.model.limits import limited, within_budget
 from deltalog.model.terms import IRI, BlankNode, Value
 from deltalog.syntax.ast import QUADS, Pred
 
@@ -19,6 +22,9 @@ if TYPE_CHECKING:
     from deltalog.backends.base import Backend
     from deltalog.engine.named_graphs import TripleTables
     from deltalog.kb import KnowledgeBase
+    from deltalog.maintenance.materialisation import Materialisation
+    from deltalog.model.change import Change
+    from deltalog.ontology.methods import Planned
 
 GraphName = IRI | BlankNode
 
@@ -56,6 +62,53 @@ class GraphMethods:
         table = self._triples.of_graph(self._quads, graph_name(name))
         return Facts(("subject", "predicate", "object"), table, self._backend)
 
+    @exclusive
+    @limited
+    @within_budget
+    def sparql_update(
+        self, request: str, *, load_from: Iterable[str | PathLike[str]] = (), dry_run: bool = False
+    ) -> Change:
+        """Carries out a SPARQL Update request: all of its operations, as one change, or nothing.
+
+        An operation sees what those before it have done, with all that follows. What is deleted and still follows from
+        rules stays; `change.report.notes` says so.
+        load_from: the folders that LOAD may read files from. dry_run: says what would change, and changes nothing.
+        """
+        from deltalog.graphs.allowed_files import AllowedFiles
+        from deltalog.graphs.draft import Draft
+        from deltalog.graphs.requests import Request
+        from deltalog.query.sparql.parse_update import parse_update
+
+        kb = self._base
+        if not dry_run:
+            kb._check_writable()
+        operations = parse_update(request, kb.prefixes)
+        carried_out = Request(Draft(kb), AllowedFiles(load_from))
+        carried_out.run(operations)
+        planned = kb._with_axioms(kb._rule_set, *carried_out.draft.net)
+        change, state = self._finish(planned, dry_run)
+        change.report.notes += [*carried_out.notes, *self._still_there(carried_out.deleted, state)]
+        return change
+
+    def _finish(self, planned: Planned, dry_run: bool) -> tuple[Change, Materialisation[Any]]:
+        """Makes a change, or only says what it is; the state after it."""
+        kb = self._base
+        if dry_run:
+            state, update = kb._changed(*planned[:3])
+            return kb._described(planned.rule_set, update), state
+        change, _ = kb._change_planned(planned)
+        return change, kb._completed()
+
+    def _still_there(self, deleted: Mapping[Pred, Any], state: Materialisation[Any]) -> Iterator[str]:
+        """What is to be said of facts that are deleted, and derived all the same."""
+        size = self._backend.size
+        for pred, table in deleted.items():
+            kept = self._triples.intersection(table, state.facts.get(pred))
+            derived = size(self._backend.minus(kept, self._triples.of(state.explicit, pred)))
+            if derived:
+                facts = "fact" if derived == 1 else "facts"
+                yield f"{derived:,} {facts} of {pred.name} to delete still follow{'s' * (derived == 1)} from rules"
+
     @property
     def _quads(self) -> Any:
         return self._triples.of(self._explicit, QUADS)
@@ -74,6 +127,12 @@ class GraphMethods:
 
         union = self._default_graph == "union"
         return membership_change(self._explicit, add, remove, union, self._backend)
+
+    def _quad_facts(self, tables: Mapping[Pred, Any]) -> Collection[tuple[Value, ...]]:
+        """The quads among the facts of a change."""
+        return (
+            Facts(("graph", "subject", "predicate", "object"), tables[QUADS], self._backend) if QUADS in tables else ()
+        )
 
     def _in_graph(self, facts: dict[Pred, Any], graph: Value | None) -> dict[Pred, Any]:
         """Facts as quads of a graph, if there is one."""

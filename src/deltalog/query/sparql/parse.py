@@ -158,7 +158,7 @@ class QueryReader(PatternReader):
     dataset: Dataset | None = None
 
     def query(self) -> Parsed:
-        self._prologue()
+        self.prologue()
         forms = {"SELECT": self._select, "ASK": self._ask, "CONSTRUCT": self._construct, "DESCRIBE": self._describe}
         read = forms.get(self.next.keyword)
         if read is None:
@@ -168,7 +168,7 @@ class QueryReader(PatternReader):
             self.expected("the end of the query")
         return replace(parsed, prefixes=dict(self.prefixes), dataset=self.dataset or ALL_GRAPHS)
 
-    def _prologue(self) -> None:
+    def prologue(self) -> None:
         while token := self.accept("BASE", "PREFIX"):
             if token.keyword == "BASE":
                 self.base = self._iri_in_brackets()

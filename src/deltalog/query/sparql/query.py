@@ -14,7 +14,7 @@ from functools import lru_cache
 from deltalog.expressions.fresh_values import Execution
 from deltalog.model.errors import UsageError
 from deltalog.model.terms import IRI
-from deltalog.query.sparql.algebra import Expr, GraphPattern, Select, Triple, in_scope
+from deltalog.query.sparql.algebra import Expr, Select, Triple, in_scope
 from deltalog.query.sparql.expressions import NOTHING, is_resource, or_unbound
 from deltalog.query.sparql.graphs import ALL_GRAPHS, MERGED, ActiveGraph, Dataset
 from deltalog.query.sparql.parse import NO_EXECUTION, Form, Parsed, is_fresh, parse
@@ -161,11 +161,9 @@ def _describe(parsed: Parsed) -> Query:
     return Query(tuple(rules.rules), rules.tables, goal, columns, tuple(subqueries.found), certain=True)
 
 
-def translate_pattern(pattern: GraphPattern, dataset: Dataset, graph: IRI | None = None) -> Query:
-    """The rules and the goal of a graph pattern alone: all variables are selected. `graph`: the graph that it is in,
-    instead of the default graph."""
-    active = None if graph is None else ActiveGraph(Constant(graph))
-    return _select(Select(pattern, None), dataset=dataset, graph=active)
+def translate_select(select: Select, dataset: Dataset, graph: IRI | None = None) -> Query:
+    """The rules and the goal of a SELECT. `graph`: the graph that it is asked in, instead of the default graph."""
+    return _select(select, dataset=dataset, graph=None if graph is None else ActiveGraph(Constant(graph)))
 
 
 def _select(select: Select, text: str = "", dataset: Dataset = ALL_GRAPHS, graph: ActiveGraph | None = None) -> Query:
