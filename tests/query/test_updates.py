@@ -75,7 +75,9 @@ class RandomRequest:
         if kind < 0.2:
             return f"{self.random.choice(node)} a {self.random.choice((':C', ':D'))}"
         if kind < 0.4:
-            return f"{self.random.choice(node)} :v {self.random.choice(('1', '2.5', '?w') if variables else ('1', '2.5'))}"
+            return (
+                f"{self.random.choice(node)} :v {self.random.choice(('1', '2.5', '?w') if variables else ('1', '2.5'))}"
+            )
         return f"{self.random.choice(node)} {self.random.choice((':p', ':q'))} {self.random.choice(node)}"
 
     def pattern(self) -> str:
@@ -139,3 +141,140 @@ def afresh(kb: KnowledgeBase) -> KnowledgeBase:
         if explicit:
             other.add(name, list(explicit))
     return other
+
+
+def updated(*requests: str, **settings: Any) -> KnowledgeBase:
+    kb = KnowledgeBase(RULES, **settings)
+    for request in requests:
+        kb.sparql_update(request)
+    return kb
+
+
+def test_an_operation_sees_what_those_before_it_have_done() -> None:
+    kb = updated("INSERT DATA { :a :p :b }")
+    change = kb.sparql_update(
+        "INSERT DATA { :b :p :c } ; INSERT { ?x :far ?y } WHERE { ?x :r ?y FILTER NOT EXISTS { ?x :p ?y } } ;"
+        "DELETE { ?x :p ?y } WHERE { ?x :far ?z . ?x :p ?y }"
+    )
+    assert change.added.counts() == {"http://e/far": 1, "http://e/p": 1, "http://e/r": 1}
+    assert change.removed.counts() == {"http://e/p": 1, "http://e/r": 1}
+    assert set(kb.facts("http://e/r")) == {(IRI("http://e/b"), IRI("http://e/c"))}
+
+
+def test_a_derived_fact_stays_and_the_report_says_so() -> None:
+    kb = updated("INSERT DATA { :a :p :b . :b :p :c . :a :r :c . :x :r :y }")
+    change = kb.sparql_update("DELETE WHERE { ?x :r ?y }")
+    assert change.removed.counts() == {"http://e/r": 1}
+    assert change.report.notes[-1:] == ["3 facts of http://e/r to delete still follow from rules"]
+    assert not kb.sparql_update("DELETE DATA { :x :r :y }").report.notes
+
+
+def test_a_request_that_fails_changes_nothing(tmp_path: Path) -> None:
+    kb = updated("INSERT DATA { :a :p :b . GRAPH :g { :a :p :c } }")
+    before, facts_before = quads_of(kb), contents(kb)
+    (tmp_path / "bad.ttl").write_text("this is no Turtle")
+    for request, error in (
+        ("CLEAR ALL ; COPY :nowhere TO :g", UsageError),
+        ("INSERT DATA { :x :p :y } ; CREATE GRAPH :g", UsageError),
+        ("INSERT { ?x :p :z } WHERE { ?x :p ?y } ; LOAD <bad.ttl>", DataError),
+        ("CLEAR ALL ; LOAD <http://e/>", UsageError),
+    ):
+        with pytest.raises(error):
+            kb.sparql_update(request, load_from=[tmp_path])
+        assert (quads_of(kb), contents(kb)) == (before, facts_before)
+    kb.limits.max_facts = 8
+    with pytest.raises(LimitReached):
+        kb.sparql_update("INSERT DATA { :c :p :d . :d :p :a . :b :p :a } ; INSERT { ?x :q ?y } WHERE { ?x :r ?y }")
+    kb.limits.max_facts = None
+    assert (quads_of(kb), contents(kb)) == (before, facts_before)
+
+
+def test_a_dry_run_changes_nothing() -> None:
+    kb = updated("INSERT DATA { :a :p :b }")
+    request = "INSERT DATA { GRAPH :g { :b :p :c } } ; DELETE { ?x :p ?y } WHERE { ?x :p ?y }"
+    change = kb.sparql_update(request, dry_run=True)
+    assert (change.removed.counts(), kb.graphs) == ({"http://e/p": 1, "http://e/r": 1}, {})
+    assert kb.sparql_update(request).removed.counts() == change.removed.counts()
+
+
+def test_load_reads_what_is_allowed(tmp_path: Path) -> None:
+    allowed, outside = tmp_path / "allowed", tmp_path / "outside"
+    for folder in (allowed, outside):
+        folder.mkdir()
+        (folder / "x.ttl").write_text("<http://e/a> <http://e/p> <http://e/b> .")
+    (allowed / "link.ttl").symlink_to(outside / "x.ttl")
+    (allowed / "edge.csv").write_text("a,b\n")
+    kb = KnowledgeBase()
+    for source in (
+        outside.joinpath("x.ttl").as_uri(),
+        allowed.joinpath("link.ttl").as_uri(),
+        f"{allowed.as_uri()}/../outside/x.ttl",
+        "../outside/x.ttl",
+        "http://e/x.ttl",
+        f"file://elsewhere{allowed}/x.ttl",
+        "nothing.ttl",
+    ):
+        with pytest.raises(UsageError, match="is refused"):
+            kb.sparql_update(f"LOAD <{source}>", load_from=[allowed])
+        note = kb.sparql_update(f"LOAD SILENT <{source}> INTO GRAPH <http://e/g>", load_from=[allowed]).report.notes
+        assert "is refused" in note[0]
+    with pytest.raises(UsageError, match="is refused"):
+        kb.sparql_update(f"LOAD <{allowed.joinpath('x.ttl').as_uri()}>")
+    with pytest.raises(DataError, match="no format of RDF"):
+        kb.sparql_update("LOAD <edge.csv>", load_from=[allowed])
+    assert kb.explicit_facts == 0
+    kb.sparql_update("LOAD <x.ttl> INTO GRAPH <http://e/g>", load_from=[allowed])
+    kb.sparql_update(f"LOAD <{allowed.joinpath('x.ttl').as_uri()}>", load_from=[allowed])
+    assert (kb.graphs, kb.count("http://e/p")) == ({IRI("http://e/g"): 1}, 1)
+
+
+def test_blank_nodes_of_templates_are_new_ones() -> None:
+    kb = updated("INSERT DATA { :a :p :b . :b :p :c }", "INSERT { _:n :of ?x ; :also _:n } WHERE { ?x :p ?y }")
+    nodes = {node for node, _ in kb.facts("http://e/of")}
+    assert len(nodes) == 2
+    assert all(isinstance(node, BlankNode) for node in nodes)
+    assert {(node, node) for node in nodes} == set(kb.facts("http://e/also"))
+    kb.sparql_update("INSERT DATA { _:n :of :z } ; INSERT DATA { [] :of :z }")
+    assert kb.count("http://e/of") == 4
+
+
+def test_what_cannot_be_a_triple_is_left_out() -> None:
+    kb = updated('INSERT DATA { :a :v "x" . :a :p :b }')
+    assert not kb.sparql_update(
+        "INSERT { ?v :q ?x . ?x ?v ?x . ?x :q ?none . GRAPH ?v { ?x :q ?x } } WHERE { ?x :v ?v }"
+    ).added
+    kb.sparql_update('INSERT DATA { "a" <edge> "b" }')  # a fact of a bare name is no RDF
+    assert set(kb.facts("edge")) == {("a", "b")}
+    kb.sparql_update("DELETE WHERE { ?x <edge> ?y }")
+    assert not kb.count("edge")
+
+
+def test_in_a_union_what_is_deleted_is_deleted_from_all_graphs() -> None:
+    quads = "INSERT DATA { :a :p :b . GRAPH :g { :a :p :b . :b :p :c } GRAPH :h { :a :p :b } }"
+    kb = updated(quads, "DELETE DATA { :a :p :b }")
+    assert kb.graphs == {IRI("http://e/g"): 1}
+    kb = updated(quads, "CLEAR DEFAULT")  # the unnamed graph
+    assert kb.graphs == {IRI("http://e/g"): 2, IRI("http://e/h"): 1}
+    assert kb.count("http://e/p") == 2
+    kb = updated(quads, "DELETE DATA { :a :p :b }", default_graph="unnamed")
+    assert kb.graphs == {IRI("http://e/g"): 2, IRI("http://e/h"): 1}
+    assert not kb.count("http://e/p")
+
+
+@pytest.mark.parametrize(
+    ("request_", "message"),
+    [
+        ("INSERT DATA { ?x :p :y }", "line 1, column 15 of the query: a variable cannot be in INSERT DATA"),
+        ("DELETE DATA { :x :p _:b }", "line 1, column 21 of the query: a blank node cannot be in DELETE DATA"),
+        ("DELETE WHERE { :x :p [] }", "line 1, column 22 of the query: a blank node cannot be in DELETE WHERE"),
+        ("INSERT { :x :p/:q :y } WHERE {}", "line 1, column 15 of the query: expected"),
+        ("INSERT { :x :p :y }", "line 1, column 20 of the query: expected WHERE"),
+        ("INSERT DATA { :x :p :y } DELETE WHERE { :x :p :y }", "line 1, column 26 of the query: expected `;`"),
+        ("SELECT * { ?x :p ?y }", "line 1, column 1 of the query: expected INSERT, DELETE"),
+        ("CLEAR :g", "line 1, column 7 of the query: expected GRAPH, DEFAULT, NAMED or ALL"),
+    ],
+)
+def test_wrong_requests(request_: str, message: str) -> None:
+    with pytest.raises(UsageError) as error:
+        updated(request_)
+    assert str(error.value).startswith(message)
