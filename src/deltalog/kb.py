@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from deltalog.concurrency.locks import CallLock, exclusive
-from deltalog.engine.named_graphs import DEFAULT_GRAPHS, GRAPHS, without_graphs
+from deltalog.engine.graph_relations import DEFAULT_GRAPHS, GRAPHS, without_graphs
 from deltalog.engine.report import Report, Round
 from deltalog.explain.methods import ExplainMethods
 from deltalog.explain.source_files import SourceFiles

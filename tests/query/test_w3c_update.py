@@ -13,7 +13,8 @@ from sparql_oracle import value
 from w3c_suite import MF, UT, Manifest, W3CTest, _named, all_tests, graph, same_rows
 
 from deltalog import IRI, KnowledgeBase, UsageError
-from deltalog.engine.named_graphs import TripleTables, without_graphs
+from deltalog.engine.graph_relations import without_graphs
+from deltalog.engine.named_graphs import TripleTables
 from deltalog.model.facts import rows
 from deltalog.model.terms import Value
 from deltalog.query.sparql.parse_update import parse_update

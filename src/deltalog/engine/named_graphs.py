@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from deltalog.backends.base import Backend, run, united
+from deltalog.engine.graph_relations import GRAPHS, has_graphs, without_graphs
 from deltalog.model.errors import UsageError
 from deltalog.model.terms import IRI, RDF_TYPE, Value
 from deltalog.plan import ir
@@ -31,21 +32,10 @@ from deltalog.plan.variants import project
 from deltalog.syntax.ast import QUADS, TRIPLES, TYPES, UNNAMED, Atom, Constant, HiddenName, Pred, Term, Variable
 
 T = TypeVar("T")
-GRAPHS = (QUADS, UNNAMED)
-DEFAULT_GRAPHS = ("union", "unnamed")  # what the default graph of a knowledge base is
 _G, _S, _P, _O = Variable("g"), Variable("s"), Variable("p"), Variable("o")
 _QUAD = Atom(QUADS.name, (_G, _S, _P, _O))
 _GIVEN = Pred(HiddenName("#given"), 3)
 _TRIPLE = Atom(_GIVEN.name, (_S, _P, _O))
-
-
-def has_graphs(tables: Mapping[Pred, T]) -> bool:
-    return QUADS in tables or UNNAMED in tables
-
-
-def without_graphs(tables: Mapping[Pred, T]) -> Mapping[Pred, T]:
-    """Facts by predicate alone."""
-    return {pred: table for pred, table in tables.items() if pred not in GRAPHS} if has_graphs(tables) else tables
 
 
 def membership_change(
