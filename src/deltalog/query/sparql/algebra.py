@@ -72,11 +72,17 @@ class Aggregation:
     function: str
     argument: Expr | None
     distinct: bool = False
+    separator: str = " "  # of GROUP_CONCAT
 
+
+# Operations with a new value for each solution; their last arguments are what makes a solution different.
+FRESH_PER_SOLUTION = frozenset(("rand", "uuid", "struuid", "bnode", "bnode of"))
 
 Expr = Variable | Constant | Operation | Exists | Aggregation
 
 # Graph patterns
+
+Triple = tuple[Term, Term, Term]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +114,14 @@ class MinusPattern:
 
 
 @dataclass(frozen=True, slots=True)
+class NamedGraphPattern:
+    """GRAPH: a group in a named graph, or in each of them."""
+
+    graph: Term
+    group: GroupPattern
+
+
+@dataclass(frozen=True, slots=True)
 class GroupPattern:
     """A pattern and the filters over it."""
 
@@ -128,6 +142,14 @@ class ValuesPattern:
 
     variables: tuple[Variable, ...]
     rows: tuple[tuple[Constant | None, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ServicePattern:
+    """A group for another endpoint; refused when it is translated."""
+
+    endpoint: Term
+    group: GroupPattern
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,9 +179,11 @@ GraphPattern = (
     | LeftJoinPattern
     | UnionPattern
     | MinusPattern
+    | NamedGraphPattern
     | GroupPattern
     | BindPattern
     | ValuesPattern
+    | ServicePattern
     | Grouping
     | Select
 )
@@ -185,7 +209,9 @@ def in_scope(pattern: GraphPattern) -> frozenset[Variable]:
             return in_scope(left) | in_scope(group)
         case MinusPattern(left, _):
             return in_scope(left)
-        case GroupPattern(inner):
+        case NamedGraphPattern(graph, group):
+            return in_scope(group) | ({graph} if isinstance(graph, Variable) else frozenset())
+        case GroupPattern(inner) | ServicePattern(group=inner):
             return in_scope(inner)
         case BindPattern(inner, variable):
             return in_scope(inner) | {variable}

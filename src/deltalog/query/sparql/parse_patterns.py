@@ -22,11 +22,14 @@ from deltalog.query.sparql.algebra import (
     InversePath,
     LeftJoinPattern,
     MinusPattern,
+    NamedGraphPattern,
     NegatedPath,
     Path,
     RepeatedPath,
     Select,
     SequencePath,
+    ServicePattern,
+    Triple,
     UnionPattern,
     ValuesPattern,
     in_scope,
@@ -120,17 +123,33 @@ class PatternReader(ExpressionReader):
                 parts.pattern = join(left, self.data_block())
             case "{":
                 parts.pattern = join(left, self._union())
-            case "GRAPH" | "SERVICE":
-                refuse(token.keyword, "rewrite the query without it")
+            case "GRAPH":
+                self.take()
+                parts.pattern = join(left, NamedGraphPattern(self.variable_or_iri(), self.group()))
+            case "SERVICE":
+                self.take()
+                parts.pattern = join(left, self._service())
             case _:
                 self.expected("a triple, FILTER, OPTIONAL, ... or `}`")
         self._new_pattern()
+
+    def variable_or_iri(self) -> Variable | Constant:
+        if self.next.kind == "variable":
+            return self.variable()
+        if not self.sees_iri():
+            self.expected("a variable or an IRI")
+        return Constant(self.iri())
 
     def _union(self) -> GraphPattern:
         sides = [self.group()]
         while self.accept("UNION"):
             sides.append(self.group())
         return sides[0] if len(sides) == 1 else UnionPattern(tuple(sides))
+
+    def _service(self) -> ServicePattern:
+        self.accept("SILENT")
+        endpoint: Term = self.variable() if self.next.kind == "variable" else Constant(self.iri())
+        return ServicePattern(endpoint, self.group())
 
     def _bind(self, left: GraphPattern) -> BindPattern:
         self.expect("(")
@@ -198,6 +217,25 @@ class PatternReader(ExpressionReader):
         return self.literal()
 
     # Triples.
+
+    def template(self) -> tuple[Triple, ...]:
+        """`{ triples }` without paths, each of whose blank nodes is a new one for every solution."""
+        self.expect("{")
+        found: list[Triple] = []
+        labels, self.labels, self.has_paths = self.labels, {}, False
+        while not self.sees("}"):
+            found += self.plain_triples()
+            if not self.accept(".") and not self.sees("}"):
+                self.expected("`.` or `}`")
+        self.labels, self.has_paths = labels, True
+        self.expect("}")
+        return tuple(found)
+
+    def plain_triples(self) -> list[Triple]:
+        """The triples of one subject in a template, where there are no paths."""
+        if not self._sees_triples():
+            self.expected("a triple or `}`")
+        return self._same_subject()  # type: ignore[return-value]
 
     def _sees_triples(self) -> bool:
         return self.next.kind in ("variable", "blank") or self.sees("(", "[") or self.sees_iri() or self.sees_literal()
@@ -275,7 +313,7 @@ class PatternReader(ExpressionReader):
     def _verb(self) -> Term | Path:
         if self.next.kind == "variable":
             return self.variable()
-        path = self._path()
+        path = self._path() if self.has_paths else self.verb_or_iri()
         return Constant(path) if isinstance(path, IRI) else path
 
     # Paths.
@@ -307,6 +345,8 @@ class PatternReader(ExpressionReader):
 
     def _modifier(self) -> Token | None:
         """`*`, `?` or `+`, unless the `+` is the sign of a number that follows."""
+        if self.sees("{"):
+            refuse("a path with a number of repetitions, {n,m},", "write the path several times, or use * or +")
         return self.accept("*", "?") if self.sees("+") and self.sees_literal() else self.accept("*", "?", "+")
 
     def _path_primary(self) -> Path:
