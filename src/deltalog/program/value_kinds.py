@@ -36,8 +36,9 @@ _NO_NUMBER = frozenset(
     "isliteral",
     "datatype",
     "hasdatatype",
+    "tuple",
 }
-_INTEGER = frozenset(("strlen", "count"))
+_INTEGER = frozenset(("strlen", "count", "div", "rem", "band", "bor", "bxor", "bnot", "bshl", "bshr", "bshru", "arity"))
 
 
 @dataclass(frozen=True, slots=True)

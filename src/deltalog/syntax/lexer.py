@@ -72,10 +72,6 @@ class ReadingState:
     def complain(self, message: str, start: int, end: int, hint: str | None = None) -> None:
         self.diagnostics.append(Diagnostic(message, Span(self.source, start, end), hint))
 
-    def forget(self, start: int, end: int) -> None:
-        """Drops errors inside of a piece of the text that has an error as a whole."""
-        self.diagnostics = [d for d in self.diagnostics if d.span is None or not start <= d.span.start < end]
-
 
 _IRI = r"<(?![-=?])(?:[^<>\"{}|^`\\\x00-\x20]|\\u[0-9A-Fa-f]{4}|\\U[0-9A-Fa-f]{8})*>"
 _PREFIX = r"(?:[^\W\d_][\w-]*(?:\.[\w-]+)*)?"
@@ -92,7 +88,7 @@ _WORD = re.compile(
   | (?P<number>[0-9]+(?P<fraction>(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?))
   | (?P<name>\w+)
   | (?P<directive>@(?:prefix|base)\b)
-  | (?P<sign>:-|<-(?![0-9])|\?-|&&|\|\||!=|<=|>=|==|:=|[=<>+\-*/%!&(),.\[\]])
+  | (?P<sign>:-|<-(?![0-9])|\?-|&&|\|\||!=|<=|>=|==|:=|[=<>+\-*/%!&(),;.\[\]])
     """,
     re.VERBOSE | re.IGNORECASE,
 )
@@ -105,7 +101,8 @@ _ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))", re.DOTALL
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", '"': '"', "'": "'", "\\": "\\"}
 
 _SIGNS = {
-    ":-": "_ARROW", "<-": "_ARROW", "?-": "QUERY", "&&": "ANDAND", "||": "OR", "&": "_AND", ",": "_COMMA", "!": "BANG",
+    ":-": "_ARROW", "<-": "_ARROW", "?-": "QUERY", "&&": "ANDAND", "||": "OR", "&": "_AND", ",": "_COMMA",
+    ";": "_ELSE", "!": "BANG",
     "+": "PLUS", "-": "MINUS", "*": "STAR", "/": "SLASH", "%": "PERCENT", ")": "CLOSE", "]": "CLOSE_SQUARE",
     "=": "COMPARISON", "!=": "COMPARISON", "<": "COMPARISON", "<=": "COMPARISON", ">": "COMPARISON", ">=": "COMPARISON",
 }  # fmt: skip
@@ -118,12 +115,16 @@ _BEFORE_OPEN = frozenset(("NAME", "IRI", "FILTER", "BIND", "COMP", "AGGREGATE"))
 # Keywords: what must follow, and whether an operand or a literal must (True) or must not (False) end just before.
 _KEYWORDS: dict[str, tuple[str, re.Pattern[str], bool | None]] = {
     "and": ("_AND", re.compile(""), True),
+    "or": ("_ELSE", re.compile(""), True),
     "not": ("NOT", re.compile(r"\s*[\w<\[:(?\"'!]"), False),
     "filter": ("FILTER", re.compile(r"\s*\("), False),
     "bind": ("BIND", re.compile(r"\s*\(|\s+\w+\s*\("), None),
     "comp": ("COMP", re.compile(r"\s*\([^\n]*?,\s*(?:!=|[<>]=?|=)\s*,"), False),
     "aggregate": ("AGGREGATE", re.compile(r"\s*\(\s*[^\s)]"), False),
     "on": ("_ON", re.compile(r"\s+[?\w]"), True),
+    "per": ("_PER", re.compile(r"\s+[?\w]"), True),
+    "exists": ("EXISTS", re.compile(r"\s*\(|\s+\?"), False),
+    "in": ("_IN", re.compile(r"\s*\("), True),
     "with": ("WITH", re.compile(r"\s+\w+\s*\("), True),
     "as": ("_AS", re.compile(r"\s+[?\w]"), True),
     "distinct": ("DISTINCT", re.compile(r"\s*[^\s,)\]]"), False),
@@ -218,7 +219,7 @@ class Lexer:
             return False
         if match.lastgroup == "sign":
             return match.group() in ("[", "?-")
-        return match.group().lower() not in ("and", "on", "with", "as")
+        return match.group().lower() not in ("and", "or", "on", "per", "with", "as", "in")
 
     def _is_modulo(self, new_line: bool) -> bool:
         if new_line or not self.words:
@@ -379,6 +380,10 @@ class Lexer:
     def _is_keyword(self, lower: str, end: int) -> bool:
         _, follows, after_operand = _KEYWORDS[lower]
         if not self.words or (lower == "distinct" and self.words[-1].type != "_OPEN"):
+            return False
+        if lower == "exists" and self.words[-1].type != "NOT":
+            return False
+        if lower == "in" and not any(word.type == "EXISTS" for word in self.words):
             return False
         if after_operand is not None and (self.words[-1].type in _ENDS) != after_operand:
             return False
