@@ -285,7 +285,7 @@ class _Maker:
         on = tuple(dict.fromkeys(self.pick(inner) for _ in range(self.pick((0, 1, 1, 2))))) if inner else ()
         others = [variable for variable in inner if variable not in on] or inner
         calls = [self.call(others, Variable(f"N{i}_{len(bound)}")) for i in range(self.pick((1, 1, 2)))]
-        per = self.features.nested and set(on) <= set(bound) and self.one_in(2)
+        per = self.features.nested and bool(on) and set(on) <= set(bound) and self.one_in(2)
         return [Aggregate(tuple(body), on, tuple(calls), per=per)]
 
     def call(self, inner: Sequence[Variable], result: Variable) -> AggregateCall:
