@@ -68,6 +68,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, StoreMethods):
     """Facts and rules, and everything that follows from them.
 
     program: rules as text, a Path to a file of them, several of either, or none yet.
+    language: "deltalog", "nemo", or "auto": Nemo's for a file whose name ends with .rls. What it imports is loaded.
     engine: "local" (this process), "spark" (the SparkSession `spark`, or the active one, or a new one on `master`),
         "auto" (in Spark's driver by the local engine while facts fit its budget, else in Spark's executors), or
         "naive" (slow and obvious, for comparisons).
@@ -91,6 +92,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, StoreMethods):
         self,
         program: Sources = "",
         *,
+        language: str = "auto",
         engine: str = "local",
         timeout: float | None = None,
         max_facts: int | None = None,
@@ -112,7 +114,8 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, StoreMethods):
         check_choice("option", schemes, SCHEME_SETTINGS, " for schemes")
         threads = None if threads is None else count(threads, "threads", least=1)
         sources = as_sources(program)
-        document = read_documents(sources)
+        document = read_documents(sources, language)
+        self.nemo = document.nemo
         self.prefixes = document.prefixes
         self._mentioned = analyse(document.rules).preds  # a wrong program is refused at once
         self._rule_set = RuleSet().adding(document.rules)
@@ -139,6 +142,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, StoreMethods):
         files = [ontology] if isinstance(ontology, str | PathLike) else list(ontology)
         if files or profile is not None:
             self.load_ontology(*files, profile=profile)
+        self.load_imports()
 
     # Load: facts in.
 
@@ -167,6 +171,16 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, StoreMethods):
         files = Files.of(*paths, base=base, shared_blank_nodes=shared_blank_nodes, strict=strict)
         with self._files.loading(files):
             self.load_tables(lambda _: self._encoded(files))
+
+    @exclusive
+    def load_imports(self) -> None:
+        """Adds the facts that Nemo programs import (as a new knowledge base does for its programs)."""
+        from deltalog.io.nemo_files import read_import
+
+        for use in (use for program in self.nemo for use in program.imports):
+            rows = read_import(use)
+            if rows:
+                self.add(use.predicate, rows)
 
     @exclusive
     @within_budget
@@ -531,6 +545,22 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, StoreMethods):
     def rule_ids(self) -> dict[str, Rule]:
         """The rules by their ids: r1, r2, ... in the order in which they were first given; an id never changes."""
         return dict(self._rule_set.ids)
+
+    @exclusive
+    def write_exports(self, folder: str | PathLike[str]) -> list[Path]:
+        """Writes what Nemo programs export to a folder; all derived predicates if they say nothing. The files."""
+        from deltalog.io.nemo_files import exports_of, write_export
+
+        started = time.perf_counter()
+        target = local_path(folder)
+        target.mkdir(parents=True, exist_ok=True)
+        uses = [use for program in self.nemo for use in exports_of(program)]
+        known = set(self.predicates)
+        names = [(use, f"{use.predicate}/{use.arity}" if use.arity is not None else use.predicate) for use in uses]
+        rows = [(use, sorted(self.facts(name), key=repr) if use.predicate in known else []) for use, name in names]
+        written = [write_export(use, facts, target) for use, facts in rows]
+        self._spent("write", started)
+        return written
 
     def _spent(self, phase: str, started: float) -> None:
         self._report.seconds[phase] += time.perf_counter() - started

@@ -50,7 +50,8 @@ on any values, in `order`. MED is the middle number, or the mean of the two in t
 fail on what is not a number; AVG, MED, MIN and MAX fail on nothing at all. `COUNT(e)` means `BIND(e AS ?v)` at the end
 of the aggregate's body and `COUNT(?v)`: a binding for which an argument fails takes no part in any call.
 
-The functions `sparql:...`, which only SPARQL's expressions use, are in `deltalog.expressions.sparql_operators`.
+The functions `nemo_...`, which programs of Nemo use, are in `deltalog.expressions.nemo_functions`. The functions
+`sparql:...`, which only SPARQL's expressions use, are in `deltalog.expressions.sparql_operators`.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ from fractions import Fraction
 from functools import partial, reduce
 from typing import Any, TypeGuard, TypeVar
 
-from deltalog.expressions import sparql_operators
+from deltalog.expressions import nemo_functions, sparql_operators
 from deltalog.expressions.datatypes import in_value_space
 from deltalog.expressions.sparql_operators import (
     ExpressionFails as ExpressionFails,  # a row for which an expression fails is dropped
@@ -476,6 +477,7 @@ _FUNCTIONS: dict[str, Callable[..., Value]] = {
     "isliteral": lambda value: not isinstance(value, IRI | BlankNode),
     "datatype": _datatype,
     "hasdatatype": _has_datatype,
+    **nemo_functions.FUNCTIONS,
     **{sparql_operators.PREFIX + name: function for name, function in sparql_operators.FUNCTIONS.items()},
 }
 

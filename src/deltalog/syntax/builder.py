@@ -37,7 +37,7 @@ from deltalog.syntax.ast import (
     triple,
 )
 from deltalog.syntax.flatten import flattened, flattened_body
-from deltalog.syntax.functions import AGGREGATES, FUNCTIONS, arguments_wanted, counted, nearest
+from deltalog.syntax.functions import AGGREGATES, FUNCTIONS, arguments_of, arguments_wanted, counted, is_function, nearest
 from deltalog.syntax.lexer import Word
 
 
@@ -401,11 +401,11 @@ def function(node: Application) -> Call:
     name = str(node.name.value)
     lower = name.lower()
     arguments = tuple([expression(argument) for argument in node.arguments])
-    if node.name.type == "IRI" or lower not in FUNCTIONS:
+    if node.name.type == "IRI" or not is_function(lower):
         near = nearest(name)
         hint = f"Did you mean `{near}`?" if near else f"Functions are {' '.join(FUNCTIONS)}."
         complain(f"there is no function `{name}`", node.name, hint)
-    elif not FUNCTIONS[lower][0] <= len(arguments) <= FUNCTIONS[lower][1]:
+    elif not arguments_of(lower)[0] <= len(arguments) <= arguments_of(lower)[1]:
         message = f"`{lower}` takes {arguments_wanted(lower)}, this has {counted(len(arguments))}"
         complain(message, node.name, None, node.end)
     return Call(lower, arguments, span(node.name, node.end))

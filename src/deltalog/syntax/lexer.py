@@ -31,7 +31,7 @@ from urllib.parse import urljoin
 from deltalog.model.errors import Diagnostic
 from deltalog.model.terms import IRI, RDF, XSD, BlankNode, literal
 from deltalog.syntax.ast import Source, Span, Variable
-from deltalog.syntax.functions import FUNCTIONS
+from deltalog.syntax.functions import is_function
 
 PREFIXES = {
     "rdf": RDF,
@@ -229,7 +229,7 @@ class Lexer:
         after = _MODULO_FOLLOWS.match(self.text, self.at)
         if after is None or not (before or (last.type == "CLOSE" and self.closed_expression)):
             return False
-        return after.group(1) is None or after.group(1).lower() in FUNCTIONS
+        return after.group(1) is None or is_function(after.group(1).lower())
 
     # Words
 
@@ -410,7 +410,7 @@ class Lexer:
     def _open(self, sign: str, start: int, end: int) -> None:
         last = self.words[-1] if self.words else None
         applied = last is not None and last.type in _BEFORE_OPEN
-        function = applied and last is not None and (last.type != "NAME" or last.value.lower() in FUNCTIONS)
+        function = applied and last is not None and (last.type != "NAME" or is_function(last.value.lower()))
         self.brackets.append("expression" if function or not applied else "atom")
         if len(self.brackets) > MAX_DEPTH and not self.broken:
             self.broken = True
