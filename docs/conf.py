@@ -26,6 +26,7 @@ nitpicky = False
 # Code blocks of rules: there is no lexer for them, and Prolog's stumbles over IRIs.
 suppress_warnings = ["misc.highlighting_failure", "myst.xref_missing"]
 
+
 def command_page() -> str:
     """The reference of the command line, from its parsers."""
     parts = ["# The command line\n", "`deltalog COMMAND --help` prints the same.\n"]

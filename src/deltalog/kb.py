@@ -71,6 +71,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, StoreMethods)
     """Facts and rules, and everything that follows from them.
 
     program: rules as text, a Path to a file of them, several of either, or none yet.
+    language: "deltalog", "nemo", or "auto": Nemo's for a file whose name ends with .rls. What it imports is loaded.
     engine: "local" (this process), "spark" (the SparkSession `spark`, or the active one, or a new one on `master`),
         "auto" (in Spark's driver by the local engine while facts fit its budget, else in Spark's executors), or
         "naive" (slow and obvious, for comparisons).
@@ -95,6 +96,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, StoreMethods)
         self,
         program: Sources = "",
         *,
+        language: str = "auto",
         engine: str = "local",
         timeout: float | None = None,
         max_facts: int | None = None,
@@ -118,7 +120,8 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, StoreMethods)
         check_choice("default graph", default_graph, DEFAULT_GRAPHS)
         threads = None if threads is None else count(threads, "threads", least=1)
         sources = as_sources(program)
-        document = read_documents(sources)
+        document = read_documents(sources, language)
+        self.nemo = document.nemo
         self.prefixes = document.prefixes
         self._mentioned = analyse(document.rules).preds  # a wrong program is refused at once
         self._rule_set = RuleSet().adding(document.rules)
@@ -145,6 +148,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, StoreMethods)
         files = [ontology] if isinstance(ontology, str | PathLike) else list(ontology)
         if files or profile is not None:
             self.load_ontology(*files, profile=profile)
+        self.load_imports()
 
     # Load: facts in.
 
@@ -178,6 +182,16 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, StoreMethods)
         files = Files.of(*paths, base=base, shared_blank_nodes=shared_blank_nodes, strict=strict, graphs=graphs)
         with self._files.loading(files):
             self.load_tables(lambda _: self._encoded(files, graph))
+
+    @exclusive
+    def load_imports(self) -> None:
+        """Adds the facts that Nemo programs import (as a new knowledge base does for its programs)."""
+        from deltalog.io.nemo_files import read_import
+
+        for use in (use for program in self.nemo for use in program.imports):
+            rows = read_import(use)
+            if rows:
+                self.add(use.predicate, rows)
 
     @exclusive
     @within_budget
@@ -561,6 +575,22 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, StoreMethods)
     def rule_ids(self) -> dict[str, Rule]:
         """The rules by their ids: r1, r2, ... in the order in which they were first given; an id never changes."""
         return dict(self._rule_set.ids)
+
+    @exclusive
+    def write_exports(self, folder: str | PathLike[str]) -> list[Path]:
+        """Writes what Nemo programs export to a folder; all derived predicates if they say nothing. The files."""
+        from deltalog.io.nemo_files import exports_of, write_export
+
+        started = time.perf_counter()
+        target = local_path(folder)
+        target.mkdir(parents=True, exist_ok=True)
+        uses = [use for program in self.nemo for use in exports_of(program)]
+        known = set(self.predicates)
+        names = [(use, f"{use.predicate}/{use.arity}" if use.arity is not None else use.predicate) for use in uses]
+        rows = [(use, sorted(self.facts(name), key=repr) if use.predicate in known else []) for use, name in names]
+        written = [write_export(use, facts, target) for use, facts in rows]
+        self._spent("write", started)
+        return written
 
     def _spent(self, phase: str, started: float) -> None:
         self._report.seconds[phase] += time.perf_counter() - started

@@ -29,8 +29,10 @@ from deltalog.syntax.ast import (
     BodyLiteral,
     Call,
     Constant,
+    Disjunction,
     Expression,
     Filter,
+    NegatedBody,
     Negation,
     Pred,
     Rule,
@@ -45,7 +47,7 @@ STORED = (Pred("a", 1), Pred("b", 2), Pred("c", 2), Pred("d", 3), Pred("e", 4), 
 INTEGERS: tuple[Value, ...] = (0, 1, 2, 3, 4, 5, 6, 7)
 MIXED: tuple[Value, ...] = (
     *(0, 1, 2, 1.0, 2.5, True, "a", "b", "1", IRI("http://example.org/a"), RDFLiteral("1", XSD + "int")),
-    *(RDFLiteral("a", language="en"),),
+    *(RDFLiteral("a", language="en"), (1, "a"), ((1, 1.0), ())),
 )
 SYMBOLS: tuple[Value, ...] = (0, 1, 2, 3, "a", "b", "c")
 
@@ -62,6 +64,7 @@ class Features:
     order: bool = True  # < <= > >=
     functions: bool = True  # everything in expressions; otherwise + * and %
     aggregates: bool = True
+    nested: bool = False  # alternatives, negated bodies, PER, tuples taken apart
 
 
 @dataclass
@@ -187,6 +190,8 @@ class _Maker:
         makers = [self.negation, self.comparison, self.bind]
         if self.features.aggregates and not inner:
             makers.append(self.aggregate)
+        if self.features.nested:
+            makers += [self.alternatives, self.negated_body, self.taken_apart]
         made: list[BodyLiteral] = self.pick(makers)(bound)
         return made
 
@@ -237,8 +242,40 @@ class _Maker:
             self.pick(("-", "abs", "ceil", "floor", "round", "sqrt", "str", "strlen", "ucase", "lcase", "isliteral")),
             (x,),
         )
-        two = Call(self.pick((*"+-*/+-*%=", "pow", "min", "max", "concat", "contains", "skolem")), (x, y))
+        binary = (
+            *"+-*/+-*%=",
+            "pow",
+            "min",
+            "max",
+            "concat",
+            "contains",
+            "skolem",
+            "div",
+            "rem",
+            "band",
+            "bxor",
+            "bshl",
+        )
+        two = Call(self.pick((*binary, "tuple", "item")), (x, y))
         return self.pick((one, two, two, Call("coalesce", (two, one, y)), Call("if", (self.condition(bound), two, x))))
+
+    def conjunction(self, bound: Sequence[Variable]) -> tuple[BodyLiteral, ...]:
+        """An atom, and now and then something that uses its variables and those outside."""
+        atom = self.atom(self.below, [*bound, *VARIABLES])
+        more = self.literals([*bound, *_bound([atom])], inner=True) if self.one_in(2) else []
+        return (atom, *more)
+
+    def alternatives(self, bound: Sequence[Variable]) -> list[BodyLiteral]:
+        return [Disjunction(tuple(self.conjunction(bound) for _ in range(self.pick((2, 2, 3)))))]
+
+    def negated_body(self, bound: Sequence[Variable]) -> list[BodyLiteral]:
+        return [NegatedBody(self.conjunction(bound))]
+
+    def taken_apart(self, bound: Sequence[Variable]) -> list[BodyLiteral]:
+        elements = tuple(self.term([*bound, Variable(f"T{len(bound)}")], 5) for _ in range(2))
+        if all(isinstance(element, Constant) for element in elements):
+            return []
+        return [Filter(Call("=", (self.term(bound, 20), Call("tuple", elements))))]
 
     def aggregate(self, bound: Sequence[Variable]) -> list[BodyLiteral]:
         body: list[BodyLiteral] = [self.atom(self.below, VARIABLES) for _ in range(self.pick((1, 1, 2)))]
@@ -248,7 +285,8 @@ class _Maker:
         on = tuple(dict.fromkeys(self.pick(inner) for _ in range(self.pick((0, 1, 1, 2))))) if inner else ()
         others = [variable for variable in inner if variable not in on] or inner
         calls = [self.call(others, Variable(f"N{i}_{len(bound)}")) for i in range(self.pick((1, 1, 2)))]
-        return [Aggregate(tuple(body), on, tuple(calls))]
+        per = self.features.nested and bool(on) and set(on) <= set(bound) and self.one_in(2)
+        return [Aggregate(tuple(body), on, tuple(calls), per=per)]
 
     def call(self, inner: Sequence[Variable], result: Variable) -> AggregateCall:
         if not inner:

@@ -15,8 +15,10 @@ from deltalog.syntax.ast import (
     Bind,
     BodyLiteral,
     Call,
+    Disjunction,
     Expression,
     Filter,
+    NegatedBody,
     Negation,
     Pred,
     Rule,
@@ -60,6 +62,8 @@ def spell_value(value: Value) -> str:
             return f"{json.dumps(value.text)}@{value.language}"
         case RDFLiteral():
             return f"{json.dumps(value.text)}^^<{value.datatype}>"
+        case tuple():
+            return f"[{', '.join(map(spell_value, value))}]"
         case _:
             return json.dumps(lexical(value))
 
@@ -98,6 +102,14 @@ def _literal(literal: BodyLiteral, spelling: Spelling) -> str:
             return f"BIND({_expression(expression, spelling)} AS {_term(variable, spelling)})"
         case Aggregate():
             return _aggregate(literal, spelling)
+        case NegatedBody(body):
+            return (
+                f"{spelling.negation}({_body(body, spelling)})"
+                if len(body) > 1
+                else f"NOT EXISTS ({_body(body, spelling)})"
+            )
+        case Disjunction(alternatives):
+            return f"({' ; '.join(_body(body, spelling) for body in alternatives)})"
 
 
 def _expression(expression: Expression, spelling: Spelling) -> str:
@@ -117,11 +129,12 @@ def _expression(expression: Expression, spelling: Spelling) -> str:
 def _aggregate(aggregate: Aggregate, spelling: Spelling) -> str:
     body = _body(aggregate.body, spelling)
     on = [_term(variable, spelling) for variable in aggregate.on]
+    word = "PER" if aggregate.per else "ON"
     calls = [_call(call, spelling) for call in aggregate.calls]
     if spelling.zodiac:
-        grouped = f" on {', '.join(on)}" if on else ""
+        grouped = f" {word.lower()} {', '.join(on)}" if on else ""
         return f"aggregate({body}){grouped} {' '.join('with ' + call for call in calls)}"
-    grouped = f" ON {' '.join(on)}" if on else ""
+    grouped = f" {word} {' '.join(on)}" if on else ""
     return f"AGGREGATE({body}{grouped} {' '.join('BIND ' + call for call in calls)})"
 
 

@@ -17,6 +17,7 @@ KINDS = {
     "joins": Features(INTEGERS, functions=False, aggregates=False),
     "integers": Features(INTEGERS),
     "mixed": Features(MIXED),
+    "nested": Features(MIXED, nested=True),
     "mixed-joins": Features(MIXED, functions=False, aggregates=False),
 }
 

@@ -109,6 +109,12 @@ def wrong_usage(command: str, message: str) -> int:
     return USAGE
 
 
+def add_language(parser: ArgumentParser) -> None:
+    """--language."""
+    languages = "the language of the programs (default: auto; a file whose name ends with .rls is Nemo's)"
+    parser.add_argument("--language", choices=("auto", "deltalog", "nemo"), default="auto", help=languages)
+
+
 def load_data(kb: KnowledgeBase, options: Namespace) -> None:
     """Loads what --data names, if anything."""
     if options.data:

@@ -6,6 +6,8 @@ import json
 import sys
 import time
 from argparse import ArgumentParser, Namespace
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +16,7 @@ from deltalog.cli.options import (
     RULES,
     add_cyclic,
     add_data,
+    add_language,
     add_ontology,
     add_schemes,
     command_parser,
@@ -45,9 +48,15 @@ def parser() -> ArgumentParser:
     made.add_argument("programs", metavar="PROGRAM", type=Path, nargs="*", help=RULES)
     add_ontology(made)
     add_data(made)
+    add_language(made)
     add = made.add_argument
-    add("--out", metavar="DIR", type=local, help="write the facts to this folder, which is new or empty")
-    add("--format", choices=OUTPUT_FORMATS, default="csv", help="the format of --out (default: csv)")
+    add(
+        "--out",
+        metavar="DIR",
+        type=local,
+        help="write the facts to this folder, which is new or empty; of a Nemo program, what @export and @output name",
+    )
+    add("--format", choices=OUTPUT_FORMATS, help="the format of --out (default: csv; of a Nemo program, its own)")
     add("--only", metavar="PRED", action="append", default=[], help="write only this predicate; may be repeated")
     add("--derived", action="store_true", help="write only facts that were not in the input")
     engines = ("auto", "local", "spark", "naive")
@@ -140,13 +149,14 @@ def _run(choice: EngineChoice, options: Namespace, progress: Progress) -> Report
 
     kb = _loaded(choice, options, progress)
     metrics = [kb.metrics()]
+    _chase(kb)
     report = kb.materialise(partial=True)
     report.engine_reason = "; ".join(filter(None, [choice.reason, report.engine_reason]))
     _find_inconsistencies(kb, report)
     metrics.append(kb.metrics())
     progress.end()
     if options.out is not None:
-        kb.write(options.out, options.format, only=options.only, derived=options.derived)
+        _write(kb, options)
         progress.say(f"wrote {options.out} in {report.seconds['write']:.2f} s")
     if options.store is not None and report.complete:
         started = time.perf_counter()
@@ -155,6 +165,22 @@ def _run(choice: EngineChoice, options: Namespace, progress: Progress) -> Report
         progress.say(f"created the store {options.store} in {time.perf_counter() - started:.2f} s")
     report.spark = spark_by_phase([*metrics, kb.metrics()])
     return report
+
+
+def _chase(kb: KnowledgeBase) -> None:
+    """Evaluates existential rules, if there are any."""
+    if any(program.existential for program in kb.nemo):
+        from deltalog.chase import chase
+
+        chase(kb)
+
+
+def _write(kb: KnowledgeBase, options: Namespace) -> None:
+    """What programs of Nemo export, unless a format or predicates are asked for; else all facts."""
+    if kb.nemo and options.format is None and not options.only:
+        kb.write_exports(options.out)
+    else:
+        kb.write(options.out, options.format or "csv", only=options.only, derived=options.derived)
 
 
 def _find_inconsistencies(kb: KnowledgeBase, report: Report) -> None:
@@ -171,8 +197,15 @@ def _loaded(choice: EngineChoice, options: Namespace, progress: Progress) -> Kno
 
     if choice.engine in ("spark", "auto"):
         _prepare_spark(choice, options, progress)
-    kb = KnowledgeBase(
-        options.programs,
+    from deltalog.program.load_program import read_documents
+
+    document = read_documents(options.programs, options.language)
+    make: Callable[..., KnowledgeBase] = partial(KnowledgeBase, options.programs, language=options.language)
+    if any(program.existential for program in document.nemo):
+        from deltalog.chase import restricted
+
+        make = partial(restricted, document)
+    kb = make(
         engine=choice.engine,
         master=options.master,
         schemes=options.schemes,

@@ -34,6 +34,7 @@ from deltalog.model.arrays import IdRow
 from deltalog.plan.ir import Part
 from deltalog.program import Program
 from deltalog.program.binding import directed_rule
+from deltalog.program.core_rules import core_rules
 from deltalog.program.recognise import copied, linear, recognise, transitive
 from deltalog.program.schemes import SchemeKind, backbone
 from deltalog.syntax.ast import Atom, Pred, Rule, Variable
@@ -284,7 +285,7 @@ def closures_of(
     transitive_rules = {pred: _transitive(plans) for pred, plans in heads.items() if pred not in program.homes}
     if not any(transitive_rules.values()):
         return {}
-    rules = [directed_rule(rule) for rule in program.rules]
+    rules = [directed_rule(core) for rule in program.rules for core in core_rules(rule)]
     numbers = number_kinds(finder.explicit, finder.relations.backend)
     found = recognise(rules, finder.explicit.keys(), "scheme", numbers)
     closed: dict[Pred, Closure[T]] = {}

@@ -20,6 +20,7 @@ from deltalog.explain.wording import Wording
 from deltalog.maintenance.materialisation import Materialisation
 from deltalog.model.errors import LimitReached
 from deltalog.program.binding import directed_rule
+from deltalog.program.core_rules import core_rules
 from deltalog.syntax.ast import Aggregate, Atom, BodyLiteral, Constant, Pred, Rule, Variable
 
 T = TypeVar("T")
@@ -47,10 +48,10 @@ class Explainer(Generic[T]):
         """The heads of rules by predicate."""
         found: dict[Pred, list[HeadPlan[T]]] = {}
         order = 0
-        for name, rule in self.rules.items():
-            directed = directed_rule(rule)
-            for head in dict.fromkeys(rule.heads):
-                found.setdefault(head.pred, []).append(HeadPlan.of(name, order, rule, directed, head, self.terms))
+        for name, core in ((name, core) for name, rule in self.rules.items() for core in core_rules(rule)):
+            directed = directed_rule(core)
+            for head in dict.fromkeys(core.heads):
+                found.setdefault(head.pred, []).append(HeadPlan.of(name, order, core, directed, head, self.terms))
                 order += 1
         return found
 

@@ -244,6 +244,7 @@ class WhyNot(Generic[T]):
                 return self._other_result(self.wording.expression(expression, values), literal, values, variable)
             case Aggregate():
                 return self._other_group(written, literal, values)
+        raise AssertionError(f"not of the core language: {written}")
 
     def _other_result(self, text: str, literal: BodyLiteral, values: Values, variable: Variable) -> str:
         """What a BIND gives in place of the value that is needed."""

@@ -14,6 +14,10 @@ Numbers. A number is an `int`, a `float`, or a Literal of another numeric dataty
   - `min max` of numbers give one of them (1 rather than 1.0; NaN is above every number).
   - `pow` of an integer and a non-negative integer is an integer; otherwise a float. `sqrt` is a float, and fails for
     negative numbers.
+  - `div` and `rem` take two integers: the quotient is cut off at the point, and the remainder has the sign of the first
+    one (so `a = div(a, b) * b + rem(a, b)`, as in C); a zero divisor fails.
+  - `band bor bxor bnot` work on the bits of integers of 64 bits, in two's complement. `bshl(a, n)` is a * 2^n and fails
+    beyond 64 bits; `bshr` keeps the sign, `bshru` fills with zeros; n is from 0 to 63, anything else fails.
 
 Comparisons. `=` and `!=` never fail: numbers by value across types (exactly: 2**53 + 1 is not 2.0**53), other values by
 being one value (`terms.key`). NaN is one value, so it equals itself. `< <= > >=` compare two numbers (false with a
@@ -34,6 +38,10 @@ Kinds of terms. `isiri`, `isblank` and `isliteral` are true or false of every va
 literal as an IRI, and fails for an IRI or a blank node. `hasdatatype(v, d)` is whether the value of a literal is in the
 value space of a datatype (`deltalog.expressions.datatypes`): 1 has xsd:integer and xsd:byte, and not xsd:double.
 
+Tuples. `tuple(a, b, ...)`, or `[a, b, ...]`, is the tuple of any values; `item(t, i)` is its element number i (the
+first is 1), and `arity(t)` how many it has; both fail on what is no tuple, and `item` on what it has not. Tuples are
+equal if they have the same elements ([1] is not [1.0]); `<` does not compare them, MIN and MAX do, element by element.
+
 `skolem` is a blank node that depends on nothing but its arguments: "sk" and a 128-bit BLAKE2b digest of their kinds and
 texts. Equal arguments give the same blank node in every engine, process and machine.
 
@@ -44,7 +52,8 @@ fail on what is not a number; AVG, MED, MIN and MAX fail on nothing at all. `COU
 of the aggregate's body and `COUNT(?v)`: a binding for which an argument fails takes no part in any call.
 
 Regular expressions, languages, parts of dates and times, digests and casts (`FROM_SPARQL`) are those of SPARQL, in
-`deltalog.expressions.sparql_operators`. So are the functions `sparql:...`, which only SPARQL's expressions use.
+`deltalog.expressions.sparql_operators`. So are the functions `sparql:...`, which only SPARQL's expressions use. The
+functions `nemo_...`, which programs of Nemo use, are in `deltalog.expressions.nemo_functions`.
 """
 
 from __future__ import annotations
@@ -55,10 +64,10 @@ import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime
 from fractions import Fraction
-from functools import partial
+from functools import partial, reduce
 from typing import Any, TypeGuard, TypeVar
 
-from deltalog.expressions import sparql_operators
+from deltalog.expressions import nemo_functions, sparql_operators
 from deltalog.expressions.datatypes import in_value_space
 from deltalog.expressions.sparql_operators import (
     ExpressionFails as ExpressionFails,  # a row for which an expression fails is dropped
@@ -269,6 +278,57 @@ def _greatest(*numbers: PlainNumber) -> PlainNumber:
     return min((n for n in numbers if _rank(n)[:2] == top), key=_rank)
 
 
+def _of_integers(compute: Callable[..., int]) -> Callable[..., int]:
+    """A function of integers of 64 bits, with a result of 64 bits."""
+
+    def function(*values: Value) -> int:
+        operands = [_integer(value) for value in values]
+        for n in (*operands, result := compute(*operands)):
+            if not -(2**63) <= n < 2**63:
+                raise ExpressionFails("the number does not fit 64 bits")
+        return result
+
+    return function
+
+
+def _quotient(a: int, b: int) -> int:
+    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+
+
+def _shift(compute: Callable[[int, int], int]) -> Callable[..., int]:
+    def function(a: int, n: int) -> int:
+        if not 0 <= n < 64:
+            raise ExpressionFails(f"{n} bits are no shift")
+        return compute(a, n)
+
+    return _of_integers(function)
+
+
+def _shift_unsigned(a: int, n: int) -> int:
+    return (a % 2**64) >> n if n else a
+
+
+# Tuples
+
+
+def _make_tuple(*values: Value) -> tuple[Value, ...]:
+    kind(values)  # ValueError if it is too deep
+    return values
+
+
+def _elements(value: Value) -> tuple[Value, ...]:
+    if not isinstance(value, tuple):
+        raise ExpressionFails(f"{value!r} is no tuple")
+    return value
+
+
+def _item(value: Value, number: Value) -> Value:
+    elements, i = _elements(value), _integer(number)
+    if not 1 <= i <= len(elements):
+        raise ExpressionFails(f"a tuple of {len(elements)} has no element {i}")
+    return elements[i - 1]
+
+
 # Strings
 
 
@@ -394,6 +454,18 @@ _FUNCTIONS: dict[str, Callable[..., Value]] = {
     "max": _arithmetic(_greatest),
     "pow": _arithmetic(_power),
     "sqrt": _arithmetic(math.sqrt),
+    "div": _of_integers(_quotient),
+    "rem": _of_integers(lambda a, b: a - _quotient(a, b) * b),
+    "band": _of_integers(lambda *numbers: reduce(operator.and_, numbers)),
+    "bor": _of_integers(lambda *numbers: reduce(operator.or_, numbers)),
+    "bxor": _of_integers(lambda *numbers: reduce(operator.xor, numbers)),
+    "bnot": _of_integers(operator.invert),
+    "bshl": _shift(operator.lshift),
+    "bshr": _shift(operator.rshift),
+    "bshru": _shift(_shift_unsigned),
+    "tuple": _make_tuple,
+    "item": _item,
+    "arity": lambda value: len(_elements(value)),
     "str": text,
     "concat": _concat,
     "strlen": _of_strings(len),
@@ -411,6 +483,7 @@ _FUNCTIONS: dict[str, Callable[..., Value]] = {
     "datatype": _datatype,
     "hasdatatype": _has_datatype,
     **{name: sparql_operators.FUNCTIONS[name] for name in FROM_SPARQL},
+    **nemo_functions.FUNCTIONS,
     **{sparql_operators.PREFIX + name: function for name, function in sparql_operators.FUNCTIONS.items()},
 }
 
@@ -433,6 +506,9 @@ def order(value: Value) -> tuple[tuple[int, Any], tuple[Any, ...]]:
         return ((this, (zoned, value)), (value.isoformat(),))
     if isinstance(value, Literal):
         return ((this, value.text), (value.datatype, value.language or ""))
+    if isinstance(value, tuple):
+        places, ties = zip(*map(order, value), strict=True) if value else ((), ())
+        return ((this, places), ties)
     if isinstance(value, bool | date):
         return ((this, value), ())
     return ((this, text(value)), ())

@@ -9,8 +9,8 @@
 
 Values are not stored as Python objects. Texts are UTF-8 in one growing heap; integers of 64 bits and floats are words
 in side arrays; all else is a text: a typed literal as `datatype NUL text`, one with a language as `language NUL text`
-(so the text itself may contain NUL), a date as its ISO form, an integer of more than 64 bits in hexadecimal. Every
-number has its double in `doubles`, so comparisons and arithmetic work on whole columns.
+(so the text itself may contain NUL), a date as its ISO form, an integer of more than 64 bits in hexadecimal, a tuple
+as its text. Every number has its double in `doubles`, so comparisons and arithmetic work on whole columns.
 
 Values go in and out in bulk: `encode` and `decode` for Python's values, `intern_texts` for the bytes of a file,
 `intern_integers` and `intern_doubles` for computed columns. Equality is that of `terms.key`: NaN is one value, -0.0
@@ -38,7 +38,7 @@ from deltalog.kernels import intern
 from deltalog.kernels.addresses import address
 from deltalog.model.arrays import Ids
 from deltalog.model.errors import DataError, LimitReached
-from deltalog.model.terms import IRI, TOO_FINE, BlankNode, Kind, Literal, Value, kind, literal, number
+from deltalog.model.terms import IRI, TOO_FINE, TUPLE, BlankNode, Kind, Literal, Value, kind, lexical, literal, number
 
 Bytes = NDArray[np.uint8]
 Offsets = NDArray[np.int64]
@@ -199,6 +199,8 @@ class Dictionary:
                 values = self._integers[ids].tolist()
             case Kind.DOUBLE:
                 values = self._doubles[ids].tolist()
+            case Kind.TUPLE:
+                return _tuples(list(map(_FROM_TEXT[what], self.strings(ids))))
             case _:
                 values = list(map(_FROM_TEXT[what], self.strings(ids)))
         return _objects(values)
@@ -492,8 +494,18 @@ def _objects(values: Sequence[Any]) -> NDArray[np.object_]:
     return array
 
 
+def _tuples(values: Sequence[Any]) -> NDArray[np.object_]:
+    """One by one: numpy would take a list of tuples for a table."""
+    array = np.empty(len(values), object)
+    for i, value in enumerate(values):
+        array[i] = value
+    return array
+
+
 def plain(value: Any) -> Any:
     """Python's own value for numpy's scalars, and for literals that have one; TypeError for a time without one."""
+    if isinstance(value, tuple):
+        return tuple(map(plain, value))
     if isinstance(value, np.datetime64):
         return _moment(value)
     if isinstance(value, np.generic):
@@ -579,6 +591,8 @@ def _payload(value: Any) -> bytes:
             if "\0" in tag:
                 raise DataError(f"a datatype or language cannot contain the character NUL: {value!r}")
             text = f"{tag}\0{value.text}"
+        case tuple():
+            text = lexical(value)
     return text.encode("utf-8", "surrogatepass")
 
 
@@ -603,4 +617,5 @@ _FROM_TEXT: dict[Kind, Callable[[str], Value]] = {
     Kind.STRING: str,
     Kind.LANGUAGE: _language,
     Kind.TYPED: _typed,
+    Kind.TUPLE: lambda text: literal(text, TUPLE),
 }

@@ -1,17 +1,23 @@
 """Values of facts.
 
-A value is Python's own `int`, `float`, `bool`, `str`, `date` or `datetime`, or an RDF term that Python has no type for:
-`IRI`, `BlankNode`, `Literal` (a language, or a datatype without a Python type). Two values are one when they have the
-same type and are equal: an IRI, an integer, a float and a string are never equal to each other, whatever Python says of
-`1 == 1.0 == True`. `key` is that equality as a hashable thing.
+A value is Python's own `int`, `float`, `bool`, `str`, `date` or `datetime`, an RDF term that Python has no type for:
+`IRI`, `BlankNode`, `Literal` (a language, or a datatype without a Python type), or a `tuple` of values. Two values are
+one when they have the same type and are equal: an IRI, an integer, a float and a string are never equal to each other,
+whatever Python says of `1 == 1.0 == True`. `key` is that equality as a hashable thing.
 
 In RDF, `str` is xsd:string, `int` xsd:integer, `float` xsd:double, `bool` xsd:boolean, `date` xsd:date and `datetime`
 xsd:dateTime. Other numeric datatypes (xsd:decimal, xsd:int, ...) stay Literals, and count as numbers in expressions.
+
+A tuple has a text, `[1, "a", <http://example.org/a>, [true, "chat"@fr]]`, with its elements as constants of the rule
+language, always in the same way: equal tuples have equal texts. In RDF and in tables it is a literal of the datatype
+TUPLE with that text, so whatever can store literals can store tuples.
 """
 
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Iterator
 from datetime import date, datetime
 from decimal import Decimal
 from enum import IntEnum
@@ -19,6 +25,8 @@ from typing import Any
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+TUPLE = "urn:deltalog:tuple"
+MAX_TUPLE_DEPTH = 200  # of tuples in tuples
 NO_VALUE = "there is no value (null); a fact has a value for each argument"
 TOO_FINE = "times are kept to the microsecond, and some of these have nanoseconds"
 
@@ -86,7 +94,7 @@ class Literal:
         return f"Literal({self.text!r}, {extra})"
 
 
-Value = int | float | bool | str | date | datetime | IRI | BlankNode | Literal
+Value = int | float | bool | str | date | datetime | IRI | BlankNode | Literal | tuple["Value", ...]
 RDF_TYPE = IRI(RDF + "type")
 
 
@@ -105,6 +113,7 @@ class Kind(IntEnum):
     STRING = 10
     LANGUAGE = 11  # a Literal with a language
     TYPED = 12  # a Literal of any other datatype
+    TUPLE = 13
 
 
 MAX_STR_BITS = 13_000  # of an integer; Python's `str` takes 4,300 digits, which are 14,284 bits
@@ -146,6 +155,9 @@ def kind(value: Any) -> Kind:
             return Kind.NUMBER
         case Literal():
             return Kind.TYPED
+        case tuple():
+            _check_depth(value)
+            return Kind.TUPLE
         case _:
             null = value is None or type(value).__name__ == "NAType"  # pandas.NA
             raise TypeError(NO_VALUE if null else f"{type(value).__name__} is not a value of deltalog: {value!r:.80}")
@@ -159,12 +171,28 @@ def _check_moment(value: datetime) -> None:
         raise TypeError(TOO_FINE)
 
 
+def _check_depth(value: tuple[Any, ...]) -> None:
+    """Refuses a tuple with an element that is no value, or with too many tuples in each other."""
+    level: list[Any] = [value]
+    for _ in range(MAX_TUPLE_DEPTH):
+        elements = [element for one in level for element in one]
+        level = [element for element in elements if isinstance(element, tuple)]
+        for element in elements:
+            if not isinstance(element, tuple):
+                kind(element)
+        if not level:
+            return
+    raise ValueError(f"a tuple has at most {MAX_TUPLE_DEPTH} tuples in each other")
+
+
 def key(value: Value) -> tuple[type, object]:
     """Equal for values that are one value, and only for those."""
     if isinstance(value, float):
         return (float, "nan") if math.isnan(value) else (float, value + 0.0)
     if isinstance(value, datetime):
         return (datetime, value.isoformat())
+    if isinstance(value, tuple):
+        return (tuple, tuple(map(key, value)))
     return (type(value), value)
 
 
@@ -237,7 +265,116 @@ def _datetime(text: str) -> datetime | None:
     return value if lexical(value) == text else None
 
 
+# Tuples.
+
+_TOKEN = re.compile(
+    r"""\s*(?:
+    (?P<sign>[\[\],])
+  | "(?P<text>(?:[^"\\]|\\.)*)"(?:@(?P<language>[A-Za-z0-9-]+)|\^\^<(?P<datatype>[^>]*)>)?
+  | <(?P<iri>[^>]*)>
+  | _:(?P<blank>[^\s,\[\]]+)
+  | (?P<number>[+-]?[0-9]+(?P<fraction>(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?))
+  | (?P<truth>true|false)
+    )\s*""",
+    re.VERBOSE | re.DOTALL,
+)
+_ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))", re.DOTALL)
+_IN_TEXT = re.compile(r'["\\\x00-\x1f\x7f\x85\u2028\u2029\ufeff]')
+_IN_NAME = re.compile(r'[<>"{}|^`\\\x00-\x20\x7f,\[\]]|^[-=?]')
+_PLAIN_FLOAT = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?")
+
+
+def _element_text(value: Value) -> str:
+    match value:
+        case tuple():
+            return "[" + ", ".join([_element_text(element) for element in value]) + "]"
+        case IRI():
+            return f"<{_escaped(_IN_NAME, lexical(value))}>"
+        case BlankNode():
+            return f"_:{_escaped(_IN_NAME, lexical(value))}"
+        case str():
+            return _quoted(value)
+        case bool() | int():
+            return lexical(value)
+        case float() if _PLAIN_FLOAT.fullmatch(repr(value + 0.0)):
+            return repr(value + 0.0)
+        case Literal(language=str(language)):
+            return f"{_quoted(value.text)}@{language}"
+        case _:
+            return f"{_quoted(lexical(value))}^^<{_escaped(_IN_NAME, datatype(value) or '')}>"
+
+
+def _quoted(text: str) -> str:
+    return f'"{_escaped(_IN_TEXT, str.__str__(text))}"'
+
+
+def _escaped(pattern: re.Pattern[str], text: str) -> str:
+    return pattern.sub(lambda found: f"\\u{ord(found[0]):04X}", text)
+
+
+def _tuple(text: str) -> tuple[Value, ...] | None:
+    """The tuple of a text; None if it is not the text of one."""
+    try:
+        value = _read_tuple(_tokens(text))
+        kind(value)
+    except (ValueError, StopIteration):
+        return None
+    return value
+
+
+def _tokens(text: str) -> Iterator[re.Match[str]]:
+    at = 0
+    while at < len(text):
+        found = _TOKEN.match(text, at)
+        if found is None:
+            raise ValueError(text)
+        yield found
+        at = found.end()
+
+
+def _read_tuple(tokens: Iterator[re.Match[str]]) -> tuple[Value, ...]:
+    """Elements go to the innermost open tuple; `comma` is whether one is expected before the next element."""
+    open_tuples: list[list[Value]] = []
+    comma = False
+    for token in tokens:
+        sign = token["sign"]
+        if sign != "]" and comma != (sign == ","):
+            raise ValueError("a comma is missing, or there is one too many")
+        if sign == "[":
+            open_tuples.append([])
+        elif sign == "]":
+            done = tuple(open_tuples.pop())
+            if not open_tuples:
+                if next(tokens, None) is not None:
+                    raise ValueError("there is more after the tuple")
+                return done
+            open_tuples[-1].append(done)
+        elif sign is None:
+            open_tuples[-1].append(_element(token))
+        comma = sign in (None, "]")
+    raise ValueError("the tuple does not end")
+
+
+def _element(token: re.Match[str]) -> Value:
+    if token["text"] is not None:
+        tag = token["datatype"]
+        return literal(_unescaped(token["text"]), None if tag is None else _unescaped(tag), token["language"])
+    if token["iri"] is not None:
+        return IRI(_unescaped(token["iri"]))
+    if token["blank"] is not None:
+        return BlankNode(_unescaped(token["blank"]))
+    if token["truth"] is not None:
+        return token["truth"] == "true"
+    number = token["number"]
+    return float(number) if token["fraction"] else int(number)
+
+
+def _unescaped(text: str) -> str:
+    return _ESCAPE.sub(lambda found: found[3] or chr(int(found[1] or found[2], 16)), text)
+
+
 _PYTHON_OWN: dict[str, Any] = {
+    TUPLE: _tuple,
     XSD + "integer": _integer,
     XSD + "double": _double,
     XSD + "boolean": _boolean,
@@ -261,6 +398,8 @@ def lexical(value: Value) -> str:
             return value.isoformat()
         case Literal():
             return value.text
+        case tuple():
+            return _element_text(value)
         case int() if value.bit_length() > MAX_STR_BITS:
             return format(Decimal(value), "f")
         case _:
@@ -286,3 +425,5 @@ def datatype(value: Value) -> str | None:
             return XSD + "date"
         case Literal():
             return value.datatype
+        case tuple():
+            return TUPLE

@@ -27,6 +27,8 @@ class Analysis:
 
     rules: tuple[Rule, ...] = ()  # by split_facts
     facts: tuple[Atom, ...] = ()
+    core: tuple[Rule, ...] = ()  # by expand_rules: the rules of the core language
+    core_of: Mapping[Rule, tuple[Rule, ...]] = field(default_factory=dict, compare=False)
     unsafe: tuple[Diagnostic, ...] = ()  # by check_safety
     bridges: tuple[Rule, ...] = ()  # by add_bridges
     graph: DependencyGraph | None = field(default=None, compare=False)  # by check_stratification, of rules and bridges

@@ -29,7 +29,7 @@ from deltalog.syntax.ast import (
 
 def direct_equalities(analysis: Analysis) -> Analysis:
     """A pass: each rule with BINDs for the equalities that give values."""
-    directed = {rule: directed_rule(rule) for rule in analysis.rules}
+    directed = {rule: directed_rule(rule) for rule in analysis.core}
     return analysis.having(directed=directed, evaluated=tuple(directed.values()))
 
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from deltalog.syntax.ast import Aggregate, Atom, BodyLiteral, Negation
+from deltalog.syntax.ast import Aggregate, Atom, BodyLiteral, Disjunction, NegatedBody, Negation
 
 
 def positive(body: Sequence[BodyLiteral]) -> Iterator[Atom]:
     """The atoms of a body that can be read while they grow."""
-    return (literal for literal in body if isinstance(literal, Atom))
+    for literal in body:
+        if isinstance(literal, Atom):
+            yield literal
+        elif isinstance(literal, Disjunction):
+            yield from (atom for alternative in literal.alternatives for atom in positive(alternative))
 
 
 def negative(body: Sequence[BodyLiteral]) -> Iterator[tuple[Atom, BodyLiteral]]:
@@ -17,6 +21,8 @@ def negative(body: Sequence[BodyLiteral]) -> Iterator[tuple[Atom, BodyLiteral]]:
     for literal in body:
         if isinstance(literal, Negation):
             yield literal.atom, literal
-        elif isinstance(literal, Aggregate):
+        elif isinstance(literal, Disjunction):
+            yield from (found for alternative in literal.alternatives for found in negative(alternative))
+        elif isinstance(literal, Aggregate | NegatedBody):
             yield from ((atom, literal) for atom in positive(literal.body))
             yield from ((atom, literal) for atom, _ in negative(literal.body))

@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from deltalog.program.binding import directed_rule
+from deltalog.program.core_rules import core_rules
 from deltalog.program.hyper_nodes import HyperNode
 from deltalog.program.program import Program, analyse
 from deltalog.program.recognise import copied
@@ -95,7 +96,7 @@ def _derive(rules: Iterable[Rule], preds: Collection[Pred]) -> bool:
 
 def _is_plain(rule: Rule, old: Program, schemes: str) -> bool:
     """Whether a rule is safe, and evaluated as written whatever the other rules are."""
-    if len(rule.body) > 1 and any(isinstance(literal, Aggregate) for literal in rule.body):
+    if core_rules(rule) != (rule,) or (len(rule.body) > 1 and any(isinstance(one, Aggregate) for one in rule.body)):
         return False
     copy = copied(rule) if schemes != "standard" else None
     if copy is not None and (schemes == "module" or copy[0] in old.scheme_of):

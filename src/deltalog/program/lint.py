@@ -12,7 +12,18 @@ from deltalog.model.errors import Diagnostic
 from deltalog.program.body_atoms import negative, positive
 from deltalog.program.safety import written
 from deltalog.program.stratification import shown
-from deltalog.syntax.ast import Aggregate, Atom, BodyLiteral, Negation, Pred, Rule, Span, Variable, variables
+from deltalog.syntax.ast import (
+    Aggregate,
+    Atom,
+    BodyLiteral,
+    NegatedBody,
+    Negation,
+    Pred,
+    Rule,
+    Span,
+    Variable,
+    variables,
+)
 from deltalog.syntax.functions import FUNCTIONS, ORDINARY_WORDS
 
 
@@ -56,7 +67,7 @@ def repeated_rules(rules: Sequence[Rule]) -> Iterator[Diagnostic]:
 def heads_in_bodies(rules: Sequence[Rule]) -> Iterator[Diagnostic]:
     """p(X) :- p(X) derives nothing."""
     for rule in rules:
-        if rule.body and set(rule.heads) <= set(positive(rule.body)):
+        if rule.body and set(rule.heads) <= {literal for literal in rule.body if isinstance(literal, Atom)}:
             yield _warning("this rule derives nothing new: its head is in its body", rule.span)
 
 
@@ -66,7 +77,7 @@ def lonely_variables(rules: Sequence[Rule]) -> Iterator[Diagnostic]:
     for rule in rules:
         occurrences = Counter(_occurrences(rule))
         for literal in rule.body:
-            if not isinstance(literal, Negation):
+            if not isinstance(literal, Negation | NegatedBody):
                 yield from map(_lonely, (v for v in variables(literal) if occurrences[v] == 1 and _looks_named(v)))
 
 

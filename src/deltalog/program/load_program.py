@@ -1,22 +1,33 @@
 """Programs from texts and files, with all their errors.
 
 A statement with a syntax error hides no other error: all other rules, of the same file and of others, are checked too.
+A file whose name ends with .rls is read as Nemo's language, unless another one is asked for.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
-from deltalog.model.errors import Diagnostic, ProgramError, SyntaxProblem, UsageError
+from deltalog.model.errors import Diagnostic, ProgramError, SyntaxProblem, UsageError, check_choice
+from deltalog.nemo.program import NemoProgram
 from deltalog.program.program import analyse
 from deltalog.syntax.ast import Rule
 from deltalog.syntax.parser import Document, parse_document
 
 Sources = str | Path | Iterable[str | Path]
+LANGUAGES = ("auto", "deltalog", "nemo")
 READY_MADE = Path(__file__).parent.parent / "rules"
 _READY_MADE_NAME = re.compile(r"\s*@([A-Za-z0-9-]+)\s*")
+
+
+@dataclass(frozen=True)
+class Documents(Document):
+    """What several texts and files say together: rules, prefixes, and the programs of Nemo's language among them."""
+
+    nemo: tuple[NemoProgram, ...] = ()
 
 
 def ready_made(source: str | Path) -> Path | None:
@@ -31,9 +42,9 @@ def ready_made(source: str | Path) -> Path | None:
     return path
 
 
-def read_rules(sources: Iterable[str | Path]) -> list[Rule]:
+def read_rules(sources: Iterable[str | Path], language: str = "auto") -> list[Rule]:
     """The rules of texts and files, in order; SyntaxProblem has the errors of all of them."""
-    return list(read_documents(sources).rules)
+    return list(read_documents(sources, language).rules)
 
 
 def as_sources(program: Sources) -> list[str | Path]:
@@ -41,8 +52,10 @@ def as_sources(program: Sources) -> list[str | Path]:
     return [program] if isinstance(program, str | Path) else list(program)
 
 
-def read_documents(sources: Iterable[str | Path]) -> Document:
+def read_documents(sources: Iterable[str | Path], language: str = "auto") -> Documents:
     """The rules, and all declared prefixes; a prefix is known only in its own text or file."""
+    check_choice("language", language, LANGUAGES)
+    nemo: list[NemoProgram] = []
     rules: list[Rule] = []
     prefixes: dict[str, str] = {}
     wrong: list[Diagnostic] = []
@@ -52,24 +65,34 @@ def read_documents(sources: Iterable[str | Path]) -> Document:
         name = str(source) if isinstance(source, Path) else "<text>" if len(sources) == 1 else f"<text {number}>"
         names.setdefault(name, number)
         try:
-            document = _parsed(source, name)
+            document = _parsed(source, name, language)
         except SyntaxProblem as problem:
             wrong += problem.diagnostics
             rules += problem.rules
         else:
             rules += document.rules
             prefixes.update(document.prefixes)
+            nemo += document.nemo
     if wrong:
         raise SyntaxProblem(sorted([*wrong, *_also_wrong(rules)], key=lambda d: _place(d, names)))
-    return Document(tuple(rules), prefixes)
+    return Documents(tuple(rules), prefixes, tuple(nemo))
 
 
-def _parsed(source: str | Path, name: str) -> Document:
+def _parsed(source: str | Path, name: str, language: str) -> Documents:
     source = ready_made(source) or source
-    if isinstance(source, str):
-        return parse_document(source, name)
+    text = source if isinstance(source, str) else _text(source)
+    if language == "nemo" or (language == "auto" and isinstance(source, Path) and source.suffix == ".rls"):
+        from deltalog.nemo.lower import read_nemo
+
+        program = read_nemo(text, name, None if isinstance(source, str) else source.parent)
+        return Documents(program.rules, program.prefixes, (program,))
+    document = parse_document(text, name)
+    return Documents(document.rules, document.prefixes)
+
+
+def _text(source: Path) -> str:
     try:
-        return parse_document(source.read_text("utf-8-sig"), name)
+        return source.read_text("utf-8-sig")
     except OSError as error:
         raise UsageError(f"cannot read the program {source}: {error.strerror}") from None
     except UnicodeDecodeError as error:

@@ -16,6 +16,7 @@ from deltalog.model.errors import Diagnostic
 from deltalog.program.aggregates import separate_aggregates
 from deltalog.program.analysis import Analysis, Pass
 from deltalog.program.binding import direct_equalities
+from deltalog.program.core_rules import expand_rules
 from deltalog.program.dependency import DependencyGraph
 from deltalog.program.hyper_nodes import HyperNode
 from deltalog.program.lint import lint
@@ -38,8 +39,8 @@ class Program:
     """Safe, stratified rules.
 
     `rules` are the user's, as written, each once, without facts. `hyper_nodes` have these and the bridges, in
-    topological order, ready for evaluation: equalities that give a variable its value are BINDs there, and aggregates
-    have relations of their own.
+    topological order, ready for evaluation: they are rules of the core language (`deltalog.program.core_rules`),
+    equalities that give a variable its value are BINDs there, and aggregates have relations of their own.
     """
 
     rules: tuple[Rule, ...]
@@ -101,6 +102,7 @@ class Program:
 # From statements to hyper-nodes; each pass is a function from an Analysis to an Analysis, in a file of its own.
 PASSES: tuple[Pass, ...] = (
     split_facts,
+    expand_rules,
     check_safety,
     add_bridges,
     check_stratification,
@@ -132,6 +134,7 @@ def analyse(
 
 def _program(analysis: Analysis) -> Program:
     by_rule = {rule: node for node in analysis.hyper_nodes for rule in node.rules}
+    written = set(analysis.rules)
     return Program(
         analysis.rules,
         analysis.bridges,
@@ -142,7 +145,11 @@ def _program(analysis: Analysis) -> Program:
         analysis.stored,
         analysis.recognised,
         analysis.scope,
-        home={rule: by_rule[evaluated] for rule, evaluated in analysis.directed.items() if evaluated in by_rule},
+        home={
+            rule: by_rule[evaluated]
+            for rule, evaluated in analysis.directed.items()
+            if evaluated in by_rule and rule in written
+        },
         linted=analysis.statements,
     )
 

@@ -30,8 +30,9 @@ from deltalog.syntax.ast import (
 
 def check_safety(analysis: Analysis) -> Analysis:
     """A pass: every unsafe variable of a rule or fact."""
-    found = (unsafe(rule) for rule in analysis.statements if rule not in analysis.checked)
-    return analysis.having(unsafe=tuple(diagnostic for diagnostics in found for diagnostic in diagnostics))
+    rules = (core for rule in analysis.statements for core in analysis.core_of.get(rule, (rule,)))
+    found = (unsafe(rule) for rule in rules if rule not in analysis.checked)
+    return analysis.having(unsafe=tuple(dict.fromkeys(diagnostic for each in found for diagnostic in each)))
 
 
 def unsafe(rule: Rule) -> Iterator[Diagnostic]:

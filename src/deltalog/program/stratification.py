@@ -16,7 +16,7 @@ from deltalog.syntax.ast import TRIPLE, Atom, BodyLiteral, Negation, Pred, Rule
 
 def check_stratification(analysis: Analysis) -> Analysis:
     """A pass: every cycle through a negation or an aggregate."""
-    graph = DependencyGraph.of([*analysis.rules, *analysis.bridges])
+    graph = DependencyGraph.of([*analysis.core, *analysis.bridges])
     return analysis.having(graph=graph, cycles=tuple(not_stratified(graph)))
 
 

@@ -36,11 +36,17 @@ _NO_NUMBER = frozenset(
     "isliteral",
     "datatype",
     "hasdatatype",
+    "tuple",
     *("regex", "strbefore", "strafter", "encode_for_uri", "lang", "langmatches", "strlang", "iri", "uri", "isuri"),
     *("isnumeric", "timezone", "tz", "md5", "sha1", "sha256", "sha384", "sha512"),
     *(XSD + name for name in ("string", "boolean", "date", "dateTime")),
 }
-_INTEGER = frozenset(("strlen", "count", "year", "month", "day", "hours", "minutes"))
+_INTEGER = frozenset(
+    (
+        *("strlen", "count", "year", "month", "day", "hours", "minutes", "arity"),
+        *("div", "rem", "band", "bor", "bxor", "bnot", "bshl", "bshr", "bshru"),
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)

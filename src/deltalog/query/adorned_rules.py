@@ -181,6 +181,7 @@ class _Layout:
                 return step
             case Aggregate():
                 return self._group(literal)
+        raise AssertionError(f"not of the core language: {literal}")
 
     def _question(self, atom: Atom) -> tuple[Adornment, Getter]:
         adornment = tuple(term in self.places for term in atom.terms)

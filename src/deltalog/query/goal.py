@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from deltalog.model.errors import UnsafeRule
+from deltalog.model.errors import UnsafeRule, UsageError
 from deltalog.model.terms import Value
 from deltalog.program.aggregates import separate
 from deltalog.program.binding import directed_rule
+from deltalog.program.core_rules import core_rules
 from deltalog.program.safety import unsafe
 from deltalog.query.adornment import Adornment
 from deltalog.query.rulebase import bindings, by_head, reads
@@ -30,6 +31,7 @@ from deltalog.syntax.ast import (
     Variable,
     variables,
 )
+from deltalog.syntax.printer import print_body
 
 GOAL = HiddenName("#goal")
 
@@ -76,7 +78,7 @@ def goal_rule(goal: Sequence[BodyLiteral]) -> Rule:
 
 def as_goal(literals: Sequence[BodyLiteral]) -> Goal:
     """A goal of literals; an unsafe one is refused like an unsafe rule."""
-    rule = goal_rule(literals)
+    rule = _core_rule(goal_rule(literals))
     if errors := list(unsafe(rule)):
         raise UnsafeRule(errors)
     rule = directed_rule(rule)
@@ -84,6 +86,17 @@ def as_goal(literals: Sequence[BodyLiteral]) -> Goal:
     body = tuple(_opened(literal, given) if isinstance(literal, Atom) else literal for literal in rule.body)
     head = Atom(GOAL, (*given, *rule.heads[0].terms))
     return Goal(Rule((head,), body), tuple(v.name for v in variables(rule.heads[0])), tuple(given.values()))
+
+
+def _core_rule(goal: Rule) -> Rule:
+    """The one rule of the core language that a goal is."""
+    rules = core_rules(goal)
+    if len(rules) > 1:
+        raise UsageError(
+            "a goal has no alternatives (`;`), no NOT over several literals and no AGGREGATE with PER; "
+            f"make it a rule, and ask for its head: answer(...) :- {print_body(goal.body)} ."
+        )
+    return rules[0]
 
 
 def _opened(atom: Atom, given: dict[Variable, Value]) -> Atom:

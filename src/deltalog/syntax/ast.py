@@ -212,16 +212,35 @@ class AggregateCall:
 class Aggregate:
     """`AGGREGATE(body ON ?g ... BIND f(?x) AS ?y ...)`: f over the distinct bindings of the body, per value of ?g.
 
-    Variables of the body other than the ON variables are local to it.
+    Variables of the body other than the ON variables are local to it. With PER instead of ON, the rest of the rule
+    gives the group variables their values, and each of these has a group, which may be empty.
     """
 
     body: tuple[BodyLiteral, ...]
     on: tuple[Variable, ...]
     calls: tuple[AggregateCall, ...]
     span: Span | None = field(default=None, compare=False, repr=False)
+    per: bool = False
 
 
-BodyLiteral = Atom | Negation | Filter | Bind | Aggregate
+@dataclass(frozen=True, slots=True)
+class Disjunction:
+    """`(a, b ; c)`: at least one of the alternatives holds."""
+
+    alternatives: tuple[tuple[BodyLiteral, ...], ...]
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class NegatedBody:
+    """`NOT (a, b)`: the literals do not hold together, whatever the variables are that occur nowhere else."""
+
+    body: tuple[BodyLiteral, ...]
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+# `deltalog.program.core_rules` rewrites rules so that engines know only the first four, and AGGREGATEs without PER.
+BodyLiteral = Atom | Negation | Filter | Bind | Aggregate | Disjunction | NegatedBody
 
 
 def _atoms(body: tuple[BodyLiteral, ...]) -> Iterator[Atom]:
@@ -230,8 +249,10 @@ def _atoms(body: tuple[BodyLiteral, ...]) -> Iterator[Atom]:
             yield literal
         elif isinstance(literal, Negation):
             yield literal.atom
-        elif isinstance(literal, Aggregate):
+        elif isinstance(literal, Aggregate | NegatedBody):
             yield from _atoms(literal.body)
+        elif isinstance(literal, Disjunction):
+            yield from (atom for body in literal.alternatives for atom in _atoms(body))
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,5 +315,10 @@ def variables(node: BodyLiteral | Expression | None) -> Iterator[Variable]:
         case Aggregate():
             yield from node.on
             yield from (call.variable for call in node.calls)
+        case NegatedBody():
+            yield from (variable for literal in node.body for variable in variables(literal))
+        case Disjunction():
+            for body in node.alternatives:
+                yield from (variable for literal in body for variable in variables(literal))
         case _:
             return

@@ -5,13 +5,16 @@ their place in the text, so the builder itself has no state, and one parser serv
 
 Ambiguous syntax is resolved by its context. `name(...)` is an `Application`, which becomes an atom when it stands alone
 in a body and a function call inside of an expression; a bare name is an atom without arguments or a string; `!` negates
-an atom or a condition. `literal` and `expression` are the two ways to decide.
+an atom or a condition; `[...]` is a triple or a tuple; brackets have an expression or literals inside. `literals` and
+`expression` are the two ways to decide.
+
+Atoms may have expressions as arguments here; `deltalog.syntax.flatten` puts them into the body.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from deltalog.model.terms import IRI, RDF_TYPE, XSD, BlankNode
 from deltalog.syntax.ast import (
@@ -22,8 +25,10 @@ from deltalog.syntax.ast import (
     BodyLiteral,
     Call,
     Constant,
+    Disjunction,
     Expression,
     Filter,
+    NegatedBody,
     Negation,
     Rule,
     Span,
@@ -31,13 +36,16 @@ from deltalog.syntax.ast import (
     Variable,
     triple,
 )
+from deltalog.syntax.flatten import flattened, flattened_body
 from deltalog.syntax.functions import (
     AGGREGATES,
     CASTS,
     FUNCTIONS,
     NOT_IN_RULES,
+    arguments_of,
     arguments_wanted,
     counted,
+    is_function,
     nearest,
     spelled,
 )
@@ -95,9 +103,28 @@ class Parenthesis:
     end: int
 
 
-SyntaxNode = (
-    Word | Application | Triple | Not | Parenthesis | Call
-)  # inside of arguments, applications are Calls already
+@dataclass(slots=True)
+class Body:
+    """`a, b ; c`: alternatives, of parts that are nodes or literals already."""
+
+    alternatives: list[list[SyntaxNode | BodyLiteral]]
+
+
+@dataclass(slots=True)
+class Group:
+    """`( ... )` around literals."""
+
+    open: Word
+    body: Body
+    end: int
+
+    @property
+    def start(self) -> int:
+        return self.open.start
+
+
+# Inside of arguments, applications are Calls already.
+SyntaxNode = Word | Application | Triple | Not | Parenthesis | Group | Call
 
 
 def extent(node: SyntaxNode) -> tuple[int, int]:
@@ -124,31 +151,45 @@ class Builder:
         parts[0].reading.base = str(parts[1].value)
 
     def goal(self, parts: list[Any]) -> tuple[BodyLiteral, ...]:
-        goal: tuple[BodyLiteral, ...] = parts[1]
-        return goal
+        return flattened_body(literals(parts[1]))
 
     def rule(self, parts: list[Any]) -> Rule:
-        heads, body = parts
-        first = heads[0].span
-        last = (body or heads)[-1].span
-        return Rule(heads, body or (), Span(first.source, first.start, last.end))
+        heads, body = parts[0], () if parts[1] is None else literals(parts[1])
+        first, last = heads[0].span, (body or heads)[-1].span
+        assert last is not None
+        return flattened(Rule(heads, body, Span(first.source, first.start, last.end)))
 
     def heads(self, parts: list[SyntaxNode]) -> tuple[Atom, ...]:
         return tuple(atom(node) for node in parts)
 
-    def body(self, parts: list[BodyLiteral]) -> tuple[BodyLiteral, ...]:
-        return tuple(parts)
+    def body(self, parts: list[Any]) -> Body:
+        return Body(parts)
+
+    def conjuncts(self, parts: list[Any]) -> list[Any]:
+        return parts
 
     # Literals
 
-    def condition(self, parts: list[SyntaxNode]) -> BodyLiteral:
-        return literal(parts[0])
+    def condition(self, parts: list[SyntaxNode]) -> SyntaxNode:
+        return parts[0]
 
-    def negation(self, parts: list[Any]) -> BodyLiteral:
-        return literal(Not(*parts))
+    def negation(self, parts: list[Any]) -> Not:
+        return Not(*parts)
+
+    def negation_of_one(self, parts: list[Any]) -> Not:
+        """`NOT EXISTS p(?x, ?y)`, which is `NOT p(?x, ?y)`."""
+        keyword, _, node = parts
+        return Not(keyword, node)
+
+    def not_exists(self, parts: list[Any]) -> NegatedBody:
+        body, close = parts[-2:]
+        return NegatedBody(literals(body), span(parts[0], close.end))
 
     def filter(self, parts: list[Any]) -> Filter:
         keyword, node, close = parts
+        if isinstance(node, Triple):
+            hint = "A triple stands in the body, without FILTER."
+            complain("a tuple is neither true nor false", node.open, hint, node.end)
         return Filter(expression(node), span(keyword, close.end))
 
     def bind(self, parts: list[Any]) -> Bind:
@@ -161,14 +202,17 @@ class Builder:
         return Filter(Call(operator.value, (expression(left), expression(right)), where), where)
 
     def aggregate(self, parts: list[Any]) -> Aggregate:
-        keyword, body = parts[:2]
-        on = next((part for part in parts if isinstance(part, tuple) and part is not body), ())
+        keyword, body = parts[0], literals(parts[1])
+        on, per = next((part for part in parts if isinstance(part, tuple)), ((), False))
         calls = tuple(part for part in parts if isinstance(part, AggregateCall))
         end = max(calls[-1].span.end, parts[-1].end if isinstance(parts[-1], Word) else 0)  # type: ignore[union-attr]
-        return Aggregate(body, on, calls, span(keyword, end))
+        return Aggregate(body, on, calls, span(keyword, end), per)
 
-    def on(self, parts: list[Word]) -> tuple[Variable, ...]:
-        return tuple(dict.fromkeys(word.value for word in parts))
+    def on(self, parts: list[Word]) -> tuple[tuple[Variable, ...], bool]:
+        return tuple(dict.fromkeys(word.value for word in parts)), False
+
+    def per(self, parts: list[Word]) -> tuple[tuple[Variable, ...], bool]:
+        return self.on(parts)[0], True
 
     def call(self, parts: list[Any]) -> AggregateCall:
         name, distinct, argument, _, variable = parts
@@ -210,8 +254,11 @@ class Builder:
             return Parenthesis(negative, operator.start, end)
         return Call("-", (expression(operand),), span(operator, end))
 
-    def group(self, parts: list[Any]) -> Parenthesis:
-        open_, content, close = parts
+    def group(self, parts: list[Any]) -> Parenthesis | Group:
+        open_, body, close = parts
+        content = body.alternatives[0][0]
+        if len(body.alternatives) > 1 or len(body.alternatives[0]) > 1 or not isinstance(content, SyntaxNode):
+            return Group(open_, body, close.end)
         return Parenthesis(content.content if isinstance(content, Parenthesis) else content, open_.start, close.end)
 
     def application(self, parts: list[Any]) -> Application:
@@ -220,7 +267,7 @@ class Builder:
 
     def triple(self, parts: list[Any]) -> Triple:
         open_, arguments, close = parts
-        return Triple(open_, arguments, close.end)
+        return Triple(open_, arguments or [], close.end)
 
     def arguments(self, parts: list[Any]) -> list[SyntaxNode]:
         return [computed(part) for part in parts]
@@ -237,11 +284,30 @@ def complain(message: str, word: Word, hint: str | None = None, end: int | None 
 # Literals
 
 
-def literal(node: SyntaxNode) -> BodyLiteral:
-    """A literal of a body."""
+def literals(body: Body) -> tuple[BodyLiteral, ...]:
+    """The literals of a body; alternatives are one literal."""
+    alternatives = tuple(tuple([each for node in nodes for each in _literals(node)]) for nodes in body.alternatives)
+    if len(alternatives) == 1:
+        return alternatives[0]
+    first, last = alternatives[0][0].span, alternatives[-1][-1].span
+    assert first is not None and last is not None
+    return (Disjunction(alternatives, Span(first.source, first.start, last.end)),)
+
+
+def _literals(node: SyntaxNode | BodyLiteral) -> tuple[BodyLiteral, ...]:
+    """The literals of a part of a body: those in brackets are several."""
     while isinstance(node, Parenthesis):
         node = node.content
+    if isinstance(node, Group):
+        return literals(node.body)
+    return (literal(node) if isinstance(node, SyntaxNode) else node,)
+
+
+def literal(node: SyntaxNode) -> BodyLiteral:
+    """A literal of a body."""
     match node:
+        case Not() if (inner := _inside(node.operand)) is not None:
+            return NegatedBody(literals(inner.body), span(node.bang, inner.end))
         case Application() | Triple():
             return atom(node)
         case Not() if negates_an_atom(node):
@@ -252,6 +318,13 @@ def literal(node: SyntaxNode) -> BodyLiteral:
             _complain_unless_boolean(node.operand if isinstance(node, Not) else node)
     condition = expression(node)
     return Filter(condition, node.span if isinstance(node, Call) else span(first_word(node), extent(node)[1]))
+
+
+def _inside(node: SyntaxNode) -> Group | None:
+    """The literals in brackets."""
+    while isinstance(node, Parenthesis):
+        node = node.content
+    return node if isinstance(node, Group) else None
 
 
 def _complain_unless_boolean(node: SyntaxNode) -> None:
@@ -281,7 +354,7 @@ def atom(node: SyntaxNode) -> Atom:
         case Word():
             return Atom(str(node.value), (), span(node, node.end))
         case Application():
-            terms = tuple([term(argument, node.name) for argument in node.arguments])
+            terms = tuple([term(argument) for argument in node.arguments])
             where = span(node.name, node.end)
             name = node.name.value
             if len(terms) == 2 and isinstance(name, IRI) and name == RDF_TYPE:
@@ -293,7 +366,7 @@ def atom(node: SyntaxNode) -> Atom:
 
 
 def triple_atom(node: Triple) -> Atom:
-    terms = [term(argument, node.open) for argument in node.arguments]
+    terms = [term(argument) for argument in node.arguments]
     where = span(node.open, node.end)
     if len(terms) != 3:
         hint = "Write [subject, predicate, object], or a name before the bracket."
@@ -308,20 +381,9 @@ def triple_atom(node: Triple) -> Atom:
     return triple(terms[0], predicate, terms[2], where)
 
 
-def term(node: SyntaxNode, owner: Word) -> Term:
-    """An argument of an atom: a variable or a constant, nothing to compute."""
-    while isinstance(node, Parenthesis):
-        node = node.content
-    if isinstance(node, Word):
-        value = node.value
-        return value if isinstance(value, Variable) else Constant(value)
-    start, end = extent(node)
-    hint = "Compute it in the body with BIND, for example BIND(?x + 1 AS ?y), and write ?y here."
-    if isinstance(node, Triple):
-        hint = "A triple stands in the body or in the head, not inside of an atom."
-    owner.reading.forget(start, end)
-    owner.reading.complain("the arguments of an atom are variables and constants", start, end, hint)
-    return Constant("")
+def term(node: SyntaxNode) -> Term:
+    """An argument of an atom: a variable or a constant, or an expression until the rule is flattened."""
+    return cast(Term, expression(node))
 
 
 # Expressions
@@ -357,17 +419,27 @@ def expression(node: SyntaxNode) -> Expression:
         case Not() | Application():
             return expression(computed(node))
         case Triple():
-            complain("a triple cannot be computed with", node.open, None, node.end)
+            return made_tuple(tuple(map(expression, node.arguments)), span(node.open, node.end))
+        case Group():
+            hint = "Atoms, NOT, `,` and `;` connect literals of a body. In expressions write && and || and !."
+            complain("literals cannot be computed with", node.open, hint, node.end)
             return Constant("")
+
+
+def made_tuple(elements: tuple[Expression, ...], where: Span) -> Constant | Call:
+    """`[a, b]`: a constant if its elements are."""
+    if all(isinstance(element, Constant) for element in elements):
+        return Constant(tuple(element.value for element in elements if isinstance(element, Constant)))
+    return Call("tuple", elements, where)
 
 
 def function(node: Application) -> Call:
     given = str(node.name.value)
     name = given if node.name.type == "IRI" else given.lower()
     arguments = tuple([expression(argument) for argument in node.arguments])
-    if name not in FUNCTIONS or (name in CASTS) is not (node.name.type == "IRI"):
+    if not is_function(name) or (name in CASTS) is not (node.name.type == "IRI"):
         _complain_about_name(node.name, given)
-    elif not FUNCTIONS[name][0] <= len(arguments) <= FUNCTIONS[name][1]:
+    elif not arguments_of(name)[0] <= len(arguments) <= arguments_of(name)[1]:
         message = f"`{spelled(name)}` takes {arguments_wanted(name)}, this has {counted(len(arguments))}"
         complain(message, node.name, None, node.end)
     return Call(name, arguments, span(node.name, node.end))

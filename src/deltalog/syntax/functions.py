@@ -40,6 +40,18 @@ FUNCTIONS: dict[str, tuple[int, int]] = {
     "max": (1, ANY_NUMBER),
     "pow": (2, 2),
     "sqrt": (1, 1),
+    "div": (2, 2),
+    "rem": (2, 2),
+    "band": (2, ANY_NUMBER),
+    "bor": (2, ANY_NUMBER),
+    "bxor": (2, ANY_NUMBER),
+    "bnot": (1, 1),
+    "bshl": (2, 2),
+    "bshr": (2, 2),
+    "bshru": (2, 2),
+    "tuple": (0, ANY_NUMBER),
+    "item": (2, 2),
+    "arity": (1, 1),
     "concat": (1, ANY_NUMBER),
     "strlen": (1, 1),
     "substr": (2, 3),
@@ -95,10 +107,92 @@ ELSEWHERE = {
     "matches": "regex",
     "tonumber": "xsd:double",
     "to_number": "xsd:double",
+    "quotient": "div",
+    "mod": "rem",
+    "bitand": "band",
+    "bitor": "bor",
+    "bitxor": "bxor",
+    "bitnot": "bnot",
+    "shl": "bshl",
+    "shr": "bshr",
+    "nth": "item",
+    "record": "tuple",
 }
+
+# Functions of Nemo's language: ours, and the least and the greatest number of arguments. Those that mean something else
+# than ours of that name are `nemo_...`; rules print with them, so our language has them, too.
+NEMO: dict[str, tuple[str, int, int]] = {
+    "/": ("nemo_div", 2, 2),
+    "REM": ("nemo_rem", 2, 2),
+    "ABS": ("abs", 1, 1),
+    "SQRT": ("nemo_sqrt", 1, 1),
+    "SIN": ("nemo_sin", 1, 1),
+    "COS": ("nemo_cos", 1, 1),
+    "TAN": ("nemo_tan", 1, 1),
+    "POW": ("nemo_pow", 2, 2),
+    "LOG": ("nemo_log", 2, 2),
+    "ROUND": ("nemo_round", 1, 1),
+    "CEIL": ("ceil", 1, 1),
+    "FLOOR": ("floor", 1, 1),
+    "SUM": ("nemo_sum", 1, ANY_NUMBER),
+    "PRODUCT": ("nemo_product", 1, ANY_NUMBER),
+    "MIN": ("nemo_min", 1, ANY_NUMBER),
+    "MAX": ("nemo_max", 1, ANY_NUMBER),
+    "LUKA": ("nemo_luka", 1, ANY_NUMBER),
+    "BITAND": ("nemo_bitand", 1, ANY_NUMBER),
+    "BITOR": ("nemo_bitor", 1, ANY_NUMBER),
+    "BITXOR": ("nemo_bitxor", 1, ANY_NUMBER),
+    "BITSHL": ("nemo_bitshl", 2, 2),
+    "BITSHR": ("nemo_bitshr", 2, 2),
+    "BITSHRU": ("nemo_bitshru", 2, 2),
+    "INT": ("nemo_int", 1, 1),
+    "DOUBLE": ("nemo_double", 1, 1),
+    "FLOAT": ("nemo_float", 1, 1),
+    "STR": ("nemo_str", 1, 1),
+    "FULLSTR": ("nemo_fullstr", 1, 1),
+    "DATATYPE": ("nemo_datatype", 1, 1),
+    "LANG": ("nemo_lang", 1, 1),
+    "IRI": ("nemo_iri", 1, 1),
+    "CONCAT": ("nemo_concat", 1, ANY_NUMBER),
+    "STRLEN": ("nemo_strlen", 1, 1),
+    "SUBSTR": ("nemo_substr", 2, 3),
+    "STRREV": ("nemo_strrev", 1, 1),
+    "UCASE": ("nemo_ucase", 1, 1),
+    "LCASE": ("nemo_lcase", 1, 1),
+    "STRBEFORE": ("nemo_strbefore", 2, 2),
+    "STRAFTER": ("nemo_strafter", 2, 2),
+    "STRSTARTS": ("nemo_strstarts", 2, 2),
+    "STRENDS": ("nemo_strends", 2, 2),
+    "CONTAINS": ("nemo_contains", 2, 2),
+    "COMPARE": ("nemo_compare", 2, 2),
+    "REGEX": ("nemo_regex", 2, 2),
+    "LEVENSHTEIN": ("nemo_levenshtein", 2, 2),
+    "URIENCODE": ("nemo_uriencode", 1, 1),
+    "URIDECODE": ("nemo_uridecode", 1, 1),
+    "AND": ("nemo_and", 1, ANY_NUMBER),
+    "OR": ("nemo_or", 1, ANY_NUMBER),
+    "NOT": ("nemo_not", 1, 1),
+    "ISIRI": ("isiri", 1, 1),
+    "ISNULL": ("isblank", 1, 1),
+    "ISSTRING": ("nemo_isstring", 1, 1),
+    "ISINTEGER": ("nemo_isinteger", 1, 1),
+    "ISFLOAT": ("nemo_isfloat", 1, 1),
+    "ISDOUBLE": ("nemo_isdouble", 1, 1),
+    "ISNUMERIC": ("nemo_isnumeric", 1, 1),
+}
+FOREIGN = {name: (least, most) for name, least, most in NEMO.values() if name.startswith("nemo_")}
 
 AGGREGATES = ("count", "sum", "min", "max", "avg", "med")
 COMPARISONS = frozenset(("=", "!=", "<", "<=", ">", ">="))
+
+
+def is_function(name: str) -> bool:
+    return name in FUNCTIONS or name in FOREIGN
+
+
+def arguments_of(name: str) -> tuple[int, int]:
+    """The least and the greatest number of arguments of a function."""
+    return FUNCTIONS[name] if name in FUNCTIONS else FOREIGN[name]
 
 
 def nearest(name: str) -> str | None:
@@ -116,7 +210,7 @@ def spelled(name: str) -> str:
 
 def arguments_wanted(name: str) -> str:
     """How many arguments a function takes, in words."""
-    least, most = FUNCTIONS[name]
+    least, most = arguments_of(name)
     if most == ANY_NUMBER:
         return f"at least {counted(least)}"
     return counted(least) if least == most else f"{least} or {counted(most)}"

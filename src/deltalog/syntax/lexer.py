@@ -25,13 +25,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from itertools import dropwhile
 from typing import Any
 from urllib.parse import urljoin
 
 from deltalog.model.errors import Diagnostic
 from deltalog.model.terms import IRI, RDF, XSD, BlankNode, literal
 from deltalog.syntax.ast import Source, Span, Variable
-from deltalog.syntax.functions import FUNCTIONS
+from deltalog.syntax.functions import is_function
 
 PREFIXES = {
     "rdf": RDF,
@@ -72,10 +73,6 @@ class ReadingState:
     def complain(self, message: str, start: int, end: int, hint: str | None = None) -> None:
         self.diagnostics.append(Diagnostic(message, Span(self.source, start, end), hint))
 
-    def forget(self, start: int, end: int) -> None:
-        """Drops errors inside of a piece of the text that has an error as a whole."""
-        self.diagnostics = [d for d in self.diagnostics if d.span is None or not start <= d.span.start < end]
-
 
 _IRI = r"<(?![-=?])(?:[^<>\"{}|^`\\\x00-\x20]|\\u[0-9A-Fa-f]{4}|\\U[0-9A-Fa-f]{8})*>"
 _PREFIX = r"(?:[^\W\d_][\w-]*(?:\.[\w-]+)*)?"
@@ -92,7 +89,7 @@ _WORD = re.compile(
   | (?P<number>[0-9]+(?P<fraction>(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?))
   | (?P<name>\w+)
   | (?P<directive>@(?:prefix|base)\b)
-  | (?P<sign>:-|<-(?![0-9])|\?-|&&|\|\||!=|<=|>=|==|:=|[=<>+\-*/%!&(),.\[\]])
+  | (?P<sign>:-|<-(?![0-9])|\?-|&&|\|\||!=|<=|>=|==|:=|[=<>+\-*/%!&(),;.\[\]])
     """,
     re.VERBOSE | re.IGNORECASE,
 )
@@ -105,7 +102,8 @@ _ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))", re.DOTALL
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", '"': '"', "'": "'", "\\": "\\"}
 
 _SIGNS = {
-    ":-": "_ARROW", "<-": "_ARROW", "?-": "QUERY", "&&": "ANDAND", "||": "OR", "&": "_AND", ",": "_COMMA", "!": "BANG",
+    ":-": "_ARROW", "<-": "_ARROW", "?-": "QUERY", "&&": "ANDAND", "||": "OR", "&": "_AND", ",": "_COMMA",
+    ";": "_ELSE", "!": "BANG",
     "+": "PLUS", "-": "MINUS", "*": "STAR", "/": "SLASH", "%": "PERCENT", ")": "CLOSE", "]": "CLOSE_SQUARE",
     "=": "COMPARISON", "!=": "COMPARISON", "<": "COMPARISON", "<=": "COMPARISON", ">": "COMPARISON", ">=": "COMPARISON",
 }  # fmt: skip
@@ -118,12 +116,15 @@ _BEFORE_OPEN = frozenset(("NAME", "IRI", "FILTER", "BIND", "COMP", "AGGREGATE", 
 # Keywords: what must follow, and whether an operand or a literal must (True) or must not (False) end just before.
 _KEYWORDS: dict[str, tuple[str, re.Pattern[str], bool | None]] = {
     "and": ("_AND", re.compile(""), True),
+    "or": ("_ELSE", re.compile(""), True),
     "not": ("NOT", re.compile(r"\s*[\w<\[:(?\"'!]"), False),
     "filter": ("FILTER", re.compile(r"\s*\("), False),
     "bind": ("BIND", re.compile(r"\s*\(|\s+\w+\s*\("), None),
     "comp": ("COMP", re.compile(r"\s*\([^\n]*?,\s*(?:!=|[<>]=?|=)\s*,"), False),
     "aggregate": ("AGGREGATE", re.compile(r"\s*\(\s*[^\s)]"), False),
     "on": ("_ON", re.compile(r"\s+[?\w]"), True),
+    "per": ("_PER", re.compile(r"\s+[?\w]"), True),
+    "exists": ("EXISTS", re.compile(rf"\s*\(|\s+(?:\?|\[|(?:{_IRI}|{_PREFIXED}|\w+)\s*[(\[])"), False),
     "with": ("WITH", re.compile(r"\s+\w+\s*\("), True),
     "as": ("_AS", re.compile(r"\s+[?\w]"), True),
     "in": ("IN", re.compile(r"\s*\("), True),
@@ -220,7 +221,7 @@ class Lexer:
             return False
         if match.lastgroup == "sign":
             return match.group() in ("[", "?-")
-        return match.group().lower() not in ("and", "on", "with", "as")
+        return match.group().lower() not in ("and", "or", "on", "per", "with", "as", "in")
 
     def _is_modulo(self, new_line: bool) -> bool:
         if new_line or not self.words:
@@ -230,7 +231,7 @@ class Lexer:
         after = _MODULO_FOLLOWS.match(self.text, self.at)
         if after is None or not (before or (last.type == "CLOSE" and self.closed_expression)):
             return False
-        return after.group(1) is None or after.group(1).lower() in FUNCTIONS
+        return after.group(1) is None or is_function(after.group(1).lower())
 
     # Words
 
@@ -368,7 +369,8 @@ class Lexer:
         if lower == "not" and self._after_operand() and _IN_FOLLOWS.match(self.text, end):
             self._add("NOT_BEFORE_IN", name, start, end)
         elif lower in _KEYWORDS and self._is_keyword(lower, end):
-            self._add(_KEYWORDS[lower][0], name, start, end)
+            kind = "_IN" if lower == "in" and self._lists_variables() else _KEYWORDS[lower][0]
+            self._add(kind, name, start, end)
         elif lower in _DIRECTIVES and not self.words and _DIRECTIVES[lower][1].match(self.text, end):
             self._add(_DIRECTIVES[lower][0], name, start, end)
         elif _OPENS_ON_THE_LINE.match(self.text, end):
@@ -386,9 +388,16 @@ class Lexer:
             return False
         if lower == "in" and self.words[-1].type == "NOT_BEFORE_IN":
             return True
+        if lower == "exists" and self.words[-1].type not in ("NOT", "BANG"):
+            return False
         if after_operand is not None and (self.words[-1].type in _ENDS) != after_operand:
             return False
         return follows.match(self.text, end) is not None
+
+    def _lists_variables(self) -> bool:
+        """Whether the words so far end with the variables of `NOT EXISTS ?x, ?y`."""
+        rest = dropwhile(lambda word: word.type in ("VARIABLE", "_COMMA"), reversed(self.words))
+        return getattr(next(rest, None), "type", None) == "EXISTS"
 
     def _directive(self, match: re.Match[str], start: int, end: int) -> None:
         self._add(match.group()[1:].upper(), match.group(), start, end)
@@ -411,7 +420,7 @@ class Lexer:
     def _open(self, sign: str, start: int, end: int) -> None:
         last = self.words[-1] if self.words else None
         applied = last is not None and last.type in _BEFORE_OPEN
-        function = applied and last is not None and (last.type != "NAME" or last.value.lower() in FUNCTIONS)
+        function = applied and last is not None and (last.type != "NAME" or is_function(last.value.lower()))
         self.brackets.append("expression" if function or not applied else "atom")
         if len(self.brackets) > MAX_DEPTH and not self.broken:
             self.broken = True

@@ -15,7 +15,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from deltalog.model.errors import Diagnostic, SyntaxProblem
-from deltalog.syntax.ast import Aggregate, Bind, BodyLiteral, Call, Expression, Filter, Rule, Source
+from deltalog.syntax.ast import (
+    Aggregate,
+    Bind,
+    BodyLiteral,
+    Call,
+    Disjunction,
+    Expression,
+    Filter,
+    NegatedBody,
+    Rule,
+    Source,
+)
 from deltalog.syntax.lexer import Lexer, ReadingState, Word
 
 if TYPE_CHECKING:
@@ -121,6 +132,10 @@ def _expressions(body: tuple[BodyLiteral, ...]) -> Iterator[Expression]:
         match literal:
             case Filter(condition=expression) | Bind(expression=expression):
                 yield expression
+            case NegatedBody(body=inner):
+                yield from _expressions(inner)
+            case Disjunction(alternatives=alternatives):
+                yield from (expression for inner in alternatives for expression in _expressions(inner))
             case Aggregate():
                 yield from _expressions(literal.body)
                 yield from (call.argument for call in literal.calls if call.argument is not None)

@@ -18,8 +18,10 @@ from deltalog.syntax.ast import (
     BodyLiteral,
     Call,
     Constant,
+    Disjunction,
     Expression,
     Filter,
+    NegatedBody,
     Negation,
     Rule,
     Term,
@@ -31,6 +33,10 @@ _PLAIN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _BARE_CONSTANT = re.compile(r"[a-z][A-Za-z0-9_]*")
 _PLAIN_FLOAT = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?")
 _WORDS = frozenset(("and", "not", "filter", "bind", "comp", "aggregate", "on", "with", "as", "distinct")) | {
+    "or",
+    "exists",
+    "in",
+    "per",
     "true",
     "false",
     "prefix",
@@ -78,7 +84,12 @@ def print_literal(literal: BodyLiteral) -> str:
         case Aggregate(body, on, calls):
             group = "".join(f" {print_term(v)}" for v in on)
             binds = "".join(f" BIND {print_aggregate_call(call)}" for call in calls)
-            return f"AGGREGATE({print_body(body)}{' ON' if on else ''}{group}{binds})"
+            word = (" PER" if literal.per else " ON") if on else ""
+            return f"AGGREGATE({print_body(body)}{word}{group}{binds})"
+        case NegatedBody(body):
+            return f"NOT EXISTS ({print_body(body)})"
+        case Disjunction(alternatives):
+            return f"({' ; '.join(map(print_body, alternatives))})"
 
 
 def print_aggregate_call(call: AggregateCall) -> str:
@@ -100,6 +111,8 @@ def print_expression(expression: Expression) -> str:
         if function == "%":
             return f"{_modulo_operand(left)} % {_modulo_operand(right)}"
         return f"{_operand(left, least)} {function} {_operand(right, binds + 1)}"
+    if function == "tuple" and not all(isinstance(argument, Constant) for argument in arguments):
+        return f"[{', '.join(map(print_expression, arguments))}]"
     name = print_iri(function) if function in CASTS else function
     return f"{name}({', '.join(map(print_expression, arguments))})"
 
@@ -148,6 +161,8 @@ def print_value(value: Value) -> str:
             return print_iri(str(value))
         case BlankNode():
             return f"_:{lexical(value)}"
+        case tuple():
+            return f"[{', '.join(map(print_value, value))}]"
         case str():
             return value if _is_bare(value) else quoted(value)
         case bool() | int():

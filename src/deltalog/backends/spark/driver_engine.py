@@ -30,9 +30,7 @@ from deltalog.model.dictionary import Dictionary
 from deltalog.plan import ir
 from deltalog.plan.ir import Part, Plan
 from deltalog.syntax.ast import (
-    Aggregate,
     Atom,
-    Bind,
     BodyLiteral,
     Call,
     Constant,
@@ -161,8 +159,7 @@ def _compares_ids(literal: BodyLiteral, backend: SparkBackend) -> bool:
             return True
         case Filter(condition):
             return backend.only_integers and _only_compares(condition)
-        case Bind() | Aggregate():
-            return False
+    return False
 
 
 def _only_compares(condition: Expression) -> bool:

@@ -1,0 +1,361 @@
+"""Files that a Nemo program imports and exports.
+
+A cell of CSV, TSV or DSV of the format `any` is trimmed, and then
+
+    12  +5                    an integer; 4.0 too
+    1.5                       a decimal
+    <http://example.org/a>    an IRI
+    "chat"  "chat"@fr  "1"^^<...#byte>      a literal (in CSV, its quotes are doubled and in quotes)
+    two words, or nothing     a string
+    everything else           an IRI: a, http://example.org/a, 1e5, true
+
+A row with another number of cells than the predicate has arguments, or with a cell that its format does not allow, is
+left out, as in Nemo; a warning says how many were.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import re
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import IO, Any
+
+from deltalog.expressions.nemo_functions import full_text, literal_value
+from deltalog.io.documents import document_iri, document_name
+from deltalog.model.errors import DataError, UsageError
+from deltalog.model.terms import IRI, BlankNode, Value, lexical
+from deltalog.nemo.program import FileUse, NemoProgram
+from deltalog.syntax.ast import Source, Span
+
+Row = tuple[Value, ...]
+DELIMITERS = {"csv": ",", "tsv": "\t", "dsv": ","}
+RDF_FORMATS = {
+    **{"ntriples": "N_TRIPLES", "nquads": "N_QUADS", "turtle": "TURTLE", "trig": "TRIG", "rdfxml": "RDF_XML"},
+    **{"nt": "N_TRIPLES", "nq": "N_QUADS", "ttl": "TURTLE", "rdf": "RDF_XML", "xml": "RDF_XML", "owl": "RDF_XML"},
+}
+PARAMETERS = {
+    **dict.fromkeys(DELIMITERS, {"delimiter", "format", "ignore_headers", "quoting"}),
+    **dict.fromkeys(("rdf", "ntriples", "nquads", "turtle", "trig", "rdfxml"), {"base", "format"}),
+    "json": set[str](),
+}
+COMMON = {"resource", "limit", "compression"}
+DEFAULT_GRAPH = IRI("tag:nemo:defaultgraph")
+CELL_FORMATS = ("any", "string", "int", "double", "skip")
+
+
+def read_import(use: FileUse) -> list[Row]:
+    """The rows that an @import names."""
+    _check(use)
+    resource = use.parameters.get("resource", f"{use.predicate}.{use.format}")
+    path = _input(str(resource), use)
+    try:
+        with _opened(path, use) as stream:
+            rows = _rows(use, path, stream)
+            limit = use.parameters.get("limit")
+            return list(islice(rows, limit if isinstance(limit, int) else None))
+    except OSError as error:
+        raise DataError(f"{use.span}: cannot read {resource}: {error.strerror or error}") from None
+    except (UnicodeDecodeError, csv.Error, SyntaxError, ValueError) as error:
+        raise DataError(f"{use.span}: {resource} is not {use.format}: {error}") from None
+
+
+def _check(use: FileUse) -> None:
+    """Refuses formats and parameters that are not known."""
+    if use.format == "sparql":
+        raise UsageError(
+            f"{use.span}: sparql{{...}} asks a server, which deltalog does not; save the results as CSV or "
+            "TSV, and import them with csv{...} or tsv{...}"
+        )
+    if use.format not in PARAMETERS:
+        raise UsageError(f"{use.span}: there is no file format {use.format!r}; formats are {', '.join(PARAMETERS)}")
+    known = COMMON | PARAMETERS[use.format]
+    unknown = [name for name in use.parameters if name not in known]
+    if unknown:
+        names = ", ".join(sorted(known))
+        raise UsageError(f"{use.span}: {use.format} has no parameter {unknown[0]!r}; its parameters are {names}")
+
+
+def _input(resource: str, use: FileUse) -> Path:
+    if re.match(r"[a-z]+://", resource) and not resource.startswith("file://"):
+        raise UsageError(f"{use.span}: {resource} is not on this machine; download it, and name the file")
+    path = Path(resource.removeprefix("file://"))
+    beside = use.folder / path if use.folder is not None else path
+    return path if not beside.exists() and path.exists() else beside
+
+
+def _is_compressed(path: Path, use: FileUse) -> bool:
+    wanted = use.parameters.get("compression")
+    if wanted not in (None, "gzip", "none"):
+        raise UsageError(f"{use.span}: the compression is gzip or none, not {wanted!r}")
+    return path.suffix == ".gz" if wanted is None else wanted == "gzip"
+
+
+def _opened(path: Path, use: FileUse) -> IO[bytes]:
+    return gzip.open(path, "rb") if _is_compressed(path, use) else path.open("rb")  # type: ignore[return-value]
+
+
+def _rows(use: FileUse, path: Path, stream: IO[bytes]) -> Iterator[Row]:
+    if use.format in DELIMITERS:
+        return _table(use, io.TextIOWrapper(stream, "utf-8-sig", newline=""))
+    if use.format == "json":
+        return _json(json.load(stream))
+    return _rdf(use, path, stream)
+
+
+# Tables
+
+
+def _table(use: FileUse, text: IO[str]) -> Iterator[Row]:
+    formats = cell_formats(use)
+    quoted = use.parameters.get("quoting", True) is not False
+    quoting = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
+    reader = csv.reader(text, delimiter=_delimiter(use), quoting=quoting)
+    if use.parameters.get("ignore_headers") is True:
+        next(reader, None)
+    left_out = 0
+    for cells in reader:
+        row = _row(cells, formats or ["any"] * (use.arity or len(cells)))
+        if row is None:
+            left_out += bool(cells)
+        elif cells:
+            yield row
+    if left_out:
+        warnings.warn(f"{use.span}: {left_out:,} rows do not fit {use.predicate}, and are left out", stacklevel=2)
+
+
+def _delimiter(use: FileUse) -> str:
+    found = use.parameters.get("delimiter", DELIMITERS[use.format])
+    if not isinstance(found, str) or len(found) != 1:
+        raise UsageError(f"{use.span}: a delimiter is one character, not {found!r}")
+    return found
+
+
+def cell_formats(use: FileUse) -> list[str]:
+    """The formats of the columns, if they are given."""
+    given = use.parameters.get("format")
+    if given is None:
+        return []
+    found = [str(each) for each in (given if isinstance(given, tuple) else (given,))]
+    if wrong := [each for each in found if each not in CELL_FORMATS]:
+        raise UsageError(f"{use.span}: a column is {', '.join(CELL_FORMATS)}, not {wrong[0]!r}")
+    return found
+
+
+def _row(cells: Sequence[str], formats: Sequence[str]) -> Row | None:
+    if len(cells) != len(formats):
+        return None
+    try:
+        return tuple(_READ[format](cell) for cell, format in zip(cells, formats, strict=True) if format != "skip")
+    except ValueError:
+        return None
+
+
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.[0-9]*|\.[0-9]+)")
+_LITERAL = re.compile(r'"(.*)"(?:@([A-Za-z]+(?:-[A-Za-z0-9]+)*)|\^\^<([^<>]*)>)?', re.DOTALL)
+
+
+def any_value(cell: str) -> Value:
+    """The value of a cell of the format `any`; ValueError if it has none."""
+    text = cell.strip()
+    if not text:
+        return ""
+    if text[0] == '"':
+        found = _LITERAL.fullmatch(text)
+        if found is None or '"' in found[1].replace('\\"', ""):
+            raise ValueError(text)
+        return literal_value(found[1], found[3], found[2])
+    if text[0] == "<" and text[-1] == ">":
+        return IRI(text[1:-1])
+    if _INTEGER.fullmatch(text):
+        return literal_value(text, "http://www.w3.org/2001/XMLSchema#integer")
+    if _DECIMAL.fullmatch(text):
+        return literal_value(text, "http://www.w3.org/2001/XMLSchema#decimal")
+    return text if re.search(r"\s", text) else IRI(text)
+
+
+def _integer(cell: str) -> Value:
+    return literal_value(cell.strip(), "http://www.w3.org/2001/XMLSchema#long")
+
+
+def _double(cell: str) -> Value:
+    return literal_value(cell.strip(), "http://www.w3.org/2001/XMLSchema#double")
+
+
+_READ: dict[str, Callable[[str], Value]] = {"any": any_value, "string": str, "int": _integer, "double": _double}
+
+# RDF and JSON
+
+
+def _rdf(use: FileUse, path: Path, stream: IO[bytes]) -> Iterator[Row]:
+    import pyoxigraph
+
+    name = use.format if use.format != "rdf" else Path(path.name.removesuffix(".gz")).suffix[1:]
+    if name not in RDF_FORMATS:
+        raise UsageError(f"{use.span}: the ending of {path.name} is none of RDF; write turtle{{...}} or the like")
+    format = getattr(pyoxigraph.RdfFormat, RDF_FORMATS[name])
+    base = use.parameters.get("base")
+    has_graphs = RDF_FORMATS[name] in ("N_QUADS", "TRIG")
+    label = document_name(path)
+    parsed: Iterable[Any] = pyoxigraph.parse(
+        stream, format=format, base_iri=document_iri(path) if base is None else str(base)
+    )
+    for quad in parsed:
+        row = tuple(_term(term, label) for term in (quad.subject, quad.predicate, quad.object))
+        yield (_graph(quad.graph_name, label), *row) if has_graphs else row
+
+
+def _graph(term: Any, label: str) -> Value:
+    return _term(term, label) if hasattr(term, "value") else DEFAULT_GRAPH
+
+
+def _term(term: Any, label: str) -> Value:
+    match type(term).__name__:
+        case "NamedNode":
+            return IRI(term.value)
+        case "BlankNode":
+            return BlankNode(f"{label}_{term.value}")
+    try:
+        return literal_value(term.value, term.datatype.value, term.language)
+    except ValueError:
+        from deltalog.model.terms import Literal
+
+        return Literal(term.value, term.datatype.value)
+
+
+def _json(document: Any) -> Iterator[Row]:
+    """A value by its number, breadth first: its type, its value, and the numbers of its parts."""
+    values, at = [document], 0
+    while at < len(values):
+        value = values[at]
+        yield (at, IRI("type"), _JSON_TYPES[type(value)])
+        if isinstance(value, dict | list):
+            keys = value if isinstance(value, dict) else range(len(value))
+            for key in keys:
+                values.append(value[key])
+                yield (at, key, len(values) - 1)
+        elif value is not None:
+            yield (at, IRI("value"), value)
+        at += 1
+
+
+_JSON_TYPES = {
+    dict: "object",
+    list: "array",
+    str: "string",
+    int: "number",
+    float: "number",
+    bool: "bool",
+    type(None): "null",
+}
+
+# Exports
+
+
+def exports_of(program: NemoProgram) -> Iterator[FileUse]:
+    """What a program exports: what its directives say, else all predicates that it derives or states, as CSV."""
+    yield from program.exports
+    named = {use.predicate for use in program.exports}
+    outputs = program.outputs if program.outputs or program.exports else _derived(program)
+    for name in outputs:
+        if name not in named:
+            arity = next((len(head.terms) for rule in program.rules for head in rule.heads if head.name == name), None)
+            yield FileUse("export", name, "csv", {}, _NOWHERE, arity)
+
+
+def _derived(program: NemoProgram) -> Iterator[str]:
+    heads = dict.fromkeys(head.name for rule in program.rules if rule.body for head in rule.heads)
+    yield from heads
+
+
+_NOWHERE = Span(Source("<export>", ""), 0, 0)
+
+
+def write_export(use: FileUse, rows: Iterable[Row], folder: Path) -> Path:
+    """Writes the rows of an @export into a folder; the file."""
+    _check(use)
+    resource = str(use.parameters.get("resource") or f"{use.predicate}.{use.format}")
+    path = folder / resource
+    if not path.resolve().is_relative_to(folder.resolve()):
+        raise UsageError(f"{use.span}: {resource} is outside of the folder for exports; name a file inside of it")
+    limit = use.parameters.get("limit")
+    chosen = islice(rows, limit if isinstance(limit, int) else None)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    opened = gzip.open(path, "wb") if _is_compressed(path, use) else path.open("wb")
+    with opened as stream:
+        for line in _lines(use, chosen):
+            stream.write(line.encode())
+    return path
+
+
+def _lines(use: FileUse, rows: Iterable[Row]) -> Iterator[str]:
+    if use.format in DELIMITERS:
+        return _table_lines(use, rows)
+    if use.format in ("ntriples", "nquads", "turtle", "rdf"):
+        return _triple_lines(use, rows)
+    raise UsageError(f"{use.span}: facts can be exported as csv, tsv, dsv, ntriples, nquads and turtle only")
+
+
+def _table_lines(use: FileUse, rows: Iterable[Row]) -> Iterator[str]:
+    delimiter, formats = _delimiter(use), cell_formats(use)
+    for row in rows:
+        try:
+            cells = [_WRITE[format](value) for value, format in zip(row, formats or ["any"] * len(row), strict=True)]
+        except ValueError:
+            continue
+        yield delimiter.join(_quoted(cell, delimiter) for cell in cells if cell is not None) + "\n"
+
+
+def cell(value: Value) -> str:
+    """The cell of a value, of the format `any`."""
+    if isinstance(value, IRI):
+        return str(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    return full_text(value)
+
+
+def _string_cell(value: Value) -> str:
+    if not isinstance(value, str) or isinstance(value, IRI | BlankNode):
+        raise ValueError(value)
+    return lexical(value)
+
+
+def _number_cell(kind: type) -> Callable[[Value], str]:
+    def write(value: Value) -> str:
+        if not isinstance(value, int | float) or isinstance(value, bool) or (kind is int and isinstance(value, float)):
+            raise ValueError(value)
+        return lexical(kind(value))
+
+    return write
+
+
+_WRITE: dict[str, Callable[[Value], str | None]] = {
+    "any": cell,
+    "string": _string_cell,
+    "int": _number_cell(int),
+    "double": _number_cell(float),
+    "skip": lambda value: None,
+}
+
+
+def _quoted(text: str, delimiter: str) -> str:
+    special = delimiter in text or '"' in text or "\n" in text or "\r" in text or not text
+    return '"' + text.replace('"', '""') + '"' if special else text
+
+
+def _triple_lines(use: FileUse, rows: Iterable[Row]) -> Iterator[str]:
+    from deltalog.io.triples import print_term
+
+    for row in rows:
+        if len(row) not in (3, 4):
+            raise UsageError(f"{use.span}: RDF has triples and quads; {use.predicate} has {len(row)} arguments")
+        graph, terms = (row[0], row[1:]) if len(row) == 4 else (DEFAULT_GRAPH, row)
+        named = [] if graph == DEFAULT_GRAPH else [print_term(graph)]
+        yield " ".join([*map(print_term, terms), *named, "."]) + "\n"

@@ -1,0 +1,8 @@
+"""Nemo's language: text to our rules, and what its directives say about files.
+
+    text -> words (lexer) -> statements (parser, tree) -> rules and directives (lower)
+
+Nothing of it is known to an engine: a program becomes ordinary rules, with the functions of
+`deltalog.expressions.nemo_functions` where Nemo's mean something else than ours. Existential rules become rules with
+SKOLEM; `deltalog.chase` evaluates them by the restricted chase instead.
+"""

@@ -1,0 +1,406 @@
+"""From statements of Nemo's language to rules.
+
+`?x = ?y` makes two variables one. `?x = e` is a BIND, so values are equal if they are one value (1 is not 1.0), and
+`!=` is the opposite of that. `<` and its like compare numbers.
+
+An aggregate in a head is over distinct values. The groups are the values of the other arguments of the head, and of
+variables beside the aggregate (`?z * #sum(?y)`); where there is nothing, there is no group:
+
+    p(f(?x), #sum(?y)) :- b .        p(?g, ?s) :- AGGREGATE(b, BIND(f(?x) AS ?g) ON ?g BIND SUM(DISTINCT ?y) AS ?s) .
+    p(?x, #sum(?y, ?z)) :- b .       p(?x, ?s) :- AGGREGATE(AGGREGATE(b ON ?x ?y ?z BIND COUNT(*) AS ?n)
+                                                            ON ?x BIND SUM(?y) AS ?s) .
+
+An existential rule is split into pieces that share no new value, and each becomes an `ExistentialRule`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+
+from deltalog.expressions.scalar import ExpressionFails, evaluate
+from deltalog.model.errors import Diagnostic, SyntaxProblem
+from deltalog.model.terms import Value
+from deltalog.nemo import tree
+from deltalog.nemo.parser import Parser
+from deltalog.nemo.program import ExistentialRule, FileUse, NemoProgram
+from deltalog.syntax.ast import (
+    Aggregate,
+    AggregateCall,
+    Atom,
+    Bind,
+    BodyLiteral,
+    Call,
+    Constant,
+    Expression,
+    Filter,
+    Negation,
+    Rule,
+    Source,
+    Span,
+    Term,
+    Variable,
+    variables,
+)
+from deltalog.syntax.flatten import flattened
+from deltalog.syntax.functions import NEMO
+
+
+def read_nemo(text: str, name: str = "<text>", folder: Path | None = None) -> NemoProgram:
+    """The program of a text; SyntaxProblem has all errors."""
+    parser = Parser(Source(name, text))
+    lowering = _Lowering(parser.diagnostics, folder)
+    for statement in parser.statements():
+        lowering.add(statement)
+    program = lowering.program(parser.prefixes)
+    if parser.diagnostics:
+        in_order = sorted(parser.diagnostics, key=lambda each: each.span.start if each.span else 0)
+        raise SyntaxProblem(in_order, program.rules)
+    return program
+
+
+class _Wrong(Exception):
+    """A statement has no meaning; the diagnostic is there already."""
+
+
+class _Lowering:
+    """The rules and directives so far."""
+
+    def __init__(self, diagnostics: list[Diagnostic], folder: Path | None) -> None:
+        self.diagnostics, self.folder = diagnostics, folder
+        self.rules: list[Rule] = []
+        self.existential: list[ExistentialRule] = []
+        self.files: list[FileUse] = []
+        self.outputs: list[str] = []
+        self.parameters: dict[str, Value] = {}
+
+    def program(self, prefixes: Mapping[str, str]) -> NemoProgram:
+        arities = {atom.name: len(atom.terms) for rule in self.rules for atom in (*rule.heads, *_atoms(rule.body))}
+        files = [replace(use, arity=arities.get(use.predicate)) for use in self.files]
+        return NemoProgram(
+            tuple(self.rules),
+            dict(prefixes),
+            tuple(self.existential),
+            tuple(use for use in files if use.kind == "import"),
+            tuple(use for use in files if use.kind == "export"),
+            tuple(dict.fromkeys(self.outputs)),
+        )
+
+    def add(self, statement: object) -> None:
+        try:
+            match statement:
+                case tree.Statement():
+                    self._rule(statement)
+                case tree.FileDirective():
+                    self._file(statement)
+                case tree.Output(predicates=predicates):
+                    self.outputs += predicates
+                case tree.ParameterDirective():
+                    self._parameter(statement)
+        except _Wrong:
+            pass
+
+    def wrong(self, message: str, span: Span | None, hint: str | None = None) -> _Wrong:
+        self.diagnostics.append(Diagnostic(message, span, hint))
+        return _Wrong()
+
+    # Directives
+
+    def _parameter(self, statement: tree.ParameterDirective) -> None:
+        if statement.value is None:
+            hint = f"Give it a value: @parameter ${statement.name} = 5 ."
+            raise self.wrong(f"the parameter ${statement.name} has no value", statement.span, hint)
+        self.parameters[statement.name] = self._value(statement.value, {}, statement.span)
+
+    def _file(self, statement: tree.FileDirective) -> None:
+        known: dict[Variable, Value] = {}
+        for each in statement.equations:
+            if not isinstance(each, tree.Condition) or each.operator != "=" or each.right is None:
+                raise self.wrong("only equations such as ?x = 5 may follow a file", each.span)
+            left, right = (each.left, each.right) if isinstance(each.left, Variable) else (each.right, each.left)
+            if not isinstance(left, Variable):
+                raise self.wrong("an equation gives a value to a variable", each.span)
+            known[left] = self._value(right, known, each.span)
+        pairs = statement.attributes
+        parameters = {name: self._value(term, known, statement.span) for name, term in pairs}
+        use = FileUse(statement.kind, statement.predicate, statement.format, parameters, statement.span)
+        self.files.append(replace(use, folder=self.folder))
+
+    def _value(self, term: tree.Term, known: Mapping[Variable, Value], span: Span) -> Value:
+        """The value of a term without variables but known ones."""
+        if isinstance(term, tree.Tuple):
+            return tuple(self._value(element, known, span) for element in term.elements)
+        try:
+            return evaluate(self.expression(term), known)
+        except ExpressionFails as error:
+            raise self.wrong(f"this has no value: {error}", span) from None
+
+    # Rules
+
+    def _rule(self, statement: tree.Statement) -> None:
+        body = _Body(self, statement)
+        new = {term.name: term for head in statement.heads for term in _existentials(head.terms)}
+        if new:
+            self._existential_rule(statement, body)
+            return
+        heads = [head for head in statement.heads if not any(map(_aggregates, head.terms))]
+        if heads:
+            atoms = tuple(body.head(head) for head in heads)
+            self.rules.append(self._folded(Rule(atoms, tuple(body.literals), statement.span)))
+        for head in statement.heads:
+            if head not in heads:
+                self.rules.append(body.aggregate(head))
+
+    def _folded(self, rule: Rule) -> Rule:
+        """A fact whose arguments are computed is a fact."""
+        if not rule.body:
+            try:
+                heads = [replace(h, terms=tuple(_constant(term) for term in h.terms)) for h in rule.heads]
+                return replace(rule, heads=tuple(heads))
+            except ExpressionFails:
+                pass
+        return flattened(rule)
+
+    def _existential_rule(self, statement: tree.Statement, body: _Body) -> None:
+        flat = flattened(Rule(tuple(map(body.head, statement.heads)), tuple(body.literals), statement.span))
+        for heads in _pieces(flat.heads, body.new):
+            new = tuple(dict.fromkeys(v for head in heads for v in variables(head) if v in body.new))
+            rule = replace(flat, heads=heads)
+            if not new:
+                self.rules.append(rule)
+                continue
+            made = ExistentialRule(heads, flat.body, new, rule)
+            binds = [Bind(_skolem(statement, made, v), v, statement.span) for v in new]
+            skolem = replace(rule, body=(*flat.body, *binds))
+            self.existential.append(replace(made, skolem=skolem))
+            self.rules.append(skolem)
+
+    # Terms
+
+    def expression(self, term: tree.Term) -> Expression:
+        match term:
+            case Variable() | Constant():
+                return term
+            case tree.Parameter(name=name):
+                if name not in self.parameters:
+                    hint = f"Declare it before: @parameter ${name} = 5 ."
+                    raise self.wrong(f"there is no parameter ${name}", term.span, hint)
+                return Constant(self.parameters[name])
+            case tree.Applied(function=function, arguments=arguments):
+                name = function.lower() if function in ("+", "-", "*") else NEMO[function][0]
+                return Call(name, tuple(map(self.expression, arguments)), term.span)
+            case tree.Existential():
+                return Variable(f"_new_{term.name}", term.span)
+            case tree.Aggregated():
+                hint = "An aggregate is an argument of an atom in a head, or a part of one."
+                raise self.wrong(f"#{term.function} has no place here", term.span, hint)
+            case tree.Tuple():
+                return Call("tuple", tuple(map(self.expression, term.elements)), term.span)
+
+
+class _Body:
+    """The literals of a statement, with equal variables made one."""
+
+    def __init__(self, lowering: _Lowering, statement: tree.Statement) -> None:
+        self.lowering, self.statement = lowering, statement
+        self.same: dict[Variable, Variable] = {}
+        for literal in statement.body:
+            if isinstance(literal, tree.Condition) and literal.operator == "=":
+                if isinstance(literal.left, Variable) and isinstance(literal.right, Variable):
+                    self.same[self._first(literal.right)] = self._first(literal.left)
+        names = {v.name for literal in (*statement.heads, *statement.body) for v in _tree_variables(literal)}
+        self._fresh = (Variable(name) for i in count(1) if (name := f"_v{i}") not in names)
+        self.new = {Variable(f"_new_{t.name}") for head in statement.heads for t in _existentials(head.terms)}
+        self.literals = [each for literal in statement.body for each in self._literal(literal)]
+
+    def _first(self, variable: Variable) -> Variable:
+        while variable in self.same and self.same[variable] != variable:
+            variable = self.same[variable]
+        return variable
+
+    def _expression(self, term: tree.Term) -> Expression:
+        return self._renamed(self.lowering.expression(term))
+
+    def _renamed(self, expression: Expression) -> Expression:
+        match expression:
+            case Variable():
+                return self._first(expression)
+            case Call():
+                return replace(expression, arguments=tuple(map(self._renamed, expression.arguments)))
+            case Constant():
+                return expression
+
+    def head(self, atom: tree.Atom) -> Atom:
+        """An atom; its arguments may be expressions until the rule is flattened."""
+        terms: tuple[Term, ...] = tuple(self._expression(term) for term in atom.terms)  # type: ignore[misc]
+        return Atom(atom.name, terms, atom.span)
+
+    def _literal(self, literal: tree.Literal) -> Iterator[BodyLiteral]:
+        match literal:
+            case tree.Atom():
+                yield self.head(literal)
+            case tree.Not(atom=atom):
+                yield Negation(self.head(atom), literal.span)
+            case tree.Condition(right=None):
+                yield Filter(self._expression(literal.left), literal.span)
+            case tree.Condition(operator="="):
+                yield from self._equality(literal)
+            case tree.Condition(operator="!=", left=left, right=right) if right is not None:
+                same = Call("sameterm", (self._expression(left), self._expression(right)), literal.span)
+                yield Filter(Call("!", (same,), literal.span), literal.span)
+            case tree.Condition(operator=operator, left=left, right=right) if right is not None:
+                sides = (self._expression(left), self._expression(right))
+                yield Filter(Call(operator, sides, literal.span), literal.span)
+
+    def _equality(self, literal: tree.Condition) -> Iterator[BodyLiteral]:
+        assert literal.right is not None
+        left, right = self._expression(literal.left), self._expression(literal.right)
+        if isinstance(left, Variable) and isinstance(right, Variable):
+            return
+        if isinstance(right, Variable):
+            left, right = right, left
+        if isinstance(left, Variable):
+            yield Bind(right, left, literal.span)
+            return
+        value = next(self._fresh)
+        yield from (Bind(left, value, literal.span), Bind(right, value, literal.span))
+
+    # Aggregates
+
+    def aggregate(self, head: tree.Atom) -> Rule:
+        found = [each for term in head.terms for each in _aggregates(term)]
+        if len(found) > 1:
+            hint = "Write a rule for each, and join them."
+            raise self.lowering.wrong("a rule has one aggregate", found[1].span, hint)
+        aggregated, result = found[0], next(self._fresh)
+        groups: dict[Variable, None] = {}
+        inside: list[BodyLiteral] = list(self.literals)
+        terms: list[Term] = []
+        for term in head.terms:
+            if _aggregates(term):
+                expression = self._renamed(self.lowering.expression(_replaced(term, result)))
+                groups.update(dict.fromkeys(v for v in variables(expression) if v != result))
+                terms.append(expression)  # type: ignore[arg-type]
+            else:
+                terms.append(self._group(term, groups, inside))
+        if not groups:  # no group where there is nothing
+            groups[next(self._fresh)] = None
+            inside.append(Bind(Constant(0), next(iter(groups)), head.span))
+        literal = self._over(aggregated, tuple(groups), inside, result)
+        return flattened(Rule((Atom(head.name, tuple(terms), head.span),), (literal,), self.statement.span))
+
+    def _group(self, term: tree.Term, groups: dict[Variable, None], inside: list[BodyLiteral]) -> Term:
+        expression = self._expression(term)
+        if isinstance(expression, Constant):
+            return expression
+        if not isinstance(expression, Variable):
+            variable = next(self._fresh)
+            inside.append(Bind(expression, variable, expression.span))
+            expression = variable
+        groups[expression] = None
+        return expression
+
+    def _over(
+        self, found: tree.Aggregated, groups: tuple[Variable, ...], body: list[BodyLiteral], result: Variable
+    ) -> Aggregate:
+        argument = next(self._fresh)
+        inner = (*_flat(body), Bind(self._expression(found.argument), argument, found.span))
+        distinct = tuple(v for term in found.distinct for v in variables(self._expression(term)))
+        if not distinct:
+            call = AggregateCall(found.function, argument, result, True, found.span)
+            return Aggregate(inner, groups, (call,), found.span)
+        keys = tuple(dict.fromkeys((*groups, argument, *distinct)))
+        once = Aggregate(inner, keys, (AggregateCall("count", None, next(self._fresh)),), found.span)
+        return Aggregate(
+            (once,), groups, (AggregateCall(found.function, argument, result, False, found.span),), found.span
+        )
+
+
+def _flat(body: Sequence[BodyLiteral]) -> tuple[BodyLiteral, ...]:
+    return flattened(Rule((), tuple(body))).body
+
+
+def _constant(term: Term) -> Term:
+    if isinstance(term, Variable):
+        return term
+    return Constant(evaluate(term, {}))
+
+
+def _skolem(statement: tree.Statement, rule: ExistentialRule, variable: Variable) -> Call:
+    """SKOLEM of the statement, the variable and the frontier."""
+    text = statement.span.source.text[statement.span.start : statement.span.end]
+    label = hashlib.blake2b(" ".join(text.split()).encode(), digest_size=8).hexdigest() + variable.name
+    return Call("skolem", (Constant(label), *rule.frontier), statement.span)
+
+
+def _pieces(heads: Sequence[Atom], new: set[Variable]) -> Iterator[tuple[Atom, ...]]:
+    """The heads that share new variables together, and those without any together."""
+    rest = [head for head in heads if not new.intersection(variables(head))]
+    if rest:
+        yield tuple(rest)
+    waiting = [head for head in heads if head not in rest]
+    while waiting:
+        piece, names = [waiting.pop(0)], set[Variable]()
+        while True:
+            names |= {v for head in piece for v in variables(head) if v in new}
+            more = [head for head in waiting if names.intersection(variables(head))]
+            if not more:
+                break
+            piece += more
+            waiting = [head for head in waiting if head not in more]
+        yield tuple(piece)
+
+
+def _atoms(body: Iterable[BodyLiteral]) -> Iterator[Atom]:
+    for literal in body:
+        if isinstance(literal, Atom):
+            yield literal
+        elif isinstance(literal, Negation):
+            yield literal.atom
+        elif isinstance(literal, Aggregate):
+            yield from _atoms(literal.body)
+
+
+# Parts of terms
+
+
+def _parts(term: tree.Term) -> Iterator[tree.Term]:
+    yield term
+    match term:
+        case tree.Applied(arguments=inner) | tree.Tuple(elements=inner):
+            yield from (part for each in inner for part in _parts(each))
+        case tree.Aggregated():
+            yield from (part for each in (term.argument, *term.distinct) for part in _parts(each))
+
+
+def _existentials(terms: Iterable[tree.Term]) -> Iterator[tree.Existential]:
+    yield from (part for term in terms for part in _parts(term) if isinstance(part, tree.Existential))
+
+
+def _aggregates(term: tree.Term) -> list[tree.Aggregated]:
+    return [part for part in _parts(term) if isinstance(part, tree.Aggregated)]
+
+
+def _replaced(term: tree.Term, result: Variable) -> tree.Term:
+    """A term with the result in the place of its aggregate."""
+    match term:
+        case tree.Aggregated():
+            return result
+        case tree.Applied(arguments=inner):
+            return replace(term, arguments=tuple(_replaced(each, result) for each in inner))
+        case _:
+            return term
+
+
+def _tree_variables(literal: tree.Literal) -> Iterator[Variable]:
+    match literal:
+        case tree.Atom(terms=terms):
+            yield from (part for term in terms for part in _parts(term) if isinstance(part, Variable))
+        case tree.Not(atom=atom):
+            yield from _tree_variables(atom)
+        case tree.Condition():
+            sides = (side for side in (literal.left, literal.right) if side is not None)
+            yield from (part for side in sides for part in _parts(side) if isinstance(part, Variable))
