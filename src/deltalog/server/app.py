@@ -142,7 +142,8 @@ class Server:
             refused = refusal(problem)
             if refused is None:
                 LOG.exception("%s %s failed", request.method, request.url.path)
-                refused = Refused(500, "internal", f"internal error ({type(problem).__name__}); the server's log has more")
+                message = f"internal error ({type(problem).__name__}); the log of the server has more"
+                refused = Refused(500, "internal", message)
             return _failed(refused)
 
     # Requests.

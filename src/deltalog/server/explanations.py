@@ -39,7 +39,7 @@ def plan(reading: Reading, asked: Asked) -> Document:
 def _plan_of_rules(reading: Reading) -> Document:
     kb, text = reading.kb, reading.kb.plan()
     head, *parts = text.split("\n\n")
-    done, graph = work_of(kb), RuleGraph(kb)
+    done, graph = work_of(reading), RuleGraph(kb)
     unknown = {"new": None, "rounds": None, "seconds": None}
     nodes = [
         {"id": number, "text": part, "facts": graph.facts(number), **done.get(number, unknown)}

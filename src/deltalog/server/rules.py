@@ -89,7 +89,7 @@ def rule_graph(reading: Reading, _: Asked) -> Document:
     for name, rule in reading.kb.rule_ids.items():
         if (home := graph.home(rule)) is not None:
             homes.setdefault(home.number, []).append(name)
-    done = work_of(reading.kb)
+    done = work_of(reading)
     nodes = [_node(node, graph, homes.get(node.number, []), done) for node in graph.nodes]
     return {"nodes": nodes, "edges": list(_edges(graph.nodes))}
 
@@ -125,17 +125,17 @@ def _kind(shared: frozenset[Pred], reader: HyperNode) -> str:
     return min(ways, default="positive")
 
 
-def work_of(kb: KnowledgeBase) -> dict[int, Document]:
-    """What the last materialisation did, by the number of the hyper-node; nothing if it came from a store, or the rules
-    have changed since."""
-    rounds, count = kb._report.rounds, len(kb._completed().program.hyper_nodes)
+def work_of(reading: Reading) -> dict[int, Document]:
+    """What the materialisation at the start did, by the number of the hyper-node; nothing if it came from a store, or
+    the rules have changed since."""
     found: dict[int, Document] = {}
-    for each in rounds:
-        if each.hyper_nodes == count:
-            sums = found.setdefault(each.hyper_node, {"new": 0, "rounds": 0, "seconds": 0.0})
-            sums["new"] += each.new
-            sums["rounds"] += 1
-            sums["seconds"] = round(sums["seconds"] + each.seconds, 6)
+    if reading.kb._completed().program.hyper_nodes != reading.versions.evaluated.hyper_nodes:
+        return found
+    for each in reading.kb._report.rounds:
+        sums = found.setdefault(each.hyper_node + 1, {"new": 0, "rounds": 0, "seconds": 0.0})
+        sums["new"] += each.new
+        sums["rounds"] += 1
+        sums["seconds"] = round(sums["seconds"] + each.seconds, 6)
     return found
 
 

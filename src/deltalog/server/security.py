@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import hmac
+import re
 from collections.abc import Mapping
 from ipaddress import ip_address
 from typing import Any
@@ -72,6 +73,13 @@ def check_token(text: str, where: str) -> str:
             "`openssl rand -hex 24` makes one"
         )
     return token
+
+
+def check_origin(text: str) -> str:
+    """An origin as browsers send it, or `*`."""
+    if text != "*" and not re.fullmatch(r"[a-z][a-z0-9+.-]*://[^/?#\s,]+", text):
+        raise UsageError(f"{text!r} is no origin; write it like https://example.org or http://localhost:3000")
+    return text
 
 
 def host_name(header: str) -> str:

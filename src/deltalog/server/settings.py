@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +15,7 @@ class Settings:
     token_for_reading: bool = False
     hosts: frozenset[str] | None = None  # names by which the server may be called; None: any
     origins: tuple[str, ...] = ()  # of pages elsewhere that may call it
-    load_folder: str | None = None  # files that LOAD may read
+    load_folder: Path | None = None  # files that LOAD may read
 
     seconds: float = 30.0  # for a query or a change
     waiting_seconds: float = 10.0  # for its turn

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from deltalog.maintenance.update_state import difference
 from deltalog.model.facts import Facts, of_predicate
+from deltalog.program import Program
 from deltalog.server.errors import Refused
 from deltalog.server.readers import Readers, Version
 from deltalog.server.settings import Settings
@@ -67,6 +68,7 @@ class Versions:
     kb: KnowledgeBase
     settings: Settings
     present: Version = field(init=False)
+    evaluated: Program = field(init=False)  # the program that was materialised at the start
     readers: Readers = field(default_factory=Readers)
     rows: list[VersionRow] = field(default_factory=list)
     steps: deque[Step] = field(default_factory=deque)
@@ -74,6 +76,7 @@ class Versions:
 
     def __post_init__(self) -> None:
         self.kb.materialise()
+        self.evaluated = self.kb._completed().program
         store = self.kb._store
         if store is None:
             self.rows = [VersionRow(1, _now(), self.kb.explicit_facts, 0, len(self.kb.rules), 0)]
