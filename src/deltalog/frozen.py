@@ -23,12 +23,11 @@ OWN = ("_session", "_explainer")  # made when they are first needed
 
 
 def frozen(kb: KnowledgeBase, before: KnowledgeBase | None = None) -> KnowledgeBase:
-    """The present state of a knowledge base that is materialised. `before` is an earlier frozen state of the same, which
+    """The present state of a knowledge base, which is materialised. `before` is an earlier frozen state of it that
     nobody uses any more: its prepared queries and plans are taken over."""
-    backend = _backend_beside(kb._backend) if before is None else before._backend
+    backend = _backend_beside(kb._backend, None if before is None else before._backend)
     made = object.__new__(type(kb))
     shared = {name: value for name, value in vars(kb).items() if name not in OWN}
-    kept = {} if before is None else {name: vars(before)[name] for name in OWN[:1] if name in vars(before)}
     own: dict[str, Any] = {
         "_lock": CallLock(),
         "_backend": backend,
@@ -39,17 +38,27 @@ def frozen(kb: KnowledgeBase, before: KnowledgeBase | None = None) -> KnowledgeB
         "_frozen": True,
         "examples": [],
     }
-    vars(made).update(shared | kept | own)
-    if before is None and "_session" in vars(kb):
-        made._session.take_over(kb._session)
+    vars(made).update(shared | own)
+    _take_session(made, kb, before)
     return made
 
 
-def _backend_beside(backend: Any) -> LocalBackend:
+def _take_session(made: KnowledgeBase, kb: KnowledgeBase, before: KnowledgeBase | None) -> None:
+    """Takes over prepared queries that are of the same backend; otherwise only the model that chooses methods."""
+    if before is not None and before._backend is made._backend and "_session" in vars(before):
+        vars(made)["_session"] = before._session
+    elif "_session" in vars(kb):
+        made._session.take_over(kb._session)
+
+
+def _backend_beside(backend: Any, known: Any) -> LocalBackend:
+    """A backend over the same dictionary: one that is known, or a new one."""
     if not isinstance(backend, LocalBackend) or backend.capabilities.residence is not None:
         raise UsageError(
             "only the local engine has frozen states; use engine='local', or open the store once for each reader"
         )
+    if isinstance(known, LocalBackend) and known.dictionary is backend.dictionary:
+        return known
     return backend.beside()
 
 

@@ -32,10 +32,11 @@ from deltalog.server.errors import Refused, refusal
 from deltalog.server.fields import from_document, from_parameters, parse_json
 from deltalog.server.metrics import Metrics
 from deltalog.server.openapi import describe
+from deltalog.server.readers import Version
 from deltalog.server.security import SecureHeaders, check_request, check_writing
 from deltalog.server.settings import Settings
 from deltalog.server.subscriptions import Deltas
-from deltalog.server.versions import Version, Versions
+from deltalog.server.versions import Versions
 
 T = TypeVar("T")
 ENDPOINTS: tuple[Endpoint, ...] = (

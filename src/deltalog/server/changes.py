@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from deltalog.kb import KnowledgeBase
 from deltalog.model.change import Change
 from deltalog.server import documents
@@ -43,7 +45,7 @@ def describe(reading: Reading, asked: Asked) -> Document:
 
 
 def _shown(asked: Asked, most: int) -> int:
-    return min(asked["rows"], most)
+    return min(int(asked["rows"]), most)
 
 
 def choose_update(asked: Asked) -> Call:
@@ -52,7 +54,7 @@ def choose_update(asked: Asked) -> Call:
 
 def choose_rules(asked: Asked) -> Call:
     """Rules as a body of their own: an update of nothing else."""
-    nothing = {"add": None, "remove": None, "remove_rules": [], "expect": None}
+    nothing: dict[str, Any] = {"add": None, "remove": None, "remove_rules": [], "expect": None}
     values = {**nothing, **asked.values, "add_rules": asked["text"]}
     call = choose_update(asked)
     return Call(call.work, lambda given, asked: call.handle(given, Asked(values, asked.headers)))

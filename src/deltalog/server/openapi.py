@@ -55,7 +55,7 @@ def describe(endpoints: Sequence[Endpoint], settings: Settings) -> dict[str, Any
 
 def _operation(endpoint: Endpoint, settings: Settings) -> dict[str, Any]:
     parameters = [*_parameters(endpoint.path_fields, "path"), *_parameters(endpoint.fields, "query")]
-    content = {media_type: {"schema": {}} for media_type in endpoint.answers}
+    content: dict[str, Any] = {media_type: {"schema": {}} for media_type in endpoint.answers}
     statuses = {code: {"description": about} for code, about in endpoint.statuses.items()}
     failed = {"description": "An error.", "content": {JSON: {"schema": {"$ref": "#/components/schemas/Error"}}}}
     answers = {200: {"description": "The answer.", "headers": VERSION, "content": content}, **statuses}

@@ -133,7 +133,8 @@ class Versions:
         """The new version in numbers; None if no explicit fact and no rule has changed."""
         store = self.kb._store
         if store is not None:
-            return store.catalog.version_row(self.kb.version) if self.kb.version != before.number else None
+            version = self.kb.version or 0
+            return store.catalog.version_row(version) if version != before.number else None
         added, removed = _changed_explicit(before.kb, after)
         changes = added, removed, added_rules, removed_rules
         return VersionRow(before.number + 1, _now(), *changes) if any(changes) else None
@@ -178,8 +179,12 @@ class Versions:
         for version in self._kept():
             if version.number == number:
                 return version
-        raise Refused(410, "gone", f"version {number} is no longer kept, the present one is {self.present.number}; "
-                      "start over without a cursor")
+        raise Refused(
+            410,
+            "gone",
+            f"version {number} is no longer kept, the present one is {self.present.number}; "
+            "start over without a cursor",
+        )
 
     def _kept(self) -> Iterator[Version]:
         yield self.present
