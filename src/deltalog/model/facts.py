@@ -30,6 +30,7 @@ def rows(
         return
     ids = backend.rows(table)
     for start in range(first, size, DECODED_ROWS):
+        backend.limits.check()
         end = min(start + DECODED_ROWS, size)
         yield from zip(*(backend.codec.values(column[start:end]) for column in ids), strict=True)
 
@@ -61,6 +62,10 @@ class Facts(Generic[T]):
     def page(self, first: int, most: int) -> list[tuple[Value, ...]]:
         """Some rows: `most` of them, from the one with number `first` on, in the table's order."""
         return list(rows(self.table, len(self.columns), self._backend, first, most))
+
+    def check(self) -> None:
+        """Raises LimitReached if the call that works on the rows has reached a limit."""
+        self._backend.limits.check()
 
     def __contains__(self, row: object) -> bool:
         if not isinstance(row, tuple | list) or len(row) != len(self.columns):

@@ -25,7 +25,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from deltalog.kb import KnowledgeBase
-from deltalog.server import changes, editor, events, explanations, operations, queries, rules
+from deltalog.server import changes, editor, events, explanations, operations, queries, rules, sparql
 from deltalog.server.bodies import read_body
 from deltalog.server.endpoints import JSON, Answered, Asked, Call, Endpoint, Reading, Service, Work
 from deltalog.server.errors import Refused, refusal
@@ -40,6 +40,7 @@ from deltalog.server.versions import Versions
 
 T = TypeVar("T")
 ENDPOINTS: tuple[Endpoint, ...] = (
+    *sparql.ENDPOINTS,
     *queries.ENDPOINTS,
     *rules.ENDPOINTS,
     *changes.ENDPOINTS,
