@@ -108,7 +108,9 @@ def test_values_come_back_as_they_were_sent() -> None:
     with client(kb) as made:
         rows = get(made, "/facts/q")["rows"]
         assert len(rows) == len(VALUES)
-        as_javascript = json.loads(json.dumps(rows), parse_float=lambda t: int(float(t)) if float(t) % 1 == 0 else float(t))
+        as_javascript = json.loads(
+            json.dumps(rows), parse_float=lambda t: int(float(t)) if float(t) % 1 == 0 else float(t)
+        )
         gone = post(made, "/update", {"remove": {"p": as_javascript}})
         assert gone["removed"]["p"]["count"] == len(VALUES)
         assert post(made, "/update", {"add": {"p": rows}})["added"]["q"]["count"] == len(VALUES)
@@ -152,7 +154,9 @@ def test_a_change_and_its_dry_run() -> None:
         done = post(made, "/update", asked)
         for name in ("added", "removed", "added_rules", "removed_rules"):
             assert done[name] == described[name]
-        assert done["version"] == 2 and done["added"]["path"]["count"] == 3 and done["removed"]["end"]["rows"] == [["d"]]
+        assert (
+            done["version"] == 2 and done["added"]["path"]["count"] == 3 and done["removed"]["end"]["rows"] == [["d"]]
+        )
         assert get(made, "/versions/2")["added"] == done["added"]
         row = get(made, "/versions")["versions"][-1]
         assert [row[name] for name in ("added_facts", "removed_facts", "added_rules", "recent")] == [1, 1, 1, True]
@@ -184,21 +188,30 @@ def test_a_wrong_change_changes_nothing() -> None:
             {"ad": {}},
         ):
             assert made.post("/update", json=asked).status_code == 400
-        assert get(made, "/facts/edge")["rows"] == [list(edge) for edge in EDGES] and get(made, "/versions")["version"] == 1
+        assert (
+            get(made, "/facts/edge")["rows"] == [list(edge) for edge in EDGES]
+            and get(made, "/versions")["version"] == 1
+        )
 
 
 def test_rules_come_and_go() -> None:
     with client() as made:
-        assert post(made, "/rules?dry_run=true", {"text": "x(X) :- end(X)."})["added_rules"] == {"r6": "x(?X) :- end(?X) ."}
+        assert post(made, "/rules?dry_run=true", {"text": "x(X) :- end(X)."})["added_rules"] == {
+            "r6": "x(?X) :- end(?X) ."
+        }
         assert "r6" in post(made, "/rules", {"text": "x(X) :- end(X)."})["added_rules"]
         gone = made.delete("/rules/r6")
-        assert gone.status_code == 200 and gone.json()["removed"] == {"x": {"count": 1, "rows": [["d"]], "complete": True}}
+        assert gone.status_code == 200 and gone.json()["removed"] == {
+            "x": {"count": 1, "rows": [["d"]], "complete": True}
+        }
         assert made.delete("/rules/r6").status_code == 404
 
 
 def test_explanations(reader: TestClient) -> None:
     kb = knowledge_base()
-    assert get(reader, "/explain", fact="path(a, c)") | {"version": 0} == kb.explain("path(a, c)").to_dict() | {"version": 0}
+    assert get(reader, "/explain", fact="path(a, c)") | {"version": 0} == kb.explain("path(a, c)").to_dict() | {
+        "version": 0
+    }
     assert get(reader, "/explain", fact="path(c, a)")["near"]
     by_values = post(reader, "/explain", {"predicate": "path", "values": ["a", "c"], "depth": 1})
     assert by_values["holds"] and by_values["premises"][0]["hidden"]
@@ -209,7 +222,9 @@ def test_explanations(reader: TestClient) -> None:
 def test_plans(reader: TestClient) -> None:
     found = get(reader, "/plan")
     assert found["text"].rstrip() == knowledge_base().plan().rstrip()
-    assert [node["text"].startswith(f"hyper-node {node['id']} of") for node in found["nodes"]] == [True] * len(found["nodes"])
+    assert [node["text"].startswith(f"hyper-node {node['id']} of") for node in found["nodes"]] == [True] * len(
+        found["nodes"]
+    )
     assert get(reader, "/plan", goal="path(a, ?x)")["method"] == "materialised"
 
 
