@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
@@ -12,6 +12,7 @@ from deltalog.concurrency.cached import cached_property
 from deltalog.io.files import local_path
 from deltalog.model.facts import Facts, of_predicate
 from deltalog.model.naming import Names
+from deltalog.model.terms import Value
 from deltalog.syntax.ast import Pred, Rule
 
 if TYPE_CHECKING:
@@ -83,6 +84,8 @@ class Change:
     report: UpdateReport
     added_rules: Mapping[str, Rule] = field(default_factory=dict)
     removed_rules: Mapping[str, Rule] = field(default_factory=dict)
+    added_quads: Collection[tuple[Value, ...]] = ()  # of named graphs: graph, subject, predicate, object
+    removed_quads: Collection[tuple[Value, ...]] = ()
 
     def write(self, folder: str | PathLike[str], format: str = "csv") -> None:
         """Writes the facts as `KnowledgeBase.write` does, to `added` and `removed` in a folder that is new or empty."""
