@@ -522,9 +522,13 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, StoreMethods)
     def write(
         self, folder: str | PathLike[str], format: str = "csv", *, only: Iterable[str] = (), derived: bool = False
     ) -> None:
-        """Writes facts to a folder that is new or empty: one file per predicate (csv, tsv, parquet) or facts.nt."""
+        """Writes facts to a folder that is new or empty: one file per predicate (csv, tsv, parquet), facts.nt,
+        or facts.nq, which also has the graphs of facts."""
         started = time.perf_counter()
-        tables = self._contents().materialised().tables(only, derived)
+        contents = self._contents().materialised()
+        tables = contents.tables(only, derived)
+        if format == "nq" and not derived:
+            tables = self._with_quads(tables, [contents.names().find(name) for name in only])
         self._backend.codec.write(local_path(folder), tables, format)
         self._spent("write", started)
 

@@ -16,7 +16,7 @@ from deltalog.model.errors import UsageError
 from deltalog.model.facts import Facts
 from deltalog.model.limits import limited, within_budget
 from deltalog.model.terms import IRI, BlankNode, Value
-from deltalog.syntax.ast import QUADS, Pred
+from deltalog.syntax.ast import QUADS, UNNAMED, Pred
 
 if TYPE_CHECKING:
     from deltalog.backends.base import Backend
@@ -127,6 +127,23 @@ class GraphMethods:
 
         union = self._default_graph == "union"
         return membership_change(self._explicit, add, remove, union, self._backend)
+
+    def _with_quads(self, facts: Mapping[Pred, Any], only: Collection[Pred]) -> dict[Pred, Any]:
+        """Facts of the default graph without those that are in named graphs alone, and the quads of named graphs;
+        `only` of some predicates, if there are any."""
+        from deltalog.backends.base import without
+
+        triples, quads = self._triples, self._quads
+        if not self._backend.size(quads):
+            return dict(facts)
+        named = triples.without_graph(quads)
+        if only:
+            chosen = {pred: table for pred, table in triples.by_predicate(named).items() if pred in only}
+            named = triples.from_facts(chosen)
+        if self._default_graph == "union":
+            elsewhere = self._backend.minus(named, triples.of(self._explicit, UNNAMED))
+            facts = without(facts, triples.by_predicate(elsewhere), self._backend)
+        return {**facts, QUADS: triples.matching(quads, named)}
 
     def _quad_facts(self, tables: Mapping[Pred, Any]) -> Collection[tuple[Value, ...]]:
         """The quads among the facts of a change."""

@@ -17,4 +17,5 @@ INPUT_FORMATS = {
     ".parquet": "parquet",
 }
 TABLE_FORMATS = ("csv", "tsv", "parquet")  # a file contains one predicate, whose name is that of the file
+TRIPLE_FORMATS = ("nt", "nq")  # one file contains all predicates; nq has the graphs of triples
 OUTPUT_FORMATS = ("csv", "tsv", "nt", "nq", "parquet")

@@ -1,7 +1,7 @@
 """A SPARQL Update request to its operations.
 
 What the standard forbids is refused with its place: variables in INSERT DATA and DELETE DATA, blank nodes in what is
-deleted, paths in a template, and a blank node label in two operations.
+deleted, paths in a template, and a blank node label in two operations that insert data.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class _UpdateReader(QueryReader):
 
     def request(self) -> tuple[UpdateOperation, ...]:
         """Operations separated by `;`, each of which may begin with prefixes. There may be none."""
-        self.template_labels: dict[str, int] = {}
+        self.data_labels: dict[str, int] = {}  # of blank nodes, and the operation that has them
         found: list[UpdateOperation] = []
         self.prologue()
         while self.next.kind != "end":
@@ -96,17 +96,17 @@ class _UpdateReader(QueryReader):
 
     def _data(self, what: str, blank_nodes: bool) -> Quads:
         start = self.at
-        quads = self._quads(what, blank_nodes)
+        quads = self._quads(what, blank_nodes, is_data=True)
         if any(isinstance(term, Variable) and not hidden(term) for quad in quads for term in quad):
             self.fail(f"a variable cannot be in {what}", self._first(start, lambda token: token.kind == "variable"))
         return quads
 
-    def _quads(self, what: str, blank_nodes: bool) -> Quads:
+    def _quads(self, what: str, blank_nodes: bool, is_data: bool = False) -> Quads:
         """`{ triples GRAPH <g> { triples } ... }`"""
         start = self.at
         self.expect("{")
         found: list[QuadPattern] = []
-        with self._template():
+        with self._template(self.data_labels if is_data else {}):
             while not self.sees("}"):
                 found += self._in_graph() if self.accept("GRAPH") else self._template_triples(None)
         self.expect("}")
@@ -134,10 +134,10 @@ class _UpdateReader(QueryReader):
         return found
 
     @contextmanager
-    def _template(self) -> Iterator[None]:
-        """Blank node labels belong to one operation, and are others than those of patterns."""
+    def _template(self, labels: dict[str, int]) -> Iterator[None]:
+        """Blank node labels of a template are others than those of patterns; those of data belong to one operation."""
         before = self.labels, self.pattern, self.has_paths
-        self.labels, self.pattern, self.has_paths = self.template_labels, -self.operation, False
+        self.labels, self.pattern, self.has_paths = labels, -self.operation, False
         yield
         self.labels, self.pattern, self.has_paths = before
 
