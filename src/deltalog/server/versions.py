@@ -139,8 +139,8 @@ class Versions:
         changed = _changed_explicit(before.kb, after)
         if not any(changed) and not added_rules and not removed_rules:
             return None
-        facts = (sum(map(after._backend.size, without_graphs(tables).values())) for tables in changed)
-        return VersionRow(before.number + 1, _now(), *facts, added_rules, removed_rules)
+        added, removed = (sum(map(after._backend.size, without_graphs(tables).values())) for tables in changed)
+        return VersionRow(before.number + 1, _now(), added, removed, added_rules, removed_rules)
 
     def _publish_difference(self, before: Version) -> None:
         """Publishes what is there now, found by comparison."""
@@ -217,7 +217,8 @@ def _changed_explicit(before: KnowledgeBase, after: KnowledgeBase) -> list[Mappi
 
 def _differences(before: KnowledgeBase, after: KnowledgeBase) -> list[FactsByPredicate]:
     """The facts that have come and gone, explicit and derived."""
-    found = _compared(*(dict(kb._completed().facts.whole()) for kb in (before, after)), after)
+    old, new = (dict(kb._completed().facts.whole()) for kb in (before, after))
+    found = _compared(old, new, after)
     return [{pred: of_predicate(pred, table, after._backend) for pred, table in each.items()} for each in found]
 
 
