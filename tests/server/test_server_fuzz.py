@@ -17,34 +17,29 @@ from starlette.testclient import TestClient
 from deltalog.server.app import ENDPOINTS
 from deltalog.server.endpoints import Endpoint
 
-WORDS = [
+PREDICATES = (
     "path",
     "edge",
-    "(",
-    ")",
-    "[",
-    "]",
-    "{",
-    "}",
-    "?x",
-    "?y",
-    "X",
     "a",
-    ",",
-    ".",
-    ":-",
-    "NOT",
-    "AGGREGATE",
-    "ON",
+    ":knows",
+    "<http://e.org/>",
+    "@rdfs",
+    "<",
+    ">",
     "1",
     "-1",
     "1e999",
     '"',
     "'",
-    "<",
-    ">",
-    "<http://e.org/>",
-    ":knows",
+    "é",
+    "𝄞",
+    "\\u",
+)
+SIGNS = (*"()[]{},.*/|^=!", ":-", "&&", "?x", "?y", "X")
+KEYWORDS = (
+    "NOT",
+    "AGGREGATE",
+    "ON",
     "SELECT",
     "ASK",
     "INSERT",
@@ -55,19 +50,8 @@ WORDS = [
     "AS",
     "FILTER",
     "COUNT",
-    "*",
-    "/",
-    "|",
-    "^",
-    "\\u",
-    "@rdfs",
-    "=",
-    "!",
-    "&&",
-    "PREFIX",
-    "é",
-    "𝄞",
-]
+)
+WORDS = (*PREDICATES, *SIGNS, *KEYWORDS, "PREFIX")
 GRAMMAR = (*WORDS, *(f" {word} " for word in WORDS), "\x00", "\n")
 texts = st.one_of(st.lists(st.sampled_from(GRAMMAR), max_size=14).map("".join), st.text(max_size=20))
 scalars = st.one_of(st.none(), st.booleans(), st.integers(-(2**70), 2**70), st.floats(allow_nan=False), texts)
