@@ -40,8 +40,9 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("ontology",),
     ("graphs",),
     ("store",),
+    ("frozen",),
     ("kb",),
-    ("spark",),
+    ("spark", "server"),
     ("cli",),
     ("__main__",),
 )

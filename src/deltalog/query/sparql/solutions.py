@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import IO, TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from deltalog.query.sparql.query import Query
 
 SolutionRow = tuple[Value | None, ...]
+UNCHECKED_RANKS = 4096  # rows that are ranked between two checks of limits, some 10 ms
 
 
 class Solutions:
@@ -69,7 +70,7 @@ class Solutions:
         query, width = self._query, len(self._query.columns)
         rows: Iterable[tuple[Value, ...]] = self._facts
         if query.order:
-            rows = _ordered(rows, width, query.order)
+            rows = _ordered(rows, width, query.order, self._facts.check)
         solutions: Iterable[SolutionRow] = (tuple(None if is_unbound(v) else v for v in row[:width]) for row in rows)
         if query.distinct and query.order:
             solutions = _distinct(solutions)
@@ -124,12 +125,23 @@ class Solutions:
         return session.createDataFrame(self.to_arrow())
 
 
-def _ordered(rows: Iterable[tuple[Value, ...]], first: int, falling: Sequence[bool]) -> list[tuple[Value, ...]]:
-    """Rows by the columns from the first on: the last one first, and each sort keeps what it does not decide."""
+def _ordered(
+    rows: Iterable[tuple[Value, ...]], first: int, falling: Sequence[bool], check: Callable[[], None]
+) -> list[tuple[Value, ...]]:
+    """Rows by the columns from the first on: the last one first, and each sort keeps what it does not decide. Limits
+    are checked now and then."""
     result = list(rows)
     for number, falls in reversed(list(enumerate(falling))):
-        result.sort(key=lambda row: _rank(row[first + number]), reverse=falls)
+        ranks = iter(list(_checked((_rank(row[first + number]) for row in result), check)))
+        result.sort(key=lambda _, ranks=ranks: next(ranks), reverse=falls)  # type: ignore[misc]
     return result
+
+
+def _checked(ranks: Iterator[Any], check: Callable[[], None]) -> Iterator[Any]:
+    for number, rank in enumerate(ranks):
+        if number % UNCHECKED_RANKS == 0:
+            check()
+        yield rank
 
 
 def _rank(value: Value) -> tuple[bool, Any]:
