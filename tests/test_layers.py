@@ -18,7 +18,7 @@ PACKAGE = ROOT / "src" / "deltalog"
 # several names, they do not import each other.
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("model.errors", "model.datetimes", "model.arrays", "model.tuning", "concurrency", "kernels"),
-    ("model.terms", "model.limits"),
+    ("model.terms", "model.limits", "model.equality_classes"),
     ("syntax", "expressions.sparql_operators", "expressions.datatypes"),
     ("expressions.scalar", "model.dictionary", "model.naming"),
     ("program",),
@@ -29,6 +29,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("model.change",),
     ("backends.local", "engine"),
     ("maintenance",),
+    ("equality",),
     ("backends.spark",),
     ("backends.create",),
     ("query",),

@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any
 
 from deltalog.concurrency.locks import CallLock, exclusive
 from deltalog.engine.report import Report, Round
+from deltalog.equality.settings import EQUALITY_SETTINGS
 from deltalog.explain.methods import ExplainMethods
 from deltalog.explain.source_files import SourceFiles
 from deltalog.io.documents import Files
@@ -51,6 +52,7 @@ from deltalog.syntax.ast import Pred, Rule
 
 if TYPE_CHECKING:
     from deltalog.backends.base import Backend
+    from deltalog.equality.apply import EqualitySetting
     from deltalog.explain.model import Fact
     from deltalog.maintenance.materialisation import Evaluator, Materialisation
     from deltalog.maintenance.snapshot import StoredProgram
@@ -81,6 +83,8 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, StoreMethods):
         virtual relations, "module" as tables with rules of their own, "standard" like all others; "auto" is
         "scheme" with small ones as tables. All give the same facts.
     ontology: ontology files whose axioms become rules, of a `profile`; see `load_ontology`.
+    equality: how owl:sameAs is evaluated: "representatives" keeps facts about one of several equal individuals, "axioms"
+        about each. Both give the same facts.
     observe: is called after every round of evaluation with a `Round`. tuning: thresholds (`deltalog.model.tuning`).
 
     Threads may share a knowledge base: calls take turns. What they return does not change any more, and any thread may
@@ -103,6 +107,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, StoreMethods):
         schemes: str = "auto",
         ontology: OntologyPaths = (),
         profile: str | None = None,
+        equality: str = "representatives",
         observe: Callable[[Round], None] | None = None,
         tuning: Tuning | None = None,
     ) -> None:
@@ -110,6 +115,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, StoreMethods):
         check_choice("maintenance strategy", maintenance, tuple(LADDERS))
         check_choice("option", cyclic, CYCLIC_SETTINGS, " for cyclic rules")
         check_choice("option", schemes, SCHEME_SETTINGS, " for schemes")
+        check_choice("option", equality, EQUALITY_SETTINGS, " for equality")
         threads = None if threads is None else count(threads, "threads", least=1)
         sources = as_sources(program)
         document = read_documents(sources)
@@ -117,7 +123,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, StoreMethods):
         self._mentioned = analyse(document.rules).preds  # a wrong program is refused at once
         self._rule_set = RuleSet().adding(document.rules)
         self.engine, self._lock = engine, CallLock()
-        self._maintenance, self._cyclic = maintenance, cyclic
+        self._maintenance, self._cyclic, self._equality = maintenance, cyclic, equality
         self._report = Report(engine=engine)
         self.limits = Limits(timeout, max_facts, None if memory is None else memory_bytes(memory))
         self._observe = observe or (lambda _: None)
@@ -233,10 +239,9 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, StoreMethods):
     @limited
     @within_budget
     def _materialise(self, partial: bool = False) -> None:
-        from deltalog.maintenance.first_materialisation import materialise_first
-
         report = Report(engine=self.engine, seconds={**self._report.seconds, "plan": 0.0, "evaluate": 0.0})
-        state = materialise_first(lambda: self.program, self._explicit, self._evaluator(), report, partial)
+        how = self._equality_setting
+        state = how.materialise(lambda: self.program, self._explicit, self._evaluator(), report, partial)
         if report.complete:
             self._check_budget(self._explicit, state)
         report.engine_reason = self._engine_reason
@@ -291,6 +296,12 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, StoreMethods):
         naive = self.engine == "naive"
         trees = Trees("standard" if naive else self._cyclic, tuning=self._backend.tuning)
         return Evaluator(self._backend, naive, self._maintenance, self._observe, trees)
+
+    @property
+    def _equality_setting(self) -> EqualitySetting:
+        from deltalog.equality.apply import EqualitySetting
+
+        return EqualitySetting(self._equality, self._schemes)
 
     @property
     @exclusive
@@ -421,10 +432,8 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, StoreMethods):
         self, rule_set: RuleSet, add: dict[Pred, AnyTable], remove: dict[Pred, AnyTable]
     ) -> tuple[Materialisation[AnyTable], Update[AnyTable]]:
         """The materialisation after a change, which has not taken the place of the present one yet."""
-        from deltalog.maintenance.apply_change import apply_change
-
-        rules = None if rule_set is self._rule_set else rule_set.rules
-        state, update = apply_change(self._completed(), rules, add, remove, self._evaluator(), self._schemes)
+        rules, how = None if rule_set is self._rule_set else rule_set.rules, self._equality_setting
+        state, update = how.apply_change(self._completed(), rules, add, remove, self._evaluator())
         self._check_budget(state.explicit, state)
         return state, update
 
