@@ -83,8 +83,8 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, StoreMethods):
         virtual relations, "module" as tables with rules of their own, "standard" like all others; "auto" is
         "scheme" with small ones as tables. All give the same facts.
     ontology: ontology files whose axioms become rules, of a `profile`; see `load_ontology`.
-    equality: how owl:sameAs is evaluated: "representatives" keeps facts about one of several equal individuals, "axioms"
-        about each. Both give the same facts.
+    equality: how owl:sameAs is evaluated: "representatives" keeps facts about one of several equal individuals,
+        "axioms" about each of them. Both give the same facts.
     observe: is called after every round of evaluation with a `Round`. tuning: thresholds (`deltalog.model.tuning`).
 
     Threads may share a knowledge base: calls take turns. What they return does not change any more, and any thread may
@@ -481,7 +481,10 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, StoreMethods):
 
         given = self.rules, self._explicit, self._mentioned, self.prefixes
         derive = self._evaluator, self._materialise, materialised
-        return Contents(self._backend, *given, self._state, self._report, *derive)
+        return Contents(self._backend, *given, self._state, self._report, *derive, self._why_materialise)
+
+    def _why_materialise(self) -> str | None:
+        return self._equality_setting.why_materialise(self.rules, self._evaluator())
 
     # Explain: `explain` and `consequences` are in `ExplainMethods`.
 
@@ -510,6 +513,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, StoreMethods):
             report.per_predicate = self._contents().counts()
             report.facts_total = sum(report.per_predicate.values())
             report.failed_expressions = self._failures
+            report.equality = self._equality_setting.described(self._state, self._evaluator())
         report.facts_in = self.explicit_facts
         return report
 

@@ -1,4 +1,4 @@
-"""Random histories of a knowledge base with an ontology that makes individuals equal, by representatives and by axioms."""
+"""Random histories with an ontology that makes individuals equal, by representatives and by axioms."""
 
 from __future__ import annotations
 

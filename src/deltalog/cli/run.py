@@ -177,6 +177,7 @@ def _loaded(choice: EngineChoice, options: Namespace, progress: Progress) -> Kno
         cyclic=options.cyclic,
         ontology=options.ontology,
         profile=options.profile,
+        equality=options.equality,
         observe=progress.round,
     )
     if kb.ontology is not None and not kb.ontology.is_generic:

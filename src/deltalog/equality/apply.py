@@ -24,7 +24,7 @@ from deltalog.program import Program, changed
 from deltalog.syntax.ast import Pred, Rule
 
 T = TypeVar("T")
-LITERALS = "a literal is the same as something else"
+STOPPED = "a literal is the same as something else, or a limit stopped the materialisation"
 
 
 @dataclass(frozen=True)
@@ -58,6 +58,19 @@ class EqualitySetting:
     equality: str
     schemes: str
 
+    def described(self, state: Materialisation[T], evaluator: Evaluator[T]) -> str:
+        """How the equality of a state is evaluated, for reports; empty if there is none."""
+        if isinstance(state, EqualMaterialisation):
+            return state.described
+        way = way_of(state.program.rules, self.equality, evaluator)
+        reason = STOPPED if way.rewriting is not None else way.reason
+        return f"axioms: {reason}" if reason else ""
+
+    def why_materialise(self, rules: tuple[Rule, ...], evaluator: Evaluator[T]) -> str | None:
+        """Why goals are answered from a materialisation, if there is a reason: a goal alone goes by axioms."""
+        by_representatives = way_of(rules, self.equality, evaluator).rewriting is not None
+        return "equal individuals have representatives in a materialisation" if by_representatives else None
+
     def materialise(
         self,
         analysed: Callable[[], Program],
@@ -69,16 +82,14 @@ class EqualitySetting:
         """The first materialisation, with the report of it. What a limit stops half-way is kept only by axioms."""
         started, program = time.perf_counter(), analysed()
         way = way_of(program.rules, self.equality, evaluator)
-        report.equality = f"axioms: {way.reason}" if way.reason else ""
         if way.rewriting is not None and not partial:
             try:
                 observing = observed(report, evaluator)
                 state = materialise_equal(program, explicit, way.rewriting, observing, self.schemes)
-                report.equality = state.described
                 finish(report, evaluator, started, planned=0.0)
                 return state
             except LiteralsLinked:
-                report.equality = f"axioms: {LITERALS}"
+                pass
         return materialise_first(lambda: program, explicit, evaluator, report, partial)
 
     def apply_change(
@@ -130,7 +141,9 @@ class EqualitySetting:
         if rules is None and facts.explicit.keys() <= old.program.data:
             return old.program
         numbers = plain.number_kinds(facts.explicit, evaluator.backend)
-        return changed(old.program, old.program.rules if rules is None else rules, facts.explicit, self.schemes, numbers)
+        return changed(
+            old.program, old.program.rules if rules is None else rules, facts.explicit, self.schemes, numbers
+        )
 
 
 def _keeps_columns(old: EqualMaterialisation[T], rewriting: Rewriting) -> bool:

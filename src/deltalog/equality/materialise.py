@@ -218,20 +218,22 @@ def _exchanged_facts(
     for are looked at together, so one of them that stays keeps it."""
     over, old = required(backend.capabilities.representatives), equal.classes
     differing = old.differing(classes)
-    concerned = np.union1d(old.class_of(differing), classes.class_of(differing)) if len(differing) else differing
+    concerned = np.union1d(old.class_of(differing), classes.class_of(differing))
     add, remove = dict(step.added), dict(step.removed)
     for pred in equal.rewriting.columns.keys() & (step.before.keys() | step.after.keys()):
         ids = np.union1d(concerned, _equals_of(step.removed.get(pred), old, backend))
-        if not len(ids) and pred not in step.added:
-            continue
-        before, after = ({pred: over.mentioning(_of(facts, pred, backend), ids)} for facts in (step.before, step.after))
-        gone = united(before, {pred: t for t in [step.removed.get(pred)] if t is not None}, backend)[pred]
-        come = united(after, {pred: t for t in [step.added.get(pred)] if t is not None}, backend)[pred]
-        remove[pred], add[pred] = over.normalised(gone, old), over.normalised(come, classes)
+        if len(ids) or pred in step.added:
+            gone = _and_more(over.mentioning(_of(step.before, pred, backend), ids), step.removed.get(pred), backend)
+            come = _and_more(over.mentioning(_of(step.after, pred, backend), ids), step.added.get(pred), backend)
+            remove[pred], add[pred] = over.normalised(gone, old), over.normalised(come, classes)
     if len(differing):
         add = united(add, _class_facts(classes, backend), backend)
         remove = united(remove, _class_facts(old, backend), backend)
     return add, remove
+
+
+def _and_more(table: T, more: T | None, backend: Backend[T]) -> T:
+    return table if more is None else backend.merge(table, backend.minus(more, table))
 
 
 def _equals_of(table: T | None, classes: EqualityClasses, backend: Backend[T]) -> Ids:
@@ -242,9 +244,7 @@ def _equals_of(table: T | None, classes: EqualityClasses, backend: Backend[T]) -
     return classes.class_of(ids[classes.contains(ids)])
 
 
-def _constants(
-    rewriting: Rewriting, classes: EqualityClasses, backend: Backend[T]
-) -> dict[Constant, Constant]:
+def _constants(rewriting: Rewriting, classes: EqualityClasses, backend: Backend[T]) -> dict[Constant, Constant]:
     """The representatives of the constants of rules that equal others."""
     if not rewriting.constants or not len(classes):
         return {}
@@ -260,17 +260,19 @@ def _constants(
 # Suspect classes.
 
 
-def _lost_classes(
-    old: Equal[T], rewriting: Rewriting, facts: ChangedFacts[T], evaluator: Evaluator[T]
-) -> Ids:
+def _lost_classes(old: Equal[T], rewriting: Rewriting, facts: ChangedFacts[T], evaluator: Evaluator[T]) -> Ids:
     """The representatives of the classes that a change may take apart."""
     if old.is_empty:
         return old.classes.heads
     before = old.inner.program.rules
-    after = before if rewriting is old.rewriting else rewriting.over(_constants(rewriting, old.classes, evaluator.backend))
+    after = (
+        before if rewriting is old.rewriting else rewriting.over(_constants(rewriting, old.classes, evaluator.backend))
+    )
     different = set(before) ^ set(after) if after is not before else set[Rule]()
     over = required(evaluator.backend.capabilities.representatives)
-    removed = {p: over.normalised(t, old.classes) if p in old.rewriting.columns else t for p, t in facts.removed.items()}
+    removed = {
+        p: over.normalised(t, old.classes) if p in old.rewriting.columns else t for p, t in facts.removed.items()
+    }
     changed = {*facts.added, *facts.removed, *(rule.heads[0].pred for rule in different)}
     removal = Removal(frozenset(different) & set(before), removed, frozenset(changed))
     suspicion = Suspicion(old.rewriting, before)
@@ -308,9 +310,7 @@ def _expanded(pred: Pred, table: T, equal: Equal[T], backend: Backend[T]) -> T:
     return over.expanded(table, equal.classes) if pred in equal.rewriting.columns else table
 
 
-def _known(
-    pred: Pred, table: T, old: EqualMaterialisation[T] | None, concerned: Ids, backend: Backend[T]
-) -> T | None:
+def _known(pred: Pred, table: T, old: EqualMaterialisation[T] | None, concerned: Ids, backend: Backend[T]) -> T | None:
     """The relation that showed a table before, if it still does."""
     if old is None or old.equal.inner.relations.parts.get((pred, Part.ALL)) is not table:
         return None

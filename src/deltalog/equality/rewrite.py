@@ -204,9 +204,7 @@ def _copies(rule: Rule, columns: Mapping[Pred, tuple[bool, ...]], most: int) -> 
         yield _copy(rule, dict(zip(both, several, strict=True)), columns)
 
 
-def _places(
-    rule: Rule, columns: Mapping[Pred, tuple[bool, ...]]
-) -> tuple[dict[Variable, None], dict[Variable, None]]:
+def _places(rule: Rule, columns: Mapping[Pred, tuple[bool, ...]]) -> tuple[dict[Variable, None], dict[Variable, None]]:
     """The variables in columns of representatives, and those in columns of names or where names are told apart."""
     found: tuple[dict[Variable, None], dict[Variable, None]] = {}, {}
     for literal in (*rule.heads, *rule.body):
@@ -265,7 +263,9 @@ def _named(literal: BodyLiteral, names: Renaming, columns: Mapping[Pred, tuple[b
 def _named_atom(atom: Atom, names: Renaming, columns: Mapping[Pred, tuple[bool, ...]]) -> Atom:
     """An atom with names in its columns of names."""
     kinds = _kinds(atom, columns)
-    return Atom(atom.name, tuple(t if rep else _renamed_term(t, names) for t, rep in zip(atom.terms, kinds, strict=True)))
+    return Atom(
+        atom.name, tuple(t if rep else _renamed_term(t, names) for t, rep in zip(atom.terms, kinds, strict=True))
+    )
 
 
 def _renamed_term(term: Term, names: Renaming) -> Term:
@@ -325,7 +325,9 @@ def _with_constants(
 ) -> Rule:
     def replaced(atom: Atom) -> Atom:
         terms = zip(atom.terms, _kinds(atom, columns), strict=True)
-        return Atom(atom.name, tuple(representative.get(t, t) if rep and isinstance(t, Constant) else t for t, rep in terms))
+        return Atom(
+            atom.name, tuple(representative.get(t, t) if rep and isinstance(t, Constant) else t for t, rep in terms)
+        )
 
     body: list[BodyLiteral] = []
     for literal in rule.body:

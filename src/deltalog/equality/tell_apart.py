@@ -1,7 +1,7 @@
 """Which expressions tell the names of one individual apart.
 
-Equality is between IRIs and blank nodes. A function of numbers or texts fails on all of these alike, and whether a value
-is a literal does not depend on the name, so most conditions of ontologies hold of an individual whatever its name is.
+Equality is between IRIs and blank nodes. A function of numbers or texts fails on all of these alike, and whether a
+value is a literal does not depend on the name, so most conditions of ontologies hold whatever name an individual has.
 `=`, `!=`, STR, SKOLEM and everything that is not known here depend on names.
 """
 
@@ -13,10 +13,9 @@ from deltalog.model.terms import IRI, BlankNode
 from deltalog.syntax.ast import Call, Constant, Expression, Variable, variables
 
 # Functions whose value is a literal, and that fail for all IRIs and blank nodes, or are the same for all of them.
-_OF_LITERALS = frozenset(
-    "< <= > >= + - * / % ! && || abs ceil floor round pow sqrt strlen substr ucase lcase contains strstarts strends "
-    "replace isliteral".split()
-)
+_OF_NUMBERS = ("<", "<=", ">", ">=", "+", "-", "*", "/", "%", "abs", "ceil", "floor", "round", "pow", "sqrt")
+_OF_TEXTS = ("strlen", "substr", "ucase", "lcase", "contains", "strstarts", "strends", "replace")
+_OF_LITERALS = frozenset((*_OF_NUMBERS, *_OF_TEXTS, "!", "&&", "||", "isliteral"))
 _COMPARISONS = ("=", "!=")
 
 

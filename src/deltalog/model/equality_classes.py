@@ -89,8 +89,9 @@ class EqualityClasses:
 
     def differing(self, other: EqualityClasses) -> Ids:
         """The ids whose representative another value has differently."""
-        ids = np.union1d(self.members, other.members)
-        return ids[self.representative(ids) != other.representative(ids)]
+        ids: Ids = np.union1d(self.members, other.members)
+        differ: Ids = ids[self.representative(ids) != other.representative(ids)]
+        return differ
 
     # Changing.
 

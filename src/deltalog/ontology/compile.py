@@ -20,8 +20,7 @@ from hashlib import blake2b
 from itertools import combinations, permutations
 from typing import Any
 
-from deltalog.equality.recognise import SAME_AS as same_as
-from deltalog.equality.recognise import SYMMETRIC, TRANSITIVE, replacements
+from deltalog.equality import recognise as equality
 from deltalog.model.terms import IRI, Value
 from deltalog.model.tuning import Tuning
 from deltalog.ontology.axioms import (
@@ -378,12 +377,13 @@ def _equality(entries: Iterable[Entry], known: Collection[Pred]) -> Iterator[Ent
     """Equality by axioms: owl:sameAs is symmetric and transitive, and equal individuals have the same facts."""
     rules = [rule for entry in entries for rule in entry.rules]
     preds = {*known, *(head.pred for rule in rules for head in rule.heads), *(p for rule in rules for p in rule.reads)}
-    if same_as not in {*known, *(head.pred for rule in rules for head in rule.heads)}:
+    if equality.SAME_AS not in {*known, *(head.pred for rule in rules for head in rule.heads)}:
         return
     x, y = Variable("x"), Variable("y")
     equal = Atom(SAME_AS, (x, y))
-    yield Entry("Equality", "owl:sameAs is symmetric and transitive", None, (SYMMETRIC, TRANSITIVE), is_axiom=False)
-    replaced = [rule for pred in sorted(filter(_has_individuals, preds)) for rule in replacements(pred)]
+    rules_of_same = equality.SYMMETRIC, equality.TRANSITIVE
+    yield Entry("Equality", "owl:sameAs is symmetric and transitive", None, rules_of_same, is_axiom=False)
+    replaced = [rule for pred in sorted(filter(_has_individuals, preds)) for rule in equality.replacements(pred)]
     yield Entry("Equality", "equal individuals have the same facts", None, tuple(replaced), is_axiom=False)
     label = Constant("DifferentIndividuals")
     clash = Rule((Atom(INCONSISTENT, (x, label)),), (equal, Atom(DIFFERENT_FROM, (x, y))))
@@ -394,7 +394,7 @@ def _equality(entries: Iterable[Entry], known: Collection[Pred]) -> Iterator[Ent
 
 
 def _has_individuals(pred: Pred) -> bool:
-    if pred in (TRIPLES, TYPES, same_as) or not is_rdf(pred) or pred.arity > 2:
+    if pred in (TRIPLES, TYPES, equality.SAME_AS) or not is_rdf(pred) or pred.arity > 2:
         return False
     return not is_reserved(pred.name) or pred == Pred(DIFFERENT_FROM, 2)
 
