@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from deltalog.model.errors import UsageError
 from deltalog.equality.settings import EQUALITY_SETTINGS
+from deltalog.model.errors import UsageError
 from deltalog.ontology.profile_names import PROFILES
 from deltalog.plan.hypertree.settings import CYCLIC_SETTINGS
 
