@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING, Any
 from deltalog.concurrency.locks import CallLock, exclusive
 from deltalog.engine.graph_relations import DEFAULT_GRAPHS, GRAPHS, without_graphs
 from deltalog.engine.report import Report, Round
+from deltalog.equality.settings import EQUALITY_SETTINGS
 from deltalog.explain.methods import ExplainMethods
 from deltalog.explain.source_files import SourceFiles
 from deltalog.graphs.methods import GraphMethods, GraphName, graph_name
@@ -54,6 +55,7 @@ from deltalog.syntax.ast import Pred, Rule
 
 if TYPE_CHECKING:
     from deltalog.backends.base import Backend
+    from deltalog.equality.apply import EqualitySetting
     from deltalog.explain.model import Fact
     from deltalog.maintenance.materialisation import Evaluator, Materialisation
     from deltalog.maintenance.snapshot import StoredProgram
@@ -86,6 +88,8 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, StoreMethods)
         "scheme" with small ones as tables. All give the same facts.
     default_graph: what rules apply to, and queries outside of GRAPH: the "union" of all graphs, or the "unnamed" graph.
     ontology: ontology files whose axioms become rules, of a `profile`; see `load_ontology`.
+    equality: how owl:sameAs is evaluated: "representatives" keeps facts about one of several equal individuals,
+        "axioms" about each of them. Both give the same facts.
     observe: is called after every round of evaluation with a `Round`. tuning: thresholds (`deltalog.model.tuning`).
 
     Threads may share a knowledge base: calls take turns. What they return does not change any more, and any thread may
@@ -110,6 +114,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, StoreMethods)
         default_graph: str = "union",
         ontology: OntologyPaths = (),
         profile: str | None = None,
+        equality: str = "representatives",
         observe: Callable[[Round], None] | None = None,
         tuning: Tuning | None = None,
     ) -> None:
@@ -118,6 +123,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, StoreMethods)
         check_choice("option", cyclic, CYCLIC_SETTINGS, " for cyclic rules")
         check_choice("option", schemes, SCHEME_SETTINGS, " for schemes")
         check_choice("default graph", default_graph, DEFAULT_GRAPHS)
+        check_choice("option", equality, EQUALITY_SETTINGS, " for equality")
         threads = None if threads is None else count(threads, "threads", least=1)
         sources = as_sources(program)
         document = read_documents(sources, language)
@@ -126,7 +132,8 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, StoreMethods)
         self._mentioned = analyse(document.rules).preds  # a wrong program is refused at once
         self._rule_set = RuleSet().adding(document.rules)
         self.engine, self._lock = engine, CallLock()
-        self._maintenance, self._cyclic, self._default_graph = maintenance, cyclic, default_graph
+        self._maintenance, self._cyclic = maintenance, cyclic
+        self._default_graph, self._equality = default_graph, equality
         self._report = Report(engine=engine)
         self.limits = Limits(timeout, max_facts, None if memory is None else memory_bytes(memory))
         self._observe = observe or (lambda _: None)
@@ -261,10 +268,9 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, StoreMethods)
     @limited
     @within_budget
     def _materialise(self, partial: bool = False) -> None:
-        from deltalog.maintenance.first_materialisation import materialise_first
-
         report = Report(engine=self.engine, seconds={**self._report.seconds, "plan": 0.0, "evaluate": 0.0})
-        state = materialise_first(lambda: self.program, self._explicit, self._evaluator(), report, partial)
+        how = self._equality_setting
+        state = how.materialise(lambda: self.program, self._explicit, self._evaluator(), report, partial)
         if report.complete:
             self._check_budget(self._explicit, state)
         report.engine_reason = self._engine_reason
@@ -319,6 +325,12 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, StoreMethods)
         naive = self.engine == "naive"
         trees = Trees("standard" if naive else self._cyclic, tuning=self._backend.tuning)
         return Evaluator(self._backend, naive, self._maintenance, self._observe, trees)
+
+    @property
+    def _equality_setting(self) -> EqualitySetting:
+        from deltalog.equality.apply import EqualitySetting
+
+        return EqualitySetting(self._equality, self._schemes)
 
     @property
     @exclusive
@@ -457,10 +469,8 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, StoreMethods)
         self, rule_set: RuleSet, add: dict[Pred, AnyTable], remove: dict[Pred, AnyTable]
     ) -> tuple[Materialisation[AnyTable], Update[AnyTable]]:
         """The materialisation after a change, which has not taken the place of the present one yet."""
-        from deltalog.maintenance.apply_change import apply_change
-
-        rules = None if rule_set is self._rule_set else rule_set.rules
-        state, update = apply_change(self._completed(), rules, add, remove, self._evaluator(), self._schemes)
+        rules, how = None if rule_set is self._rule_set else rule_set.rules, self._equality_setting
+        state, update = how.apply_change(self._completed(), rules, add, remove, self._evaluator())
         self._check_budget(state.explicit, state)
         return state, update
 
@@ -522,7 +532,11 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, StoreMethods)
         given = self.rules, without_graphs(self._explicit), self._mentioned, self.prefixes
         derive = self._evaluator, self._materialise, materialised
         quads = {pred: table for pred, table in self._explicit.items() if pred in GRAPHS}
-        return Contents(self._backend, *given, self._state, self._report, *derive, quads)
+        state = self._state, self._report
+        return Contents(self._backend, *given, *state, *derive, self._why_materialise, quads)
+
+    def _why_materialise(self) -> str | None:
+        return self._equality_setting.why_materialise(self.rules, self._evaluator())
 
     # Explain: `explain` and `consequences` are in `ExplainMethods`.
 
@@ -555,6 +569,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, StoreMethods)
             report.per_predicate = self._contents().counts()
             report.facts_total = sum(report.per_predicate.values())
             report.failed_expressions = self._failures
+            report.equality = self._equality_setting.described(self._state, self._evaluator())
         report.facts_in = self.explicit_facts
         return report
 

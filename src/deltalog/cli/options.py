@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from deltalog.equality.settings import EQUALITY_SETTINGS
 from deltalog.model.errors import UsageError
 from deltalog.ontology.profile_names import PROFILES
 from deltalog.plan.hypertree.settings import CYCLIC_SETTINGS
@@ -39,10 +40,13 @@ def add_programs(parser: ArgumentParser) -> None:
 
 
 def add_ontology(parser: ArgumentParser) -> None:
-    """--ontology and --profile."""
+    """--ontology, --profile and --equality."""
     files = "an ontology (RDFS, OWL 2, SWRL) as .ttl, .owl, .rdf or .nt: its axioms become rules; may be repeated"
     parser.add_argument("--ontology", metavar="FILE", type=local, action="append", default=[], help=files)
     add_profile(parser)
+    ways = "how to evaluate owl:sameAs: with facts about one of several equal individuals (representatives, the "
+    ways += "default), or about each of them (axioms)"
+    parser.add_argument("--equality", choices=EQUALITY_SETTINGS, default="representatives", help=ways)
 
 
 def add_profile(parser: ArgumentParser) -> None:

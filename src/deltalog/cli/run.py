@@ -216,6 +216,7 @@ def _loaded(choice: EngineChoice, options: Namespace, progress: Progress) -> Kno
         default_graph=options.default_graph,
         ontology=options.ontology,
         profile=options.profile,
+        equality=options.equality,
         observe=progress.round,
     )
     if kb.ontology is not None and not kb.ontology.is_generic:

@@ -25,6 +25,7 @@ def as_json(report: Report) -> dict[str, Any]:
         "peak_memory_bytes": report.peak_memory_bytes,
         "engine": report.engine,
         "engine_reason": report.engine_reason,
+        "equality": report.equality,
         "pipeline": report.pipeline,
         "spark": report.spark,
         "complete": report.complete,
@@ -49,6 +50,8 @@ def summary(report: Report) -> str:
         f"{seconds}; peak memory {report.peak_memory_bytes / 1e6:,.0f} MB"
     )
     lines.append(engine_line(report))
+    if report.equality:
+        lines.append(f"equality by {report.equality}")
     trees = sum(rule.way == "hypertree" for rule in report.cyclic_rules)
     if trees:
         count = len(report.cyclic_rules)

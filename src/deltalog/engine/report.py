@@ -38,6 +38,7 @@ class Report:
 
     engine: str = "local"
     engine_reason: str = ""
+    equality: str = ""  # how owl:sameAs was evaluated: by representatives, or by axioms and why
     pipeline: str = "local"  # what reads and writes: this process, or Spark
     spark: dict[str, dict[str, int]] = field(default_factory=dict)  # jobs, stages, shuffles of each phase
     facts_in: int = 0

@@ -22,7 +22,7 @@ def materialise_first(
 ) -> Materialisation[T]:
     """Takes explicit facts to the fixpoint, and fills the report in. At a limit: LimitReached, or with `partial` the
     facts derived so far and a report that says so."""
-    evaluator = replace(evaluator, observe=_recorded(report, evaluator.observe), keep_partial=partial)
+    evaluator = replace(observed(report, evaluator), keep_partial=partial)
     started, planned = time.perf_counter(), 0.0
     program = analysed()
     analysing = time.perf_counter() - started
@@ -33,20 +33,26 @@ def materialise_first(
         if not partial:
             raise
         report.complete, report.why_incomplete = False, limit.reason
-    report.seconds["plan"] = analysing + planned
-    report.seconds["evaluate"] = time.perf_counter() - started - report.seconds["plan"]
+    finish(report, evaluator, started, analysing + planned)
+    return Materialisation(program, explicit, relations, evaluator.trees)
+
+
+def finish(report: Report, evaluator: Evaluator[T], started: float, planned: float) -> None:
+    """Fills in a report on what was done since a time, `planned` seconds of it planning."""
+    report.seconds["plan"] = planned
+    report.seconds["evaluate"] = time.perf_counter() - started - planned
     report.peak_memory_bytes = peak_memory()
     report.engine = evaluator.engine
     report.pipeline = "local" if evaluator.backend.capabilities.data_frames is None else "spark"
     report.cyclic_rules = evaluator.trees.reported()
-    return Materialisation(program, explicit, relations, evaluator.trees)
 
 
-def _recorded(report: Report, observe: Observer) -> Observer:
-    """An observer that also notes rounds in a report."""
+def observed(report: Report, evaluator: Evaluator[T]) -> Evaluator[T]:
+    """An evaluator that also notes rounds in a report."""
+    observe: Observer = evaluator.observe
 
     def noted(round_: Round) -> None:
         report.add_round(round_)
         observe(round_)
 
-    return noted
+    return replace(evaluator, observe=noted)

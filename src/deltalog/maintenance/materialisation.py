@@ -110,6 +110,11 @@ class Materialisation(Generic[T]):
         return VisibleFactCounter(self.relations.backend, self.program.homes).count(self.relations.whole())
 
     @property
+    def is_restorable(self) -> bool:
+        """Whether it can be restored from its program and the relations of `facts`."""
+        return True
+
+    @property
     def tables(self) -> Iterator[T]:
         """Every table that the materialisation holds."""
         yield from self.relations.parts.values()

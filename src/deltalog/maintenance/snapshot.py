@@ -2,6 +2,7 @@
 
     stored      explicit facts, and the relations of derived predicates: those of aggregates, backbones and trees, too
     rebuilt     virtual relations, from their inputs; relations of trees that were not chosen when it was stored
+    derived     again: what rests on representatives of equal individuals
     dropped     counts of derivations and limits of the tuple-at-a-time kernel: maintenance makes them again
 
 Relations that only have explicit facts are not stored twice. A materialisation can be restored for a program of the
@@ -51,8 +52,15 @@ def shape(program: Program) -> str:
     return sha256("\n".join([*rules, "", *schemes, "", *stored]).encode()).hexdigest()
 
 
+def shape_of(state: Materialisation[T]) -> str:
+    """The shape of what is stored of a materialisation; of no program, if it is to be derived again."""
+    return shape(state.program) if state.is_restorable else ""
+
+
 def stored_relations(state: Materialisation[T], list_schemes: bool) -> dict[Pred, T]:
     """The relations to store beside the explicit facts; those of schemes if they are listed."""
+    if not state.is_restorable:
+        return {}
     virtual: Collection[Pred] = () if list_schemes else state.program.scheme_of
     kept = state.program.derived.difference(virtual) | state.trees.relations.keys()
     return {pred: table for pred, table in state.relations.whole() if pred in kept}

@@ -233,6 +233,10 @@ class Tuning:
     ontology_paired_classes: int = 8
     ontology_max_holders: int = 64  # classes that count as tests of an existential restriction; with more, none does
     ontology_max_alternatives: int = 1_000  # rules of an intersection of unions; with more, it is left out
+    # Equality by representatives. Facts about changed names are found by look-ups if these are so many times fewer:
+    equality_scan_factor: int = 8
+    equality_listed_pairs: int = 1 << 20  # of a difference; a larger one stays virtual
+    equality_max_names: int = 6  # variables of a rule that stand for names; a rule is copied for each set of them
     # Stores. A snapshot is taken when opening would have to repeat many changes:
     store_max_changes: int = 10_000  # since the last snapshot; each takes about 0.2 ms to read
     store_max_change_share: float = 0.5  # of the explicit facts, in rows of changes since the last snapshot

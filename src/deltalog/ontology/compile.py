@@ -20,6 +20,7 @@ from hashlib import blake2b
 from itertools import combinations, permutations
 from typing import Any
 
+from deltalog.equality import recognise as equality
 from deltalog.model.terms import IRI, Value
 from deltalog.model.tuning import Tuning
 from deltalog.ontology.axioms import (
@@ -376,15 +377,13 @@ def _equality(entries: Iterable[Entry], known: Collection[Pred]) -> Iterator[Ent
     """Equality by axioms: owl:sameAs is symmetric and transitive, and equal individuals have the same facts."""
     rules = [rule for entry in entries for rule in entry.rules]
     preds = {*known, *(head.pred for rule in rules for head in rule.heads), *(p for rule in rules for p in rule.reads)}
-    same = Pred(SAME_AS, 2)
-    if same not in {*known, *(head.pred for rule in rules for head in rule.heads)}:
+    if equality.SAME_AS not in {*known, *(head.pred for rule in rules for head in rule.heads)}:
         return
-    x, y, z = (Variable(name) for name in "xyz")
+    x, y = Variable("x"), Variable("y")
     equal = Atom(SAME_AS, (x, y))
-    symmetric = Rule((Atom(SAME_AS, (y, x)),), (equal,))
-    transitive = Rule((Atom(SAME_AS, (x, z)),), (equal, Atom(SAME_AS, (y, z))))
-    yield Entry("Equality", "owl:sameAs is symmetric and transitive", None, (symmetric, transitive), is_axiom=False)
-    replaced = [rule for pred in sorted(filter(_has_individuals, preds)) for rule in _replacements(pred)]
+    rules_of_same = equality.SYMMETRIC, equality.TRANSITIVE
+    yield Entry("Equality", "owl:sameAs is symmetric and transitive", None, rules_of_same, is_axiom=False)
+    replaced = [rule for pred in sorted(filter(_has_individuals, preds)) for rule in equality.replacements(pred)]
     yield Entry("Equality", "equal individuals have the same facts", None, tuple(replaced), is_axiom=False)
     label = Constant("DifferentIndividuals")
     clash = Rule((Atom(INCONSISTENT, (x, label)),), (equal, Atom(DIFFERENT_FROM, (x, y))))
@@ -395,19 +394,9 @@ def _equality(entries: Iterable[Entry], known: Collection[Pred]) -> Iterator[Ent
 
 
 def _has_individuals(pred: Pred) -> bool:
-    if pred in (TRIPLES, TYPES, Pred(SAME_AS, 2)) or not is_rdf(pred) or pred.arity > 2:
+    if pred in (TRIPLES, TYPES, equality.SAME_AS) or not is_rdf(pred) or pred.arity > 2:
         return False
     return not is_reserved(pred.name) or pred == Pred(DIFFERENT_FROM, 2)
-
-
-def _replacements(pred: Pred) -> Iterator[Rule]:
-    x, y, z = (Variable(name) for name in "xyz")
-    equal = Atom(SAME_AS, (x, y))
-    if pred.arity == 1:
-        yield Rule((Atom(pred.name, (y,)),), (equal, Atom(pred.name, (x,))))
-    else:
-        yield Rule((Atom(pred.name, (y, z)),), (equal, Atom(pred.name, (x, z))))
-        yield Rule((Atom(pred.name, (z, y)),), (equal, Atom(pred.name, (z, x))))
 
 
 def _nothing(entries: Iterable[Entry], known: Collection[Pred]) -> Iterator[Entry]:

@@ -36,6 +36,7 @@ class Contents(Generic[T]):
     evaluator: Callable[[], Evaluator[T]]
     materialise: Callable[[], None]  # from scratch and completely; LimitReached if that is too much
     materialised: Callable[[], Contents[T]]  # with the present materialisation, made if there is none
+    why_materialise: Callable[[], str | None] = lambda: None  # why goals are better answered from a materialisation
     quads: Mapping[Pred, T] = field(default_factory=dict)  # what named graphs have (`engine.named_graphs`)
 
     @property

@@ -206,7 +206,8 @@ class QuerySession(Generic[T]):
             return MethodChoice("materialised", "already materialised")
         if self._backend.capabilities.point_lookup is None:
             return MethodChoice("magic", "not materialised; on Spark goals are evaluated by magic sets")
-        return None
+        reason = now.why_materialise()
+        return None if reason is None else MethodChoice("materialised", reason)
 
     def _tried(self, now: Contents[T], choice: MethodChoice) -> MethodChoice:
         """A choice; if it is to materialise, that is tried for as much work as it may be."""

@@ -27,7 +27,7 @@ from deltalog.maintenance.snapshot import (
     Delta,
     explicit_delta,
     relations_delta,
-    shape,
+    shape_of,
     stored_relations,
 )
 from deltalog.maintenance.update_state import Update
@@ -206,7 +206,7 @@ class State:
             salt(self.spark),
             StoredRules.of(kb._rule_set),
             dict(kb.prefixes),
-            shape(state.program),
+            shape_of(state),
             tuple(sorted(map(int, state.program.scope.numbers))),
             tuple(draft.relations),
             draft.next_number,

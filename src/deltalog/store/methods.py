@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from deltalog.store.log_entry import LogEntry
     from deltalog.store.store import Dropped, Image, Store
 
-SETTINGS = ("maintenance", "cyclic", "schemes", "default_graph")
+SETTINGS = ("maintenance", "cyclic", "schemes", "default_graph", "equality")
 
 
 class StoreMethods:

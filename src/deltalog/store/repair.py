@@ -34,7 +34,7 @@ from deltalog.engine.report import Report
 from deltalog.maintenance.apply_change import number_kinds
 from deltalog.maintenance.first_materialisation import materialise_first
 from deltalog.maintenance.materialisation import Evaluator
-from deltalog.maintenance.snapshot import shape, stored_relations
+from deltalog.maintenance.snapshot import shape_of, stored_relations
 from deltalog.model.dictionary import Dictionary
 from deltalog.model.errors import DataError
 from deltalog.model.limits import Limits
@@ -90,7 +90,7 @@ class _Explicit:
         state = materialise_first(lambda: program, self.facts, evaluator, Report(engine="local"), False)
         kinds = tuple(sorted(map(int, state.program.scope.numbers)))
         rules = StoredRules.of(self.rules)
-        contents = SnapshotContents(rules, self.prefixes, settings, shape(state.program), kinds)
+        contents = SnapshotContents(rules, self.prefixes, settings, shape_of(state), kinds)
         return Image(contents, StoredTables(state.explicit, stored_relations(state, False)), backend.dictionary)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from deltalog.backends.base import united, without
 from deltalog.backends.local import LocalBackend
 from deltalog.backends.local.workers import Workers
-from deltalog.maintenance.snapshot import shape, stored_relations
+from deltalog.maintenance.snapshot import shape_of, stored_relations
 from deltalog.model.dictionary import Dictionary
 from deltalog.model.errors import UsageError
 from deltalog.program.stored_rules import StoredRules
@@ -30,7 +30,7 @@ def image(kb: KnowledgeBase) -> Image:
     state = kb._completed()
     numbers = tuple(sorted(map(int, state.program.scope.numbers)))
     contents = SnapshotContents(
-        StoredRules.of(kb._rule_set), dict(kb.prefixes), kb._settings(kb._ontology), shape(state.program), numbers
+        StoredRules.of(kb._rule_set), dict(kb.prefixes), kb._settings(kb._ontology), shape_of(state), numbers
     )
     return Image(contents, StoredTables(state.explicit, stored_relations(state, False)), backend.dictionary.frozen())
 

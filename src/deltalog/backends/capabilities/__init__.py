@@ -18,6 +18,7 @@ from deltalog.backends.capabilities.job_costs import JobCosts
 from deltalog.backends.capabilities.metrics import EngineMetrics
 from deltalog.backends.capabilities.offload import Offload
 from deltalog.backends.capabilities.point_lookup import PointLookup
+from deltalog.backends.capabilities.representatives import Representatives
 from deltalog.backends.capabilities.residence import Residence
 from deltalog.backends.capabilities.skolem_inverse import SkolemInverse
 from deltalog.backends.capabilities.small_rounds import SmallRounds
@@ -36,6 +37,7 @@ class Capabilities(Generic[T]):
     tuple_maintenance: TupleMaintenance[T] | None = None
     small_rounds: SmallRounds[T] | None = None
     virtual_relations: VirtualRelations[T] | None = None
+    representatives: Representatives[T] | None = None
     offload: Offload[T] | None = None
     skolem_inverse: SkolemInverse[T] | None = None
     point_lookup: PointLookup[T] | None = None

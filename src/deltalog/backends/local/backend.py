@@ -11,6 +11,7 @@ from deltalog.backends.capabilities import Capabilities
 from deltalog.backends.local.capabilities import (
     LocalCounting,
     LocalPointLookup,
+    LocalRepresentatives,
     LocalSkolemInverse,
     LocalSmallRounds,
     LocalTupleMaintenance,
@@ -87,6 +88,7 @@ class LocalBackend:
             tuple_maintenance=LocalTupleMaintenance(self.limits, self.tuning, self._compiler),
             small_rounds=LocalSmallRounds(self.tuning, self._compiler, self.vectors),
             virtual_relations=LocalVirtualRelations(self.limits, self.tuning),
+            representatives=LocalRepresentatives(),
             skolem_inverse=LocalSkolemInverse(self.vectors, self.tuning),
             point_lookup=LocalPointLookup(self.dictionary, self.tuning, self.vectors),
             counting=LocalCounting(self.dictionary),

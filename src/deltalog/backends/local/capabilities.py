@@ -17,6 +17,7 @@ from deltalog.backends.local.batch_update import batch_update
 from deltalog.backends.local.codec import load
 from deltalog.backends.local.column_expressions import ColumnExpressions
 from deltalog.backends.local.compile import PlanCompiler
+from deltalog.backends.local.expansion import expanded, mentioning, normalised
 from deltalog.backends.local.index_join import Rows
 from deltalog.backends.local.multiset import recounted, uncounted, with_counts
 from deltalog.backends.local.point_lookup import TableLookup, rows_of
@@ -25,6 +26,7 @@ from deltalog.backends.local.small_rounds import LocalRounds
 from deltalog.backends.local.sorted_runs import Ids
 from deltalog.backends.local.virtual_maintenance import create_relation, update_relation
 from deltalog.model.dictionary import Dictionary
+from deltalog.model.equality_classes import EqualityClasses
 from deltalog.model.limits import Limits
 from deltalog.model.terms import Value
 from deltalog.model.tuning import Tuning
@@ -91,6 +93,20 @@ class LocalVirtualRelations:
     ) -> tuple[Relation, Callable[[], tuple[Relation, Relation]]]:
         self.limits.check()
         return update_relation(scheme, old, inputs, removed, added, self.tuning)
+
+
+@dataclass(frozen=True, slots=True)
+class LocalRepresentatives:
+    """Relations over representatives, and with all names."""
+
+    def expanded(self, table: Relation, classes: EqualityClasses) -> Relation:
+        return expanded(table, classes)
+
+    def normalised(self, table: Relation, classes: EqualityClasses) -> Relation:
+        return normalised(table, classes)
+
+    def mentioning(self, table: Relation, ids: Ids) -> Relation:
+        return mentioning(table, ids)
 
 
 @dataclass(frozen=True, slots=True)

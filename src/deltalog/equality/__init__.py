@@ -1,0 +1,8 @@
+"""Equality by representatives (Motik, Nenov, Piro and Horrocks, AAAI 2015).
+
+recognise     which rules say that owl:sameAs is equality, and for which relations
+rewrite       the other rules, over representatives in the place of equal individuals
+links         which individuals a state makes equal
+suspects      which classes may have lost what made them equal
+materialise   classes and facts to the common fixpoint, and from one such state to the next
+"""

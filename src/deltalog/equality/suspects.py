@@ -1,0 +1,138 @@
+"""Classes that may have lost what made their individuals equal.
+
+Facts about representatives cannot tell: with p(a, b) and p(a, c) under a functional p, both are one fact once b and c
+are equal, and nothing shows that one of them is gone. So everything is found that a removed fact had a part in, without
+looking for other derivations: a class whose link is among it is suspect, and then so is every fact about the class.
+That is overdeletion, and it is rules, over the state before the change:
+
+    #gone h <- #gone b1, b2, ...         for every rule h <- b1, b2, ... on which links depend, and for each bi
+    #suspect(x) <- #gone #link(x, y)     and the same for owl:sameAs and hubs, where x has equals
+    #gone p(x, y) <- p(x, y), #suspect(x)
+
+Two classes that are equal because of each other are both found. Suspect classes are taken apart, and what still makes
+them equal is found again. If no rule for a link depends on what was removed, there are none, and nothing is evaluated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from deltalog.engine.seminaive import Relations
+from deltalog.equality.recognise import SAME_AS
+from deltalog.equality.rewrite import CLUSTERED, LINK, NAMES, Rewriting
+from deltalog.maintenance.materialisation import Evaluator
+from deltalog.model.arrays import Ids
+from deltalog.plan.ir import Part, fact_columns
+from deltalog.program import analyse
+from deltalog.syntax.ast import Aggregate, Atom, HiddenName, Negation, Pred, Rule
+
+T = TypeVar("T")
+SUSPECT = Pred(HiddenName("#suspect"), 1)
+
+
+@dataclass(frozen=True)
+class Removal(Generic[T]):
+    """What a change removes from a state over representatives, and what it changes at all."""
+
+    rules: frozenset[Rule]
+    facts: Mapping[Pred, T]  # with representatives
+    changed: frozenset[Pred]  # predicates whose explicit facts or rules change in any way
+
+    @property
+    def preds(self) -> frozenset[Pred]:
+        """The predicates that lose explicit facts or rules."""
+        return frozenset(self.facts) | {rule.heads[0].pred for rule in self.rules}
+
+
+@dataclass(frozen=True)
+class Suspicion:
+    """The rules and relations on which links depend."""
+
+    rewriting: Rewriting
+    rules: tuple[Rule, ...]  # all rules of the state
+
+    def everything(self, removal: Removal[T]) -> bool:
+        """Whether a change may affect what links need not to be there, or aggregates that they depend on."""
+        relevant = [rule for rule in self.rules if rule.heads[0].pred in self._upstream(self.rewriting.equating)]
+        denied = frozenset(pred for rule in relevant for pred in _nonmonotonic(rule)) - {CLUSTERED}
+        return bool(denied) and not removal.changed.isdisjoint(self._upstream(denied))
+
+    def suspects(self, relations: Relations[T], removal: Removal[T], evaluator: Evaluator[T]) -> Ids | None:
+        """The representatives of suspect classes; None if there are none for certain, with nothing evaluated."""
+        relevant = self._upstream(self.rewriting.equating)
+        if removal.preds.isdisjoint(relevant):
+            return None
+        rules = tuple(self._overdeletion(relevant, removal.rules))
+        found = Relations(relations.backend, dict(relations.parts))
+        seeds = {_gone(pred): table for pred, table in removal.facts.items() if pred in relevant}
+        for pred, table in seeds.items():
+            found.set(pred, table)
+        data = {*(pred for pred, part in found.parts if part is Part.ALL)}
+        evaluator.run(analyse(rules, data), found)
+        ids: Ids = found.backend.rows(found.get(SUSPECT))[0]
+        return ids
+
+    def _upstream(self, preds: Collection[Pred]) -> frozenset[Pred]:
+        """Predicates, and those that they depend on."""
+        found, waiting = set(preds), list(preds)
+        by_head: dict[Pred, list[Rule]] = {}
+        for rule in self.rules:
+            by_head.setdefault(rule.heads[0].pred, []).append(rule)
+        while waiting:
+            for rule in by_head.get(waiting.pop(), ()):
+                new = rule.reads - found
+                found |= new
+                waiting += new
+        return frozenset(found)
+
+    def _overdeletion(self, relevant: frozenset[Pred], removed: Collection[Rule]) -> Iterator[Rule]:
+        """The rules above."""
+        for rule in self.rules:
+            head = rule.heads[0]
+            if head.pred not in relevant:
+                continue
+            if rule in removed:
+                yield Rule((_gone_atom(head),), rule.body)
+            for i, literal in enumerate(rule.body):
+                if isinstance(literal, Atom):
+                    yield Rule((_gone_atom(head),), (_gone_atom(literal), *rule.body[:i], *rule.body[i + 1 :]))
+        for pred in (SAME_AS, LINK):
+            yield from _suspected(pred, (0, 1))
+        for hub in self.rewriting.hubs:
+            for pred in dict.fromkeys((hub.left, hub.right)):
+                yield from _suspected(pred, (pred.arity - 1,))
+        for pred in sorted(relevant | {NAMES}):
+            yield from _facts_of_suspects(pred, self.rewriting.columns.get(pred, ()))
+
+
+def _nonmonotonic(rule: Rule) -> Iterator[Pred]:
+    for literal in rule.body:
+        if isinstance(literal, Negation):
+            yield literal.atom.pred
+        elif isinstance(literal, Aggregate):
+            yield from Rule(rule.heads, literal.body).reads
+
+
+def _gone(pred: Pred) -> Pred:
+    kind = "#gone hidden " if pred.hidden else "#gone "
+    return Pred(HiddenName(kind + pred.name), pred.arity)
+
+
+def _gone_atom(atom: Atom) -> Atom:
+    return Atom(_gone(atom.pred).name, atom.terms)
+
+
+def _suspected(pred: Pred, columns: Iterable[int]) -> Iterator[Rule]:
+    atom = Atom(_gone(pred).name, fact_columns(pred.arity))
+    for column in columns:
+        x = (atom.terms[column],)
+        yield Rule((Atom(SUSPECT.name, x),), (atom, Atom(CLUSTERED.name, x)))
+
+
+def _facts_of_suspects(pred: Pred, columns: Iterable[bool]) -> Iterator[Rule]:
+    atom = Atom(pred.name, fact_columns(pred.arity))
+    for term, is_representative in zip(atom.terms, columns, strict=False):
+        if is_representative:
+            yield Rule((_gone_atom(atom),), (Atom(SUSPECT.name, (term,)), atom))

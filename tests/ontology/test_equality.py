@@ -1,0 +1,279 @@
+"""Equality by representatives, against its axioms."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from deltalog import IRI, KnowledgeBase
+from deltalog.equality.recognise import recognise_equality
+from deltalog.equality.rewrite import rewrite
+from tests.ontology.closures import lines
+from tests.ontology.equality_histories import EX, SAME_AS, History
+from tests.ontology.random_ontologies import PREFIXES, RandomOntology, turtle
+
+MAINTENANCE = ("auto", "dred", "bf", "counting")
+SCHEMES = ("auto", "standard", "module", "scheme")
+CYCLIC = ("combined", "standard", "hypertree")
+
+
+def e(name: str) -> IRI:
+    return IRI(EX + name)
+
+
+def ontology(folder: Path, text: str) -> Path:
+    path = folder / "ontology.ttl"
+    path.write_text(PREFIXES + text)
+    return path
+
+
+def pair(folder: Path, text: str, rules: str = "") -> list[KnowledgeBase]:
+    """Knowledge bases by axioms and by representatives."""
+    path = ontology(folder, text)
+    return [KnowledgeBase(rules, ontology=path, equality=each) for each in ("axioms", "representatives")]
+
+
+def facts(kb: KnowledgeBase) -> dict[str, set[Any]]:
+    return {name: set(kb.facts(name)) for name in kb.predicates}
+
+
+def sizes(difference: Any) -> dict[str, int]:
+    return {name.removeprefix(EX): len(rows) for name, rows in difference.items()}
+
+
+# Against the axioms, and the naive engine.
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_histories(seed: int, tmp_path: Path) -> None:
+    history = History(seed, tmp_path)
+    for _ in range(6):
+        history.step()
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_histories_with_other_settings(seed: int, tmp_path: Path) -> None:
+    random = Random(seed)
+    chosen = {"maintenance": MAINTENANCE, "schemes": SCHEMES, "cyclic": CYCLIC}
+    history = History(500 + seed, tmp_path, **{name: random.choice(values) for name, values in chosen.items()})
+    for _ in range(5):
+        history.step()
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_naive_engine_agrees(seed: int, tmp_path: Path) -> None:
+    made = RandomOntology(2_000 + seed, equality=True)
+    path = tmp_path / "ontology.ttl"
+    path.write_text(turtle(made.axioms(8), made.facts(14)))
+    assert lines(KnowledgeBase(ontology=path)) == lines(KnowledgeBase(ontology=path, engine="naive"))
+
+
+# Many names.
+
+FUNCTIONAL = """
+:p a owl:ObjectProperty, owl:FunctionalProperty . :q rdfs:subPropertyOf :r . :r rdfs:domain :A .
+:A rdfs:subClassOf :B ; owl:disjointWith :D .
+"""
+
+
+@pytest.mark.parametrize("by", ["sameAs", "functional"])
+def test_a_clique_is_linear(by: str, tmp_path: Path) -> None:
+    n = 2_000
+    names = [e(f"i{k}") for k in range(n)]
+    links = {SAME_AS: list(pairwise(names))}
+    links = links if by == "sameAs" else {EX + "p": [(e("x"), name) for name in names]}
+    last = {pred: rows[-1:] for pred, rows in links.items()}
+    kb = KnowledgeBase(ontology=ontology(tmp_path, FUNCTIONAL), max_facts=10 * n)
+    kb.update(add={**links, EX + "q": [(name, e(f"o{k}")) for k, name in enumerate(names)]})
+    assert len(kb.facts(SAME_AS)) == len(kb.facts(EX + "r")) == n * n
+    assert len(kb.facts(EX + "B")) == n
+    assert (names[7], e("o1999")) in kb.facts(EX + "r")
+    assert len(list(kb.query(":r[?x, :o5]"))) == n
+    change = kb.update(remove=last)
+    expected = {"q": 2 * n - 2, "r": 2 * n - 2, SAME_AS: 2 * n - 1}  # two classes: n - 1 names, and one
+    expected |= {"p": 1} if by == "functional" else {}
+    assert sizes(change.removed) == expected
+    assert sizes(kb.update(add=last).added) == expected
+
+
+# Deletions.
+
+
+def test_classes_that_justify_each_other_are_taken_apart(tmp_path: Path) -> None:
+    text = ":p a owl:ObjectProperty, owl:FunctionalProperty . :q a owl:ObjectProperty, owl:FunctionalProperty ."
+    kbs = pair(tmp_path, text)
+    given = {
+        EX + "p": [(e("x1"), e("a")), (e("x2"), e("b"))],
+        EX + "q": [(e("a"), e("x1")), (e("b"), e("x2"))],
+        SAME_AS: [(e("a"), e("b"))],
+    }
+    for kb in kbs:
+        kb.update(add=given)
+        assert (e("x1"), e("x2")) in kb.facts(SAME_AS)
+        kb.update(remove={SAME_AS: given[SAME_AS]})
+        assert len(kb.facts(SAME_AS)) == 0
+    assert facts(kbs[0]) == facts(kbs[1])
+
+
+def test_another_reason_keeps_a_class(tmp_path: Path) -> None:
+    kb = pair(tmp_path, FUNCTIONAL)[1]
+    kb.update(add={EX + "p": [(e("x"), e("a")), (e("x"), e("b")), (e("y"), e("a")), (e("y"), e("b"))]})
+    change = kb.update(remove={EX + "p": [(e("x"), e("b"))]})
+    assert sizes(change.removed) == {}
+    assert sizes(kb.update(remove={EX + "p": [(e("y"), e("b"))]}).removed) == {"p": 2, SAME_AS: 4}
+
+
+def test_a_removal_that_no_link_depends_on_takes_nothing_apart(tmp_path: Path) -> None:
+    kb = pair(tmp_path, FUNCTIONAL)[1]
+    kb.update(add={EX + "p": [(e("x"), e("a")), (e("x"), e("b"))], EX + "q": [(e("a"), e("c"))]})
+    classes = kb._state.equal.classes  # type: ignore[union-attr]
+    kb.update(remove={EX + "q": [(e("a"), e("c"))]})
+    assert kb._state.equal.classes is classes  # type: ignore[union-attr]
+
+
+# Names.
+
+
+def test_rules_that_see_names(tmp_path: Path) -> None:
+    rules = f"""PREFIX : <{EX}>
+    other(?x, ?y) :- :A[?x], :A[?y], ?x != ?y .
+    count(?n) :- AGGREGATE(:A[?x] BIND COUNT(?x) AS ?n) .
+    text(?s) :- :A[?x], BIND(STR(?x) AS ?s) .
+    adult(?x) :- :age[?x, ?a], ?a >= 18 .
+    :A[?x] :- said(?x) .
+    unsaid(?x) :- :A[?x], NOT said(?x) .
+    """
+    kbs = pair(tmp_path, FUNCTIONAL, rules)
+    for kb in kbs:
+        kb.update(add={SAME_AS: [(e("a"), e("b"))], "said": [(e("b"),)], EX + "age": [(e("a"), 20), (e("c"), 3)]})
+        assert set(kb.facts("other")) == {(e("a"), e("b")), (e("b"), e("a"))}
+        assert set(kb.facts("count")) == {(2,)}
+        assert set(kb.facts("adult")) == {(e("a"),), (e("b"),)}
+        assert set(kb.facts("unsaid")) == {(e("a"),)}
+    assert facts(kbs[0]) == facts(kbs[1])
+
+
+def test_literals_and_wildcards_are_evaluated_by_axioms(tmp_path: Path) -> None:
+    kbs = pair(tmp_path, FUNCTIONAL)
+    for kb in kbs:
+        kb.update(add={EX + "p": [(e("x"), "one"), (e("x"), "two")]})
+    assert facts(kbs[0]) == facts(kbs[1])
+    assert "a literal is the same as something else" in kbs[1].report.equality
+    kbs[1].update(remove={EX + "p": [(e("x"), "one")]})
+    assert len(kbs[1].facts(SAME_AS)) == 0
+    wild = pair(tmp_path, FUNCTIONAL, "about(?x, ?p) :- [?x, ?p, ?y] .")
+    for kb in wild:
+        kb.update(add={SAME_AS: [(e("a"), e("b"))], EX + "q": [(e("a"), e("c"))]})
+    assert "variable in the place of a predicate" in wild[1].report.equality
+    assert facts(wild[0]) == facts(wild[1])
+
+
+def test_equality_may_come_and_go(tmp_path: Path) -> None:
+    kbs = pair(tmp_path, ":A rdfs:subClassOf :B .")
+    link = {SAME_AS: [(e("a"), e("b"))]}
+    for kb in kbs:
+        kb.update(add={EX + "A": [(e("a"),)]})
+        assert kb.report.equality == ""
+        assert sizes(kb.update(add=link).added) == {"A": 1, "B": 1, SAME_AS: 4}
+        assert kb.report.equality
+        assert sizes(kb.update(remove=link).removed) == {"A": 1, "B": 1, SAME_AS: 4}
+    assert facts(kbs[0]) == facts(kbs[1])
+
+
+# With everything else.
+
+
+def test_queries_explanations_and_files(tmp_path: Path) -> None:
+    kbs = pair(tmp_path, FUNCTIONAL)
+    found = []
+    for number, kb in enumerate(kbs):
+        kb.update(add={EX + "p": [(e("x"), e("a")), (e("x"), e("b"))], EX + "q": [(e("a"), e("c"))]})
+        sparql = f"SELECT ?s ?p ?o WHERE {{ ?s ?p ?o . ?s a <{EX}B> }}"
+        methods = ("auto", "magic", "qsqr")
+        goals = [sorted(map(str, kb.query(":r[?x, ?y]", method=method))) for method in methods]
+        solved = [sorted(map(str, kb.sparql(sparql, method=method))) for method in methods]
+        what_if = sizes(kb.what_if(add={SAME_AS: [(e("b"), e("d"))]}).added)
+        kb.write(tmp_path / str(number))
+        files = {path.name: sorted(path.read_text().splitlines()) for path in (tmp_path / str(number)).iterdir()}
+        derived = set(kb.derived(EX + "q"))
+        found.append((goals, solved, what_if, files, derived, str(kb.explain(f"<{EX}B>(<{EX}b>)"))))
+    assert found[0] == found[1]
+    assert "owl:sameAs(:a, :b)" in found[1][-1]
+
+
+def test_contradictions_have_all_names(tmp_path: Path) -> None:
+    kbs = pair(tmp_path, FUNCTIONAL + "[] a owl:AllDifferent ; owl:members ( :a :b ) .")
+    for kb in kbs:
+        kb.update(add={EX + "p": [(e("x"), e("a")), (e("x"), e("b"))], EX + "A": [(e("a"),)], EX + "D": [(e("b"),)]})
+    first, second = (sorted(map(str, kb.inconsistencies)) for kb in kbs)
+    assert first == second
+    assert len(first) == 4
+
+
+def test_goals_materialise(tmp_path: Path) -> None:
+    kb = pair(tmp_path, FUNCTIONAL)[1]
+    kb.add(SAME_AS, [(e("a"), e("b"))])
+    kb.add(EX + "A", [(e("a"),)])
+    answers = kb.query(":B[?x]")
+    assert (answers.method, len(list(answers))) == ("materialised", 2)
+    assert "representatives" in answers.reason
+
+
+def test_a_store_keeps_equality(tmp_path: Path) -> None:
+    kb = pair(tmp_path, FUNCTIONAL)[1]
+    kb.update(add={EX + "p": [(e("x"), e("a")), (e("x"), e("b"))], EX + "A": [(e("a"),)]})
+    kb.save(tmp_path / "store")
+    kb.update(add={SAME_AS: [(e("b"), e("d"))]})
+    kept = facts(kb)
+    kb.close()
+    for settings in ({}, {"equality": "axioms"}):
+        with KnowledgeBase.open(tmp_path / "store", **settings) as opened:
+            assert facts(opened) == kept
+            assert opened.report.equality.startswith(settings.get("equality", "representatives"))
+            change = opened.update(remove={EX + "p": [(e("x"), e("b"))]})
+            assert sizes(change.removed)[SAME_AS] == 5
+            opened.compact()
+            opened.update(add={EX + "p": [(e("x"), e("b"))]})
+
+
+def test_a_limit_leaves_everything_as_it_was(tmp_path: Path) -> None:
+    from deltalog import LimitReached
+
+    kb = KnowledgeBase(ontology=ontology(tmp_path, FUNCTIONAL), max_facts=12)
+    kb.update(add={EX + "p": [(e("x"), e("a")), (e("x"), e("b"))], EX + "q": [(e("a"), e("c"))]})
+    before = facts(kb)
+    with pytest.raises(LimitReached):
+        kb.update(add={EX + "q": [(e("b"), e(f"d{k}")) for k in range(20)]})
+    assert facts(kb) == before
+
+
+# Rules.
+
+
+def hubs(folder: Path, text: str) -> tuple[int, int]:
+    """The numbers of hubs, and of links that are not by hubs."""
+    equality = recognise_equality(KnowledgeBase(ontology=ontology(folder, text)).rules)
+    assert equality is not None
+    found = rewrite(equality, 6)
+    return len(found.hubs), sum(rule.heads[0].name == "#link" for rule in found.rules)
+
+
+@pytest.mark.parametrize(
+    "axiom",
+    [
+        ":p a owl:ObjectProperty, owl:FunctionalProperty .",
+        ":p a owl:InverseFunctionalProperty .",
+        ":p a owl:FunctionalProperty .",
+        ":p a owl:ObjectProperty . :A rdfs:subClassOf [ owl:onProperty :p ; owl:maxCardinality 1 ] .",
+        ":A owl:hasKey ( :p :q ) .",
+        "[ owl:unionOf ( :A :B ) ] rdfs:subClassOf [ owl:onProperty :p ; owl:maxCardinality 1 ] .",
+    ],
+)
+def test_axioms_of_equality_have_hubs(axiom: str, tmp_path: Path) -> None:
+    found, others = hubs(tmp_path, axiom)
+    assert found >= 1
+    assert others == 0
