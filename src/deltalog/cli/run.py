@@ -24,6 +24,7 @@ from deltalog.cli.options import (
     local,
     memory,
     seconds,
+    warnings_shown,
     wrong_usage,
 )
 from deltalog.io.formats import OUTPUT_FORMATS
@@ -166,19 +167,20 @@ def _loaded(choice: EngineChoice, options: Namespace, progress: Progress) -> Kno
 
     if choice.engine in ("spark", "auto"):
         _prepare_spark(choice, options, progress)
-    kb = KnowledgeBase(
-        options.programs,
-        engine=choice.engine,
-        master=options.master,
-        schemes=options.schemes,
-        memory=options.memory,
-        timeout=options.timeout,
-        max_facts=options.max_facts,
-        cyclic=options.cyclic,
-        ontology=options.ontology,
-        profile=options.profile,
-        observe=progress.round,
-    )
+    with warnings_shown():
+        kb = KnowledgeBase(
+            options.programs,
+            engine=choice.engine,
+            master=options.master,
+            schemes=options.schemes,
+            memory=options.memory,
+            timeout=options.timeout,
+            max_facts=options.max_facts,
+            cyclic=options.cyclic,
+            ontology=options.ontology,
+            profile=options.profile,
+            observe=progress.round,
+        )
     if kb.ontology is not None and not kb.ontology.is_generic:
         progress.say(_ontology_line(kb.ontology))
     if options.data:
