@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import xml.etree.ElementTree as ElementTree
+from random import Random
 
 import pytest
 
@@ -11,10 +12,11 @@ from deltalog import KnowledgeBase
 from deltalog.engine.seminaive import Relations
 from deltalog.model.tuning import Tuning
 from deltalog.plan.ir import Part
-from deltalog.plan.join_order import StepNote, plan_body
+from deltalog.plan.join_order import StepNote, _from_delta, _Planner, _scan, plan_body
 from deltalog.plan.rule_graph_svg import draw
+from deltalog.plan.statistics import CachedStatistics
 from deltalog.program import analyse
-from deltalog.syntax.ast import Pred, variables
+from deltalog.syntax.ast import Atom, Constant, Pred, Variable, variables
 from deltalog.syntax.parser import parse
 
 
@@ -223,3 +225,18 @@ def test_a_picture_of_nothing_and_of_very_much() -> None:
     assert "…" in text
     assert "more" in text
     ElementTree.fromstring(text)
+
+
+def test_bodies_of_one_or_two_atoms_have_the_plans_of_the_planner() -> None:
+    random, x = Random(1), [Variable(name) for name in "xyz"]
+    sizes = Sizes(a=(20_000.0, 10.0, 500.0), b=(50.0, 7.0, 50.0), c=(0.0,))
+    for _ in range(2_000):
+        terms = [random.choices([*x, Constant(1)], k=random.choice((0, 1, 2, 2, 3))) for _ in range(2)]
+        body = tuple(Atom(random.choice("abc"), tuple(each)) for each in terms)
+        delta = random.randrange(2)
+        parts = {delta: Part.DELTA, **({0: Part.OLD} if delta and random.random() < 0.5 else {})}
+        live = frozenset(v for v in x if random.random() < 0.5 and any(v in atom.terms for atom in body))
+        planner = _Planner(body, live, CachedStatistics.of(sizes), parts, multiway=False)
+        assert _from_delta(body, live, sizes, parts) == planner.best()
+        alone = _Planner(body[:1], live, CachedStatistics.of(sizes), {0: Part.DELTA}, multiway=False)
+        assert _scan(body[0], Part.DELTA, sizes) == alone.best()

@@ -26,17 +26,20 @@ def parser() -> ArgumentParser:
 
 def run(options: Namespace) -> int:
     """Compiles and prints; the exit code."""
-    from deltalog.ontology.load import read_ontology
+    from deltalog.ontology.imports import with_imports
+    from deltalog.ontology.load import read_document, read_ontology
     from deltalog.ontology.profile_names import check_profile
     from deltalog.ontology.state import Ontology
 
-    files = [file for path in options.files for file in read_ontology(path)]
+    files = with_imports([file for path in options.files for file in read_ontology(path)], (), read_document)
     ontology = Ontology(check_profile(options.profile or "owl2rl")).with_files(files).compiled_with((), ())
     text = _program(ontology)
     if options.out is None:
         print(text, end="", flush=True)  # before what is lost
     else:
         options.out.write_text(text, encoding="utf-8")
+    for missing in ontology.missing_imports:
+        print(f"warning: {missing}", file=sys.stderr)
     for entry in ontology.compiled.outside:
         print(_lost(entry, ontology), file=sys.stderr)
     print(_summary(ontology), file=sys.stderr)

@@ -27,6 +27,7 @@ from deltalog.cli.options import (
     local,
     memory,
     seconds,
+    warnings_shown,
     wrong_usage,
 )
 from deltalog.engine.graph_relations import DEFAULT_GRAPHS
@@ -205,20 +206,21 @@ def _loaded(choice: EngineChoice, options: Namespace, progress: Progress) -> Kno
         from deltalog.chase import restricted
 
         make = partial(restricted, document)
-    kb = make(
-        engine=choice.engine,
-        master=options.master,
-        schemes=options.schemes,
-        memory=options.memory,
-        timeout=options.timeout,
-        max_facts=options.max_facts,
-        cyclic=options.cyclic,
-        default_graph=options.default_graph,
-        ontology=options.ontology,
-        profile=options.profile,
-        equality=options.equality,
-        observe=progress.round,
-    )
+    with warnings_shown():
+        kb = make(
+            engine=choice.engine,
+            master=options.master,
+            schemes=options.schemes,
+            memory=options.memory,
+            timeout=options.timeout,
+            max_facts=options.max_facts,
+            cyclic=options.cyclic,
+            default_graph=options.default_graph,
+            ontology=options.ontology,
+            profile=options.profile,
+            equality=options.equality,
+            observe=progress.round,
+        )
     if kb.ontology is not None and not kb.ontology.is_generic:
         progress.say(_ontology_line(kb.ontology))
     if options.data:

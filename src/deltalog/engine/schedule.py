@@ -1,7 +1,7 @@
 """The order in which hyper-nodes are evaluated.
 
-Hyper-nodes of one depth do not depend on each other. Where a round has a fixed cost, as on Spark, all nonrecursive ones
-of a depth are evaluated together.
+Hyper-nodes of one depth do not depend on each other. Where a round has a fixed cost, as on Spark, or where there are
+thousands of them, as with large ontologies, all nonrecursive ones of a depth are evaluated together.
 """
 
 from __future__ import annotations

@@ -147,15 +147,20 @@ class SemiNaive(Generic[T]):
     def run(self) -> None:
         self.facts.total = 0 if self.goal else self.visible.count(self.relations.whole())
         self.facts.add(0)
-        for number, hyper_node in evaluation_order(
-            self.program.hyper_nodes, self.relations.backend.batch_independent_plans
-        ):
+        for number, hyper_node in evaluation_order(self.program.hyper_nodes, self._batches):
             revision = Revision(self.trees, hyper_node, self.relations)
             while not self._is_evaluated(number, hyper_node, revision):
                 self.pending.clear()
                 revision.restart(self.program.scheme_of)
                 self.plans = {key: plans for key, plans in self.plans.items() if key[0] != number}
                 self.facts.total = self.visible.count(self.relations.whole())
+
+    @property
+    def _batches(self) -> bool:
+        """Whether hyper-nodes that do not depend on each other are evaluated together."""
+        backend = self.relations.backend
+        many = len(self.program.hyper_nodes) >= backend.tuning.batch_min_hyper_nodes
+        return backend.batch_independent_plans or many
 
     def _is_evaluated(self, number: int, hyper_node: HyperNode, revision: Revision[T]) -> bool:
         """Evaluates a hyper-node; False if it has to be restarted with other choices."""
@@ -244,15 +249,18 @@ class SemiNaive(Generic[T]):
         derive: Callable[[list[PlannedVariant]], dict[Pred, T]] | None = None,
     ) -> None:
         """Adds new facts and all their consequences by the variants, round by round; also to `added`."""
-        turn, by_sets = 1, derive or self.derive
+        turn, by_sets, changed = 1, derive or self.derive, tuple(preds)
         small = SmallRoundEvaluation(self, preds, plans, added) if derive is None else None
         try:
             while new:
                 if small is not None:
+                    before = turn
                     new, turn = small.advance(new, turn)
                     if not new:
                         break
-                self._step(preds, new)
+                    changed = changed if turn == before else tuple(preds)
+                self._step(dict.fromkeys((*changed, *new)), new)
+                changed = tuple(new)
                 if added is not None:  # they share nothing with what is new
                     for pred, table in new.items():
                         added[pred] = self.relations.backend.merge(added[pred], table) if pred in added else table
@@ -358,9 +366,9 @@ class SemiNaive(Generic[T]):
         self.relations.set(atom.pred, run(self.relations.backend, plan, self.relations.parts))
         return ir.Scan(atom)
 
-    def _step(self, preds: Iterable[Pred], new: dict[Pred, T]) -> None:
-        """OLD := ALL, DELTA := new, ALL := ALL + new."""
-        for pred in preds:
+    def _step(self, changed: Iterable[Pred], new: dict[Pred, T]) -> None:
+        """OLD := ALL, DELTA := new, ALL := ALL + new, for relations that have a DELTA now, or had one before."""
+        for pred in changed:
             self.relations.set(pred, self.relations.get(pred), Part.OLD)
             self.relations.set(pred, new.get(pred, self.relations.backend.empty(pred.arity)), Part.DELTA)
         self._add(new)

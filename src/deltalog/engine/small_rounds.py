@@ -11,7 +11,7 @@ round by round, and what was found after the round that hits the limit is discar
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from deltalog.backends.capabilities import required
@@ -42,7 +42,7 @@ class SmallRoundEvaluation(Generic[T]):
         self._seen: set[Pred] = set()  # predicates that have had a DELTA: variants that read others are not compiled
         self._room = self._tuning.rounds_first_room_facts
         self._failed, self._waiting = 0, 0  # failed runs, and rounds by sets before the next one
-        self._patience = self._start_patience()
+        self._patience: int | None = None  # small rounds by sets before rules are compiled
 
     def advance(self, new: dict[Pred, T], turn: int) -> tuple[dict[Pred, T], int]:
         """As many small rounds as possible, from new facts on; the DELTA after the last one, and its number."""
@@ -57,33 +57,58 @@ class SmallRoundEvaluation(Generic[T]):
 
     def _is_due(self, new: Mapping[Pred, T]) -> bool:
         capable = self._backend.capabilities.small_rounds is not None and self._counted is not None
-        if not new or not capable or self._evaluation.pending or self._size(new) > self._tuning.rounds_max_new_facts:
+        if not new or not capable or self._evaluation.pending or self._size(new) > self._most(new):
             return False
-        self._waiting, self._patience = max(0, self._waiting - 1), max(0, self._patience - 1)
-        return not self._waiting and not self._patience
+        compiling = self._rounds_like(new)
+        self._patience = max(0, (2 + compiling if self._patience is None else self._patience) - 1 - compiling)
+        self._waiting = max(0, self._waiting - 1)
+        return not self._waiting and (not self._patience or self._has_many_rules(new))
+
+    def _most(self, new: Mapping[Pred, T]) -> int:
+        """The new facts with which a round is small: more of them if many rules are due, each of which takes time."""
+        return self._tuning.rounds_max_new_facts * max(1, self._rounds_like(new))
+
+    def _has_many_rules(self, new: Mapping[Pred, T]) -> bool:
+        """Whether a round is small only because many rules are due: all that may follow is worth being compiled."""
+        return self._tuning.rounds_max_new_facts < self._size(new) <= self._most(new)
+
+    def _rounds_like(self, new: Mapping[Pred, T]) -> int:
+        """How many rounds by sets take as long as compiling what is due, or as running it by sets."""
+        return sum(len(self._plans.get(pred, ())) for pred in new) // self._tuning.rounds_variants_per_round
 
     def _size(self, facts: Mapping[Pred, T]) -> int:
         return sum(map(self._backend.size, facts.values()))
 
-    def _start_patience(self) -> int:
-        """Small rounds by sets before rules are compiled: these take about as long, and may be the last ones."""
-        return 2 + sum(map(len, self._plans.values())) // self._tuning.rounds_variants_per_round
-
     # The rules.
 
     def _started(self, new: dict[Pred, T]) -> Rounds[T] | None:
+        if self._has_many_rules(new):
+            self._seen, self._room = self._reachable(new), self._tuning.rounds_max_facts
         self._seen.update(new)
         self._room = max(self._room, self._tuning.rounds_room_per_fact * self._size(new))
         variants = tuple(variant for pred in self._plans for variant in self._variants(pred))
         due = {pred: len(plans) for pred, plans in self._plans.items()}
         assert self._counted is not None
-        rules = SmallRules(self._preds, self._counted, variants, due)
+        rules = SmallRules(self._preds, self._counted, variants, due, self._most(new))
         small_rounds = required(self._backend.capabilities.small_rounds)
         return small_rounds.start(rules, self._evaluation.relations.parts, new, self._room)
 
+    def _reachable(self, new: Iterable[Pred]) -> set[Pred]:
+        """The predicates that may have a DELTA after some rounds, by which relations have facts at all."""
+        found, waiting = set(new), list(new)
+        with_facts = found.union(pred for pred in self._preds if self._evaluation.relations.size(pred))
+        while waiting:
+            matching = [p for p in self._plans.get(waiting.pop(), ()) if self._can_match(p, with_facts)]
+            heads = {head.pred for planned in matching for head in planned.variant.rule.heads} - found
+            found |= heads
+            with_facts |= heads
+            waiting += heads
+        return found
+
     def _variants(self, pred: Pred) -> Iterator[tuple[Pred, Pred, ir.Project | None]]:
         """The variants that read the DELTA of a predicate and may match."""
-        plans = [planned for planned in self._plans[pred] if self._is_structure(planned) or self._can_match(planned)]
+        own = self._own
+        plans = [each for each in self._plans[pred] if self._is_structure(each) or self._can_match(each, own)]
         if pred not in self._seen or any(map(self._is_structure, plans)):
             if plans:
                 yield pred, pred, None
@@ -97,10 +122,12 @@ class SmallRoundEvaluation(Generic[T]):
         """Whether a variant derives a virtual relation, which grows by each of its inputs alone."""
         return planned.owner in self._evaluation.program.scheme_of
 
-    def _can_match(self, planned: PlannedVariant) -> bool:
-        """False when an atom reads a relation that is empty and will stay so."""
+    def _can_match(self, planned: PlannedVariant, own: Collection[Pred]) -> bool:
+        """False when an atom reads a relation that is empty and will stay so, as only those of `own` may not."""
         relations = self._evaluation.relations
-        return all(pred in self._own or relations.size(pred, part) for pred, part in planned.reads)
+        return all(
+            pred in own or (pred not in self._own and relations.size(pred, part)) for pred, part in planned.reads
+        )
 
     # A run.
 
@@ -135,10 +162,10 @@ class SmallRoundEvaluation(Generic[T]):
         if end is RoundsEnd.FULL:
             growth, per_fact = self._tuning.rounds_room_growth_factor, self._tuning.rounds_room_per_fact
             self._room *= growth
-            if done or self._room <= growth * self._tuning.rounds_max_new_facts * per_fact:
+            if done or self._room <= growth * self._most(new) * per_fact:
                 return True
         if end is RoundsEnd.TOO_MUCH and not self._seen.issuperset(new):
-            self._patience = self._start_patience() - 1
+            self._patience = 1
             return True
         if end in (RoundsEnd.TOO_MUCH, RoundsEnd.FULL):
             self._failed = self._failed + 1 if done < self._tuning.rounds_worthwhile_rounds else 1

@@ -24,6 +24,7 @@ from functools import wraps
 from numbers import Integral, Real
 from typing import Any, NamedTuple, TypeVar, cast
 
+from deltalog.concurrency.collector import rare_collections
 from deltalog.concurrency.interrupts import check_interrupts
 from deltalog.model.errors import DeltalogError, LimitReached, UsageError
 
@@ -268,7 +269,7 @@ def limited(method: Method) -> Method:
     def within_limits(self: Any, *args: Any, **kwargs: Any) -> Any:
         failures = self._failures
         try:
-            with self.limits.running(call):
+            with self.limits.running(call), rare_collections(self._backend.tuning.collector_min_objects):
                 return method(self, *args, **kwargs)
         except BaseException:
             self._ignored_failures = self._backend.failures - failures

@@ -13,6 +13,7 @@ compile              axioms to rules
 swrl                 rules of SWRL
 print_rules          compiled rules as a program
 load                 ontology files
+imports              documents that ontologies import, and catalogs of them
 state                the ontology of a knowledge base
 stored               the same in a store
 inconsistencies      what contradicts an ontology

@@ -7,7 +7,7 @@ union. `conclusions` gives the rules that conclude it from a body. Both give a `
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import chain, count, product
 from math import prod
 
@@ -52,6 +52,8 @@ class PartialBody:
 
     def joined(self, other: PartialBody) -> PartialBody | None:
         """Both; None if they fix a variable to different values."""
+        if not self.literals and not self.fixed:
+            return other
         if any(self.fixed.get(variable, value) != value for variable, value in other.fixed.items()):
             return None
         new = tuple(literal for literal in other.literals if literal not in self.literals)
@@ -91,7 +93,16 @@ class Context:
 
     def of_new_rule(self, taken: Collection[str] = ()) -> Context:
         """The context with all variables to be used again, except those that are taken."""
-        return replace(self, variables=Variables(taken))
+        return Context(
+            self.short,
+            self.axiom,
+            self.data_properties,
+            self.object_properties,
+            self.datatypes,
+            self.existentials,
+            self.tuning,
+            Variables(taken),
+        )
 
     # Tests.
 
@@ -144,7 +155,7 @@ class Context:
                 body = body.joined(part) if body is not None and isinstance(part, PartialBody) else None
             if body is not None:
                 found.append(body)
-        return list({repr(each): each for each in found}.values())
+        return list({repr(each): each for each in found}.values()) if len(found) > 1 else found
 
     def _data_tests(self, range: ClassExpression, term: Term) -> Tests:
         condition = self._condition(range, term)
@@ -287,8 +298,8 @@ class Context:
 
     def rule(self, head: Atom, body: PartialBody) -> Rule | Loss:
         """A rule, if the body gives all variables of its head a value."""
-        literals = tuple(_fixed_literal(literal, body.fixed) for literal in body.literals)
-        fixed = _fixed_atom(head, body.fixed)
+        literals = tuple([_fixed_literal(literal, body.fixed) for literal in body.literals])
+        fixed = _fixed_atom(head, body.fixed) if body.fixed else head
         known = {variable for literal in literals if isinstance(literal, Atom) for variable in variables(literal)}
         known |= {literal.variable for literal in literals if isinstance(literal, Bind)}
         needed = {*variables(fixed), *(v for literal in literals for v in variables(literal))}

@@ -45,7 +45,7 @@ class Existentials:
         stated: list[tuple[IRI, Property, ClassExpression]] = []
         mentioned: set[Existential] = set()
         for axiom in axioms:
-            mentioned.update((property.text(), filler.text()) for property, filler in _all_existentials(axiom))
+            mentioned.update([(property.text(), filler.text()) for property, filler in _all_existentials(axiom)])
             for sub, sup in _class_inclusions(axiom):
                 if isinstance(sub, ClassName):
                     for part in _conjuncts(sup):
@@ -119,7 +119,7 @@ def _all_existentials(part: object) -> Iterator[tuple[Property, ClassExpression]
     if isinstance(part, tuple):
         for each in part:
             yield from _all_existentials(each)
-    elif isinstance(part, AxiomPart):
+    elif isinstance(part, AxiomPart) and not isinstance(part, ClassName | Property):
         if isinstance(part, SomeValuesFrom | Cardinality):
             yield from _existentials(part)
         for field in fields(part):  # type: ignore[arg-type]

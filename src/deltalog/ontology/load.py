@@ -22,11 +22,13 @@ _XML_PREFIX = re.compile(r"xmlns(?::([\w.-]+))?\s*=\s*[\"']([^\"']*)[\"']")
 
 @dataclass(frozen=True)
 class OntologyFile:
-    """What a file says."""
+    """What a file says. `is_imported`: it was not given, but another one imports it; `found_as`: under these names."""
 
     path: Path
     triples: tuple[RdfTriple, ...]
     prefixes: Mapping[str, str] = field(compare=False)
+    is_imported: bool = False
+    found_as: frozenset[str] = frozenset()
 
     @cached_property
     def _subjects(self) -> frozenset[Value]:
@@ -44,10 +46,11 @@ class OntologyFile:
 
 def read_ontology(path: Path, reading: Reading = DEFAULT) -> list[OntologyFile]:
     """The ontology of an RDF file, or those of all RDF files of a folder."""
-    return [_read(file, reading) for file in files_of(path)]
+    return [read_document(file, reading) for file in files_of(path)]
 
 
-def _read(path: Path, reading: Reading) -> OntologyFile:
+def read_document(path: Path, reading: Reading = DEFAULT) -> OntologyFile:
+    """The ontology of an RDF file."""
     if name_of(path).format not in ("ntriples", "turtle", "xml"):
         raise DataError(
             f"{path}: expected an ontology as RDF: Turtle (.ttl), RDF/XML (.owl, .rdf) or N-Triples (.nt). Other "

@@ -7,7 +7,8 @@ inconsistencies                  what contradicts the ontology
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import warnings
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -77,12 +78,19 @@ class OntologyMethods:
 
         profile: "owl2rl" (the default) or "rdfs" compile axioms to rules of their own; "owl2rl-rdf" takes the OWL 2
         RL/RDF rules as they are, and the axioms as facts. One knowledge base has one profile.
+        Documents that the files import (owl:imports) are read, too, if they are found without the network; for each one
+        that is not, there is a warning, and `ontology.missing_imports` has it.
         Returns the change, if there is a materialisation.
         """
-        from deltalog.ontology.load import read_ontology
+        from deltalog.ontology.imports import with_imports
+        from deltalog.ontology.load import read_document, read_ontology
 
-        files = [file for path in paths for file in read_ontology(local_path(path), Reading(base))]
-        return self._change_ontology(self._of_profile(profile).with_files(files))
+        reading, ontology = Reading(base), self._of_profile(profile)
+        given = [file for path in paths for file in read_ontology(local_path(path), reading)]
+        files = with_imports(given, ontology.files, lambda path: read_document(path, reading))
+        change = self._change_ontology(ontology.with_files(files))
+        self._warn_of_missing({file.path for file in files})
+        return change
 
     @exclusive
     @limited
@@ -93,6 +101,12 @@ class OntologyMethods:
         gone, ontology = [local_path(path) for path in paths], self._of_profile(None)
         self._check_loaded(gone, ontology)
         return self._change_ontology(ontology.without_files(gone))
+
+    def _warn_of_missing(self, loaded: Collection[Path]) -> None:
+        assert self._ontology is not None
+        for each in self._ontology.missing_imports:
+            if each.by in loaded:
+                warnings.warn(str(each), stacklevel=7)  # where load_ontology is called
 
     def _check_loaded(self, paths: Iterable[Path], ontology: Ontology) -> None:
         loaded = [file.path.resolve() for file in ontology.files]

@@ -11,6 +11,7 @@ from deltalog.concurrency.cached import cached_property
 from deltalog.model.tuning import Tuning
 from deltalog.ontology.compile import CompiledOntology, compile_graph
 from deltalog.ontology.graph import RdfGraph, RdfTriple
+from deltalog.ontology.imports import Import, missing, still_imported
 from deltalog.ontology.load import OntologyFile, merged_prefixes
 from deltalog.ontology.print_rules import Prefixes
 from deltalog.ontology.read_axioms import read_facts
@@ -61,11 +62,18 @@ class Ontology:
         """The ontology with files added, or read again; it is to be compiled."""
         new = {file.path.resolve(): file for file in files}
         kept = [file for file in self.files if file.path.resolve() not in new]
-        return replace(self, files=(*kept, *new.values()))
+        return replace(self, files=tuple(still_imported([*kept, *new.values()])))
 
     def without_files(self, paths: Collection[Path]) -> Ontology:
         gone = {path.resolve() for path in paths}
-        return replace(self, files=tuple(file for file in self.files if file.path.resolve() not in gone))
+        return replace(
+            self, files=tuple(still_imported(file for file in self.files if file.path.resolve() not in gone))
+        )
+
+    @cached_property
+    def missing_imports(self) -> tuple[Import, ...]:
+        """The documents that its files import, and that were not found."""
+        return missing(self.files)
 
     def follows(self, changed: Collection[Pred]) -> bool:
         """Whether a change of facts of some predicates can change the rules."""

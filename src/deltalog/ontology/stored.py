@@ -40,12 +40,15 @@ def reopened(stored: Mapping[str, Any], axioms: Iterable[RdfTriple], known: Iter
 
 def _file(file: OntologyFile) -> dict[str, Any]:
     triples = [[_term(term) for term in triple] for triple in file.triples]
-    return {"path": str(file.path), "prefixes": dict(file.prefixes), "triples": triples}
+    found = {"is_imported": file.is_imported, "found_as": sorted(file.found_as)}
+    return {"path": str(file.path), "prefixes": dict(file.prefixes), "triples": triples, **found}
 
 
 def _as_file(stored: Mapping[str, Any]) -> OntologyFile:
     triples = [tuple(_value(term) for term in triple) for triple in stored["triples"]]
-    return OntologyFile(Path(stored["path"]), tuple((s, IRI(str(p)), o) for s, p, o in triples), stored["prefixes"])
+    found = bool(stored.get("is_imported")), frozenset(map(str, stored.get("found_as", ())))
+    rows = tuple((s, IRI(str(p)), o) for s, p, o in triples)
+    return OntologyFile(Path(stored["path"]), rows, stored["prefixes"], *found)
 
 
 def _atom(atom: Atom) -> list[Any]:

@@ -89,7 +89,41 @@ def plan_body(
 
     `parts` says which literals (by number) read OLD or DELTA; the others read ALL. `multiway`: with multiway joins.
     """
-    return _Planner(tuple(body), frozenset(live), CachedStatistics.of(statistics), parts or {}, multiway).best()
+    if len(body) == 1 and isinstance(atom := body[0], Atom):
+        return _scan(atom, (parts or {}).get(0, Part.ALL), statistics)
+    live, parts = frozenset(live), parts or {}
+    if len(body) == 2 and Part.DELTA in parts.values() and (found := _from_delta(body, live, statistics, parts)):
+        return found
+    return _Planner(tuple(body), live, CachedStatistics.of(statistics), parts, multiway).best()
+
+
+def _from_delta(
+    body: Sequence[BodyLiteral], live: frozenset[Variable], statistics: Statistics, parts: Mapping[int, Part]
+) -> Body | None:
+    """The plan of two atoms, one of which reads a small DELTA: there is no other order. None for any other body."""
+    i = 0 if parts.get(0) is Part.DELTA else 1
+    delta, other, part = body[i], body[1 - i], parts.get(1 - i, Part.ALL)
+    if not isinstance(delta, Atom) or not isinstance(other, Atom) or part is Part.DELTA:
+        return None
+    first = _scan(delta, Part.DELTA, statistics)
+    if first.cost >= statistics.tuning.distinct_min_rows:
+        return None
+    known, scan = frozenset(variables(delta)), ir.Scan(other, part)
+    estimate = first.estimate.joined(Matches.of(other, part, statistics))
+    joins = any(v in live and v not in known for v in variables(other))
+    if not joins:
+        estimate = Estimate(min(estimate.rows, first.estimate.rows), estimate.distinct)
+    bound = tuple(n for n, t in enumerate(other.terms) if not isinstance(t, Variable) or t in known)
+    note = StepNote("join" if joins else "semi-join", other, part, bound, estimate.rows)
+    plan = ir.Join(first.plan, scan) if joins else ir.SemiJoin(first.plan, scan)
+    return Body(plan, (*first.notes, note), estimate, first.cost + estimate.rows)
+
+
+def _scan(atom: Atom, part: Part, statistics: Statistics) -> Body:
+    """The plan of a body that is one atom."""
+    estimate = Estimate().joined(Matches.of(atom, part, statistics))
+    bound = tuple(i for i, t in enumerate(atom.terms) if not isinstance(t, Variable))
+    return Body(ir.Scan(atom, part), (StepNote("scan", atom, part, bound, estimate.rows),), estimate, estimate.rows)
 
 
 @dataclass(slots=True)
@@ -117,16 +151,20 @@ class _Planner:
             if isinstance(literal, Atom)
         }
         # Variables that something other than a negation binds; the others of a negation are existential in it.
-        self.joined = frozenset(
-            v for literal in self.body if not isinstance(literal, Negation) for v in variables(literal)
+        self.joined = frozenset().union(
+            *(self.mentioned[i] for i, literal in enumerate(self.body) if not isinstance(literal, Negation))
         )
         self.aggregates = {
             i: self._aggregate(literal) for i, literal in enumerate(self.body) if isinstance(literal, Aggregate)
         }
+        self.late = frozenset(self._late_binds())
+
+    def _late_binds(self) -> list[int]:
+        binds = {i: literal.variable for i, literal in enumerate(self.body) if isinstance(literal, Bind)}
+        if not binds:
+            return []
         read = Counter(v for literal in self.body for v in variables(literal))
-        self.late = frozenset(
-            i for i, literal in enumerate(self.body) if isinstance(literal, Bind) and read[literal.variable] == 1
-        )
+        return [i for i, variable in binds.items() if read[variable] == 1]
 
     def best(self) -> Body:
         """The cheapest of the greedy orders, one for each atom that can come first."""
@@ -152,8 +190,8 @@ class _Planner:
 
     def _safest(self, orders: Sequence[PartialPlan]) -> PartialPlan:
         """The cheapest order; or one of similar cost with a far better worst case."""
-        best = min(orders, key=lambda order: order.cost)
-        if best.cost < self.tuning.distinct_min_rows:
+        best = min(orders, key=lambda order: order.cost) if len(orders) > 1 else orders[0]
+        if best.cost < self.tuning.distinct_min_rows or len(orders) == 1:
             return best
         likely = [order for order in orders if order.cost <= self.tuning.join_order_tie_factor * best.cost]
         most = {id(order): worst_case_rows(joined_steps(order.notes), self.statistics) for order in likely}

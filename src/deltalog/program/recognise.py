@@ -145,6 +145,8 @@ def symmetric(rule: Rule) -> bool | None:
 
 def _has_guard(rule: Rule) -> bool:
     """Whether a rule looks like part of a scheme, and has a guard."""
+    if not any(isinstance(literal, Filter) for literal in rule.body):
+        return False
     step = linear(rule)
     return bool(transitive(rule) or symmetric(rule) or (step and step[1]))
 

@@ -18,6 +18,7 @@ from deltalog.program.analysis import Analysis
 from deltalog.program.binding import bound
 from deltalog.syntax.ast import (
     Aggregate,
+    Atom,
     Bind,
     BodyLiteral,
     Filter,
@@ -40,10 +41,20 @@ def unsafe(rule: Rule) -> Iterator[Diagnostic]:
     if rule.is_fact:
         yield from (_variable_in_fact(v) for v in _distinct(v for head in rule.heads for v in variables(head)))
         return
+    if _is_plainly_safe(rule):
+        return
     anonymous = [v for head in rule.heads for v in variables(head) if v.anonymous]
     yield from map(_anonymous_in_head, anonymous)
     head = _Place("head", [v for head in rule.heads for v in variables(head) if not v.anonymous])
     yield from _unsafe_body(rule.body, head)
+
+
+def _is_plainly_safe(rule: Rule) -> bool:
+    """Whether the body has only atoms, and the head only variables of these: so it is with most rules."""
+    if not all(isinstance(literal, Atom) for literal in rule.body):
+        return False
+    known = {v for atom in rule.body for v in variables(atom)}
+    return all(v in known and not v.anonymous for head in rule.heads for v in variables(head))
 
 
 @dataclass(frozen=True)

@@ -297,14 +297,18 @@ class Rule:
 def variables(node: BodyLiteral | Expression | None) -> Iterator[Variable]:
     """The variables of a literal or an expression, each occurrence, in the order of writing. For an aggregate: those
     that the rest of the rule sees, so ON variables and results."""
+    if isinstance(node, Atom):
+        return iter([t for t in node.terms if isinstance(t, Variable)])
+    return _variables(node)
+
+
+def _variables(node: BodyLiteral | Expression | None) -> Iterator[Variable]:
     match node:
         case Variable():
             yield node
         case Call():
             for argument in node.arguments:
                 yield from variables(argument)
-        case Atom():
-            yield from (t for t in node.terms if isinstance(t, Variable))
         case Negation():
             yield from variables(node.atom)
         case Filter():

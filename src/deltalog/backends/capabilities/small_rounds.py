@@ -22,13 +22,14 @@ class SmallRules:
 
     A variant is the predicate whose DELTA it reads, the predicate of its head, and its plan (None: it has to be
     evaluated set at a time). `due`: how many rules read a predicate's DELTA. `counted`: the predicates whose facts
-    count towards the limit of facts.
+    count towards the limit of facts. `max_new_facts`: a round with more is left to evaluation by sets.
     """
 
     preds: tuple[Pred, ...]
     counted: frozenset[Pred]
     variants: tuple[tuple[Pred, Pred, Project | None], ...]
     due: Mapping[Pred, int]
+    max_new_facts: int
 
 
 class RoundsEnd(Enum):
@@ -61,7 +62,7 @@ class Rounds(Protocol[T]):
 
 
 class SmallRounds(Protocol[T]):
-    """Evaluates runs of rounds with at most `Tuning.rounds_max_new_facts` new facts each."""
+    """Evaluates runs of rounds with at most `SmallRules.max_new_facts` new facts each."""
 
     def start(
         self, rules: SmallRules, tables: Mapping[tuple[Pred, Part], T], new: Mapping[Pred, T], room: int

@@ -67,6 +67,7 @@ class LocalBackend:
         self.workers = Workers(threads, self.tuning.parallel_min_rows)
         self._meters = Meters()
         self._scratch = Scratch()
+        self._empty: dict[int, Table] = {}
         self.vectors = ColumnExpressions(self.dictionary, self.tuning, self.limits)
         self._compiler = PlanCompiler(self.dictionary, self.tuning)
         self.codec = LocalCodec(self.dictionary, self.tuning)
@@ -106,7 +107,8 @@ class LocalBackend:
         return load(columns, arity, self.tuning)
 
     def empty(self, arity: int) -> Relation:
-        return Table(arity, tuning=self.tuning)
+        found = self._empty.get(arity)
+        return self._empty.setdefault(arity, Table(arity, tuning=self.tuning)) if found is None else found
 
     def run_all(self, plans: Mapping[Pred, Plan], tables: Tables[Relation]) -> dict[Pred, Relation]:
         self.limits.check()

@@ -69,7 +69,7 @@ class LocalSmallRounds:
         room = min(self.tuning.rounds_max_facts, room)
         if places is None or 2 * sum(table.size for table in new.values()) > room:
             return None
-        return LocalRounds(code, places, new, self.tuning.rounds_max_new_facts, room, self.vectors)
+        return LocalRounds(code, places, new, rules.max_new_facts, room, self.vectors)
 
 
 @dataclass(frozen=True, slots=True)

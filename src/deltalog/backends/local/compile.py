@@ -147,6 +147,9 @@ class PlanCompiler:
     def _small(self, plan: Plan) -> NestedLoops | None:
         if not isinstance(plan, ir.Project):
             return None
+        return self._once("small", (plan,), partial(self._compile_small, plan))
+
+    def _compile_small(self, plan: ir.Project) -> NestedLoops | None:
         return nested_loops(plan.input, self._interned([t for _, t in plan.columns]), self._ids)
 
     def _projected(self, plan: Plan) -> KeysOf:

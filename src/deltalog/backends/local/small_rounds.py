@@ -268,7 +268,7 @@ class LocalRounds:
         self._matches, self._reported = self._tuning.rounds_min_matches_per_call, 0
         self._put_rules(places)
         self._put_room(room)
-        most = min(self._tuning.rounds_matches_per_fact * max_new_facts, self._tuning.rounds_max_matches_per_call)
+        most = min(self._tuning.rounds_matches_per_fact * max_new_facts, self._tuning.rounds_max_matches)
         self._set(MAX_NEW_FACTS=max_new_facts, MAX_MATCHES=most, MAX_DEFERRED=self._tuning.rounds_expressions_per_round)
         self._start(new)
 
