@@ -478,9 +478,8 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, StoreMethods)
         """A change that leads to a rule set, before it is made."""
         added, removed = map(self._difference, update.differences())
         rules = rule_set.without(self._rule_set), self._rule_set.without(rule_set)
-        return Change(
-            added, removed, update.report, *rules, *map(self._quad_facts, (update.added_facts, update.removed_facts))
-        )
+        quads = self._quad_facts(update.added_facts), self._quad_facts(update.removed_facts)
+        return Change(added, removed, update.report, *rules, *quads)
 
     def _become(
         self,
@@ -530,10 +529,9 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, StoreMethods)
             return self._contents()
 
         given = self.rules, without_graphs(self._explicit), self._mentioned, self.prefixes
-        derive = self._evaluator, self._materialise, materialised
+        derive = self._evaluator, self._materialise, materialised, self._why_materialise
         quads = {pred: table for pred, table in self._explicit.items() if pred in GRAPHS}
-        state = self._state, self._report
-        return Contents(self._backend, *given, *state, *derive, self._why_materialise, quads)
+        return Contents(self._backend, *given, self._state, self._report, *derive, quads)
 
     def _why_materialise(self) -> str | None:
         return self._equality_setting.why_materialise(self.rules, self._evaluator())
