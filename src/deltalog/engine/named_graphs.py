@@ -25,11 +25,24 @@ from typing import Generic, TypeVar
 from deltalog.backends.base import Backend, run, united
 from deltalog.engine.graph_relations import GRAPHS, has_graphs, without_graphs
 from deltalog.model.errors import UsageError
+from deltalog.model.facts import rows
 from deltalog.model.terms import IRI, RDF_TYPE, Value
 from deltalog.plan import ir
 from deltalog.plan.ir import Part, Plan
 from deltalog.plan.variants import project
-from deltalog.syntax.ast import QUADS, TRIPLES, TYPES, UNNAMED, Atom, Constant, HiddenName, Pred, Term, Variable
+from deltalog.syntax.ast import (
+    QUADS,
+    TRIPLES,
+    TYPES,
+    UNNAMED,
+    AggregateCall,
+    Atom,
+    Constant,
+    HiddenName,
+    Pred,
+    Term,
+    Variable,
+)
 
 T = TypeVar("T")
 _G, _S, _P, _O = Variable("g"), Variable("s"), Variable("p"), Variable("o")
@@ -66,7 +79,7 @@ class _Membership(Generic[T]):
         known = t.from_facts(t.common(t.by_predicate(touched), self.explicit))  # F ∩ E
         # Before: the quads of F, and those of its triples that are in the unnamed graph.
         named = t.matching(t.of(self.explicit, QUADS), touched)
-        marked = t.intersection(t.of(self.explicit, UNNAMED), touched)
+        marked = t.intersection(touched, t.of(self.explicit, UNNAMED))
         unnamed = plus(minus(known, t.without_graph(named)), marked)
         # After: the same without what is removed, and with what is added.
         named_now = plus(minus(minus(named, quads_gone), t.matching(named, gone)), quads)
@@ -101,6 +114,7 @@ class TripleTables(Generic[T]):
         return first
 
     def intersection(self, first: T, second: T) -> T:
+        """Rows of both; the work goes by the first."""
         return self.backend.minus(first, self.backend.minus(first, second))
 
     def common(self, facts: Mapping[Pred, T], others: Mapping[Pred, T]) -> dict[Pred, T]:
@@ -113,8 +127,8 @@ class TripleTables(Generic[T]):
         return self._run(project(_TRIPLE, ir.Scan(_QUAD)), quads=quads)
 
     def matching(self, quads: T, triples: T) -> T:
-        """Those of the quads whose triple is among some."""
-        return self._run(ir.SemiJoin(ir.Scan(_QUAD), ir.Scan(_TRIPLE)), quads=quads, triples=triples)
+        """Those of the quads whose triple is among some. Few triples are looked up among many quads."""
+        return self._run(project(_QUAD, ir.Join(ir.Scan(_TRIPLE), ir.Scan(_QUAD))), quads=quads, triples=triples)
 
     def in_graph(self, triples: T, graph: Value) -> T:
         """Triples as quads of a graph."""
@@ -125,9 +139,11 @@ class TripleTables(Generic[T]):
         atom = Atom(QUADS.name, (Constant(graph), _S, _P, _O))
         return self._run(project(_TRIPLE, ir.Scan(atom)), quads=quads)
 
-    def graphs(self, quads: T) -> list[Value]:
-        """The names of the graphs."""
-        return self._values(_G, _QUAD, quads=quads)
+    def graphs(self, quads: T) -> dict[Value, int]:
+        """The names of the graphs, with their numbers of triples."""
+        count = AggregateCall("count", None, Variable("n"))
+        found = self._run(ir.GroupBy(ir.Scan(_QUAD), (_G,), (count,)), quads=quads)
+        return {name: int(n) for name, n in rows(found, 2, self.backend)}  # type: ignore[arg-type]
 
     # Facts.
 
