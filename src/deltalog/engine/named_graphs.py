@@ -72,7 +72,7 @@ class _Membership(Generic[T]):
     explicit: Mapping[Pred, T]
 
     def changed(self, add: Mapping[Pred, T], remove: Mapping[Pred, T]) -> tuple[dict[Pred, T], dict[Pred, T]]:
-        t, minus, plus = self.triples, self.triples.backend.minus, self.triples.plus
+        t, minus, plus = self.triples, self.triples.minus, self.triples.plus
         given, gone = t.from_facts(add), t.from_facts(remove)
         quads, quads_gone, unnamed_gone = t.of(add, QUADS), t.of(remove, QUADS), t.of(remove, UNNAMED)
         touched = plus(given, gone, unnamed_gone, t.without_graph(quads), t.without_graph(quads_gone))  # F
@@ -109,13 +109,16 @@ class TripleTables(Generic[T]):
     # Sets.
 
     def plus(self, first: T, *others: T) -> T:
-        for other in others:
-            first = self.backend.merge(first, self.backend.minus(other, first))
+        for other in filter(self.backend.size, others):
+            first = self.backend.merge(first, self.minus(other, first)) if self.backend.size(first) else other
         return first
+
+    def minus(self, first: T, second: T) -> T:
+        return self.backend.minus(first, second) if self.backend.size(first) and self.backend.size(second) else first
 
     def intersection(self, first: T, second: T) -> T:
         """Rows of both; the work goes by the first."""
-        return self.backend.minus(first, self.backend.minus(first, second))
+        return self.minus(first, self.minus(first, second)) if self.backend.size(second) else second
 
     def common(self, facts: Mapping[Pred, T], others: Mapping[Pred, T]) -> dict[Pred, T]:
         return {pred: self.intersection(table, others[pred]) for pred, table in facts.items() if pred in others}
@@ -200,6 +203,8 @@ class TripleTables(Generic[T]):
     def _run(self, plan: Plan, quads: T | None = None, triples: T | None = None) -> T:
         given = {QUADS: quads, _GIVEN: triples}
         tables = {(pred, Part.ALL): table for pred, table in given.items() if table is not None}
+        if not all(map(self.backend.size, tables.values())):  # no plan here has rows for an empty table
+            return self.backend.empty(len(ir.columns(plan)))
         return run(self.backend, ir.Distinct(plan), tables)
 
 
