@@ -261,7 +261,9 @@ class RandomQuery:
 
     def aggregate(self, pattern: str) -> str:
         inner = f"{{ SELECT DISTINCT * {pattern} }}" if self.as_set else pattern
-        call = self.random.choice(("COUNT(*)", "COUNT(?y)", "COUNT(DISTINCT ?y)", "COUNT(DISTINCT *)", "SUM(?w)", "AVG(?w)"))
+        call = self.random.choice(
+            ("COUNT(*)", "COUNT(?y)", "COUNT(DISTINCT ?y)", "COUNT(DISTINCT *)", "SUM(?w)", "AVG(?w)")
+        )
         if self.random.random() < 0.4:
             return f"SELECT ({call} AS ?n) {{ {inner} }}"
         having = self.random.choice(("", "", " HAVING (COUNT(*) > 1)"))
