@@ -23,7 +23,7 @@ QUERIES = (
     "ASK {?x :q ?v FILTER(?v / 2 > 1)}",
     "CONSTRUCT {?y :r ?x . _:b :s ?v} {?x :p ?y OPTIONAL {?x :q ?v}}",
     "DESCRIBE ?x {?x a :C}",
-    "SELECT ?x (COUNT(DISTINCT *) AS ?n) (SHA1(GROUP_CONCAT(DISTINCT ?t)) AS ?g) {?x a ?t} GROUP BY ?x",
+    "SELECT ?x (COUNT(DISTINCT *) AS ?n) (SHA1(GROUP_CONCAT(DISTINCT STR(?t))) AS ?g) {?x a ?t} GROUP BY ?x",
 )
 
 
