@@ -147,6 +147,20 @@ class Builder:
     def negation(self, parts: list[Any]) -> BodyLiteral:
         return literal(Not(*parts))
 
+    def negation_of_one(self, parts: list[Any]) -> BodyLiteral:
+        keyword, _, node = parts
+        return literal(Not(keyword, node))
+
+    def negation_of_body(self, parts: list[Any]) -> BodyLiteral:
+        """`NOT EXISTS(p(?x, ?y))`, which is `NOT p(?x, ?y)`."""
+        keyword, _, body, close = parts
+        where = span(keyword, close.end)
+        if len(body) == 1 and isinstance(body[0], Atom):
+            return Negation(body[0], where)
+        hint = "Give what is in the brackets a rule of its own, found(?x) :- ..., and write NOT found(?x)."
+        complain("NOT EXISTS takes one atom", keyword, hint, close.end)
+        return Filter(Constant(False), where)
+
     def filter(self, parts: list[Any]) -> Filter:
         keyword, node, close = parts
         return Filter(expression(node), span(keyword, close.end))

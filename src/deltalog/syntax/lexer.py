@@ -113,7 +113,7 @@ _WRONG_SIGNS = {"==": "=", ":=": "="}
 
 # What can stand at the end of an operand or an atom.
 _ENDS = frozenset(("NAME", "IRI", "VARIABLE", "CONSTANT", "CLOSE", "CLOSE_SQUARE"))
-_BEFORE_OPEN = frozenset(("NAME", "IRI", "FILTER", "BIND", "COMP", "AGGREGATE", "IN"))
+_BEFORE_OPEN = frozenset(("NAME", "IRI", "FILTER", "BIND", "COMP", "AGGREGATE", "IN", "EXISTS"))
 
 # Keywords: what must follow, and whether an operand or a literal must (True) or must not (False) end just before.
 _KEYWORDS: dict[str, tuple[str, re.Pattern[str], bool | None]] = {
@@ -127,6 +127,7 @@ _KEYWORDS: dict[str, tuple[str, re.Pattern[str], bool | None]] = {
     "with": ("WITH", re.compile(r"\s+\w+\s*\("), True),
     "as": ("_AS", re.compile(r"\s+[?\w]"), True),
     "in": ("IN", re.compile(r"\s*\("), True),
+    "exists": ("EXISTS", re.compile(rf"(?:\s*\(\s*|\s+)(?:\[|(?:{_IRI}|{_PREFIXED}|\w+)\s*[(\[])"), False),
     "distinct": ("DISTINCT", re.compile(r"\s*[^\s,)\]]"), False),
 }
 _IN_FOLLOWS = re.compile(r"\s+in\s*\(", re.IGNORECASE)
@@ -386,6 +387,8 @@ class Lexer:
             return False
         if lower == "in" and self.words[-1].type == "NOT_BEFORE_IN":
             return True
+        if lower == "exists" and self.words[-1].type not in ("NOT", "BANG"):
+            return False
         if after_operand is not None and (self.words[-1].type in _ENDS) != after_operand:
             return False
         return follows.match(self.text, end) is not None
@@ -410,7 +413,7 @@ class Lexer:
 
     def _open(self, sign: str, start: int, end: int) -> None:
         last = self.words[-1] if self.words else None
-        applied = last is not None and last.type in _BEFORE_OPEN
+        applied = last is not None and last.type in (_BEFORE_OPEN if sign == "(" else ("NAME", "IRI"))
         function = applied and last is not None and (last.type != "NAME" or last.value.lower() in FUNCTIONS)
         self.brackets.append("expression" if function or not applied else "atom")
         if len(self.brackets) > MAX_DEPTH and not self.broken:
