@@ -5,6 +5,7 @@ Most tests call `main` in this process; those about the process itself (start-up
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -540,6 +541,26 @@ def test_query_in_sparql(deltalog: Run) -> None:
     code, out, err = deltalog("query", "paths.dl", "SELECT * { SERVICE <http://e/> {} }", "--data", "edge.csv")
     assert (code, out) == (1, "")
     assert err.startswith("error: SERVICE in SPARQL is not supported; ")
+
+
+@pytest.mark.usefixtures("paths")
+def test_queries_from_files_and_in_formats(deltalog: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    query = "SELECT ?x ?y { ?x <edge> ?y } ORDER BY ?x LIMIT 1"
+    (tmp_path / "query.rq").write_text(query)
+    asked = ("query", "paths.dl", "--data", "edge.csv")
+    for way in (("@query.rq",), ("--file", "query.rq"), ("-",)):
+        monkeypatch.setattr("sys.stdin", io.StringIO(query))
+        assert deltalog(*asked, *way)[:2] == (0, "a,b\n")
+    outputs = {format: deltalog(*asked, query, "--format", format)[1] for format in ("csv", "tsv", "json", "table")}
+    assert (outputs["csv"], outputs["tsv"]) == ("x,y\r\na,b\r\n", '?x\t?y\n"a"\t"b"\n')
+    assert json.loads(outputs["json"])["head"] == {"vars": ["x", "y"]}
+    assert outputs["table"] == "x  y\n-  -\na  b\n"
+    assert deltalog(*asked, "edge(a, ?z)", "--format", "table")[1] == "z\n-\nb\n"
+    construct = "CONSTRUCT { <http://e/a> <http://e/p> ?y } { 'a' <edge> ?y }"
+    assert deltalog(*asked, construct)[1] == '<http://e/a> <http://e/p> "b" .\n'
+    assert deltalog(*asked, query, "--format", "nt")[0] == 1
+    assert deltalog(*asked)[0] == deltalog(*asked, query, "--file", "query.rq")[0] == 2
+    assert deltalog(*asked, "@none.rq")[::2] == (1, "error: cannot read none.rq: No such file or directory\n")
 
 
 @pytest.mark.usefixtures("paths")

@@ -478,8 +478,8 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, StoreMethods)
         """A change that leads to a rule set, before it is made."""
         added, removed = map(self._difference, update.differences())
         rules = rule_set.without(self._rule_set), self._rule_set.without(rule_set)
-        quads = self._quad_facts(update.added_facts), self._quad_facts(update.removed_facts)
-        return Change(added, removed, update.report, *rules, *quads)
+        new, old = map(self._quad_facts, (update.added_facts, update.removed_facts))
+        return Change(added, removed, update.report, *rules, added_quads=new, removed_quads=old)
 
     def _become(
         self,

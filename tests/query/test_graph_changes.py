@@ -11,6 +11,7 @@ from graph_oracle import quads_of
 
 from deltalog import IRI, DataError, Files, KnowledgeBase, UsageError
 from deltalog.model.terms import BlankNode, key
+from deltalog.store.verify import verify
 
 E = "http://e/"
 RULES = "PREFIX : <http://e/> :r[?x, ?y] :- :p[?x, ?y] . :r[?x, ?z] :- :r[?x, ?y], :r[?y, ?z] . :B[?x] :- :A[?x] ."
@@ -105,6 +106,9 @@ def test_random_changes_in_a_store(default_graph: str, tmp_path: Path) -> None:
         check(reader, model)
     kb.close()
     assert quads_of(kb) == model.expected()
+    other = {"union": "unnamed", "unnamed": "union"}[default_graph]
+    with pytest.raises(UsageError, match="the default graph of this store"):
+        KnowledgeBase.open(tmp_path / "store", default_graph=other)
     for version, quads in versions.items():
         with KnowledgeBase.open(tmp_path / "store", version=version) as old:
             assert old.default_graph == default_graph
@@ -123,6 +127,7 @@ def test_a_request_is_one_version_of_a_store(tmp_path: Path) -> None:
     kb.sparql_update(f"{prefix} INSERT DATA {{ GRAPH :h {{ :a :p :b }} }}")  # no new fact, but a new quad
     before = quads_of(kb)
     kb.close()
+    assert not verify(tmp_path / "store").problems
     with KnowledgeBase.open(tmp_path / "store") as again:
         assert again.version == 3
         assert quads_of(again) == before

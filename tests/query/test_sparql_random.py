@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 
 import pytest
-from sparql_oracle import TYPED, RandomQuery, Twins, random_graph, random_values
+from sparql_oracle import TYPED, RandomQuery, Twins, random_expression, random_graph, random_values
 
 CASES, AT_ONCE = 400, 20
 METHODS = ("magic", "qsqr", "materialised")
@@ -50,6 +50,24 @@ def test_random_queries_over_what_rules_derive(start: int) -> None:
         for method in random.sample(METHODS, 3):
             twins.check(query, method)
         twins.check(query)
+
+
+@pytest.mark.parametrize("start", range(0, CASES // 4, AT_ONCE))
+def test_random_triples(start: int) -> None:
+    """CONSTRUCT and DESCRIBE."""
+    for seed in range(start, start + AT_ONCE):
+        random = Random(seed)
+        twins = Twins(random_graph(random), engine="naive" if seed % 5 == 0 else "local")
+        twins.check(RandomQuery(random).about_triples(), "auto" if seed % 5 == 0 else random.choice(METHODS))
+
+
+def test_random_expressions_of_all_functions() -> None:
+    twins = {engine: Twins(":a :p :b", engine) for engine in ("naive", "local")}
+    for seed in range(150):
+        random = Random(seed)
+        expressions = [random_expression(random, 2 + seed % 2) for _ in range(8)]
+        selected = " ".join(f"({expression} AS ?v{i})" for i, expression in enumerate(expressions))
+        twins["naive" if seed % 3 else "local"].check(f"SELECT {selected} {{}}")
 
 
 @pytest.mark.parametrize("start", range(0, CASES // 2, AT_ONCE))

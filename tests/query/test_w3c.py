@@ -15,8 +15,8 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
-from sparql_oracle import fact, value
-from w3c_suite import W3CTest, all_tests, expected, graph, is_refusal, read, same_rows
+from sparql_oracle import fact, same_rows, value
+from w3c_suite import W3CTest, all_tests, expected, graph, is_refusal, read
 
 from deltalog import IRI, BlankNode, KnowledgeBase, UsageError
 from deltalog.model.terms import Value

@@ -9,8 +9,8 @@ from typing import Any
 
 import pyoxigraph as ox
 import pytest
-from sparql_oracle import value
-from w3c_suite import MF, UT, Manifest, W3CTest, _named, all_tests, graph, same_rows
+from sparql_oracle import same_rows, value
+from w3c_suite import MF, UT, Manifest, W3CTest, _named, all_tests, graph
 
 from deltalog import IRI, KnowledgeBase, UsageError
 from deltalog.engine.graph_relations import without_graphs

@@ -9,17 +9,16 @@ from __future__ import annotations
 
 import re
 import tarfile
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pyoxigraph as ox
-from sparql_oracle import mark, value
+from sparql_oracle import value
 
-from deltalog import BlankNode, UsageError
+from deltalog import UsageError
 from deltalog.model.terms import Value
 
 ARCHIVE = Path(__file__).parent / "w3c" / "suites.tar.xz"
@@ -220,64 +219,6 @@ def _result_set(manifest: Manifest, node: Any) -> Expected:
         }
         rows.append(tuple(bindings.get(name) for name in columns))
     return Expected(columns, tuple(rows), in_order=in_order)
-
-
-# Comparison.
-
-
-def same_rows(left: Sequence[Row], right: Sequence[Row], in_order: bool = False) -> bool:
-    """Whether two bags (or sequences) of rows are the same, for some renaming of blank nodes."""
-    if len(left) != len(right):
-        return False
-    shapes = [Counter(map(_shape, rows)) for rows in (left, right)]
-    if shapes[0] != shapes[1]:
-        return False
-    if in_order:
-        return _paired(list(left), [[row] for row in right], {}, {})
-    rest = sorted(left, key=lambda row: (shapes[0][_shape(row)], str(_shape(row))))
-    return _matched(rest, list(right), {}, {})
-
-
-def _shape(row: Row) -> object:
-    return tuple("blank" if isinstance(v, BlankNode) else mark(v) for v in row)
-
-
-def _matched(left: list[Row], right: list[Row], to: dict[str, str], back: dict[str, str]) -> bool:
-    if not left:
-        return True
-    first, *rest = left
-    for place, other in enumerate(right):
-        renamed = _renamed(first, other, to, back)
-        if renamed is not None and _matched(rest, right[:place] + right[place + 1 :], *renamed):
-            return True
-        if renamed is not None and renamed[0] == to:
-            return False  # the same without any choice
-    return False
-
-
-def _paired(left: list[Row], right: list[list[Row]], to: dict[str, str], back: dict[str, str]) -> bool:
-    for row, (other,) in zip(left, right, strict=True):
-        renamed = _renamed(row, other, to, back)
-        if renamed is None:
-            return False
-        to, back = renamed
-    return True
-
-
-def _renamed(
-    left: Row, right: Row, to: dict[str, str], back: dict[str, str]
-) -> tuple[dict[str, str], dict[str, str]] | None:
-    """The renaming, extended so that two rows are equal; None if they cannot be."""
-    if _shape(left) != _shape(right):
-        return None
-    to, back = dict(to), dict(back)
-    for a, b in zip(left, right, strict=True):
-        if not isinstance(a, BlankNode):
-            continue
-        assert isinstance(b, BlankNode)
-        if to.setdefault(str(a), str(b)) != str(b) or back.setdefault(str(b), str(a)) != str(a):
-            return None
-    return to, back
 
 
 def is_refusal(error: UsageError) -> bool:

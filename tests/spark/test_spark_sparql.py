@@ -21,6 +21,9 @@ QUERIES = (
     "SELECT * {:a ?p ?y} ORDER BY ?y",
     "SELECT * {VALUES (?x ?y) {(:a UNDEF) (UNDEF :b)} ?x :p* ?y}",
     "ASK {?x :q ?v FILTER(?v / 2 > 1)}",
+    "CONSTRUCT {?y :r ?x . _:b :s ?v} {?x :p ?y OPTIONAL {?x :q ?v}}",
+    "DESCRIBE ?x {?x a :C}",
+    "SELECT ?x (COUNT(DISTINCT *) AS ?n) (SHA1(GROUP_CONCAT(DISTINCT STR(?t))) AS ?g) {?x a ?t} GROUP BY ?x",
 )
 
 
@@ -42,3 +45,10 @@ def test_sequences_and_frames(spark: Any) -> None:
     solutions = kb.sparql("PREFIX : <http://e/> SELECT ?v {:a :q ?v FILTER(isNumeric(?v))} ORDER BY DESC(?v) LIMIT 1")
     assert not isinstance(solutions, bool)
     assert solutions.to_spark(spark).collect() == [(2,)]
+
+
+def test_new_values_for_each_solution(everything_far: None) -> None:
+    kb = Twins(GRAPH, "spark").kb
+    rows = kb.solve("PREFIX : <http://e/> SELECT (BNODE('l') AS ?a) (BNODE('l') AS ?b) (RAND() AS ?r) {?x :p ?y}").rows
+    assert len({r for _, _, r in rows}) == len({a for a, _, _ in rows}) == 3
+    assert all(a == b for a, b, _ in rows)

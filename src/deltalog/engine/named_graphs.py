@@ -18,18 +18,32 @@ graph. `membership_change` turns that into a change of E, QUADS and UNNAMED.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Generic, TypeVar
 
 from deltalog.backends.base import Backend, run, united
 from deltalog.engine.graph_relations import GRAPHS, has_graphs, without_graphs
 from deltalog.model.errors import UsageError
+from deltalog.model.facts import rows
 from deltalog.model.terms import IRI, RDF_TYPE, Value
 from deltalog.plan import ir
 from deltalog.plan.ir import Part, Plan
 from deltalog.plan.variants import project
-from deltalog.syntax.ast import QUADS, TRIPLES, TYPES, UNNAMED, Atom, Constant, HiddenName, Pred, Term, Variable
+from deltalog.syntax.ast import (
+    QUADS,
+    TRIPLES,
+    TYPES,
+    UNNAMED,
+    AggregateCall,
+    Atom,
+    Constant,
+    HiddenName,
+    Pred,
+    Term,
+    Variable,
+)
 
 T = TypeVar("T")
 _G, _S, _P, _O = Variable("g"), Variable("s"), Variable("p"), Variable("o")
@@ -59,14 +73,14 @@ class _Membership(Generic[T]):
     explicit: Mapping[Pred, T]
 
     def changed(self, add: Mapping[Pred, T], remove: Mapping[Pred, T]) -> tuple[dict[Pred, T], dict[Pred, T]]:
-        t, minus, plus = self.triples, self.triples.backend.minus, self.triples.plus
+        t, minus, plus = self.triples, self.triples.minus, self.triples.plus
         given, gone = t.from_facts(add), t.from_facts(remove)
         quads, quads_gone, unnamed_gone = t.of(add, QUADS), t.of(remove, QUADS), t.of(remove, UNNAMED)
         touched = plus(given, gone, unnamed_gone, t.without_graph(quads), t.without_graph(quads_gone))  # F
         known = t.from_facts(t.common(t.by_predicate(touched), self.explicit))  # F ∩ E
         # Before: the quads of F, and those of its triples that are in the unnamed graph.
         named = t.matching(t.of(self.explicit, QUADS), touched)
-        marked = t.intersection(t.of(self.explicit, UNNAMED), touched)
+        marked = t.intersection(touched, t.of(self.explicit, UNNAMED))
         unnamed = plus(minus(known, t.without_graph(named)), marked)
         # After: the same without what is removed, and with what is added.
         named_now = plus(minus(minus(named, quads_gone), t.matching(named, gone)), quads)
@@ -96,12 +110,16 @@ class TripleTables(Generic[T]):
     # Sets.
 
     def plus(self, first: T, *others: T) -> T:
-        for other in others:
-            first = self.backend.merge(first, self.backend.minus(other, first))
+        for other in filter(self.backend.size, others):
+            first = self.backend.merge(first, self.minus(other, first)) if self.backend.size(first) else other
         return first
 
+    def minus(self, first: T, second: T) -> T:
+        return self.backend.minus(first, second) if self.backend.size(first) and self.backend.size(second) else first
+
     def intersection(self, first: T, second: T) -> T:
-        return self.backend.minus(first, self.backend.minus(first, second))
+        """Rows of both; the work goes by the first."""
+        return self.minus(first, self.minus(first, second)) if self.backend.size(second) else second
 
     def common(self, facts: Mapping[Pred, T], others: Mapping[Pred, T]) -> dict[Pred, T]:
         return {pred: self.intersection(table, others[pred]) for pred, table in facts.items() if pred in others}
@@ -110,35 +128,36 @@ class TripleTables(Generic[T]):
 
     def without_graph(self, quads: T) -> T:
         """The triples of quads."""
-        return self._run(project(_TRIPLE, ir.Scan(_QUAD)), quads=quads)
+        return self._run(_WITHOUT_GRAPH, quads=quads)
 
     def matching(self, quads: T, triples: T) -> T:
-        """Those of the quads whose triple is among some."""
-        return self._run(ir.SemiJoin(ir.Scan(_QUAD), ir.Scan(_TRIPLE)), quads=quads, triples=triples)
+        """Those of the quads whose triple is among some. Few triples are looked up among many quads."""
+        return self._run(_MATCHING, quads=quads, triples=triples)
 
     def in_graph(self, triples: T, graph: Value) -> T:
         """Triples as quads of a graph."""
-        return self._run(project(Atom("", (Constant(graph), *_TRIPLE.terms)), ir.Scan(_TRIPLE)), triples=triples)
+        plan = project(Atom("", (Constant(graph), *_TRIPLE.terms)), ir.Scan(_TRIPLE))
+        return self._run(ir.Distinct(plan), triples=triples)
 
     def of_graph(self, quads: T, graph: Value) -> T:
         """The triples of a graph."""
         atom = Atom(QUADS.name, (Constant(graph), _S, _P, _O))
-        return self._run(project(_TRIPLE, ir.Scan(atom)), quads=quads)
+        return self._run(ir.Distinct(project(_TRIPLE, ir.Scan(atom))), quads=quads)
 
-    def graphs(self, quads: T) -> list[Value]:
-        """The names of the graphs."""
-        return self._values(_G, _QUAD, quads=quads)
+    def graphs(self, quads: T) -> dict[Value, int]:
+        """The names of the graphs, with their numbers of triples."""
+        count = AggregateCall("count", None, Variable("n"))
+        found = self._run(ir.GroupBy(ir.Scan(_QUAD), (_G,), (count,)), quads=quads)
+        return {name: int(n) for name, n in rows(found, 2, self.backend)}  # type: ignore[arg-type]
 
     # Facts.
 
     def from_facts(self, facts: Mapping[Pred, T]) -> T:
         """The triples of facts with one or two arguments."""
-        heads = {pred: _as_triple(pred) for pred in facts if is_triple(pred)}
-        if not heads:
+        tables = {(pred, Part.ALL): table for pred, table in facts.items() if is_triple(pred)}
+        if not any(map(self.backend.size, tables.values())):
             return self.backend.empty(3)
-        plans = [project(Atom("", terms), ir.facts_of(pred)) for pred, terms in heads.items()]
-        tables = {(pred, Part.ALL): facts[pred] for pred in heads}
-        return run(self.backend, ir.Distinct(ir.Union(tuple(plans))), tables)
+        return run(self.backend, _all_triples(tuple(pred for pred, _ in tables)), tables)
 
     def not_triples(self, facts: Mapping[Pred, T]) -> dict[Pred, T]:
         """The facts that are no triples."""
@@ -157,34 +176,52 @@ class TripleTables(Generic[T]):
         """Triples as facts; an rdf:type whose object is an IRI is a fact of the class."""
         if not self.backend.size(triples):
             return {}
-        names = [value for value in self._values(_P, _TRIPLE, triples=triples) if isinstance(value, IRI)]
-        plans = {Pred(str(name), 2): self._facts(name, _O, (_S, _O)) for name in names if name != RDF_TYPE}
+        names = [value for value in self._values(_PREDICATES, triples) if isinstance(value, IRI)]
+        plans = {Pred(str(name), 2): _facts(name, _O, (_S, _O)) for name in names if name != RDF_TYPE}
         if RDF_TYPE in names:
             plans |= self._types(triples)
         found = self.backend.run_all(plans, {(_GIVEN, Part.ALL): triples})
         return {pred: table for pred, table in found.items() if self.backend.size(table)}
 
     def _types(self, triples: T) -> dict[Pred, Plan]:
-        classes = self._values(_O, Atom(_GIVEN.name, (_S, Constant(RDF_TYPE), _O)), triples=triples)
-        named = [value for value in classes if isinstance(value, IRI)]
-        plans = {Pred(str(name), 1): self._facts(RDF_TYPE, Constant(name), (_S,)) for name in named}
-        others = [c for value in classes if not isinstance(value, IRI) for c in [Constant(value)]]
-        rest = tuple(self._facts(RDF_TYPE, c, (_S, c)) for c in others)
+        classes = [Constant(value) for value in self._values(_CLASSES, triples)]
+        named = [c for c in classes if isinstance(c.value, IRI)]
+        plans = {Pred(str(c.value), 1): _facts(RDF_TYPE, c, (_S,)) for c in named}
+        rest = tuple(_facts(RDF_TYPE, c, (_S, c)) for c in classes if c not in named)
         return {**plans, TYPES: ir.Distinct(ir.Union(rest))} if rest else plans
-
-    def _facts(self, name: IRI, object: Term, terms: Sequence[Term]) -> Plan:
-        return project(Atom("", tuple(terms)), ir.Scan(Atom(_GIVEN.name, (_S, Constant(name), object))))
 
     # Plans.
 
-    def _values(self, variable: Variable, atom: Atom, **tables: T) -> list[Value]:
-        found = self._run(ir.Project(ir.Scan(atom), ((variable, variable),)), **tables)
-        return self.backend.codec.values(self.backend.rows(found)[0])
+    def _values(self, plan: Plan, triples: T) -> list[Value]:
+        return self.backend.codec.values(self.backend.rows(self._run(plan, triples=triples))[0])
 
     def _run(self, plan: Plan, quads: T | None = None, triples: T | None = None) -> T:
         given = {QUADS: quads, _GIVEN: triples}
         tables = {(pred, Part.ALL): table for pred, table in given.items() if table is not None}
-        return run(self.backend, ir.Distinct(plan), tables)
+        if not all(map(self.backend.size, tables.values())):  # no plan here has rows for an empty table
+            return self.backend.empty(len(ir.columns(plan)))
+        return run(self.backend, plan, tables)
+
+
+# Plans, made once: a backend compiles a plan the first time that it sees it.
+_WITHOUT_GRAPH = ir.Distinct(project(_TRIPLE, ir.Scan(_QUAD)))
+_MATCHING = ir.Distinct(project(_QUAD, ir.Join(ir.Scan(_TRIPLE), ir.Scan(_QUAD))))
+_PREDICATES = ir.Distinct(ir.Project(ir.Scan(_TRIPLE), ((_P, _P),)))
+_TYPE = Atom(_GIVEN.name, (_S, Constant(RDF_TYPE), _O))
+_CLASSES = ir.Distinct(ir.Project(ir.Scan(_TYPE), ((_O, _O),)))
+
+
+@lru_cache(maxsize=64)
+def _all_triples(preds: tuple[Pred, ...]) -> Plan:
+    """The triples of the facts of some predicates."""
+    plans = [project(Atom("", _as_triple(pred)), ir.facts_of(pred)) for pred in preds]
+    return ir.Distinct(ir.Union(tuple(plans)))
+
+
+@lru_cache(maxsize=1024)
+def _facts(name: IRI, object: Term, terms: tuple[Term, ...]) -> Plan:
+    """The facts of a predicate among triples."""
+    return ir.Distinct(project(Atom("", terms), ir.Scan(Atom(_GIVEN.name, (_S, Constant(name), object)))))
 
 
 def is_triple(pred: Pred) -> bool:

@@ -55,10 +55,9 @@ class GraphMethods:
     @exclusive
     def graphs(self) -> dict[GraphName, int]:
         """The named graphs, and how many triples each has. A graph without triples does not exist."""
-        quads, triples = self._quads, self._triples
-        names = sorted(triples.graphs(quads), key=lambda name: (isinstance(name, BlankNode), str(name)))
-        sizes = {name: self._backend.size(triples.of_graph(quads, name)) for name in names}
-        return cast("dict[GraphName, int]", sizes)
+        sizes = self._triples.graphs(self._quads)
+        names = sorted(sizes, key=lambda name: (isinstance(name, BlankNode), str(name)))
+        return cast("dict[GraphName, int]", {name: sizes[name] for name in names})
 
     @exclusive
     def graph(self, name: GraphName) -> Facts[Any]:

@@ -325,7 +325,7 @@ def _change(found: FoundCatalog, version: int) -> FoundChange | None:
 def _facts(block: bytes) -> int:
     """The number of facts in a block (see `fact_block`)."""
     header = json.loads(block.partition(b"\n")[0]) if block else {"relations": ()}
-    return sum(rows for *_, rows in header["relations"])
+    return sum(rows for _, hidden, _, rows in header["relations"] if not hidden)
 
 
 # All of it.

@@ -419,7 +419,7 @@ class Lexer:
 
     def _open(self, sign: str, start: int, end: int) -> None:
         last = self.words[-1] if self.words else None
-        applied = last is not None and last.type in _BEFORE_OPEN
+        applied = last is not None and last.type in (_BEFORE_OPEN if sign == "(" else ("NAME", "IRI"))
         function = applied and last is not None and (last.type != "NAME" or is_function(last.value.lower()))
         self.brackets.append("expression" if function or not applied else "atom")
         if len(self.brackets) > MAX_DEPTH and not self.broken:
