@@ -42,6 +42,7 @@ LOOKUP = "SELECT ?c WHERE {{ <{}> <" + UNIVERSITY + "takesCourse> ?c }}"
 STUDENTS = 500
 MOVING = 5  # edges of the relation that moves on
 READY_SECONDS = 60.0
+FIGURES = ("process_resident_memory_bytes", "deltalog_version", "deltalog_values")
 
 
 # Clients: HTTP/1.1 as far as two servers need it, without the cost of a library.
@@ -310,13 +311,19 @@ class Soak:
     async def watcher(self, every: float, started: float) -> None:
         async with connection(self.port) as mine:
             while not self.is_over:
+                mine.close()  # the server closes what is idle
                 text = (await mine.ask("GET", "/metrics")).body.decode()
-                found = {name: float(re.search(rf"^{name} (\S+)", text, re.M)[1])  # type: ignore[index]
-                         for name in ("process_resident_memory_bytes", "deltalog_version", "deltalog_values")}  # fmt: skip
-                memory, version, values = found.values()
-                print(f"  {time.perf_counter() - started:6.0f} s  {memory / 1e6:7.1f} MB  version {version:,.0f}  "
-                      f"{values:,.0f} values  {sum(len(t.seconds) for t in self.times.values()):,} requests", flush=True)  # fmt: skip
+                memory, version, values = (_figure(name, text) for name in FIGURES)
+                done = sum(len(times.seconds) for times in self.times.values())
+                shown = f"{memory / 1e6:7.1f} MB  version {version:,.0f}  {values:,.0f} values  {done:,} requests"
+                print(f"  {time.perf_counter() - started:6.0f} s  {shown}", flush=True)
                 await asyncio.sleep(every)
+
+
+def _figure(name: str, text: str) -> float:
+    found = re.search(rf"^{name} (\S+)", text, re.MULTILINE)
+    assert found is not None, name
+    return float(found[1])
 
 
 @asynccontextmanager
