@@ -38,6 +38,8 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("ontology",),
     ("store",),
     ("kb",),
+    ("chase",),
+    ("convert",),
     ("spark",),
     ("cli",),
     ("__main__",),

@@ -57,7 +57,10 @@ def restricted(document: Documents, **options: Any) -> KnowledgeBase:
     """A knowledge base for `chase`: the rules of a document with triggers in the place of existential rules, and the
     facts that it imports."""
     skolem = {rule.skolem for program in document.nemo for rule in program.existential}
-    rules = [*(rule for rule in document.rules if rule not in skolem), *(each.trigger for each in _triggers(document.nemo))]
+    rules = [
+        *(rule for rule in document.rules if rule not in skolem),
+        *(each.trigger for each in _triggers(document.nemo)),
+    ]
     kb = KnowledgeBase("\n".join(map(str, rules)), language="deltalog", **options)
     kb.prefixes, kb.nemo = document.prefixes, document.nemo
     kb.load_imports()

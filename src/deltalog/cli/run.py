@@ -49,7 +49,12 @@ def parser() -> ArgumentParser:
     add_data(made)
     add_language(made)
     add = made.add_argument
-    add("--out", metavar="DIR", type=local, help="write the facts to this folder, which is new or empty; of a Nemo program, what @export and @output name")
+    add(
+        "--out",
+        metavar="DIR",
+        type=local,
+        help="write the facts to this folder, which is new or empty; of a Nemo program, what @export and @output name",
+    )
     add("--format", choices=OUTPUT_FORMATS, help="the format of --out (default: csv; of a Nemo program, its own)")
     add("--only", metavar="PRED", action="append", default=[], help="write only this predicate; may be repeated")
     add("--derived", action="store_true", help="write only facts that were not in the input")

@@ -3,9 +3,10 @@
     program    = { directive | rule }
     directive  = "@prefix" name ":" iri  |  "@base" iri  |  "@parameter" $name [ "=" term ]
                | "@output" name { "," name }
-               | ( "@import" | "@export" ) name ":-" name "{" [ name "=" term { "," name "=" term } ] "}" { "," literal }
+               | ( "@import" | "@export" ) name ":-" format "{" [ attribute { "," attribute } ] "}" { "," literal }
+    attribute  = name "=" term
     rule       = atom { "," atom } [ ":-" literal { "," literal } ]
-    literal    = "~" atom  |  term [ operator term ]          (an application that stands alone is an atom or a condition)
+    literal    = "~" atom  |  atom  |  term [ operator term ]     (an application is an atom, unless it is a function)
     term       = product { ( "+" | "-" ) product }
     product    = primary { ( "*" | "/" ) primary }
     primary    = variable | constant | "(" term { "," term } ")" | name "(" terms ")" | aggregate "(" terms ")"
@@ -20,7 +21,7 @@ from itertools import count
 
 from deltalog.expressions.nemo_functions import literal_value
 from deltalog.model.errors import Diagnostic
-from deltalog.model.terms import IRI, RDF, XSD, Value
+from deltalog.model.terms import IRI, RDF, XSD, Literal, Value
 from deltalog.nemo import tree
 from deltalog.nemo.lexer import Word, words
 from deltalog.syntax.ast import Constant, Source, Span, Variable
@@ -69,7 +70,8 @@ class Parser:
         self.at += 1
         match word.text:
             case "@prefix":
-                return self._prefix()
+                self._prefix()
+                return None
             case "@base":
                 self.base = self._expect("iri").text[1:-1]
                 return None
@@ -319,6 +321,8 @@ class Parser:
         if word.kind == "name":
             return IRI(self.base + word.text)
         prefix, _, local = word.text.partition(":")
+        if prefix == "_":  # Nemo has no blank nodes in programs
+            return IRI(self.base + local)
         space = self.prefixes.get(prefix, PREFIXES.get(prefix))
         if space is None:
             hint = f"Declare it: @prefix {prefix}: <http://...> ."
@@ -363,14 +367,16 @@ class Parser:
         self._accept(".")
 
 
-def _number(text: str) -> int | float:
-    """An integer of 64 bits, or a float."""
+def _number(text: str) -> Value:
+    """An integer of 64 bits, or a float; a larger one in another base than 10 is no number."""
     sign, digits = (-1, text[1:]) if text.startswith("-") else (1, text)
     base = {"0b": 2, "0o": 8, "0x": 16}.get(digits[:2].lower(), 10)
     if base == 10 and not digits.isdigit():
         return sign * float(digits)
     value = sign * int(digits[2:] if base != 10 else digits, base)
-    return value if -(2**63) <= value < 2**63 else float(value)
+    if -(2**63) <= value < 2**63:
+        return value
+    return float(value) if base == 10 else Literal(str(value), "xsd:integer")  # as Nemo has it
 
 
 def _pieces(text: str, start: int, end: int) -> Iterator[tuple[str, tuple[int, int] | None]]:

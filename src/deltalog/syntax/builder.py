@@ -37,7 +37,15 @@ from deltalog.syntax.ast import (
     triple,
 )
 from deltalog.syntax.flatten import flattened, flattened_body
-from deltalog.syntax.functions import AGGREGATES, FUNCTIONS, arguments_of, arguments_wanted, counted, is_function, nearest
+from deltalog.syntax.functions import (
+    AGGREGATES,
+    FUNCTIONS,
+    arguments_of,
+    arguments_wanted,
+    counted,
+    is_function,
+    nearest,
+)
 from deltalog.syntax.lexer import Word
 
 
