@@ -279,7 +279,7 @@ _NOWHERE = Span(Source("<export>", ""), 0, 0)
 def write_export(use: FileUse, rows: Iterable[Row], folder: Path) -> Path:
     """Writes the rows of an @export into a folder; the file."""
     _check(use)
-    resource = str(use.parameters.get("resource") or f"{use.predicate}.{use.format}")
+    resource = str(use.parameters.get("resource") or file_name(use))
     path = folder / resource
     if not path.resolve().is_relative_to(folder.resolve()):
         raise UsageError(f"{use.span}: {resource} is outside of the folder for exports; name a file inside of it")
@@ -290,6 +290,12 @@ def write_export(use: FileUse, rows: Iterable[Row], folder: Path) -> Path:
         for line in _lines(use, chosen):
             stream.write(line.encode())
     return path
+
+
+def file_name(use: FileUse) -> str:
+    """The name of a file that no resource names: the predicate, without what file systems do not take."""
+    ending = {"ntriples": "nt", "nquads": "nq", "turtle": "ttl", "rdf": "nt"}.get(use.format, use.format)
+    return f"{re.sub(r'[^A-Za-z0-9_.-]', '_', use.predicate)}.{ending}"
 
 
 def _lines(use: FileUse, rows: Iterable[Row]) -> Iterator[str]:

@@ -14,6 +14,7 @@ from deltalog.model.errors import Diagnostic
 from deltalog.syntax.ast import Source, Span
 
 _NAME = r"[^\W\d]\w*"
+_CONSTANT = r"[^\W\d](?:\w|%[0-9A-Fa-f]{2})*"  # such as Hello%20World
 _WORD = re.compile(
     rf"""
     (?P<skip>(?:\s+|\ufeff|%[^\n]*)+)
@@ -28,7 +29,7 @@ _WORD = re.compile(
   | (?P<existential>!{_NAME})
   | (?P<parameter>\${_NAME})
   | (?P<prefixed>(?:{_NAME}|_)?:(?!-)(?:\w[\w-]*)?)
-  | (?P<name>{_NAME}|_)
+  | (?P<name>{_CONSTANT}|_)
   | (?P<sign>:-|!=|<=|>=|\^\^|[-=<>+*/~!(){{}}\[\],.:;@|])
     """,
     re.VERBOSE | re.DOTALL,
