@@ -25,7 +25,7 @@ from deltalog.model.terms import IRI, RDF, XSD, Literal, Value
 from deltalog.nemo import tree
 from deltalog.nemo.lexer import Word, words
 from deltalog.syntax.ast import Constant, Source, Span, Variable
-from deltalog.syntax.functions import NEMO
+from deltalog.syntax.functions import ANY_NUMBER, NEMO, counted
 
 Statement = tree.Statement | tree.FileDirective | tree.Output | tree.ParameterDirective
 COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
@@ -247,8 +247,9 @@ class Parser:
         arguments = self._terms(")")
         least, most = NEMO[word.text.upper()][1:]
         if not least <= len(arguments) <= most:
-            wanted = f"{least}" if least == most else f"at least {least}" if most > 1000 else f"{least} to {most}"
-            raise self._wrong(f"{word.text} takes {wanted} arguments, this has {len(arguments)}", word)
+            wanted = counted(least) if least == most else f"{least} or {counted(most)}"
+            wanted = f"at least {counted(least)}" if most == ANY_NUMBER else wanted
+            raise self._wrong(f"{word.text} takes {wanted}, this has {len(arguments)}", word)
         return tree.Applied(word.text.upper(), arguments, self._since(word))
 
     def _aggregate(self, word: Word) -> tree.Aggregated:
