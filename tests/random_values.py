@@ -42,7 +42,9 @@ literals = st.one_of(
     ),
     st.decimals(allow_nan=False, allow_infinity=False).map(lambda d: literal(format(d, "f"), XSD + "decimal")),
 )
-values = st.one_of(plain, literals, iris, blanks)
+simple = st.one_of(plain, literals, iris, blanks)
+tuples = st.lists(st.one_of(simple, st.lists(simple, max_size=2).map(tuple)), max_size=3).map(tuple)
+values = st.one_of(simple, simple, simple, tuples)
 
 
 def are_terms(row: Iterable[Value]) -> bool:

@@ -37,6 +37,8 @@ def cell(value: Value) -> str:
             return str(value) if PLAIN_WORD.fullmatch(value) else json.dumps(value, ensure_ascii=False)
         case Literal(language=str()):
             return f"{json.dumps(value.text, ensure_ascii=False)}@{value.language}"
+        case tuple():
+            return f"[{', '.join(map(cell, value))}]"
         case _:
             return f"{json.dumps(lexical(value))}^^{(datatype(value) or '').replace(XSD, 'xsd:')}"
 

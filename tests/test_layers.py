@@ -43,6 +43,8 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("store",),
     ("frozen",),
     ("kb",),
+    ("chase",),
+    ("convert",),
     ("spark", "server"),
     ("cli",),
     ("__main__",),

@@ -27,6 +27,7 @@ COMMANDS = (  # modules of this package
         "plan",
         "query",
         "explain",
+        "convert",
         "ontology",
         "update",
         "log",
@@ -56,6 +57,7 @@ Datalog over RDF, CSV and Parquet: derives everything that follows from rules an
   deltalog log STORE                                      the versions of a store
   deltalog store verify|compact|export|rules STORE        check, repair, compact, export; list the rules
   deltalog serve STORE|PROGRAM... [--data PATH]...        answer SPARQL, goals and changes over HTTP
+  deltalog convert PROGRAM... --to LANGUAGE               the program for Soufflé, Nemo, RDFox or deltalog
   deltalog ontology FILE... [--out RULES]                 the rules that ontologies become, and what is lost
   deltalog pipeline run|check FILE                        sources, rules and sinks on Spark, from a TOML file
   deltalog selector train|evaluate PROGRAM...             learn which method answers goals faster

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from deltalog.program.core_rules import core_rules
 from deltalog.syntax.ast import TRIPLES, TYPES, Atom, Pred, Rule, Variable
 
 SAME_AS = Pred("http://www.w3.org/2002/07/owl#sameAs", 2)
@@ -44,7 +45,7 @@ class EqualityRules:
 
 def recognise_equality(rules: Iterable[Rule]) -> EqualityRules | None:
     """What rules say about equality; None if owl:sameAs is a relation like any other."""
-    known = dict.fromkeys(rules)
+    known = dict.fromkeys(core for rule in rules for core in core_rules(rule))
     if SYMMETRIC not in known or TRANSITIVE not in known:
         return None
     heads = {rule.heads[0].pred for rule in known if SAME_AS in rule.reads and len(rule.heads) == 1}

@@ -277,9 +277,19 @@ def _substring(value: Value, start: Value, *length: Value) -> str:
 
 
 def _language(value: Value) -> str:
+    if _is_plain_string(value):
+        return ""
     if not isinstance(value, Literal) or not value.language:
         raise ExpressionFails(f"{value!r} has no language")
     return value.language
+
+
+def _to_iri(value: Value) -> IRI:
+    if isinstance(value, IRI):
+        return value
+    if not _is_plain_string(value):
+        raise ExpressionFails(f"{value!r} is no string")
+    return IRI(lexical(value))
 
 
 def _matches(text: str, pattern: str) -> bool:
@@ -341,7 +351,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "nemo_fullstr": full_text,
     "nemo_datatype": lambda value: IRI(datatype_of(value)),
     "nemo_lang": _language,
-    "nemo_iri": lambda value: value if isinstance(value, IRI) else IRI(_string(value)),
+    "nemo_iri": _to_iri,
     "nemo_concat": _of_strings(lambda *texts: "".join(texts)),
     "nemo_strlen": _of_strings(len),
     "nemo_substr": _substring,

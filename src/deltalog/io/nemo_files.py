@@ -40,9 +40,9 @@ RDF_FORMATS = {
     **{"nt": "N_TRIPLES", "nq": "N_QUADS", "ttl": "TURTLE", "rdf": "RDF_XML", "xml": "RDF_XML", "owl": "RDF_XML"},
 }
 PARAMETERS = {
-    **dict.fromkeys(DELIMITERS, {"delimiter", "format", "ignore_headers", "quoting"}),
-    **dict.fromkeys(("rdf", "ntriples", "nquads", "turtle", "trig", "rdfxml"), {"base", "format"}),
-    "json": set[str](),
+    **dict.fromkeys(DELIMITERS, ("delimiter", "format", "ignore_headers", "quoting")),
+    **dict.fromkeys(("rdf", "ntriples", "nquads", "turtle", "trig", "rdfxml"), ("base",)),
+    "json": (),
 }
 COMMON = {"resource", "limit", "compression"}
 DEFAULT_GRAPH = IRI("tag:nemo:defaultgraph")
@@ -74,7 +74,7 @@ def _check(use: FileUse) -> None:
         )
     if use.format not in PARAMETERS:
         raise UsageError(f"{use.span}: there is no file format {use.format!r}; formats are {', '.join(PARAMETERS)}")
-    known = COMMON | PARAMETERS[use.format]
+    known = COMMON.union(PARAMETERS[use.format])
     unknown = [name for name in use.parameters if name not in known]
     if unknown:
         names = ", ".join(sorted(known))
@@ -114,8 +114,7 @@ def _rows(use: FileUse, path: Path, stream: IO[bytes]) -> Iterator[Row]:
 def _table(use: FileUse, text: IO[str]) -> Iterator[Row]:
     formats = cell_formats(use)
     quoted = use.parameters.get("quoting", True) is not False
-    quoting = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
-    reader = csv.reader(text, delimiter=_delimiter(use), quoting=quoting)
+    reader = csv.reader(text, delimiter=_delimiter(use), quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE)
     if use.parameters.get("ignore_headers") is True:
         next(reader, None)
     left_out = 0
@@ -168,7 +167,7 @@ def any_value(cell: str) -> Value:
         return ""
     if text[0] == '"':
         found = _LITERAL.fullmatch(text)
-        if found is None or '"' in found[1].replace('\\"', ""):
+        if found is None:
             raise ValueError(text)
         return literal_value(found[1], found[3], found[2])
     if text[0] == "<" and text[-1] == ">":
@@ -280,18 +279,23 @@ _NOWHERE = Span(Source("<export>", ""), 0, 0)
 def write_export(use: FileUse, rows: Iterable[Row], folder: Path) -> Path:
     """Writes the rows of an @export into a folder; the file."""
     _check(use)
-    resource = str(use.parameters.get("resource") or f"{use.predicate}.{use.format}")
+    resource = str(use.parameters.get("resource") or file_name(use))
     path = folder / resource
     if not path.resolve().is_relative_to(folder.resolve()):
         raise UsageError(f"{use.span}: {resource} is outside of the folder for exports; name a file inside of it")
     limit = use.parameters.get("limit")
     chosen = islice(rows, limit if isinstance(limit, int) else None)
     path.parent.mkdir(parents=True, exist_ok=True)
-    opened = gzip.open(path, "wb") if _is_compressed(path, use) else path.open("wb")
-    with opened as stream:
+    with gzip.open(path, "wb") if _is_compressed(path, use) else path.open("wb") as stream:
         for line in _lines(use, chosen):
             stream.write(line.encode())
     return path
+
+
+def file_name(use: FileUse) -> str:
+    """The name of a file that no resource names: the predicate, without what file systems do not take."""
+    ending = {"ntriples": "nt", "nquads": "nq", "turtle": "ttl", "rdf": "nt"}.get(use.format, use.format)
+    return f"{re.sub(r'[^A-Za-z0-9_.-]', '_', use.predicate)}.{ending}"
 
 
 def _lines(use: FileUse, rows: Iterable[Row]) -> Iterator[str]:

@@ -14,10 +14,11 @@ from deltalog.model.errors import Diagnostic
 from deltalog.syntax.ast import Source, Span
 
 _NAME = r"[^\W\d]\w*"
+_CONSTANT = r"[^\W\d](?:\w|%[0-9A-Fa-f]{2})*"  # such as Hello%20World
 _WORD = re.compile(
     rf"""
     (?P<skip>(?:\s+|\ufeff|%[^\n]*)+)
-  | (?P<formatted>f\"\"\"(?P<long_content>.*?)\"\"\"|f"(?P<content>(?:\{{\{{|\}}\}}|\{{(?:"[^"]*"|[^"{{}}])*\}}|[^"{{}}])*)")
+  | (?P<formatted>f\"\"\".*?\"\"\"|f"(?:\{{\{{|\}}\}}|\{{(?:"[^"]*"|[^"{{}}])*\}}|[^"{{}}])*")
   | (?P<long>\"\"\".*?\"\"\")
   | (?P<string>"[^"]*")
   | (?P<iri><(?![=-])[^<>\s"{{}}|^`\\]*>)
@@ -27,8 +28,8 @@ _WORD = re.compile(
   | (?P<variable>\?{_NAME})
   | (?P<existential>!{_NAME})
   | (?P<parameter>\${_NAME})
-  | (?P<prefixed>(?:{_NAME})?:(?!-)(?:\w[\w-]*)?)
-  | (?P<name>{_NAME}|_)
+  | (?P<prefixed>(?:{_NAME}|_)?:(?!-)(?:\w[\w-]*)?)
+  | (?P<name>{_CONSTANT}|_)
   | (?P<sign>:-|!=|<=|>=|\^\^|[-=<>+*/~!(){{}}\[\],.:;@|])
     """,
     re.VERBOSE | re.DOTALL,
@@ -54,7 +55,6 @@ def words(source: Source, diagnostics: list[Diagnostic]) -> Iterator[Word]:
             at = _after(source.text, at)
             continue
         kind = found.lastgroup or ""
-        kind = "formatted" if kind in ("content", "long_content") else kind
         if kind != "skip":
             text = found.group()
             yield Word(text if kind == "sign" else kind, text, Span(source, at, found.end()))

@@ -208,9 +208,9 @@ class _Body:
         self.lowering, self.statement = lowering, statement
         self.same: dict[Variable, Variable] = {}
         for literal in statement.body:
-            if isinstance(literal, tree.Condition) and literal.operator == "=":
-                if isinstance(literal.left, Variable) and isinstance(literal.right, Variable):
-                    self.same[self._first(literal.right)] = self._first(literal.left)
+            match literal:
+                case tree.Condition(operator="=", left=Variable() as left, right=Variable() as right):
+                    self.same[self._first(right)] = self._first(left)
         names = {v.name for literal in (*statement.heads, *statement.body) for v in _tree_variables(literal)}
         self._fresh = (Variable(name) for i in count(1) if (name := f"_v{i}") not in names)
         self.new = {Variable(f"_new_{t.name}") for head in statement.heads for t in _existentials(head.terms)}
@@ -308,6 +308,8 @@ class _Body:
     ) -> Aggregate:
         argument = next(self._fresh)
         inner = (*_flat(body), Bind(self._expression(found.argument), argument, found.span))
+        if found.function == "sum":  # which ignores what is no number
+            inner = (*inner, Filter(Call("nemo_isnumeric", (argument,)), found.span))
         distinct = tuple(v for term in found.distinct for v in variables(self._expression(term)))
         if not distinct:
             call = AggregateCall(found.function, argument, result, True, found.span)

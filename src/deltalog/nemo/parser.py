@@ -3,9 +3,10 @@
     program    = { directive | rule }
     directive  = "@prefix" name ":" iri  |  "@base" iri  |  "@parameter" $name [ "=" term ]
                | "@output" name { "," name }
-               | ( "@import" | "@export" ) name ":-" name "{" [ name "=" term { "," name "=" term } ] "}" { "," literal }
+               | ( "@import" | "@export" ) name ":-" format "{" [ attribute { "," attribute } ] "}" { "," literal }
+    attribute  = name "=" term
     rule       = atom { "," atom } [ ":-" literal { "," literal } ]
-    literal    = "~" atom  |  term [ operator term ]          (an application that stands alone is an atom or a condition)
+    literal    = "~" atom  |  atom  |  term [ operator term ]     (an application is an atom, unless it is a function)
     term       = product { ( "+" | "-" ) product }
     product    = primary { ( "*" | "/" ) primary }
     primary    = variable | constant | "(" term { "," term } ")" | name "(" terms ")" | aggregate "(" terms ")"
@@ -20,11 +21,11 @@ from itertools import count
 
 from deltalog.expressions.nemo_functions import literal_value
 from deltalog.model.errors import Diagnostic
-from deltalog.model.terms import IRI, RDF, XSD, Value
+from deltalog.model.terms import IRI, RDF, XSD, Literal, Value
 from deltalog.nemo import tree
 from deltalog.nemo.lexer import Word, words
 from deltalog.syntax.ast import Constant, Source, Span, Variable
-from deltalog.syntax.functions import NEMO
+from deltalog.syntax.functions import ANY_NUMBER, NEMO, counted
 
 Statement = tree.Statement | tree.FileDirective | tree.Output | tree.ParameterDirective
 COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
@@ -69,7 +70,8 @@ class Parser:
         self.at += 1
         match word.text:
             case "@prefix":
-                return self._prefix()
+                self._prefix()
+                return None
             case "@base":
                 self.base = self._expect("iri").text[1:-1]
                 return None
@@ -245,8 +247,9 @@ class Parser:
         arguments = self._terms(")")
         least, most = NEMO[word.text.upper()][1:]
         if not least <= len(arguments) <= most:
-            wanted = f"{least}" if least == most else f"at least {least}" if most > 1000 else f"{least} to {most}"
-            raise self._wrong(f"{word.text} takes {wanted} arguments, this has {len(arguments)}", word)
+            wanted = counted(least) if least == most else f"{least} or {counted(most)}"
+            wanted = f"at least {counted(least)}" if most == ANY_NUMBER else wanted
+            raise self._wrong(f"{word.text} takes {wanted}, this has {len(arguments)}", word)
         return tree.Applied(word.text.upper(), arguments, self._since(word))
 
     def _aggregate(self, word: Word) -> tree.Aggregated:
@@ -319,6 +322,8 @@ class Parser:
         if word.kind == "name":
             return IRI(self.base + word.text)
         prefix, _, local = word.text.partition(":")
+        if prefix == "_":  # Nemo has no blank nodes in programs
+            return IRI(self.base + local)
         space = self.prefixes.get(prefix, PREFIXES.get(prefix))
         if space is None:
             hint = f"Declare it: @prefix {prefix}: <http://...> ."
@@ -363,14 +368,16 @@ class Parser:
         self._accept(".")
 
 
-def _number(text: str) -> int | float:
-    """An integer of 64 bits, or a float."""
+def _number(text: str) -> Value:
+    """An integer of 64 bits, or a float; a larger one in another base than 10 is no number."""
     sign, digits = (-1, text[1:]) if text.startswith("-") else (1, text)
     base = {"0b": 2, "0o": 8, "0x": 16}.get(digits[:2].lower(), 10)
     if base == 10 and not digits.isdigit():
         return sign * float(digits)
     value = sign * int(digits[2:] if base != 10 else digits, base)
-    return value if -(2**63) <= value < 2**63 else float(value)
+    if -(2**63) <= value < 2**63:
+        return value
+    return float(value) if base == 10 else Literal(str(value), "xsd:integer")  # as Nemo has it
 
 
 def _pieces(text: str, start: int, end: int) -> Iterator[tuple[str, tuple[int, int] | None]]:

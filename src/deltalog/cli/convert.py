@@ -1,0 +1,40 @@
+"""`deltalog convert`: a program in another language, and what cannot be said there."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, Namespace
+
+from deltalog.cli.options import ERROR, add_language, add_programs, command_parser, counted
+
+TARGETS = ("deltalog", "souffle", "nemo", "rdfox")
+
+
+def parser() -> ArgumentParser:
+    made = command_parser(
+        "convert",
+        "Print programs in another language. What cannot be said there is named on standard error, and left out.",
+        "Exit codes: 0 everything is said; 1 an error in the input, or something cannot be said; 2 wrong usage.",
+    )
+    add_programs(made)
+    add_language(made)
+    made.add_argument("--to", choices=TARGETS, required=True, help="the language to print")
+    return made
+
+
+def run(options: Namespace) -> int:
+    """Runs it; the exit code."""
+    from deltalog.convert import converted
+    from deltalog.program.load_program import read_documents
+    from deltalog.program.program import analyse
+
+    document = read_documents(options.programs, options.language)
+    analyse(document.rules)  # a wrong program is refused
+    result = converted(document, options.to)
+    print(result.text, end="")
+    if not result.lost:
+        return 0
+    for diagnostic in result.lost:
+        print(f"{diagnostic}\n", file=sys.stderr)
+    print(f"{counted(len(result.lost), 'part')} of the program cannot be said in {options.to}", file=sys.stderr)
+    return ERROR

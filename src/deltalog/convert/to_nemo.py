@@ -1,0 +1,214 @@
+"""Nemo's language.
+
+Our strings are its strings, so a bare name becomes a text in quotes. A rule with an aggregate is a rule whose body is
+the aggregate alone (others get a predicate of their own); its other variables are what Nemo's aggregate counts as
+distinct. `/` divides doubles, `%` is written with REM. `=` and `!=` compare values there: 1 = 1.0 does not hold.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator
+from datetime import date
+
+from deltalog.convert import writer
+from deltalog.convert.writer import CannotSay
+from deltalog.expressions.nemo_functions import FLOAT
+from deltalog.model.terms import IRI, NUMERIC, BlankNode, Literal, Value, datatype, lexical
+from deltalog.nemo.program import ExistentialRule, FileUse
+from deltalog.program.load_program import Documents
+from deltalog.syntax.ast import (
+    TRIPLE,
+    Aggregate,
+    Atom,
+    Bind,
+    BodyLiteral,
+    Call,
+    Expression,
+    Filter,
+    Negation,
+    Rule,
+    Term,
+    Variable,
+    variables,
+)
+from deltalog.syntax.functions import COMPARISONS, NEMO
+
+_NAMES = {
+    **{function: name for name, (function, _, _) in NEMO.items() if name != "/"},
+    **{"strlen": "STRLEN", "substr": "SUBSTR", "contains": "CONTAINS", "strstarts": "STRSTARTS", "strends": "STRENDS"},
+    **{"band": "BITAND", "bor": "BITOR", "bxor": "BITXOR"},
+}
+_NOT_IN_IRI = re.compile(r'[<>\s"{}|^`\\]|^[=-]')
+_AGGREGATES = ("count", "sum", "min", "max")
+
+
+class Writer(writer.Writer):
+    def __init__(self, document: Documents) -> None:
+        super().__init__(document)
+        self.existential = {rule.skolem: rule for program in document.nemo for rule in program.existential}
+        written = [rule for rule in document.rules if rule not in self.existential]
+        self.rules = [*writer.plain_rules(written), *self.existential]
+        self.arities = writer.several_arities(self.rules)
+
+    def before(self) -> Iterator[str]:
+        for use in (use for program in self.document.nemo for use in program.imports):
+            yield _file(use)
+
+    def after(self) -> Iterator[str]:
+        files = [use for program in self.document.nemo for use in program.exports]
+        yield from map(_file, files)
+        outputs = [name for program in self.document.nemo for name in program.outputs]
+        if not self.document.nemo:
+            heads = dict.fromkeys(head.pred for rule in self.rules if rule.body for head in rule.heads)
+            outputs = [pred.name for pred in heads if pred in self.said and not pred.name.startswith("aux")]
+        if outputs:
+            yield f"@output {', '.join(map(_predicate, outputs))} ."
+
+    def statement(self, rule: Rule) -> str:
+        for name in (head.name for head in rule.heads):
+            if name in self.arities:
+                raise CannotSay(f"`{name}` has several numbers of arguments, and a predicate of Nemo has one")
+        if rule in self.existential:
+            return self._existential(self.existential[rule])
+        if len(rule.body) == 1 and isinstance(rule.body[0], Aggregate):
+            return self._aggregate(rule, rule.body[0])
+        return _rule(", ".join(map(_atom, rule.heads)), rule.body)
+
+    def _existential(self, rule: ExistentialRule) -> str:
+        heads = ", ".join(_atom(head, dict.fromkeys(rule.new, "!")) for head in rule.heads)
+        return _rule(heads, rule.body)
+
+    def _aggregate(self, rule: Rule, literal: Aggregate) -> str:
+        if len(literal.calls) > 1:
+            raise CannotSay("a rule of Nemo has one aggregate", "Write a rule for each.")
+        call = literal.calls[0]
+        if call.function not in _AGGREGATES:
+            raise CannotSay(f"Nemo has no aggregate {call.function.upper()}")
+        if not literal.on and call.function in ("count", "sum"):
+            raise CannotSay(f"{call.function.upper()} of nothing is 0 here, and Nemo derives nothing for it")
+        inner = dict.fromkeys(v for one in literal.body if not isinstance(one, Negation) for v in variables(one))
+        extra = () if call.distinct else tuple(v for v in inner if v not in literal.on and v != call.argument)
+        argument = [] if call.argument is None else [_expression(call.argument)]
+        shown = f"#{call.function}({', '.join([*argument, *map(_term, extra)]) or '1'})"
+        heads = ", ".join(_atom(head, aggregate={call.variable: shown}) for head in rule.heads)
+        return _rule(heads, literal.body)
+
+
+def _rule(heads: str, body: Iterable[BodyLiteral]) -> str:
+    literals = [text for literal in body for text in _literals(literal)]
+    return f"{heads} :- {', '.join(literals)} ." if literals else f"{heads} ."
+
+
+def _literals(literal: BodyLiteral) -> Iterator[str]:
+    match literal:
+        case Atom():
+            yield _atom(literal)
+        case Negation(atom):
+            yield f"~{_atom(atom)}"
+        case Filter(Call("&&", sides)):
+            yield from (text for side in sides for text in _literals(Filter(side)))
+        case Filter(Call(function, (left, right))) if function in COMPARISONS:
+            yield f"{_expression(left)} {function} {_expression(right)}"
+        case Filter(Call("!", (Call("sameterm", (left, right)),))):
+            yield f"{_expression(left)} != {_expression(right)}"
+        case Filter(condition):
+            yield _expression(condition)
+        case Bind(expression, variable):
+            yield f"{_term(variable)} = {_expression(expression)}"
+        case _:
+            raise CannotSay("an aggregate inside of an aggregate")
+
+
+def _atom(atom: Atom, marks: dict[Variable, str] | None = None, aggregate: dict[Variable, str] | None = None) -> str:
+    if atom.name == TRIPLE:
+        raise CannotSay("a variable in the place of a predicate", "Nemo's predicates have names.")
+    if not atom.terms:
+        raise CannotSay(f"`{atom.name}` has no arguments, and Nemo's predicates have at least one")
+    terms = [
+        (aggregate or {}).get(t) or _term(t, (marks or {}).get(t, "?")) if isinstance(t, Variable) else _term(t)
+        for t in atom.terms
+    ]
+    return f"{_predicate(atom.name)}({', '.join(terms)})"
+
+
+def _predicate(name: str) -> str:
+    return name if writer.PLAIN_NAME.fullmatch(name) and name.upper() not in NEMO else _iri(name)
+
+
+def _term(term: Term, mark: str = "?") -> str:
+    if not isinstance(term, Variable):
+        return _value(term.value)
+    if term.anonymous:
+        return "_"
+    name = re.sub(r"\W", "_", term.name)
+    return mark + (name if name[:1].isalpha() else f"v{name}")
+
+
+def _expression(expression: Expression) -> str:
+    if not isinstance(expression, Call):
+        return _term(expression)
+    arguments = [_expression(argument) for argument in expression.arguments]
+    match expression.function, arguments:
+        case ("+" | "-" | "*") as sign, [left, right]:
+            return f"({left} {sign} {right})"
+        case "-", [only]:
+            return f"(0 - {only})"
+        case "/", [left, right]:
+            return f"(({left} * 1.0) / {right})"
+        case "nemo_div", [left, right]:
+            return f"({left} / {right})"
+        case "%", [left, right]:
+            return f"REM(REM({left}, {right}) + {right}, {right})"
+        case function, _ if function in _NAMES:
+            return f"{_NAMES[function]}({', '.join(arguments)})"
+    raise CannotSay(f"Nemo has no `{expression.function}` that means the same")
+
+
+def _value(value: Value) -> str:
+    match value:
+        case IRI():
+            return _iri(value)
+        case BlankNode():
+            raise CannotSay("a blank node in a program", "Nemo's programs have none; load it from a file.")
+        case str():
+            return _string(value)
+        case bool():
+            return lexical(value)
+        case int() if -(2**63) <= value < 2**63:
+            return str(value)
+        case float() if math.isfinite(value):
+            return repr(value) if "e" in repr(value) or "." in repr(value) else f"{value!r}.0"
+        case Literal(language=str(language)) if "-" not in language:
+            return f"{_string(value.text)}@{language}"
+        case Literal(language=None) if value.datatype not in NUMERIC or value.datatype == FLOAT:
+            return f"{_string(value.text)}^^{_iri(value.datatype)}"
+        case date():
+            return f"{_string(lexical(value))}^^{_iri(datatype(value) or '')}"
+    raise CannotSay(f"{lexical(value)} has no counterpart among Nemo's values")
+
+
+def _iri(iri: str) -> str:
+    if not iri or _NOT_IN_IRI.search(iri):
+        raise CannotSay(f"Nemo has no IRI <{iri}>")
+    return f"<{iri}>"
+
+
+def _string(text: str) -> str:
+    if '"' not in text and "\n" not in text:
+        return f'"{text}"'
+    if '"""' in text or text.endswith('"'):
+        raise CannotSay(f"Nemo has no way to write the text {text!r}")
+    return f'"""{text}"""'
+
+
+def _file(use: FileUse) -> str:
+    parameters = ", ".join(f"{name} = {_parameter(name, value)}" for name, value in use.parameters.items())
+    return f"@{use.kind} {_predicate(use.predicate)} :- {use.format}{{{parameters}}} ."
+
+
+def _parameter(name: str, value: Value) -> str:
+    if isinstance(value, tuple):
+        return f"({', '.join(_parameter(name, each) for each in value)})"
+    return str(value) if name == "format" else _value(value)

@@ -1,0 +1,314 @@
+"""Soufflé's language: every column has a type.
+
+Types are found from constants, functions and aggregates, and spread over columns and variables that must agree; what
+nothing says is a symbol. Strings and IRIs are symbols (an IRI by its text in `<>`), integers are numbers of 32 bits. A
+column with both strings and numbers cannot be said. Predicates without rules and facts are inputs; those with rules are
+outputs. Groups of an aggregate are the values that its body has outside of it:
+
+    p(x, n) :- AGGREGATE(q(x, y) ON x BIND COUNT(y) AS n) .      p(x, n) :- q(x, _1), n = count : { q(x, y) }.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import count
+
+from deltalog.convert import writer
+from deltalog.convert.writer import CannotSay
+from deltalog.model.errors import Diagnostic
+from deltalog.model.terms import IRI, BlankNode, Value, lexical
+from deltalog.program.load_program import Documents
+from deltalog.syntax.ast import (
+    TRIPLE,
+    Aggregate,
+    AggregateCall,
+    Atom,
+    Bind,
+    BodyLiteral,
+    Call,
+    Constant,
+    Expression,
+    Filter,
+    Negation,
+    Pred,
+    Rule,
+    Span,
+    Term,
+    Variable,
+    variables,
+)
+from deltalog.syntax.functions import COMPARISONS
+
+Node = tuple[object, ...]
+OTHER = "value of another kind"
+_ARITHMETIC = {"+": "+", "-": "-", "*": "*"}
+_NUMBERS = {"div": "/", "rem": "%", "band": "band", "bor": "bor", "bxor": "bxor", "bshl": "bshl", "bshr": "bshr"}
+_RESULTS = {"strlen": "number", "concat": "symbol", "substr": "symbol", **dict.fromkeys(_NUMBERS, "number")}
+_ARGUMENTS = {"strlen": "symbol", "concat": "symbol", "contains": "symbol", **dict.fromkeys(_NUMBERS, "number")}
+_AGGREGATES = {"count": "count", "sum": "sum", "min": "min", "max": "max", "avg": "mean"}
+
+
+class Types:
+    """Classes of columns and variables that have one type."""
+
+    def __init__(self) -> None:
+        self.parent: dict[Node, Node] = {}
+        self.types: dict[Node, dict[str, Span | None]] = {}
+
+    def root(self, node: Node) -> Node:
+        while (above := self.parent.get(node, node)) != node:
+            node = above
+        return node
+
+    def same(self, one: Node, other: Node) -> None:
+        a, b = self.root(one), self.root(other)
+        if a != b:
+            self.parent[b] = a
+            self.types.setdefault(a, {}).update(self.types.pop(b, {}))
+
+    def give(self, node: Node, type_: str, span: Span | None) -> None:
+        self.types.setdefault(self.root(node), {}).setdefault(type_, span)
+
+    def of(self, node: Node) -> str:
+        return next((each for each in self.types.get(self.root(node), {}) if each != OTHER), "symbol")
+
+
+class Writer(writer.Writer):
+    def __init__(self, document: Documents) -> None:
+        super().__init__(document)
+        self.rules = writer.plain_rules(document.rules)
+        self.predicates = writer.predicates(self.rules)
+        self.arities = writer.several_arities(self.rules)
+        self.types = Types()
+        for number, rule in enumerate(self.rules):
+            self._infer(number, rule)
+        self._find_conflicts()
+
+    # Types
+
+    def _infer(self, number: int, rule: Rule) -> None:
+        for literal in (*rule.heads, *rule.body):
+            self._infer_literal(number, literal)
+
+    def _infer_literal(self, rule: int, literal: BodyLiteral) -> None:
+        match literal:
+            case Atom():
+                for column, term in enumerate(literal.terms):
+                    self._has(rule, term, (literal.pred, column), literal.span)
+            case Negation(atom):
+                self._infer_literal(rule, atom)
+            case Bind(expression, variable):
+                self._has(rule, expression, (rule, variable), literal.span)
+            case Filter(condition):
+                self._infer_condition(rule, condition, literal.span)
+            case Aggregate(body, _, calls):
+                for inner in body:
+                    self._infer_literal(rule, inner)
+                for call in calls:
+                    self._infer_call(rule, call)
+
+    def _infer_condition(self, rule: int, condition: Expression, span: Span | None) -> None:
+        if isinstance(condition, Call) and condition.function in (*COMPARISONS, "sameterm"):
+            side: Node = ("condition", rule, id(condition))
+            for argument in condition.arguments:
+                self._has(rule, argument, side, span)
+        elif isinstance(condition, Call):
+            for argument in condition.arguments:
+                if condition.function == "contains":
+                    self._has(rule, argument, ("text", rule, id(argument)), span)
+                    self.types.give(("text", rule, id(argument)), "symbol", span)
+                else:
+                    self._infer_condition(rule, argument, span)
+
+    def _infer_call(self, rule: int, call: AggregateCall) -> None:
+        node: Node = (rule, call.variable)
+        if call.function in ("count", "avg"):
+            self.types.give(node, "number" if call.function == "count" else "float", call.span)
+        elif call.argument is not None:
+            self._has(rule, call.argument, node, call.span)
+
+    def _has(self, rule: int, expression: Expression, node: Node, span: Span | None) -> None:
+        """An expression has the type of a node."""
+        match expression:
+            case Variable():
+                self.types.same((rule, expression), node)
+            case Constant(value):
+                self.types.give(node, _type(value), span)
+            case Call(function, arguments):
+                if function in _RESULTS:
+                    self.types.give(node, _RESULTS[function], span)
+                for argument in arguments:
+                    inner: Node = node
+                    if function in _RESULTS:
+                        inner = ("argument", rule, id(argument))
+                        if function in _ARGUMENTS:
+                            self.types.give(inner, _ARGUMENTS[function], span)
+                    self._has(rule, argument, inner, span)
+
+    def _find_conflicts(self) -> None:
+        for pred in self.predicates:
+            for column in range(pred.arity):
+                found = self.types.types.get(self.types.root((pred, column)), {})
+                if len(found) > 1:
+                    kinds, span = " and ".join(f"{name}s" for name in found), list(found.values())[1]
+                    message = f"column {column + 1} of `{pred.name}` has {kinds}, and a column of Soufflé has one type"
+                    self.lost.append(Diagnostic(message, span))
+
+    # Declarations
+
+    def before(self) -> Iterator[str]:
+        for pred, derived in self.predicates.items():
+            if pred not in self.said:
+                continue
+            columns = ", ".join(f"x{i + 1}: {self.types.of((pred, i))}" for i in range(pred.arity))
+            yield f".decl {_predicate(pred)}({columns})"
+            if not derived:
+                yield f".input {_predicate(pred)}"
+
+    def after(self) -> Iterator[str]:
+        heads = dict.fromkeys(head.pred for rule in self.rules if rule.body for head in rule.heads)
+        for pred in heads:
+            if not pred.name.startswith("aux") and pred in self.said:
+                yield f".output {_predicate(pred)}"
+
+    # Statements
+
+    def statement(self, rule: Rule) -> str:
+        for name in (head.name for head in rule.heads):
+            if name in self.arities:
+                raise CannotSay(f"`{name}` has several numbers of arguments, and a relation of Soufflé has one")
+        number = next(i for i, each in enumerate(self.rules) if each is rule)
+        heads = ", ".join(map(self._atom, rule.heads))
+        if not rule.body:
+            return f"{heads}."
+        return f"{heads} :- {', '.join(self._body(number, rule))}."
+
+    def _body(self, number: int, rule: Rule) -> Iterator[str]:
+        outside = {v for head in rule.heads for v in variables(head)}
+        outside |= {v for one in rule.body if not isinstance(one, Negation) for v in variables(one)}
+        for literal in rule.body:
+            if isinstance(literal, Aggregate):
+                yield from self._aggregate(number, literal)
+            else:
+                yield from self._literal(number, literal, outside)
+
+    def _aggregate(self, number: int, literal: Aggregate) -> Iterator[str]:
+        inside = {v for one in literal.body if not isinstance(one, Negation) for v in variables(one)}
+        body = [text for one in literal.body for text in self._literal(number, one, inside)]
+        if literal.on:
+            fresh = {v: Variable(f"out{i}") for i, v in zip(count(), sorted(inside, key=str)) if v not in literal.on}
+            for one in literal.body:
+                yield from (_renamed(text, fresh) for text in self._literal(number, one, inside))
+        for call in literal.calls:
+            if call.function not in _AGGREGATES or call.distinct:
+                what = f"{call.function.upper()}{' DISTINCT' if call.distinct else ''}"
+                raise CannotSay(f"Soufflé has no aggregate {what}")
+            argument = "" if call.function == "count" else f" {self._expression(number, call.argument or Constant(1))}"
+            yield f"{_variable(call.variable)} = {_AGGREGATES[call.function]}{argument} : {{ {', '.join(body)} }}"
+
+    def _literal(self, number: int, literal: BodyLiteral, outside: set[Variable]) -> Iterator[str]:
+        match literal:
+            case Atom():
+                yield self._atom(literal)
+            case Negation(atom):
+                yield f"!{self._atom(atom, outside)}"
+            case Bind(expression, variable):
+                yield f"{_variable(variable)} = {self._expression(number, expression)}"
+            case Filter(Call("&&", sides)):
+                for side in sides:
+                    yield from self._literal(number, Filter(side), outside)
+            case Filter(Call(function, (left, right))) if function in COMPARISONS:
+                yield f"{self._expression(number, left)} {function} {self._expression(number, right)}"
+            case Filter(Call("!", (Call("sameterm", (left, right)),))):
+                yield f"{self._expression(number, left)} != {self._expression(number, right)}"
+            case Filter(Call("contains", (text, part))):
+                yield f"contains({self._expression(number, part)}, {self._expression(number, text)})"
+            case Aggregate():
+                raise CannotSay("an aggregate inside of an aggregate")
+            case _:
+                raise CannotSay("this condition has no counterpart in Soufflé")
+
+    def _atom(self, atom: Atom, outside: set[Variable] | None = None) -> str:
+        if atom.name == TRIPLE:
+            raise CannotSay("a variable in the place of a predicate", "Soufflé's relations have names.")
+        terms = [
+            "_" if outside is not None and isinstance(t, Variable) and t not in outside else _term(t)
+            for t in atom.terms
+        ]
+        return f"{_predicate(atom.pred)}({', '.join(terms)})"
+
+    def _expression(self, number: int, expression: Expression) -> str:
+        if not isinstance(expression, Call):
+            return _term(expression)
+        arguments = [self._expression(number, argument) for argument in expression.arguments]
+        match expression.function, arguments:
+            case function, [left, right] if function in _ARITHMETIC or function in _NUMBERS:
+                return f"({left} {({**_ARITHMETIC, **_NUMBERS})[function]} {right})"
+            case "-", [only]:
+                return f"(-{only})"
+            case "bnot", [only]:
+                return f"(bnot {only})"
+            case "strlen", [only]:
+                return f"strlen({only})"
+            case "substr", [text, start, length]:
+                return f"substr({text}, {start} - 1, {length})"
+            case "concat", _:
+                return f"cat({', '.join(arguments)})" if len(arguments) > 1 else arguments[0]
+            case ("min" | "max") as function, _:
+                return f"{function}({', '.join(arguments)})"
+        raise CannotSay(f"Soufflé has no `{expression.function}` that means the same")
+
+
+def _renamed(text: str, fresh: dict[Variable, Variable]) -> str:
+    """A literal with other names for some variables."""
+    names = {_variable(old): new.name for old, new in fresh.items()}
+    return re.sub(r'"(?:[^"\\]|\\.)*"|[A-Za-z_]\w*', lambda found: names.get(found[0], found[0]), text)
+
+
+def _type(value: Value) -> str:
+    match value:
+        case bool() | BlankNode() | tuple():
+            return OTHER
+        case int():
+            return "number"
+        case float():
+            return "float"
+        case str():
+            return "symbol"
+    return OTHER
+
+
+def _predicate(pred: Pred) -> str:
+    return re.sub(r"\W", "_", pred.name) if not writer.PLAIN_NAME.fullmatch(pred.name) else pred.name
+
+
+def _term(term: Term) -> str:
+    return _variable(term) if isinstance(term, Variable) else _value(term.value)
+
+
+def _variable(variable: Variable) -> str:
+    if variable.anonymous:
+        return "_"
+    name = re.sub(r"\W", "_", variable.name)
+    return name if name[:1].isalpha() else f"v{name}"
+
+
+def _value(value: Value) -> str:
+    match value:
+        case IRI():
+            return _quoted(f"<{lexical(value)}>")
+        case bool() | BlankNode() | tuple():
+            raise CannotSay(f"{lexical(value)} has no counterpart among Soufflé's values")
+        case int() if -(2**31) <= value < 2**31:
+            return str(value)
+        case float():
+            return repr(value)
+        case str():
+            return _quoted(value)
+    raise CannotSay(f"{lexical(value)} has no counterpart among Soufflé's values")
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
+    return f'"{escaped}"'

@@ -1,0 +1,106 @@
+"""What the writers of all languages share."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from deltalog.model.errors import Diagnostic
+from deltalog.program.aggregates import separate
+from deltalog.program.binding import directed_rule
+from deltalog.program.core_rules import core_rules
+from deltalog.program.load_program import Documents
+from deltalog.syntax.ast import Aggregate, Atom, BodyLiteral, HiddenName, Negation, Pred, Rule
+
+T = TypeVar("T", bound=BodyLiteral)
+PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+class CannotSay(Exception):
+    """A statement has no counterpart in the other language."""
+
+    def __init__(self, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message, self.hint = message, hint
+
+
+class Writer:
+    """Writes the statements of a program in another language."""
+
+    def __init__(self, document: Documents) -> None:
+        self.document = document
+        self.rules: Sequence[Rule] = document.rules
+        self.lost: list[Diagnostic] = []
+        self.said: set[Pred] = set()  # the predicates of the statements that could be said
+
+    def statement(self, rule: Rule) -> str:
+        raise NotImplementedError
+
+    def before(self) -> Iterable[str]:
+        """Lines before all statements."""
+        return ()
+
+    def after(self) -> Iterable[str]:
+        """Lines after all statements."""
+        return ()
+
+
+def plain_rules(rules: Iterable[Rule]) -> list[Rule]:
+    """Rules of the core language with one aggregate alone in a body, and names for the relations that this takes."""
+    core = [directed_rule(made) for rule in rules for made in core_rules(rule)]
+    separated = separate(dict.fromkeys(core))
+    taken = {atom.name for rule in separated for atom in (*rule.heads, *_atoms(rule.body))}
+    names: dict[str, str] = {}
+    for name in (atom.name for rule in separated for atom in (*rule.heads, *_atoms(rule.body))):
+        if isinstance(name, HiddenName) and name not in names:
+            free = (f"aux{i}" for i in range(1, len(taken) + 2))
+            names[name] = next(each for each in free if each not in taken and each not in names.values())
+    return [_renamed(rule, names) for rule in separated]
+
+
+def _atoms(body: Iterable[BodyLiteral]) -> Iterator[Atom]:
+    for literal in body:
+        if isinstance(literal, Atom):
+            yield literal
+        elif isinstance(literal, Negation):
+            yield literal.atom
+        elif isinstance(literal, Aggregate):
+            yield from _atoms(literal.body)
+
+
+def _renamed(rule: Rule, names: dict[str, str]) -> Rule:
+    if not names:
+        return rule
+    heads = tuple(_renamed_literal(head, names) for head in rule.heads)
+    return replace(rule, heads=heads, body=tuple(_renamed_literal(literal, names) for literal in rule.body))
+
+
+def _renamed_literal(literal: T, names: dict[str, str]) -> T:
+    match literal:
+        case Atom(name=name) if name in names:
+            return replace(literal, name=names[name])
+        case Negation(atom=atom):
+            return replace(literal, atom=_renamed_literal(atom, names))
+        case Aggregate(body=body):
+            return replace(literal, body=tuple(_renamed_literal(inner, names) for inner in body))
+    return literal
+
+
+def several_arities(rules: Iterable[Rule]) -> dict[str, set[int]]:
+    """The names of predicates with several numbers of arguments."""
+    found: dict[str, set[int]] = {}
+    for pred in (pred for rule in rules for pred in (*rule.reads, *(head.pred for head in rule.heads))):
+        found.setdefault(pred.name, set()).add(pred.arity)
+    return {name: arities for name, arities in found.items() if len(arities) > 1}
+
+
+def predicates(rules: Iterable[Rule]) -> dict[Pred, bool]:
+    """All predicates, in the order of writing, and whether rules or facts derive them."""
+    found: dict[Pred, bool] = {}
+    for rule in rules:
+        found.update(dict.fromkeys((head.pred for head in rule.heads), True))
+        for atom in _atoms(rule.body):
+            found.setdefault(atom.pred, False)
+    return found

@@ -1,0 +1,134 @@
+"""Programs and their conversions, in Nemo itself (of the dependency group `bench`): the same facts."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Mapping
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from deltalog import KnowledgeBase
+from deltalog.chase import chase, restricted
+from deltalog.convert import converted
+from deltalog.expressions.nemo_functions import full_text
+from deltalog.model.terms import BlankNode, Value
+from deltalog.program.load_program import Documents, read_documents
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "property"))
+from programs import INTEGERS, Example, Features, examples  # noqa: E402
+from spelling import spell_fact  # noqa: E402
+
+pytestmark = pytest.mark.skipif(find_spec("nmo_python") is None, reason="Nemo is not installed")
+_NULL = re.compile(r"_:\d+")
+
+
+def in_nemo(text: str) -> dict[str, set[tuple[str, ...]]]:
+    """What Nemo derives, with values as it writes them."""
+    nemo = import_module("nmo_python")
+    program = nemo.load_string(text)
+    engine = nemo.NemoEngine(program)
+    engine.reason()
+    names = program.output_predicates()
+    found = {name: {tuple(map(shown, row)) for row in engine.result(name)} for name in names}
+    return {name: rows for name, rows in found.items() if rows}
+
+
+def shown(value: Any) -> str:
+    """A value of Nemo's interface: strings and IRIs are text already."""
+    return _NULL.sub("_:", value) if isinstance(value, str) else full_text(value)
+
+
+def ours(facts: Mapping[str, set[tuple[Value, ...]]], names: set[str]) -> dict[str, set[tuple[str, ...]]]:
+    return {name: {tuple(map(our_text, row)) for row in rows} for name, rows in facts.items() if name in names and rows}
+
+
+def our_text(value: Value) -> str:
+    return "_:" if isinstance(value, BlankNode) else full_text(value)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(examples(Features(INTEGERS, functions=False, nested=True)))
+def test_converted_programs_give_the_same_facts(example: Example) -> None:
+    facts = [spell_fact(pred, row) for pred, rows in example.facts.items() for row in rows if pred.arity]
+    rules = [str(rule) for rule in example.rules if not converted(Documents((rule,), {}), "nemo").lost]
+    text = "\n".join([*rules, *facts])
+    there = converted(read_documents([text]), "nemo")
+    assert not there.lost
+    if not rules:
+        return
+    try:
+        found = in_nemo(there.text)
+    except BaseException as error:
+        if "PanicException" in type(error).__name__ or _refused(str(error)):
+            return
+        raise
+    kb = KnowledgeBase(text)
+    names = set(re.findall(r"\w+", there.text.rpartition("@output")[2]))
+    assert found == ours({name: set(kb.facts(name)) for name in kb.predicates if "/" not in name}, names), there.text
+
+
+def _refused(message: str) -> bool:
+    """Whether Nemo refuses what it does not do (yet): no positive atoms, aggregates over group variables."""
+    return any(part in message for part in ("without positive", "group-by", "unsafe", "unsupported", "arity"))
+
+
+def program(seed: int, existential: bool) -> str:
+    """A random program of Nemo's language."""
+    random = Random(seed)
+    arity = {"a": 1, "b": 2, "c": 2, "d": 3, "p": 2, "q": 1, "s": 2, "t": 3, "u": 2}
+    level = {"p": 1, "q": 1, "s": 2, "t": 2, "u": 3}
+    values = ["1", "2", "3", "4", "x", "y", '"s"', '"t"', "2.5", "1.0"]
+    lines = []
+    for name in "abcd":
+        for _ in range(random.randint(1, 6)):
+            lines.append(f"{name}({', '.join(random.choice(values) for _ in range(arity[name]))}) .")
+    for _ in range(random.randint(2, 7)):
+        head = random.choice(list(level))
+        body, names = [], []
+        for _ in range(random.randint(1, 3)):
+            name = random.choice([each for each in arity if level.get(each, 0) <= level[head]])
+            terms = [random.choice(["?X", "?Y", "?Z"]) for _ in range(arity[name])]
+            body.append(f"{name}({', '.join(terms)})")
+            names += terms
+        if random.random() < 0.3:
+            name = random.choice([each for each in arity if level.get(each, 0) < level[head]])
+            body.append(f"~{name}({', '.join(random.choice(names) for _ in range(arity[name]))})")
+        if random.random() < 0.4:
+            one, other = random.choice(names), random.choice(names)
+            conditions = [f"{one} > 1", f"{one} != {other}", f"{one} = {other}", f"{one} + 1 < 4", f"isNumeric({one})"]
+            body.append(random.choice(conditions))
+        terms = [random.choice(names) for _ in range(arity[head])]
+        below = all(level.get(each.strip("~").partition("(")[0], 0) < level[head] for each in body)
+        if random.random() < 0.3 and below:
+            place = random.randrange(len(terms))
+            free = [name for name in names if name not in terms[:place] + terms[place + 1 :]]
+            if free:
+                counted = random.choice(free)
+                terms[place] = random.choice([f"#count({counted})", f"#sum({counted})", f"#max({counted} + 1) * 2"])
+        elif existential and random.random() < 0.4:
+            terms[random.randrange(len(terms))] = "!v"
+        lines.append(f"{head}({', '.join(terms)}) :- {', '.join(body)} .")
+    heads = sorted({line.partition("(")[0] for line in lines} & set(level))
+    return "\n".join([*lines, f"@output {', '.join(heads)} ."])
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_nemo_programs_give_the_same_facts(seed: int) -> None:
+    text = program(seed, existential=False)
+    try:
+        found = in_nemo(text)
+    except BaseException as error:
+        if "PanicException" in type(error).__name__ or _refused(str(error)):
+            pytest.skip("Nemo refuses it")
+        raise
+    kb = restricted(read_documents([text], "nemo"))
+    chase(kb)
+    names = {name for each in kb.nemo for name in each.outputs}
+    assert found == ours({name: set(kb.facts(name)) for name in kb.predicates if "/" not in name}, names), text

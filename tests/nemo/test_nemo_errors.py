@@ -1,0 +1,69 @@
+"""Wrong programs of Nemo's language and their messages; `python tests/nemo/test_nemo_errors.py` rewrites these."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from deltalog.io.nemo_files import read_import
+from deltalog.model.errors import DeltalogError, ProgramError
+from deltalog.program.load_program import read_documents
+from deltalog.program.program import analyse
+
+FILES = sorted((Path(__file__).parent / "errors").glob("*.rls"))
+
+
+def message(path: Path) -> str:
+    try:
+        analyse(read_documents([path]).rules)
+    except ProgramError as error:
+        return str(error).replace(f"{path.parent}/", "") + "\n"
+    return "no error\n"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_error_message(path: Path) -> None:
+    assert message(path) == path.with_suffix(".stderr").read_text()
+
+
+@pytest.mark.parametrize(
+    ("directive", "wanted"),
+    [
+        ('sparql{endpoint = "http://example.org"}', "asks a server"),
+        ('csv{resource = "http://example.org/p.csv"}', "not on this machine"),
+        ('csv{resource = "missing.csv"}', "cannot read missing.csv"),
+        ('csv{resource = "p.csv", colour = 3}', "has no parameter 'colour'"),
+        ('csv{resource = "p.csv", format = (number)}', "a column is"),
+        ('xlsx{resource = "p.xlsx"}', "there is no file format"),
+        ('dsv{resource = "p.csv", delimiter = ";;"}', "a delimiter is one character"),
+    ],
+)
+def test_wrong_imports(directive: str, wanted: str, tmp_path: Path) -> None:
+    (tmp_path / "p.csv").write_text("1,2\n")
+    program = tmp_path / "p.rls"
+    program.write_text(f"@import p :- {directive} .")
+    (use,) = read_documents([program]).nemo[0].imports
+    with pytest.raises(DeltalogError, match=wanted):
+        read_import(use)
+
+
+def test_exports_stay_inside_of_their_folder(tmp_path: Path) -> None:
+    from deltalog import KnowledgeBase
+
+    kb = KnowledgeBase('p(1) . @export p :- csv{resource = "../p.csv"} .', language="nemo")
+    with pytest.raises(DeltalogError, match="outside of the folder"):
+        kb.write_exports(tmp_path / "out")
+
+
+def test_rows_that_do_not_fit_are_counted(tmp_path: Path) -> None:
+    (tmp_path / "p.csv").write_text("1,2\n3\n4,5,6\n")
+    program = tmp_path / "p.rls"
+    program.write_text('@import p :- csv{resource = "p.csv"} . q(?x) :- p(?x, ?y) .')
+    with pytest.warns(UserWarning, match="2 rows do not fit p"):
+        assert read_import(read_documents([program]).nemo[0].imports[0]) == [(1, 2)]
+
+
+if __name__ == "__main__":
+    for file in FILES:
+        file.with_suffix(".stderr").write_text(message(file))
