@@ -117,9 +117,7 @@ def with_duplicates(folder: Path) -> bool:
     lubm.write(1, data)
     more.write_text("".join(duplicates(data)))
     kind = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"
-    axiom.write_text(
-        f"<{UNIV_BENCH}emailAddress> {kind} <http://www.w3.org/2002/07/owl#InverseFunctionalProperty> .\n"
-    )
+    axiom.write_text(f"<{UNIV_BENCH}emailAddress> {kind} <http://www.w3.org/2002/07/owl#InverseFunctionalProperty> .\n")
     totals = set()
     for way in WAYS:
         for _ in range(2):
