@@ -115,3 +115,4 @@ def test_a_large_difference_is_not_listed() -> None:
     difference = Expansion(table, one).minus(Expansion(table, two))
     assert isinstance(difference, VirtualDifference)
     assert difference.size == n * n - (n - 1_500) ** 2
+    assert Expansion(table, two).minus(Expansion(table, one)).size == 0

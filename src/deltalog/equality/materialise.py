@@ -47,6 +47,7 @@ class Equal(Generic[T]):
     rewriting: Rewriting
     classes: EqualityClasses
     inner: Materialisation[T]
+    suspicion: Suspicion
 
     @property
     def is_empty(self) -> bool:
@@ -84,7 +85,7 @@ def materialise_equal(
     facts = _normalised_facts(explicit, rewriting, classes, backend)
     rules = rewriting.over(_constants(rewriting, classes, backend))
     inner = materialise(analyse(rules, facts, schemes, numbers=number_kinds(facts, backend)), facts, evaluator)
-    first = Equal(rewriting, classes, inner)
+    first = Equal(rewriting, classes, inner, Suspicion(rewriting, inner.program.rules))
     done = _settled(first, links(inner.relations, rewriting.hubs), explicit, evaluator, schemes, UpdateReport())
     return _shown(program, explicit, done, None)
 
@@ -174,7 +175,9 @@ def _moved(
     changed = None if rules == inner.program.rules else rules
     evaluator = replace(evaluator, trees=Trees(evaluator.trees.way, tuning=backend.tuning))
     new, update = apply_change(inner, changed, add, remove, evaluator, schemes)
-    return Equal(equal.rewriting, classes, new), update
+    same = changed is None and equal.suspicion.rewriting is equal.rewriting
+    suspicion = equal.suspicion if same else Suspicion(equal.rewriting, new.program.rules)
+    return Equal(equal.rewriting, classes, new, suspicion), update
 
 
 def _add_report(total: UpdateReport, part: UpdateReport) -> None:
@@ -223,8 +226,11 @@ def _exchanged_facts(
     for pred in equal.rewriting.columns.keys() & (step.before.keys() | step.after.keys()):
         ids = np.union1d(concerned, _equals_of(step.removed.get(pred), old, backend))
         if len(ids) or pred in step.added:
-            gone = _and_more(over.mentioning(_of(step.before, pred, backend), ids), step.removed.get(pred), backend)
-            come = _and_more(over.mentioning(_of(step.after, pred, backend), ids), step.added.get(pred), backend)
+            before, after = _of(step.before, pred, backend), _of(step.after, pred, backend)
+            stated = over.mentioning(before, ids)
+            gone = _and_more(stated, step.removed.get(pred), backend)
+            stated = stated if after is before else over.mentioning(after, ids)
+            come = _and_more(stated, step.added.get(pred), backend)
             remove[pred], add[pred] = over.normalised(gone, old), over.normalised(come, classes)
     if len(differing):
         add = united(add, _class_facts(classes, backend), backend)
@@ -275,12 +281,8 @@ def _lost_classes(old: Equal[T], rewriting: Rewriting, facts: ChangedFacts[T], e
     }
     changed = {*facts.added, *facts.removed, *(rule.heads[0].pred for rule in different)}
     removal = Removal(frozenset(different) & set(before), removed, frozenset(changed))
-    suspicion = Suspicion(old.rewriting, before)
-    if suspicion.everything(removal):
-        return old.classes.heads
     evaluator = replace(evaluator, trees=Trees("standard", tuning=evaluator.backend.tuning))
-    found = suspicion.suspects(old.inner.relations, removal, evaluator)
-    return np.empty(0, np.uint32) if found is None else np.sort(found)
+    return old.suspicion.suspects(old.classes, old.inner.relations, removal, evaluator)
 
 
 # What users see.

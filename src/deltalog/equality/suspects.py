@@ -19,12 +19,16 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+import numpy as np
+
+from deltalog.concurrency.cached import cached_property
 from deltalog.engine.seminaive import Relations
 from deltalog.equality.recognise import SAME_AS
 from deltalog.equality.rewrite import CLUSTERED, LINK, NAMES, Rewriting
 from deltalog.maintenance.materialisation import Evaluator
 from deltalog.model.arrays import Ids
-from deltalog.plan.ir import Part, fact_columns
+from deltalog.model.equality_classes import NO_IDS, EqualityClasses
+from deltalog.plan.ir import fact_columns
 from deltalog.program import analyse
 from deltalog.syntax.ast import Aggregate, Atom, HiddenName, Negation, Pred, Rule
 
@@ -48,30 +52,41 @@ class Removal(Generic[T]):
 
 @dataclass(frozen=True)
 class Suspicion:
-    """The rules and relations on which links depend."""
+    """The rules and relations on which links depend, for as long as the rules stay the same."""
 
     rewriting: Rewriting
     rules: tuple[Rule, ...]  # all rules of the state
 
-    def everything(self, removal: Removal[T]) -> bool:
-        """Whether a change may affect what links need not to be there, or aggregates that they depend on."""
-        relevant = [rule for rule in self.rules if rule.heads[0].pred in self._upstream(self.rewriting.equating)]
-        denied = frozenset(pred for rule in relevant for pred in _nonmonotonic(rule)) - {CLUSTERED}
-        return bool(denied) and not removal.changed.isdisjoint(self._upstream(denied))
+    @cached_property
+    def relevant(self) -> frozenset[Pred]:
+        """The relations that links depend on."""
+        return self._upstream(self.rewriting.equating)
 
-    def suspects(self, relations: Relations[T], removal: Removal[T], evaluator: Evaluator[T]) -> Ids | None:
-        """The representatives of suspect classes; None if there are none for certain, with nothing evaluated."""
-        relevant = self._upstream(self.rewriting.equating)
-        if removal.preds.isdisjoint(relevant):
-            return None
-        rules = tuple(self._overdeletion(relevant, removal.rules))
-        found = Relations(relations.backend, dict(relations.parts))
-        seeds = {_gone(pred): table for pred, table in removal.facts.items() if pred in relevant}
-        for pred, table in seeds.items():
-            found.set(pred, table)
-        data = {*(pred for pred, part in found.parts if part is Part.ALL)}
-        evaluator.run(analyse(rules, data), found)
-        ids: Ids = found.backend.rows(found.get(SUSPECT))[0]
+    @cached_property
+    def denied(self) -> frozenset[Pred]:
+        """The relations that links depend on through negation or aggregates."""
+        rules = (rule for rule in self.rules if rule.heads[0].pred in self.relevant)
+        return self._upstream(frozenset(pred for rule in rules for pred in _nonmonotonic(rule)) - {CLUSTERED})
+
+    @cached_property
+    def overdeletion(self) -> tuple[Rule, ...]:
+        """The rules above."""
+        return tuple(self._overdeletion())
+
+    def suspects(self, classes: EqualityClasses, state: Relations[T], removal: Removal[T], by: Evaluator[T]) -> Ids:
+        """The representatives of suspect classes."""
+        if not removal.changed.isdisjoint(self.denied):
+            return classes.heads
+        if removal.preds.isdisjoint(self.relevant):
+            return NO_IDS
+        removed = tuple(rule for rule in removal.rules if rule.heads[0].pred in self.relevant)
+        rules = [*self.overdeletion, *(Rule((_gone_atom(rule.heads[0]),), rule.body) for rule in removed)]
+        found = Relations(state.backend, dict(state.parts))
+        for pred, table in removal.facts.items():
+            if pred in self.relevant:
+                found.set(_gone(pred), table)
+        by.run(analyse(rules, {pred for pred, _ in found.whole()}), found)
+        ids: Ids = np.sort(found.backend.rows(found.get(SUSPECT))[0])
         return ids
 
     def _upstream(self, preds: Collection[Pred]) -> frozenset[Pred]:
@@ -87,14 +102,11 @@ class Suspicion:
                 waiting += new
         return frozenset(found)
 
-    def _overdeletion(self, relevant: frozenset[Pred], removed: Collection[Rule]) -> Iterator[Rule]:
-        """The rules above."""
+    def _overdeletion(self) -> Iterator[Rule]:
         for rule in self.rules:
             head = rule.heads[0]
-            if head.pred not in relevant:
+            if head.pred not in self.relevant:
                 continue
-            if rule in removed:
-                yield Rule((_gone_atom(head),), rule.body)
             for i, literal in enumerate(rule.body):
                 if isinstance(literal, Atom):
                     yield Rule((_gone_atom(head),), (_gone_atom(literal), *rule.body[:i], *rule.body[i + 1 :]))
@@ -103,7 +115,7 @@ class Suspicion:
         for hub in self.rewriting.hubs:
             for pred in dict.fromkeys((hub.left, hub.right)):
                 yield from _suspected(pred, (pred.arity - 1,))
-        for pred in sorted(relevant | {NAMES}):
+        for pred in sorted(self.relevant | {NAMES}):
             yield from _facts_of_suspects(pred, self.rewriting.columns.get(pred, ()))
 
 

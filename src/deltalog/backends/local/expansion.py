@@ -101,6 +101,8 @@ class Expansion(VirtualRelation):
         new = Expansion(differing_rows(self, old), self.classes)
         if new.size <= self.tuning.equality_listed_pairs:
             return Table.of(removed.without(new.keys()), 2, self.tuning)
+        if old._contains_all(self):
+            return Table(2, tuning=self.tuning)
         nested = self._contains_all(old)
         return VirtualDifference(self if nested else new, old, new.leads(0), nested)
 
