@@ -17,6 +17,7 @@ from deltalog.program.aggregates import separate_aggregates
 from deltalog.program.analysis import Analysis, Pass
 from deltalog.program.binding import direct_equalities
 from deltalog.program.dependency import DependencyGraph
+from deltalog.program.given_facts import keep_given_facts_apart
 from deltalog.program.hyper_nodes import HyperNode
 from deltalog.program.lint import lint
 from deltalog.program.order_hyper_nodes import order_hyper_nodes
@@ -54,6 +55,7 @@ class Program:
     # The hyper-node of each rule that is evaluated as written, i.e. not by a scheme or with a separate aggregate.
     home: Mapping[Rule, HyperNode] = field(default_factory=dict, repr=False, compare=False)
     linted: tuple[Rule, ...] = field(default=(), repr=False, compare=False)  # the statements that `warnings` is about
+    given: Mapping[Pred, Pred] = field(default_factory=dict)  # relations that have explicit facts of a predicate, too
 
     @cached_property
     def warnings(self) -> tuple[Diagnostic, ...]:
@@ -73,7 +75,8 @@ class Program:
 
     def placed(self, explicit: Mapping[Pred, T]) -> dict[Pred, T]:
         """Explicit facts under the predicates that the rules of evaluation have them in."""
-        return {self.stored.get(pred, pred): table for pred, table in explicit.items()}
+        also = {place: explicit[pred] for pred, place in self.given.items() if pred in explicit}
+        return {self.stored.get(pred, pred): table for pred, table in explicit.items()} | also
 
     @cached_property
     def _bridges(self) -> frozenset[Rule]:
@@ -108,6 +111,7 @@ PASSES: tuple[Pass, ...] = (
     direct_equalities,
     separate_aggregates,
     recognise_schemes,
+    keep_given_facts_apart,
     order_hyper_nodes,
 )
 
@@ -144,6 +148,7 @@ def _program(analysis: Analysis) -> Program:
         analysis.scope,
         home={rule: by_rule[evaluated] for rule, evaluated in analysis.directed.items() if evaluated in by_rule},
         linted=analysis.statements,
+        given=analysis.given,
     )
 
 
