@@ -195,9 +195,13 @@ def write_random(folder: Path, count: int) -> list[Path]:
 
 
 def owlrl_lines(triples: Iterable[Iterable[list[str]]]) -> set[str]:
+    return {line_of(*each) for each in terms_of(triples) if is_about_individuals(*each)}
+
+
+def terms_of(triples: Iterable[Iterable[list[str]]]) -> list[RdfTriple]:
+    """Triples of rdflib."""
     terms = ([_value(*term) for term in triple] for triple in triples)
-    found: list[RdfTriple] = [(s, p, o) for s, p, o in terms if isinstance(p, IRI)]
-    return {line_of(*each) for each in found if is_about_individuals(*each)}
+    return [(s, p, o) for s, p, o in terms if isinstance(p, IRI)]
 
 
 def _value(kind: str, text: str, datatype: str, language: str | None) -> Value:

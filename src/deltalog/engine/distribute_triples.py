@@ -52,14 +52,15 @@ def _show(
     nodes and relative IRIs, which are no predicates, stay where they are; those that have a home are there."""
     if not relations.size(pred):
         return
-    left = relations.backend.empty(pred.arity)
+    left, plans = relations.backend.empty(pred.arity), dict[Pred, Plan]()
     for value in _values(relations, body(P)):
         atom, head = body(Constant(value)), Atom(str(value), terms)
         if not (isinstance(value, IRI) and is_rdf(head.pred)):
             left = relations.backend.merge(left, _facts(relations, atom))
         elif head.pred not in homes:
-            new = new_facts(head.pred, (project(head, ir.Scan(atom)),))
-            relations.add(head.pred, run(relations.backend, new, relations.parts))
+            plans[head.pred] = new_facts(head.pred, (project(head, ir.Scan(atom)),))
+    for shown, table in (relations.backend.run_all(plans, relations.parts) if plans else {}).items():
+        relations.add(shown, table)
     relations.set(pred, left)
 
 

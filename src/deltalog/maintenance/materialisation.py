@@ -237,10 +237,10 @@ def _keep_explicit(pred: Pred, update: Update[T]) -> None:
 
 def stored_differently(old: Program, new: Program) -> frozenset[Pred]:
     """The predicates that become virtual or cease to be, or whose explicit facts are stored elsewhere."""
-    if old.scheme_of is new.scheme_of and old.stored is new.stored:
+    if old.scheme_of is new.scheme_of and old.stored is new.stored and old.given is new.given:
         return frozenset()
     changed = set(old.scheme_of.items()) ^ set(new.scheme_of.items())
-    moved = set(old.stored.items()) ^ set(new.stored.items())
+    moved = (set(old.stored.items()) ^ set(new.stored.items())) | (set(old.given.items()) ^ set(new.given.items()))
     return frozenset(pred for pred, _ in changed) | frozenset(pred for pair in moved for pred in pair)
 
 

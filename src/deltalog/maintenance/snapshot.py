@@ -105,7 +105,7 @@ class Delta(Generic[T]):
 
 def explicit_delta(state: Materialisation[T], update: Update[T]) -> Delta[T]:
     """The explicit facts that an update added and removed to get to a state."""
-    home = {place: pred for pred, place in state.program.stored.items()}
+    home = {place: pred for pred, place in [*state.program.stored.items(), *state.program.given.items()]}
     return Delta(
         {home.get(pred, pred): table for pred, table in update.added_facts.items()},
         {home.get(pred, pred): table for pred, table in update.removed_facts.items()},

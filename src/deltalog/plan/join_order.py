@@ -1,9 +1,9 @@
 """Join order: from the body of a rule to a left-deep plan.
 
 Atoms are joined greedily, by the smallest estimated intermediate result; every condition, BIND and negation is applied
-as soon as its variables are bound. An atom that binds nothing that is needed later is a semi-join. There is no cross
-product where a connected order exists. Where the backend supports it, the cyclic core of a body is one multiway join
-(`plan.multiway`), which comes first.
+as soon as its variables are bound; a condition that calls a function only after all atoms whose variables are bound. An
+atom that binds nothing that is needed later is a semi-join. There is no cross product where a connected order exists.
+Where the backend supports it, the cyclic core of a body is one multiway join (`plan.multiway`), which comes first.
 
 In semi-naive evaluation one atom reads the DELTA; it comes first, unless a BIND computes one of its values.
 """
@@ -27,6 +27,7 @@ from deltalog.syntax.ast import (
     Bind,
     BodyLiteral,
     Call,
+    Expression,
     Filter,
     Negation,
     Variable,
@@ -327,7 +328,9 @@ class _Planner:
         literal, bound = self.body[i], order.bound
         match literal:
             case Filter(condition):
-                return bound.issuperset(variables(condition))
+                return bound.issuperset(variables(condition)) and not (
+                    _is_expensive(condition) and any(self.mentioned[j] <= bound for j in self._relations(order))
+                )
             case Bind(expression):
                 return bound.issuperset(variables(expression)) and (i not in self.late or not self._relations(order))
             case Negation(atom):
@@ -370,6 +373,16 @@ class _Planner:
         names = [v for inner in literal.body if not isinstance(inner, Negation) for v in variables(inner)]
         body = plan_body((*literal.body, *extra), names + [bind.variable for bind in extra], self.statistics)
         return Body(_aggregated(body.plan, literal.on, calls), body.notes, body.estimate, body.cost)
+
+
+_CHEAP = frozenset(("=", "!=", "<", "<=", ">", ">=", "sameterm", "&&", "||", "!"))
+
+
+def _is_expensive(condition: Expression) -> bool:
+    """Whether a condition calls a function, value by value: look-ups that leave fewer rows come before it."""
+    if not isinstance(condition, Call):
+        return False
+    return condition.function not in _CHEAP or any(map(_is_expensive, condition.arguments))
 
 
 def _aggregated(input: Plan, on: tuple[Variable, ...], calls: Sequence[AggregateCall]) -> Plan:

@@ -34,9 +34,10 @@ class Analysis:
     graph: DependencyGraph | None = field(default=None, compare=False)  # by check_stratification, of rules and bridges
     cycles: tuple[Diagnostic, ...] = ()
     directed: Mapping[Rule, Rule] = field(default_factory=dict)  # by direct_equalities: each rule as it is evaluated
-    evaluated: tuple[Rule, ...] = ()  # by direct_equalities, then separate_aggregates, then recognise_schemes
+    evaluated: tuple[Rule, ...] = ()  # by direct_equalities; the three passes after it change them
     scheme_of: Mapping[Pred, Scheme] = field(default_factory=dict)  # by recognise_schemes
     stored: Mapping[Pred, Pred] = field(default_factory=dict)
+    given: Mapping[Pred, Pred] = field(default_factory=dict)  # by keep_given_facts_apart
     recognised: tuple[str, ...] = ()
     scope: Scope = field(default_factory=Scope)
     hyper_nodes: tuple[HyperNode, ...] = ()  # by order_hyper_nodes

@@ -18,6 +18,7 @@ from deltalog.program.analysis import Analysis, Pass
 from deltalog.program.binding import direct_equalities
 from deltalog.program.core_rules import expand_rules
 from deltalog.program.dependency import DependencyGraph
+from deltalog.program.given_facts import keep_given_facts_apart
 from deltalog.program.hyper_nodes import HyperNode
 from deltalog.program.lint import lint
 from deltalog.program.order_hyper_nodes import order_hyper_nodes
@@ -55,6 +56,7 @@ class Program:
     # The hyper-node of each rule that is evaluated as written, i.e. not by a scheme or with a separate aggregate.
     home: Mapping[Rule, HyperNode] = field(default_factory=dict, repr=False, compare=False)
     linted: tuple[Rule, ...] = field(default=(), repr=False, compare=False)  # the statements that `warnings` is about
+    given: Mapping[Pred, Pred] = field(default_factory=dict)  # relations that have explicit facts of a predicate, too
 
     @cached_property
     def warnings(self) -> tuple[Diagnostic, ...]:
@@ -74,7 +76,8 @@ class Program:
 
     def placed(self, explicit: Mapping[Pred, T]) -> dict[Pred, T]:
         """Explicit facts under the predicates that the rules of evaluation have them in."""
-        return {self.stored.get(pred, pred): table for pred, table in explicit.items()}
+        also = {place: explicit[pred] for pred, place in self.given.items() if pred in explicit}
+        return {self.stored.get(pred, pred): table for pred, table in explicit.items()} | also
 
     @cached_property
     def _bridges(self) -> frozenset[Rule]:
@@ -110,6 +113,7 @@ PASSES: tuple[Pass, ...] = (
     direct_equalities,
     separate_aggregates,
     recognise_schemes,
+    keep_given_facts_apart,
     order_hyper_nodes,
 )
 
@@ -151,6 +155,7 @@ def _program(analysis: Analysis) -> Program:
             if evaluated in by_rule and rule in written
         },
         linted=analysis.statements,
+        given=analysis.given,
     )
 
 

@@ -25,9 +25,9 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from deltalog.program.analysis import Analysis
-from deltalog.program.schemes import Scheme, SchemeKind, X, Y, Z, atom, backbone
+from deltalog.program.schemes import Scheme, SchemeKind, X, Y, Z, atom, backbone, given
 from deltalog.program.value_kinds import Numbers, Scope, no_numbers, scope
-from deltalog.syntax.ast import TRIPLES, TYPES, Atom, Call, Filter, HiddenName, Pred, Rule, Variable
+from deltalog.syntax.ast import TRIPLES, TYPES, Atom, Call, Filter, Pred, Rule, Variable
 
 SCHEME_SETTINGS = ("auto", "standard", "module", "scheme")
 BY_VALUE = "as numbers of different types can be equal in value, and its guard compares values"
@@ -225,17 +225,13 @@ def _inverses(found: Recognition, data: Collection[Pred], setting: str) -> None:
                 continue
             dropped.add(other)
             _turn(found, other, pred)
-            found.stored[other] = _given(other)
-            found.rules.append(Rule((atom(pred, X, Y),), (atom(_given(other), Y, X),)))
+            found.stored[other] = given(other)
+            found.rules.append(Rule((atom(pred, X, Y),), (atom(given(other), Y, X),)))
             found.scheme_of[other] = Scheme(
                 other, SchemeKind.INVERSE, (pred,), swapped=(True,), listed=setting == "auto"
             )
             found.notes.append(f"{other.name}: the inverse of {pred.name}")
     found.rules = list(dict.fromkeys(found.rules))
-
-
-def _given(pred: Pred) -> Pred:
-    return Pred(HiddenName(f"#given {pred.name}"), pred.arity)
 
 
 def _turn(found: Recognition, dropped: Pred, kept: Pred) -> None:

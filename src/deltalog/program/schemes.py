@@ -59,5 +59,10 @@ def backbone(pred: Pred) -> Pred:
     return Pred(HiddenName(f"#backbone {pred.name}"), pred.arity)
 
 
+def given(pred: Pred) -> Pred:
+    """The relation of the explicit facts of a predicate, where they are kept apart."""
+    return Pred(HiddenName(f"#given {pred.name}"), pred.arity)
+
+
 def _names(preds: Iterable[Pred]) -> list[str]:
     return [f"<{pred.name}>" if ":" in pred.name and not pred.hidden else pred.name for pred in preds]
