@@ -286,6 +286,7 @@ def _renamed(literal: BodyLiteral, names: Renaming) -> BodyLiteral:
         case Aggregate(body, on, calls):
             renamed = tuple(_renamed(each, names) for each in body)
             return Aggregate(renamed, tuple(names.get(v, v) for v in on), tuple(_renamed_call(c, names) for c in calls))
+    raise AssertionError(f"{literal} is not of the core language")
 
 
 def _renamed_call(call: AggregateCall, names: Renaming) -> AggregateCall:
