@@ -341,7 +341,7 @@ def test_queries_write_nothing(deltalog: Run, graph: Path, tmp_path: Path) -> No
         (["query", "g", "path(a, ?x)", "--data", "edge.csv"], "--data goes with a program; `deltalog update STORE"),
         (["query", "paths.dl", "path(a, ?x)", "--at", "1"], "--at goes with a store, and paths.dl is none"),
         (["query", "g", "path(a, ?x)", "--at", "0"], "0 is not a number of a version; write a whole number from 1 on"),
-        (["update", "g"], "nothing to do; use --add, --remove, --add-rules or --remove-rules"),
+        (["update", "g"], "nothing to do; use --add, --remove, --add-rules, --remove-rules or --sparql"),
         (["store", "compact", "g", "--out", "o"], "--out goes with export, not with compact"),
         (["store", "compact", "g", "--keep", "0"], "--keep 0 would drop the store"),
         (["store", "compact", "g", "--format", "csv"], "--format goes with export, not with compact"),
@@ -692,9 +692,9 @@ def test_an_interrupt_says_which_version_there_is(
 ) -> None:
     change = KnowledgeBase.change
 
-    def interrupted(kb: KnowledgeBase, *arguments: Any) -> None:
+    def interrupted(kb: KnowledgeBase, *arguments: Any, **options: Any) -> None:
         if made:
-            change(kb, *arguments)
+            change(kb, *arguments, **options)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(KnowledgeBase, "change", interrupted)
