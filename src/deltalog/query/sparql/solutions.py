@@ -7,7 +7,7 @@ from itertools import islice
 from typing import IO, TYPE_CHECKING, Any
 
 from deltalog.concurrency.cached import cached_property
-from deltalog.expressions.scalar import sparql_order
+from deltalog.expressions.scalar import sort_key
 from deltalog.expressions.sparql_operators import is_unbound
 from deltalog.model.terms import Value, key
 from deltalog.query.sparql.parse import Form
@@ -128,13 +128,8 @@ def _ordered(rows: Iterable[tuple[Value, ...]], first: int, falling: Sequence[bo
     """Rows by the columns from the first on: the last one first, and each sort keeps what it does not decide."""
     result = list(rows)
     for number, falls in reversed(list(enumerate(falling))):
-        result.sort(key=lambda row: _rank(row[first + number]), reverse=falls)
+        result.sort(key=lambda row: sort_key(row[first + number]), reverse=falls)
     return result
-
-
-def _rank(value: Value) -> tuple[bool, Any]:
-    """What has no value comes first, then blank nodes, IRIs and literals."""
-    return (False, ()) if is_unbound(value) else (True, sparql_order(value))
 
 
 def _distinct(rows: Iterable[SolutionRow]) -> Iterator[SolutionRow]:
