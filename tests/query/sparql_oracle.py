@@ -248,6 +248,23 @@ class RandomQuery:
         triples = self.random.choice(("?x :r ?y .", "?x ?y ?z .", ":a :r ?w . ?w :r :a .", "?z a :C . ?x :v 1, ?w ."))
         return f"CONSTRUCT {{ {triples} {blank} }} WHERE {pattern}"
 
+    def limited(self) -> tuple[str, str]:
+        """A subquery with LIMIT or OFFSET that selects ?x, with a place for what gives ?x a value; and what follows it.
+        Where the choice of solutions matters, they are sorted by all of their variables."""
+        choose = self.random.choice
+        patterns = (
+            "?x :p ?y",
+            "?x :p ?y . ?y :q ?z",
+            "?x ?z ?y",
+            "{?x :p ?y} UNION {?x :q ?y}",
+            "?x :p ?y OPTIONAL {?y :v ?z}",
+        )
+        after = choose(("", "?y :q ?k", "FILTER(?y != :a)", "FILTER(BOUND(?y))"))
+        order = choose(("STR(?y) ?z", "DESC(?y) ?z", "DESC(STR(?y)) DESC(?z)"))
+        limits = choose(("LIMIT 1", "LIMIT 2", "LIMIT 0", "OFFSET 1", "OFFSET 1 LIMIT 1", "LIMIT 3 OFFSET 2"))
+        chosen = choose(("?x ?y", "?x", "*", "?x ?z", "DISTINCT ?x ?y", "DISTINCT ?x", "DISTINCT *"))
+        return f"SELECT {chosen} {{ %s {choose(patterns)} }} ORDER BY {order} {limits}", after
+
     def about_exists(self) -> str:
         """Solutions for which a random group has one, or has none. Without paths of length zero: Oxigraph has none for
         a value of the outside that is no node."""

@@ -364,9 +364,6 @@ REFUSED = {
     "SELECT * {SERVICE :s {?x :p ?y}}": "SERVICE",
     "SELECT (:f(?x) AS ?c) {?x :p ?y}": "the function <http://e/f>",
     "SELECT (xsd:time(?x) AS ?c) {?x :p ?y}": "the function <http://www.w3.org/2001/XMLSchema#time>",
-    "SELECT * {?x :p ?y FILTER EXISTS {{SELECT ?x {?x :q ?v} LIMIT 1}}}": (
-        "?x of the outside of an EXISTS, in a subquery with LIMIT or OFFSET,"
-    ),
 }
 
 

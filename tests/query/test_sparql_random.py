@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 
 import pytest
-from sparql_oracle import TYPED, RandomQuery, Twins, random_expression, random_graph, random_values
+from sparql_oracle import PREFIX, TYPED, RandomQuery, Twins, random_expression, random_graph, random_values
 
 CASES, AT_ONCE = 400, 20
 METHODS = ("magic", "qsqr", "materialised")
@@ -84,3 +84,16 @@ def test_random_queries_naively() -> None:
         typed = seed % 2 == 0
         twins = Twins(random_graph(random, TYPED) if typed else random_graph(random), engine="naive")
         twins.check(RandomQuery(random, typed).text())
+
+
+def test_random_subqueries_with_a_limit_in_exists() -> None:
+    """They are as if they were asked for each value of the outside."""
+    for seed in range(60):
+        random = Random(seed)
+        graph, (subquery, after) = random_graph(random), RandomQuery(random).limited()
+        kb = Twins(graph, "naive" if seed % 4 == 0 else "local").kb
+        query = f"SELECT DISTINCT ?x {{ ?x ?a ?b FILTER EXISTS {{ {{ {subquery % ''} }} {after} }} }}"
+        found = kb.solve(PREFIX + query, "auto" if seed % 4 == 0 else random.choice(METHODS))
+        given = [x for (x,) in kb.solve(PREFIX + "SELECT DISTINCT ?x { ?x ?a ?b }")]
+        asks = {x: f"ASK {{ {{ {subquery % f'VALUES ?x {{ <{x}> }}'} }} {after} }}" for x in given}
+        assert {x for (x,) in found} == {x for x, ask in asks.items() if kb.sparql(PREFIX + ask)}, query

@@ -525,6 +525,25 @@ def sparql_order(value: Value) -> tuple[tuple[int, Any], tuple[Any, ...]]:
     return ((Kind.DATE if at.is_date else Kind.DATETIME, at.timeline), (at.zone is not None, lexical(value)))
 
 
+def sort_key(value: Value) -> tuple[bool, Any]:
+    """The place of a value in ORDER BY: what has no value comes first, then blank nodes, IRIs and literals."""
+    return (False, ()) if sparql_operators.is_unbound(value) else (True, sparql_order(value))
+
+
+def _precedes(falling: Value, *values: Value) -> bool:
+    """Whether a row comes before another in ORDER BY. The values are those of the one, then those of the other: first
+    the sort keys, for each of which `falling` has a sign, then what else makes the rows different."""
+    half, signs = len(values) // 2, str(falling)
+    for place, (left, right) in enumerate(zip(values[:half], values[half:], strict=True)):
+        ours, theirs = sort_key(left), sort_key(right)
+        if ours != theirs:
+            return (ours > theirs) if signs[place : place + 1] == "-" else (ours < theirs)
+    return False
+
+
+_FUNCTIONS[sparql_operators.PREFIX + "precedes"] = _precedes
+
+
 def _minimum(values: Sequence[Value], by: SortKey = order) -> Value:
     return min(values, key=by)
 

@@ -2,16 +2,18 @@
 
 SPARQL's operations on sequences of solutions (ORDER BY, LIMIT, OFFSET, and DISTINCT where there is an order) are not
 rules: a `Query` has the operations to apply to the rows of its goal afterwards. A subquery with a LIMIT is a `Query` of
-its own; its solutions are facts for the rules around it.
+its own; its solutions are facts for the rules around it. Inside of an EXISTS, where it can depend on the outside, rules
+count the rows before each row instead (`limited_for_each`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from deltalog.expressions.fresh_values import Execution
+from deltalog.expressions.sparql_operators import PREFIX
 from deltalog.model.errors import UsageError
 from deltalog.model.terms import IRI
 from deltalog.query.sparql.algebra import Expr, Select, Triple, in_scope
@@ -23,14 +25,19 @@ from deltalog.query.sparql.token_reader import refuse
 from deltalog.syntax.ast import (
     TRIPLES,
     TYPES,
+    Aggregate,
+    AggregateCall,
     Atom,
     Bind,
+    BodyLiteral,
     Call,
     Constant,
     Filter,
     HiddenName,
+    Negation,
     Pred,
     Rule,
+    Term,
     Variable,
 )
 
@@ -121,15 +128,83 @@ class _Subqueries:
         return patterns.projected(_with_all(pattern, projection), kept, select.distinct)
 
     def _limited(self, select: Select, patterns: PatternTranslator) -> TranslatedPattern:
-        """Asked once, and so the same for all solutions of a pattern around an EXISTS."""
-        for variable in sorted(in_scope(select) & patterns.given.certain, key=lambda v: v.name):
-            refuse(f"?{variable.name} of the outside of an EXISTS, in a subquery with LIMIT or OFFSET,", "rename it")
+        """Asked once, unless it sees variables of the outside of an EXISTS."""
         if patterns.graph.variables:
             refuse("a subquery with LIMIT or OFFSET inside of GRAPH with a variable", "name the graph")
+        if not in_scope(select).isdisjoint(patterns.given.certain):
+            return limited_for_each(select, patterns.correlated(in_scope(select)))
         query = _select(select, dataset=patterns.rules.dataset, graph=patterns.graph)
         pattern = patterns.rows([Variable(name) for name in query.columns], [])
         self.found.append((_pred(pattern), query))
         return replace(pattern, certain=frozenset(), maybe=pattern.visible)
+
+
+def limited_for_each(select: Select, patterns: PatternTranslator) -> TranslatedPattern:
+    """A SELECT with OFFSET and LIMIT, for each binding of an outside: its solutions, sorted, from some number on.
+
+    #count(row, n) <- AGGREGATE(#row(row), #row(other), other precedes row ON row BIND COUNT(*) AS n)
+    #kept(row)     <- #count(row, n), OFFSET <= n < OFFSET + LIMIT
+    #kept(row)     <- #row(row), NOT #count(row, _)                            where OFFSET is 0
+    """
+    pattern = patterns.pattern(select.pattern)
+    projection = tuple(pattern.visible) if select.projection is None else tuple(dict.fromkeys(select.projection))
+    pattern, keys = _ordered(_with_all(pattern, projection), select.order, patterns)
+    chosen = [v for v in pattern.columns if not select.distinct or v in projection or v in keys]
+    order = _RowOrder(tuple(keys), tuple(falls for _, falls in select.order), patterns.rules)
+    row = order.named(chosen, pattern.body)
+    if select.distinct:
+        row = order.named(chosen, [row, Negation(order.named(chosen, order.preceding(row, projection)))])
+    kept = _slice(row, order.preceding(row, patterns.given.certain), select, patterns.rules)
+    hidden = tuple(v for v in pattern.hidden if v in chosen)
+    visible = frozenset(chosen) - {*hidden}
+    found = TranslatedPattern((kept,), pattern.certain & visible, pattern.maybe & visible, hidden)
+    return patterns.projected(found, projection, select.distinct)
+
+
+@dataclass(frozen=True)
+class _RowOrder:
+    """An order of rows, by sort keys that are falling or not, and then by all other columns."""
+
+    keys: tuple[Variable, ...]
+    falling: tuple[bool, ...]
+    rules: GeneratedRules
+
+    def named(self, columns: Sequence[Variable], body: Sequence[BodyLiteral]) -> Atom:
+        """An atom for the solutions of a body."""
+        atom = Atom(self.rules.fresh(), tuple(columns))
+        self.rules.add(atom, body)
+        return atom
+
+    def preceding(self, row: Atom, same: Collection[Variable]) -> tuple[BodyLiteral, ...]:
+        """A body for a row and another one before it that has the same values of some variables."""
+        others = {v: self.rules.variable() for v in row.terms if isinstance(v, Variable) and v not in same}
+        by = [*(v for v in self.keys if v in others), *(v for v in others if v not in self.keys)]
+        signs = "".join(
+            "-" if falls else "+" for key, falls in zip(self.keys, self.falling, strict=True) if key in others
+        )
+        arguments: tuple[Term, ...] = (Constant(signs), *(others[v] for v in by), *by)
+        other = replace(row, terms=tuple(others.get(v, v) if isinstance(v, Variable) else v for v in row.terms))
+        return (row, other, Filter(Call(PREFIX + "precedes", arguments)))
+
+
+def _slice(row: Atom, preceding: tuple[BodyLiteral, ...], select: Select, rules: GeneratedRules) -> Atom:
+    """The rows that have between OFFSET and OFFSET + LIMIT others before them."""
+    number, kept = rules.variable(), replace(row, name=rules.fresh())
+    count = Atom(rules.fresh(), (*row.terms, number))
+    on = tuple(v for v in row.terms if isinstance(v, Variable))
+    rules.add(count, [Aggregate(preceding, on, (AggregateCall("count", None, number),))])
+    rules.add(kept, [count, *_within(number, select)])
+    if select.offset == 0 and select.limit != 0:
+        rules.add(kept, [row, Negation(count)])
+    return kept
+
+
+def _within(number: Variable, select: Select) -> list[BodyLiteral]:
+    """Conditions on the number of rows before one."""
+    least: list[BodyLiteral] = [Filter(Call(">=", (number, Constant(select.offset))))]
+    if select.limit is None:
+        return least
+    return [*least, Filter(Call("<", (number, Constant(select.offset + select.limit))))]
 
 
 def _pred(pattern: TranslatedPattern) -> Pred:

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import IO, TYPE_CHECKING, Any
 
 from deltalog.concurrency.cached import cached_property
-from deltalog.expressions.scalar import sparql_order
+from deltalog.expressions.scalar import sort_key
 from deltalog.expressions.sparql_operators import is_unbound
 from deltalog.model.terms import Value, key
 from deltalog.query.sparql.parse import Form
@@ -132,7 +132,7 @@ def _ordered(
     are checked now and then."""
     result = list(rows)
     for number, falls in reversed(list(enumerate(falling))):
-        ranks = iter(list(_checked((_rank(row[first + number]) for row in result), check)))
+        ranks = iter(list(_checked((sort_key(row[first + number]) for row in result), check)))
         result.sort(key=lambda _, ranks=ranks: next(ranks), reverse=falls)  # type: ignore[misc]
     return result
 
@@ -142,11 +142,6 @@ def _checked(ranks: Iterator[Any], check: Callable[[], None]) -> Iterator[Any]:
         if number % UNCHECKED_RANKS == 0:
             check()
         yield rank
-
-
-def _rank(value: Value) -> tuple[bool, Any]:
-    """What has no value comes first, then blank nodes, IRIs and literals."""
-    return (False, ()) if is_unbound(value) else (True, sparql_order(value))
 
 
 def _distinct(rows: Iterable[SolutionRow]) -> Iterator[SolutionRow]:
