@@ -22,8 +22,8 @@ from deltalog.model.terms import BlankNode, Value
 from deltalog.program.load_program import Documents, read_documents
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "property"))
-from programs import INTEGERS, Example, Features, examples  # noqa: E402
-from spelling import spell_fact  # noqa: E402
+from programs import INTEGERS, Example, Features, examples
+from spelling import spell_fact
 
 pytestmark = pytest.mark.skipif(find_spec("nmo_python") is None, reason="Nemo is not installed")
 _NULL = re.compile(r"_:\d+")
