@@ -25,7 +25,7 @@ from typing import Any
 
 from deltalog.kb import KnowledgeBase
 from deltalog.model.terms import BlankNode, Value
-from deltalog.nemo.program import ExistentialRule, NemoProgram
+from deltalog.nemo.program import TRIGGER, ExistentialRule, NemoProgram
 from deltalog.program.core_rules import core_rules
 from deltalog.program.dependency import DependencyGraph
 from deltalog.program.load_program import Documents
@@ -41,7 +41,7 @@ class Trigger:
 
     @classmethod
     def of(cls, rule: ExistentialRule, number: int) -> Trigger:
-        head = Atom(f"deltalog trigger {number}", rule.frontier)
+        head = Atom(f"{TRIGGER}{number}", rule.frontier)
         return cls(rule, Rule((head,), (*rule.body, NegatedBody(rule.heads))))
 
     def facts(self, rows: Sequence[tuple[Value, ...]], names: Iterator[int]) -> Iterator[tuple[str, tuple[Value, ...]]]:

@@ -32,6 +32,7 @@ from deltalog.cli.options import (
 )
 from deltalog.engine.graph_relations import DEFAULT_GRAPHS
 from deltalog.io.formats import OUTPUT_FORMATS
+from deltalog.nemo.program import TRIGGER
 
 if TYPE_CHECKING:
     from deltalog.cli.choose_engine import EngineChoice
@@ -152,6 +153,7 @@ def _run(choice: EngineChoice, options: Namespace, progress: Progress) -> Report
     metrics = [kb.metrics()]
     _chase(kb)
     report = kb.materialise(partial=True)
+    report.per_predicate = {name: n for name, n in report.per_predicate.items() if not name.startswith(TRIGGER)}
     report.engine_reason = "; ".join(filter(None, [choice.reason, report.engine_reason]))
     _find_inconsistencies(kb, report)
     metrics.append(kb.metrics())

@@ -16,7 +16,6 @@ from itertools import count
 
 from deltalog.convert import writer
 from deltalog.convert.writer import CannotSay
-from deltalog.model.errors import Diagnostic
 from deltalog.model.terms import IRI, BlankNode, Value, lexical
 from deltalog.program.load_program import Documents
 from deltalog.syntax.ast import (
@@ -55,6 +54,7 @@ class Types:
     def __init__(self) -> None:
         self.parent: dict[Node, Node] = {}
         self.types: dict[Node, dict[str, Span | None]] = {}
+        self.conflict: tuple[str, ...] = ()  # the types of a class that has several
 
     def root(self, node: Node) -> Node:
         while (above := self.parent.get(node, node)) != node:
@@ -66,9 +66,15 @@ class Types:
         if a != b:
             self.parent[b] = a
             self.types.setdefault(a, {}).update(self.types.pop(b, {}))
+            self._check(a)
 
     def give(self, node: Node, type_: str, span: Span | None) -> None:
         self.types.setdefault(self.root(node), {}).setdefault(type_, span)
+        self._check(self.root(node))
+
+    def _check(self, root: Node) -> None:
+        if len(self.types.get(root, ())) > 1:
+            self.conflict = tuple(self.types[root])
 
     def of(self, node: Node) -> str:
         return next((each for each in self.types.get(self.root(node), {}) if each != OTHER), "symbol")
@@ -81,9 +87,14 @@ class Writer(writer.Writer):
         self.predicates = writer.predicates(self.rules)
         self.arities = writer.several_arities(self.rules)
         self.types = Types()
+        self.wrong: dict[int, tuple[str, ...]] = {}  # the rules that would give a column another type
         for number, rule in enumerate(self.rules):
             self._infer(number, rule)
-        self._find_conflicts()
+            if self.types.conflict:
+                self.wrong[number], self.types = self.types.conflict, Types()
+                for earlier in range(number):
+                    if earlier not in self.wrong:
+                        self._infer(earlier, self.rules[earlier])
 
     # Types
 
@@ -146,15 +157,6 @@ class Writer(writer.Writer):
                             self.types.give(inner, _ARGUMENTS[function], span)
                     self._has(rule, argument, inner, span)
 
-    def _find_conflicts(self) -> None:
-        for pred in self.predicates:
-            for column in range(pred.arity):
-                found = self.types.types.get(self.types.root((pred, column)), {})
-                if len(found) > 1:
-                    kinds, span = " and ".join(f"{name}s" for name in found), list(found.values())[1]
-                    message = f"column {column + 1} of `{pred.name}` has {kinds}, and a column of Soufflé has one type"
-                    self.lost.append(Diagnostic(message, span))
-
     # Declarations
 
     def before(self) -> Iterator[str]:
@@ -179,6 +181,9 @@ class Writer(writer.Writer):
             if name in self.arities:
                 raise CannotSay(f"`{name}` has several numbers of arguments, and a relation of Soufflé has one")
         number = next(i for i, each in enumerate(self.rules) if each is rule)
+        if number in self.wrong:
+            kinds = " and ".join(f"{each}s" for each in self.wrong[number])
+            raise CannotSay(f"with this, a column has {kinds}, and a column of Soufflé has one type")
         heads = ", ".join(map(self._atom, rule.heads))
         if not rule.body:
             return f"{heads}."

@@ -39,7 +39,7 @@ from deltalog.io.text import (
 )
 from deltalog.kernels import ntriples as kernels
 from deltalog.model.dictionary import Dictionary
-from deltalog.model.terms import RDF_TYPE, XSD, Value, lexical, literal
+from deltalog.model.terms import RDF_TYPE, TUPLE, XSD, Kind, Value, lexical, literal
 from deltalog.syntax.ast import QUADS, Pred
 
 BLOCK = 2 * 2**20
@@ -197,6 +197,8 @@ def _merged(workers: list[Worker], dictionary: Dictionary, blank_prefix: str) ->
     rows: list[list[NDArray[np.uint32]]] = []
     for worker in workers:
         ids = dictionary.merge(worker.terms, _RAW, blank_prefix)
+        tuples = worker.terms.having_prefix(Kind.TYPED, TUPLE + "\0")
+        ids[tuples] = dictionary.encode([_typed(text) for text in worker.terms.strings(tuples)])
         rows.append([ids[block] for block in worker.rows])
     ordered = [rows[i % len(rows)][i // len(rows)] for i in range(sum(map(len, rows)))]
     return np.concatenate([np.empty((4, 0), np.uint32), *ordered], axis=1)

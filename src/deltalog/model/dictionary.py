@@ -194,6 +194,16 @@ class Dictionary:
             intern.gather_texts(ids, bounds[1:], buffer, self._room)
         return buffer, bounds
 
+    def having_prefix(self, what: Kind, prefix: str) -> NDArray[np.intp]:
+        """The ids of a kind whose heap texts start with a prefix."""
+        wanted = np.frombuffer(prefix.encode(), np.uint8)
+        found = np.flatnonzero(self.kinds == what)
+        data, bounds = self.texts(found)
+        long_enough = np.flatnonzero(np.diff(bounds) >= len(wanted))
+        heads = data[bounds[:-1][long_enough][:, None] + np.arange(len(wanted))]
+        chosen: NDArray[np.intp] = found[long_enough[(heads == wanted).all(axis=1)]]
+        return chosen
+
     def strings(self, ids: Any) -> list[str]:
         """The heap texts of ids as strings."""
         return _split(*self.texts(ids))

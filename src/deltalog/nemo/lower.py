@@ -10,7 +10,7 @@ variables beside the aggregate (`?z * #sum(?y)`); where there is nothing, there 
     p(?x, #sum(?y, ?z)) :- b .       p(?x, ?s) :- AGGREGATE(AGGREGATE(b ON ?x ?y ?z BIND COUNT(*) AS ?n)
                                                             ON ?x BIND SUM(?y) AS ?s) .
 
-An existential rule is split into pieces that share no new value, and each becomes an `ExistentialRule`.
+A rule with new values becomes an `ExistentialRule`.
 """
 
 from __future__ import annotations
@@ -166,17 +166,12 @@ class _Lowering:
 
     def _existential_rule(self, statement: tree.Statement, body: _Body) -> None:
         flat = flattened(Rule(tuple(map(body.head, statement.heads)), tuple(body.literals), statement.span))
-        for heads in _pieces(flat.heads, body.new):
-            new = tuple(dict.fromkeys(v for head in heads for v in variables(head) if v in body.new))
-            rule = replace(flat, heads=heads)
-            if not new:
-                self.rules.append(rule)
-                continue
-            made = ExistentialRule(heads, flat.body, new, rule)
-            binds = [Bind(_skolem(statement, made, v), v, statement.span) for v in new]
-            skolem = replace(rule, body=(*flat.body, *binds))
-            self.existential.append(replace(made, skolem=skolem))
-            self.rules.append(skolem)
+        new = tuple(dict.fromkeys(v for head in flat.heads for v in variables(head) if v in body.new))
+        made = ExistentialRule(flat.heads, flat.body, new, flat)
+        binds = [Bind(_skolem(statement, made, v), v, statement.span) for v in new]
+        skolem = replace(flat, body=(*flat.body, *binds))
+        self.existential.append(replace(made, skolem=skolem))
+        self.rules.append(skolem)
 
     # Terms
 
@@ -336,24 +331,6 @@ def _skolem(statement: tree.Statement, rule: ExistentialRule, variable: Variable
     text = statement.span.source.text[statement.span.start : statement.span.end]
     label = hashlib.blake2b(" ".join(text.split()).encode(), digest_size=8).hexdigest() + variable.name
     return Call("skolem", (Constant(label), *rule.frontier), statement.span)
-
-
-def _pieces(heads: Sequence[Atom], new: set[Variable]) -> Iterator[tuple[Atom, ...]]:
-    """The heads that share new variables together, and those without any together."""
-    rest = [head for head in heads if not new.intersection(variables(head))]
-    if rest:
-        yield tuple(rest)
-    waiting = [head for head in heads if head not in rest]
-    while waiting:
-        piece, names = [waiting.pop(0)], set[Variable]()
-        while True:
-            names |= {v for head in piece for v in variables(head) if v in new}
-            more = [head for head in waiting if names.intersection(variables(head))]
-            if not more:
-                break
-            piece += more
-            waiting = [head for head in waiting if head not in more]
-        yield tuple(piece)
 
 
 def _atoms(body: Iterable[BodyLiteral]) -> Iterator[Atom]:

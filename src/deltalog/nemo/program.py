@@ -9,6 +9,8 @@ from pathlib import Path
 from deltalog.model.terms import Value
 from deltalog.syntax.ast import Atom, BodyLiteral, Rule, Span, Variable
 
+TRIGGER = "deltalog trigger "  # the names of predicates that only the restricted chase has
+
 
 @dataclass(frozen=True)
 class FileUse:

@@ -1,0 +1,54 @@
+"""`deltalog convert`: a program in other languages, and what cannot be said there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from deltalog.cli.main import main
+from deltalog.convert import TARGETS, converted
+from deltalog.program.load_program import read_documents
+
+FOLDER = Path(__file__).parent / "golden"
+PROGRAM = FOLDER / "program.dl"
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_golden(target: str) -> None:
+    """`python tests/convert/test_convert.py` rewrites the files."""
+    assert _shown(target) == (FOLDER / f"{target}.txt").read_text()
+
+
+def _shown(target: str) -> str:
+    result = converted(read_documents([PROGRAM]), target)
+    lost = "".join(f"line {each.span.line}: {each.message}\n" for each in result.lost if each.span)
+    return f"{result.text}----\n{lost}"
+
+
+def test_our_own_language_says_everything() -> None:
+    document = read_documents([PROGRAM])
+    result = converted(document, "deltalog")
+    assert not result.lost
+    assert read_documents([result.text]).rules == document.rules
+
+
+def test_nemo_programs_come_back() -> None:
+    case = Path(__file__).parent.parent / "nemo" / "cases" / "aggregates.rls"
+    text = converted(read_documents([case]), "nemo")
+    assert [each.message for each in text.lost] == ["an aggregate inside of an aggregate"]
+    assert "#count(" in text.text and "@output people" in text.text
+
+
+def test_exit_codes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    fine = tmp_path / "fine.dl"
+    fine.write_text("p(X) :- q(X, a).")
+    assert main(["convert", str(fine), "--to", "souffle"]) == 0
+    assert '.input q\np(X) :- q(X, "a").\n.output p\n' in capsys.readouterr().out
+    assert main(["convert", str(PROGRAM), "--to", "nemo"]) == 1
+    assert "cannot be said in nemo" in capsys.readouterr().err
+
+
+if __name__ == "__main__":
+    for name in TARGETS:
+        (FOLDER / f"{name}.txt").write_text(_shown(name))
