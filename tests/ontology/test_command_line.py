@@ -96,3 +96,14 @@ def test_wrong_usage(deltalog: Run) -> None:
     code, _, err = deltalog("ontology", "zoo.ofn")
     assert code == 1
     assert "zoo.ofn" in err
+
+
+@pytest.mark.parametrize("way", ["representatives", "axioms"])
+def test_equality(deltalog: Run, way: str) -> None:
+    Path("same.ttl").write_text(f"{PREFIXES}:tom owl:sameAs :thomas .\n")
+    asked = ("run", "--ontology", "zoo.ttl", "--data", "data.ttl", "--data", "same.ttl", "--equality", way)
+    code, out, _ = deltalog(*asked, "--json")
+    report = json.loads(out)
+    assert (code, report["per_predicate"]["http://example.org/Animal"]) == (0, 2)
+    assert report["equality"].startswith(f"{way}: ")
+    assert f"equality by {way}: " in deltalog(*asked)[2]

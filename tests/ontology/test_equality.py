@@ -251,6 +251,16 @@ def test_a_limit_leaves_everything_as_it_was(tmp_path: Path) -> None:
     assert facts(kb) == before
 
 
+def test_what_a_limit_stops_is_kept_by_axioms(tmp_path: Path) -> None:
+    for limit, complete in ((None, True), (12, False)):
+        kb = KnowledgeBase(ontology=ontology(tmp_path, FUNCTIONAL), max_facts=limit)
+        kb.add(SAME_AS, [(e("a"), e("b"))])
+        kb.add(EX + "q", [(e("a"), e(f"d{k}")) for k in range(10)])
+        report = kb.materialise(partial=True)
+        assert report.complete is complete
+        assert report.equality.startswith("representatives" if complete else "axioms")
+
+
 # Rules.
 
 

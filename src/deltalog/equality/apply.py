@@ -20,6 +20,7 @@ from deltalog.maintenance import apply_change as plain
 from deltalog.maintenance.first_materialisation import finish, materialise_first, observed
 from deltalog.maintenance.materialisation import ChangedFacts, Evaluator, Materialisation, materialise
 from deltalog.maintenance.update_state import Update, UpdateReport
+from deltalog.model.errors import LimitReached
 from deltalog.program import Program, changed
 from deltalog.syntax.ast import Pred, Rule
 
@@ -79,17 +80,20 @@ class EqualitySetting:
         report: Report,
         partial: bool,
     ) -> Materialisation[T]:
-        """The first materialisation, with the report of it. What a limit stops half-way is kept only by axioms."""
+        """The first materialisation, with the report of it. What a limit stops is kept by axioms alone: classes that
+        are not complete yet may be wrong under negation."""
         started, program = time.perf_counter(), analysed()
         way = way_of(program.rules, self.equality, evaluator)
-        if way.rewriting is not None and not partial:
+        if way.rewriting is not None:
             try:
                 observing = observed(report, evaluator)
                 state = materialise_equal(program, explicit, way.rewriting, observing, self.schemes)
                 finish(report, evaluator, started, planned=0.0)
                 return state
-            except LiteralsLinked:
-                pass
+            except (LiteralsLinked, LimitReached) as stopped:
+                if isinstance(stopped, LimitReached) and not partial:
+                    raise
+                report.rounds, report.round_count = [], 0
         return materialise_first(lambda: program, explicit, evaluator, report, partial)
 
     def apply_change(
