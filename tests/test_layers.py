@@ -35,8 +35,9 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("explain",),
     ("ontology",),
     ("store",),
+    ("frozen",),
     ("kb",),
-    ("spark",),
+    ("spark", "server"),
     ("cli",),
     ("__main__",),
 )

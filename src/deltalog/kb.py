@@ -460,6 +460,16 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, StoreMethods):
 
         return Difference(views, self._names, backend)
 
+    # Freeze: the present state, for other threads.
+
+    @exclusive
+    def frozen(self) -> KnowledgeBase:
+        """A knowledge base with the present facts and rules, for reading. Changes of this one do not change it, and
+        neither waits for calls of the other. It shares all tables, so it takes no time and no memory to speak of."""
+        from deltalog.frozen import frozen
+
+        return frozen(self)
+
     # Query: `query`, `sparql` and their relatives are in `QueryMethods`, over the contents at the time of a call.
 
     def _contents(self) -> Contents[AnyTable]:

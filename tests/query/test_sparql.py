@@ -356,8 +356,6 @@ def test_frames() -> None:
 
 
 REFUSED = {
-    "CONSTRUCT {?x :p ?y} {?x :p ?y}": "CONSTRUCT",
-    "DESCRIBE :a": "DESCRIBE",
     "SELECT * FROM :g {?x :p ?y}": "FROM",
     "SELECT * {GRAPH ?g {?x :p ?y}}": "GRAPH",
     "SELECT * {SERVICE :s {?x :p ?y}}": "SERVICE",

@@ -22,7 +22,7 @@ PREFIXES = {"": "http://e/"}
 # A query, the column of the error, and how its message begins.
 INVALID: dict[str, tuple[tuple[str, int, str], ...]] = {
     "syntax": (
-        ("", 1, "expected SELECT or ASK, found the end of the query"),
+        ("", 1, "expected SELECT, ASK, CONSTRUCT or DESCRIBE, found the end of the query"),
         ("SELECT *\n", 9, "expected `{`, found the end of the query"),
         ("SELECT", 7, "expected a variable, an expression in brackets or `*`"),
         ("SELECT ?x, ?y { ?x :p ?y }", 10, "expected `{`, found `,`"),
@@ -59,7 +59,7 @@ INVALID: dict[str, tuple[tuple[str, int, str], ...]] = {
         ('SELECT * { ?x :p "a\n" }', 18, "no token of SPARQL starts here"),
         ('SELECT * { ?x :p "\\uD800" }', 19, "no character has this code point"),
         ("SELECT * { ?x :p ?y } §", 23, "no token of SPARQL starts here"),
-        ("INSERT DATA { :a :p :b }", 1, "expected SELECT or ASK"),
+        ("INSERT DATA { :a :p :b }", 1, "expected SELECT, ASK, CONSTRUCT or DESCRIBE"),
     ),
     "arguments": (
         ("SELECT (STR() AS ?x) {}", 9, "STR takes 1 argument, not 0"),

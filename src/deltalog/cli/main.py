@@ -31,6 +31,7 @@ COMMANDS = (  # modules of this package
         "update",
         "log",
         "store",
+        "serve",
         "pipeline",
         "selector",
         "bench",
@@ -54,6 +55,7 @@ Datalog over RDF, CSV and Parquet: derives everything that follows from rules an
   deltalog update STORE [--add PATH]... [--remove PATH]...  change facts and rules of a store
   deltalog log STORE                                      the versions of a store
   deltalog store verify|compact|export|rules STORE        check, repair, compact, export; list the rules
+  deltalog serve STORE|PROGRAM... [--data PATH]...        answer SPARQL, goals and changes over HTTP
   deltalog ontology FILE... [--out RULES]                 the rules that ontologies become, and what is lost
   deltalog pipeline run|check FILE                        sources, rules and sinks on Spark, from a TOML file
   deltalog selector train|evaluate PROGRAM...             learn which method answers goals faster

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from deltalog.concurrency.locks import CallLock, exclusive
 from deltalog.explain.model import Fact
 from deltalog.io.documents import Files, Reading
 from deltalog.model.errors import DeltalogError
@@ -25,7 +26,7 @@ class SourceFiles:
     """The files that facts were loaded from, and the program files that state some."""
 
     def __init__(self, tuning: Tuning) -> None:
-        self._tuning = tuning
+        self._tuning, self._lock = tuning, CallLock()
         self._files: dict[tuple[Path, Reading], None] = {}
         self._programs: dict[Path, None] = {}
         self.has_others = False  # whether there are facts from elsewhere
@@ -45,6 +46,7 @@ class SourceFiles:
         """Those of a program's sources that are files."""
         self._programs.update(dict.fromkeys(source for source in sources if isinstance(source, Path)))
 
+    @exclusive
     def find(self, fact: Fact) -> str | None:
         """The file that has a fact (for a program, `file:line`); None if it is in none of them."""
         pred = Pred(fact.predicate, len(fact.values))

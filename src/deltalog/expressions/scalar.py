@@ -483,6 +483,11 @@ def _median(values: Sequence[Value]) -> PlainNumber:
     return _checked((float(below) + float(above)) / 2, (below, above))
 
 
+def _listed(values: Sequence[Value]) -> Value:
+    """The texts of values, in order, so that the result is the same in every engine."""
+    return sparql_operators.listed(sorted(values, key=sparql_order))
+
+
 def _any(values: Sequence[Value]) -> Value:
     bound = [value for value in values if not sparql_operators.is_unbound(value)]
     return _minimum(bound, sparql_order) if bound else sparql_operators.UNBOUND
@@ -499,6 +504,7 @@ _AGGREGATES: dict[str, Callable[[Sequence[Value]], Value]] = {
     sparql_operators.PREFIX + "min": sparql_operators.or_unbound(partial(_minimum, by=sparql_order)),
     sparql_operators.PREFIX + "max": sparql_operators.or_unbound(partial(_maximum, by=sparql_order)),
     sparql_operators.PREFIX + "sample": _any,
+    sparql_operators.PREFIX + "group_concat": sparql_operators.or_unbound(_listed),
 }
 _OF_SOMETHING = ("min", "max", "avg", "med")  # that have no value for nothing
 

@@ -15,22 +15,29 @@ is not valid for its datatype is one of an unknown datatype.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 import operator
 import re
 import struct
 from collections.abc import Callable, Sequence
 from datetime import date, datetime
-from decimal import Context, Decimal
+from decimal import Context, Decimal, localcontext
 from enum import IntEnum
 from typing import Any
+from urllib.parse import quote
 
+from deltalog.expressions import fresh_values
+from deltalog.expressions.regular_expressions import compiled, replaced
 from deltalog.model.datetimes import Moment, moment
 from deltalog.model.terms import IRI, NUMERIC, XSD, BlankNode, Literal, Value, datatype, key, lexical, literal, number
 
 PREFIX = "sparql:"
 UNBOUND = Literal("", "#unbound")
-DIGITS = Context(prec=28)
+LIST = "#list"  # the datatype of the texts of a group, as JSON, on their way to GROUP_CONCAT's result
+DIGITS = Context(prec=28)  # of a quotient
+EXACT = Context(prec=9000)  # for sums and products of decimals, which are exact: a literal has at most 4,000 digits
 
 
 class ExpressionFails(Exception):
@@ -111,7 +118,7 @@ def _value(rank: Rank, n: Number) -> Value:
         case Rank.INTEGER:
             return int(n)
         case Rank.DECIMAL:
-            text = format(Decimal(n).normalize(DIGITS), "f")
+            text = format(Decimal(n).normalize(EXACT), "f")
             return Literal(text if text != "-0" else "0", XSD + "decimal")
         case Rank.FLOAT:
             return Literal(_single_text(_single(float(n)) + 0.0), XSD + "float")
@@ -126,7 +133,8 @@ def _arithmetic(compute: Callable[[Any, Any], Number], least: Rank = Rank.INTEGE
         (a_rank, a), (b_rank, b) = numeric(left), numeric(right)
         rank = max(a_rank, b_rank, least)
         try:
-            return _value(rank, compute(_as(rank, a), _as(rank, b)))
+            with localcontext(EXACT):
+                return _value(rank, compute(_as(rank, a), _as(rank, b)))
         except (ArithmeticError, ValueError) as error:
             raise ExpressionFails(str(error)) from None
 
@@ -144,7 +152,8 @@ def _divide(a: Decimal | float, b: Decimal | float) -> Number:
 def _unary(compute: Callable[[Any], Number]) -> Callable[[Value], Value]:
     def function(value: Value) -> Value:
         rank, n = numeric(value)
-        return _value(rank, compute(n))
+        with localcontext(EXACT):
+            return _value(rank, compute(n))
 
     return function
 
@@ -319,38 +328,26 @@ def _after(value: Value, mark: Value) -> Value:
     return _like(after, value) if found else ""
 
 
-def _pattern(pattern: Value, flags: Sequence[Value]) -> re.Pattern[str]:
-    letters = _simple(flags[0]) if flags else ""
-    known = {"i": re.IGNORECASE, "s": re.DOTALL, "m": re.MULTILINE, "x": re.VERBOSE}
-    if set(letters) - known.keys() - {"q"}:
-        raise ExpressionFails(f"unknown flags {letters!r}")
-    text = re.escape(_simple(pattern)) if "q" in letters else _simple(pattern)
-    try:
-        return re.compile(text, sum({known[letter] for letter in letters if letter in known}))
-    except re.error as error:
-        raise ExpressionFails(str(error)) from None
-
-
 def _regex(value: Value, pattern: Value, *flags: Value) -> bool:
-    return _pattern(pattern, flags).search(_text(value)) is not None
+    return compiled(_simple(pattern), *map(_simple, flags)).search(_text(value)) is not None
 
 
 def _replace(value: Value, pattern: Value, replacement: Value, *flags: Value) -> Value:
-    compiled = _pattern(pattern, flags)
-    if compiled.search("") is not None:
-        raise ExpressionFails("the pattern of REPLACE matches the empty string")
-    new = re.sub(r"\\?\$(\d)|\\(.)", _reference, _simple(replacement))
-    try:
-        return _like(compiled.sub(new, _text(value)), value)
-    except (re.error, IndexError) as error:
-        raise ExpressionFails(str(error)) from None
+    text = replaced(_text(value), _simple(pattern), _simple(replacement), *map(_simple, flags))
+    return _like(text, value)
 
 
-def _reference(match: re.Match[str]) -> str:
-    """$1 as Python has it."""
-    if match[0].startswith("$"):
-        return rf"\g<{match[1]}>"
-    return re.escape(match[0][1:])
+def _joined(values: Value, separator: Value) -> str:
+    """The texts of a list (see `LIST`), joined."""
+    assert isinstance(values, Literal)
+    if values.datatype != LIST:
+        raise ExpressionFails("there is no list")
+    return str(separator).join(json.loads(values.text))
+
+
+def _hashed(name: str) -> Callable[[Value], str]:
+    """The digest of a string in UTF-8, as hexadecimal digits."""
+    return lambda value: hashlib.new(name, _simple(value).encode(), usedforsecurity=False).hexdigest()
 
 
 def _lang_matches(tag: Value, wanted: Value) -> bool:
@@ -359,6 +356,11 @@ def _lang_matches(tag: Value, wanted: Value) -> bool:
 
 
 # Terms
+
+
+def _labelled_bnode(seed: Value, label: Value, *solution: Value) -> BlankNode:
+    """The blank node of a label, in one solution."""
+    return fresh_values.bnode(seed, _simple(label), *solution)
 
 
 def _lang(value: Value) -> str:
@@ -524,12 +526,49 @@ def _part_of(what: Callable[[Moment], int], of_dates: bool) -> Callable[[Value],
     return part
 
 
+def _seconds(value: Value) -> Literal:
+    """The seconds of a time, with all digits that they have."""
+    at = moment_of(value)
+    if at is None or at.is_date:
+        raise ExpressionFails(f"{value!r} has no such part")
+    return Literal(at.seconds, XSD + "decimal")
+
+
+def _zone_text(value: Value) -> str:
+    """The time zone as it is written, or nothing."""
+    if moment_of(value) is None:
+        raise ExpressionFails(f"{value!r} is no date or time")
+    found = re.search(r"(?:Z|[+-][0-9]{2}:[0-9]{2})$", lexical(value).strip())
+    return "" if found is None else found[0]
+
+
+def _zone_duration(value: Value) -> Literal:
+    """The time zone as a duration of hours and minutes."""
+    at = moment_of(value)
+    if at is None or at.zone is None:
+        raise ExpressionFails(f"{value!r} has no time zone")
+    hours, minutes = divmod(abs(at.zone), 60)
+    parts = (f"{hours}H" if hours else "") + (f"{minutes}M" if minutes else "")
+    return Literal(f"{'-' if at.zone < 0 else ''}PT{parts or '0S'}", XSD + "dayTimeDuration")
+
+
 def _with_language(value: Value, tag: Value) -> Literal:
     language = _simple(tag)
     if not re.fullmatch(r"[a-zA-Z]+(?:-[a-zA-Z0-9]+)*", language):
         raise ExpressionFails(f"{language!r} is no language")
     return Literal(_simple(value), language=language)
 
+
+CASTS: dict[str, Callable[[Value], Value]] = {
+    XSD + "string": _to_string,
+    XSD + "integer": _to_integer,
+    XSD + "decimal": _to_decimal,
+    XSD + "double": _to_float(Rank.DOUBLE, "double"),
+    XSD + "float": _to_float(Rank.FLOAT, "float"),
+    XSD + "boolean": _to_boolean,
+    XSD + "date": _to_moment("date"),
+    XSD + "dateTime": _to_moment("dateTime"),
+}
 
 FUNCTIONS: dict[str, Callable[..., Value]] = {
     "=": equal,
@@ -579,14 +618,18 @@ FUNCTIONS: dict[str, Callable[..., Value]] = {
     "day": _part_of(lambda at: at.date[2], of_dates=True),
     "hours": _part_of(lambda at: at.hour, of_dates=False),
     "minutes": _part_of(lambda at: at.minute, of_dates=False),
-    XSD + "string": _to_string,
-    XSD + "integer": _to_integer,
-    XSD + "decimal": _to_decimal,
-    XSD + "double": _to_float(Rank.DOUBLE, "double"),
-    XSD + "float": _to_float(Rank.FLOAT, "float"),
-    XSD + "boolean": _to_boolean,
-    XSD + "date": _to_moment("date"),
-    XSD + "dateTime": _to_moment("dateTime"),
+    "seconds": _seconds,
+    "timezone": _zone_duration,
+    "tz": _zone_text,
+    "encode_for_uri": lambda value: quote(_text(value), safe=""),
+    **{name: _hashed(name) for name in ("md5", "sha1", "sha256", "sha384", "sha512")},
+    "rand": fresh_values.rand,
+    "uuid": fresh_values.fresh_iri,
+    "struuid": fresh_values.struuid,
+    "bnode": fresh_values.bnode,
+    "bnode of": _labelled_bnode,
+    "joined": _joined,
+    **CASTS,
 }
 
 # Functions that give true or false, or fail.
@@ -627,6 +670,11 @@ def or_unbound(compute: Callable[[Sequence[Value]], Value]) -> Callable[[Sequenc
 
 def count(values: Sequence[Value]) -> int:
     return sum(not is_unbound(value) for value in values)
+
+
+def listed(values: Sequence[Value]) -> Literal:
+    """The texts of values, for `joined`."""
+    return Literal(json.dumps(list(map(_str, values))), LIST)
 
 
 AGGREGATES: dict[str, Callable[[Sequence[Value]], Value]] = {

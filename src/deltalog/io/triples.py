@@ -83,13 +83,18 @@ def _check(pred: Pred, column: Column, dictionary: Dictionary, kinds: tuple[Kind
         )
 
 
+def is_label(label: str) -> bool:
+    """Whether N-Triples has a way to write the label of a blank node."""
+    return _LABEL.fullmatch(label) is not None
+
+
 def print_term(value: Value) -> str:
     """The N-Triples term of a value."""
     match value:
         case IRI():
             return f"<{_iri(str.__str__(value))}>"
         case BlankNode():
-            if not _LABEL.fullmatch(value):
+            if not is_label(value):
                 raise DataError(f"{value!r} cannot be written as N-Triples: the label has other signs than _ - .")
             return f"_:{value}"
         case Literal(language=str()):

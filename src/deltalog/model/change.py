@@ -43,6 +43,10 @@ class Difference(Mapping[str, Facts[Any]]):
             self._find = None  # releases the previous state
         return self._found
 
+    def by_predicate(self) -> Mapping[Pred, Facts[Any]]:
+        """The facts of the predicates that have any."""
+        return self._facts
+
     @cached_property
     def _names(self) -> Names:
         return self._name(self._facts)

@@ -58,6 +58,12 @@ class Moment:
     def minute(self) -> int:
         return int(self.second // 60 % 60)
 
+    @property
+    def seconds(self) -> str:
+        """The seconds of the minute, in decimal digits."""
+        whole, part = divmod(self.second % 60, 1)
+        return f"{int(whole)}{_decimals(part)}"
+
     def as_date(self) -> Moment:
         return Moment(self.day, Fraction(0), self.zone, is_date=True)
 

@@ -96,6 +96,12 @@ class Dictionary:
             "table": self._table,
         }
 
+    def frozen(self) -> Dictionary:
+        """The present values, in a dictionary that others do not add to; only the hash table is copied."""
+        with self.lock:
+            arrays = self.stored()
+            return Dictionary.mapped({**arrays, "table": arrays["table"].copy()}, self._count)
+
     def subset(self, ids: Ids) -> Dictionary:
         """A dictionary with some values alone; `ids` ascend from 0 (reserved), and keep their order."""
         made, count = Dictionary(), len(ids)

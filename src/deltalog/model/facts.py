@@ -19,15 +19,20 @@ T = TypeVar("T")
 DECODED_ROWS = 1 << 16  # rows that are decoded at a time
 
 
-def rows(table: T, arity: int, backend: Backend[T]) -> Iterator[tuple[Value, ...]]:
-    """The rows of a table as tuples of values."""
+def rows(
+    table: T, arity: int, backend: Backend[T], first: int = 0, most: int | None = None
+) -> Iterator[tuple[Value, ...]]:
+    """The rows of a table as tuples of values; `most` rows from a `first` one on."""
     size = backend.size(table)
+    size = size if most is None else min(size, first + most)
     if arity == 0:
-        yield from [()] * size
+        yield from [()] * (size - first)
         return
     ids = backend.rows(table)
-    for start in range(0, size, DECODED_ROWS):
-        yield from zip(*(backend.codec.values(column[start : start + DECODED_ROWS]) for column in ids), strict=True)
+    for start in range(first, size, DECODED_ROWS):
+        backend.limits.check()
+        end = min(start + DECODED_ROWS, size)
+        yield from zip(*(backend.codec.values(column[start:end]) for column in ids), strict=True)
 
 
 class Facts(Generic[T]):
@@ -53,6 +58,14 @@ class Facts(Generic[T]):
 
     def __iter__(self) -> Iterator[tuple[Value, ...]]:
         return rows(self.table, len(self.columns), self._backend)
+
+    def page(self, first: int, most: int) -> list[tuple[Value, ...]]:
+        """Some rows: `most` of them, from the one with number `first` on, in the table's order."""
+        return list(rows(self.table, len(self.columns), self._backend, first, most))
+
+    def check(self) -> None:
+        """Raises LimitReached if the call that works on the rows has reached a limit."""
+        self._backend.limits.check()
 
     def __contains__(self, row: object) -> bool:
         if not isinstance(row, tuple | list) or len(row) != len(self.columns):

@@ -139,6 +139,8 @@ class Running:
         """Raises at an interrupt, at the deadline, or when the memory exceeds its limit or its ceiling."""
         check_interrupts()
         limits = self._limits
+        if limits.ended is not None:
+            raise LimitReached(f"{self.call} stopped: {limits.ended}", limits.ended)
         has_memory_limit = limits.memory is not None or limits.ceiling is not None
         if self.deadline is None and not has_memory_limit:
             return
@@ -176,7 +178,7 @@ class Limits:
     """The limits of calls; None is no limit. They may be changed between two calls; UsageError for an invalid limit.
 
     `clock` returns the time in seconds, `resident` the memory of the process in bytes. `ceiling` is not the user's but
-    the engine's, and makes no call fail.
+    the engine's, and makes no call fail. `ended` is the end of every call that runs, for whoever shuts down.
     """
 
     timeout: float | None = None
@@ -185,6 +187,7 @@ class Limits:
     clock: Callable[[], float] = field(default=time.monotonic, repr=False)
     resident: Callable[[], int] = field(default=resident_memory, repr=False)
     ceiling: Ceiling | None = field(default=None, repr=False)
+    ended: str | None = field(default=None, repr=False)  # why every call ends now
 
     def __setattr__(self, name: str, value: Any) -> None:
         check = _CHECKS.get(name)

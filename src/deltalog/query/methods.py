@@ -59,7 +59,8 @@ class QueryMethods(ReadMethods):
         return self._session.query(self._contents(), goal, method, timeout)
 
     def sparql(self, query: str, method: str = "auto") -> Solutions | bool:
-        """The solutions of a SPARQL SELECT, or whether an ASK has one. `method` is as for `query`.
+        """The solutions of a SPARQL SELECT, whether an ASK has one, or the triples of a CONSTRUCT or DESCRIBE. `method`
+        is as for `query`.
 
         A class is a predicate of one argument, a property one of two; predicates with bare names go as `<name>`.
         Prefixes are those of the query and the program, and rdf, rdfs, owl and xsd.

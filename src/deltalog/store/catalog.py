@@ -220,6 +220,12 @@ class Catalog:
             rows = self._connection.execute("SELECT * FROM versions ORDER BY version").fetchall()
         return [VersionRow(*self._checked(row, "isiiiii")) for row in rows]
 
+    def version_row(self, version: int) -> VersionRow:
+        """One version, which there is."""
+        with self._failing("read"):
+            row = self._connection.execute("SELECT * FROM versions WHERE version = ?", (version,)).fetchone()
+        return VersionRow(*self._checked(row, "isiiiii"))
+
     def snapshots(self) -> list[SnapshotRow]:
         """The snapshots that count, the newest first."""
         with self._failing("read"):

@@ -49,6 +49,7 @@ class StoreMethods:
     _store: Store | None = None
     _version: int | None = None
     _pinned: bool = False  # to a version other than the newest
+    _frozen: bool = False  # a state of another knowledge base
     _stored_settings: Mapping[str, Any]  # as the store has them
 
     if TYPE_CHECKING:
@@ -135,6 +136,8 @@ class StoreMethods:
     def _check_writable(self) -> None:
         """UsageError if there is a store that cannot be changed. A change that was interrupted after it was written is
         made here."""
+        if self._frozen:
+            raise UsageError("this is a frozen state, for reading; change the knowledge base that it was made from")
         store = self._store
         if store is None or self._version is None:
             return

@@ -32,7 +32,7 @@ def image(kb: KnowledgeBase) -> Image:
     contents = SnapshotContents(
         StoredRules.of(kb._rule_set), dict(kb.prefixes), kb._settings(kb._ontology), shape(state.program), numbers
     )
-    return Image(contents, StoredTables(state.explicit, stored_relations(state, False)), backend.dictionary)
+    return Image(contents, StoredTables(state.explicit, stored_relations(state, False)), backend.dictionary.frozen())
 
 
 def restore(kb: KnowledgeBase, stored: StoredVersion) -> None:

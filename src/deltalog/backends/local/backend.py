@@ -75,6 +75,12 @@ class LocalBackend:
         """The same over another dictionary."""
         return LocalBackend(self.limits, dictionary, self.workers.threads, self.tuning)
 
+    def beside(self) -> LocalBackend:
+        """Another one over the same dictionary, for calls at the same time as those of this one."""
+        made = self.over(self.dictionary)
+        made.workers = self.workers
+        return made
+
     def _capabilities(self) -> Capabilities[Relation]:
         return Capabilities(
             multiway_joins=True,

@@ -72,11 +72,17 @@ class Aggregation:
     function: str
     argument: Expr | None
     distinct: bool = False
+    separator: str = " "  # of GROUP_CONCAT
 
+
+# Operations with a new value for each solution; their last arguments are what makes a solution different.
+FRESH_PER_SOLUTION = frozenset(("rand", "uuid", "struuid", "bnode", "bnode of"))
 
 Expr = Variable | Constant | Operation | Exists | Aggregation
 
 # Graph patterns
+
+Triple = tuple[Term, Term, Term]
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +137,14 @@ class ValuesPattern:
 
 
 @dataclass(frozen=True, slots=True)
+class ServicePattern:
+    """A group for another endpoint; refused when it is translated."""
+
+    endpoint: Term
+    group: GroupPattern
+
+
+@dataclass(frozen=True, slots=True)
 class Grouping:
     """GROUP BY: one row for each group, with its keys and the results of aggregates."""
 
@@ -160,6 +174,7 @@ GraphPattern = (
     | GroupPattern
     | BindPattern
     | ValuesPattern
+    | ServicePattern
     | Grouping
     | Select
 )
@@ -185,7 +200,7 @@ def in_scope(pattern: GraphPattern) -> frozenset[Variable]:
             return in_scope(left) | in_scope(group)
         case MinusPattern(left, _):
             return in_scope(left)
-        case GroupPattern(inner):
+        case GroupPattern(inner) | ServicePattern(group=inner):
             return in_scope(inner)
         case BindPattern(inner, variable):
             return in_scope(inner) | {variable}

@@ -24,6 +24,7 @@ from deltalog.query.goal import as_goal
 from deltalog.query.goal_evaluator import GoalEvaluator
 from deltalog.query.rulebase import reads
 from deltalog.query.selector import Model
+from deltalog.query.sparql.construct import solutions
 from deltalog.query.sparql.patterns import UNIT
 from deltalog.query.sparql.query import Query
 from deltalog.query.sparql.solutions import Solutions
@@ -55,10 +56,10 @@ class SparqlEvaluator(Generic[T]):
 
     def solve(self, query: Query, choice: MethodChoice) -> Solutions:
         if self.evaluator.naive or (self.whole and not query.narrow):
-            return Solutions(query, self._evaluated(query), choice)
+            return solutions(query, self._evaluated(query), choice)
         way = replace(choice, method="magic") if self.whole else choice
         found = self.goals(query).derive(as_goal([query.goal]), way)
-        return Solutions(query, found.facts, choice if self.whole else found.choice)
+        return solutions(query, found.facts, choice if self.whole else found.choice)
 
     def goals(self, query: Query) -> GoalEvaluator[T]:
         kept = self.kept.get(id(query))
@@ -104,5 +105,5 @@ def needed(asking: Sequence[Rule], rules: Sequence[Rule]) -> list[Rule]:
     return [*(rule for pred in found for rule in deriving[pred]), *asking]
 
 
-def _numbered(solutions: Solutions) -> list[tuple[Value, ...]]:
-    return [(*(UNBOUND if v is None else v for v in row), i) for i, row in enumerate(solutions)]
+def _numbered(found: Solutions) -> list[tuple[Value, ...]]:
+    return [(*(UNBOUND if v is None else v for v in row), i) for i, row in enumerate(found)]

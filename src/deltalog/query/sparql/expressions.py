@@ -11,8 +11,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from deltalog.expressions.sparql_operators import CONDITIONS, PREFIX, UNBOUND
-from deltalog.query.sparql.algebra import Expr, Operation
+from deltalog.expressions.sparql_operators import CASTS, CONDITIONS, FUNCTIONS, PREFIX, UNBOUND
+from deltalog.model.terms import XSD
+from deltalog.query.sparql.algebra import FRESH_PER_SOLUTION, Expr, Operation
+from deltalog.query.sparql.token_reader import refuse
 from deltalog.syntax.ast import Call, Constant, Expression, Variable
 
 FAILS: Expression = Call("coalesce", ())
@@ -22,6 +24,11 @@ _RULES_OWN = frozenset(("&&", "||", "!", "sameterm"))  # conditions that rules h
 
 def is_bound(variable: Variable) -> Expression:
     return Call("!", (Call("sameterm", (variable, NOTHING)),))
+
+
+def is_resource(variable: Variable) -> Expression:
+    """Whether a variable is an IRI or a blank node."""
+    return Call("!", (Call("isliteral", (variable,)),))
 
 
 def or_unbound(expression: Expression) -> Expression:
@@ -35,6 +42,7 @@ class ExpressionScope:
 
     certain: frozenset[Variable]
     maybe: frozenset[Variable]
+    solution: tuple[Variable, ...] = ()  # the variables that make a solution different from all others
 
     def condition(self, expression: Expr) -> Expression:
         """An expression that is true or false, or fails."""
@@ -71,7 +79,13 @@ class ExpressionScope:
                 return Call("if", (self.condition(given[0]), *map(self.expression, given[1:])))
             case "coalesce" | "sameterm":
                 return Call(name, tuple(map(self.expression, given)))
-        return Call(PREFIX + name, tuple(map(self.expression, given)))
+        arguments = tuple(map(self.expression, given))
+        if name in FRESH_PER_SOLUTION:
+            arguments += self.solution
+        elif name not in FUNCTIONS:
+            casts = ", ".join(f"xsd:{cast.removeprefix(XSD)}" for cast in CASTS)
+            refuse(f"the function <{name}>", f"the functions with an IRI are the casts {casts}")
+        return Call(PREFIX + name, arguments)
 
     def _among(self, left: Expression, others: Sequence[Expr]) -> Expression:
         tests: list[Expression] = [Call(PREFIX + "=", (left, self.expression(other))) for other in others]

@@ -8,12 +8,16 @@ queries share no state, so threads can parse at the same time.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from enum import Enum
 from typing import NoReturn, TypeVar
 
-from deltalog.model.terms import RDF, XSD
+from deltalog.expressions.fresh_values import Execution
+from deltalog.model.terms import IRI, RDF, XSD
 from deltalog.query.sparql.algebra import (
+    BGP,
     Aggregation,
     BindPattern,
     Expr,
@@ -22,18 +26,22 @@ from deltalog.query.sparql.algebra import (
     GroupPattern,
     Operation,
     Select,
+    Triple,
     ValuesPattern,
     aggregations,
+    hidden,
     in_scope,
     join,
     replaced,
 )
+from deltalog.query.sparql.parse_expressions import FRESH
 from deltalog.query.sparql.parse_patterns import PatternReader
 from deltalog.query.sparql.token_reader import refuse
 from deltalog.query.sparql.tokens import Token, tokenize
 from deltalog.syntax.ast import Variable
 
 T = TypeVar("T")
+NO_EXECUTION = Execution(datetime(1970, 1, 1, tzinfo=UTC), "")  # of a query that is only read
 MOST_SOLUTIONS = 2**62 - 1  # of a LIMIT and of an OFFSET, so that the sum of both is an index in Python (under 2**63)
 WELL_KNOWN = {
     "rdf": RDF,
@@ -43,12 +51,29 @@ WELL_KNOWN = {
 }
 
 
+class Form(Enum):
+    """What a query asks for: rows, yes or no, triples by a template, triples about resources."""
+
+    SELECT = "SELECT"
+    ASK = "ASK"
+    CONSTRUCT = "CONSTRUCT"
+    DESCRIBE = "DESCRIBE"
+
+    @property
+    def is_graph(self) -> bool:
+        return self in (Form.CONSTRUCT, Form.DESCRIBE)
+
+
 @dataclass(frozen=True)
 class Parsed:
-    """A query's algebra, and whether it is an ASK."""
+    """A query's form and its algebra; what a CONSTRUCT makes of a solution, the resources that a DESCRIBE names, and
+    the prefixes that were declared."""
 
+    form: Form
     select: Select
-    ask: bool
+    template: tuple[Triple, ...] = ()
+    resources: tuple[IRI, ...] = ()
+    prefixes: Mapping[str, str] = field(default_factory=dict)
 
 
 def is_sparql(text: str) -> bool:
@@ -57,9 +82,17 @@ def is_sparql(text: str) -> bool:
     return re.match(words, text, re.IGNORECASE) is not None and ("{" in text or "describe" in text.lower())
 
 
-def parse(text: str, prefixes: Mapping[str, str]) -> Parsed:
-    """The algebra of a SELECT or an ASK. Prefixes of the text go before the ones given."""
-    return _QueryReader(tokenize(text), {**WELL_KNOWN, **prefixes}).query()
+def parse(text: str, prefixes: Mapping[str, str], execution: Execution = NO_EXECUTION) -> Parsed:
+    """The form and the algebra of a query. Prefixes of the text go before the ones given."""
+    return _QueryReader(tokenize(text), {**WELL_KNOWN, **prefixes}, execution).query()
+
+
+def is_fresh(text: str) -> bool:
+    """Whether a query may have another result each time that it is asked: it mentions NOW, RAND, UUID or BNODE."""
+    return _FRESH.search(text) is not None
+
+
+_FRESH = re.compile(rf"(?:{'|'.join(FRESH)})\s*(?:#[^\n]*\s*)*\(", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -121,14 +154,14 @@ class _Aggregates:
 class _QueryReader(PatternReader):
     def query(self) -> Parsed:
         self._prologue()
-        if self.sees("CONSTRUCT", "DESCRIBE"):
-            refuse(self.next.keyword, "ask SELECT or ASK")
-        if not self.sees("SELECT", "ASK"):
-            self.expected("SELECT or ASK")
-        parsed = Parsed(self.select(), ask=False) if self.sees("SELECT") else Parsed(self._ask(), ask=True)
+        forms = {"SELECT": self._select, "ASK": self._ask, "CONSTRUCT": self._construct, "DESCRIBE": self._describe}
+        read = forms.get(self.next.keyword)
+        if read is None:
+            self.expected("SELECT, ASK, CONSTRUCT or DESCRIBE")
+        parsed = read()
         if self.next.kind != "end":
             self.expected("the end of the query")
-        return parsed
+        return replace(parsed, prefixes=dict(self.prefixes))
 
     def _prologue(self) -> None:
         while token := self.accept("BASE", "PREFIX"):
@@ -146,13 +179,62 @@ class _QueryReader(PatternReader):
             self.expected("an IRI in `<` and `>`")
         return str(self.iri())
 
-    def _ask(self) -> Select:
+    def _select(self) -> Parsed:
+        return Parsed(Form.SELECT, self.select())
+
+    def _ask(self) -> Parsed:
         self.expect("ASK")
         pattern = self._where()
         clauses = self._clauses(pattern)
         grouped, _ = self._grouped(pattern, [], clauses)
         counted = clauses.offset > 0  # without an OFFSET the first solution decides
-        return Select(grouped, (), distinct=not counted, offset=clauses.offset, limit=clauses.limit)
+        return Parsed(Form.ASK, Select(grouped, (), distinct=not counted, offset=clauses.offset, limit=clauses.limit))
+
+    def _construct(self) -> Parsed:
+        """`CONSTRUCT { template } WHERE { ... }`, or `CONSTRUCT WHERE { triples }`, whose pattern is the template."""
+        self.expect("CONSTRUCT")
+        template = self.template() if self.sees("{") else None
+        self._no_dataset()
+        if template is None:
+            self.expect("WHERE")
+            template = self.template()
+            pattern: GraphPattern = BGP(template)
+        else:
+            pattern = self._where()
+        used = {term for triple in template for term in triple if isinstance(term, Variable) and not hidden(term)}
+        each = any(isinstance(term, Variable) and hidden(term) for triple in template for term in triple)
+        return Parsed(
+            Form.CONSTRUCT, self._rows(pattern, sorted(used, key=lambda v: v.name), distinct=not each), template
+        )
+
+    def _describe(self) -> Parsed:
+        """`DESCRIBE ?x <iri> ... WHERE { ... }`, where the pattern may be left out."""
+        self.expect("DESCRIBE")
+        star = self.accept("*")
+        named: list[Variable | IRI] = []
+        while not star and (self.next.kind == "variable" or self.sees_iri()):
+            named.append(self.variable() if self.next.kind == "variable" else self.iri())
+        if not star and not named:
+            self.expected("a variable, an IRI or `*`")
+        self._no_dataset()
+        pattern = self._where() if self.sees("WHERE", "{") else BGP()
+        variables = None if star else [name for name in named if isinstance(name, Variable)]
+        resources = tuple(name for name in named if isinstance(name, IRI))
+        return Parsed(Form.DESCRIBE, self._rows(pattern, variables, distinct=True), resources=resources)
+
+    def _rows(self, pattern: GraphPattern, variables: Sequence[Variable] | None, distinct: bool) -> Select:
+        """The solutions that a CONSTRUCT or a DESCRIBE goes through; a LIMIT counts equal ones, too."""
+        clauses = self._clauses(pattern)
+        grouped, order = self._grouped(pattern, [], clauses)
+        cut = clauses.limit is not None or clauses.offset > 0
+        return Select(
+            grouped,
+            None if variables is None else tuple(variables),
+            tuple(order) if cut else (),
+            distinct and not cut,
+            clauses.offset,
+            clauses.limit,
+        )
 
     def select(self) -> Select:
         self.expect("SELECT")
@@ -201,10 +283,13 @@ class _QueryReader(PatternReader):
         self.fail(f"{token.text} has values already; give the result of the expression another name", token)
 
     def _where(self) -> GroupPattern:
-        if self.sees("FROM"):
-            refuse("FROM", "there is one graph, of all facts; leave it out")
+        self._no_dataset()
         self.accept("WHERE")
         return self.group()
+
+    def _no_dataset(self) -> None:
+        if self.sees("FROM"):
+            refuse("FROM", "there is one graph, of all facts; leave it out")
 
     # What stands after the pattern.
 

@@ -6,10 +6,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from deltalog.model.terms import XSD
+from deltalog.expressions.sparql_operators import CASTS
 from deltalog.query.sparql.algebra import Aggregation, Exists, Expr, GroupPattern, Operation
-from deltalog.query.sparql.token_reader import Reader, refuse
-from deltalog.query.sparql.tokens import Token
+from deltalog.query.sparql.token_reader import Reader
+from deltalog.query.sparql.tokens import Token, text_of
 from deltalog.syntax.ast import Constant
 
 ANY_NUMBER = 1_000_000  # of arguments
@@ -18,7 +18,9 @@ MAX_CHAINED_OPERATORS = 200  # operators, each of which is two of the 1,000 call
 # How many arguments a function has, at least and at most.
 ARGUMENTS: dict[str, tuple[int, int]] = {
     **dict.fromkeys(("STR", "LANG", "DATATYPE", "IRI", "URI", "ABS", "CEIL", "FLOOR", "ROUND", "STRLEN"), (1, 1)),
-    **dict.fromkeys(("UCASE", "LCASE", "YEAR", "MONTH", "DAY", "HOURS", "MINUTES"), (1, 1)),
+    **dict.fromkeys(("UCASE", "LCASE", "ENCODE_FOR_URI"), (1, 1)),
+    **dict.fromkeys(("YEAR", "MONTH", "DAY", "HOURS", "MINUTES", "SECONDS", "TIMEZONE", "TZ"), (1, 1)),
+    **dict.fromkeys(("MD5", "SHA1", "SHA256", "SHA384", "SHA512"), (1, 1)),
     **dict.fromkeys(("ISIRI", "ISURI", "ISBLANK", "ISLITERAL", "ISNUMERIC"), (1, 1)),
     **dict.fromkeys(("LANGMATCHES", "CONTAINS", "STRSTARTS", "STRENDS", "STRBEFORE", "STRAFTER"), (2, 2)),
     **dict.fromkeys(("STRLANG", "STRDT", "SAMETERM"), (2, 2)),
@@ -27,15 +29,11 @@ ARGUMENTS: dict[str, tuple[int, int]] = {
     "REPLACE": (3, 4),
     "IF": (3, 3),
 }
-AGGREGATES = ("COUNT", "SUM", "MIN", "MAX", "AVG", "SAMPLE")
-NOT_SUPPORTED = frozenset(
-    (
-        *("BNODE", "RAND", "ENCODE_FOR_URI", "SECONDS", "TIMEZONE", "TZ", "NOW", "UUID", "STRUUID"),
-        *("MD5", "SHA1", "SHA256", "SHA384", "SHA512"),
-    )
-)
-CAST_TYPES = ("string", "integer", "decimal", "double", "float", "boolean", "date", "dateTime")
-CASTS = frozenset(XSD + name for name in CAST_TYPES)
+FRESH: dict[str, tuple[int, int]] = {  # with a new value for each solution, or for each execution
+    **dict.fromkeys(("NOW", "RAND", "UUID", "STRUUID"), (0, 0)),
+    "BNODE": (0, 1),
+}
+AGGREGATES = ("COUNT", "SUM", "MIN", "MAX", "AVG", "SAMPLE", "GROUP_CONCAT")
 COMPARISONS = ("=", "!=", "<", ">", "<=", ">=")
 NESTED = "an aggregate cannot be inside of another one"
 
@@ -122,19 +120,18 @@ class ExpressionReader(Reader, ABC):
     def _cast(self, token: Token, iri: str) -> Expr:
         if self.next.keyword != "(":
             self.expected("`(`")
-        if iri not in CASTS:
-            types = ", ".join(f"xsd:{name}" for name in CAST_TYPES)
-            refuse(f"the function <{iri}>", f"the functions with an IRI are the casts {types}")
-        return Operation(iri, self._counted(token, (1, 1)))
+        if iri in CASTS:
+            return Operation(iri, self._counted(token, (1, 1)))
+        return Operation(iri, self._arguments(can_be_distinct=True))  # and is refused when it is translated
 
     def _call(self) -> Expr:
         token, name = self.next, self.next.keyword
         if name == "EXISTS" or name == "NOT":
             return self._exists()
-        if name in NOT_SUPPORTED:
-            refuse(name, "rewrite the query without it")
-        if name in AGGREGATES or name == "GROUP_CONCAT":
+        if name in AGGREGATES:
             return self._aggregate(self.take())
+        if name in FRESH:
+            return self._fresh(self.take())
         if name == "BOUND":
             return self._bound()
         if name not in ARGUMENTS:
@@ -144,6 +141,15 @@ class ExpressionReader(Reader, ABC):
         if name in ("IRI", "URI") and self.base:
             arguments = (*arguments, Constant(self.base))
         return Operation(name.lower(), arguments)
+
+    def _fresh(self, token: Token) -> Expr:
+        """A function whose result depends on the execution, and on the call or, for BNODE("label"), the label."""
+        name, arguments = token.keyword, self._counted(token, FRESH[token.keyword])
+        if name == "NOW":
+            return Constant(self.execution.now)
+        if arguments:
+            return Operation("bnode of", (Constant(self.execution.seed), *arguments))
+        return Operation(name.lower(), (Constant(f"{self.execution.seed} {token.start}"),))
 
     def _bound(self) -> Expr:
         self.take()
@@ -160,16 +166,18 @@ class ExpressionReader(Reader, ABC):
     def _counted(self, token: Token, allowed: tuple[int, int]) -> tuple[Expr, ...]:
         arguments, (least, most) = self._arguments(), allowed
         if not least <= len(arguments) <= most:
-            wanted = str(least) if least == most else f"{least} or {most}"
+            wanted = str(least or "no") if least == most else f"{least} or {most}"
             self.fail(
                 f"{token.text} takes {wanted} argument{'' if wanted == '1' else 's'}, not {len(arguments)}", token
             )
         return arguments
 
-    def _arguments(self) -> tuple[Expr, ...]:
+    def _arguments(self, can_be_distinct: bool = False) -> tuple[Expr, ...]:
         if self.nothing_in_brackets():
             return ()
         self.expect("(")
+        if can_be_distinct:
+            self.accept("DISTINCT")
         found = [self.expression()]
         while self.accept(","):
             found.append(self.expression())
@@ -179,15 +187,21 @@ class ExpressionReader(Reader, ABC):
     def _aggregate(self, token: Token) -> Aggregation:
         if self.forbidden:
             self.fail(self.forbidden, token)
-        if token.keyword == "GROUP_CONCAT":
-            refuse("GROUP_CONCAT", "aggregates are COUNT, SUM, MIN, MAX, AVG and SAMPLE")
         self.expect("(")
         distinct = self.accept("DISTINCT") is not None
         argument = None
         if token.keyword != "COUNT" or not self.accept("*"):
             with self.without_aggregates(NESTED):
                 argument = self.expression()
-        elif distinct:
-            refuse("COUNT(DISTINCT *)", "count over a subquery: { SELECT DISTINCT * { ... } }")
+        separator = self._separator() if token.keyword == "GROUP_CONCAT" else " "
         self.expect(")")
-        return Aggregation(token.keyword.lower(), argument, distinct)
+        return Aggregation(token.keyword.lower(), argument, distinct, separator)
+
+    def _separator(self) -> str:
+        if not self.accept(";"):
+            return " "
+        self.expect("SEPARATOR")
+        self.expect("=")
+        if self.next.kind != "string":
+            self.expected("a string")
+        return text_of(self.take().text)

@@ -27,6 +27,8 @@ from deltalog.query.sparql.algebra import (
     RepeatedPath,
     Select,
     SequencePath,
+    ServicePattern,
+    Triple,
     UnionPattern,
     ValuesPattern,
     in_scope,
@@ -120,7 +122,10 @@ class PatternReader(ExpressionReader):
                 parts.pattern = join(left, self.data_block())
             case "{":
                 parts.pattern = join(left, self._union())
-            case "GRAPH" | "SERVICE":
+            case "SERVICE":
+                self.take()
+                parts.pattern = join(left, self._service())
+            case "GRAPH":
                 refuse(token.keyword, "rewrite the query without it")
             case _:
                 self.expected("a triple, FILTER, OPTIONAL, ... or `}`")
@@ -131,6 +136,11 @@ class PatternReader(ExpressionReader):
         while self.accept("UNION"):
             sides.append(self.group())
         return sides[0] if len(sides) == 1 else UnionPattern(tuple(sides))
+
+    def _service(self) -> ServicePattern:
+        self.accept("SILENT")
+        endpoint: Term = self.variable() if self.next.kind == "variable" else Constant(self.iri())
+        return ServicePattern(endpoint, self.group())
 
     def _bind(self, left: GraphPattern) -> BindPattern:
         self.expect("(")
@@ -198,6 +208,21 @@ class PatternReader(ExpressionReader):
         return self.literal()
 
     # Triples.
+
+    def template(self) -> tuple[Triple, ...]:
+        """`{ triples }` without paths, each of whose blank nodes is a new one for every solution."""
+        self.expect("{")
+        found: list[TriplePattern] = []
+        labels, self.labels, self.has_paths = self.labels, {}, False
+        while not self.sees("}"):
+            if not self._sees_triples():
+                self.expected("a triple or `}`")
+            found += self._same_subject()
+            if not self.accept(".") and not self.sees("}"):
+                self.expected("`.` or `}`")
+        self.labels, self.has_paths = labels, True
+        self.expect("}")
+        return tuple(found)  # type: ignore[arg-type]  # no paths
 
     def _sees_triples(self) -> bool:
         return self.next.kind in ("variable", "blank") or self.sees("(", "[") or self.sees_iri() or self.sees_literal()
@@ -275,7 +300,7 @@ class PatternReader(ExpressionReader):
     def _verb(self) -> Term | Path:
         if self.next.kind == "variable":
             return self.variable()
-        path = self._path()
+        path = self._path() if self.has_paths else self.verb_or_iri()
         return Constant(path) if isinstance(path, IRI) else path
 
     # Paths.
@@ -307,6 +332,8 @@ class PatternReader(ExpressionReader):
 
     def _modifier(self) -> Token | None:
         """`*`, `?` or `+`, unless the `+` is the sign of a number that follows."""
+        if self.sees("{"):
+            refuse("a path with a number of repetitions, {n,m},", "write the path several times, or use * or +")
         return self.accept("*", "?") if self.sees("+") and self.sees_literal() else self.accept("*", "?", "+")
 
     def _path_primary(self) -> Path:

@@ -50,6 +50,7 @@ from deltalog.query.sparql.algebra import (
     Path,
     RepeatedPath,
     Select,
+    ServicePattern,
     UnionPattern,
     ValuesPattern,
     hidden,
@@ -59,12 +60,14 @@ from deltalog.query.sparql.algebra import (
     variables_of,
 )
 from deltalog.query.sparql.expressions import NOTHING, ExpressionScope, is_bound, or_unbound
+from deltalog.query.sparql.token_reader import refuse
 from deltalog.syntax.ast import (
     Aggregate,
     AggregateCall,
     Atom,
     Bind,
     BodyLiteral,
+    Call,
     Constant,
     Expression,
     Filter,
@@ -89,6 +92,7 @@ class TranslatedPattern:
     certain: frozenset[Variable] = frozenset()
     maybe: frozenset[Variable] = frozenset()
     hidden: tuple[Variable, ...] = ()
+    computed: frozenset[Variable] = frozenset()  # columns whose values follow from those of the others
 
     @property
     def visible(self) -> frozenset[Variable]:
@@ -100,7 +104,8 @@ class TranslatedPattern:
 
     @property
     def scope(self) -> ExpressionScope:
-        return ExpressionScope(self.certain.union(self.hidden), self.maybe)
+        solution = tuple(v for v in self.columns if v not in self.computed)
+        return ExpressionScope(self.certain.union(self.hidden), self.maybe, solution)
 
     def with_literals(self, *literals: BodyLiteral) -> TranslatedPattern:
         return replace(self, body=(*self.body, *literals))
@@ -165,6 +170,8 @@ class PatternTranslator:
             case ValuesPattern():
                 rows = [[None if v is None else v.value for v in row] for row in node.rows]
                 return self.join(self.given, self.rows(node.variables, rows))
+            case ServicePattern():
+                refuse("SERVICE", "queries do not reach other endpoints; load their data, and ask without it")
             case Grouping():
                 return self._grouping(node)
             case Select():
@@ -233,9 +240,9 @@ class PatternTranslator:
         """A pattern with one more variable, without a value where the expression fails."""
         if isinstance(expression, Constant) or expression in pattern.certain:
             extended = pattern.with_literals(Bind(expression, variable))
-            return replace(extended, certain=pattern.certain | {variable})
+            return replace(extended, certain=pattern.certain | {variable}, computed=pattern.computed | {variable})
         extended = pattern.with_literals(Bind(or_unbound(expression), variable))
-        return replace(extended, maybe=pattern.maybe | {variable})
+        return replace(extended, maybe=pattern.maybe | {variable}, computed=pattern.computed | {variable})
 
     # Predicates.
 
@@ -378,11 +385,17 @@ class PatternTranslator:
                 pattern = self.extend(pattern, key, pattern.scope.expression(expression))
         on = tuple(dict.fromkeys(key for _, key in node.keys))
         keys = TranslatedPattern((), pattern.certain.intersection(on), pattern.maybe.intersection(on))
-        calls = []
+        calls, concatenated = [], []
         for aggregation, result in node.calls:
+            if aggregation.function == "group_concat":
+                texts = self.rules.variable()
+                concatenated.append((result, Call(PREFIX + "joined", (texts, Constant(aggregation.separator)))))
+                result = texts
             pattern, call = self._call(pattern, aggregation, result)
             calls.append(call)
         grouped = self._grouped(pattern, keys, on, calls)
+        for result, joined in concatenated:
+            grouped = self.extend(grouped, result, joined)
         return grouped if inner is self else self.join(self.given, grouped)
 
     def _grouped(
@@ -400,15 +413,21 @@ class PatternTranslator:
         self, pattern: TranslatedPattern, node: Aggregation, result: Variable
     ) -> tuple[TranslatedPattern, AggregateCall]:
         """An aggregate over a variable of the pattern, which is added to it if need be."""
-        if node.argument is None:
+        if node.argument is None and not node.distinct:
             return pattern, AggregateCall("count", None, result)
-        pattern, given = self.decided(pattern, node.argument)
-        expression = pattern.scope.expression(given)
+        pattern, expression = self._argument(pattern, node.argument)
         argument = self.rules.variable()
         pattern = self.extend(pattern, argument, expression)
         pattern = replace(pattern, certain=pattern.certain - {argument}, maybe=pattern.maybe - {argument})
         plain = node.function == "count" and (isinstance(expression, Constant) or expression in pattern.certain)
         return pattern, AggregateCall("count" if plain else PREFIX + node.function, argument, result, node.distinct)
+
+    def _argument(self, pattern: TranslatedPattern, given: Expr | None) -> tuple[TranslatedPattern, Expression]:
+        """The argument of an aggregate; for COUNT(DISTINCT *), a value that is the same for equal solutions only."""
+        if given is None:
+            return pattern, Call("skolem", _sorted(v for v in pattern.visible if not hidden(v)))
+        pattern, decided = self.decided(pattern, given)
+        return pattern, pattern.scope.expression(decided)
 
     # Predicates for patterns.
 

@@ -11,15 +11,30 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
+from deltalog.expressions.fresh_values import Execution
 from deltalog.model.errors import UsageError
-from deltalog.query.sparql.algebra import Expr, Select, in_scope
-from deltalog.query.sparql.expressions import NOTHING, or_unbound
-from deltalog.query.sparql.parse import Parsed, parse
+from deltalog.query.sparql.algebra import Expr, Select, Triple, in_scope
+from deltalog.query.sparql.expressions import NOTHING, is_resource, or_unbound
+from deltalog.query.sparql.parse import NO_EXECUTION, Form, Parsed, is_fresh, parse
 from deltalog.query.sparql.patterns import GeneratedRules, PatternTranslator, TranslatedPattern, ValueRow
 from deltalog.query.sparql.token_reader import refuse
-from deltalog.syntax.ast import TRIPLES, TYPES, Atom, Bind, Constant, HiddenName, Pred, Rule, Variable
+from deltalog.syntax.ast import (
+    TRIPLE,
+    TRIPLES,
+    TYPES,
+    Atom,
+    Bind,
+    Call,
+    Constant,
+    Filter,
+    HiddenName,
+    Pred,
+    Rule,
+    Variable,
+)
 
-SOLUTION = HiddenName("#solution")
+SOLUTION, DESCRIBED = HiddenName("#solution"), HiddenName("#described")
+SUBJECT, PREDICATE, OBJECT = Variable("subject"), Variable("predicate"), Variable("object")
 
 
 @dataclass(frozen=True)
@@ -32,7 +47,9 @@ class Query:
     goal: Atom
     columns: tuple[str, ...]
     subqueries: tuple[tuple[Pred, Query], ...] = ()  # whose solutions are the facts of predicates, with numbers
-    ask: bool = False
+    form: Form = Form.SELECT
+    template: tuple[Triple, ...] = ()  # of a CONSTRUCT
+    prefixes: Mapping[str, str] = field(default_factory=dict)  # to write IRIs by
     order: tuple[bool, ...] = ()  # for each sort key, whether it is descending
     distinct: bool = False
     offset: int = 0
@@ -63,14 +80,20 @@ def _reads_triples(rule: Rule) -> bool:
 
 
 def translate(text: str, prefixes: Mapping[str, str]) -> Query:
-    """The rules and the goal of a query; recent queries are cached."""
-    return _translated(text, tuple(sorted(prefixes.items())))
+    """The rules and the goal of a query; recent queries are cached, unless each execution is different."""
+    if is_fresh(text):
+        return _translated(text, prefixes, Execution())
+    return _remembered(text, tuple(sorted(prefixes.items())))
 
 
 @lru_cache(maxsize=128)
-def _translated(text: str, prefixes: tuple[tuple[str, str], ...]) -> Query:
+def _remembered(text: str, prefixes: tuple[tuple[str, str], ...]) -> Query:
+    return _translated(text, dict(prefixes), NO_EXECUTION)
+
+
+def _translated(text: str, prefixes: Mapping[str, str], execution: Execution) -> Query:
     try:
-        return _query(parse(text, dict(prefixes)), text)
+        return _query(parse(text, prefixes, execution), text)
     except RecursionError:
         raise UsageError("the query is nested too deeply") from None
 
@@ -107,7 +130,25 @@ def _pred(pattern: TranslatedPattern) -> Pred:
 
 
 def _query(parsed: Parsed, text: str) -> Query:
-    return replace(_select(parsed.select, text), ask=parsed.ask)
+    query = _describe(parsed) if parsed.form is Form.DESCRIBE else _select(parsed.select, text)
+    return replace(query, form=parsed.form, template=parsed.template, prefixes=parsed.prefixes)
+
+
+def _describe(parsed: Parsed) -> Query:
+    """Triples about resources: those with the resource as subject, and, where their object is a blank node, the triples
+    about that (a concise bounded description, without reifications)."""
+    subqueries, rules = _Subqueries(), GeneratedRules()
+    found = PatternTranslator(subqueries, rules).pattern(parsed.select)
+    for variable in found.visible:
+        rules.add(Atom(DESCRIBED, (variable,)), [*found.body, Filter(is_resource(variable))])
+    for resource in parsed.resources:
+        rules.add(Atom(DESCRIBED, (Constant(resource),)), ())
+    about = [Atom(DESCRIBED, (SUBJECT,)), Atom(TRIPLE, (SUBJECT, PREDICATE, OBJECT))]
+    rules.add(Atom(DESCRIBED, (OBJECT,)), [*about, Filter(Call("isblank", (OBJECT,)))])
+    goal = Atom(SOLUTION, (SUBJECT, PREDICATE, OBJECT))
+    rules.add(goal, about)
+    columns = tuple(v.name for v in (SUBJECT, PREDICATE, OBJECT))
+    return Query(tuple(rules.rules), rules.tables, goal, columns, tuple(subqueries.found), certain=True)
 
 
 def _select(select: Select, text: str = "") -> Query:

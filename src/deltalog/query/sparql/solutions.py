@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from deltalog.concurrency.cached import cached_property
 from deltalog.expressions.scalar import sparql_order
 from deltalog.expressions.sparql_operators import is_unbound
 from deltalog.model.terms import Value, key
+from deltalog.query.sparql.parse import Form
 
 if TYPE_CHECKING:
     import pandas
@@ -21,16 +22,18 @@ if TYPE_CHECKING:
     from deltalog.query.sparql.query import Query
 
 SolutionRow = tuple[Value | None, ...]
+UNCHECKED_RANKS = 4096  # rows that are ranked between two checks of limits, some 10 ms
 
 
 class Solutions:
     """Rows of values, or None where a variable has none. `columns` are the names of the variables.
 
-    `method` is the one that ran, `reason` why, `seconds` what it took; `ask`: only whether there is a solution matters.
+    `method` is the one that ran, `reason` why, `seconds` what it took; `form` is that of the query, and
+    `prefixes` those that it and the program declare.
     """
 
     def __init__(self, query: Query, facts: Facts[Any], choice: MethodChoice) -> None:
-        self.columns, self.ask = query.columns, query.ask
+        self.columns, self.form, self.prefixes = query.columns, query.form, query.prefixes
         self.method, self.reason, self.features = choice.method, choice.reason, choice.features
         self.seconds = 0.0
         self._query, self._facts = query, facts
@@ -43,23 +46,52 @@ class Solutions:
         return rest if query.limit is None else min(rest, query.limit)
 
     def __iter__(self) -> Iterator[SolutionRow]:
-        return iter(self._facts if self._query.plain else self.rows)
+        return iter(self._facts if self.plain else self.rows)
 
     def __repr__(self) -> str:
         return f"<{len(self):,} solutions of ({', '.join(self.columns)})>"
 
+    @property
+    def ask(self) -> bool:
+        """Whether it only matters if there is a solution."""
+        return self.form is Form.ASK
+
+    @property
+    def plain(self) -> bool:
+        """Whether the rows of the query's goal are the solutions as they are."""
+        return self._query.plain
+
     @cached_property
     def rows(self) -> list[SolutionRow]:
         """All solutions, in their order."""
-        query, width = self._query, len(self.columns)
+        return self._solution_rows()
+
+    def _solution_rows(self) -> list[SolutionRow]:
+        query, width = self._query, len(self._query.columns)
         rows: Iterable[tuple[Value, ...]] = self._facts
         if query.order:
-            rows = _ordered(rows, width, query.order)
+            rows = _ordered(rows, width, query.order, self._facts.check)
         solutions: Iterable[SolutionRow] = (tuple(None if is_unbound(v) else v for v in row[:width]) for row in rows)
         if query.distinct and query.order:
             solutions = _distinct(solutions)
         stop = None if query.limit is None else query.offset + query.limit
         return list(islice(solutions, query.offset, stop))
+
+    def serialize(self, format: str) -> str:
+        """The results as a text: json, xml, csv or tsv of the W3C, a table, or for triples nt or ttl."""
+        from deltalog.query.sparql.results import text
+
+        return text(self, format)
+
+    def write(self, stream: IO[Any], format: str) -> None:
+        """Writes what `serialize` returns to a stream of text or bytes, piece by piece."""
+        from deltalog.query.sparql.results import write
+
+        write(self, format, stream)
+
+    def to_json(self) -> str:
+        """SPARQL 1.1 Query Results JSON."""
+        return self.serialize("json")
 
     def lines(self, delimiter: str = ",") -> Iterator[str]:
         """The rows as lines of CSV (or with another delimiter); a cell without a value is empty."""
@@ -71,7 +103,7 @@ class Solutions:
         """An Arrow table, with null where a variable has no value; see `deltalog.io.frames` for the types."""
         from deltalog.io.frames import arrow_of_rows
 
-        if self._query.plain:
+        if self.plain:
             return self._facts.to_arrow()
         return arrow_of_rows(self.rows, self.columns)
 
@@ -85,7 +117,7 @@ class Solutions:
 
     def to_spark(self, session: Any = None) -> Any:
         """A Spark DataFrame, in the session given or the active one."""
-        if self._query.plain:
+        if self.plain:
             return self._facts.to_spark(session)
         from pyspark.sql import SparkSession
 
@@ -93,12 +125,24 @@ class Solutions:
         return session.createDataFrame(self.to_arrow())
 
 
-def _ordered(rows: Iterable[tuple[Value, ...]], first: int, falling: Sequence[bool]) -> list[tuple[Value, ...]]:
-    """Rows by the columns from the first on: the last one first, and each sort keeps what it does not decide."""
+def _ordered(
+    rows: Iterable[tuple[Value, ...]], first: int, falling: Sequence[bool], check: Callable[[], None]
+) -> list[tuple[Value, ...]]:
+    """Rows by the columns from the first on: the last one first, and each sort keeps what it does not decide. Limits
+    are checked now and then."""
     result = list(rows)
     for number, falls in reversed(list(enumerate(falling))):
-        result.sort(key=lambda row: _rank(row[first + number]), reverse=falls)
+        ranks = (_rank(row[first + number]) for row in result)
+        checked = _checked(ranks, check)
+        result.sort(key=lambda _, ranks=checked: next(ranks), reverse=falls)  # type: ignore[misc]
     return result
+
+
+def _checked(ranks: Iterator[Any], check: Callable[[], None]) -> Iterator[Any]:
+    for number, rank in enumerate(ranks):
+        if number % UNCHECKED_RANKS == 0:
+            check()
+        yield rank
 
 
 def _rank(value: Value) -> tuple[bool, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NoReturn
 
+from deltalog.expressions.fresh_values import Execution
 from deltalog.expressions.sparql_operators import resolved
 from deltalog.model.errors import UsageError
 from deltalog.model.terms import IRI, RDF, RDF_TYPE, XSD, Value, literal
@@ -25,6 +26,7 @@ class Reader:
 
     tokens: Tokens
     prefixes: dict[str, str]
+    execution: Execution
     base: str = ""
     at: int = 0
     forbidden: str = ""
@@ -32,6 +34,7 @@ class Reader:
     labels: dict[str, int] = field(default_factory=dict)  # of blank nodes, and the number of the pattern they are in
     pattern: int = 0  # the number of the basic graph pattern
     patterns: int = 0  # how many there have been
+    has_paths: bool = True  # whether a predicate may be a path
 
     # Tokens.
 

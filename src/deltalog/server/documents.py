@@ -1,0 +1,74 @@
+"""What is answered, as the types of JSON."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from deltalog.explain.render.json import json_value
+from deltalog.model.facts import Facts
+from deltalog.model.naming import Names
+from deltalog.model.terms import Value
+from deltalog.plan.iri_display import shortened
+from deltalog.server.versions import FactsByPredicate, Made, Step
+from deltalog.syntax.ast import Rule
+
+if TYPE_CHECKING:
+    from deltalog.kb import KnowledgeBase
+
+Document = dict[str, Any]
+_ABSOLUTE = re.compile(r"[^\s<>\"]*:[^\s<>\"]*")
+
+
+def rows(found: Iterable[tuple[Value | None, ...]]) -> list[list[Any]]:
+    return [[None if value is None else json_value(value) for value in row] for row in found]
+
+
+def label(name: str, prefixes: Mapping[str, str]) -> str:
+    """The name of a predicate with a prefix, if there is one for it."""
+    return shortened(f"<{name}>", prefixes).strip("<>") if _ABSOLUTE.fullmatch(name) else name
+
+
+def changed_facts(found: FactsByPredicate, names: Names, most: int) -> Document:
+    """Facts by predicate, each with at most so many rows."""
+    return {name: _some(found[pred], most) for name, pred in names.by_name.items() if pred in found}
+
+
+def _some(facts: Facts[Any], most: int) -> Document:
+    return {"count": len(facts), "rows": rows(facts.page(0, most)), "complete": len(facts) <= most}
+
+
+def rule_texts(found: Mapping[str, Rule], prefixes: Mapping[str, str]) -> dict[str, str]:
+    return {name: shortened(str(rule), prefixes) for name, rule in found.items()}
+
+
+def difference(
+    added: FactsByPredicate,
+    removed: FactsByPredicate,
+    added_rules: Mapping[str, Rule],
+    removed_rules: Mapping[str, Rule],
+    kb: KnowledgeBase,
+    most: int,
+) -> Document:
+    """Facts and rules that come and go."""
+    names = kb._names({*added, *removed})
+    return {
+        "added": changed_facts(added, names, most),
+        "removed": changed_facts(removed, names, most),
+        "added_rules": rule_texts(added_rules, kb.prefixes),
+        "removed_rules": rule_texts(removed_rules, kb.prefixes),
+    }
+
+
+def change(made: Made, kb: KnowledgeBase, dry_run: bool, most: int) -> Document:
+    """A change that was made, or would be; `kb` is for names."""
+    found, how = made.change, {"dry_run": dry_run, "durable": made.durable, "seconds": round(made.seconds, 6)}
+    facts = found.added.by_predicate(), found.removed.by_predicate()
+    return {"version": made.number, **how, **difference(*facts, found.added_rules, found.removed_rules, kb, most)}
+
+
+def step(found: Step, kb: KnowledgeBase, most: int) -> Document:
+    """What a version changed."""
+    parts = found.added, found.removed, found.added_rules, found.removed_rules
+    return {"version": found.number, **difference(*parts, kb, most)}

@@ -1,0 +1,100 @@
+"""Help for an editor: errors and warnings of a text, and names to complete."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from deltalog.kb import KnowledgeBase
+from deltalog.model.errors import DeltalogError, ProgramError
+from deltalog.program import analyse
+from deltalog.program.load_program import read_documents
+from deltalog.query.sparql.parse import WELL_KNOWN, is_sparql, parse
+from deltalog.server.documents import Document, label
+from deltalog.server.endpoints import Asked, Call, Endpoint, Reading, Work
+from deltalog.server.errors import diagnostic, placed_message
+from deltalog.server.fields import Field
+from deltalog.syntax.functions import AGGREGATES, FUNCTIONS
+from deltalog.syntax.parser import parse_goal
+
+KEYWORDS = ("AGGREGATE", "AND", "AS", "BIND", "FILTER", "NOT", "ON", "PREFIX")
+TEXT_KINDS = ("auto", "rules", "goal", "sparql")
+NAMES = 50
+CHECKED = (
+    Field("text", "text", "rules, a goal or SPARQL", required=True),
+    Field("kind", "text", "which of them it is", "auto", choices=TEXT_KINDS),
+)
+COMPLETED = (
+    Field("prefix", "text", "how names or labels begin, or what they contain", ""),
+    Field("limit", "count", "how many predicates are listed", NAMES),
+)
+
+
+def check(reading: Reading, asked: Asked) -> Document:
+    text = asked["text"]
+    kind = kind_of(text) if asked["kind"] == "auto" else asked["kind"]
+    checks = {"rules": _check_rules, "goal": _check_goal, "sparql": _check_sparql}
+    return {"kind": kind, "diagnostics": list(checks[kind](text, reading.kb))}
+
+
+def kind_of(text: str) -> str:
+    """What a text most likely is: goals have neither a rule's arrow nor a full stop, and are one line."""
+    if is_sparql(text):
+        return "sparql"
+    stripped = text.strip()
+    is_goal = stripped.startswith("?-") or (":-" not in stripped and not stripped.endswith("."))
+    return "goal" if is_goal else "rules"
+
+
+def _check_rules(text: str, kb: KnowledgeBase) -> Iterator[Document]:
+    """Of the rules themselves, and together with those that are there: a cycle through a negation."""
+    try:
+        given = read_documents([text]).rules
+        own = analyse(given)
+        yield from map(diagnostic, own.warnings)
+        analyse([*kb.rules, *given], kb._explicit)
+    except ProgramError as error:
+        yield from map(diagnostic, error.diagnostics)
+    except DeltalogError as error:
+        yield _unplaced(error)
+
+
+def _check_goal(text: str, kb: KnowledgeBase) -> Iterator[Document]:
+    try:
+        literals = parse_goal(text, "<goal>", kb.prefixes)
+        kb._contents().check_goal(literals)
+    except ProgramError as error:
+        yield from map(diagnostic, error.diagnostics)
+    except DeltalogError as error:
+        yield _unplaced(error)
+
+
+def _check_sparql(text: str, kb: KnowledgeBase) -> Iterator[Document]:
+    try:
+        parse(text, kb.prefixes)
+    except DeltalogError as error:
+        yield from placed_message(str(error)) or [_unplaced(error)]
+
+
+def _unplaced(error: DeltalogError) -> Document:
+    place: dict[str, Any] = dict.fromkeys(("hint", "line", "column", "end_line", "end_column"))
+    return {"severity": "error", "message": str(error), **place}
+
+
+def complete(reading: Reading, asked: Asked) -> Document:
+    kb, wanted = reading.kb, asked["prefix"].lower()
+    known = [(name, label(name, kb.prefixes), pred) for name, pred in kb._names().by_name.items()]
+    found = sorted(
+        (not (name.lower().startswith(wanted) or short.lower().startswith(wanted)), short, name, pred.arity)
+        for name, short, pred in known
+        if wanted in name.lower() or wanted in short.lower()
+    )
+    listed = [{"name": name, "label": short, "arity": arity} for _, short, name, arity in found]
+    names = {"functions": sorted(FUNCTIONS), "aggregates": list(AGGREGATES), "keywords": list(KEYWORDS)}
+    return {"predicates": listed[: asked["limit"]], "prefixes": {**WELL_KNOWN, **kb.prefixes}, **names}
+
+
+ENDPOINTS = (
+    Endpoint("POST", "/check", "Errors and warnings of a text.", Call(Work.READ, check), body=CHECKED),
+    Endpoint("GET", "/complete", "Names, for an editor.", Call(Work.READ, complete), COMPLETED),
+)

@@ -1,0 +1,136 @@
+"""Server-sent events: a stream of what changes do to a goal or a predicate."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import anyio
+from anyio.to_thread import run_sync
+
+from deltalog.model.errors import DeltalogError
+from deltalog.server import documents
+from deltalog.server.endpoints import Asked, Call, Endpoint, Reading, Work
+from deltalog.server.errors import Refused, wrong
+from deltalog.server.fields import Field
+from deltalog.server.subscriptions import Delta, Deltas, Watched
+from deltalog.server.versions import Step, Versions
+
+MEDIA_TYPE = "text/event-stream"
+FIELDS = (
+    Field("goal", "text", "the goal whose answers are watched"),
+    Field("predicate", "text", "the predicate whose facts are watched"),
+    Field("since", "count", "the last version that the client has seen (or the header Last-Event-ID)"),
+)
+LAST_SEEN = "last-event-id"
+
+
+class Bell:
+    """Wakes those who wait for the next version, and for the end."""
+
+    def __init__(self) -> None:
+        self._event: anyio.Event | None = None
+        self.stopped = False
+
+    def ring(self) -> None:
+        event, self._event = self._event, None
+        if event is not None:
+            event.set()
+
+    def stop(self) -> None:
+        self.stopped = True
+        self.ring()
+
+    async def wait(self, seconds: float) -> bool:
+        """Whether it has rung before so many seconds were over."""
+        self._event = event = self._event or anyio.Event()
+        with anyio.move_on_after(seconds):
+            await event.wait()
+            return True
+        return False
+
+
+@dataclass(frozen=True)
+class Subscription:
+    """A client that watches a goal, from a version on."""
+
+    watched: Watched
+    since: int | None
+    versions: Versions
+    deltas: Deltas
+    bell: Bell
+
+    async def events(self) -> AsyncIterator[str]:
+        """What the client is sent, until it leaves or the server stops."""
+        seen = self.versions.present.number if self.since is None else self.since
+        if self.since is None:
+            yield self._mark("start", seen)
+        silent = self.versions.settings.subscription_seconds
+        while not self.bell.stopped:
+            steps = self.versions.since(seen)
+            if steps is None:
+                seen = self.versions.present.number
+                yield self._mark("reset", seen, reason="what has changed since then is not known any more")
+                continue
+            for step in steps:
+                seen = step.number
+                event = await self._event(step)
+                if event is not None:
+                    yield event
+            if self.versions.present.number == seen and not await self.bell.wait(silent):
+                yield ": still here\n\n"
+
+    async def _event(self, step: Step) -> str | None:
+        """The event of a change; None if it does not concern the client."""
+        try:
+            delta = await run_sync(partial(self._delta, step))
+        except (Refused, DeltalogError) as problem:
+            return self._mark("reset", step.number, reason=str(problem))
+        if not delta.added and not delta.removed:
+            return None
+        rows = {"added": documents.rows(delta.added), "removed": documents.rows(delta.removed)}
+        return event_text("change", step.number, {"version": step.number, **rows})
+
+    def _delta(self, step: Step) -> Delta:
+        with self.versions.kb.limits.running("the subscription", self.versions.settings.seconds):
+            return self.deltas.of(step, self.watched)
+
+    def _mark(self, event: str, version: int, **more: Any) -> str:
+        return event_text(event, version, {"version": version, "columns": list(self.watched.columns), **more})
+
+
+def event_text(event: str, version: int, data: dict[str, Any]) -> str:
+    return f"event: {event}\nid: {version}\ndata: {json.dumps(data)}\n\n"
+
+
+def watch(reading: Reading, asked: Asked) -> tuple[Watched, int | None]:
+    """What a client wants to watch, and from when on; checked by asking it once."""
+    if (asked["goal"] is None) == (asked["predicate"] is None):
+        raise wrong("say what to watch: `goal` or `predicate`")
+    if asked["goal"] is not None:
+        return Watched.of_goal(asked["goal"], reading.kb), _since(asked)
+    return Watched.of_predicate(asked["predicate"], reading.kb), _since(asked)
+
+
+def _since(asked: Asked) -> int | None:
+    text = asked.headers.get(LAST_SEEN, "").strip()
+    if not text:
+        return None if asked["since"] is None else int(asked["since"])
+    if not (text.isascii() and text.isdigit() and len(text) < 16):
+        raise wrong(f"Last-Event-ID: expected the number of a version, and not {text!r:.80}")
+    return int(text)
+
+
+ENDPOINTS = (
+    Endpoint(
+        "GET",
+        "/changes",
+        "Server-sent events: what each change adds to and removes from the answers of a goal, or a predicate.",
+        Call(Work.STREAM, watch),
+        FIELDS,
+        answers=(MEDIA_TYPE,),
+    ),
+)
