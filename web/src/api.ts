@@ -6,7 +6,7 @@ export interface Diagnostic {
   severity: "error" | "warning"; message: string; hint: string | null;
   line: number | null; column: number | null; end_line: number | null; end_column: number | null;
 }
-export interface Health { readonly?: boolean; token?: "none" | "write" | "all"; version?: number }
+export interface Health { readonly?: boolean; token?: boolean; version?: number }
 export interface Predicate { name: string; label: string; arity: number; facts: number; explicit: number; derived: number }
 export interface Predicates { version: number; prefixes: Record<string, string>; predicates: Predicate[] }
 export interface Answers {
@@ -151,8 +151,9 @@ export const api = {
   },
 
   /** Server-sent events by fetch, which unlike EventSource can send a token. Ends when the connection does. */
-  async events(path: string, signal: AbortSignal, seen: (event: ServerEvent) => void): Promise<void> {
+  async events(path: string, signal: AbortSignal, opened: () => void, seen: (event: ServerEvent) => void): Promise<void> {
     const response = await send(path, { headers: { Accept: "text/event-stream" }, signal });
+    opened();
     const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
     let rest = "";
     for (;;) {

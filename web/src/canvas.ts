@@ -4,6 +4,8 @@ import { select } from "d3-selection";
 import { zoom, zoomIdentity, type ZoomBehavior } from "d3-zoom";
 import { button, h, s } from "./dom";
 
+const MOST = 1.15; // the scale of what is small
+
 export class Canvas {
   readonly layer = s("g");
   readonly svg = s("svg", { class: "canvas" }, this.layer);
@@ -21,12 +23,18 @@ export class Canvas {
       button("⤢", () => this.fit(), { "aria-label": "Show all", title: "Show all" })));
   }
 
-  /** Shows a box, or everything, in the middle. */
-  fit(box: { x: number; y: number; width: number; height: number } = this.layer.getBBox(), most = 1.15): void {
-    const { clientWidth: width, clientHeight: height } = this.svg;
+  /** Shows everything in the middle; not smaller than `least`, and then from its upper end on. */
+  fit(least = 0): void {
+    const { clientWidth: width, clientHeight: height } = this.svg, box = this.layer.getBBox();
     if (!width || !box.width) return;
-    const scale = Math.min(most, 0.94 * Math.min(width / (box.width + 20), height / (box.height + 20)));
-    const at = zoomIdentity.translate(width / 2, height / 2).scale(scale).translate(-box.x - box.width / 2, -box.y - box.height / 2);
-    select(this.svg).call(this.zoom.transform, at);
+    const scale = Math.max(least, Math.min(MOST, 0.94 * Math.min(width / (box.width + 20), height / (box.height + 20))));
+    const top = box.height * scale > height ? 12 - box.y * scale : height / 2 - (box.y + box.height / 2) * scale;
+    select(this.svg).call(this.zoom.transform, zoomIdentity.translate(width / 2 - (box.x + box.width / 2) * scale, top).scale(scale));
+  }
+
+  /** The height that everything needs at the present width. */
+  get wanted(): number {
+    const box = this.layer.getBBox();
+    return box.height * Math.min(MOST, (0.94 * this.svg.clientWidth) / (box.width + 20)) + 50;
   }
 }

@@ -80,7 +80,7 @@ export function createEditor(options: EditorOptions): Editor {
         lineNumbers(), history(), drawSelection(), highlightSpecialChars(), bracketMatching(), closeBrackets(),
         language, syntaxHighlighting(highlighting), theme, placeholder(options.hint ?? ""), EditorView.lineWrapping,
         EditorView.contentAttributes.of({ "aria-label": options.label, spellcheck: "false", autocapitalize: "off" }),
-        autocompletion({ override: [complete], activateOnTyping: true, maxRenderedOptions: 60 }),
+        autocompletion({ override: [complete], icons: false, maxRenderedOptions: 60 }),
         linter(async (current) => marks(current.state.doc, await checked(options, current.state.doc.toString())), { delay: CHECK_DELAY }),
         EditorView.updateListener.of((update) => {
           if (update.docChanged) options.changed?.(update.state.doc.toString());

@@ -44,7 +44,7 @@ function bar(): void {
   let seen = session.changes[0];
   const update = (): void => {
     fill(state, session.health.readonly && h("span", { class: "tag", title: "Started with --readonly" }, "read-only"),
-      session.health.token && session.health.token !== "none" && button(token.get() ? "Token ✓" : "Token", () => void askForToken(false).then(update), { class: "small", title: "The token of this server, for this tab" }),
+      session.health.token && button(token.get() ? "Token ✓" : "Token", () => void askForToken(false).then(update), { class: "small", title: "The token of this server, for this tab" }),
       session.version !== null && h("a", { class: `version ${session.live ? "live" : ""}`, href: "#/versions", title: session.live ? "Connected: changes are shown as they are made" : "Not connected" }, h("span", { class: "pulse", "aria-hidden": "true" }), `version ${session.version}`, h("span", { class: "hidden" }, session.live ? ", live" : ", not connected")),
       button("?", shortcuts, { class: "small round", "aria-label": "Keyboard shortcuts" }));
     if (session.changes[0] !== seen && session.changes[0]) {

@@ -25,7 +25,7 @@ const TITLES: Record<string, string> = {
 export function errorBox(error: unknown, retry?: () => void): HTMLElement {
   const found = error instanceof ApiError ? error : new ApiError(0, "page", String((error as Error)?.message ?? error));
   const again = retry && /^(busy|unreachable|stopping|conflict|gone)$/.test(found.code);
-  const shown = found.diagnostics.filter((one) => one.message !== found.message);
+  const shown = found.diagnostics.filter((one) => !found.message.includes(one.message));
   return h("div", { class: "note bad", role: "alert" },
     h("strong", {}, TITLES[found.code] ?? "Error"),
     h("pre", { class: "message" }, found.message),

@@ -5,7 +5,7 @@ import { button, counted, fill, h, type Children } from "./dom";
 import { addToDraft } from "./draft";
 import { errorBox, loading } from "./message";
 import { whyReadonly } from "./session";
-import { factText, termText, type Fact, type Value } from "./values";
+import { argumentText, factText, type Fact, type Value } from "./values";
 
 interface RuleRef { id: string; text: string; file?: string; line?: number }
 interface Proof {
@@ -26,15 +26,14 @@ export interface Explanation extends Proof {
   attempts?: Attempt[]; near?: Near[]; reason?: string; others?: Proof[]; continued?: Proof[]; hidden_facts?: number; version?: number;
 }
 
-const OPEN_LEVELS = 4, DEPTH = 3;
+const OPEN_LEVELS = 4, DEPTH = 3, PROOFS = 3;
 
 /** Asks the server, and shows the answer. */
 export function explanationView(asked: { fact: string } | Fact): HTMLElement {
   const element = h("div", { class: "explanation" }, loading("Looking for a proof …"));
-  const more = { all: 3, depth: undefined as number | undefined };
   void (async () => {
     try {
-      let found = (await api.explain(asked, { all: more.all })) as unknown as Explanation;
+      let found = (await api.explain(asked, { all: PROOFS })) as unknown as Explanation;
       if (!found.holds) found = (await api.explain(asked, { depth: DEPTH })) as unknown as Explanation;
       fill(element, tree(found));
     } catch (error) {
@@ -127,7 +126,7 @@ function premiseItem(premise: Premise, level: number): HTMLElement {
 
 function groupItem(group: Aggregate, level: number): HTMLElement {
   const members = group.members.flatMap((member) => member.premises.map((one) => premiseItem(one, level + 1)));
-  const text = `group ${group.key.map(termText).join(", ")}: ${counted(group.count, "member")}${group.arithmetic ? `, ${group.arithmetic}` : ""}`;
+  const text = `group ${group.key.map(argumentText).join(", ")}: ${counted(group.count, "member")}${group.arithmetic ? `, ${group.arithmetic}` : ""}`;
   const left = group.count - group.members.length;
   return item("group", [head(group.text)], [h("div", { class: "dlx-step dim" }, text, left > 0 && ` (${left} more)`)], members, level);
 }
@@ -137,7 +136,7 @@ const nearItem = (near: Near): HTMLElement => item("near", [head(`≈ ${near.tex
 function attemptItem(attempt: Attempt, level: number): HTMLElement {
   const satisfied = attempt.satisfied.map((one) => satisfiedItem(one, level + 1));
   const failed = item("failed", [head(`✗ ${attempt.failed}`), attempt.needed && dim(`needed: ${attempt.needed}`)], [],
-    (attempt.nested ?? []).map((one) => nestedItem(one, level + 2)), level + 1);
+    (attempt.nested ?? []).flatMap((one) => (one.atom === attempt.failed ? nestedParts(one, level + 1) : [nestedItem(one, level + 2)])), level + 1);
   return item("attempt", [dim(place(attempt.rule))], step(attempt), [...satisfied, failed], level);
 }
 
@@ -149,13 +148,18 @@ function satisfiedItem(premise: Premise, level: number): HTMLElement {
   return shown;
 }
 
-function nestedItem(nested: Nested, level: number): HTMLElement {
-  const inner = [...(nested.near ?? []).map(nearItem), ...(nested.attempts ?? []).map((one) => attemptItem(one, level + 1))];
-  return item("failed", [head(nested.atom), nested.reason && dim(nested.reason)], [], inner, level);
-}
+const nestedItem = (nested: Nested, level: number): HTMLElement =>
+  item("failed", [head(nested.atom)], [], nestedParts(nested, level), level);
+
+/** Why a premise that fails does not hold in turn. */
+const nestedParts = (nested: Nested, level: number): HTMLElement[] => [
+  ...(nested.reason ? [item("failed", [dim(nested.reason)], [], [], level)] : []),
+  ...(nested.near ?? []).map(nearItem),
+  ...(nested.attempts ?? []).map((one) => attemptItem(one, level + 1)),
+];
 
 function step({ rule, bindings }: { rule?: RuleRef; bindings?: Record<string, Value> }): Children[] {
-  const values = Object.entries(bindings ?? {}).map(([name, value]) => `?${name} = ${termText(value)}`).join(", ");
+  const values = Object.entries(bindings ?? {}).map(([name, value]) => `?${name} = ${argumentText(value)}`).join(", ");
   return [rule && h("div", { class: "dlx-step" }, h("code", {}, rule.text)), values && h("div", { class: "dlx-step dim" }, h("code", {}, values))];
 }
 

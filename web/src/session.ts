@@ -57,8 +57,7 @@ export async function followChanges(): Promise<never> {
   for (;;) {
     try {
       const since = session.version === null ? "" : `?since=${session.version}`;
-      await api.events(`changes${since}`, new AbortController().signal, (event) => {
-        setLive(true);
+      await api.events(`changes${since}`, new AbortController().signal, () => setLive(true), (event) => {
         if (event.name === "change") changed(JSON.parse(event.data) as Difference);
         if (event.name === "reset") void startOver(JSON.parse(event.data).version);
       });

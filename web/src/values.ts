@@ -84,12 +84,12 @@ export function note(value: Cell): string {
 }
 
 /** Strings that are names need no quotes in a fact. */
-const argument = (value: Value): string =>
+export const argumentText = (value: Value): string =>
   typeof value === "string" && /^[a-z]\w*$/.test(value) && value !== "true" && value !== "false" ? value : termText(value);
 
 export function factText(fact: Fact): string {
   const name = predicateText(fact.predicate);
-  return fact.values.length ? `${name}(${fact.values.map(argument).join(", ")})` : name;
+  return fact.values.length ? `${name}(${fact.values.map(argumentText).join(", ")})` : name;
 }
 
 /** The same in a text that can be asked for whatever the prefixes are. */

@@ -14,7 +14,7 @@ interface Edge { id: string; source: Node; target: Node; text: string; fact: Fac
 
 const MOST_NODES = 400, LONGEST = 26, NEIGHBOURS = 12;
 
-export interface WalkOptions { why: (fact: Fact) => void; empty?: string }
+export interface WalkOptions { why: (fact: Fact) => void }
 
 export class Walk {
   readonly element = h("div", { class: "walk" });
@@ -25,17 +25,15 @@ export class Walk {
   private readonly nodes = new Map<string, Node>();
   private readonly edges = new Map<string, Edge>();
   private readonly simulation: Simulation<Node, Edge>;
-  private moved = false;
 
   constructor(private readonly options: WalkOptions) {
     this.canvas.layer.append(this.edgeLayer, this.nodeLayer);
     this.canvas.svg.prepend(s("defs", {}, s("marker", { id: "tip", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto" }, s("path", { d: "M0,0 L8,4 L0,8 Z", class: "tip" }))));
-    this.canvas.svg.addEventListener("pointerdown", () => (this.moved = true));
     this.element.append(this.canvas.element, this.side);
     fill(this.side, h("p", { class: "dim" }, "Click a node for its neighbours, an edge for the proof of its fact."));
     this.simulation = forceSimulation<Node, Edge>([])
-      .force("charge", forceManyBody<Node>().strength(-420).distanceMax(500))
-      .force("link", forceLink<Node, Edge>([]).distance((edge) => 95 + 3 * edge.text.length).strength(0.5))
+      .force("charge", forceManyBody<Node>().strength(-560).distanceMax(700))
+      .force("link", forceLink<Node, Edge>([]).distance((edge) => 90 + 6 * edge.text.length + 2 * (edge.source.text.length + edge.target.text.length)).strength(0.6))
       .force("x", forceX(0).strength(0.045)).force("y", forceY(0).strength(0.07))
       .force("collide", forceCollide<Node>((node) => 20 + 2.6 * node.text.length))
       .stop();
@@ -145,17 +143,12 @@ export class Walk {
     const ticks = Math.min(260, 60_000 / Math.max(60, this.nodes.size));
     for (let i = 0; i < ticks; i++) this.simulation.tick();
     this.place();
-    if (!this.moved || this.nodes.size < 3) requestAnimationFrame(() => this.canvas.fit());
-    else requestAnimationFrame(() => this.canvas.fit());
+    requestAnimationFrame(() => this.canvas.fit());
   }
 
   private place(): void {
     for (const { shape, x, y } of this.nodes.values()) shape.setAttribute("transform", `translate(${x.toFixed(1)},${y.toFixed(1)})`);
     for (const edge of this.edges.values()) placeEdge(edge);
-  }
-
-  shown(): void {
-    this.canvas.fit();
   }
 }
 
@@ -172,7 +165,7 @@ function placeEdge({ source, target, bend, line, name }: Edge): void {
     return put(name, x, y - 54);
   }
   const [dx, dy] = [target.x - source.x, target.y - source.y], length = Math.hypot(dx, dy) || 1;
-  const [nx, ny] = [(-dy / length) * 26 * bend, (dx / length) * 26 * bend];
+  const [nx, ny] = [(-dy / length) * 44 * bend, (dx / length) * 44 * bend];
   const [mx, my] = [(source.x + target.x) / 2 + nx, (source.y + target.y) / 2 + ny];
   const [start, end] = [border(source, mx, my), border(target, mx, my)];
   line.setAttribute("d", `M${start} Q${mx.toFixed(1)},${my.toFixed(1)} ${end}`);

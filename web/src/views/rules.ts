@@ -3,12 +3,14 @@
 import { api, type HyperNode, type Plan, type Rule, type RuleGraph } from "../api";
 import { button, count, counted, fill, h, seconds, type Children } from "../dom";
 import { addToDraft } from "../draft";
+import type { Canvas } from "../canvas";
 import type { Arrow, Box } from "../layered";
 import { load, note } from "../message";
 import { follow, session, whyReadonly } from "../session";
 import { predicateText } from "../values";
 
 const MOST_BOXES = 160, MOST_EXPLICIT = 40;
+const SHORTEST = 260, AROUND = 220, READABLE = 0.66; // pixels, and a scale
 
 interface Found { rules: Rule[]; graph: RuleGraph; plan: Plan }
 
@@ -64,10 +66,16 @@ class RulesView {
       const drawn = layered(boxes, arrows, (box) => (box.node ? this.choose(box.node) : (location.hash = `#/query?q=${encodeURIComponent(box.lines[0])}`)));
       this.select = drawn.select;
       if (about) drawn.select(`n${about.id}`);
-      requestAnimationFrame(() => drawn.canvas.fit());
+      requestAnimationFrame(() => this.arrange(drawn.canvas));
       const left = this.found.graph.nodes.length - nodes.length;
       return h("div", {}, left > 0 && h("p", { class: "dim inset" }, `${counted(nodes.length, "node")} of ${count(this.found.graph.nodes.length)}: those around ${about ? "the chosen one" : "the first ones"}. Choose a rule to see others.`), drawn.canvas.element);
     });
+  }
+
+  /** The room that the graph needs, up to that of the window; what is written in it stays readable. */
+  private arrange(canvas: Canvas): void {
+    this.drawing.style.height = `${Math.max(SHORTEST, Math.min(canvas.wanted, innerHeight - AROUND))}px`;
+    requestAnimationFrame(() => canvas.fit(READABLE));
   }
 
   /** All nodes, or of a large graph those around one: breadth first, both ways. */
