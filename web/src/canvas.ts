@@ -23,18 +23,20 @@ export class Canvas {
       button("⤢", () => this.fit(), { "aria-label": "Show all", title: "Show all" })));
   }
 
-  /** Shows everything in the middle; not smaller than `least`, and then from its upper end on. */
-  fit(least = 0): void {
+  /** Shows everything in the middle; not smaller than `least`, and then what is around a shape, or the upper end. */
+  fit(least = 0, about?: SVGGElement): void {
     const { clientWidth: width, clientHeight: height } = this.svg, box = this.layer.getBBox();
     if (!width || !box.width) return;
     const scale = Math.max(least, Math.min(MOST, 0.94 * Math.min(width / (box.width + 20), height / (box.height + 20))));
-    const top = box.height * scale > height ? 12 - box.y * scale : height / 2 - (box.y + box.height / 2) * scale;
-    select(this.svg).call(this.zoom.transform, zoomIdentity.translate(width / 2 - (box.x + box.width / 2) * scale, top).scale(scale));
+    const around = about?.getBBox(), [wide, high] = [box.width * scale > width, box.height * scale > height];
+    const centre = wide && around ? around.x + around.width / 2 : box.x + box.width / 2;
+    const middle = high && around ? around.y + around.height / 2 : high ? box.y + height / (2 * scale) - 8 : box.y + box.height / 2;
+    select(this.svg).call(this.zoom.transform, zoomIdentity.translate(width / 2 - centre * scale, height / 2 - middle * scale).scale(scale));
   }
 
   /** The height that everything needs at the present width. */
-  get wanted(): number {
+  wanted(least: number): number {
     const box = this.layer.getBBox();
-    return box.height * Math.min(MOST, (0.94 * this.svg.clientWidth) / (box.width + 20)) + 50;
+    return box.height * Math.max(least, Math.min(MOST, (0.94 * this.svg.clientWidth) / (box.width + 20))) + 50;
   }
 }

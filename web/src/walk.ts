@@ -33,9 +33,9 @@ export class Walk {
     fill(this.side, h("p", { class: "dim" }, "Click a node for its neighbours, an edge for the proof of its fact."));
     this.simulation = forceSimulation<Node, Edge>([])
       .force("charge", forceManyBody<Node>().strength(-560).distanceMax(700))
-      .force("link", forceLink<Node, Edge>([]).distance((edge) => 90 + 6 * edge.text.length + 2 * (edge.source.text.length + edge.target.text.length)).strength(0.6))
+      .force("link", forceLink<Node, Edge>([]).distance((edge) => 40 + 6.5 * edge.text.length + (widthOf(edge.source) + widthOf(edge.target)) / 2).strength(0.6))
       .force("x", forceX(0).strength(0.045)).force("y", forceY(0).strength(0.07))
-      .force("collide", forceCollide<Node>((node) => 20 + 2.6 * node.text.length))
+      .force("collide", forceCollide<Node>((node) => 12 + 0.45 * widthOf(node)))
       .stop();
   }
 
@@ -93,8 +93,7 @@ export class Walk {
   }
 
   private dress(node: Node): void {
-    const classes = node.classes.slice(0, 2).join(", ") + (node.classes.length > 2 ? " …" : "");
-    const width = 7.3 * Math.max(node.text.length, 0.85 * classes.length) + 22, height = classes ? 38 : 26;
+    const classes = classesOf(node), width = widthOf(node), height = classes ? 38 : 26;
     node.shape.setAttribute("class", `node ${node.kind}${node.expanded ? " expanded" : ""}`);
     node.shape.setAttribute("aria-label", `${node.text}${classes ? `, ${classes}` : ""}: show neighbours`);
     fill(node.shape, s("title", {}, [label(node.value), ...node.classes].join("\n")),
@@ -152,6 +151,9 @@ export class Walk {
   }
 }
 
+const classesOf = (node: Node): string => node.classes.slice(0, 2).join(", ") + (node.classes.length > 2 ? " …" : "");
+const widthOf = (node: Node): number => 7.3 * Math.max(node.text.length, 0.85 * classesOf(node).length) + 22;
+
 const pressed = (action: () => void) => (event: Event): void => {
   if ((event as KeyboardEvent).key !== "Enter" && (event as KeyboardEvent).key !== " ") return;
   event.preventDefault();
@@ -169,7 +171,8 @@ function placeEdge({ source, target, bend, line, name }: Edge): void {
   const [mx, my] = [(source.x + target.x) / 2 + nx, (source.y + target.y) / 2 + ny];
   const [start, end] = [border(source, mx, my), border(target, mx, my)];
   line.setAttribute("d", `M${start} Q${mx.toFixed(1)},${my.toFixed(1)} ${end}`);
-  put(name, (source.x + target.x) / 2 + nx / 2, (source.y + target.y) / 2 + ny / 2 - 3);
+  const along = (bend > 0 ? 14 : bend < 0 ? -14 : 0) * Math.sign(dy || 1); // names of parallel edges are not side by side
+  put(name, (source.x + target.x) / 2 + nx / 2 + (dx / length) * along, (source.y + target.y) / 2 + ny / 2 - 3 + (dy / length) * along);
 }
 
 const put = (text: SVGTextElement, x: number, y: number): void => {
@@ -179,8 +182,7 @@ const put = (text: SVGTextElement, x: number, y: number): void => {
 
 /** Where the line from a node to a point leaves its box. */
 function border(node: Node, x: number, y: number): string {
-  const classes = node.classes.slice(0, 2).join(", ");
-  const half = (7.3 * Math.max(node.text.length, 0.85 * classes.length) + 22) / 2 + 2, high = (classes ? 38 : 26) / 2 + 2;
+  const half = widthOf(node) / 2 + 2, high = (node.classes.length ? 38 : 26) / 2 + 2;
   const [dx, dy] = [x - node.x, y - node.y], scale = 1 / Math.max(Math.abs(dx) / half, Math.abs(dy) / high, 1e-6);
   return `${(node.x + dx * Math.min(scale, 1)).toFixed(1)},${(node.y + dy * Math.min(scale, 1)).toFixed(1)}`;
 }

@@ -10,7 +10,7 @@ import { follow, session, whyReadonly } from "../session";
 import { predicateText } from "../values";
 
 const MOST_BOXES = 160, MOST_EXPLICIT = 40;
-const SHORTEST = 260, AROUND = 220, READABLE = 0.66; // pixels, and a scale
+const SHORTEST = 320, AROUND = 220, READABLE = 0.5, READABLE_NARROW = 0.7; // pixels, and scales
 
 interface Found { rules: Rule[]; graph: RuleGraph; plan: Plan }
 
@@ -74,8 +74,9 @@ class RulesView {
 
   /** The room that the graph needs, up to that of the window; what is written in it stays readable. */
   private arrange(canvas: Canvas): void {
-    this.drawing.style.height = `${Math.max(SHORTEST, Math.min(canvas.wanted, innerHeight - AROUND))}px`;
-    requestAnimationFrame(() => canvas.fit(READABLE));
+    const least = matchMedia("(min-width: 640px)").matches ? READABLE : READABLE_NARROW;
+    this.drawing.style.height = `${Math.max(SHORTEST, Math.min(canvas.wanted(least), innerHeight - AROUND))}px`;
+    requestAnimationFrame(() => canvas.fit(least, canvas.layer.querySelector<SVGGElement>(".chosen") ?? undefined));
   }
 
   /** All nodes, or of a large graph those around one: breadth first, both ways. */
