@@ -34,6 +34,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("query",),
     ("explain",),
     ("ontology",),
+    ("graphs",),
     ("store",),
     ("frozen",),
     ("kb",),

@@ -9,6 +9,7 @@
     query     goals, SPARQL -> answers               deltalog.query
     explain   facts -> proofs, missing premises      deltalog.explain
     ontology  axioms -> rules                        deltalog.ontology
+    graphs    quads -> facts, SPARQL Update          deltalog.graphs
     read      tables of ids -> values                deltalog.model.facts
     keep      changes -> log and snapshots           deltalog.store
 
@@ -28,9 +29,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from deltalog.concurrency.locks import CallLock, exclusive
+from deltalog.engine.named_graphs import DEFAULT_GRAPHS, GRAPHS, without_graphs
 from deltalog.engine.report import Report, Round
 from deltalog.explain.methods import ExplainMethods
 from deltalog.explain.source_files import SourceFiles
+from deltalog.graphs.methods import GraphMethods, GraphName, graph_name
 from deltalog.io.documents import Files
 from deltalog.io.files import local_path
 from deltalog.maintenance.ladders import LADDERS
@@ -64,7 +67,7 @@ GivenFacts = Mapping[str, Any] | Files | None  # rows and tables by predicate, o
 ENGINES = ("local", "spark", "auto", "naive")
 
 
-class KnowledgeBase(ExplainMethods, OntologyMethods, StoreMethods):
+class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, StoreMethods):
     """Facts and rules, and everything that follows from them.
 
     program: rules as text, a Path to a file of them, several of either, or none yet.
@@ -80,6 +83,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, StoreMethods):
     schemes: how relations that are transitive, symmetric, inverse to each other or unions are stored: "scheme" as
         virtual relations, "module" as tables with rules of their own, "standard" like all others; "auto" is
         "scheme" with small ones as tables. All give the same facts.
+    default_graph: what rules apply to, and queries outside of GRAPH: the "union" of all graphs, or the "unnamed" graph.
     ontology: ontology files whose axioms become rules, of a `profile`; see `load_ontology`.
     observe: is called after every round of evaluation with a `Round`. tuning: thresholds (`deltalog.model.tuning`).
 
@@ -101,6 +105,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, StoreMethods):
         maintenance: str = "auto",
         cyclic: str = "combined",
         schemes: str = "auto",
+        default_graph: str = "union",
         ontology: OntologyPaths = (),
         profile: str | None = None,
         observe: Callable[[Round], None] | None = None,
@@ -110,6 +115,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, StoreMethods):
         check_choice("maintenance strategy", maintenance, tuple(LADDERS))
         check_choice("option", cyclic, CYCLIC_SETTINGS, " for cyclic rules")
         check_choice("option", schemes, SCHEME_SETTINGS, " for schemes")
+        check_choice("default graph", default_graph, DEFAULT_GRAPHS)
         threads = None if threads is None else count(threads, "threads", least=1)
         sources = as_sources(program)
         document = read_documents(sources)
@@ -117,7 +123,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, StoreMethods):
         self._mentioned = analyse(document.rules).preds  # a wrong program is refused at once
         self._rule_set = RuleSet().adding(document.rules)
         self.engine, self._lock = engine, CallLock()
-        self._maintenance, self._cyclic = maintenance, cyclic
+        self._maintenance, self._cyclic, self._default_graph = maintenance, cyclic, default_graph
         self._report = Report(engine=engine)
         self.limits = Limits(timeout, max_facts, None if memory is None else memory_bytes(memory))
         self._observe = observe or (lambda _: None)
@@ -143,12 +149,13 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, StoreMethods):
     # Load: facts in.
 
     @exclusive
-    def add(self, predicate: str, data: Any) -> None:
-        """Adds facts of a predicate: rows (tuples), or an Arrow, pandas, polars or Spark table."""
+    def add(self, predicate: str, data: Any, *, graph: GraphName | None = None) -> None:
+        """Adds facts of a predicate: rows (tuples), or an Arrow, pandas, polars or Spark table. `graph`: a named graph
+        that they are in, instead of the unnamed one."""
         from deltalog.engine.encode_facts import listed_facts
 
         facts = listed_facts({predicate: data})
-        self.load_tables(lambda _: self._encoded(facts))
+        self.load_tables(lambda _: self._encoded(facts, graph))
 
     @exclusive
     def load(
@@ -157,16 +164,20 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, StoreMethods):
         base: str | None = None,
         shared_blank_nodes: bool = False,
         strict: bool = False,
+        graphs: bool = True,
+        graph: GraphName | None = None,
     ) -> None:
-        """Adds the facts of files and folders: N-Triples, N-Quads, Turtle, RDF/XML, CSV, TSV, .facts, Parquet.
+        """Adds the facts of files and folders: N-Triples, N-Quads, Turtle, TriG, RDF/XML, CSV, TSV, .facts, Parquet.
 
         base: the IRI against which relative IRIs in Turtle and RDF/XML are resolved (default: the file's own).
         shared_blank_nodes: a blank-node label means one node in all RDF files, not one in each.
         strict: relative IRIs, bare numbers and booleans in N-Triples and N-Quads are errors.
+        graphs: the quads of N-Quads and TriG are in their graphs; if not, they are triples of the unnamed graph.
+        graph: a named graph to put the triples into.
         """
-        files = Files.of(*paths, base=base, shared_blank_nodes=shared_blank_nodes, strict=strict)
+        files = Files.of(*paths, base=base, shared_blank_nodes=shared_blank_nodes, strict=strict, graphs=graphs)
         with self._files.loading(files):
-            self.load_tables(lambda _: self._encoded(files))
+            self.load_tables(lambda _: self._encoded(files, graph))
 
     @exclusive
     @within_budget
@@ -182,7 +193,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, StoreMethods):
         if self._store is not None:  # a change like any other
             self._change(self._rule_set, dict(facts), {})
             return
-        planned = self._with_axioms(self._rule_set, dict(facts), {})
+        planned = self._with_axioms(self._rule_set, *self._with_graphs(facts, {}))
         explicit = self._united(self._less(self._explicit, planned.remove), planned.add)
         self._check_budget(explicit)
         rules = {"_rule_set": planned.rule_set, "_mentioned": self._mentioned | planned.rule_set.preds}
@@ -208,12 +219,15 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, StoreMethods):
         """Takes attributes over, all at once: no interrupt comes in between."""
         vars(self).update(attributes)
 
-    def _encoded(self, facts: Mapping[str, Any] | Files) -> dict[Pred, AnyTable]:
+    def _encoded(self, facts: Mapping[str, Any] | Files, graph: GraphName | None = None) -> dict[Pred, AnyTable]:
+        """Facts as tables by predicate, or as quads of a graph."""
+        name = None if graph is None else graph_name(graph)
         if isinstance(facts, Files):
-            return self._backend.codec.read(facts.paths, facts.reading)
+            return self._in_graph(self._backend.codec.read(facts.paths, facts.reading), name)
         from deltalog.engine.encode_facts import encode_facts
 
-        return encode_facts(facts, self._backend, (self._mentioned, self._explicit)) if facts else {}
+        known = (self._mentioned, self._explicit)
+        return self._in_graph(encode_facts(facts, self._backend, known), name) if facts else {}
 
     # Materialise: to the fixpoint.
 
@@ -308,13 +322,15 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, StoreMethods):
 
     @exclusive
     @limited
-    def update(self, add: GivenFacts = None, remove: GivenFacts = None) -> Change:
+    def update(self, add: GivenFacts = None, remove: GivenFacts = None, *, graph: GraphName | None = None) -> Change:
         """Adds and removes explicit facts (predicate -> rows or a table, or `Files`) and what follows, or no longer
         follows.
 
         A fact that is in both is added. Removing a fact that was not given does nothing: if it is derived, it stays.
+        graph: the named graph to add to and to remove from. Without it facts are added to the unnamed graph, and
+        removed from the default graph: if that is the union, from all graphs.
         """
-        return self.change(add, remove)
+        return self.change(add, remove, graph=graph)
 
     @exclusive
     @limited
@@ -336,9 +352,11 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, StoreMethods):
         remove: GivenFacts = None,
         add_rules: Sources = (),
         remove_rules: Sources = (),
+        *,
+        graph: GraphName | None = None,
     ) -> Change:
         """`update`, `add_rules` and `remove_rules` in one. What is both added and removed is there afterwards."""
-        return self._make(*_listed(add, remove, add_rules, remove_rules))
+        return self._make(*_listed(add, remove, add_rules, remove_rules, graph))
 
     @exclusive
     @limited
@@ -348,22 +366,25 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, StoreMethods):
         remove: GivenFacts = None,
         add_rules: Sources = (),
         remove_rules: Sources = (),
+        *,
+        graph: GraphName | None = None,
     ) -> Change:
         """What `change` would add and remove. The knowledge base stays as it is."""
-        return self._describe(*_listed(add, remove, add_rules, remove_rules))
+        return self._describe(*_listed(add, remove, add_rules, remove_rules, graph))
 
     @within_budget
-    def _make(self, add: Any, remove: Any, add_rules: Any, remove_rules: Any) -> Change:
+    def _make(self, add: Any, remove: Any, add_rules: Any, remove_rules: Any, graph: GraphName | None) -> Change:
         self._check_writable()  # first: it may take over what the store has
         with self._files.loading(add) if isinstance(add, Files) else nullcontext():
-            change, _ = self._change(*self._wanted(add, remove, add_rules, remove_rules))
+            change, _ = self._change(*self._wanted(add, remove, add_rules, remove_rules, graph))
         self._files.add_programs(add_rules)
         return change
 
     @within_budget
     def _describe(self, *asked: Any) -> Change:
-        planned = self._with_axioms(*self._wanted(*asked)[:3])
-        return self._described(planned.rule_set, self._changed(planned.rule_set, planned.add, planned.remove)[1])
+        rule_set, add, remove, _ = self._wanted(*asked)
+        planned = self._with_axioms(rule_set, *self._with_graphs(add, remove))
+        return self._described(planned.rule_set, self._changed(*planned[:3])[1])
 
     def _wanted(
         self,
@@ -371,14 +392,15 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, StoreMethods):
         remove: Mapping[str, Any] | Files,
         add_rules: Sequence[str | Path],
         remove_rules: Sequence[str | Path],
+        graph: GraphName | None = None,
     ) -> tuple[RuleSet, dict[Pred, AnyTable], dict[Pred, AnyTable], Mapping[str, str]]:
         """A change as `_change` takes it: the rules after it, facts to add and to remove, prefixes."""
         from deltalog.engine.encode_facts import encode_facts_of
 
         rule_set, facts_removed = self._rule_set.removing(remove_rules)
         document = read_documents(add_rules)
-        added = self._united(self._encoded(add), encode_facts_of(document.rules, self._backend))
-        removed = self._united(self._encoded(remove), encode_facts_of(facts_removed, self._backend))
+        added = self._united(self._encoded(add, graph), encode_facts_of(document.rules, self._backend))
+        removed = self._united(self._encoded(remove, graph), encode_facts_of(facts_removed, self._backend))
         return rule_set.adding(document.rules), added, removed, document.prefixes
 
     def _change(
@@ -389,7 +411,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, StoreMethods):
         prefixes: Mapping[str, str] | None = None,
     ) -> tuple[Change, Update[AnyTable]]:
         """The one way in which facts and rules change: all of it, or nothing."""
-        return self._change_planned(self._with_axioms(rule_set, add, remove), prefixes)
+        return self._change_planned(self._with_axioms(rule_set, *self._with_graphs(add, remove)), prefixes)
 
     def _change_planned(
         self, planned: Planned, prefixes: Mapping[str, str] | None = None
@@ -431,7 +453,10 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, StoreMethods):
     def _described(self, rule_set: RuleSet, update: Update[AnyTable]) -> Change:
         """A change that leads to a rule set, before it is made."""
         added, removed = map(self._difference, update.differences())
-        return Change(added, removed, update.report, rule_set.without(self._rule_set), self._rule_set.without(rule_set))
+        rules = rule_set.without(self._rule_set), self._rule_set.without(rule_set)
+        return Change(
+            added, removed, update.report, *rules, *map(self._quad_facts, (update.added_facts, update.removed_facts))
+        )
 
     def _become(
         self,
@@ -480,9 +505,10 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, StoreMethods):
             self._materialised()
             return self._contents()
 
-        given = self.rules, self._explicit, self._mentioned, self.prefixes
+        given = self.rules, without_graphs(self._explicit), self._mentioned, self.prefixes
         derive = self._evaluator, self._materialise, materialised
-        return Contents(self._backend, *given, self._state, self._report, *derive)
+        quads = {pred: table for pred, table in self._explicit.items() if pred in GRAPHS}
+        return Contents(self._backend, *given, self._state, self._report, *derive, quads)
 
     # Explain: `explain` and `consequences` are in `ExplainMethods`.
 
@@ -496,9 +522,13 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, StoreMethods):
     def write(
         self, folder: str | PathLike[str], format: str = "csv", *, only: Iterable[str] = (), derived: bool = False
     ) -> None:
-        """Writes facts to a folder that is new or empty: one file per predicate (csv, tsv, parquet) or facts.nt."""
+        """Writes facts to a folder that is new or empty: one file per predicate (csv, tsv, parquet), facts.nt,
+        or facts.nq, which also has the graphs of facts."""
         started = time.perf_counter()
-        tables = self._contents().materialised().tables(only, derived)
+        contents = self._contents().materialised()
+        tables = contents.tables(only, derived)
+        if format == "nq" and not derived:
+            tables = self._with_quads(tables, [contents.names().find(name) for name in only])
         self._backend.codec.write(local_path(folder), tables, format)
         self._spent("write", started)
 
@@ -529,7 +559,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, StoreMethods):
     @exclusive
     def explicit_facts(self) -> int:
         """How many facts were given."""
-        return sum(self._backend.size(table) for table in self._explicit.values())
+        return sum(self._backend.size(table) for table in without_graphs(self._explicit).values())
 
     @property
     def rules(self) -> tuple[Rule, ...]:
@@ -546,9 +576,11 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, StoreMethods):
         self._report.seconds[phase] += time.perf_counter() - started
 
 
-def _listed(add: GivenFacts, remove: GivenFacts, add_rules: Sources, remove_rules: Sources) -> tuple[Any, ...]:
+def _listed(
+    add: GivenFacts, remove: GivenFacts, add_rules: Sources, remove_rules: Sources, graph: GraphName | None
+) -> tuple[Any, ...]:
     """What a change is asked to do, such that it can be read more than once."""
     from deltalog.engine.encode_facts import listed_facts
 
     facts = (given if isinstance(given, Files) else listed_facts(given) for given in (add, remove))
-    return *facts, as_sources(add_rules), as_sources(remove_rules)
+    return *facts, as_sources(add_rules), as_sources(remove_rules), graph

@@ -290,7 +290,7 @@ def test_values_come_back(value: Value) -> None:
 
 def test_what_is_no_value_is_refused() -> None:
     for wrong in (None, [], {"uri": "x"}, {"text": 1, "datatype": "x"}):
-        with pytest.raises(UsageError, match="no value of an explanation"):
+        with pytest.raises(UsageError, match="is no value; write"):
             value_of(wrong)
 
 

@@ -143,6 +143,12 @@ export const api = {
     };
   },
 
+  /** Whether the server describes SPARQL updates without making them; one that does not know `dry_run` would make it. */
+  async previewsUpdates(): Promise<boolean> {
+    const description = await json<{ paths: Record<string, { post?: { parameters?: { name: string }[] } }> }>("openapi.json");
+    return (description.paths["/sparql"]?.post?.parameters ?? []).some(({ name }) => name === "dry_run");
+  },
+
   async sparqlUpdate(text: string, dryRun: boolean): Promise<Difference | null> {
     const headers = { "Content-Type": "application/sparql-update", Accept: "application/json" };
     const response = await send(dryRun ? "sparql?dry_run=true" : "sparql", { method: "POST", headers, body: text });

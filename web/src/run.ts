@@ -53,5 +53,5 @@ async function runSparql(text: string, signal: AbortSignal): Promise<Answer> {
 /** Rules and updates are shown as the difference that they would make. */
 async function preview(kind: "rules" | "update", text: string): Promise<Preview> {
   if (kind === "rules") return { form: "preview", kind, text, difference: await api.update({ add_rules: text }, true) };
-  return { form: "preview", kind, text, difference: await api.sparqlUpdate(text, true) };
+  return { form: "preview", kind, text, difference: (await api.previewsUpdates()) ? await api.sparqlUpdate(text, true) : null };
 }

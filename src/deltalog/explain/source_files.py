@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -79,7 +80,7 @@ class SourceFiles:
             facts: dict[Pred, Any] = {}
             if _is_small(file, self._tuning.explain_max_source_bytes):
                 try:
-                    facts = self._scratch.codec.read([file], reading)
+                    facts = self._scratch.codec.read([file], replace(reading, graphs=False))
                 except (DeltalogError, OSError):
                     facts = {}
             self._read[file, reading] = facts

@@ -37,11 +37,13 @@ class Reading:
     base: the IRI against which relative IRIs are resolved, instead of the file's own.
     shared_blank_nodes: whether a label means the same node in all files.
     strict: whether N-Triples and N-Quads with relative IRIs, bare numbers or booleans are refused, and graphs in `.nt`.
+    graphs: whether the graphs of quads are kept; without them a quad is a triple.
     """
 
     base: str | None = None
     shared_blank_nodes: bool = False
     strict: bool = False
+    graphs: bool = True
 
     def __post_init__(self) -> None:
         if self.base is not None and not _ABSOLUTE_IRI.fullmatch(self.base):
@@ -73,9 +75,10 @@ class Files:
         base: str | None = None,
         shared_blank_nodes: bool = False,
         strict: bool = False,
+        graphs: bool = True,
     ) -> Files:
         """Files and folders of this machine; the options are those of `KnowledgeBase.load`."""
-        return cls(tuple(map(local_path, paths)), Reading(base, shared_blank_nodes, strict))
+        return cls(tuple(map(local_path, paths)), Reading(base, shared_blank_nodes, strict, graphs))
 
 
 def document_iri(path: Path) -> str:

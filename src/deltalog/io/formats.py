@@ -7,6 +7,7 @@ INPUT_FORMATS = {
     ".nt": "ntriples",
     ".nq": "ntriples",
     ".ttl": "turtle",
+    ".trig": "trig",
     ".rdf": "xml",
     ".owl": "xml",
     ".xml": "xml",
@@ -16,4 +17,5 @@ INPUT_FORMATS = {
     ".parquet": "parquet",
 }
 TABLE_FORMATS = ("csv", "tsv", "parquet")  # a file contains one predicate, whose name is that of the file
-OUTPUT_FORMATS = ("csv", "tsv", "nt", "parquet")
+TRIPLE_FORMATS = ("nt", "nq")  # one file contains all predicates; nq has the graphs of triples
+OUTPUT_FORMATS = ("csv", "tsv", "nt", "nq", "parquet")

@@ -7,9 +7,8 @@ each predicate. Nothing reaches the caller's dictionary before the whole file ha
 same file always gives the same ids.
 
 Some extensions of the standard are accepted unless the reader is strict: relative IRIs, objects that are bare numbers
-or true and false (`<road1> <volume> 25 .`), and graphs in `.nt` as in `.nq`. The graph of a line is ignored: all quads
-go into one set of facts. Blank nodes are named by `deltalog.io.documents` when dictionaries are merged, each distinct
-label once.
+or true and false (`<road1> <volume> 25 .`), and graphs in `.nt` as in `.nq`. Triples with a graph are rows of QUADS.
+Blank nodes are named by `deltalog.io.documents` when dictionaries are merged, each distinct label once.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ from deltalog.io.text import (
 from deltalog.kernels import ntriples as kernels
 from deltalog.model.dictionary import Dictionary
 from deltalog.model.terms import RDF_TYPE, XSD, Value, lexical, literal
-from deltalog.syntax.ast import Pred
+from deltalog.syntax.ast import QUADS, Pred
 
 BLOCK = 2 * 2**20
 MOST_WORKERS = 8
@@ -80,7 +79,7 @@ def read_stream(
 ) -> FactColumns:
     """The facts of the lines of a file that a stream has, from its start or from some line on."""
     workers = _parse_all(_blocks(stream, from_start), path, _strictness(path, reading))
-    return grouped(_merged(workers, dictionary, reading.label_prefix(path)), dictionary)
+    return facts_of(_merged(workers, dictionary, reading.label_prefix(path)), dictionary, reading.graphs)
 
 
 def _strictness(path: Path, reading: Reading) -> int:
@@ -140,8 +139,8 @@ class Worker:
         """Parse a block; what is wrong with it, if anything, is in the result."""
         bad, lines, returns = survey(block, RETURN)
         most = lines + returns  # every statement ends with one of the two
-        rows = np.empty((3, most), np.uint32)
-        room = self.terms.reserve(3 * most, block.end + PADDING)
+        rows = np.empty((4, most), np.uint32)
+        room = self.terms.reserve(4 * most, block.end + PADDING)
         first = len(self.terms)
         n, error, at = kernels.parse(block.data, block.end, room, _XSD, self.strict, rows)
         self.terms.settle(first)
@@ -200,7 +199,7 @@ def _merged(workers: list[Worker], dictionary: Dictionary, blank_prefix: str) ->
         ids = dictionary.merge(worker.terms, _RAW, blank_prefix)
         rows.append([ids[block] for block in worker.rows])
     ordered = [rows[i % len(rows)][i // len(rows)] for i in range(sum(map(len, rows)))]
-    return np.concatenate([np.empty((3, 0), np.uint32), *ordered], axis=1)
+    return np.concatenate([np.empty((4, 0), np.uint32), *ordered], axis=1)
 
 
 def _typed(text: str) -> Value:
@@ -215,6 +214,16 @@ def _bare(text: str) -> Value:
 
 
 _RAW = {int(kernels.RAW_TYPED): _typed, int(kernels.RAW_BARE): _bare}  # all that Python sees of a file
+
+
+def facts_of(rows: NDArray[np.uint32], dictionary: Dictionary, graphs: bool) -> FactColumns:
+    """The facts of rows of subjects, predicates, objects and graphs: by predicate where the graph is 0, else QUADS; all
+    of them by predicate if graphs are not kept."""
+    named = rows[3] != 0
+    if not graphs or not named.any():
+        return grouped(rows[:3], dictionary)
+    s, p, o, graph = rows[:, named]
+    return {**grouped(rows[:3, ~named], dictionary), QUADS: [graph, s, p, o]}
 
 
 def grouped(rows: NDArray[np.uint32], dictionary: Dictionary) -> FactColumns:

@@ -1,4 +1,4 @@
-"""Turtle and RDF/XML, parsed by pyoxigraph.
+"""Turtle, TriG and RDF/XML, parsed by pyoxigraph.
 
 Its terms are Python objects, so this is slower than N-Triples by a factor of ten or more; convert large files.
 Entities of RDF/XML are expanded or refused by `deltalog.io.entities`.
@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from deltalog.concurrency.cached import cached_property
 from deltalog.io.columns import FactColumns
 from deltalog.io.documents import DEFAULT, Reading, document_name
 from deltalog.io.entities import expanded
 from deltalog.io.files import read_all
-from deltalog.io.ntriples import grouped
+from deltalog.io.ntriples import facts_of
 from deltalog.io.rdfxml import prepared
 from deltalog.io.text import BYTE_ORDER_MARK, place_error
 from deltalog.model.dictionary import Dictionary
@@ -31,7 +32,7 @@ BATCH = 100_000
 
 
 def read_rdf(path: Path, dictionary: Dictionary, format: str, reading: Reading = DEFAULT) -> FactColumns:
-    """The facts of a Turtle or RDF/XML file."""
+    """The facts of a Turtle, TriG or RDF/XML file."""
     return read_rdf_data(read_all(path), path, dictionary, format, reading)
 
 
@@ -47,23 +48,33 @@ def read_rdf_data(data: bytes, path: Path, dictionary: Dictionary, format: str, 
     except SyntaxError as problem:
         raise _readable(problem, data, path, lambda: _last_line_read(text, format, base)) from None
     ids = dictionary.merge(terms)
-    return grouped(ids[np.concatenate([np.empty((3, 0), np.uint32), *batches], axis=1)], dictionary)
+    return facts_of(ids[np.concatenate([np.empty((4, 0), np.uint32), *batches], axis=1)], dictionary, reading.graphs)
 
 
 def _batches(
     triples: Iterator[Any], terms: Dictionary, blank_nodes: BlankNodes, no_language: str | None
 ) -> Iterator[Any]:
-    """The triples as three columns of ids, some at a time."""
+    """The triples as columns of ids, the graph last (0 where there is none), some at a time."""
     while batch := list(islice(triples, BATCH)):
         columns = ([t.subject for t in batch], [t.predicate for t in batch], [t.object for t in batch])
         ids = [terms.encode([_value(term, blank_nodes, no_language) for term in column]) for column in columns]
-        yield np.array(ids, np.uint32)
+        yield np.array([*ids, _graphs(batch, terms, blank_nodes)], np.uint32)
+
+
+def _graphs(batch: Sequence[Any], terms: Dictionary, blank_nodes: BlankNodes) -> NDArray[np.uint32]:
+    """The graphs of quads; none of triples, and of those in the unnamed graph."""
+    ids = np.zeros(len(batch), np.uint32)
+    names = [getattr(quad, "graph_name", None) for quad in batch]
+    named = [i for i, name in enumerate(names) if type(name).__name__ in ("NamedNode", "BlankNode")]
+    ids[named] = terms.encode([_value(names[i], blank_nodes, None) for i in named])
+    return ids
 
 
 def _parsed(source: Any, format: str, base: str) -> Iterator[Any]:
     import pyoxigraph
 
-    syntax = {"turtle": pyoxigraph.RdfFormat.TURTLE, "xml": pyoxigraph.RdfFormat.RDF_XML}[format]
+    formats = pyoxigraph.RdfFormat
+    syntax = {"turtle": formats.TURTLE, "trig": formats.TRIG, "xml": formats.RDF_XML}[format]
     return pyoxigraph.parse(source, format=syntax, base_iri=base)
 
 
@@ -91,8 +102,10 @@ class BlankNodes:
 
 
 _RANDOM = re.compile(r"[0-9a-f]{8,32}")
+_WRITTEN = re.compile(r"_:([^\s<>\"'(){}\[\],;#/\\|^`@:]+)")
 _LABELS = {
-    "turtle": re.compile(r"_:([^\s<>\"'(){}\[\],;#/\\|^`@:]+)"),
+    "turtle": _WRITTEN,
+    "trig": _WRITTEN,
     "xml": re.compile(r"nodeID\s*=\s*[\"']([^\"']*)[\"']"),
 }
 

@@ -46,7 +46,7 @@ def read_file(
             from deltalog.io.ntriples import read_ntriples
 
             return read_ntriples(path, dictionary, reading)
-        case "turtle" | "xml":
+        case "turtle" | "trig" | "xml":
             from deltalog.io.rdf import read_rdf
 
             return read_rdf(path, dictionary, format, reading)

@@ -1,4 +1,4 @@
-"""Facts as N-Triples: p(x, y) is `x <p> y .`, and C(x) is `x rdf:type <C> .`
+"""Facts as N-Triples: p(x, y) is `x <p> y .`, and C(x) is `x rdf:type <C> .`; rows of QUADS as N-Quads.
 
 Every value has a term: Python's own are literals of the XML Schema datatype that `deltalog.model.terms` names. Only an
 IRI or a blank node can be a subject. A name that no N-Triples reader would take (an IRI with a space, say) is an error.
@@ -24,7 +24,7 @@ from deltalog.io.value_text import IRI_ESCAPED, Forms, Wrapping
 from deltalog.model.dictionary import Dictionary
 from deltalog.model.errors import DataError
 from deltalog.model.terms import IRI, RDF_TYPE, BlankNode, Kind, Literal, Value, datatype, lexical
-from deltalog.syntax.ast import TRIPLE, Pred
+from deltalog.syntax.ast import QUADS, TRIPLES, Pred
 
 _NOT_IN_IRI = re.compile(r"[\x00-\x20\x7f-\x9f<>\"{}|^`\\]")
 _NOT_IN_STRING = re.compile(r"[\"\\\x00-\x1f\x7f]")
@@ -41,7 +41,7 @@ _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"', "\\": "\\\\"}
 def write_triples(path: Path, facts: Mapping[Pred, Columns], dictionary: Dictionary) -> None:
     """Write facts of arity 1 and 2 as N-Triples; DataError, naming the predicate, for others."""
     for pred in facts:
-        if pred.arity not in (1, 2) and pred != (TRIPLE, 3):
+        if pred.arity not in (1, 2) and pred not in (TRIPLES, QUADS):
             raise DataError(
                 f"{pred} cannot be written as triples: only predicates with one or two arguments can. "
                 "Choose another format, or leave it out"
@@ -58,6 +58,10 @@ def _has_blank(column: Column, dictionary: Dictionary) -> bool:
 
 
 def _write_predicate(stream: BinaryIO, pred: Pred, columns: Columns, dictionary: Dictionary) -> None:
+    if pred == QUADS:
+        graph, *triples = columns
+        _check(pred, graph, dictionary, (Kind.IRI, Kind.BLANK), "graph")
+        pred, columns = Pred("a triple of a graph", 3), [*triples, graph]
     _check(pred, columns[0], dictionary, (Kind.IRI, Kind.BLANK), "subject")
     try:
         if pred.arity == 1:

@@ -1,8 +1,9 @@
-"""Writing facts to a folder: one file for each predicate, or all in `facts.nt`.
+"""Writing facts to a folder: one file for each predicate, or all in `facts.nt` or `facts.nq`.
 
     csv, tsv    cells as `deltalog.io.csv_cells` says, no header
     parquet     columns as `deltalog.io.frames` says
     nt          p(x, y) is the triple x p y, and C(x) is x rdf:type C; other arities are an error
+    nq          the same, and the triples of named graphs
 
 The files can be read back with `deltalog.io.read`. A predicate whose name is not a safe file name (such as an IRI) gets
 a safe one, and `predicates.tsv` maps the names back. The folder appears under its name only when it is complete: until
@@ -23,7 +24,7 @@ from pathlib import Path
 from deltalog.io.columns import Columns
 from deltalog.io.csv_cells import print_cell
 from deltalog.io.files import name_of
-from deltalog.io.formats import OUTPUT_FORMATS
+from deltalog.io.formats import OUTPUT_FORMATS, TRIPLE_FORMATS
 from deltalog.io.table_files import NAMES
 from deltalog.model.dictionary import Dictionary
 from deltalog.model.errors import DataError, UsageError
@@ -33,10 +34,10 @@ from deltalog.syntax.ast import Pred
 def write(out: str | os.PathLike[str], facts: Mapping[Pred, Columns], dictionary: Dictionary, format: str) -> None:
     """Write facts to a folder that does not exist yet, or is empty."""
     check_format(format)
-    if format == "nt":
+    if format in TRIPLE_FORMATS:
         from deltalog.io.triples import write_triples
 
-        whole(Path(out), lambda folder: write_triples(folder / "facts.nt", facts, dictionary))
+        whole(Path(out), lambda folder: write_triples(folder / f"facts.{format}", facts, dictionary))
     else:
         whole(Path(out), lambda folder: _write_files(folder, facts, dictionary, format))
 

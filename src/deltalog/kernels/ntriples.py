@@ -364,27 +364,19 @@ def object(at: Any, state: Any) -> Any:
 
 
 @inner
-def skip_graph(at: Any, state: Any) -> Any:
-    """The graph of an N-Quads line is read and left out."""
+def graph(at: Any, state: Any) -> Any:
+    """The graph of an N-Quads line, if it has one: an IRI or a blank node; its ID is 0 where it has none."""
+    put(state, ID, np.int64(0))
     if get(state, STRICT) == STRICT_TRIPLES:
         return at
     if load8(at) == LESS:
-        end = iri_end(at + 1)
-        if load8(end) != MORE:
-            return fail(IN_IRI, end, state)
-        return end + 1 if escaped_iri(at + 1, end, state) else np.int64(0)
-    if load8(at) == UNDERSCORE:
-        end = label(at, state)
-        return end if end and proper_label(at + 2, end, state) else np.int64(0)
-    return at
+        return iri(at + 1, state)
+    return blank(at, state) if load8(at) == UNDERSCORE else at
 
 
 @inner
 def statement_end(at: Any, state: Any) -> Any:
-    """From behind the object to the end of the line."""
-    at = skip_graph(skip_blanks(at), state)
-    if at == 0:
-        return at
+    """From behind the graph to the end of the line."""
     at = skip_blanks(at)
     if load8(at) != POINT:
         return fail(DOT, at, state)
@@ -412,12 +404,16 @@ def statement(at: Any, state: Any, rows: Any, n: Any) -> Any:
     if at == 0:
         return at
     rows[2, n] = get(state, ID)
+    at = graph(skip_blanks(at), state)
+    if at == 0:
+        return at
+    rows[3, n] = get(state, ID)
     return statement_end(at, state)
 
 
 @kernel
 def parse(data: Any, end: int, room: Any, xsd: Any, strict: int, rows: Any) -> Any:
-    """Parse data[:end] into the three columns of `rows`. Gives the number of rows, and an error and its place."""
+    """Parse data[:end] into the four columns of `rows`. Gives the number of rows, and an error and its place."""
     state_array = np.zeros(STATE, np.int64)
     base, state = np.int64(data.ctypes.data), np.int64(state_array.ctypes.data)
     put(state, ROOM, np.int64(room.ctypes.data))

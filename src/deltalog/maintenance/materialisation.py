@@ -24,7 +24,7 @@ from deltalog.engine.seminaive import Relations, SemiNaive
 from deltalog.maintenance.derivation_counts import Counts
 from deltalog.maintenance.maintain import Maintenance
 from deltalog.maintenance.policy import DecisionKind, JobEstimate, decide_all
-from deltalog.maintenance.update_state import Update, difference, total
+from deltalog.maintenance.update_state import Update, count_visible, difference
 from deltalog.model.limits import FactCount
 from deltalog.plan.ir import Part
 from deltalog.program import Program
@@ -308,8 +308,8 @@ class ChangedFacts(Generic[T]):
     ) -> ChangedFacts[T]:
         """A fact that is added and removed is added; one that is not there is not removed."""
         found = exchanged(explicit, remove, add, backend)
-        changed = total(found.added, backend) + total(found.removed, backend)
-        return cls(found.tables, found.added, found.removed, changed, total(explicit, backend))
+        changed = count_visible(found.added, backend) + count_visible(found.removed, backend)
+        return cls(found.tables, found.added, found.removed, changed, count_visible(explicit, backend))
 
 
 def exchanged(

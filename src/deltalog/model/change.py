@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
@@ -12,7 +12,8 @@ from deltalog.concurrency.cached import cached_property
 from deltalog.io.files import local_path
 from deltalog.model.facts import Facts, of_predicate
 from deltalog.model.naming import Names
-from deltalog.syntax.ast import Pred, Rule
+from deltalog.model.terms import Value
+from deltalog.syntax.ast import QUADS, Pred, Rule
 
 if TYPE_CHECKING:
     from deltalog.backends.base import Backend
@@ -69,9 +70,12 @@ class Difference(Mapping[str, Facts[Any]]):
         """The number of facts by predicate."""
         return {name: len(facts) for name, facts in self.items()}
 
-    def write(self, folder: Path, format: str) -> None:
-        """Writes the facts to a folder, as `KnowledgeBase.write` does."""
-        self._backend.codec.write(folder, {pred: facts.table for pred, facts in self._facts.items()}, format)
+    def write(self, folder: Path, format: str, quads: Collection[tuple[Value, ...]] = ()) -> None:
+        """Writes the facts to a folder, as `KnowledgeBase.write` does; and quads, if the format has them."""
+        tables = {pred: facts.table for pred, facts in self._facts.items()}
+        if format == "nq" and isinstance(quads, Facts):
+            tables[QUADS] = quads.table
+        self._backend.codec.write(folder, tables, format)
 
 
 @dataclass(frozen=True)
@@ -83,13 +87,15 @@ class Change:
     report: UpdateReport
     added_rules: Mapping[str, Rule] = field(default_factory=dict)
     removed_rules: Mapping[str, Rule] = field(default_factory=dict)
+    added_quads: Collection[tuple[Value, ...]] = ()  # of named graphs: graph, subject, predicate, object
+    removed_quads: Collection[tuple[Value, ...]] = ()
 
     def write(self, folder: str | PathLike[str], format: str = "csv") -> None:
         """Writes the facts as `KnowledgeBase.write` does, to `added` and `removed` in a folder that is new or empty."""
         from deltalog.io.write import whole
 
         def fill(inside: Path) -> None:
-            self.added.write(inside / "added", format)
-            self.removed.write(inside / "removed", format)
+            self.added.write(inside / "added", format, self.added_quads)
+            self.removed.write(inside / "removed", format, self.removed_quads)
 
         whole(local_path(folder), fill)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from deltalog.concurrency.cached import cached_property
@@ -54,7 +54,7 @@ def _read(path: Path, reading: Reading) -> OntologyFile:
             "syntaxes of OWL (OWL/XML, functional, Manchester) can be converted by Protégé or ROBOT"
         )
     dictionary = Dictionary()
-    facts = read(path, dictionary, reading)
+    facts = read(path, dictionary, replace(reading, graphs=False))
     rows = {pred: zip(*map(dictionary.decode, columns), strict=True) for pred, columns in facts.items()}
     return OntologyFile(path, tuple(triples_of(rows)), _prefixes(_text(path), name_of(path).format))
 

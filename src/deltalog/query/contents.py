@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from deltalog.backends.base import Backend
@@ -36,6 +36,7 @@ class Contents(Generic[T]):
     evaluator: Callable[[], Evaluator[T]]
     materialise: Callable[[], None]  # from scratch and completely; LimitReached if that is too much
     materialised: Callable[[], Contents[T]]  # with the present materialisation, made if there is none
+    quads: Mapping[Pred, T] = field(default_factory=dict)  # what named graphs have (`engine.named_graphs`)
 
     @property
     def is_complete(self) -> bool:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from deltalog.query.goal_evaluator import Answers
     from deltalog.query.selector import Model
     from deltalog.query.session import QuerySession
+    from deltalog.query.sparql.graphs import Dataset
     from deltalog.query.sparql.solutions import Solutions
     from deltalog.query.training_goals import Example
 
@@ -58,22 +59,23 @@ class QueryMethods(ReadMethods):
         """
         return self._session.query(self._contents(), goal, method, timeout)
 
-    def sparql(self, query: str, method: str = "auto") -> Solutions | bool:
+    def sparql(self, query: str, method: str = "auto", *, dataset: Dataset | None = None) -> Solutions | bool:
         """The solutions of a SPARQL SELECT, whether an ASK has one, or the triples of a CONSTRUCT or DESCRIBE. `method`
         is as for `query`.
 
         A class is a predicate of one argument, a property one of two; predicates with bare names go as `<name>`.
         Prefixes are those of the query and the program, and rdf, rdfs, owl and xsd.
+        dataset: the graphs to ask (`deltalog.query.sparql.graphs.Dataset`), instead of those of FROM and FROM NAMED.
         """
-        solutions = self.solve(query, method)
+        solutions = self.solve(query, method, dataset=dataset)
         return len(solutions) > 0 if solutions.ask else solutions
 
     @exclusive
     @limited
     @within_budget
-    def solve(self, query: str, method: str = "auto") -> Solutions:
+    def solve(self, query: str, method: str = "auto", *, dataset: Dataset | None = None) -> Solutions:
         """As `sparql`, but an ASK, too, has solutions, which say how they came about: `method`, `reason`, `seconds`."""
-        return self._session.solve(self._contents(), query, method)
+        return self._session.solve(self._contents(), query, method, dataset)
 
     @exclusive
     @limited

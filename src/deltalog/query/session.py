@@ -28,6 +28,7 @@ from deltalog.query.goal_evaluator import Answers, Derived, GoalEvaluator, answe
 from deltalog.query.magic import show
 from deltalog.query.sparql.algebra import Select
 from deltalog.query.sparql.answer import SparqlEvaluator
+from deltalog.query.sparql.graphs import Dataset
 from deltalog.query.sparql.query import Query, of_select, translate
 from deltalog.query.sparql.solutions import Solutions
 from deltalog.syntax.ast import BodyLiteral, Pred
@@ -145,10 +146,13 @@ class QuerySession(Generic[T]):
 
     # SPARQL.
 
-    def solve(self, now: Contents[T], text: str, method: str) -> Solutions:
+    def solve(self, now: Contents[T], text: str, method: str, dataset: Dataset | None = None) -> Solutions:
         """The solutions of a SPARQL query; see `KnowledgeBase.solve`."""
         self._check_method(method)
-        query = translate(text, now.prefixes)
+        return self.solve_translated(now, translate(text, now.prefixes, dataset), method)
+
+    def solve_translated(self, now: Contents[T], query: Query, method: str = "auto") -> Solutions:
+        """The same of a query that is rules and a goal already."""
         started, work = time.perf_counter(), self._backend.meter.work
         choice = self._sparql_choice(now, query, method)
         solutions = self._watched(
@@ -181,9 +185,10 @@ class QuerySession(Generic[T]):
             state = now.materialised().state
             assert state is not None
             rules, facts = (), {pred: table for (pred, _), table in state.facts.parts.items()}
+        facts = {**facts, **now.quads}
         queries = self._queries
         if queries is None or queries.rules != rules or queries.whole != whole or queries.facts != facts:
-            queries = SparqlEvaluator(dict(facts), rules, now.evaluator(), whole)
+            queries = SparqlEvaluator(facts, rules, now.evaluator(), whole)
         self._queries = queries
         return queries
 

@@ -29,7 +29,7 @@ from deltalog.server import changes, editor, events, explanations, operations, p
 from deltalog.server.bodies import read_body
 from deltalog.server.endpoints import JSON, Answered, Asked, Call, Endpoint, Reading, Service, Work
 from deltalog.server.errors import Refused, refusal
-from deltalog.server.fields import from_document, from_parameters, parse_json
+from deltalog.server.fields import TIMEOUT, from_document, from_parameters, parse_json
 from deltalog.server.metrics import Metrics
 from deltalog.server.openapi import describe
 from deltalog.server.readers import Version
@@ -158,7 +158,9 @@ class Server:
         parameters = _parameters(request, self.settings)
         body = await read_body(request, self.settings) if endpoint.method in ("POST", "PUT") else b""
         values: dict[str, Any] = dict(request.path_params)
-        if not endpoint.own_body:
+        if endpoint.own_body:
+            values |= from_parameters((TIMEOUT,), [given for given in parameters if given[0] == TIMEOUT.name])
+        else:
             values |= from_parameters(endpoint.fields, parameters)
         if endpoint.body is not None:
             _check_media_type(media_type, (JSON,))

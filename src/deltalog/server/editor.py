@@ -51,10 +51,10 @@ def _check_rules(text: str, kb: KnowledgeBase) -> Iterator[Document]:
     try:
         given = read_documents([text]).rules
         own = analyse(given)
-        yield from map(diagnostic, own.warnings)
+        yield from (diagnostic(each, text) for each in own.warnings)
         analyse([*kb.rules, *given], kb._explicit)
     except ProgramError as error:
-        yield from map(diagnostic, error.diagnostics)
+        yield from (diagnostic(each, text) for each in error.diagnostics)
     except DeltalogError as error:
         yield _unplaced(error)
 

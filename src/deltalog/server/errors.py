@@ -63,10 +63,14 @@ def refusal(problem: BaseException) -> Refused | None:
             return None
 
 
-def diagnostic(found: Diagnostic) -> dict[str, Any]:
-    """A diagnostic as JSON; lines and columns count from one, and the end is behind the last character."""
+def diagnostic(found: Diagnostic, text: str | None = None) -> dict[str, Any]:
+    """A diagnostic as JSON; lines and columns count from one, and the end is behind the last character. If it is to be
+    about a certain text, it has a place only there."""
     place: dict[str, Any] = dict.fromkeys(("line", "column", "end_line", "end_column"))
-    if (span := found.span) is not None:
+    if (span := found.span) is not None and text not in (None, span.source.text):
+        message = f"together with the rules that are there: {found.message}\n{span.excerpt()}"
+        return {"severity": found.severity, "message": message, "hint": found.hint, **place}
+    if span is not None:
         last = type(span)(span.source, max(span.start, span.end - 1), span.end)
         place = {"line": span.line, "column": span.column, "end_line": last.line, "end_column": last.column + 1}
     return {"severity": found.severity, "message": found.message, "hint": found.hint, **place}

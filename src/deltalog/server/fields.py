@@ -143,6 +143,9 @@ class Field:
         return value
 
 
+TIMEOUT = Field("timeout", "seconds", "the seconds that it may take; at most those of the server")
+
+
 def from_parameters(fields: Sequence[Field], given: Iterable[tuple[str, str]]) -> dict[str, Any]:
     """The values of parameters, each at most once and none unknown, with defaults."""
     known, found = {field.name: field for field in fields}, dict[str, Any]()

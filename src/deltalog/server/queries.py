@@ -10,7 +10,7 @@ from deltalog.server import documents
 from deltalog.server.documents import Document
 from deltalog.server.endpoints import Asked, Call, Endpoint, Reading, Work
 from deltalog.server.errors import wrong
-from deltalog.server.fields import Field
+from deltalog.server.fields import TIMEOUT, Field
 
 ROWS, PAGE = 1_000, 100
 GOAL = (
@@ -18,7 +18,7 @@ GOAL = (
     Field("method", "text", "how to answer it", "auto", choices=METHODS),
     Field("limit", "count", "the rows that are sent", ROWS),
     Field("offset", "count", "the rows that are left out before them", 0),
-    Field("timeout", "seconds", "the seconds that it may take"),
+    TIMEOUT,
 )
 PAGES = (
     Field("limit", "count", "the rows of a page", PAGE),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import socket
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -48,6 +49,9 @@ class Process(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
         before = {number: signal.signal(number, self._end) for number in SIGNALS}
         try:
             yield
@@ -63,20 +67,24 @@ class Process(uvicorn.Server):
 def serve(kb: KnowledgeBase, settings: Settings, host: str, port: int) -> None:
     """Answers until a signal comes. The address goes to standard output when everything is ready."""
     with listening(host, port) as listener:
-        server = Server(kb, settings)
-        config = uvicorn.Config(
-            server.app(),
-            log_level="warning",
-            access_log=False,
-            server_header=False,
-            proxy_headers=False,
-            lifespan="on",
-            ws="none",
-            limit_concurrency=settings.connections,
-            timeout_keep_alive=KEEP_ALIVE_SECONDS,
-        )
         sys.setswitchinterval(SWITCH_SECONDS)
-        Process(config, server, address(listener)).run([listener])
+        process(Server(kb, settings), listener).run([listener])
+
+
+def process(server: Server, listener: socket.socket) -> Process:
+    """A server at a socket, ready to run."""
+    config = uvicorn.Config(
+        server.app(),
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        lifespan="on",
+        ws="none",
+        limit_concurrency=server.settings.connections,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+    )
+    return Process(config, server, address(listener))
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 
@@ -11,7 +11,7 @@ class Settings:
     """Limits and rights. A request that reaches a limit is told which one."""
 
     readonly: bool = False
-    token: str | None = None  # for writing; None: whoever reaches the server may write
+    token: str | None = field(default=None, repr=False)  # for writing; None: whoever reaches the server may write
     token_for_reading: bool = False
     hosts: frozenset[str] | None = None  # names by which the server may be called; None: any
     origins: tuple[str, ...] = ()  # of pages elsewhere that may call it

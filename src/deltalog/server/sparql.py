@@ -11,7 +11,7 @@ from deltalog.query.sparql.results import MEDIA_TYPES
 from deltalog.query.sparql.solutions import Solutions
 from deltalog.server.endpoints import Answered, Asked, Call, Endpoint, Reading, Service, Work
 from deltalog.server.errors import Refused, wrong
-from deltalog.server.fields import Field
+from deltalog.server.fields import TIMEOUT, Field
 from deltalog.server.negotiation import negotiated
 
 QUERY, UPDATE, FORM = "application/sparql-query", "application/sparql-update", "application/x-www-form-urlencoded"
@@ -37,7 +37,7 @@ USING = ("using-graph-uri", "using-named-graph-uri")
 FIELDS = (
     Field("query", "text", "a query"),
     *(Field(name, "text", "a graph of the dataset; may be repeated") for name in DATASET),
-    Field("timeout", "seconds", "the seconds that it may take"),
+    TIMEOUT,
 )
 
 

@@ -44,8 +44,10 @@ class TableReader:
     def add(self, predicate: str, frame: DataFrame) -> None:
         self.take(self.kb._encoded({predicate: frame}))
 
-    def load(self, *paths: str | PathLike[str], base: str | None, shared_blank_nodes: bool, strict: bool) -> None:
-        reading = Reading(base, shared_blank_nodes, strict)
+    def load(
+        self, *paths: str | PathLike[str], base: str | None, shared_blank_nodes: bool, strict: bool, graphs: bool
+    ) -> None:
+        reading = Reading(base, shared_blank_nodes, strict, graphs)
         self.take(self.kb._backend.codec.read([Path(path) for path in paths], reading))
 
     def load_tables(self, read: Any) -> None:

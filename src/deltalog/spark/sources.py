@@ -119,12 +119,14 @@ def rdf_files(source: SourceSpec, spark: SparkSession) -> dict[str, list[FileSta
 
 def load_rdf(kb: KnowledgeBase, source: SourceSpec, spark: SparkSession) -> None:
     """Adds the facts of an RDF source. Local files with their usual endings are split as `kb.load` does."""
-    files, reading = rdf_files(source, spark), Reading(source.base, source.shared_blank_nodes, source.strict)
+    files = rdf_files(source, spark)
+    reading = Reading(source.base, source.shared_blank_nodes, source.strict, graphs=False)
     local = [_local(file.uri) for some in files.values() for file in some]
     fitting = all(name_of(Path(file.name)).format == format for format, some in files.items() for file in some)
     if fitting and all(path is not None for path in local):
         paths = [path for path in local if path is not None]
-        kb.load(*paths, base=source.base, shared_blank_nodes=source.shared_blank_nodes, strict=source.strict)
+        shared, strict = source.shared_blank_nodes, source.strict
+        kb.load(*paths, base=source.base, shared_blank_nodes=shared, strict=strict, graphs=False)
         return
     uris = {format: [file.uri for file in some] for format, some in files.items()}
     kb.load_tables(lambda backend: _uri_tables(uris, reading, backend))

@@ -3,7 +3,7 @@
     edge/part-0.parquet     the facts of edge
     predicates.tsv          folders and predicates, if some name of a predicate is no name for a folder
 
-`deltalog.io.table_files` reads it back. N-Triples are one file for all predicates.
+`deltalog.io.table_files` reads it back. N-Triples and N-Quads are one file for all predicates.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deltalog.io.files import local_path
+from deltalog.io.formats import TRIPLE_FORMATS
 from deltalog.io.table_files import NAMES
 from deltalog.io.write import whole
 from deltalog.model.errors import DataError
@@ -43,7 +44,7 @@ def export(
             file.rename(_place(inside, file, format))
         flat.rmdir()
 
-    if format == "nt":
+    if format in TRIPLE_FORMATS:
         kb.write(folder, format, only=only, derived=derived)
     else:
         whole(local_path(folder), fill)

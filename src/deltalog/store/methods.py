@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from deltalog.store.log_entry import LogEntry
     from deltalog.store.store import Dropped, Image, Store
 
-SETTINGS = ("maintenance", "cyclic", "schemes")
+SETTINGS = ("maintenance", "cyclic", "schemes", "default_graph")
 
 
 class StoreMethods:
@@ -73,7 +73,7 @@ class StoreMethods:
         from deltalog.store.store import Store
 
         path, image, tuning = local_path(folder), self._image(), self._backend.tuning
-        facts = sum(map(self._backend.size, self._explicit.values()))
+        facts = self._whole.explicit_facts
         first = VersionRow(1, now(), facts, 0, len(self._rule_set.ids), 0)
         changed = files.changed_by(path)
         whole(path, lambda unfinished: Store.create(unfinished, image, first, tuning, self.limits.check))
@@ -182,6 +182,7 @@ class StoreMethods:
     ) -> tuple[LogEntry, list[int], dict[str, Any]]:
         """A change for the log, the numbers of explicit facts that come and go, and the settings after it."""
         from deltalog.maintenance.snapshot import explicit_delta
+        from deltalog.maintenance.update_state import count_visible
         from deltalog.store.log_entry import LogEntry, RuleChange, packed
 
         delta, backend, settings = explicit_delta(state, update), self._backend, self._settings(ontology)
@@ -193,7 +194,7 @@ class StoreMethods:
             packed(delta.added, backend),
             packed(delta.removed, backend),
         )
-        rows = [sum(map(backend.size, tables.values())) for tables in (delta.added, delta.removed)]
+        rows = [count_visible(tables, backend) for tables in (delta.added, delta.removed)]
         return entry, rows, settings
 
     def _settings(self, ontology: Ontology | None) -> dict[str, Any]:

@@ -106,6 +106,8 @@ class Pred(NamedTuple):
 
 TRIPLES = Pred(TRIPLE, 3)  # [s, p, o] with a variable for p
 TYPES = Pred(str(RDF_TYPE), 2)  # [s, rdf:type, c] with a variable for c
+QUADS = Pred(HiddenName("#quad"), 4)  # (graph, s, p, o): the triples of named graphs
+UNNAMED = Pred(HiddenName("#unnamed"), 3)  # (s, p, o): those of them that the unnamed graph has, too
 
 
 @dataclass(frozen=True, slots=True)

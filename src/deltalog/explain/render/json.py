@@ -6,9 +6,9 @@ occurs several times is written once, with an `"id"`; elsewhere it has `"see"` w
 that is deeper than readers of JSON nest goes on in the list `"continued"` of the outermost object in the same way.
 Where a depth or a number of steps is asked for, a fact whose step is left out has `"hidden": {"facts": n}`.
 
-Values are JSON's own where that says it all: strings, integers, booleans, finite doubles. Others are `{"iri"}`,
-`{"blank"}`, `{"text", "language"}`, `{"text", "datatype"}`; `value_of` reads them back. Integers of more than 53 bits
-are objects, too, as many readers round them.
+Values are JSON's own where that says it all: strings, integers, booleans, doubles with a fraction. Others are `{"iri"}`,
+`{"blank"}`, `{"text", "language"}`, `{"text", "datatype"}`; `value_of` reads them back. Integers of more than 53 bits,
+which many readers round, and doubles without a fraction, which JavaScript takes for integers, are objects, too.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def json_value(value: Value) -> Any:
             return value
         case int() if value.bit_length() <= EXACT_BITS:
             return value
-        case float() if isfinite(value):
+        case float() if isfinite(value) and not value.is_integer():
             return value
         case _:
             return {"text": lexical(value), "datatype": datatype(value)}
@@ -90,7 +90,9 @@ def value_of(found: Any) -> Value:
         case bool() | int() | float() | str():
             return found
         case _:
-            raise UsageError(f"no value of an explanation: {found!r:.80}")
+            raise UsageError(
+                f"{found!r:.80} is no value; write JSON's own, an iri, a blank, or a text with a language or a datatype"
+            )
 
 
 def _values(bindings: Mapping[str, Value]) -> dict[str, Any]:

@@ -114,6 +114,14 @@ class MinusPattern:
 
 
 @dataclass(frozen=True, slots=True)
+class NamedGraphPattern:
+    """GRAPH: a group in a named graph, or in each of them."""
+
+    graph: Term
+    group: GroupPattern
+
+
+@dataclass(frozen=True, slots=True)
 class GroupPattern:
     """A pattern and the filters over it."""
 
@@ -171,6 +179,7 @@ GraphPattern = (
     | LeftJoinPattern
     | UnionPattern
     | MinusPattern
+    | NamedGraphPattern
     | GroupPattern
     | BindPattern
     | ValuesPattern
@@ -200,6 +209,8 @@ def in_scope(pattern: GraphPattern) -> frozenset[Variable]:
             return in_scope(left) | in_scope(group)
         case MinusPattern(left, _):
             return in_scope(left)
+        case NamedGraphPattern(graph, group):
+            return in_scope(group) | ({graph} if isinstance(graph, Variable) else frozenset())
         case GroupPattern(inner) | ServicePattern(group=inner):
             return in_scope(inner)
         case BindPattern(inner, variable):

@@ -34,9 +34,9 @@ from deltalog.query.sparql.algebra import (
     join,
     replaced,
 )
+from deltalog.query.sparql.graphs import ALL_GRAPHS, Dataset
 from deltalog.query.sparql.parse_expressions import FRESH
 from deltalog.query.sparql.parse_patterns import PatternReader
-from deltalog.query.sparql.token_reader import refuse
 from deltalog.query.sparql.tokens import Token, tokenize
 from deltalog.syntax.ast import Variable
 
@@ -74,6 +74,7 @@ class Parsed:
     template: tuple[Triple, ...] = ()
     resources: tuple[IRI, ...] = ()
     prefixes: Mapping[str, str] = field(default_factory=dict)
+    dataset: Dataset = ALL_GRAPHS
 
 
 def is_sparql(text: str) -> bool:
@@ -84,7 +85,7 @@ def is_sparql(text: str) -> bool:
 
 def parse(text: str, prefixes: Mapping[str, str], execution: Execution = NO_EXECUTION) -> Parsed:
     """The form and the algebra of a query. Prefixes of the text go before the ones given."""
-    return _QueryReader(tokenize(text), {**WELL_KNOWN, **prefixes}, execution).query()
+    return QueryReader(tokenize(text), {**WELL_KNOWN, **prefixes}, execution).query()
 
 
 def is_fresh(text: str) -> bool:
@@ -151,9 +152,13 @@ class _Aggregates:
         return self.calls.setdefault(call, Variable(f"#aggregate{len(self.calls)}"))
 
 
-class _QueryReader(PatternReader):
+class QueryReader(PatternReader):
+    """Reads queries. `dataset` is what FROM and FROM NAMED say; a subquery has neither."""
+
+    dataset: Dataset | None = None
+
     def query(self) -> Parsed:
-        self._prologue()
+        self.prologue()
         forms = {"SELECT": self._select, "ASK": self._ask, "CONSTRUCT": self._construct, "DESCRIBE": self._describe}
         read = forms.get(self.next.keyword)
         if read is None:
@@ -161,9 +166,9 @@ class _QueryReader(PatternReader):
         parsed = read()
         if self.next.kind != "end":
             self.expected("the end of the query")
-        return replace(parsed, prefixes=dict(self.prefixes))
+        return replace(parsed, prefixes=dict(self.prefixes), dataset=self.dataset or ALL_GRAPHS)
 
-    def _prologue(self) -> None:
+    def prologue(self) -> None:
         while token := self.accept("BASE", "PREFIX"):
             if token.keyword == "BASE":
                 self.base = self._iri_in_brackets()
@@ -194,7 +199,7 @@ class _QueryReader(PatternReader):
         """`CONSTRUCT { template } WHERE { ... }`, or `CONSTRUCT WHERE { triples }`, whose pattern is the template."""
         self.expect("CONSTRUCT")
         template = self.template() if self.sees("{") else None
-        self._no_dataset()
+        self._dataset()
         if template is None:
             self.expect("WHERE")
             template = self.template()
@@ -216,7 +221,7 @@ class _QueryReader(PatternReader):
             named.append(self.variable() if self.next.kind == "variable" else self.iri())
         if not star and not named:
             self.expected("a variable, an IRI or `*`")
-        self._no_dataset()
+        self._dataset()
         pattern = self._where() if self.sees("WHERE", "{") else BGP()
         variables = None if star else [name for name in named if isinstance(name, Variable)]
         resources = tuple(name for name in named if isinstance(name, IRI))
@@ -283,13 +288,22 @@ class _QueryReader(PatternReader):
         self.fail(f"{token.text} has values already; give the result of the expression another name", token)
 
     def _where(self) -> GroupPattern:
-        self._no_dataset()
+        self._dataset()
         self.accept("WHERE")
         return self.group()
 
-    def _no_dataset(self) -> None:
-        if self.sees("FROM"):
-            refuse("FROM", "there is one graph, of all facts; leave it out")
+    def _dataset(self) -> None:
+        """FROM and FROM NAMED, unless they have been read."""
+        if self.dataset is None:
+            self.dataset = self.graphs("FROM")
+
+    def graphs(self, keyword: str) -> Dataset:
+        """`FROM <g>` and `FROM NAMED <g>`, or the same with USING."""
+        default: list[IRI] = []
+        named: list[IRI] = []
+        while self.accept(keyword):
+            (named if self.accept("NAMED") else default).append(self.iri())
+        return Dataset.of(default, named)
 
     # What stands after the pattern.
 

@@ -22,6 +22,7 @@ from deltalog.query.sparql.algebra import (
     InversePath,
     LeftJoinPattern,
     MinusPattern,
+    NamedGraphPattern,
     NegatedPath,
     Path,
     RepeatedPath,
@@ -122,14 +123,23 @@ class PatternReader(ExpressionReader):
                 parts.pattern = join(left, self.data_block())
             case "{":
                 parts.pattern = join(left, self._union())
+            case "GRAPH":
+                self.take()
+                parts.pattern = join(left, NamedGraphPattern(self.variable_or_iri(), self.group()))
             case "SERVICE":
                 self.take()
                 parts.pattern = join(left, self._service())
-            case "GRAPH":
                 refuse(token.keyword, "rewrite the query without it")
             case _:
                 self.expected("a triple, FILTER, OPTIONAL, ... or `}`")
         self._new_pattern()
+
+    def variable_or_iri(self) -> Variable | Constant:
+        if self.next.kind == "variable":
+            return self.variable()
+        if not self.sees_iri():
+            self.expected("a variable or an IRI")
+        return Constant(self.iri())
 
     def _union(self) -> GraphPattern:
         sides = [self.group()]
@@ -212,17 +222,21 @@ class PatternReader(ExpressionReader):
     def template(self) -> tuple[Triple, ...]:
         """`{ triples }` without paths, each of whose blank nodes is a new one for every solution."""
         self.expect("{")
-        found: list[TriplePattern] = []
+        found: list[Triple] = []
         labels, self.labels, self.has_paths = self.labels, {}, False
         while not self.sees("}"):
-            if not self._sees_triples():
-                self.expected("a triple or `}`")
-            found += self._same_subject()
+            found += self.plain_triples()
             if not self.accept(".") and not self.sees("}"):
                 self.expected("`.` or `}`")
         self.labels, self.has_paths = labels, True
         self.expect("}")
-        return tuple(found)  # type: ignore[arg-type]  # no paths
+        return tuple(found)
+
+    def plain_triples(self) -> list[Triple]:
+        """The triples of one subject in a template, where there are no paths."""
+        if not self._sees_triples():
+            self.expected("a triple or `}`")
+        return self._same_subject()  # type: ignore[return-value]
 
     def _sees_triples(self) -> bool:
         return self.next.kind in ("variable", "blank") or self.sees("(", "[") or self.sees_iri() or self.sees_literal()

@@ -10,6 +10,8 @@
 A path of length zero leads from a constant to itself, in the graph or not, and otherwise from each node of the graph to
 itself. Where another triple of the same pattern has a variable of the path as a subject or object, only the nodes of
 that triple are considered.
+
+In a graph whose name is a variable, the predicates of these rules have one more argument, the graph: the first one.
 """
 
 from __future__ import annotations
@@ -21,13 +23,13 @@ from typing import TYPE_CHECKING
 from deltalog.model.terms import IRI
 from deltalog.query.sparql import algebra
 from deltalog.query.sparql.algebra import AlternativePath, InversePath, NegatedPath, Path, RepeatedPath
-from deltalog.syntax.ast import TRIPLE, Atom, BodyLiteral, Call, Constant, Filter, HiddenName, Term, Variable, triple
+from deltalog.query.sparql.graphs import DEFAULT_GRAPH, ActiveGraph, node_terms
+from deltalog.syntax.ast import Atom, BodyLiteral, Call, Constant, Filter, Term, Variable
 
 if TYPE_CHECKING:
     from deltalog.query.sparql.patterns import GeneratedRules
 
-X, Y, Z = Variable("x"), Variable("y"), Variable("z")
-NODE = Atom(HiddenName("#node"), (X,))
+G, X, Y, Z = Variable("g"), Variable("x"), Variable("y"), Variable("z")
 
 
 @dataclass(frozen=True)
@@ -40,10 +42,20 @@ class Steps:
 
 @dataclass(frozen=True)
 class Paths:
-    """Translates paths. `plain`: the other triples of the pattern."""
+    """Translates paths in a graph. `plain`: the other triples of the pattern."""
 
     rules: GeneratedRules
+    graph: ActiveGraph = DEFAULT_GRAPH
     plain: Sequence[Atom] = ()
+
+    @property
+    def own(self) -> Paths:
+        """The same for rules of their own, over G, X, Y and Z: these are other variables than those of the pattern."""
+        return Paths(self.rules, ActiveGraph(G) if self.graph.variables else self.graph)
+
+    def atom(self, name: str, *terms: Term) -> Atom:
+        """An atom of one of the predicates made here."""
+        return Atom(name, (*self.graph.variables, *terms))
 
     def between(self, path: Path, s: Term, o: Term) -> Steps:
         match path:
@@ -58,7 +70,7 @@ class Paths:
             case NegatedPath():
                 return self._negated(path, s, o)
             case _:
-                return Steps((triple(s, Constant(path), o),))
+                return Steps((self.graph.triple(s, Constant(path), o),))
 
     def _sequence(self, parts: Sequence[Path], s: Term, o: Term) -> Steps:
         middle = [self.rules.variable() for _ in parts[1:]]
@@ -73,8 +85,8 @@ class Paths:
         name, ends = self.rules.fresh(), variables_of(s, o)
         for number, side in enumerate(sides):
             chosen = [v if v in side.hidden else Constant(False) for v in hidden]
-            self.rules.add(Atom(name, (*ends, *chosen, Constant(number))), side.body)
-        return Steps((Atom(name, (*ends, *hidden, which)),), (*hidden, which))
+            self.rules.add(self.atom(name, *ends, *chosen, Constant(number)), side.body)
+        return Steps((self.atom(name, *ends, *hidden, which),), (*hidden, which))
 
     def _negated(self, path: NegatedPath, s: Term, o: Term) -> Steps:
         """Forwards, backwards or both; `!()` is any predicate forwards."""
@@ -86,7 +98,7 @@ class Paths:
         """A triple with a predicate other than these."""
         p = self.rules.variable()
         others = [Filter(Call("!", (Call("sameterm", (p, Constant(iri))),))) for iri in predicates]
-        return Steps((Atom(TRIPLE, (s, p, o)), *others), (p,))
+        return Steps((self.graph.triple(s, p, o), *others), (p,))
 
     def _repeated(self, path: RepeatedPath, s: Term, o: Term) -> Steps:
         """p+, p* and p?: sets of pairs."""
@@ -95,66 +107,68 @@ class Paths:
         else:
             some = self._closure(path.path, backwards=isinstance(o, Constant) and isinstance(s, Variable))
         if path.modifier == "+":
-            return Steps((Atom(some.name, (s, o)),))
+            return Steps((self.atom(some, s, o),))
         return self._or_zero(some, path.path, s, o)
 
-    def _edge(self, path: Path) -> Atom:
-        """An atom over X and Y for one step of a path, as a set."""
-        steps = Paths(self.rules).between(path, X, Y)  # X and Y are other variables than those of the pattern
-        if len(steps.body) == 1 and isinstance(steps.body[0], Atom) and steps.body[0].terms == (X, Y):
-            return steps.body[0]
-        edge = Atom(self.rules.fresh(), (X, Y))
-        self.rules.add(edge, steps.body)
-        return edge
+    def _edge(self, path: Path) -> str:
+        """The predicate of one step of a path, as a set of pairs."""
+        own = self.own
+        steps = own.between(path, X, Y)
+        if len(steps.body) == 1 and isinstance(atom := steps.body[0], Atom) and atom.terms == own.atom("", X, Y).terms:
+            return atom.name
+        name = self.rules.fresh()
+        self.rules.add(own.atom(name, X, Y), steps.body)
+        return name
 
-    def _closure(self, path: Path, backwards: bool) -> Atom:
-        """The closure of a path; for one with a bound end, the recursion is in the other atom."""
-        known = (path, backwards)
+    def _closure(self, path: Path, backwards: bool) -> str:
+        """The predicate of the closure of a path; for one with a bound end, the recursion is in the other atom."""
+        own = self.own
+        known = (path, backwards, own.graph)
         if known not in self.rules.closures:
             edge, name = self._edge(path), self.rules.fresh()
             self.rules.closures[known] = name
-            self.rules.add(Atom(name, (X, Y)), [edge])
-            parts = (edge.name, name) if backwards else (name, edge.name)
-            self.rules.add(Atom(name, (X, Z)), [Atom(parts[0], (X, Y)), Atom(parts[1], (Y, Z))])
-        return Atom(self.rules.closures[known], (X, Y))
+            self.rules.add(own.atom(name, X, Y), [own.atom(edge, X, Y)])
+            first, second = (edge, name) if backwards else (name, edge)
+            self.rules.add(own.atom(name, X, Z), [own.atom(first, X, Y), own.atom(second, Y, Z)])
+        return self.rules.closures[known]
 
-    def _or_zero(self, some: Atom, path: Path, s: Term, o: Term) -> Steps:
-        result = Atom(self.rules.fresh(), variables_of(s, o))
-        self.rules.add(result, [Atom(some.name, (s, o))])
+    def _or_zero(self, some: str, path: Path, s: Term, o: Term) -> Steps:
+        name, ends = self.rules.fresh(), variables_of(s, o)
+        self.rules.add(self.atom(name, *ends), [self.atom(some, s, o)])
         if isinstance(s, Variable) and isinstance(o, Variable):
-            self._zero_of_nodes(result, path, s, o)
+            self._zero_of_nodes(name, len(ends), path, s, o)
         elif s == o:
-            self.rules.add(result, ())
+            self.rules.add(self.atom(name), self._any_graph)
         elif isinstance(s, Variable) or isinstance(o, Variable):
-            self.rules.add(Atom(result.name, (o if isinstance(s, Variable) else s,)), ())
-        return Steps((result,))
+            self.rules.add(self.atom(name, o if isinstance(s, Variable) else s), self._any_graph)
+        return Steps((self.atom(name, *ends),))
 
-    def _zero_of_nodes(self, result: Atom, path: Path, s: Variable, o: Variable) -> None:
+    @property
+    def _any_graph(self) -> list[BodyLiteral]:
+        return [self.rules.named_graph(graph) for graph in self.graph.variables]
+
+    def _zero_of_nodes(self, name: str, width: int, path: Path, s: Variable, o: Variable) -> None:
         for variable in (s, o):
             for atom in self.plain:
                 if variable in node_terms(atom):
                     # result(v, v) <- the triple that has v
-                    self.rules.add(Atom(result.name, (variable,) * len(result.terms)), [atom])
+                    self.rules.add(self.atom(name, *(variable,) * width), [atom])
                     return
-        self._nodes()
-        everything = Atom(result.name, (X,) * len(result.terms))
-        self.rules.add(everything, [NODE])
-        edge = self._edge(path)  # predicates with bare names are no triples, and have nodes all the same
-        self.rules.add(everything, [edge])
-        self.rules.add(Atom(result.name, (Y,) * len(result.terms)), [edge])
+        own, edge = self.own, self._edge(path)
+        self.rules.add(own.atom(name, *(X,) * width), [own.atom(self._nodes(), X)])
+        # predicates with bare names are no triples, and have nodes all the same
+        self.rules.add(own.atom(name, *(X,) * width), [own.atom(edge, X, Y)])
+        self.rules.add(own.atom(name, *(Y,) * width), [own.atom(edge, X, Y)])
 
-    def _nodes(self) -> None:
+    def _nodes(self) -> str:
         """#node(x): x is a subject or an object."""
-        if not self.rules.nodes:
-            self.rules.nodes = True
-            self.rules.add(NODE, [Atom(TRIPLE, (X, Y, Z))])
-            self.rules.add(NODE, [Atom(TRIPLE, (Z, Y, X))])
+        own = self.own
+        if own.graph not in self.rules.nodes:
+            name = self.rules.nodes[own.graph] = self.rules.fresh()
+            self.rules.add(own.atom(name, X), [own.graph.triple(X, Y, Z)])
+            self.rules.add(own.atom(name, X), [own.graph.triple(Z, Y, X)])
+        return self.rules.nodes[own.graph]
 
 
 def variables_of(*terms: Term) -> tuple[Variable, ...]:
     return tuple(dict.fromkeys(t for t in terms if isinstance(t, Variable)))
-
-
-def node_terms(atom: Atom) -> tuple[Term, ...]:
-    """The subject and the object of a triple's atom."""
-    return (atom.terms[0], atom.terms[2]) if len(atom.terms) == 3 else atom.terms

@@ -22,6 +22,9 @@ triples joins the outside, which is the same. In any other group the distinct bi
 `given`, that every part joins: the variables have values in OPTIONAL, MINUS, UNION, BIND and FILTER at any depth.
 A variable without a value in some solution of the outside is free in the group there, so there is one translation for
 each set of variables that have values. A subquery sees the variables that it selects.
+
+GRAPH. `graph` is the graph that triples are matched in. Inside of GRAPH ?g it is a variable, whose values, the names of
+graphs, are `given` to every part of the group; a subquery that does not select ?g has another variable for the graph.
 """
 
 from __future__ import annotations
@@ -46,6 +49,7 @@ from deltalog.query.sparql.algebra import (
     JoinPattern,
     LeftJoinPattern,
     MinusPattern,
+    NamedGraphPattern,
     Operation,
     Path,
     RepeatedPath,
@@ -60,6 +64,7 @@ from deltalog.query.sparql.algebra import (
     variables_of,
 )
 from deltalog.query.sparql.expressions import NOTHING, ExpressionScope, is_bound, or_unbound
+from deltalog.query.sparql.graphs import ALL_GRAPHS, DEFAULT_GRAPH, MERGED, NAMED, ActiveGraph, Dataset
 from deltalog.query.sparql.token_reader import refuse
 from deltalog.syntax.ast import (
     Aggregate,
@@ -77,7 +82,6 @@ from deltalog.syntax.ast import (
     Rule,
     Term,
     Variable,
-    triple,
 )
 
 UNIT = Atom(HiddenName("#unit"), ())  # holds once
@@ -127,8 +131,10 @@ class GeneratedRules:
 
     rules: list[Rule] = field(default_factory=list)
     tables: dict[Pred, list[ValueRow]] = field(default_factory=dict)
-    closures: dict[tuple[Path, bool], str] = field(default_factory=dict)  # the predicate of a path's closure
-    nodes: bool = False  # whether there are rules for the nodes of the graph
+    dataset: Dataset = ALL_GRAPHS
+    # The predicates of the closures of paths, and of the nodes, in each graph:
+    closures: dict[tuple[Path, bool, ActiveGraph], HiddenName] = field(default_factory=dict)
+    nodes: dict[ActiveGraph, HiddenName] = field(default_factory=dict)
     number: int = 0
 
     def fresh(self) -> HiddenName:
@@ -142,6 +148,26 @@ class GeneratedRules:
     def add(self, heads: Atom | Sequence[Atom], body: Sequence[BodyLiteral]) -> None:
         self.rules.append(Rule((heads,) if isinstance(heads, Atom) else tuple(heads), tuple(body) or (UNIT,)))
 
+    def default_graph(self) -> ActiveGraph:
+        """The graph outside of GRAPH; rules for the merge of the graphs of FROM, if there are several or none."""
+        graphs = self.dataset.default
+        if graphs is None or len(graphs) == 1:
+            return ActiveGraph(None if graphs is None else Constant(graphs[0]))
+        s, p, o = Variable("s"), Variable("p"), Variable("o")
+        for graph in graphs:
+            self.add(Atom(MERGED, (s, p, o)), [ActiveGraph(Constant(graph)).triple(s, p, o)])
+        return ActiveGraph(merged=True)
+
+    def named_graph(self, graph: Variable) -> Atom:
+        """An atom that holds for the names of graphs."""
+        named, pred = self.dataset.named, Pred(NAMED, 1)
+        if named is not None:
+            self.tables[pred] = [(name,) for name in named]
+        elif not any(head.pred == pred for rule in self.rules for head in rule.heads):
+            g, s, p, o = Variable("g"), Variable("s"), Variable("p"), Variable("o")
+            self.add(Atom(NAMED, (g,)), [ActiveGraph(g).triple(s, p, o)])
+        return Atom(NAMED, (graph,))
+
 
 @dataclass
 class PatternTranslator:
@@ -150,6 +176,7 @@ class PatternTranslator:
     subselect: Callable[[Select, PatternTranslator], TranslatedPattern]
     rules: GeneratedRules = field(default_factory=GeneratedRules)
     given: TranslatedPattern = TranslatedPattern()  # the bindings of the pattern around an EXISTS, or nothing
+    graph: ActiveGraph = DEFAULT_GRAPH
 
     def pattern(self, node: GraphPattern) -> TranslatedPattern:
         match node:
@@ -157,6 +184,8 @@ class PatternTranslator:
                 return self._triples(node)
             case JoinPattern():
                 return self.join(self.pattern(node.left), self.pattern(node.right))
+            case NamedGraphPattern():
+                return self._named_graph(node)
             case GroupPattern():
                 return self._where(self.pattern(node.pattern), node.filters)
             case BindPattern():
@@ -183,21 +212,28 @@ class PatternTranslator:
         """Triples, those with a path last: a path of length zero looks at the others for where it can be."""
         blank: dict[Variable, Variable] = {}
         given = [(self._end(s, blank), p, self._end(o, blank)) for s, p, o in node.triples]
-        plain = [triple(s, p, o) for s, p, o in given if isinstance(p, Variable | Constant)]
-        body: list[BodyLiteral] = [*self.given.body, *plain]
+        plain = [self.graph.triple(s, p, o) for s, p, o in given if isinstance(p, Variable | Constant)]
+        body: list[BodyLiteral] = [*self._given_beside(plain), *plain]
         unseen: list[Variable] = []
         for s, p, o in given:
             if not isinstance(p, Variable | Constant):
-                steps = paths.Paths(self.rules, [*self._given_ends(s, o), *plain]).between(p, s, o)
+                steps = paths.Paths(self.rules, self.graph, [*self._given_ends(s, o), *plain]).between(p, s, o)
                 body += steps.body
                 unseen += steps.hidden
         visible = {t for terms in given for t in terms if isinstance(t, Variable)}.difference(blank.values())
-        return TranslatedPattern(tuple(body), self.given.certain.union(visible), hidden=(*unseen, *blank.values()))
+        certain = self.given.certain.union(visible, self.graph.variables if given else ())
+        return TranslatedPattern(tuple(body), certain, hidden=(*unseen, *blank.values()))
+
+    def _given_beside(self, triples: Sequence[Atom]) -> Iterator[BodyLiteral]:
+        """The bindings of the outside; triples with a variable for their graph say themselves that it is a graph."""
+        implied = [Atom(NAMED, self.graph.variables)] if triples and self.rules.dataset.named is None else []
+        return (literal for literal in self.given.body if literal not in implied)
 
     def _given_ends(self, *ends: Term) -> list[Atom]:
-        """For each end of a path that has a value outside, an atom with its values."""
-        own = [self.correlated(frozenset([v])).given for v in paths.variables_of(*ends) if v in self.given.certain]
-        return [_atom(given) for given in own]
+        """For each end of a path that has a value outside, an atom with its values. The name of a graph is no such
+        value: a path of length zero has it only if it is a node of the graph."""
+        known = [v for v in paths.variables_of(*ends) if v in self.given.certain.difference(self.graph.variables)]
+        return [_atom(self.named(self.correlated(frozenset([v])).given)) for v in known]
 
     def _end(self, end: Term, blank: dict[Variable, Variable]) -> Term:
         """A subject or object; a blank node is a variable of this pattern alone."""
@@ -317,18 +353,45 @@ class PatternTranslator:
         """The variables that both sides of a MINUS mention: one that only an outside gives to both does not count."""
         return in_scope(node.left) & in_scope(node.right)
 
+    # GRAPH.
+
+    def _named_graph(self, node: NamedGraphPattern) -> TranslatedPattern:
+        """A group in a named graph. In each of them, the name is given to every part of the group."""
+        if isinstance(node.graph, Constant):
+            return self._in_graph(node.graph, node.group)
+        scoped = any(isinstance(part, Select) for part in parts(node.group))  # may have the variable for itself
+        graph = self.rules.variable() if scoped else node.graph
+        outside, known = self.given, node.graph in self.given.certain
+        body = [*outside.body, self.rules.named_graph(node.graph if known else graph)]
+        if scoped:
+            body.append(Bind(node.graph, graph) if known else Bind(graph, node.graph))
+        given = replace(outside, body=tuple(body), certain=outside.certain | {node.graph, graph})
+        found = replace(self, given=self.named(given), graph=ActiveGraph(graph)).pattern(node.group)
+        return replace(found, certain=found.certain - {graph}) if scoped else found
+
+    def _in_graph(self, graph: Constant, group: GroupPattern) -> TranslatedPattern:
+        found = replace(self, graph=ActiveGraph(graph)).pattern(group)
+        if not self.rules.dataset.has(graph.value):
+            return found.with_literals(Filter(Constant(False)))
+        if _has_triples(group) or self.rules.dataset.named is not None:
+            return found
+        exists = Atom(self.rules.fresh(), ())
+        self.rules.add(exists, [ActiveGraph(graph).triple(Variable("s"), Variable("p"), Variable("o"))])
+        return found.with_literals(exists)
+
     # EXISTS.
 
     def _existence(self, pattern: TranslatedPattern, group: GroupPattern) -> Atom:
         """An atom that holds for the solutions of a pattern for which a graph pattern has a solution."""
         if _joins(group.pattern):
             return self._matched(
-                pattern, PatternTranslator(self.subselect, self.rules).pattern(group.pattern), group.filters
+                pattern, replace(self, given=TranslatedPattern()).pattern(group.pattern), group.filters
             )
-        outside = self.projected(pattern, _sorted(pattern.visible & variables_of([group])), distinct=True)
+        needed = variables_of([group]).union(self.graph.variables)
+        outside = self.projected(pattern, _sorted(pattern.visible & needed), distinct=True)
         exists = Atom(self.rules.fresh(), outside.columns)
         for unbound in _subsets(_sorted(outside.maybe)):
-            inner = PatternTranslator(self.subselect, self.rules, self._bound(outside, unbound)).pattern(group)
+            inner = replace(self, given=self._bound(outside, unbound)).pattern(group)
             self.rules.add(_substituted(exists, {v: NOTHING for v in unbound}), inner.body)
         return exists
 
@@ -340,12 +403,13 @@ class PatternTranslator:
         return self.projected(given, _sorted(given.certain), distinct=True)
 
     def correlated(self, kept: frozenset[Variable]) -> PatternTranslator:
-        """The same with only some of the variables of the outside."""
+        """The same with only some of the variables of the outside; the one for the graph stays."""
+        kept = kept.union(self.graph.variables)
         if self.given.certain <= kept:
             return self
         if kept.isdisjoint(self.given.certain):
-            return PatternTranslator(self.subselect, self.rules)
-        return PatternTranslator(self.subselect, self.rules, self.projected(self.given, _sorted(kept), distinct=True))
+            return replace(self, given=TranslatedPattern())
+        return replace(self, given=self.projected(self.given, _sorted(kept), distinct=True))
 
     def decided(self, pattern: TranslatedPattern, expression: Expr) -> tuple[TranslatedPattern, Expr]:
         """A pattern in which each EXISTS of an expression is a variable, and the expression with these."""
@@ -383,7 +447,7 @@ class PatternTranslator:
             if key not in pattern.visible:
                 pattern, expression = inner.decided(pattern, given)
                 pattern = self.extend(pattern, key, pattern.scope.expression(expression))
-        on = tuple(dict.fromkeys(key for _, key in node.keys))
+        on = tuple(dict.fromkeys([*(key for _, key in node.keys), *self.graph.variables]))
         keys = TranslatedPattern((), pattern.certain.intersection(on), pattern.maybe.intersection(on))
         calls, concatenated = [], []
         for aggregation, result in node.calls:
@@ -394,6 +458,8 @@ class PatternTranslator:
             pattern, call = self._call(pattern, aggregation, result)
             calls.append(call)
         grouped = self._grouped(pattern, keys, on, calls)
+        if self.graph.variables and not node.keys:
+            self._group_of_nothing(pattern, _atom(grouped), calls)
         for result, joined in concatenated:
             grouped = self.extend(grouped, result, joined)
         return grouped if inner is self else self.join(self.given, grouped)
@@ -408,6 +474,14 @@ class PatternTranslator:
         body = [Aggregate(pattern.body or (UNIT,), on, tuple(calls))] if calls else pattern.body
         self.rules.add(head, body)
         return replace(grouped, body=(head,))
+
+    def _group_of_nothing(self, pattern: TranslatedPattern, head: Atom, calls: list[AggregateCall]) -> None:
+        """In each graph all solutions are one group, even if there are none."""
+        (graph,) = self.graph.variables
+        some, none = Atom(self.rules.fresh(), (graph,)), Atom(self.rules.fresh(), tuple(c.variable for c in calls))
+        self.rules.add(some, pattern.body)
+        self.rules.add(none, [Aggregate((*pattern.body, Filter(Constant(False))), (), tuple(calls))])
+        self.rules.add(head, [self.rules.named_graph(graph), Negation(some), none])
 
     def _call(
         self, pattern: TranslatedPattern, node: Aggregation, result: Variable
@@ -513,7 +587,21 @@ def _joins(pattern: GraphPattern) -> bool:
             return not any(isinstance(part, RepeatedPath) and part.modifier != "+" for part in parts(pattern))
         case JoinPattern(left, right):
             return _joins(left) and _joins(right)
+        case NamedGraphPattern(_, group):
+            return not group.filters and _has_triples(group) and _joins(group.pattern)
     return isinstance(pattern, ValuesPattern)
+
+
+def _has_triples(pattern: GraphPattern) -> bool:
+    """Whether every solution of a pattern has a triple in its graph."""
+    match pattern:
+        case BGP(triples):
+            return any(isinstance(p, Variable | Constant) for _, p, _ in triples)
+        case JoinPattern(left, right):
+            return _has_triples(left) or _has_triples(right)
+        case GroupPattern(inner) | BindPattern(inner) | LeftJoinPattern(inner) | MinusPattern(inner):
+            return _has_triples(inner)
+    return False
 
 
 def _subsets(variables: Sequence[Variable]) -> Iterator[tuple[Variable, ...]]:

@@ -13,13 +13,14 @@ from functools import lru_cache
 
 from deltalog.expressions.fresh_values import Execution
 from deltalog.model.errors import UsageError
+from deltalog.model.terms import IRI
 from deltalog.query.sparql.algebra import Expr, Select, Triple, in_scope
 from deltalog.query.sparql.expressions import NOTHING, is_resource, or_unbound
+from deltalog.query.sparql.graphs import ALL_GRAPHS, MERGED, ActiveGraph, Dataset
 from deltalog.query.sparql.parse import NO_EXECUTION, Form, Parsed, is_fresh, parse
 from deltalog.query.sparql.patterns import GeneratedRules, PatternTranslator, TranslatedPattern, ValueRow
 from deltalog.query.sparql.token_reader import refuse
 from deltalog.syntax.ast import (
-    TRIPLE,
     TRIPLES,
     TYPES,
     Atom,
@@ -75,25 +76,30 @@ class Query:
         return any(atom.name in recursive and any(isinstance(t, Constant) for t in atom.terms) for _, atom in atoms)
 
 
+_OF_ALL = (TRIPLES, TYPES, Pred(MERGED, 3))
+
+
 def _reads_triples(rule: Rule) -> bool:
-    return any(isinstance(literal, Atom) and literal.pred in (TRIPLES, TYPES) for literal in rule.body)
+    return any(isinstance(literal, Atom) and literal.pred in _OF_ALL for literal in rule.body)
 
 
-def translate(text: str, prefixes: Mapping[str, str]) -> Query:
-    """The rules and the goal of a query; recent queries are cached, unless each execution is different."""
+def translate(text: str, prefixes: Mapping[str, str], dataset: Dataset | None = None) -> Query:
+    """The rules and the goal of a query; recent queries are cached, unless each execution is different. `dataset`: the
+    graphs to ask, whatever the query says."""
     if is_fresh(text):
-        return _translated(text, prefixes, Execution())
-    return _remembered(text, tuple(sorted(prefixes.items())))
+        return _translated(text, prefixes, dataset, Execution())
+    return _remembered(text, tuple(sorted(prefixes.items())), dataset)
 
 
 @lru_cache(maxsize=128)
-def _remembered(text: str, prefixes: tuple[tuple[str, str], ...]) -> Query:
-    return _translated(text, dict(prefixes), NO_EXECUTION)
+def _remembered(text: str, prefixes: tuple[tuple[str, str], ...], dataset: Dataset | None) -> Query:
+    return _translated(text, dict(prefixes), dataset, NO_EXECUTION)
 
 
-def _translated(text: str, prefixes: Mapping[str, str], execution: Execution) -> Query:
+def _translated(text: str, prefixes: Mapping[str, str], dataset: Dataset | None, execution: Execution) -> Query:
     try:
-        return _query(parse(text, prefixes, execution), text)
+        parsed = parse(text, prefixes, execution)
+        return _query(parsed if dataset is None else replace(parsed, dataset=dataset), text)
     except RecursionError:
         raise UsageError("the query is nested too deeply") from None
 
@@ -116,13 +122,16 @@ class _Subqueries:
     def _whole(self, select: Select, patterns: PatternTranslator) -> TranslatedPattern:
         pattern = patterns.correlated(in_scope(select)).pattern(select.pattern)
         projection = tuple(pattern.visible) if select.projection is None else select.projection
-        return patterns.projected(_with_all(pattern, projection), projection, select.distinct)
+        kept = (*projection, *patterns.graph.variables)
+        return patterns.projected(_with_all(pattern, projection), kept, select.distinct)
 
     def _limited(self, select: Select, patterns: PatternTranslator) -> TranslatedPattern:
         """Asked once, and so the same for all solutions of a pattern around an EXISTS."""
         for variable in sorted(in_scope(select) & patterns.given.certain, key=lambda v: v.name):
             refuse(f"?{variable.name} of the outside of an EXISTS, in a subquery with LIMIT or OFFSET,", "rename it")
-        query = _select(select)
+        if patterns.graph.variables:
+            refuse("a subquery with LIMIT or OFFSET inside of GRAPH with a variable", "name the graph")
+        query = _select(select, dataset=patterns.rules.dataset, graph=patterns.graph)
         pattern = patterns.rows([Variable(name) for name in query.columns], [])
         self.found.append((_pred(pattern), query))
         return replace(pattern, certain=frozenset(), maybe=pattern.visible)
@@ -135,20 +144,21 @@ def _pred(pattern: TranslatedPattern) -> Pred:
 
 
 def _query(parsed: Parsed, text: str) -> Query:
-    query = _describe(parsed) if parsed.form is Form.DESCRIBE else _select(parsed.select, text)
+    query = _describe(parsed) if parsed.form is Form.DESCRIBE else _select(parsed.select, text, parsed.dataset)
     return replace(query, form=parsed.form, template=parsed.template, prefixes=parsed.prefixes)
 
 
 def _describe(parsed: Parsed) -> Query:
     """Triples about resources: those with the resource as subject, and, where their object is a blank node, the triples
     about that (a concise bounded description, without reifications)."""
-    subqueries, rules = _Subqueries(), GeneratedRules()
-    found = PatternTranslator(subqueries, rules).pattern(parsed.select)
+    subqueries, rules = _Subqueries(), GeneratedRules(dataset=parsed.dataset)
+    graph = rules.default_graph()
+    found = PatternTranslator(subqueries, rules, graph=graph).pattern(parsed.select)
     for variable in found.visible:
         rules.add(Atom(DESCRIBED, (variable,)), [*found.body, Filter(is_resource(variable))])
     for resource in parsed.resources:
         rules.add(Atom(DESCRIBED, (Constant(resource),)), ())
-    about = [Atom(DESCRIBED, (SUBJECT,)), Atom(TRIPLE, (SUBJECT, PREDICATE, OBJECT))]
+    about = [Atom(DESCRIBED, (SUBJECT,)), graph.triple(SUBJECT, PREDICATE, OBJECT)]
     rules.add(Atom(DESCRIBED, (OBJECT,)), [*about, Filter(Call("isblank", (OBJECT,)))])
     goal = Atom(SOLUTION, (SUBJECT, PREDICATE, OBJECT))
     rules.add(goal, about)
@@ -156,10 +166,15 @@ def _describe(parsed: Parsed) -> Query:
     return Query(tuple(rules.rules), rules.tables, goal, columns, tuple(subqueries.found), certain=True)
 
 
-def _select(select: Select, text: str = "") -> Query:
+def translate_select(select: Select, dataset: Dataset, graph: IRI | None = None) -> Query:
+    """The rules and the goal of a SELECT. `graph`: the graph that it is asked in, instead of the default graph."""
+    return _select(select, dataset=dataset, graph=None if graph is None else ActiveGraph(Constant(graph)))
+
+
+def _select(select: Select, text: str = "", dataset: Dataset = ALL_GRAPHS, graph: ActiveGraph | None = None) -> Query:
     """A query by its pattern and modifiers; without a projection, all variables in the order of the text."""
-    subqueries, rules = _Subqueries(), GeneratedRules()
-    patterns = PatternTranslator(subqueries, rules)
+    subqueries, rules = _Subqueries(), GeneratedRules(dataset=dataset)
+    patterns = PatternTranslator(subqueries, rules, graph=graph or rules.default_graph())
     pattern = patterns.pattern(select.pattern)
     projection = select.projection
     if projection is None:

@@ -132,9 +132,8 @@ def _ordered(
     are checked now and then."""
     result = list(rows)
     for number, falls in reversed(list(enumerate(falling))):
-        ranks = (_rank(row[first + number]) for row in result)
-        checked = _checked(ranks, check)
-        result.sort(key=lambda _, ranks=checked: next(ranks), reverse=falls)  # type: ignore[misc]
+        ranks = iter(list(_checked((_rank(row[first + number]) for row in result), check)))
+        result.sort(key=lambda _, ranks=ranks: next(ranks), reverse=falls)  # type: ignore[misc]
     return result
 
 

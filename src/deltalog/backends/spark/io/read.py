@@ -34,7 +34,7 @@ from deltalog.io.documents import Reading
 from deltalog.io.formats import TABLE_FORMATS
 from deltalog.model.dictionary import Dictionary
 from deltalog.model.errors import DataError, DeltalogError, UsageError
-from deltalog.syntax.ast import Pred
+from deltalog.syntax.ast import HiddenName, Pred
 
 if TYPE_CHECKING:
     from deltalog.backends.spark.backend import SparkBackend
@@ -210,7 +210,8 @@ def _preds(rows: Sequence[Any], backend: SparkBackend) -> dict[int, Pred]:
     if errors:
         _, usage, message = errors[0]
         raise UsageError(message) if usage else DataError(message)
-    return backend.tags({Pred(bytes(row.data).decode(), row.number) for row in rows})
+    names = ((bytes(row.data).decode(), row) for row in rows)
+    return backend.tags({Pred(HiddenName(name) if row.to else name, row.number) for name, row in names})
 
 
 # In Python workers.
@@ -233,7 +234,7 @@ def encoded_blocks(facts: FactColumns, dictionary: Dictionary, salt: int) -> Ite
         yield _row(to, TERM, len(need), block)
     by_width: dict[int, list[Pred]] = {}
     for pred in facts:
-        yield _row(0, NAME, pred.arity, pred.name.encode())
+        yield _row(int(pred.hidden), NAME, pred.arity, pred.name.encode())
         by_width.setdefault(width(pred.arity), []).append(pred)
     for columns, preds in by_width.items():
         rows = _tagged({pred: facts[pred] for pred in preds}, ids, columns, salt)

@@ -32,6 +32,7 @@ from deltalog.backends.spark.operators.broadcast_closure import BroadcastClosure
 from deltalog.backends.spark.operators.shared_scan import full_scans, shared_scan
 from deltalog.backends.spark.stored import TAG, column_names
 from deltalog.backends.spark.table import SparkTable, width
+from deltalog.io.formats import TRIPLE_FORMATS
 from deltalog.io.write import check_format, names_table, safe_names, whole, write_file
 from deltalog.model.arrays import Integers
 from deltalog.model.dictionary import Dictionary
@@ -59,8 +60,8 @@ def _fill(folder: Path, facts: Mapping[Pred, SparkTable], backend: SparkBackend,
     parts_folder.chmod(0o777)
     names = safe_names(facts)
     parts = _written(parts_folder, facts, backend, format)
-    if format == "nt":
-        _merge_parts(_marked_first(path for pred in facts for path in parts[pred]), folder / "facts.nt", backend)
+    if format in TRIPLE_FORMATS:
+        _merge_parts(_marked_first(path for pred in facts for path in parts[pred]), folder / f"facts.{format}", backend)
     else:
         for pred in facts:
             _merge_parts(parts[pred], folder / f"{names[pred]}.{format}", backend)
@@ -98,7 +99,7 @@ def _written(
 def _part(folder: Path, pred: Pred, columns: Sequence[Any], dictionary: Dictionary, format: str) -> Path:
     """Writes one part file."""
     path = folder / f"{uuid.uuid4().hex}.{format}"
-    if format == "nt":
+    if format in TRIPLE_FORMATS:
         from deltalog.io.triples import write_triples
 
         write_triples(path, {pred: columns}, dictionary)

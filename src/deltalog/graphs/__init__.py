@@ -1,0 +1,1 @@
+"""Named graphs of a knowledge base, and SPARQL Update."""

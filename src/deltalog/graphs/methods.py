@@ -1,0 +1,163 @@
+"""The methods of a knowledge base that know of named graphs: a base class of `KnowledgeBase`.
+
+graphs, graph      what is in them
+sparql_update      changes them
+_with_graphs       a change of quads as a change of explicit facts
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from os import PathLike
+from typing import TYPE_CHECKING, Any, cast
+
+from deltalog.concurrency.locks import CallLock, exclusive
+from deltalog.model.errors import UsageError
+from deltalog.model.facts import Facts
+from deltalog.model.limits import limited, within_budget
+from deltalog.model.terms import IRI, BlankNode, Value
+from deltalog.syntax.ast import QUADS, UNNAMED, Pred
+
+if TYPE_CHECKING:
+    from deltalog.backends.base import Backend
+    from deltalog.engine.named_graphs import TripleTables
+    from deltalog.kb import KnowledgeBase
+    from deltalog.maintenance.materialisation import Materialisation
+    from deltalog.model.change import Change
+    from deltalog.ontology.methods import Planned
+
+GraphName = IRI | BlankNode
+
+
+class GraphMethods:
+    """A knowledge base as far as its graphs are concerned."""
+
+    _backend: Backend[Any]
+    _explicit: dict[Pred, Any]
+    _lock: CallLock
+    _default_graph: str
+
+    @property
+    def _base(self) -> KnowledgeBase:
+        """The knowledge base that this is."""
+        return cast("KnowledgeBase", self)
+
+    @property
+    def default_graph(self) -> str:
+        """What rules apply to: the "union" of all graphs, or the "unnamed" one."""
+        return self._default_graph
+
+    @property
+    @exclusive
+    def graphs(self) -> dict[GraphName, int]:
+        """The named graphs, and how many triples each has. A graph without triples does not exist."""
+        quads, triples = self._quads, self._triples
+        names = sorted(triples.graphs(quads), key=lambda name: (isinstance(name, BlankNode), str(name)))
+        sizes = {name: self._backend.size(triples.of_graph(quads, name)) for name in names}
+        return cast("dict[GraphName, int]", sizes)
+
+    @exclusive
+    def graph(self, name: GraphName) -> Facts[Any]:
+        """The triples that were given for a named graph: subjects, predicates and objects."""
+        table = self._triples.of_graph(self._quads, graph_name(name))
+        return Facts(("subject", "predicate", "object"), table, self._backend)
+
+    @exclusive
+    @limited
+    @within_budget
+    def sparql_update(
+        self, request: str, *, load_from: Iterable[str | PathLike[str]] = (), dry_run: bool = False
+    ) -> Change:
+        """Carries out a SPARQL Update request: all of its operations, as one change, or nothing.
+
+        An operation sees what those before it have done, with all that follows. What is deleted and still follows from
+        rules stays; `change.report.notes` says so.
+        load_from: the folders that LOAD may read files from. dry_run: says what would change, and changes nothing.
+        """
+        from deltalog.graphs.allowed_files import AllowedFiles
+        from deltalog.graphs.draft import Draft
+        from deltalog.graphs.requests import Request
+        from deltalog.query.sparql.parse_update import parse_update
+
+        kb = self._base
+        if not dry_run:
+            kb._check_writable()
+        operations = parse_update(request, kb.prefixes)
+        carried_out = Request(Draft(kb), AllowedFiles(load_from))
+        carried_out.run(operations)
+        planned = kb._with_axioms(kb._rule_set, *carried_out.draft.net)
+        change, state = self._finish(planned, dry_run)
+        change.report.notes += [*carried_out.notes, *self._still_there(carried_out.deleted, state)]
+        return change
+
+    def _finish(self, planned: Planned, dry_run: bool) -> tuple[Change, Materialisation[Any]]:
+        """Makes a change, or only says what it is; the state after it."""
+        kb = self._base
+        if dry_run:
+            state, update = kb._changed(*planned[:3])
+            return kb._described(planned.rule_set, update), state
+        change, _ = kb._change_planned(planned)
+        return change, kb._completed()
+
+    def _still_there(self, deleted: Mapping[Pred, Any], state: Materialisation[Any]) -> Iterator[str]:
+        """What is to be said of facts that are deleted, and derived all the same."""
+        size = self._backend.size
+        for pred, table in deleted.items():
+            kept = self._triples.intersection(table, state.facts.get(pred))
+            derived = size(self._backend.minus(kept, self._triples.of(state.explicit, pred)))
+            if derived:
+                facts = "fact" if derived == 1 else "facts"
+                yield f"{derived:,} {facts} of {pred.name} to delete still follow{'s' * (derived == 1)} from rules"
+
+    @property
+    def _quads(self) -> Any:
+        return self._triples.of(self._explicit, QUADS)
+
+    @property
+    def _triples(self) -> TripleTables[Any]:
+        from deltalog.engine.named_graphs import TripleTables
+
+        return TripleTables(self._backend)
+
+    def _with_graphs(
+        self, add: Mapping[Pred, Any], remove: Mapping[Pred, Any]
+    ) -> tuple[dict[Pred, Any], dict[Pred, Any]]:
+        """A change of quads as a change of explicit facts; without quads, the same."""
+        from deltalog.engine.named_graphs import membership_change
+
+        union = self._default_graph == "union"
+        return membership_change(self._explicit, add, remove, union, self._backend)
+
+    def _with_quads(self, facts: Mapping[Pred, Any], only: Collection[Pred]) -> dict[Pred, Any]:
+        """Facts of the default graph without those that are in named graphs alone, and the quads of named graphs;
+        `only` of some predicates, if there are any."""
+        from deltalog.backends.base import without
+
+        triples, quads = self._triples, self._quads
+        if not self._backend.size(quads):
+            return dict(facts)
+        named = triples.without_graph(quads)
+        if only:
+            chosen = {pred: table for pred, table in triples.by_predicate(named).items() if pred in only}
+            named = triples.from_facts(chosen)
+        if self._default_graph == "union":
+            elsewhere = self._backend.minus(named, triples.of(self._explicit, UNNAMED))
+            facts = without(facts, triples.by_predicate(elsewhere), self._backend)
+        return {**facts, QUADS: triples.matching(quads, named)}
+
+    def _quad_facts(self, tables: Mapping[Pred, Any]) -> Collection[tuple[Value, ...]]:
+        """The quads among the facts of a change."""
+        return (
+            Facts(("graph", "subject", "predicate", "object"), tables[QUADS], self._backend) if QUADS in tables else ()
+        )
+
+    def _in_graph(self, facts: dict[Pred, Any], graph: Value | None) -> dict[Pred, Any]:
+        """Facts as quads of a graph, if there is one."""
+        return facts if graph is None else self._triples.quads_of(facts, graph)
+
+
+def graph_name(graph: Any) -> GraphName:
+    """The name of a graph, checked."""
+    if isinstance(graph, IRI | BlankNode):
+        return graph
+    raise UsageError(f"a graph has an IRI or a BlankNode as its name, such as IRI('http://e.org/g'), not {graph!r}")

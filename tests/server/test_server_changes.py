@@ -1,0 +1,196 @@
+"""Subscriptions: what each change did to the answers, against answers that are computed anew."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from serving import Event, client, events, knowledge_base, post, running
+
+from deltalog import KnowledgeBase
+from deltalog.server.errors import Refused
+from deltalog.server.settings import Settings
+from deltalog.server.subscriptions import Deltas, Watched
+from deltalog.server.versions import Versions
+
+GOALS = (
+    "path(a, ?x)",
+    "path(?x, ?x)",
+    "edge(?x, ?y)",
+    "path(a, b)",
+    "edge(a, _)",
+    "path(?x, ?y), NOT path(?y, ?x)",
+    "path(?x, ?y), edge(?y, ?z), ?x != ?z",
+    "degree(?x, ?n), ?n > 1",
+    "end(?x)",
+    "[?x, ?p, ?y]",
+)
+KNOWS = "http://e.org/knows"
+Rows = set[tuple[Any, ...]]
+
+
+def random_change(rng: random.Random) -> dict[str, Any]:
+    """Facts and rules that come and go."""
+
+    def edge() -> tuple[str, str]:
+        return rng.choice("abcde"), rng.choice("abcde")
+
+    asked: dict[str, Any] = {"add": {"edge": [edge() for _ in range(rng.randrange(3))], KNOWS: [edge()]}}
+    asked["remove"] = {"edge": [edge() for _ in range(rng.randrange(4))], KNOWS: [edge(), edge()]}
+    if rng.random() < 0.2:
+        asked[rng.choice(("add_rules", "remove_rules"))] = "path(X, Y) :- path(Y, X)."
+    return asked
+
+
+def make(kb: KnowledgeBase, asked: dict[str, Any]) -> Any:
+    if "remove_rules" in asked and asked["remove_rules"] not in [f"{rule}"[:-2] + "." for rule in kb.rules]:
+        asked = {name: value for name, value in asked.items() if name != "remove_rules"}
+    return kb.change(**asked)
+
+
+def answers(kb: KnowledgeBase, watched: Watched) -> Rows:
+    return set(kb.facts(watched.text)) if watched.predicate is not None else set(kb.query(watched.text))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_differences_are_exact(seed: int) -> None:
+    rng = random.Random(seed)
+    versions = Versions(knowledge_base(), Settings())
+    deltas, kb = Deltas(versions), versions.kb
+    watched = [*(Watched.of_goal(goal, kb) for goal in GOALS), Watched.of_predicate("path", kb)]
+    known = {each.text: answers(kb, each) for each in watched}
+    for _ in range(25):
+        before = versions.present.number
+        asked = random_change(rng)
+        versions.change(lambda kb, asked=asked: make(kb, asked))
+        steps = versions.since(before)
+        assert steps is not None and len(steps) <= 1
+        for each in watched:
+            now = answers(kb, each)
+            added, removed = (set(), set()) if not steps else map(set, deltas.of(steps[0], each))
+            assert added == now - known[each.text] and removed == known[each.text] - now, each.text
+            known[each.text] = now
+
+
+def test_what_is_no_longer_known_is_not_told() -> None:
+    versions = Versions(knowledge_base(), Settings(recent_versions=2, recent_changes=4))
+    deltas, kb = Deltas(versions), versions.kb
+    one, two = (Watched.of_goal(goal, kb) for goal in ("path(a, ?x)", "path(a, ?x), NOT end(?x)"))
+    for i in range(6):
+        versions.change(lambda kb, i=i: kb.update(add={"edge": [("a", i)]}))
+    assert versions.since(2) is None and versions.since(99) is None and versions.since(7) == []
+    steps = versions.since(3)
+    assert steps is not None and [step.number for step in steps] == [4, 5, 6, 7]
+    assert [deltas.of(step, one).added for step in steps] == [[(2,)], [(3,)], [(4,)], [(5,)]]
+    with pytest.raises(Refused):
+        deltas.of(steps[0], two)
+    assert [sorted(deltas.of(step, two).added) for step in steps[2:]] == [[], []]
+
+
+def test_changes_with_many_facts_are_not_kept() -> None:
+    versions = Versions(knowledge_base(), Settings(recent_facts=100))
+    versions.change(lambda kb: kb.update(add={"edge": [("a", "x")]}))
+    versions.change(lambda kb: kb.update(add={"big": [(i,) for i in range(200)]}))
+    assert versions.since(1) is None and len(versions.since(2) or []) == 1
+
+
+# Over HTTP.
+
+
+@contextmanager
+def stream(address: str, **parameters: Any) -> Iterator[Iterator[Event]]:
+    headers = parameters.pop("headers", {})
+    with httpx2.Client(base_url=address, timeout=20) as made:
+        with made.stream("GET", "/changes", params=parameters, headers=headers) as response:
+            assert response.status_code == 200 and response.headers["content-type"].startswith("text/event-stream")
+            yield events(response)
+
+
+def applied(rows: Sequence[Any], found: Event) -> list[Any]:
+    """Rows after an event, which fits them exactly."""
+    assert all(row in rows for row in found.data["removed"]) and not any(row in rows for row in found.data["added"])
+    return [row for row in rows if row not in found.data["removed"]] + found.data["added"]
+
+
+def test_a_stream_from_an_answer_on() -> None:
+    rng = random.Random(7)
+    with running() as server, httpx2.Client(base_url=server.address, timeout=20) as made:
+        start = made.get("/query", params={"goal": "path(a, ?x), NOT end(?x)"}).json()
+        rows = start["rows"]
+        changes = [random_change(rng) for _ in range(12)]
+        with stream(server.address, goal="path(a, ?x), NOT end(?x)", since=start["version"]) as found:
+            for asked in changes:
+                post(made, "/update", {"add": asked["add"], "remove": asked["remove"]})
+            final = post(made, "/update", {"remove": {"edge": [[x, y] for x in "abcde" for y in "abcde"]}})
+            final = post(made, "/update", {"add": {"edge": [["a", "z"], ["z", "b"]]}})
+            for event in found:
+                rows = applied(rows, event)
+                if event.id == final["version"]:
+                    break
+        assert sorted(rows) == [["z"]]
+
+
+def test_clients_who_come_back() -> None:
+    with running(recent_changes=3) as server, httpx2.Client(base_url=server.address, timeout=20) as made:
+        with stream(server.address, predicate="edge") as found:
+            assert next(found) == Event("start", 1, {"version": 1, "columns": ["_0", "_1"]})
+        for i in range(5):
+            post(made, "/update", {"add": {"edge": [[i, i]]}})
+        with stream(server.address, predicate="edge", headers={"last-event-id": "4"}) as found:
+            assert [next(found).data["added"] for _ in range(2)] == [[[3, 3]], [[4, 4]]]
+        with stream(server.address, predicate="edge", since=1) as found:
+            reset = next(found)
+            assert reset.name == "reset" and reset.id == 6 and "not known any more" in reset.data["reason"]
+            post(made, "/update", {"remove": {"edge": [[0, 0]]}})
+            assert next(found) == Event("change", 7, {"version": 7, "added": [], "removed": [[0, 0]]})
+
+
+def test_streams_end_when_the_server_stops() -> None:
+    with running() as server, stream(server.address, goal="end(?x)") as found:
+        assert next(found).name == "start"
+        server.process.should_exit = True
+        assert list(found) == []
+
+
+def test_a_sign_of_life() -> None:
+    with running(subscription_seconds=0.05) as server, httpx2.Client(base_url=server.address, timeout=20) as made:
+        with made.stream("GET", "/changes", params={"goal": "end(?x)"}) as response:
+            lines = response.iter_lines()
+            assert next(line for line in lines if line.startswith(":")) == ": still here"
+
+
+def test_a_limited_number_of_streams() -> None:
+    with running(subscriptions=1) as server, stream(server.address, goal="end(?x)") as found:
+        next(found)
+        refused = httpx2.get(f"{server.address}/changes", params={"goal": "end(?x)"})
+        assert refused.status_code == 503 and refused.json()["error"]["limit"] == "subscriptions"
+
+
+def test_wrong_subscriptions() -> None:
+    with client() as made:
+        for wrong in ({}, {"goal": "path(a"}, {"goal": "pth(a, ?x)"}, {"predicate": "pth"}, {"goal": "a(?x)", "since": "x"},
+                      {"goal": "end(?x)", "predicate": "end"}):  # fmt: skip
+            assert made.get("/changes", params=wrong).status_code == 400
+        assert made.get("/changes?goal=end(?x)", headers={"last-event-id": "soon"}).status_code == 400
+
+
+def test_a_store_that_another_process_changes(tmp_path: Path) -> None:
+    writer = knowledge_base()
+    writer.save(tmp_path / "store")
+    reader = KnowledgeBase.open(tmp_path / "store", readonly=True)
+    with running(reader, readonly=True, follow_seconds=0.05) as server:
+        with stream(server.address, goal="path(a, ?x)") as found:
+            assert next(found).id == 1
+            writer.update(add={"edge": [("d", "e")]})
+            assert next(found) == Event("change", 2, {"version": 2, "added": [["e"]], "removed": []})
+            writer.compact()
+            writer.change(remove={"edge": [("a", "b")]}, add_rules="x(X) :- end(X).")
+            assert next(found).data == {"version": 3, "added": [], "removed": [["b"], ["c"], ["d"], ["e"]]}
+        made = httpx2.get(f"{server.address}/versions").json()
+        assert [row["version"] for row in made["versions"]] == [1, 2, 3]
+    writer.close()
