@@ -31,7 +31,7 @@ async function show(): Promise<void> {
   document.title = `${view.name} – deltalog`;
   if (panelIsOpen()) closePanel(false);
   main.className = `view-${view.path}`;
-  const make = await view.load();
+  const [make] = await Promise.all([view.load(), rights]);
   if (route().view === view) fill(main, make(parameters));
 }
 
@@ -80,6 +80,6 @@ onToken(askForToken);
 bar();
 addEventListener("hashchange", () => void show());
 addEventListener("keydown", keys);
+const rights = loadHealth().catch(() => undefined); // what may be done here: views ask when they are made
 void show().catch((error) => fill(main, errorBox(error)));
-void loadHealth().catch(() => undefined);
 void loadPredicates().catch((error) => main.prepend(errorBox(error, () => location.reload()))).finally(() => void followChanges());
