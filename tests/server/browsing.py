@@ -15,10 +15,7 @@ import pytest
 from deltalog import KnowledgeBase
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-FLAGS = (
-    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync"
-).split()
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 # What a browser reports of a request that was refused is no defect of the page. Inline styles are watched by a listener:
 # Chromium itself puts one on text that replaces a selection in an editor; it is blocked, and the editor draws the line.

@@ -19,6 +19,7 @@ from browsing import Visit, browser, railway, university
 from serving import Running, running
 
 STUDENTS = "SELECT ?student ?course WHERE {\n  ?student :takes ?course .\n  ?course :taughtBy :ada\n}"
+Visits = Callable[..., Visit]
 TOKEN = "a-token-for-the-tests-only"
 
 
@@ -42,7 +43,7 @@ def people(chromium: Any) -> Iterator[Running]:
 
 
 @pytest.fixture
-def visit(chromium: Any) -> Iterator[Callable[..., Visit]]:
+def visit(chromium: Any) -> Iterator[Visits]:
     made: list[Visit] = []
 
     def begin(server: Running, **options: Any) -> Visit:
@@ -66,7 +67,7 @@ def rows(page: Any) -> list[list[str]]:
 # Queries
 
 
-def test_the_first_view_says_what_there_is(trains: Running, visit: Callable[..., Visit]) -> None:
+def test_the_first_view_says_what_there_is(trains: Running, visit: Visits) -> None:
     page = visit(trains).go("query")
     page.wait_for_selector(".version.live")
     assert texts(page, "dl.figures dd") == ["182", "163", "9", "1"]
@@ -76,7 +77,7 @@ def test_the_first_view_says_what_there_is(trains: Running, visit: Callable[...,
     assert sorted(rows(page)) == [["berlin"], ["copenhagen"], ["hamburg"], ["malmo"]]
 
 
-def test_a_goal_with_its_method_and_plan(trains: Running, visit: Callable[..., Visit]) -> None:
+def test_a_goal_with_its_method_and_plan(trains: Running, visit: Visits) -> None:
     here = visit(trains)
     page = here.go("query")
     here.run("connection(oslo, ?x).")
@@ -86,9 +87,11 @@ def test_a_goal_with_its_method_and_plan(trains: Running, visit: Callable[..., V
     assert "connection" in page.inner_text("pre.plan")
 
 
-def test_sparql_shows_typed_values_that_sort(people: Running, visit: Callable[..., Visit]) -> None:
+def test_sparql_shows_typed_values_that_sort(people: Running, visit: Visits) -> None:
     here = visit(people)
-    page = here.go("query", q="SELECT ?x ?n ?name { ?x :load ?n OPTIONAL { ?p :teaches ?c . ?x :takes ?c . ?p :name ?name } }")
+    page = here.go(
+        "query", q="SELECT ?x ?n ?name { ?x :load ?n OPTIONAL { ?p :teaches ?c . ?x :takes ?c . ?p :name ?name } }"
+    )
     before = rows(page)
     assert page.inner_text(".chip") == "SPARQL"
     page.locator("th .head").nth(1).click()
@@ -99,10 +102,12 @@ def test_sparql_shows_typed_values_that_sort(people: Running, visit: Callable[..
     page.locator("th .head").nth(1).click()
     assert rows(page) == before
     assert any("@en" in row[2] for row in before)
-    assert page.locator("td.number .value.number").count() == len(before) and page.locator("td.iri").count() == len(before)
+    assert page.locator("td.number .value.number").count() == len(before) and page.locator("td.iri").count() == len(
+        before
+    )
 
 
-def test_ask_and_construct(people: Running, visit: Callable[..., Visit]) -> None:
+def test_ask_and_construct(people: Running, visit: Visits) -> None:
     here = visit(people)
     page = here.go("query")
     here.run("ASK { :kim :takes :datalog101 }")
@@ -114,7 +119,7 @@ def test_ask_and_construct(people: Running, visit: Callable[..., Visit]) -> None
     assert sorted(rows(page)) == [[":ada", ":knows", ":kim"], [":alonzo", ":knows", ":lee"]]
 
 
-def test_pages_and_what_is_cut_off(chromium: Any, visit: Callable[..., Visit]) -> None:
+def test_pages_and_what_is_cut_off(chromium: Any, visit: Visits) -> None:
     kb = railway()
     kb.add("number", [(i,) for i in range(120)])
     with running(kb, rows=100) as server:
@@ -130,7 +135,7 @@ def test_pages_and_what_is_cut_off(chromium: Any, visit: Callable[..., Visit]) -
         here.close()
 
 
-def test_rows_are_downloaded_and_copied(people: Running, visit: Callable[..., Visit]) -> None:
+def test_rows_are_downloaded_and_copied(people: Running, visit: Visits) -> None:
     here = visit(people, permissions=["clipboard-read", "clipboard-write"])
     page = here.go("query", q=STUDENTS)
     assert len(rows(page)) == 2
@@ -149,7 +154,7 @@ def test_rows_are_downloaded_and_copied(people: Running, visit: Callable[..., Vi
     assert f"{iri}kim\t{iri}datalog101" in page.evaluate("navigator.clipboard.readText()")
 
 
-def test_the_editor_completes_and_marks_errors(people: Running, visit: Callable[..., Visit]) -> None:
+def test_the_editor_completes_and_marks_errors(people: Running, visit: Visits) -> None:
     here = visit(people)
     page = here.go("query")
     page.locator(".cm-content").click()
@@ -164,14 +169,20 @@ def test_the_editor_completes_and_marks_errors(people: Running, visit: Callable[
     page.wait_for_selector(".cm-diagnostic >> text=expected")
     here.run("SELECT ?x { ?x :taughtBy }")
     page.wait_for_selector(".note.bad >> text=line 1, column 26")
-    for text, kind in (("p(?x) :- q(?x).", "Rules"), ("INSERT DATA { :a :b :c }", "SPARQL Update"), ("min(?x)", "Goal")):
+    for text, kind in (
+        ("p(?x) :- q(?x).", "Rules"),
+        ("INSERT DATA { :a :b :c }", "SPARQL Update"),
+        ("min(?x)", "Goal"),
+    ):
         here.write(text)
         assert page.inner_text(".chip") == kind
-    colours = page.eval_on_selector_all(".cm-line span", "all => new Set(all.map(one => getComputedStyle(one).color)).size")
+    colours = page.eval_on_selector_all(
+        ".cm-line span", "all => new Set(all.map(one => getComputedStyle(one).color)).size"
+    )
     assert colours >= 2
 
 
-def test_history_and_links(people: Running, visit: Callable[..., Visit]) -> None:
+def test_history_and_links(people: Running, visit: Visits) -> None:
     here = visit(people, permissions=["clipboard-read", "clipboard-write"])
     page = here.go("query")
     here.run(STUDENTS)
@@ -193,7 +204,7 @@ def test_history_and_links(people: Running, visit: Callable[..., Visit]) -> None
 # Graphs and proofs
 
 
-def test_answers_are_a_graph_that_one_walks(people: Running, visit: Callable[..., Visit]) -> None:
+def test_answers_are_a_graph_that_one_walks(people: Running, visit: Visits) -> None:
     page = visit(people).go("query", q=STUDENTS)
     page.get_by_role("tab", name="Graph").click()
     page.wait_for_selector(".node")
@@ -207,7 +218,7 @@ def test_answers_are_a_graph_that_one_walks(people: Running, visit: Callable[...
     page.wait_for_selector(".panel >> text=:knowsWell(:kim, :ada) holds")
 
 
-def test_why_a_row_is_there(people: Running, visit: Callable[..., Visit]) -> None:
+def test_why_a_row_is_there(people: Running, visit: Visits) -> None:
     page = visit(people).go("query", q=STUDENTS)
     page.locator("tbody tr", has_text=":kim").get_by_role("button", name="Why row").click()
     page.wait_for_selector(".fold")
@@ -226,7 +237,7 @@ def test_why_a_row_is_there(people: Running, visit: Callable[..., Visit]) -> Non
     page.wait_for_selector(".panel .node")
 
 
-def test_a_proof_folds_with_the_keyboard(people: Running, visit: Callable[..., Visit]) -> None:
+def test_a_proof_folds_with_the_keyboard(people: Running, visit: Visits) -> None:
     page = visit(people).go("why", fact=":Busy[:kim]")
     page.wait_for_selector("text=holds: derived, height 2")
     assert "group :kim: 2 members" in page.inner_text(".dlx")
@@ -238,7 +249,7 @@ def test_a_proof_folds_with_the_keyboard(people: Running, visit: Callable[..., V
     assert page.locator(".dlx >> text=group :kim").is_visible()
 
 
-def test_why_not(trains: Running, visit: Callable[..., Visit]) -> None:
+def test_why_not(trains: Running, visit: Visits) -> None:
     here = visit(trains)
     page = here.go("why")
     here.run('connection(oslo, "Prague")')
@@ -250,7 +261,7 @@ def test_why_not(trains: Running, visit: Callable[..., Visit]) -> None:
     assert "does not hold" in page.inner_text(".dlx-answer")
 
 
-def test_rules_with_their_graph_plan_facts_and_time(trains: Running, visit: Callable[..., Visit]) -> None:
+def test_rules_with_their_graph_plan_facts_and_time(trains: Running, visit: Visits) -> None:
     page = visit(trains).go("rules")
     page.wait_for_selector(".rule-node")
     assert page.locator(".rule-node.derived").count() == 9 and page.locator(".rule-node.explicit").count() == 2
@@ -265,7 +276,7 @@ def test_rules_with_their_graph_plan_facts_and_time(trains: Running, visit: Call
     assert page.locator("article.rule").count() == 1
 
 
-def test_structures_that_are_kept(people: Running, visit: Callable[..., Visit]) -> None:
+def test_structures_that_are_kept(people: Running, visit: Visits) -> None:
     page = visit(people).go("rules")
     page.wait_for_selector(".rule-node .kept")
     page.locator(".rule-node", has_text="partOf").first.click()
@@ -275,7 +286,7 @@ def test_structures_that_are_kept(people: Running, visit: Callable[..., Visit]) 
 # Changes
 
 
-def test_a_change_is_previewed_made_and_listed(chromium: Any, visit: Callable[..., Visit]) -> None:
+def test_a_change_is_previewed_made_and_listed(chromium: Any, visit: Visits) -> None:
     with running(railway()) as server:
         here = visit(server)
         page = here.go("change")
@@ -298,7 +309,7 @@ def test_a_change_is_previewed_made_and_listed(chromium: Any, visit: Callable[..
         here.close()
 
 
-def test_the_page_follows_what_others_change(chromium: Any, visit: Callable[..., Visit]) -> None:
+def test_the_page_follows_what_others_change(chromium: Any, visit: Visits) -> None:
     with running(railway()) as server:
         here = visit(server)
         page = here.go("query", q="connection(rome, ?x)")
@@ -323,7 +334,7 @@ def update(server: Running, document: Any) -> None:
     assert answer.status_code == 200, answer.text
 
 
-def test_rules_are_removed_and_added(chromium: Any, visit: Callable[..., Visit]) -> None:
+def test_rules_are_removed_and_added(chromium: Any, visit: Visits) -> None:
     with running(railway()) as server:
         here = visit(server)
         page = here.go("rules")
@@ -345,13 +356,13 @@ def test_rules_are_removed_and_added(chromium: Any, visit: Callable[..., Visit])
         here.close()
 
 
-def test_a_premise_is_taken_away_from_its_proof(trains: Running, visit: Callable[..., Visit]) -> None:
+def test_a_premise_is_taken_away_from_its_proof(trains: Running, visit: Visits) -> None:
     page = visit(trains).go("why", fact="connection(rome, naples)")
     page.get_by_role("button", name="what if not?").click()
     page.wait_for_selector(".preview >> text=connection(rome, naples)")
 
 
-def test_facts_that_cannot_be_read_are_marked(trains: Running, visit: Callable[..., Visit]) -> None:
+def test_facts_that_cannot_be_read_are_marked(trains: Running, visit: Visits) -> None:
     here = visit(trains)
     page = here.go("change")
     here.write("train(oslo, X, 1).", 0)
@@ -363,7 +374,7 @@ def test_facts_that_cannot_be_read_are_marked(trains: Running, visit: Callable[.
 # Rights
 
 
-def test_a_token_is_asked_for_and_kept_in_the_tab(chromium: Any, visit: Callable[..., Visit]) -> None:
+def test_a_token_is_asked_for_and_kept_in_the_tab(chromium: Any, visit: Visits) -> None:
     with running(railway(), token=TOKEN, token_for_reading=True) as server:
         here = visit(server)
         page = here.page
@@ -382,7 +393,7 @@ def test_a_token_is_asked_for_and_kept_in_the_tab(chromium: Any, visit: Callable
         here.close()
 
 
-def test_nothing_is_changed_on_a_server_for_reading(chromium: Any, visit: Callable[..., Visit]) -> None:
+def test_nothing_is_changed_on_a_server_for_reading(chromium: Any, visit: Visits) -> None:
     with running(railway(), readonly=True) as server:
         here = visit(server)
         page = here.go("change")
@@ -395,7 +406,7 @@ def test_nothing_is_changed_on_a_server_for_reading(chromium: Any, visit: Callab
         here.close()
 
 
-def test_a_server_that_is_gone_is_said_and_found_again(chromium: Any, visit: Callable[..., Visit]) -> None:
+def test_a_server_that_is_gone_is_said_and_found_again(chromium: Any, visit: Visits) -> None:
     with running(railway()) as server:
         here = visit(server)
         page = here.go("query", q="city(?x)")
@@ -410,7 +421,7 @@ def test_a_server_that_is_gone_is_said_and_found_again(chromium: Any, visit: Cal
 
 @pytest.mark.parametrize("view", ["query", "rules", "why", "change", "versions"])
 @pytest.mark.parametrize(("scheme", "width"), [("light", 390), ("dark", 1280)])
-def test_every_view_fits_and_has_names(trains: Running, visit: Callable[..., Visit], view: str, scheme: str, width: int) -> None:
+def test_every_view_fits_and_has_names(trains: Running, visit: Visits, view: str, scheme: str, width: int) -> None:
     here = visit(trains, color_scheme=scheme, viewport={"width": width, "height": 844})
     parameters = {"query": {"q": "trains(?x, ?y, ?n)"}, "why": {"fact": "connection(oslo, prague)"}}.get(view, {})
     page = here.go(view, **parameters)
@@ -423,7 +434,7 @@ def test_every_view_fits_and_has_names(trains: Running, visit: Callable[..., Vis
     assert page.locator("nav a[aria-current=page]").count() == 1
 
 
-def test_the_keyboard_reaches_everything(trains: Running, visit: Callable[..., Visit]) -> None:
+def test_the_keyboard_reaches_everything(trains: Running, visit: Visits) -> None:
     page = visit(trains).go("query", q="city(?x)")
     rows(page)
     page.keyboard.press("Alt+2")

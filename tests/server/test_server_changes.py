@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -105,10 +105,9 @@ def test_changes_with_many_facts_are_not_kept() -> None:
 @contextmanager
 def stream(address: str, **parameters: Any) -> Iterator[Iterator[Event]]:
     headers = parameters.pop("headers", {})
-    with httpx2.Client(base_url=address, timeout=20) as made:
-        with made.stream("GET", "/changes", params=parameters, headers=headers) as response:
-            assert response.status_code == 200 and response.headers["content-type"].startswith("text/event-stream")
-            yield events(response)
+    with httpx2.stream("GET", f"{address}/changes", params=parameters, headers=headers, timeout=20) as response:
+        assert response.status_code == 200 and response.headers["content-type"].startswith("text/event-stream")
+        yield events(response)
 
 
 def applied(rows: Sequence[Any], found: Event) -> list[Any]:
@@ -158,10 +157,10 @@ def test_streams_end_when_the_server_stops() -> None:
 
 
 def test_a_sign_of_life() -> None:
-    with running(subscription_seconds=0.05) as server, httpx2.Client(base_url=server.address, timeout=20) as made:
-        with made.stream("GET", "/changes", params={"goal": "end(?x)"}) as response:
-            lines = response.iter_lines()
-            assert next(line for line in lines if line.startswith(":")) == ": still here"
+    with running(subscription_seconds=0.05) as server, ExitStack() as stack:
+        address = f"{server.address}/changes?goal=end(?x)"
+        lines = stack.enter_context(httpx2.stream("GET", address, timeout=20)).iter_lines()
+        assert next(line for line in lines if line.startswith(":")) == ": still here"
 
 
 def test_a_limited_number_of_streams() -> None:
@@ -173,9 +172,16 @@ def test_a_limited_number_of_streams() -> None:
 
 def test_wrong_subscriptions() -> None:
     with client() as made:
-        for wrong in ({}, {"goal": "path(a"}, {"goal": "pth(a, ?x)"}, {"predicate": "pth"}, {"goal": "a(?x)", "since": "x"},
-                      {"goal": "end(?x)", "predicate": "end"}):  # fmt: skip
-            assert made.get("/changes", params=wrong).status_code == 400
+        wrong = [
+            "",
+            "goal=path(a",
+            "goal=pth(a,?x)",
+            "predicate=pth",
+            "goal=end(?x)&since=x",
+            "goal=end(?x)&predicate=end",
+        ]
+        for asked in wrong:
+            assert made.get(f"/changes?{asked}").status_code == 400
         assert made.get("/changes?goal=end(?x)", headers={"last-event-id": "soon"}).status_code == 400
 
 

@@ -119,8 +119,10 @@ def test_values_come_back_as_they_were_sent() -> None:
 
 def test_rules_and_their_graph(tmp_path: Path) -> None:
     path = tmp_path / "rules.dl"
-    path.write_text("a(X) :- b(X).\nb(X) :- c(X), NOT d(X).\nn(N) :- AGGREGATE(b(X) BIND COUNT(X) AS N).\n"
-                    "b(X) :- a(X), e(X).\nt(X, Z) :- t(X, Y), t(Y, Z).\nt(X, Y) :- s(X, Y).\nd(X) :- f(X).\n")  # fmt: skip
+    path.write_text(
+        "a(X) :- b(X).\nb(X) :- c(X), NOT d(X).\nn(N) :- AGGREGATE(b(X) BIND COUNT(X) AS N).\nb(X) :- a(X), e(X).\n"
+        "t(X, Z) :- t(X, Y), t(Y, Z).\nt(X, Y) :- s(X, Y).\nd(X) :- f(X).\n"
+    )
     kb = KnowledgeBase(path)
     kb.add("c", [("x",), ("y",)])
     kb.add("s", [(i, i + 1) for i in range(20)])

@@ -116,7 +116,6 @@ def test_preferences() -> None:
         ("POST", {}, "", QUERY, 400),
         ("PUT", {}, SELECT, QUERY, 405),
         ("GET", {"query": "SELECT * { SERVICE <http://e.org/> { ?x ?p ?y } }"}, None, None, 400),
-        ("GET", {"query": "SELECT * FROM <file:///etc/passwd> { ?x ?p ?y }"}, None, None, 400),
     ],
 )  # fmt: skip
 def test_wrong_requests(

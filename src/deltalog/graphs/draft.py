@@ -90,5 +90,5 @@ def copied(kb: KnowledgeBase) -> KnowledgeBase:
 
     made = copy.copy(kb)
     vars(made).pop("_session", None)
-    made._assign(_store=None, _version=None, _files=SourceFiles(kb._backend.tuning))
+    made._assign(_store=None, _version=None, _frozen=False, _files=SourceFiles(kb._backend.tuning))
     return made

@@ -7,11 +7,12 @@ _with_graphs       a change of quads as a change of explicit facts
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any, cast
 
 from deltalog.concurrency.locks import CallLock, exclusive
+from deltalog.io.documents import Reading
 from deltalog.model.errors import UsageError
 from deltalog.model.facts import Facts
 from deltalog.model.limits import limited, within_budget
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from deltalog.maintenance.materialisation import Materialisation
     from deltalog.model.change import Change
     from deltalog.ontology.methods import Planned
+    from deltalog.query.sparql.graphs import Dataset
+    from deltalog.query.sparql.update_operations import UpdateOperation
 
 GraphName = IRI | BlankNode
 
@@ -66,24 +69,45 @@ class GraphMethods:
     @limited
     @within_budget
     def sparql_update(
-        self, request: str, *, load_from: Iterable[str | PathLike[str]] = (), dry_run: bool = False
+        self,
+        request: str,
+        *,
+        load_from: Iterable[str | PathLike[str]] = (),
+        dry_run: bool = False,
+        dataset: Dataset | None = None,
     ) -> Change:
         """Carries out a SPARQL Update request: all of its operations, as one change, or nothing.
 
         An operation sees what those before it have done, with all that follows. What is deleted and still follows from
         rules stays; `change.report.notes` says so.
         load_from: the folders that LOAD may read files from. dry_run: says what would change, and changes nothing.
+        dataset: the graphs that patterns are matched in, as USING and USING NAMED say it, which the request may not.
         """
+        from deltalog.query.sparql.parse_update import parse_update
+        from deltalog.query.sparql.update_operations import using
+
+        operations = using(parse_update(request, self._base.prefixes), dataset)
+        return self._carry_out(operations, load_from, Reading(), dry_run)
+
+    @exclusive
+    @limited
+    @within_budget
+    def _carry_out(
+        self,
+        operations: Sequence[UpdateOperation],
+        load_from: Iterable[str | PathLike[str]],
+        reading: Reading,
+        dry_run: bool = False,
+    ) -> Change:
+        """Carries out operations as one change; `reading` is how LOAD reads files."""
         from deltalog.graphs.allowed_files import AllowedFiles
         from deltalog.graphs.draft import Draft
         from deltalog.graphs.requests import Request
-        from deltalog.query.sparql.parse_update import parse_update
 
         kb = self._base
         if not dry_run:
             kb._check_writable()
-        operations = parse_update(request, kb.prefixes)
-        carried_out = Request(Draft(kb), AllowedFiles(load_from))
+        carried_out = Request(Draft(kb), AllowedFiles(load_from), reading)
         carried_out.run(operations)
         planned = kb._with_axioms(kb._rule_set, *carried_out.draft.net)
         change, state = self._finish(planned, dry_run)

@@ -38,7 +38,8 @@ Facts = dict[Pred, Any]
 class Request:
     """A request under way. `deleted`: the facts that it was asked to delete from the default graph."""
 
-    def __init__(self, draft: Draft, files: AllowedFiles) -> None:
+    def __init__(self, draft: Draft, files: AllowedFiles, reading: Reading) -> None:
+        self._reading = reading
         self.draft, self.files, self.deleted, self.notes = draft, files, Facts(), list[str]()
         self._blank_nodes = BlankNodes()
 
@@ -100,7 +101,7 @@ class Request:
 
     def _load(self, source: IRI, into: IRI | None) -> None:
         draft, path = self.draft, self.files.find(source)
-        facts = draft.backend.codec.read([path], Reading())
+        facts = draft.backend.codec.read([path], self._reading)
         draft.change(facts if into is None else draft.triples.quads_of(facts, into), {})
 
     def _clear(self, target: IRI | str) -> None:

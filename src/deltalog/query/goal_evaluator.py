@@ -22,12 +22,13 @@ from deltalog.maintenance.materialisation import start
 from deltalog.model.errors import NotStratified, UsageError
 from deltalog.model.facts import Facts
 from deltalog.plan import ir
-from deltalog.plan.ir import fact_columns
+from deltalog.plan.ir import Part, fact_columns
 from deltalog.plan.statistics import PartialStatistics
 from deltalog.plan.work_counter import GivenUp
 from deltalog.program import Program, analyse, rewritten
 from deltalog.program.triple_bridges import is_rdf
 from deltalog.query.goal import Goal, as_goal, goal_rule
+from deltalog.query.look_up import look_up
 from deltalog.query.magic import Rewriting, magic_sets
 from deltalog.query.rulebase import Rulebase, reads
 from deltalog.syntax.ast import TRIPLES, TYPES, Atom, BodyLiteral, HiddenName, Pred, Rule, variables
@@ -43,10 +44,14 @@ T = TypeVar("T")
 def answer(goal: Sequence[BodyLiteral], facts: Relations[T]) -> Facts[T]:
     """The answers of a goal over a materialisation."""
     rule = goal_rule(goal)
+    names = [v.name for v in variables(rule.heads[0])]
+    found = look_up(rule, lambda pred: facts.parts.get((pred, Part.ALL)), facts.backend)
+    if found is not None:
+        return Facts(names, found, facts.backend)
     program = analyse([rule], {pred for pred, _ in facts.parts})  # an unsafe goal is refused like an unsafe rule
     relations = Relations(facts.backend, dict(facts.parts))
     SemiNaive(program, relations, goal=True).run()
-    return Facts([v.name for v in variables(rule.heads[0])], relations.get(rule.heads[0].pred), facts.backend)
+    return Facts(names, relations.get(rule.heads[0].pred), facts.backend)
 
 
 class Answers(Facts[T]):

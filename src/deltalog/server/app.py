@@ -25,7 +25,19 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from deltalog.kb import KnowledgeBase
-from deltalog.server import changes, editor, events, explanations, operations, page, queries, rules, sparql, walking
+from deltalog.server import (
+    changes,
+    editor,
+    events,
+    explanations,
+    graph_store,
+    operations,
+    page,
+    queries,
+    rules,
+    sparql,
+    walking,
+)
 from deltalog.server.bodies import read_body
 from deltalog.server.endpoints import JSON, Answered, Asked, Call, Endpoint, Reading, Service, Work
 from deltalog.server.errors import Refused, refusal
@@ -41,6 +53,7 @@ from deltalog.server.versions import Versions
 T = TypeVar("T")
 ENDPOINTS: tuple[Endpoint, ...] = (
     *sparql.ENDPOINTS,
+    *graph_store.ENDPOINTS,
     *queries.ENDPOINTS,
     *rules.ENDPOINTS,
     *changes.ENDPOINTS,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from deltalog.explain.render.json import json_value
@@ -65,7 +66,14 @@ def change(made: Made, kb: KnowledgeBase, dry_run: bool, most: int) -> Document:
     """A change that was made, or would be; `kb` is for names."""
     found, how = made.change, {"dry_run": dry_run, "durable": made.durable, "seconds": round(made.seconds, 6)}
     facts = found.added.by_predicate(), found.removed.by_predicate()
-    return {"version": made.number, **how, **difference(*facts, found.added_rules, found.removed_rules, kb, most)}
+    quads = {"added_quads": _quads(found.added_quads, most), "removed_quads": _quads(found.removed_quads, most)}
+    rules = found.added_rules, found.removed_rules
+    return {"version": made.number, **how, **difference(*facts, *rules, kb, most), **quads, "notes": found.report.notes}
+
+
+def _quads(found: Collection[tuple[Value, ...]], most: int) -> Document:
+    """Triples of named graphs: graph, subject, predicate and object."""
+    return {"count": len(found), "rows": rows(islice(found, most)), "complete": len(found) <= most}
 
 
 def step(found: Step, kb: KnowledgeBase, most: int) -> Document:

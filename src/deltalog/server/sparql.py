@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
+from deltalog.model.terms import IRI
+from deltalog.query.sparql.graphs import Dataset
 from deltalog.query.sparql.results import MEDIA_TYPES
 from deltalog.query.sparql.solutions import Solutions
-from deltalog.server.endpoints import Answered, Asked, Call, Endpoint, Reading, Service, Work
+from deltalog.server import documents
+from deltalog.server.documents import Document
+from deltalog.server.endpoints import JSON, Answered, Asked, Call, Endpoint, Reading, Service, Work
 from deltalog.server.errors import Refused, wrong
 from deltalog.server.fields import TIMEOUT, Field
 from deltalog.server.negotiation import negotiated
@@ -39,6 +44,13 @@ FIELDS = (
     *(Field(name, "text", "a graph of the dataset; may be repeated") for name in DATASET),
     TIMEOUT,
 )
+DRY_RUN = Field("dry_run", "flag", "describe what an update would change, and change nothing", False)
+UPDATE_FIELDS = (
+    *(Field(name, "text", "a graph that patterns are matched in; may be repeated") for name in USING),
+    DRY_RUN,
+)
+SHOWN_ROWS = 100  # of each predicate that an update changes
+ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^<>\"{}|^`\\\x00-\x20]*")
 
 
 class Operation(NamedTuple):
@@ -46,8 +58,8 @@ class Operation(NamedTuple):
 
     text: str
     is_update: bool
-    default_graphs: tuple[str, ...]
-    named_graphs: tuple[str, ...]
+    dataset: Dataset | None
+    dry_run: bool = False
 
 
 @dataclass(frozen=True)
@@ -97,8 +109,16 @@ def operation(asked: Asked, method: str) -> Operation:
         raise wrong("expected one of `query` and `update`; see https://www.w3.org/TR/sparql11-protocol/")
     if update is not None and method == "GET":
         raise wrong("an update is sent by POST")
-    default, named = DATASET if query is not None else USING
-    return Operation(query or update or "", update is not None, given.all(default), given.all(named))
+    default, named = (tuple(map(_graph, given.all(name))) for name in (DATASET if query is not None else USING))
+    dataset = Dataset.of(default, named) if default or named else None
+    dry_run = DRY_RUN.read(lambda kind: kind.parse(given.one("dry_run") or "false"))
+    return Operation(query or update or "", update is not None, dataset, dry_run)
+
+
+def _graph(name: str) -> IRI:
+    if not ABSOLUTE.fullmatch(name):
+        raise wrong(f"{name!r:.80} is no graph: expected an absolute IRI")
+    return IRI(name)
 
 
 def _decoded(body: bytes) -> str:
@@ -110,14 +130,12 @@ def _decoded(body: bytes) -> str:
 
 def query(reading: Reading, asked: Asked) -> Answered:
     wanted = operation(asked, "POST")
-    if wanted.default_graphs or wanted.named_graphs:
-        raise Refused(501, "not_supported", "graphs of a dataset are named in the query, by FROM and FROM NAMED")
-    return answered(reading.kb.solve(wanted.text), asked, reading.settings.rows)
+    return answered(reading.kb.solve(wanted.text, dataset=wanted.dataset), asked, reading.settings.rows)
 
 
-def answered(solutions: Solutions, asked: Asked, most: int) -> Answered:
+def answered(solutions: Solutions, asked: Asked, most: int, formats: Mapping[str, str] | None = None) -> Answered:
     """Solutions in the format that the client likes best; Refused if there are too many."""
-    formats = TRIPLES | ROWS if solutions.form.is_graph else ROWS
+    formats = formats or (TRIPLES | ROWS if solutions.form.is_graph else ROWS)
     media_type = negotiated(asked.headers.get("accept"), list(formats))
     if not solutions.ask and len(solutions) > most:
         message = f"the query has {len(solutions):,} solutions, more than the server's limit of {most:,}; "
@@ -131,12 +149,28 @@ def _with_charset(media_type: str) -> str:
     return f"{media_type}; charset=utf-8" if media_type.startswith("text/") else media_type
 
 
-def update(service: Service, asked: Asked) -> Answered:
-    raise Refused(501, "not_supported", "SPARQL Update is not there yet; POST /update changes facts and rules")
+def update(service: Service, asked: Asked) -> Document:
+    """An update is one change, and is answered by what it changed."""
+    versions, wanted = service.versions, operation(asked, "POST")
+    folders = [] if versions.settings.load_folder is None else [versions.settings.load_folder]
+    made = versions.change(lambda kb: kb.sparql_update(wanted.text, load_from=folders, dataset=wanted.dataset))
+    return documents.change(made, versions.present.kb, False, SHOWN_ROWS)
+
+
+def describe(reading: Reading, asked: Asked) -> Document:
+    """What an update would change."""
+    wanted, folder = operation(asked, "POST"), reading.settings.load_folder
+    folders = [] if folder is None else [folder]
+    options: dict[str, Any] = {"load_from": folders, "dataset": wanted.dataset, "dry_run": True}
+    made = reading.versions.describe(reading.kb, reading.version, lambda kb: kb.sparql_update(wanted.text, **options))
+    return documents.change(made, reading.kb, True, SHOWN_ROWS)
 
 
 def choose(asked: Asked) -> Call:
-    return Call(Work.WRITE, update) if operation(asked, "POST").is_update else Call(Work.READ, query)
+    wanted = operation(asked, "POST")
+    if not wanted.is_update:
+        return Call(Work.READ, query)
+    return Call(Work.READ, describe) if wanted.dry_run else Call(Work.WRITE, update)
 
 
 def choose_get(asked: Asked) -> Call:
@@ -159,9 +193,9 @@ ENDPOINTS = (
         "/sparql",
         "A query or an update, by the SPARQL 1.1 Protocol.",
         choose,
-        FIELDS[1:],
+        (*FIELDS[1:], *UPDATE_FIELDS),
         media_types=(QUERY, UPDATE, FORM),
         own_body=True,
-        answers=(*ROWS, *TRIPLES),
+        answers=(*ROWS, *TRIPLES, JSON),
     ),
 )

@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from deltalog.engine.named_graphs import without_graphs
 from deltalog.maintenance.update_state import difference
 from deltalog.model.facts import Facts, of_predicate
 from deltalog.program import Program
@@ -135,9 +136,11 @@ class Versions:
         if store is not None:
             version = self.kb.version or 0
             return store.catalog.version_row(version) if version != before.number else None
-        added, removed = _changed_explicit(before.kb, after)
-        changes = added, removed, added_rules, removed_rules
-        return VersionRow(before.number + 1, _now(), *changes) if any(changes) else None
+        changed = _changed_explicit(before.kb, after)
+        if not any(changed) and not added_rules and not removed_rules:
+            return None
+        added, removed = (sum(map(after._backend.size, without_graphs(tables).values())) for tables in changed)
+        return VersionRow(before.number + 1, _now(), added, removed, added_rules, removed_rules)
 
     def _publish_difference(self, before: Version) -> None:
         """Publishes what is there now, found by comparison."""
@@ -207,22 +210,23 @@ def _origin(steps: list[Step], i: int) -> int:
     return steps[0].number - 1 if before is None else before.number
 
 
-def _changed_explicit(before: KnowledgeBase, after: KnowledgeBase) -> tuple[int, int]:
-    """How many explicit facts have come and gone."""
-    backend, old, new = after._backend, before._explicit, after._explicit
-    preds = [pred for pred in old.keys() | new.keys() if old.get(pred) is not new.get(pred)]
-    one, other = ({pred: tables[pred] for pred in preds if pred in tables} for tables in (old, new))
-    return tuple(sum(map(backend.size, difference(a, b, backend).values())) for a, b in ((other, one), (one, other)))  # type: ignore[return-value]
+def _changed_explicit(before: KnowledgeBase, after: KnowledgeBase) -> list[Mapping[Pred, Any]]:
+    """The explicit facts that have come and gone, and those of them that are in named graphs."""
+    return _compared(before._explicit, after._explicit, after)
 
 
 def _differences(before: KnowledgeBase, after: KnowledgeBase) -> list[FactsByPredicate]:
     """The facts that have come and gone, explicit and derived."""
-    backend = after._backend
-    old, new = ({pred: table for pred, table in kb._completed().facts.whole()} for kb in (before, after))
+    old, new = (dict(kb._completed().facts.whole()) for kb in (before, after))
+    found = _compared(old, new, after)
+    return [{pred: of_predicate(pred, table, after._backend) for pred, table in each.items()} for each in found]
+
+
+def _compared(old: Mapping[Pred, Any], new: Mapping[Pred, Any], kb: KnowledgeBase) -> list[Mapping[Pred, Any]]:
+    """What is only in the new tables, and only in the old ones."""
     same = {pred for pred in old.keys() & new.keys() if old[pred] is new[pred]}
     one, other = ({pred: table for pred, table in each.items() if pred not in same} for each in (old, new))
-    found = (difference(a, b, backend) for a, b in ((other, one), (one, other)))
-    return [{pred: of_predicate(pred, table, backend) for pred, table in each.items()} for each in found]
+    return [difference(a, b, kb._backend) for a, b in ((other, one), (one, other))]
 
 
 def _dictionary(kb: KnowledgeBase) -> Any:

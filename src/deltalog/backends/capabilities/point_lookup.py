@@ -59,6 +59,10 @@ class PointLookup(Protocol[T]):
         """A table by some of its columns."""
         ...
 
+    def matching(self, table: T, bound: Sequence[int], key: IdRow) -> T | None:
+        """The other columns of the rows that match one key; None where there is no index for it."""
+        ...
+
     def table(self, rows: Sequence[IdRow], arity: int) -> T:
         """A table of the distinct rows."""
         ...

@@ -142,6 +142,12 @@ class LocalPointLookup:
     def lookup(self, table: Relation, bound: Sequence[int]) -> TableLookup:
         return TableLookup(table, bound, self.dictionary)
 
+    def matching(self, table: Relation, bound: Sequence[int], key: IdRow) -> Relation | None:
+        lookup = self.lookup(table, bound) if table.is_stored else None
+        if lookup is None or not lookup.indexed:
+            return None
+        return self.table([row for _, row in lookup([key])], table.arity - len(bound))
+
     def table(self, rows: Sequence[IdRow], arity: int) -> Relation:
         return rows_of(rows, arity, self.tuning)
 

@@ -6,9 +6,10 @@ occurs several times is written once, with an `"id"`; elsewhere it has `"see"` w
 that is deeper than readers of JSON nest goes on in the list `"continued"` of the outermost object in the same way.
 Where a depth or a number of steps is asked for, a fact whose step is left out has `"hidden": {"facts": n}`.
 
-Values are JSON's own where that says it all: strings, integers, booleans, doubles with a fraction. Others are `{"iri"}`,
-`{"blank"}`, `{"text", "language"}`, `{"text", "datatype"}`; `value_of` reads them back. Integers of more than 53 bits,
-which many readers round, and doubles without a fraction, which JavaScript takes for integers, are objects, too.
+Values are JSON's own where that says it all: strings, integers, booleans, doubles with a fraction. Others are
+`{"iri"}`, `{"blank"}`, `{"text", "language"}`, `{"text", "datatype"}`; `value_of` reads them back. Integers of more
+than 53 bits, which many readers round, and doubles without a fraction, which JavaScript takes for integers, are
+objects, too.
 """
 
 from __future__ import annotations

@@ -22,6 +22,7 @@ from deltalog.program import analyse
 from deltalog.query.choose_method import History, MethodChoice, choose, kind
 from deltalog.query.goal import as_goal
 from deltalog.query.goal_evaluator import GoalEvaluator
+from deltalog.query.look_up import look_up
 from deltalog.query.rulebase import reads
 from deltalog.query.selector import Model
 from deltalog.query.sparql.construct import solutions
@@ -55,11 +56,22 @@ class SparqlEvaluator(Generic[T]):
         return choose(kind(query.rules), self.goals(query).estimate(goal), model, history)
 
     def solve(self, query: Query, choice: MethodChoice) -> Solutions:
+        if (facts := self._looked_up(query)) is not None:
+            return solutions(query, facts, choice)
         if self.evaluator.naive or (self.whole and not query.narrow):
             return solutions(query, self._evaluated(query), choice)
         way = replace(choice, method="magic") if self.whole else choice
         found = self.goals(query).derive(as_goal([query.goal]), way)
         return solutions(query, found.facts, choice if self.whole else found.choice)
+
+    def _looked_up(self, query: Query) -> Facts[T] | None:
+        """The rows of a query that is one look-up; None if it is not."""
+        is_one_rule = len(query.rules) == 1 and not query.tables and not query.subqueries
+        if self.evaluator.naive or not self.whole or not is_one_rule:
+            return None
+        backend = self.evaluator.backend
+        found = look_up(query.rules[0], self.facts.get, backend)
+        return None if found is None else Facts([v.name for v in variables(query.goal)], found, backend)
 
     def goals(self, query: Query) -> GoalEvaluator[T]:
         kept = self.kept.get(id(query))

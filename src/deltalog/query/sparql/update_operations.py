@@ -6,8 +6,10 @@ names is an IRI, or None for the unnamed graph.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
+from deltalog.model.errors import UsageError
 from deltalog.model.terms import IRI
 from deltalog.query.sparql.algebra import BGP, GraphPattern, GroupPattern, NamedGraphPattern, hidden, join
 from deltalog.query.sparql.graphs import ALL_GRAPHS, Dataset
@@ -74,6 +76,15 @@ class Transfer:
 
 
 UpdateOperation = ChangeData | Modify | Load | Clear | Create | Transfer
+
+
+def using(operations: Sequence[UpdateOperation], dataset: Dataset | None) -> tuple[UpdateOperation, ...]:
+    """Operations whose patterns are matched in other graphs than all; UsageError if they say themselves in which."""
+    if dataset is None or dataset == ALL_GRAPHS:
+        return tuple(operations)
+    if any(isinstance(each, Modify) and (each.graph is not None or each.dataset != ALL_GRAPHS) for each in operations):
+        raise UsageError("the graphs to use are given beside the request, and again in it, by USING or WITH; leave one")
+    return tuple(replace(each, dataset=dataset) if isinstance(each, Modify) else each for each in operations)
 
 
 def pattern_of(quads: Quads) -> GroupPattern:
