@@ -15,14 +15,22 @@ import pytest
 from deltalog import KnowledgeBase
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-# What a browser reports of a request that was refused is no defect of the page. Inline styles are watched by a listener:
-# Chromium itself puts one on text that replaces a selection in an editor; it is blocked, and the editor draws the line.
+# What a browser reports of a request that was refused is no defect of the page. A listener watches inline styles:
+# Chromium itself puts one on text that replaces a selection in an editor. It is blocked, and the editor draws the line.
 EXPECTED = re.compile(r"responded with a status of (4\d\d|503)|net::ERR_|^Applying inline style")
 WATCH = """document.addEventListener("securitypolicyviolation", (event) => {
-  const node = event.composedPath()[0];
-  if (event.sourceFile || !node.closest?.(".cm-content")) console.error(`policy: ${event.violatedDirective} ${event.sourceFile}`);
+  const node = event.composedPath()[0], own = event.sourceFile || !node.closest?.(".cm-content");
+  if (own) console.error(`policy: ${event.violatedDirective} ${event.sourceFile}`);
 })"""
 
 
