@@ -73,7 +73,7 @@ function bare(text: string): string {
 
 /** What a text is, by its first words and whether it has rules. */
 export function kindOfText(text: string): TextKind {
-  const rest = bare(text).replace(/(^|\s)@?(prefix\s+[\w.-]*:|base)\s*<>\s*\.?/gi, " ").trim();
+  const rest = bare(text).replace(/(?<![\w:?$])@?(prefix\s+[\w.-]*:|base)\s*<>\s*\.?/gi, " ").trim();
   const first = /^\w+/.exec(rest)?.[0] ?? "";
   const called = /^\w+\s*\((?!\s*[?*])/.test(rest) && !/\{/.test(rest);
   if (QUERIES.test(first) && !called) return "sparql";

@@ -24,12 +24,26 @@ const cut = (text: string): string => (text.length > LONGEST ? `${text.slice(0, 
 const under = ({ node }: Box): string =>
   node ? [node.facts === null ? null : counted(node.facts, "fact"), node.seconds === null ? null : seconds(node.seconds)].filter(Boolean).join(" · ") : "";
 
-export function layered(boxes: Box[], arrows: Arrow[], choose: (box: Box) => void): { canvas: Canvas; select: (id: string) => void } {
-  const canvas = new Canvas("Dependency graph of the rules; Tab goes from node to node, Enter shows its rules");
-  const graph = new graphlib.Graph({ multigraph: true }).setGraph({ rankdir: "TB", nodesep: 22, ranksep: 46, marginx: 10, marginy: 10 }).setDefaultEdgeLabel(() => ({}));
+type Room = { width: number; height: number };
+
+/** Layers from top to bottom or from left to right, whichever is larger in the room that there is. */
+function arranged(boxes: Box[], arrows: Arrow[], room: Room): graphlib.Graph {
+  const scale = (graph: graphlib.Graph): number => Math.min(room.width / graph.graph().width!, room.height / graph.graph().height!);
+  const [down, across] = ["TB", "LR"].map((rankdir) => laidOut(boxes, arrows, rankdir));
+  return scale(across) > 1.25 * scale(down) && scale(down) < 0.8 ? across : down;
+}
+
+function laidOut(boxes: Box[], arrows: Arrow[], rankdir: string): graphlib.Graph {
+  const graph = new graphlib.Graph({ multigraph: true }).setGraph({ rankdir, nodesep: rankdir === "TB" ? 22 : 12, ranksep: 46, marginx: 10, marginy: 10 }).setDefaultEdgeLabel(() => ({}));
   for (const box of boxes) graph.setNode(box.id, { ...sizeOf(box) });
   arrows.forEach(({ from, to }, i) => graph.setEdge(from, to, {}, String(i)));
   layout(graph);
+  return graph;
+}
+
+export function layered(boxes: Box[], arrows: Arrow[], room: Room, choose: (box: Box) => void): { canvas: Canvas; select: (id: string) => void } {
+  const canvas = new Canvas("Dependency graph of the rules; Tab goes from node to node, Enter shows its rules");
+  const graph = arranged(boxes, arrows, room);
   canvas.svg.prepend(s("defs", {}, ["positive", "negative", "aggregate"].map((kind) =>
     s("marker", { id: `tip-${kind}`, viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto" }, s("path", { d: "M0,0 L8,4 L0,8 Z", class: `tip ${kind}` })))));
   for (const [i, arrow] of arrows.entries()) canvas.layer.append(drawArrow(graph.edge(arrow.from, arrow.to, String(i)).points, arrow));

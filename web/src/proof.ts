@@ -71,7 +71,7 @@ function* held(found: Explanation): Generator<Node> {
   }
   for (const [i, other] of (found.others ?? []).entries()) {
     yield h("h4", {}, `Another proof (${i + 2})`);
-    yield h("ul", { class: "dlx-top" }, proofItem(other, OPEN_LEVELS - 1));
+    yield h("ul", { class: "dlx-top" }, proofItem(other, OPEN_LEVELS));
   }
 }
 
@@ -108,7 +108,7 @@ function proofItem(proof: Proof, level: number): HTMLElement {
     return item("see", [line, " ", button(`see [${proof.see}]`, (event) => reveal(event, target), { class: "link" })], [], [], level);
   }
   const also = proof.also_explicit ? ", also explicit" : proof.also_derived ? ", also derived" : "";
-  line.push(dim(proof.rule ? `${proof.kind} by ${place(proof.rule)}${also}` : `explicit${proof.source ? `, ${proof.source}` : ""}${also}`));
+  line.push(dim(proof.rule ? `${proof.kind} by ${place(proof.rule)}${also}` : `explicit${proof.source ? `, ${fileName(proof.source)}` : ""}${also}`));
   if (!proof.rule && proof.fact && !whyReadonly()) line.push(" ", removal(proof.fact));
   if (proof.hidden) line.push(dim(`(${counted(proof.hidden.facts, "fact")} not shown)`));
   return item(proof.kind ?? "derived", line, step(proof), (proof.premises ?? []).map((one) => premiseItem(one, level + 1)), level, proof.id);
@@ -163,7 +163,8 @@ function step({ rule, bindings }: { rule?: RuleRef; bindings?: Record<string, Va
   return [rule && h("div", { class: "dlx-step" }, h("code", {}, rule.text)), values && h("div", { class: "dlx-step dim" }, h("code", {}, values))];
 }
 
-const place = (rule: RuleRef): string => (rule.file ? `${rule.id} (${rule.file.split("/").pop()}${rule.line ? `:${rule.line}` : ""})` : rule.id);
+const fileName = (path: string): string => path.split("/").pop()!;
+const place = (rule: RuleRef): string => (rule.file ? `${rule.id} (${fileName(rule.file)}${rule.line ? `:${rule.line}` : ""})` : rule.id);
 
 // Keys and links
 

@@ -29,7 +29,7 @@ async function runGoal(text: string, signal: AbortSignal): Promise<Answer> {
   const found = await api.query(goalOf(text), ROWS, signal);
   const { version, columns, rows, seconds } = found;
   if (!columns.length) return { form: "truth", text, holds: found.total > 0, version, seconds };
-  const cutOff = found.complete ? null : (found.cut_off ?? `the page shows at most ${ROWS} rows`);
+  const cutOff = found.complete ? null : (rows.length >= ROWS ? `the page holds at most ${ROWS.toLocaleString("en")} rows` : (found.cut_off ?? "the server left some out"));
   const remarks = [`method: ${found.method}`, found.reason];
   return { form: "table", kind: "goal", text, columns, rows, version, total: found.total, cutOff, triples: false, remarks, seconds };
 }

@@ -69,11 +69,21 @@ export function termText(value: Cell): string {
   return `${quoted(value.text)}^^${shortIri(value.datatype)}`;
 }
 
-/** A value to look at: strings without quotes, numbers without their datatype. */
+/** A value to look at: strings without quotes, IRIs without brackets, numbers without their datatype. */
 export function label(value: Cell): string {
   if (typeof value === "string") return value;
+  if (value !== null && typeof value === "object" && "iri" in value) return prefixed(value.iri) ?? value.iri;
   if (value !== null && typeof value === "object" && "text" in value) return value.text;
   return termText(value);
+}
+
+/** A label of at most so many characters; of a long IRI, its end. */
+export function shortLabel(value: Cell, most: number): string {
+  const whole = label(value);
+  if (whole.length <= most) return whole;
+  if (kindOf(value) !== "iri") return `${whole.slice(0, most - 1)}…`;
+  const rest = whole.replace(/^\w+:\/\/(www\.)?/, "");
+  return rest.length <= most ? rest : `…${rest.slice(1 - most)}`;
 }
 
 /** What a label leaves out: the language, or the datatype. */

@@ -7,12 +7,12 @@ import { api } from "./api";
 import { Canvas } from "./canvas";
 import { button, counted, fill, h, s } from "./dom";
 import { errorBox } from "./message";
-import { factText, key, kindOf, label, predicateText, type Fact, type Value } from "./values";
+import { factText, key, kindOf, label, predicateText, shortLabel, type Fact, type Value } from "./values";
 
 interface Node { id: string; value: Value | null; text: string; kind: string; classes: string[]; expanded: boolean; x: number; y: number; fx?: number | null; fy?: number | null; shape: SVGGElement }
 interface Edge { id: string; source: Node; target: Node; text: string; fact: Fact; bend: number; line: SVGPathElement; name: SVGTextElement }
 
-const MOST_NODES = 400, LONGEST = 26, NEIGHBOURS = 12;
+const MOST_NODES = 400, LONGEST = 24, NEIGHBOURS = 6;
 
 export interface WalkOptions { why: (fact: Fact) => void }
 
@@ -40,11 +40,9 @@ export class Walk {
   }
 
   /** Adds facts; those with one value are written on their node. */
-  add(facts: Fact[], from?: Node): number {
-    const before = this.nodes.size + this.edges.size;
+  add(facts: Fact[], from?: Node): void {
     for (const fact of facts) if (this.nodes.size < MOST_NODES) this.addFact(fact, from);
     this.layout();
-    return this.nodes.size + this.edges.size - before;
   }
 
   /** Begins at a value, with its neighbours. */
@@ -76,7 +74,7 @@ export class Walk {
   private node(value: Value, from?: Node): Node {
     const id = key(value), known = this.nodes.get(id);
     if (known) return known;
-    const whole = label(value), text = whole.length > LONGEST ? `${whole.slice(0, LONGEST - 1)}…` : whole;
+    const text = shortLabel(value, LONGEST);
     const angle = 2.4 * this.nodes.size, distance = from ? 60 : 12 * Math.sqrt(this.nodes.size);
     const shape = s("g", { tabindex: 0, role: "button" });
     const made: Node = { id, value, text, kind: kindOf(value), classes: [], expanded: false, shape, x: (from?.x ?? 0) + distance * Math.cos(angle), y: (from?.y ?? 0) + distance * Math.sin(angle) };
@@ -101,25 +99,26 @@ export class Walk {
       s("text", { y: classes ? -2 : 4.5 }, node.text), classes && s("text", { class: "class", y: 12 }, classes));
   }
 
-  private async expand(node: Node): Promise<void> {
+  private async expand(node: Node, most = NEIGHBOURS): Promise<void> {
     node.expanded = true;
     this.dress(node);
     try {
-      const { groups } = await api.neighbours(node.value!, NEIGHBOURS);
+      const { groups } = await api.neighbours(node.value!, most);
       const facts = groups.flatMap(({ predicate, rows }) => rows.map((values) => ({ predicate, values })));
       this.add(facts, node);
-      this.describe(node, groups.map((group) => ({ ...group, shown: group.rows.length })));
+      this.describe(node, groups.map((group) => ({ ...group, shown: group.rows.length })), most);
     } catch (error) {
       fill(this.side, errorBox(error));
     }
   }
 
-  private describe(node: Node, groups: { predicate: string; position: number; total: number; shown: number }[]): void {
+  private describe(node: Node, groups: { predicate: string; position: number; total: number; shown: number }[], most: number): void {
     const total = groups.reduce((sum, group) => sum + group.total, 0);
     fill(this.side, h("h4", {}, h("code", {}, label(node.value))), h("p", { class: "dim" }, counted(total, "fact")),
       h("ul", { class: "plain" }, groups.map((group) => h("li", {}, h("code", {}, predicateText(group.predicate)), " ",
         h("span", { class: "dim" }, group.shown < group.total ? `${group.shown} of ${group.total}` : String(group.total), group.position > 0 && ` · argument ${group.position + 1}`)))),
       this.nodes.size >= MOST_NODES && h("p", { class: "dim" }, `The graph has ${MOST_NODES} nodes and takes no more.`),
+      groups.some((group) => group.shown < group.total) && this.nodes.size < MOST_NODES && button("More neighbours", () => void this.expand(node, 4 * most), { class: "small" }), " ",
       button("Only this node", () => this.only(node), { class: "small" }));
   }
 

@@ -17,7 +17,7 @@ import type { Predicate } from "../api";
 
 const NAMES: Record<TextKind, string> = { sparql: "SPARQL", update: "SPARQL Update", goal: "Goal", rules: "Rules" };
 const VERBS: Record<TextKind, string> = { sparql: "Run", update: "Preview", goal: "Run", rules: "Preview" };
-const GRAPH_ROWS = 60;
+const GRAPH_ROWS = 60, GRAPH_VALUES = 40; // of which the graph begins with as many as are readable
 const HINT = "path(a, ?x)   or   SELECT ?x WHERE { … }   or   p(?x) :- q(?x) .      Ctrl+Enter runs it";
 
 export function queryView(parameters: URLSearchParams): HTMLElement {
@@ -83,7 +83,7 @@ class QueryView {
   private predicate(one: Predicate): HTMLElement {
     const kind = one.derived ? (one.explicit ? "both" : "derived") : "explicit";
     const about = `${one.name}/${one.arity}: ${counted(one.explicit, "explicit fact")}, ${count(one.derived)} derived`;
-    return h("li", {}, button([h("span", { class: `dot ${kind}`, "aria-hidden": "true" }), h("code", {}, one.label), h("span", { class: "number" }, count(one.facts))],
+    return h("li", { class: one.facts ? null : "empty" }, button([h("span", { class: `dot ${kind}`, "aria-hidden": "true" }), h("code", {}, one.label), h("span", { class: "number" }, count(one.facts))],
       () => this.show(goalFor(one)), { class: "predicate-row", title: about }));
   }
 
@@ -184,10 +184,10 @@ class QueryView {
     const element = h("div", { class: "graph-panel" });
     void load(element, async () => {
       const { Walk } = await import("../walk");
-      const rows = answer.rows.slice(0, GRAPH_ROWS), facts = (await factsOf(answer, rows)).flat();
+      const facts = readable(await factsOf(answer, answer.rows.slice(0, GRAPH_ROWS)));
       const walk = new Walk({ why: (fact) => showProofs([fact]) });
-      setTimeout(() => walk.add(facts));
-      const about = answer.rows.length > rows.length && h("p", { class: "dim inset" }, `The facts of the first ${GRAPH_ROWS} of ${count(answer.rows.length)} rows.`);
+      setTimeout(() => walk.add(facts.flat()));
+      const about = answer.rows.length > facts.length && h("p", { class: "dim inset" }, `The facts of the first ${facts.length} of ${count(answer.rows.length)} rows.`);
       return h("div", {}, about, walk.element);
     });
     return element;
@@ -265,6 +265,16 @@ async function factsOf(answer: Table, rows: Cell[][]): Promise<Fact[][]> {
   const asked = answer.kind === "goal" ? { goal: goalOf(answer.text) } : { sparql: answer.text };
   const bound = rows.map((cells) => Object.fromEntries(answer.columns.map((name, i) => [name, cells[i]]).filter(([, value]) => value !== null && value !== undefined)));
   return (await api.support(asked, bound as Record<string, Value>[])).facts;
+}
+
+/** The facts of the first rows, as many as have a readable number of values. */
+function readable(rows: Fact[][]): Fact[][] {
+  const seen = new Set<string>();
+  const end = rows.findIndex((facts) => {
+    for (const { values } of facts) for (const value of values) seen.add(JSON.stringify(value));
+    return seen.size > GRAPH_VALUES;
+  });
+  return end === -1 ? rows : rows.slice(0, Math.max(1, end));
 }
 
 async function explore(value: Cell): Promise<void> {

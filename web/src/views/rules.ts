@@ -1,10 +1,11 @@
 // The rules: how they depend on each other, and each with its plan, facts and time.
 
-import { api, type HyperNode, type Plan, type Rule, type RuleGraph } from "../api";
+import { api, type Plan, type Rule } from "../api";
 import { button, count, counted, fill, h, seconds, type Children } from "../dom";
 import { addToDraft } from "../draft";
 import type { Canvas } from "../canvas";
 import type { Arrow, Box } from "../layered";
+import { merged, type MergedGraph, type MergedNode } from "../merged";
 import { load, note } from "../message";
 import { follow, session, whyReadonly } from "../session";
 import { predicateText } from "../values";
@@ -12,7 +13,7 @@ import { predicateText } from "../values";
 const MOST_BOXES = 160, MOST_EXPLICIT = 40;
 const SHORTEST = 320, AROUND = 220, READABLE = 0.5, READABLE_NARROW = 0.7; // pixels, and scales
 
-interface Found { rules: Rule[]; graph: RuleGraph; plan: Plan }
+interface Found { rules: Rule[]; graph: MergedGraph; plan: Plan }
 
 export function rulesView(parameters: URLSearchParams): HTMLElement {
   const element = h("div", { class: "rules-view" });
@@ -20,7 +21,7 @@ export function rulesView(parameters: URLSearchParams): HTMLElement {
   const show = (): Promise<void> => load(element, async () => {
     const [{ rules }, graph, plan] = await Promise.all([api.rules(), api.graph(), api.plan()]);
     version = graph.version;
-    return new RulesView({ rules, graph, plan }, parameters.get("node")).element;
+    return new RulesView({ rules, graph: merged(graph), plan }, parameters.get("node")).element;
   });
   void show();
   follow(element, () => version !== session.version && session.changes[0]?.version === session.version && void show());
@@ -37,7 +38,7 @@ class RulesView {
   constructor(private readonly found: Found, chosen: string | null) {
     this.rules = new Map(found.rules.map((rule) => [rule.id, rule]));
     const nodes = found.graph.nodes;
-    const node = nodes.find((one) => String(one.id) === chosen);
+    const node = nodes.find((one) => one.parts.some((part) => String(part) === chosen));
     this.element = h("div", { class: "split" },
       h("section", { class: "card graph-card", "aria-label": "Dependency graph" }, this.head(), this.drawing, legend()), this.details);
     if (!found.rules.length) {
@@ -55,7 +56,7 @@ class RulesView {
       h("span", { class: "dim" }, ` · ${counted(strata, "stratum").replace("stratums", "strata")} · ${count(recursive)} recursive · ${counted(kept, "structure")} kept instead of tables`));
   }
 
-  private async draw(about: HyperNode | null): Promise<void> {
+  private async draw(about: MergedNode | null): Promise<void> {
     await load(this.drawing, async () => {
       const { layered, boxOf } = await import("../layered");
       const nodes = this.near(about), ids = new Set(nodes.map((one) => one.id));
@@ -63,7 +64,7 @@ class RulesView {
       const arrows: Arrow[] = this.found.graph.edges.filter((edge) => ids.has(edge.from) && ids.has(edge.to) && edge.from !== edge.to)
         .map((edge) => ({ from: `n${edge.from}`, to: `n${edge.to}`, kind: edge.kind }));
       this.addExplicit(nodes, boxes, arrows);
-      const drawn = layered(boxes, arrows, (box) => (box.node ? this.choose(box.node) : (location.hash = `#/query?q=${encodeURIComponent(box.lines[0])}`)));
+      const drawn = layered(boxes, arrows, this.room(), (box) => (box.node ? this.choose(this.found.graph.home.get(box.node.id)!) : (location.hash = `#/query?q=${encodeURIComponent(box.lines[0])}`)));
       this.select = drawn.select;
       if (about) drawn.select(`n${about.id}`);
       requestAnimationFrame(() => this.arrange(drawn.canvas));
@@ -79,8 +80,12 @@ class RulesView {
     requestAnimationFrame(() => canvas.fit(least, canvas.layer.querySelector<SVGGElement>(".chosen") ?? undefined));
   }
 
+  private room(): { width: number; height: number } {
+    return { width: this.drawing.clientWidth || 600, height: Math.max(SHORTEST, innerHeight - AROUND) };
+  }
+
   /** All nodes, or of a large graph those around one: breadth first, both ways. */
-  private near(about: HyperNode | null): HyperNode[] {
+  private near(about: MergedNode | null): MergedNode[] {
     const { nodes, edges } = this.found.graph;
     if (nodes.length <= MOST_BOXES) return nodes;
     if (!about) return nodes.slice(0, MOST_BOXES / 2);
@@ -95,7 +100,7 @@ class RulesView {
   }
 
   /** Relations that no rule derives, as sources of the graph. */
-  private addExplicit(nodes: HyperNode[], boxes: Box[], arrows: Arrow[]): void {
+  private addExplicit(nodes: MergedNode[], boxes: Box[], arrows: Arrow[]): void {
     const derived = new Set(this.found.graph.nodes.flatMap((one) => one.predicates));
     const reads = new Map<string, Set<number>>();
     for (const node of nodes) for (const id of node.rules) for (const name of this.rules.get(id)?.reads ?? []) {
@@ -109,7 +114,7 @@ class RulesView {
     }
   }
 
-  private choose(node: HyperNode): void {
+  private choose(node: MergedNode): void {
     history.replaceState(null, "", `#/rules?node=${node.id}`);
     if (this.found.graph.nodes.length > MOST_BOXES) void this.draw(node);
     this.select(`n${node.id}`);
@@ -118,7 +123,7 @@ class RulesView {
 
   // The rules of a node, or of all
 
-  private show(node: HyperNode | null): void {
+  private show(node: MergedNode | null): void {
     if (node) return fill(this.details, this.nodeDetails(node));
     const filter = h("input", { type: "search", placeholder: "Filter rules", "aria-label": "Filter rules" }), list = h("div", {});
     const show = (): void => {
@@ -130,8 +135,8 @@ class RulesView {
     fill(this.details, h("div", { class: "details-head row" }, h("h2", { class: "grow" }, "All rules"), filter), list);
   }
 
-  private nodeDetails(node: HyperNode): Children {
-    const plan = this.found.plan.nodes?.find((one) => one.id === node.id);
+  private nodeDetails(node: MergedNode): Children {
+    const plans = (this.found.plan.nodes ?? []).filter((one) => node.parts.includes(one.id));
     const figures = [["facts", node.facts === null ? "–" : count(node.facts)], ["new", node.new === null ? "–" : count(node.new)], ["rounds", node.rounds === null ? "–" : count(node.rounds)], ["time", seconds(node.seconds)], ["stratum", String(node.stratum)]];
     return [
       h("div", { class: "details-head row" }, h("h2", { class: "grow" }, node.predicates.slice(0, 4).map(predicateText).join(", ")), button("All rules", () => { this.select(""); history.replaceState(null, "", "#/rules"); this.show(null); }, { class: "small" })),
@@ -139,14 +144,14 @@ class RulesView {
       h("p", {}, node.recursive && h("span", { class: "tag" }, "↻ recursive"), node.schemes.map((scheme) => h("span", { class: "tag kept" }, scheme))),
       node.seconds === null && h("p", { class: "dim" }, "The facts came from a store, or with a change: there are no times of a materialisation."),
       node.rules.map((id) => this.rules.get(id)).map((rule) => rule && this.rule(rule, false)),
-      plan?.text && h("details", { open: true }, h("summary", {}, "Plan"), h("pre", { class: "plan" }, plan.text)),
+      plans.length > 0 && h("details", { open: true }, h("summary", {}, plans.length === 1 ? "Plan" : "Plans"), plans.map((one) => h("pre", { class: "plan" }, one.text))),
     ];
   }
 
   private rule(rule: Rule, chooses: boolean): HTMLElement {
     const why = whyReadonly();
     const place = rule.file ? `${rule.file.split("/").pop()}:${rule.line}` : "";
-    const node = this.found.graph.nodes.find((one) => one.id === rule.hyper_node);
+    const node = rule.hyper_node === null ? undefined : this.found.graph.home.get(rule.hyper_node);
     const remove = button("Remove …", () => addToDraft({ removeRules: [rule.id] }), { class: "small danger", disabled: why !== null, title: why ?? "Put its removal into a change, and preview it" });
     const show = chooses && node && button("Plan", () => this.choose(node), { class: "small", title: "Its plan, facts and time" });
     return h("article", { class: "rule" }, h("div", { class: "rule-head row" }, h("strong", {}, rule.id), h("span", { class: "dim grow" }, place, rule.recursive && " ↻", chooses && node?.facts !== null && node && ` · ${counted(node.facts ?? 0, "fact")} · ${seconds(node.seconds)}`), show, remove),
