@@ -311,6 +311,7 @@ class Soak:
     async def watcher(self, every: float, started: float) -> None:
         async with connection(self.port) as mine:
             while not self.is_over:
+                mine.close()  # the server closes what is idle
                 text = (await mine.ask("GET", "/metrics")).body.decode()
                 memory, version, values = (_figure(name, text) for name in FIGURES)
                 done = sum(len(times.seconds) for times in self.times.values())

@@ -19,7 +19,8 @@ PACKAGE = ROOT / "src" / "deltalog"
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("model.errors", "model.datetimes", "model.arrays", "model.tuning", "concurrency", "kernels"),
     ("model.terms", "model.limits"),
-    ("syntax", "expressions.sparql_operators", "expressions.datatypes"),
+    ("syntax", "expressions.regular_expressions", "expressions.fresh_values", "expressions.datatypes"),
+    ("expressions.sparql_operators",),
     ("expressions.scalar", "model.dictionary", "model.naming"),
     ("program",),
     ("plan", "io"),

@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from deltalog.concurrency.locks import CallLock, exclusive
-from deltalog.engine.named_graphs import DEFAULT_GRAPHS, GRAPHS, without_graphs
+from deltalog.engine.graph_relations import DEFAULT_GRAPHS, GRAPHS, without_graphs
 from deltalog.engine.report import Report, Round
 from deltalog.explain.methods import ExplainMethods
 from deltalog.explain.source_files import SourceFiles
@@ -454,9 +454,8 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, StoreMethods)
         """A change that leads to a rule set, before it is made."""
         added, removed = map(self._difference, update.differences())
         rules = rule_set.without(self._rule_set), self._rule_set.without(rule_set)
-        return Change(
-            added, removed, update.report, *rules, *map(self._quad_facts, (update.added_facts, update.removed_facts))
-        )
+        new, old = map(self._quad_facts, (update.added_facts, update.removed_facts))
+        return Change(added, removed, update.report, *rules, added_quads=new, removed_quads=old)
 
     def _become(
         self,

@@ -19,7 +19,7 @@ from deltalog.io.triples import print_term
 from deltalog.model.dictionary import Dictionary
 from deltalog.model.errors import DataError
 from deltalog.model.terms import IRI, RDF_TYPE, XSD, BlankNode, key, literal
-from deltalog.syntax.ast import Pred
+from deltalog.syntax.ast import QUADS, Pred
 
 Facts = set[tuple[Pred, tuple[Any, ...]]]
 
@@ -115,9 +115,15 @@ def test_lines(tmp_path: Path) -> None:
     assert parsed(tmp_path, "") == parsed(tmp_path, "\n \n") == parsed(tmp_path, "# only this") == set()
 
 
-def test_quads_lose_their_graph(tmp_path: Path) -> None:
+def test_quads_keep_their_graph(tmp_path: Path) -> None:
     text = "<a> <p> <b> <g> .\n<a> <p> <c> _:g .\n<a> <p> <d> .\n"
-    assert parsed(tmp_path, text, "a.nq") == {fact("p", IRI("a"), IRI(o)) for o in "bcd"}
+    found = parsed(tmp_path, text, "a.nq")
+    assert found == {
+        (QUADS, tuple(map(key, (graph, IRI("a"), IRI("p"), IRI(o)))))
+        for graph, o in ((IRI("g"), "b"), (BlankNode("g"), "c"))
+    } | {fact("p", IRI("a"), IRI("d"))}
+    without = read(tmp_path / "a.nq", Dictionary(), Reading(graphs=False))
+    assert {pred: len(columns[0]) for pred, columns in without.items()} == {Pred("p", 2): 3}
 
 
 @pytest.mark.parametrize(
@@ -143,7 +149,7 @@ def test_quads_lose_their_graph(tmp_path: Path) -> None:
         ],
         ("<s> <a|b> <o> .", "3:7", "expected an IRI without spaces"),
         ("<a|b> <p> <o> .", "3:3", "expected an IRI without spaces"),
-        ("<s> <p> <o> <g|h> .", "3:14", "expected an IRI without spaces"),
+        ("<s> <p> <o> <g|h> .", "3:15", "expected an IRI without spaces"),
         ('<s> <p> "a"^^<http://e/{t}> .', "3:15", "expected an IRI without spaces"),
         ('<s> <p> "a"^^<http://www.w3.org/2001/XMLSchema#a|b> .', "3:15", "expected an IRI without spaces"),
         ('<s> <p> "a"^^<http://e/\\t> .', "3:24", "expected \\uXXXX"),

@@ -141,7 +141,7 @@ def test_only_whole_results(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="surrogate"):
         write(tmp_path / "out", encoded({fine: [("\ud800", 1)]}, dictionary), dictionary, "csv")
     assert list(tmp_path.iterdir()) == []
-    with pytest.raises(UsageError, match="csv, tsv, nt, parquet"):
+    with pytest.raises(UsageError, match="csv, tsv, nt, nq, parquet"):
         write(tmp_path / "out", facts, dictionary, "xlsx")
 
 

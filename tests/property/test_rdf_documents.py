@@ -18,7 +18,7 @@ from deltalog.io.read import read
 from deltalog.model.dictionary import Dictionary
 from deltalog.model.errors import DataError
 from deltalog.model.terms import IRI, RDF_TYPE, XSD, BlankNode, key, literal
-from deltalog.syntax.ast import Pred
+from deltalog.syntax.ast import QUADS, Pred
 
 Facts = set[tuple[Pred, tuple[Any, ...]]]
 STRICT = Reading(shared_blank_nodes=True, strict=True)
@@ -106,9 +106,18 @@ def documents(statements: st.SearchStrategy[str]) -> st.SearchStrategy[bytes]:
 
 def theirs(text: bytes, format: Any) -> Facts | None:
     try:
-        return {fact(*map(value, (t.subject, t.predicate, t.object))) for t in pyoxigraph.parse(text, format=format)}
+        return {quad(t) for t in pyoxigraph.parse(text, format=format)}
     except SyntaxError:
         return None
+
+
+def quad(found: Any) -> tuple[Pred, tuple[Any, ...]]:
+    """A fact, or a row of QUADS for a triple of a named graph."""
+    terms = tuple(map(value, (found.subject, found.predicate, found.object)))
+    graph = getattr(found, "graph_name", pyoxigraph.DefaultGraph())
+    if isinstance(graph, pyoxigraph.DefaultGraph):
+        return fact(*terms)
+    return QUADS, tuple(map(key, (value(graph), *terms)))
 
 
 def value(term: Any) -> Any:

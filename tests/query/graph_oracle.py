@@ -10,7 +10,8 @@ import pyoxigraph as ox
 from sparql_oracle import NODES, PREFIX, XSD_PREFIX, RandomQuery, Twins, mark, value
 
 from deltalog import KnowledgeBase
-from deltalog.engine.named_graphs import TripleTables, without_graphs
+from deltalog.engine.graph_relations import without_graphs
+from deltalog.engine.named_graphs import TripleTables
 from deltalog.model.facts import rows
 from deltalog.syntax.ast import QUADS, UNNAMED
 

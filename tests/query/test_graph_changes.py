@@ -105,6 +105,9 @@ def test_random_changes_in_a_store(default_graph: str, tmp_path: Path) -> None:
         check(reader, model)
     kb.close()
     assert quads_of(kb) == model.expected()
+    other = {"union": "unnamed", "unnamed": "union"}[default_graph]
+    with pytest.raises(UsageError, match="the default graph of this store"):
+        KnowledgeBase.open(tmp_path / "store", default_graph=other)
     for version, quads in versions.items():
         with KnowledgeBase.open(tmp_path / "store", version=version) as old:
             assert old.default_graph == default_graph

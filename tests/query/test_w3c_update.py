@@ -10,11 +10,11 @@ from typing import Any
 import pyoxigraph as ox
 import pytest
 from sparql_oracle import value
-from w3c_suite import MF, UT, Manifest, W3CTest, _named, graph, same_rows
-from w3c_suite import tests as all_tests
+from w3c_suite import MF, UT, Manifest, W3CTest, _named, all_tests, graph, same_rows
 
 from deltalog import IRI, KnowledgeBase, UsageError
-from deltalog.engine.named_graphs import TripleTables, without_graphs
+from deltalog.engine.graph_relations import without_graphs
+from deltalog.engine.named_graphs import TripleTables
 from deltalog.model.facts import rows
 from deltalog.model.terms import Value
 from deltalog.query.sparql.parse_update import parse_update

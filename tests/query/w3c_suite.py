@@ -1,6 +1,6 @@
 """The W3C's test suites of SPARQL, by their manifests.
 
-`tests(...)` lists the tests of some kinds. A test has the IRIs of its files; `Suite.read` has their contents. Results
+`all_tests()` lists the tests. A test has the IRIs of its files; `Suite.read` has their contents. Results
 are read by Oxigraph's parsers, and result sets that are written as graphs by `_result_set`. Rows and triples are
 compared with any renaming of blank nodes, numbers by datatype and value.
 """
@@ -57,8 +57,19 @@ class W3CTest:
 
     @property
     def based(self) -> str:
-        """The query, with its own place as the base of relative IRIs."""
-        return f"BASE <{self.query}>\n{self.text}"
+        """The query, with its own place as the base of relative IRIs, if it has any."""
+        has_relative = re.search(r"<[^:<>\s]*>", self.text) is not None
+        return f"BASE <{self.query}>\n{self.text}" if has_relative else self.text
+
+    @property
+    def regimes(self) -> frozenset[str]:
+        """The entailment regimes for which the result is right; none if it is that of simple entailment."""
+        regime = "http://www.w3.org/ns/sparql-service-description#entailmentRegime"
+        nodes = self.manifest.all(self.action, regime)
+        listed = [
+            one for node in nodes for one in (self.manifest.list(node) if isinstance(node, ox.BlankNode) else [node])
+        ]
+        return frozenset(node.value.rpartition("/")[2] for node in listed)
 
 
 @cache
@@ -110,7 +121,7 @@ class Manifest:
 
 
 @cache
-def tests() -> tuple[W3CTest, ...]:
+def all_tests() -> tuple[W3CTest, ...]:
     """All tests of all manifests."""
     return tuple(test for root in ROOTS for test in _of_manifest(ROOT + root))
 

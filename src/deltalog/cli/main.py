@@ -52,7 +52,7 @@ Datalog over RDF, CSV and Parquet: derives everything that follows from rules an
   deltalog query STORE GOAL [--at VERSION]                the same from a store
   deltalog explain PROGRAM... FACT [--data PATH]...       why a fact holds, or why it does not
   deltalog explain STORE FACT [--at VERSION]              the same from a store
-  deltalog update STORE [--add PATH]... [--remove PATH]...  change facts and rules of a store
+  deltalog update STORE [--add PATH]... [--remove PATH]...  change facts and rules of a store; --sparql: by a request
   deltalog log STORE                                      the versions of a store
   deltalog store verify|compact|export|rules STORE        check, repair, compact, export; list the rules
   deltalog serve STORE|PROGRAM... [--data PATH]...        answer SPARQL, goals and changes over HTTP

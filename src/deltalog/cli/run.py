@@ -26,6 +26,7 @@ from deltalog.cli.options import (
     seconds,
     wrong_usage,
 )
+from deltalog.engine.graph_relations import DEFAULT_GRAPHS
 from deltalog.io.formats import OUTPUT_FORMATS
 
 if TYPE_CHECKING:
@@ -70,6 +71,10 @@ def parser() -> ArgumentParser:
     add("--max-facts", metavar="N", type=count, help="stop when there are more facts than this")
     add("--store", metavar="DIR", type=local, help="create a store in this folder, which is new or empty")
     add_cyclic(made)
+    default = (
+        "what rules apply to, and queries outside of GRAPH: the union of all graphs (the default), or the unnamed one"
+    )
+    add("--default-graph", choices=DEFAULT_GRAPHS, default="union", help=default)
     add("--json", action="store_true", help="print the report as one JSON object on standard output")
     add("-q", "--quiet", action="store_true", help="no progress and no table")
     return made
@@ -175,6 +180,7 @@ def _loaded(choice: EngineChoice, options: Namespace, progress: Progress) -> Kno
         timeout=options.timeout,
         max_facts=options.max_facts,
         cyclic=options.cyclic,
+        default_graph=options.default_graph,
         ontology=options.ontology,
         profile=options.profile,
         observe=progress.round,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 import time
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
@@ -25,6 +26,7 @@ def parser() -> ArgumentParser:
     made = command_parser(
         "update",
         "Add and remove facts and rules of a store, and everything that follows: one change, which is one version.\n"
+        "With --sparql, the change is a SPARQL Update request.\n"
         "What is both added and removed is there afterwards. If a file has an error, nothing changes.",
     )
     add = made.add_argument
@@ -37,6 +39,12 @@ def parser() -> ArgumentParser:
     add("--add-rules", metavar="FILE", type=Path, action="append", default=[], help=rules)
     rules = "a file of rules (and facts) to remove, or the id of a rule, such as r3 (`deltalog store rules` lists them)"
     add("--remove-rules", metavar="FILE|ID", type=rule_source, action="append", default=[], help=rules)
+    graph = "the named graph to add to and to remove from (default: those of the quads, and the unnamed graph)"
+    add("--graph", metavar="IRI", help=graph)
+    request = "a file with a SPARQL Update request, or - for standard input: all of it is one change"
+    add("--sparql", metavar="FILE|-", help=request)
+    folder = "a folder that LOAD may read files from; may be repeated (default: LOAD is refused)"
+    add("--load-from", metavar="DIR", type=local, action="append", default=[], help=folder)
     add("--dry-run", action="store_true", help="say what would change, and change nothing")
     changes = "write the facts that were added and removed to the folders `added` and `removed` in this one, which is "
     add("--changes", metavar="DIR", type=local, help=changes + "new or empty")
@@ -55,8 +63,8 @@ def run(options: Namespace) -> int:
     """Makes the change, or says what it would be; the exit code."""
     from deltalog.cli.open_store import open_store
 
-    if not (options.add or options.remove or options.add_rules or options.remove_rules):
-        return wrong_usage("update", "nothing to do; use --add, --remove, --add-rules or --remove-rules")
+    if wrong := _mismatch(options):
+        return wrong_usage("update", wrong)
     if options.changes is not None:
         from deltalog.io.write import check_output
 
@@ -74,6 +82,18 @@ def run(options: Namespace) -> int:
     return 0
 
 
+def _mismatch(options: Namespace) -> str:
+    """What is wrong with the options together, if anything."""
+    others = options.add or options.remove or options.add_rules or options.remove_rules
+    if not others and options.sparql is None:
+        return "nothing to do; use --add, --remove, --add-rules, --remove-rules or --sparql"
+    if options.sparql is not None and (others or options.graph is not None):
+        return "--sparql is a change of its own; leave out --add, --remove, --add-rules, --remove-rules and --graph"
+    if options.load_from and options.sparql is None:
+        return "--load-from goes with --sparql"
+    return ""
+
+
 class UpdateDone(NamedTuple):
     """The result of an update."""
 
@@ -86,10 +106,14 @@ class UpdateDone(NamedTuple):
     seconds: float
     durable: bool
     is_new: bool  # whether there is a new version
+    quads: tuple[int, int] = (0, 0)  # of named graphs that were added and removed
+    notes: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
-        shown = {name: value for name, value in self._asdict().items() if name != "is_new"}
-        return {**shown, "seconds": round(self.seconds, 6)}
+        own = ("is_new", "quads", "notes")
+        shown = {name: value for name, value in self._asdict().items() if name not in own}
+        graphs = {"quads_added": self.quads[0], "quads_removed": self.quads[1]} if any(self.quads) else {}
+        return {**shown, "seconds": round(self.seconds, 6), **graphs, **({"notes": self.notes} if self.notes else {})}
 
     def text(self) -> str:
         """A table of the predicates with the largest changes, and a sentence."""
@@ -100,13 +124,15 @@ class UpdateDone(NamedTuple):
         lines += [f"{name:<{width}} {added:>12,} {removed:>12,}" for name, (added, removed) in largest[:ROWS_SHOWN]]
         if len(counts) > ROWS_SHOWN:
             lines.append(f"... and {len(counts) - ROWS_SHOWN:,} more predicates")
-        return "\n".join([*lines, self._sentence()])
+        return "\n".join([*lines, *(f"note: {note}" for note in self.notes), self._sentence()])
 
     def _sentence(self) -> str:
         added, removed = sum(self.added.values()), sum(self.removed.values())
         what = f"{_counted(added, 'fact')} added, {removed:,} removed; "
         if self.rules_added or self.rules_removed:
             what += f"{_counted(self.rules_added, 'rule')} added, {self.rules_removed:,} removed; "
+        if any(self.quads):
+            what += f"{_counted(self.quads[0], 'triple')} added to named graphs, {self.quads[1]:,} removed; "
         what += f"{_counted(self.facts_total, 'fact')} in total ({self.seconds:.2f} s)"
         if not self.durable:
             return f"dry run, version {self.version} stays: {what}"
@@ -118,12 +144,8 @@ def _counted(n: int, noun: str) -> str:
 
 
 def _changed(kb: KnowledgeBase, options: Namespace) -> UpdateDone:
-    from deltalog.io.documents import Files
-
     started, before = time.perf_counter(), kb.version
-    reading = {"base": options.base, "shared_blank_nodes": options.shared_blank_nodes, "strict": options.strict}
-    add, remove = (Files.of(*paths, **reading) if paths else None for paths in (options.add, options.remove))
-    change = (kb.what_if if options.dry_run else kb.change)(add, remove, options.add_rules, options.remove_rules)
+    change = _by_files(kb, options) if options.sparql is None else _by_request(kb, options)
     seconds = time.perf_counter() - started
     if options.changes is not None:
         _write(change, kb, options)
@@ -131,7 +153,35 @@ def _changed(kb: KnowledgeBase, options: Namespace) -> UpdateDone:
     if options.dry_run:
         total += sum(added.values()) - sum(removed.values())
     rules = len(change.added_rules), len(change.removed_rules)
-    return UpdateDone(kb.version, added, removed, *rules, total, seconds, not options.dry_run, kb.version != before)
+    quads = len(change.added_quads), len(change.removed_quads)
+    made = not options.dry_run, kb.version != before
+    return UpdateDone(kb.version, added, removed, *rules, total, seconds, *made, quads, change.notes)
+
+
+def _by_files(kb: KnowledgeBase, options: Namespace) -> Change:
+    from deltalog.io.documents import Files
+    from deltalog.model.terms import IRI
+
+    reading = {"base": options.base, "shared_blank_nodes": options.shared_blank_nodes, "strict": options.strict}
+    add, remove = (Files.of(*paths, **reading) if paths else None for paths in (options.add, options.remove))
+    graph = None if options.graph is None else IRI(options.graph)
+    change = kb.what_if if options.dry_run else kb.change
+    return change(add, remove, options.add_rules, options.remove_rules, graph=graph)
+
+
+def _by_request(kb: KnowledgeBase, options: Namespace) -> Change:
+    return kb.sparql_update(_request(options.sparql), load_from=options.load_from, dry_run=options.dry_run)
+
+
+def _request(source: str) -> str:
+    """The text of a request: of a file, or from standard input."""
+    if source == "-":
+        return sys.stdin.read()
+    try:
+        return Path(source).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as problem:
+        reason = getattr(problem, "strerror", None) or "it is no UTF-8 text"
+        raise DataError(f"{source} cannot be read ({reason})") from None
 
 
 def _write(change: Change, kb: KnowledgeBase, options: Namespace) -> None:

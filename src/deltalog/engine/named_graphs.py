@@ -23,29 +23,32 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from deltalog.backends.base import Backend, run, united
+from deltalog.engine.graph_relations import GRAPHS, has_graphs, without_graphs
 from deltalog.model.errors import UsageError
+from deltalog.model.facts import rows
 from deltalog.model.terms import IRI, RDF_TYPE, Value
 from deltalog.plan import ir
 from deltalog.plan.ir import Part, Plan
 from deltalog.plan.variants import project
-from deltalog.syntax.ast import QUADS, TRIPLES, TYPES, UNNAMED, Atom, Constant, HiddenName, Pred, Term, Variable
+from deltalog.syntax.ast import (
+    QUADS,
+    TRIPLES,
+    TYPES,
+    UNNAMED,
+    AggregateCall,
+    Atom,
+    Constant,
+    HiddenName,
+    Pred,
+    Term,
+    Variable,
+)
 
 T = TypeVar("T")
-GRAPHS = (QUADS, UNNAMED)
-DEFAULT_GRAPHS = ("union", "unnamed")  # what the default graph of a knowledge base is
 _G, _S, _P, _O = Variable("g"), Variable("s"), Variable("p"), Variable("o")
 _QUAD = Atom(QUADS.name, (_G, _S, _P, _O))
 _GIVEN = Pred(HiddenName("#given"), 3)
 _TRIPLE = Atom(_GIVEN.name, (_S, _P, _O))
-
-
-def has_graphs(tables: Mapping[Pred, T]) -> bool:
-    return QUADS in tables or UNNAMED in tables
-
-
-def without_graphs(tables: Mapping[Pred, T]) -> Mapping[Pred, T]:
-    """Facts by predicate alone."""
-    return {pred: table for pred, table in tables.items() if pred not in GRAPHS} if has_graphs(tables) else tables
 
 
 def membership_change(
@@ -69,14 +72,14 @@ class _Membership(Generic[T]):
     explicit: Mapping[Pred, T]
 
     def changed(self, add: Mapping[Pred, T], remove: Mapping[Pred, T]) -> tuple[dict[Pred, T], dict[Pred, T]]:
-        t, minus, plus = self.triples, self.triples.backend.minus, self.triples.plus
+        t, minus, plus = self.triples, self.triples.minus, self.triples.plus
         given, gone = t.from_facts(add), t.from_facts(remove)
         quads, quads_gone, unnamed_gone = t.of(add, QUADS), t.of(remove, QUADS), t.of(remove, UNNAMED)
         touched = plus(given, gone, unnamed_gone, t.without_graph(quads), t.without_graph(quads_gone))  # F
         known = t.from_facts(t.common(t.by_predicate(touched), self.explicit))  # F ∩ E
         # Before: the quads of F, and those of its triples that are in the unnamed graph.
         named = t.matching(t.of(self.explicit, QUADS), touched)
-        marked = t.intersection(t.of(self.explicit, UNNAMED), touched)
+        marked = t.intersection(touched, t.of(self.explicit, UNNAMED))
         unnamed = plus(minus(known, t.without_graph(named)), marked)
         # After: the same without what is removed, and with what is added.
         named_now = plus(minus(minus(named, quads_gone), t.matching(named, gone)), quads)
@@ -106,12 +109,16 @@ class TripleTables(Generic[T]):
     # Sets.
 
     def plus(self, first: T, *others: T) -> T:
-        for other in others:
-            first = self.backend.merge(first, self.backend.minus(other, first))
+        for other in filter(self.backend.size, others):
+            first = self.backend.merge(first, self.minus(other, first)) if self.backend.size(first) else other
         return first
 
+    def minus(self, first: T, second: T) -> T:
+        return self.backend.minus(first, second) if self.backend.size(first) and self.backend.size(second) else first
+
     def intersection(self, first: T, second: T) -> T:
-        return self.backend.minus(first, self.backend.minus(first, second))
+        """Rows of both; the work goes by the first."""
+        return self.minus(first, self.minus(first, second)) if self.backend.size(second) else second
 
     def common(self, facts: Mapping[Pred, T], others: Mapping[Pred, T]) -> dict[Pred, T]:
         return {pred: self.intersection(table, others[pred]) for pred, table in facts.items() if pred in others}
@@ -123,8 +130,8 @@ class TripleTables(Generic[T]):
         return self._run(project(_TRIPLE, ir.Scan(_QUAD)), quads=quads)
 
     def matching(self, quads: T, triples: T) -> T:
-        """Those of the quads whose triple is among some."""
-        return self._run(ir.SemiJoin(ir.Scan(_QUAD), ir.Scan(_TRIPLE)), quads=quads, triples=triples)
+        """Those of the quads whose triple is among some. Few triples are looked up among many quads."""
+        return self._run(project(_QUAD, ir.Join(ir.Scan(_TRIPLE), ir.Scan(_QUAD))), quads=quads, triples=triples)
 
     def in_graph(self, triples: T, graph: Value) -> T:
         """Triples as quads of a graph."""
@@ -135,9 +142,11 @@ class TripleTables(Generic[T]):
         atom = Atom(QUADS.name, (Constant(graph), _S, _P, _O))
         return self._run(project(_TRIPLE, ir.Scan(atom)), quads=quads)
 
-    def graphs(self, quads: T) -> list[Value]:
-        """The names of the graphs."""
-        return self._values(_G, _QUAD, quads=quads)
+    def graphs(self, quads: T) -> dict[Value, int]:
+        """The names of the graphs, with their numbers of triples."""
+        count = AggregateCall("count", None, Variable("n"))
+        found = self._run(ir.GroupBy(ir.Scan(_QUAD), (_G,), (count,)), quads=quads)
+        return {name: int(n) for name, n in rows(found, 2, self.backend)}  # type: ignore[arg-type]
 
     # Facts.
 
@@ -194,6 +203,8 @@ class TripleTables(Generic[T]):
     def _run(self, plan: Plan, quads: T | None = None, triples: T | None = None) -> T:
         given = {QUADS: quads, _GIVEN: triples}
         tables = {(pred, Part.ALL): table for pred, table in given.items() if table is not None}
+        if not all(map(self.backend.size, tables.values())):  # no plan here has rows for an empty table
+            return self.backend.empty(len(ir.columns(plan)))
         return run(self.backend, ir.Distinct(plan), tables)
 
 

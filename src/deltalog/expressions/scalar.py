@@ -27,7 +27,8 @@ it takes; `coalesce` gives the first argument that does not fail.
 Strings. `str` is the text of any value, and `concat` joins those texts. The other functions take strings, and Literals
 by their text; they fail on anything else, and give plain strings. `strlen` counts code points. `substr(s, start,
 length)` is XPath's: the characters at the positions start <= p < start + length, the first being 1; both are integers.
-`replace(s, old, new)` replaces every occurrence of a plain text; an empty `old` changes nothing.
+`replace(s, old, new)` replaces every occurrence of a plain text; an empty `old` changes nothing. With flags as a fourth
+argument, it is SPARQL's REPLACE, of a regular expression.
 
 Kinds of terms. `isiri`, `isblank` and `isliteral` are true or false of every value. `datatype` is the datatype of a
 literal as an IRI, and fails for an IRI or a blank node. `hasdatatype(v, d)` is whether the value of a literal is in the
@@ -42,7 +43,8 @@ on any values, in `order`. MED is the middle number, or the mean of the two in t
 fail on what is not a number; AVG, MED, MIN and MAX fail on nothing at all. `COUNT(e)` means `BIND(e AS ?v)` at the end
 of the aggregate's body and `COUNT(?v)`: a binding for which an argument fails takes no part in any call.
 
-The functions `sparql:...`, which only SPARQL's expressions use, are in `deltalog.expressions.sparql_operators`.
+Regular expressions, languages, parts of dates and times, digests and casts (`FROM_SPARQL`) are those of SPARQL, in
+`deltalog.expressions.sparql_operators`. So are the functions `sparql:...`, which only SPARQL's expressions use.
 """
 
 from __future__ import annotations
@@ -63,6 +65,7 @@ from deltalog.expressions.sparql_operators import (
 )
 from deltalog.model.terms import IRI, BlankNode, Kind, Literal, Value, datatype, key, kind, lexical, number
 from deltalog.syntax.ast import Call, Constant, Expression, Variable, variables
+from deltalog.syntax.functions import FROM_SPARQL
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -299,7 +302,9 @@ def _substr(value: Value, start: Value, *length: Value) -> str:
     return string[max(begin, 1) - 1 : max(end, 1) - 1]
 
 
-def _replace(value: Value, old: Value, new: Value) -> str:
+def _replace(value: Value, old: Value, new: Value, *flags: Value) -> Value:
+    if flags:
+        return sparql_operators.FUNCTIONS["replace"](value, old, new, *flags)
     string, pattern, replacement = _string(value), _string(old), _string(new)
     return string.replace(pattern, replacement) if pattern else string
 
@@ -405,6 +410,7 @@ _FUNCTIONS: dict[str, Callable[..., Value]] = {
     "isliteral": lambda value: not isinstance(value, IRI | BlankNode),
     "datatype": _datatype,
     "hasdatatype": _has_datatype,
+    **{name: sparql_operators.FUNCTIONS[name] for name in FROM_SPARQL},
     **{sparql_operators.PREFIX + name: function for name, function in sparql_operators.FUNCTIONS.items()},
 }
 

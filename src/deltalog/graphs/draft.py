@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from deltalog.backends.base import Backend, united, without
-from deltalog.engine.named_graphs import TripleTables, membership_change, without_graphs
+from deltalog.engine.graph_relations import without_graphs
+from deltalog.engine.named_graphs import TripleTables, membership_change
 from deltalog.maintenance.materialisation import exchanged
 from deltalog.syntax.ast import QUADS, UNNAMED, Pred
 

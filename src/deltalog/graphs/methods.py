@@ -8,6 +8,7 @@ _with_graphs       a change of quads as a change of explicit facts
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any, cast
 
@@ -54,10 +55,9 @@ class GraphMethods:
     @exclusive
     def graphs(self) -> dict[GraphName, int]:
         """The named graphs, and how many triples each has. A graph without triples does not exist."""
-        quads, triples = self._quads, self._triples
-        names = sorted(triples.graphs(quads), key=lambda name: (isinstance(name, BlankNode), str(name)))
-        sizes = {name: self._backend.size(triples.of_graph(quads, name)) for name in names}
-        return cast("dict[GraphName, int]", sizes)
+        sizes = self._triples.graphs(self._quads)
+        names = sorted(sizes, key=lambda name: (isinstance(name, BlankNode), str(name)))
+        return cast("dict[GraphName, int]", {name: sizes[name] for name in names})
 
     @exclusive
     def graph(self, name: GraphName) -> Facts[Any]:
@@ -79,7 +79,7 @@ class GraphMethods:
         """Carries out a SPARQL Update request: all of its operations, as one change, or nothing.
 
         An operation sees what those before it have done, with all that follows. What is deleted and still follows from
-        rules stays; `change.report.notes` says so.
+        rules stays; `change.notes` says so.
         load_from: the folders that LOAD may read files from. dry_run: says what would change, and changes nothing.
         dataset: the graphs that patterns are matched in, as USING and USING NAMED say it, which the request may not.
         """
@@ -111,8 +111,7 @@ class GraphMethods:
         carried_out.run(operations)
         planned = kb._with_axioms(kb._rule_set, *carried_out.draft.net)
         change, state = self._finish(planned, dry_run)
-        change.report.notes += [*carried_out.notes, *self._still_there(carried_out.deleted, state)]
-        return change
+        return replace(change, notes=(*carried_out.notes, *self._still_there(carried_out.deleted, state)))
 
     def _finish(self, planned: Planned, dry_run: bool) -> tuple[Change, Materialisation[Any]]:
         """Makes a change, or only says what it is; the state after it."""

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from deltalog.backends.base import united
-from deltalog.engine.named_graphs import without_graphs
+from deltalog.engine.graph_relations import without_graphs
 from deltalog.graphs.allowed_files import AllowedFiles
 from deltalog.graphs.draft import Draft
 from deltalog.graphs.templates import BlankNodes, encoded, filled

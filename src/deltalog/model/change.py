@@ -89,6 +89,7 @@ class Change:
     removed_rules: Mapping[str, Rule] = field(default_factory=dict)
     added_quads: Collection[tuple[Value, ...]] = ()  # of named graphs: graph, subject, predicate, object
     removed_quads: Collection[tuple[Value, ...]] = ()
+    notes: tuple[str, ...] = ()  # what was asked for and did not happen: a fact that is deleted still follows
 
     def write(self, folder: str | PathLike[str], format: str = "csv") -> None:
         """Writes the facts as `KnowledgeBase.write` does, to `added` and `removed` in a folder that is new or empty."""

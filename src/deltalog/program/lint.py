@@ -13,7 +13,7 @@ from deltalog.program.body_atoms import negative, positive
 from deltalog.program.safety import written
 from deltalog.program.stratification import shown
 from deltalog.syntax.ast import Aggregate, Atom, BodyLiteral, Negation, Pred, Rule, Span, Variable, variables
-from deltalog.syntax.functions import FUNCTIONS
+from deltalog.syntax.functions import FUNCTIONS, ORDINARY_WORDS
 
 
 def lint(rules: Sequence[Rule]) -> tuple[Diagnostic, ...]:
@@ -105,7 +105,7 @@ def functions_as_predicates(rules: Sequence[Rule]) -> Iterator[Diagnostic]:
     for rule in rules:
         for literal in rule.body:
             atom = _bare_atom(literal)
-            if atom is not None and atom.name in FUNCTIONS and atom.name not in derived:
+            if atom is not None and atom.name in FUNCTIONS.keys() - ORDINARY_WORDS - derived:
                 hint = f"For the function write FILTER({atom.name}(...))."
                 yield _warning(f"`{atom.name}` is a predicate here, not the function", atom.span, hint)
 

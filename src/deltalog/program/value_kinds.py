@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 
-from deltalog.model.terms import Kind, kind
+from deltalog.model.terms import XSD, Kind, kind
 from deltalog.syntax.ast import Aggregate, AggregateCall, Bind, BodyLiteral, Call, Constant, Expression, Pred, Rule
 
 Kinds = frozenset[Kind]
@@ -36,8 +36,11 @@ _NO_NUMBER = frozenset(
     "isliteral",
     "datatype",
     "hasdatatype",
+    *("regex", "strbefore", "strafter", "encode_for_uri", "lang", "langmatches", "strlang", "iri", "uri", "isuri"),
+    *("isnumeric", "timezone", "tz", "md5", "sha1", "sha256", "sha384", "sha512"),
+    *(XSD + name for name in ("string", "boolean", "date", "dateTime")),
 }
-_INTEGER = frozenset(("strlen", "count"))
+_INTEGER = frozenset(("strlen", "count", "year", "month", "day", "hours", "minutes"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,10 @@ UPDATE = (
     Field("remove_rules", "texts", "rules to remove, by id or as text", []),
     Field("expect", "count", "the version that the change is meant for"),
 )
+LISTED = (
+    Field("limit", "count", "how many versions are listed, the newest of them", 1_000),
+    Field("before", "count", "only versions before this one"),
+)
 CONFLICT = {409: "The present version is not the expected one."}
 
 
@@ -68,10 +72,12 @@ def remove_rule(service: Service, asked: Asked) -> Document:
     return documents.change(made, versions.present.kb, False, _shown(asked, versions.settings.rows))
 
 
-def versions(reading: Reading, _: Asked) -> Document:
-    recent = {step.number for step in list(reading.versions.steps)}
-    listed = [row.listed() | {"recent": row.version in recent} for row in list(reading.versions.rows)]
-    return {"versions": [row for row in listed if row["version"] <= reading.version]}
+def versions(reading: Reading, asked: Asked) -> Document:
+    recent, most = {step.number for step in list(reading.versions.steps)}, min(asked["limit"], reading.settings.rows)
+    last = reading.version if asked["before"] is None else min(reading.version, asked["before"] - 1)
+    rows = [row for row in list(reading.versions.rows) if row.version <= last]
+    listed = [row.listed() | {"recent": row.version in recent} for row in rows[max(0, len(rows) - most) :]]
+    return {"versions": listed, "total": len(reading.versions.rows)}
 
 
 def version(reading: Reading, asked: Asked) -> Document:
@@ -102,6 +108,6 @@ ENDPOINTS = (
         (Field("text", "texts", "rules, in the rule language", required=True),),
     ),
     Endpoint("DELETE", "/rules/{id}", "Removes a rule.", Call(Work.WRITE, remove_rule), (SHOWN,)),
-    Endpoint("GET", "/versions", "The versions.", Call(Work.READ, versions)),
+    Endpoint("GET", "/versions", "The versions.", Call(Work.READ, versions), LISTED),
     Endpoint("GET", "/versions/{version}", "What a recent version changed.", Call(Work.READ, version), (SHOWN,)),
 )

@@ -68,7 +68,7 @@ def change(made: Made, kb: KnowledgeBase, dry_run: bool, most: int) -> Document:
     facts = found.added.by_predicate(), found.removed.by_predicate()
     quads = {"added_quads": _quads(found.added_quads, most), "removed_quads": _quads(found.removed_quads, most)}
     rules = found.added_rules, found.removed_rules
-    return {"version": made.number, **how, **difference(*facts, *rules, kb, most), **quads, "notes": found.report.notes}
+    return {"version": made.number, **how, **difference(*facts, *rules, kb, most), **quads, "notes": list(found.notes)}
 
 
 def _quads(found: Collection[tuple[Value, ...]], most: int) -> Document:

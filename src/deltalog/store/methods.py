@@ -107,6 +107,7 @@ class StoreMethods:
         try:
             stored = store.load(version)
             saved = stored.snapshot.contents.settings
+            _check_default_graph(settings.get("default_graph"), saved.get("default_graph", "union"))
             kb = cls(**{**{name: saved[name] for name in SETTINGS if name in saved}, **settings})
             restore(kb._whole, stored)
         except OSError as problem:
@@ -288,3 +289,11 @@ class StoreMethods:
                 self._snapshot_if_due()
             finally:
                 self._store.close()
+
+
+def _check_default_graph(given: str | None, saved: str) -> None:
+    """UsageError if a store is to be opened with another default graph: its facts are those of the one it has."""
+    if given not in (None, saved):
+        raise UsageError(
+            f"the default graph of this store is {saved!r}, and stays so; open it without default_graph={given!r}"
+        )

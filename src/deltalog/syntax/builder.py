@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from deltalog.model.terms import IRI, RDF_TYPE, BlankNode
+from deltalog.model.terms import IRI, RDF_TYPE, XSD, BlankNode
 from deltalog.syntax.ast import (
     Aggregate,
     AggregateCall,
@@ -31,7 +31,16 @@ from deltalog.syntax.ast import (
     Variable,
     triple,
 )
-from deltalog.syntax.functions import AGGREGATES, FUNCTIONS, arguments_wanted, counted, nearest
+from deltalog.syntax.functions import (
+    AGGREGATES,
+    CASTS,
+    FUNCTIONS,
+    NOT_IN_RULES,
+    arguments_wanted,
+    counted,
+    nearest,
+    spelled,
+)
 from deltalog.syntax.lexer import Word
 
 
@@ -180,6 +189,17 @@ class Builder:
         where = Span(operator.reading.source, extent(left)[0], extent(right)[1])
         return Call(operator.value, (expression(left), expression(right)), where)
 
+    def among(self, parts: list[Any]) -> Call:
+        """`?x IN (a, b)` is `?x = a || ?x = b`, and with a NOT before IN its opposite."""
+        left, negation, keyword, listed, close = parts
+        where = Span(keyword.reading.source, extent(left)[0], close.end)
+        value = expression(left)
+        tests = [Call("=", (value, expression(other)), where) for other in listed or []]
+        if not tests:
+            return Call("!", (Constant(negation is None),), where)
+        found = connected("||", tests, where)
+        return found if negation is None else Call("!", (found,), where)
+
     def unary(self, parts: list[Any]) -> SyntaxNode:
         operator, operand = parts
         if operator.type == "BANG":
@@ -307,6 +327,15 @@ def term(node: SyntaxNode, owner: Word) -> Term:
 # Expressions
 
 
+def connected(operator: str, sides: list[Call], where: Span) -> Call:
+    """`&&` or `||` of several conditions, as a tree of little depth."""
+    if len(sides) == 1:
+        return sides[0]
+    middle = len(sides) // 2
+    halves = (connected(operator, sides[:middle], where), connected(operator, sides[middle:], where))
+    return Call(operator, halves, where)
+
+
 def computed(node: SyntaxNode) -> SyntaxNode:
     """A nested expression is no atom: applications are functions, and `!` negates a condition."""
     if isinstance(node, Not):
@@ -333,14 +362,22 @@ def expression(node: SyntaxNode) -> Expression:
 
 
 def function(node: Application) -> Call:
-    name = str(node.name.value)
-    lower = name.lower()
+    given = str(node.name.value)
+    name = given if node.name.type == "IRI" else given.lower()
     arguments = tuple([expression(argument) for argument in node.arguments])
-    if node.name.type == "IRI" or lower not in FUNCTIONS:
-        near = nearest(name)
-        hint = f"Did you mean `{near}`?" if near else f"Functions are {' '.join(FUNCTIONS)}."
-        complain(f"there is no function `{name}`", node.name, hint)
-    elif not FUNCTIONS[lower][0] <= len(arguments) <= FUNCTIONS[lower][1]:
-        message = f"`{lower}` takes {arguments_wanted(lower)}, this has {counted(len(arguments))}"
+    if name not in FUNCTIONS or (name in CASTS) is not (node.name.type == "IRI"):
+        _complain_about_name(node.name, given)
+    elif not FUNCTIONS[name][0] <= len(arguments) <= FUNCTIONS[name][1]:
+        message = f"`{spelled(name)}` takes {arguments_wanted(name)}, this has {counted(len(arguments))}"
         complain(message, node.name, None, node.end)
-    return Call(lower, arguments, span(node.name, node.end))
+    return Call(name, arguments, span(node.name, node.end))
+
+
+def _complain_about_name(word: Word, name: str) -> None:
+    if name.lower() in NOT_IN_RULES:
+        message = f"`{name}` has another value each time, so what follows from it would not stay true"
+        complain(message, word, NOT_IN_RULES[name.lower()])
+        return
+    near = nearest(f"xsd:{name.removeprefix(XSD)}" if name.startswith(XSD) else name)
+    hint = f"Did you mean `{near}`?" if near else f"Functions are {' '.join(map(spelled, FUNCTIONS))}."
+    complain(f"there is no function `{name}`", word, hint)

@@ -1,13 +1,35 @@
 """The names of functions, and how many arguments each takes.
 
 `deltalog.expressions.scalar` defines their meaning; this module is for the parser. `ANY_NUMBER` stands for any number.
+docs/functions.md lists them, with those of SPARQL.
 """
 
 from __future__ import annotations
 
 from difflib import get_close_matches
 
+from deltalog.model.terms import XSD
+
 ANY_NUMBER = 10**6
+CASTS = tuple(XSD + name for name in ("string", "integer", "decimal", "double", "float", "boolean", "date", "dateTime"))
+# Functions that SPARQL has under the same names, with the same meaning.
+_OF_SPARQL: dict[str, tuple[int, int]] = {
+    "regex": (2, 3),
+    "strbefore": (2, 2),
+    "strafter": (2, 2),
+    "encode_for_uri": (1, 1),
+    "lang": (1, 1),
+    "langmatches": (2, 2),
+    "strlang": (2, 2),
+    "strdt": (2, 2),
+    "iri": (1, 1),
+    "uri": (1, 1),
+    "isuri": (1, 1),
+    "isnumeric": (1, 1),
+    **dict.fromkeys(("year", "month", "day", "hours", "minutes", "seconds", "timezone", "tz"), (1, 1)),
+    **dict.fromkeys(("md5", "sha1", "sha256", "sha384", "sha512"), (1, 1)),
+    **dict.fromkeys(CASTS, (1, 1)),
+}
 
 FUNCTIONS: dict[str, tuple[int, int]] = {
     "abs": (1, 1),
@@ -27,7 +49,7 @@ FUNCTIONS: dict[str, tuple[int, int]] = {
     "contains": (2, 2),
     "strstarts": (2, 2),
     "strends": (2, 2),
-    "replace": (3, 3),
+    "replace": (3, 4),
     "if": (3, 3),
     "coalesce": (1, ANY_NUMBER),
     "skolem": (1, ANY_NUMBER),
@@ -36,7 +58,24 @@ FUNCTIONS: dict[str, tuple[int, int]] = {
     "isliteral": (1, 1),
     "datatype": (1, 1),
     "hasdatatype": (2, 2),
+    "sameterm": (2, 2),
+    **_OF_SPARQL,
 }
+FROM_SPARQL = tuple(_OF_SPARQL)
+
+# Functions of SPARQL whose result is another one each time: what would follow from it today does not follow tomorrow.
+NOT_IN_RULES = {
+    "now": "Add the time as a fact, and read it from there.",
+    "rand": "Add random numbers as facts, and read them from there.",
+    "uuid": "SKOLEM(?x, ...) is a blank node that depends on nothing but its arguments.",
+    "struuid": "str(SKOLEM(?x, ...)) is a text that depends on nothing but its arguments.",
+    "bnode": "SKOLEM(?x, ...) is a blank node that depends on nothing but its arguments.",
+}
+
+# Names that people also give to their predicates.
+ORDINARY_WORDS = frozenset(
+    ("year", "month", "day", "hours", "minutes", "seconds", "timezone", "tz", "lang", "iri", "uri")
+)
 
 # Names in other languages.
 ELSEWHERE = {
@@ -52,6 +91,10 @@ ELSEWHERE = {
     "power": "pow",
     "tostring": "str",
     "to_string": "str",
+    "isstring": "isliteral",
+    "matches": "regex",
+    "tonumber": "xsd:double",
+    "to_number": "xsd:double",
 }
 
 AGGREGATES = ("count", "sum", "min", "max", "avg", "med")
@@ -62,8 +105,13 @@ def nearest(name: str) -> str | None:
     """The function that was most likely meant."""
     if name.lower() in ELSEWHERE:
         return ELSEWHERE[name.lower()]
-    matches = get_close_matches(name.lower(), list(FUNCTIONS), n=1, cutoff=0.7)
+    matches = get_close_matches(name.lower(), [spelled(function) for function in FUNCTIONS], n=1, cutoff=0.7)
     return matches[0] if matches else None
+
+
+def spelled(name: str) -> str:
+    """The name of a function as people write it."""
+    return f"xsd:{name.removeprefix(XSD)}" if name in CASTS else name
 
 
 def arguments_wanted(name: str) -> str:

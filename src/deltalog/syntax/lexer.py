@@ -113,7 +113,7 @@ _WRONG_SIGNS = {"==": "=", ":=": "="}
 
 # What can stand at the end of an operand or an atom.
 _ENDS = frozenset(("NAME", "IRI", "VARIABLE", "CONSTANT", "CLOSE", "CLOSE_SQUARE"))
-_BEFORE_OPEN = frozenset(("NAME", "IRI", "FILTER", "BIND", "COMP", "AGGREGATE"))
+_BEFORE_OPEN = frozenset(("NAME", "IRI", "FILTER", "BIND", "COMP", "AGGREGATE", "IN"))
 
 # Keywords: what must follow, and whether an operand or a literal must (True) or must not (False) end just before.
 _KEYWORDS: dict[str, tuple[str, re.Pattern[str], bool | None]] = {
@@ -126,8 +126,10 @@ _KEYWORDS: dict[str, tuple[str, re.Pattern[str], bool | None]] = {
     "on": ("_ON", re.compile(r"\s+[?\w]"), True),
     "with": ("WITH", re.compile(r"\s+\w+\s*\("), True),
     "as": ("_AS", re.compile(r"\s+[?\w]"), True),
+    "in": ("IN", re.compile(r"\s*\("), True),
     "distinct": ("DISTINCT", re.compile(r"\s*[^\s,)\]]"), False),
 }
+_IN_FOLLOWS = re.compile(r"\s+in\s*\(", re.IGNORECASE)
 _DIRECTIVES = {
     "prefix": ("PREFIX", re.compile(rf"\s+{_PREFIX}:?\s*<")),
     "base": ("BASE", re.compile(r"\s*<[^-=<]")),
@@ -363,7 +365,9 @@ class Lexer:
     def _name(self, match: re.Match[str], start: int, end: int) -> None:
         name = match.group()
         lower = name.lower()
-        if lower in _KEYWORDS and self._is_keyword(lower, end):
+        if lower == "not" and self._after_operand() and _IN_FOLLOWS.match(self.text, end):
+            self._add("NOT_BEFORE_IN", name, start, end)
+        elif lower in _KEYWORDS and self._is_keyword(lower, end):
             self._add(_KEYWORDS[lower][0], name, start, end)
         elif lower in _DIRECTIVES and not self.words and _DIRECTIVES[lower][1].match(self.text, end):
             self._add(_DIRECTIVES[lower][0], name, start, end)
@@ -380,6 +384,8 @@ class Lexer:
         _, follows, after_operand = _KEYWORDS[lower]
         if not self.words or (lower == "distinct" and self.words[-1].type != "_OPEN"):
             return False
+        if lower == "in" and self.words[-1].type == "NOT_BEFORE_IN":
+            return True
         if after_operand is not None and (self.words[-1].type in _ENDS) != after_operand:
             return False
         return follows.match(self.text, end) is not None

@@ -25,7 +25,7 @@ from deltalog.syntax.ast import (
     Term,
     Variable,
 )
-from deltalog.syntax.functions import COMPARISONS
+from deltalog.syntax.functions import CASTS, COMPARISONS
 
 _PLAIN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _BARE_CONSTANT = re.compile(r"[a-z][A-Za-z0-9_]*")
@@ -100,7 +100,8 @@ def print_expression(expression: Expression) -> str:
         if function == "%":
             return f"{_modulo_operand(left)} % {_modulo_operand(right)}"
         return f"{_operand(left, least)} {function} {_operand(right, binds + 1)}"
-    return f"{function}({', '.join(map(print_expression, arguments))})"
+    name = print_iri(function) if function in CASTS else function
+    return f"{name}({', '.join(map(print_expression, arguments))})"
 
 
 def _operand(expression: Expression, least: int) -> str:

@@ -129,7 +129,6 @@ class PatternReader(ExpressionReader):
             case "SERVICE":
                 self.take()
                 parts.pattern = join(left, self._service())
-                refuse(token.keyword, "rewrite the query without it")
             case _:
                 self.expected("a triple, FILTER, OPTIONAL, ... or `}`")
         self._new_pattern()

@@ -148,6 +148,11 @@ class GeneratedRules:
     def add(self, heads: Atom | Sequence[Atom], body: Sequence[BodyLiteral]) -> None:
         self.rules.append(Rule((heads,) if isinstance(heads, Atom) else tuple(heads), tuple(body) or (UNIT,)))
 
+    def used(self) -> tuple[Rule, ...]:
+        """The rules, without the one for the names of graphs if no pattern asks for them."""
+        read = {pred for rule in self.rules for pred in rule.reads}
+        return tuple(rule for rule in self.rules if rule.heads[0].name != NAMED or rule.heads[0].pred in read)
+
     def default_graph(self) -> ActiveGraph:
         """The graph outside of GRAPH; rules for the merge of the graphs of FROM, if there are several or none."""
         graphs = self.dataset.default

@@ -163,7 +163,7 @@ def _describe(parsed: Parsed) -> Query:
     goal = Atom(SOLUTION, (SUBJECT, PREDICATE, OBJECT))
     rules.add(goal, about)
     columns = tuple(v.name for v in (SUBJECT, PREDICATE, OBJECT))
-    return Query(tuple(rules.rules), rules.tables, goal, columns, tuple(subqueries.found), certain=True)
+    return Query(rules.used(), rules.tables, goal, columns, tuple(subqueries.found), certain=True)
 
 
 def translate_select(select: Select, dataset: Dataset, graph: IRI | None = None) -> Query:
@@ -186,7 +186,7 @@ def _select(select: Select, text: str = "", dataset: Dataset = ALL_GRAPHS, graph
     goal = Atom(SOLUTION, (*chosen, *keys, *apart))
     rules.add(goal, pattern.body)
     return Query(
-        tuple(rules.rules),
+        rules.used(),
         rules.tables,
         goal,
         tuple(v.name for v in chosen),
