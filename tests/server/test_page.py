@@ -357,6 +357,21 @@ def test_rules_are_removed_and_added(chromium: Any, visit: Visits) -> None:
         here.close()
 
 
+def test_a_sparql_update_is_previewed_before_it_is_made(chromium: Any, visit: Visits) -> None:
+    with running(university()) as server:
+        here = visit(server)
+        page = here.go("query")
+        here.run("INSERT DATA { :noa :takes :joins202 } ;\nDELETE WHERE { :max :takes ?c }")
+        page.wait_for_selector("text=What it would change")
+        shown = page.inner_text(".results")
+        assert ":taughtBy" not in shown and ":Idle(:max)" in shown and ":Idle(:noa)" in shown
+        assert server.server.versions.present.number == 1
+        page.get_by_role("button", name="Apply").click()
+        page.wait_for_selector(".note.good >> text=version 2")
+        assert server.server.versions.present.number == 2
+        here.close()
+
+
 def test_a_premise_is_taken_away_from_its_proof(trains: Running, visit: Visits) -> None:
     page = visit(trains).go("why", fact="connection(rome, naples)")
     page.get_by_role("button", name="what if not?").click()

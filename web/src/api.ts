@@ -31,6 +31,7 @@ export interface Side { [predicate: string]: { count: number; rows: Value[][]; c
 export interface Difference {
   version: number; dry_run?: boolean; durable?: boolean; seconds?: number; added: Side; removed: Side;
   added_rules?: Record<string, string>; removed_rules?: Record<string, string>; time?: string;
+  added_quads?: Side[string]; removed_quads?: Side[string]; notes?: string[]; // quads: of named graphs
 }
 export interface Change {
   add?: Record<string, Value[][]>; remove?: Record<string, Value[][]>; add_rules?: string; remove_rules?: string[]; expect?: number;
@@ -124,7 +125,7 @@ export const api = {
     post<{ kind: string; diagnostics: Diagnostic[] }>("check", { text, kind }, signal),
   complete: (prefix: string) => json<Completions>(`complete?limit=80&prefix=${encodeURIComponent(prefix)}`),
   update: (change: Change, dryRun: boolean) => post<Difference>(`update?dry_run=${dryRun}`, change),
-  versions: () => json<{ version: number; versions: Version[] }>("versions"),
+  versions: (limit: number) => json<{ version: number; versions: Version[]; total: number }>(`versions?limit=${limit}`),
   version: (version: number) => json<Difference>(`versions/${version}`),
   explain: (asked: { fact: string } | Fact, more: object = {}) => post<Record<string, unknown>>("explain", { ...asked, ...more }),
   neighbours: (value: Value, limit = 12) => post<Neighbours>("neighbours", { value, limit }),

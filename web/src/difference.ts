@@ -2,7 +2,7 @@
 
 import type { Difference, Side } from "./api";
 import { count, counted, h } from "./dom";
-import { factText } from "./values";
+import { factText, termText } from "./values";
 import { predicateView } from "./value_view";
 
 const SHOWN = 12;
@@ -28,10 +28,22 @@ export function differenceView(difference: Difference): HTMLElement {
     ...Object.entries(difference.removed_rules ?? {}).map(([id, text]) => line("minus", "−", `${text}`, id)),
     ...Object.entries(difference.added_rules ?? {}).map(([id, text]) => line("plus", "+", `${text}`, id)),
   ];
-  if (!names.length && !rules.length) return h("p", { class: "quiet" }, "Nothing changes: every fact and rule is as it was.");
+  const quads = quadsPart(difference);
+  if (!names.length && !rules.length && !quads) return h("p", { class: "quiet" }, "Nothing changes: every fact and rule is as it was.");
   return h("div", { class: "difference" },
     rules.length > 0 && h("section", {}, h("h4", {}, "Rules"), rules),
-    names.map((name) => predicatePart(name, difference)));
+    names.map((name) => predicatePart(name, difference)), quads,
+    (difference.notes ?? []).map((note) => h("p", { class: "dim" }, note)));
+}
+
+/** Triples of named graphs. */
+function quadsPart({ added_quads: plus, removed_quads: minus }: Difference): HTMLElement | null {
+  if (!plus?.count && !minus?.count) return null;
+  const lines = (found: Side[string] | undefined, kind: string, sign: string): HTMLElement[] =>
+    (found?.rows ?? []).map((values) => line(kind, sign, values.map(termText).join(" ")));
+  return h("details", { open: true },
+    h("summary", {}, "named graphs ", h("span", { class: "delta" }, h("span", { class: "plus" }, `+${count(plus?.count ?? 0)} `), h("span", { class: "minus" }, `−${count(minus?.count ?? 0)}`))),
+    lines(minus, "minus", "−"), lines(plus, "plus", "+"));
 }
 
 function predicatePart(name: string, { added, removed }: Difference): HTMLElement {

@@ -12,12 +12,12 @@ export function versionsView(parameters: URLSearchParams): HTMLElement {
   const list = h("div", {});
   let version: number | null = null, most = PAGE;
   const show = (): Promise<void> => load(list, async () => {
-    const found = await api.versions();
+    const found = await api.versions(most);
     version = found.version;
     const newest = [...found.versions].sort((a, b) => b.version - a.version);
-    const more = button(`Show more of ${count(newest.length)}`, () => { most += PAGE; void show(); }, { class: "small" });
+    const more = button(`Show more of ${count(found.total)}`, () => { most += PAGE; void show(); }, { class: "small" });
     return h("div", {}, h("div", { class: "scroll" }, h("table", { class: "versions" }, h("thead", {}, h("tr", {}, ["Version", "Time", "Facts", "Rules", ""].map((name) => h("th", { scope: "col" }, name)))),
-      h("tbody", {}, newest.slice(0, most).flatMap((one) => rows(one, parameters.get("v") === String(one.version)))))), newest.length > most && more);
+      h("tbody", {}, newest.flatMap((one) => rows(one, parameters.get("v") === String(one.version)))))), newest.length < found.total && h("p", { class: "inset" }, more));
   });
   void show();
   follow(list, () => version !== null && session.version !== null && session.version > version && void show());
