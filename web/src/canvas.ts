@@ -4,7 +4,7 @@ import { select } from "d3-selection";
 import { zoom, zoomIdentity, type ZoomBehavior } from "d3-zoom";
 import { button, h, s } from "./dom";
 
-const MOST = 1.15; // the scale of what is small
+const MOST = 1.15, BUTTONS = 40; // the scale of what is small; pixels at the right
 
 export class Canvas {
   readonly layer = s("g");
@@ -25,8 +25,8 @@ export class Canvas {
 
   /** Shows everything in the middle; not smaller than `least`, and then what is around a shape, or the upper end. */
   fit(least = 0, about?: SVGGElement): void {
-    const { clientWidth: width, clientHeight: height } = this.svg, box = this.layer.getBBox();
-    if (!width || !box.width) return;
+    const { clientHeight: height } = this.svg, width = this.svg.clientWidth - BUTTONS, box = this.layer.getBBox();
+    if (width <= 0 || !box.width) return;
     const scale = Math.max(least, Math.min(MOST, 0.94 * Math.min(width / (box.width + 20), height / (box.height + 20))));
     const around = about?.getBBox(), [wide, high] = [box.width * scale > width, box.height * scale > height];
     const centre = wide && around ? around.x + around.width / 2 : box.x + box.width / 2;
@@ -37,6 +37,6 @@ export class Canvas {
   /** The height that everything needs at the present width. */
   wanted(least: number): number {
     const box = this.layer.getBBox();
-    return box.height * Math.max(least, Math.min(MOST, (0.94 * this.svg.clientWidth) / (box.width + 20))) + 50;
+    return box.height * Math.max(least, Math.min(MOST, (0.94 * (this.svg.clientWidth - BUTTONS)) / (box.width + 20))) + 50;
   }
 }

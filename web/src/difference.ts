@@ -2,7 +2,7 @@
 
 import type { Difference, Side } from "./api";
 import { count, counted, h } from "./dom";
-import { factText, termText } from "./values";
+import { factText, termText, type Value } from "./values";
 import { predicateView } from "./value_view";
 
 const SHOWN = 12;
@@ -40,7 +40,7 @@ export function differenceView(difference: Difference): HTMLElement {
 function quadsPart({ added_quads: plus, removed_quads: minus }: Difference): HTMLElement | null {
   if (!plus?.count && !minus?.count) return null;
   const lines = (found: Side[string] | undefined, kind: string, sign: string): HTMLElement[] =>
-    (found?.rows ?? []).map((values) => line(kind, sign, values.map(termText).join(" ")));
+    (found?.rows ?? []).map((values) => line(kind, sign, quadText(values)));
   return h("details", { open: true },
     h("summary", {}, "named graphs ", h("span", { class: "delta" }, h("span", { class: "plus" }, `+${count(plus?.count ?? 0)} `), h("span", { class: "minus" }, `−${count(minus?.count ?? 0)}`))),
     lines(minus, "minus", "−"), lines(plus, "plus", "+"));
@@ -66,3 +66,5 @@ function side(predicate: string, found: Side[string], kind: string, sign: string
 
 const line = (kind: string, sign: string, text: string, id?: string): HTMLElement =>
   h("div", { class: `diff ${kind}` }, h("span", { class: "sign" }, sign), h("code", {}, text), id && h("span", { class: "dim" }, ` ${id}`));
+
+const quadText = ([graph, ...triple]: Value[]): string => `${termText(graph)} { ${triple.map(termText).join(" ")} }`;

@@ -15,10 +15,10 @@ export function changeView(parameters: URLSearchParams): HTMLElement {
 
 class ChangeView {
   readonly element: HTMLElement;
-  private readonly add = this.facts("Facts to add", "add", "train(berlin, vienna, 480).");
-  private readonly remove = this.facts("Facts to remove", "remove", "train(oslo, gothenburg, 230).");
+  private readonly add = this.facts("Facts to add", "add", "edge(a, b).  :knows[:kim, :lee] .");
+  private readonly remove = this.facts("Facts to remove", "remove", "edge(b, c).");
   private readonly rules = createEditor({
-    label: "Rules to add", hint: "reachable(?x) :- connection(oslo, ?x).", text: readDraft().rules, run: () => void this.preview(),
+    label: "Rules to add", hint: "path(?x, ?z) :- path(?x, ?y), edge(?y, ?z) .", text: readDraft().rules, run: () => void this.preview(),
     changed: (rules) => writeDraft({ ...readDraft(), rules }), check: async (text) => (await api.check(text, "rules")).diagnostics,
   });
   private readonly gone = h("div", { class: "row wrap" });

@@ -16,7 +16,7 @@ export function whyView(parameters: URLSearchParams): HTMLElement {
     fill(answer, h("div", { class: "card padded" }, explanationView({ fact })));
   };
   const editor = createEditor({
-    label: "A fact", hint: "connection(oslo, rome)", text: parameters.get("fact") ?? "", run: ask,
+    label: "A fact", hint: "path(a, d)   or   :knows[:kim, :lee]", text: parameters.get("fact") ?? "", run: ask,
     check: async (text) => (await api.check(goalText(text), "goal")).diagnostics,
   });
   if (parameters.get("fact")) queueMicrotask(ask);
