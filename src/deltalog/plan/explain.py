@@ -57,7 +57,9 @@ def _hyper_node(program: Program, node: HyperNode, statistics: Statistics, cycli
 def _tree(choice: TreeChoice, statistics: Statistics) -> Iterator[str]:
     """How a rule with a decomposition is evaluated, and the decomposition: χ, λ and the estimate of each node."""
     found = choice.decomposition
-    assert found is not None
+    if found is None:
+        yield f"    by joins ({choice.why})"
+        return
     how = "hypertree decomposition" if choice.by_tree else "joins"
     wider = f", tree of width {found.width}" if found.width > found.least_width else ""
     yield f"    by {how} ({choice.why}); hypertree-width {found.least_width}{wider}"

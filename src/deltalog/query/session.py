@@ -26,9 +26,10 @@ from deltalog.query.estimate import Features
 from deltalog.query.goal import Goal, as_goal
 from deltalog.query.goal_evaluator import Answers, Derived, GoalEvaluator, answer
 from deltalog.query.magic import show
+from deltalog.query.sparql.algebra import Select
 from deltalog.query.sparql.answer import SparqlEvaluator
 from deltalog.query.sparql.graphs import Dataset
-from deltalog.query.sparql.query import Query, translate
+from deltalog.query.sparql.query import Query, of_select, translate
 from deltalog.query.sparql.solutions import Solutions
 from deltalog.syntax.ast import BodyLiteral, Pred
 from deltalog.syntax.parser import parse_goal
@@ -161,6 +162,10 @@ class QuerySession(Generic[T]):
         if solutions.method != "materialised":
             self.goals(now).history.note(kind(query.rules), self._backend.meter.work - work)
         return solutions
+
+    def solve_select(self, now: Contents[T], select: Select) -> Solutions:
+        """The solutions of a SELECT that is no text, from the materialisation."""
+        return self._sparql(now, whole=True).solve(of_select(select), MethodChoice("materialised", "as requested"))
 
     def _sparql_choice(self, now: Contents[T], query: Query, method: str) -> MethodChoice:
         choice = self._choice_by_state(now, method)

@@ -25,7 +25,19 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from deltalog.kb import KnowledgeBase
-from deltalog.server import changes, editor, events, explanations, graph_store, operations, queries, rules, sparql
+from deltalog.server import (
+    changes,
+    editor,
+    events,
+    explanations,
+    graph_store,
+    operations,
+    page,
+    queries,
+    rules,
+    sparql,
+    walking,
+)
 from deltalog.server.bodies import read_body
 from deltalog.server.endpoints import JSON, Answered, Asked, Call, Endpoint, Reading, Service, Work
 from deltalog.server.errors import Refused, refusal
@@ -46,6 +58,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     *rules.ENDPOINTS,
     *changes.ENDPOINTS,
     *explanations.ENDPOINTS,
+    *walking.ENDPOINTS,
     *editor.ENDPOINTS,
     *events.ENDPOINTS,
     *operations.ENDPOINTS,
@@ -76,7 +89,7 @@ class Server:
         fixed_first = sorted(paths.items(), key=lambda item: item[0].count("{"))
         routes = [Route(path, self._route(path, found), methods=[*found, "OPTIONS"]) for path, found in fixed_first]
         return Starlette(
-            routes=routes,
+            routes=[*page.routes(self.settings), *routes],
             middleware=[Middleware(SecureHeaders, settings=self.settings)],
             exception_handlers={HTTPException: self._not_routed},
             lifespan=self._lifespan,

@@ -26,6 +26,7 @@ FIELDS = (
     Field("since", "count", "the last version that the client has seen (or the header Last-Event-ID)"),
 )
 LAST_SEEN = "last-event-id"
+SHOWN = 100  # rows of each predicate for who watches everything
 
 
 class Bell:
@@ -55,9 +56,9 @@ class Bell:
 
 @dataclass(frozen=True)
 class Subscription:
-    """A client that watches a goal, from a version on."""
+    """A client that watches a goal, or everything, from a version on."""
 
-    watched: Watched
+    watched: Watched | None
     since: int | None
     versions: Versions
     deltas: Deltas
@@ -86,7 +87,9 @@ class Subscription:
     async def _event(self, step: Step) -> str | None:
         """The event of a change; None if it does not concern the client."""
         try:
-            delta = await run_sync(partial(self._delta, step))
+            if self.watched is None:
+                return event_text("change", step.number, await run_sync(partial(self._whole, step)))
+            delta = await run_sync(partial(self._delta, step, self.watched))
         except (Refused, DeltalogError) as problem:
             return self._mark("reset", step.number, reason=str(problem))
         if not delta.added and not delta.removed:
@@ -94,25 +97,33 @@ class Subscription:
         rows = {"added": documents.rows(delta.added), "removed": documents.rows(delta.removed)}
         return event_text("change", step.number, {"version": step.number, **rows})
 
-    def _delta(self, step: Step) -> Delta:
+    def _delta(self, step: Step, watched: Watched) -> Delta:
         with self.versions.kb.limits.running("the subscription", self.versions.settings.seconds):
-            return self.deltas.of(step, self.watched)
+            return self.deltas.of(step, watched)
+
+    def _whole(self, step: Step) -> documents.Document:
+        """All that a change did, with some rows of each predicate."""
+        with self.versions.readers.reading(self.versions.present) as kb:
+            return documents.step(step, kb, SHOWN)
 
     def _mark(self, event: str, version: int, **more: Any) -> str:
-        return event_text(event, version, {"version": version, "columns": list(self.watched.columns), **more})
+        columns = {} if self.watched is None else {"columns": list(self.watched.columns)}
+        return event_text(event, version, {"version": version, **columns, **more})
 
 
 def event_text(event: str, version: int, data: dict[str, Any]) -> str:
     return f"event: {event}\nid: {version}\ndata: {json.dumps(data)}\n\n"
 
 
-def watch(reading: Reading, asked: Asked) -> tuple[Watched, int | None]:
-    """What a client wants to watch, and from when on; checked by asking it once."""
-    if (asked["goal"] is None) == (asked["predicate"] is None):
-        raise wrong("say what to watch: `goal` or `predicate`")
+def watch(reading: Reading, asked: Asked) -> tuple[Watched | None, int | None]:
+    """What a client wants to watch, and from when on; checked by asking it once. None: everything."""
+    if asked["goal"] is not None and asked["predicate"] is not None:
+        raise wrong("say what to watch: `goal`, or `predicate`, or neither of them for everything")
     if asked["goal"] is not None:
         return Watched.of_goal(asked["goal"], reading.kb), _since(asked)
-    return Watched.of_predicate(asked["predicate"], reading.kb), _since(asked)
+    if asked["predicate"] is not None:
+        return Watched.of_predicate(asked["predicate"], reading.kb), _since(asked)
+    return None, _since(asked)
 
 
 def _since(asked: Asked) -> int | None:
@@ -128,7 +139,7 @@ ENDPOINTS = (
     Endpoint(
         "GET",
         "/changes",
-        "Server-sent events: what each change adds to and removes from the answers of a goal, or a predicate.",
+        "Server-sent events: what each change adds and removes, of the answers of a goal, of a predicate, or of all.",
         Call(Work.STREAM, watch),
         FIELDS,
         answers=(MEDIA_TYPE,),

@@ -85,6 +85,12 @@ def _facts(value: Any) -> dict[str, list[tuple[Any, ...]]]:
     return {name: list(map(_row, rows)) for name, rows in value.items()}
 
 
+def _bindings(value: Any) -> list[dict[str, Any]]:
+    if not isinstance(value, list) or not all(isinstance(row, dict) for row in value):
+        raise UsageError('expected rows as [{"variable": value, ...}, ...]')
+    return [{name: value_of(found) for name, found in row.items()} for row in value]
+
+
 def _in_body(what: str) -> Callable[[str], NoReturn]:
     def parse(_: str) -> NoReturn:
         raise UsageError(f"{what} go into a body in JSON")
@@ -100,6 +106,10 @@ KINDS: Mapping[str, FieldKind] = {
     "flag": FieldKind({"type": "boolean"}, _parse_flag, _flag),
     "count": FieldKind({"type": "integer", "minimum": 0}, _parse_count, lambda value: count(value, "things")),
     "seconds": FieldKind({"type": "number", "minimum": 0}, _parse_seconds, seconds),
+    "value": FieldKind(REF, _in_body("values"), value_of),
+    "bindings": FieldKind(
+        {"type": "array", "items": {"type": "object", "additionalProperties": REF}}, _in_body("rows"), _bindings
+    ),
     "row": FieldKind(ROW, _in_body("values"), _row),
     "facts": FieldKind({"type": "object", "additionalProperties": ROWS}, _in_body("facts"), _facts),
 }

@@ -89,13 +89,18 @@ def host_name(header: str) -> str:
     return header.partition(":")[0].lower()
 
 
+def check_host(headers: Mapping[str, str], settings: Settings) -> None:
+    """Refuses a request that calls the server by the name of another."""
+    host = host_name(headers.get("host", ""))
+    if settings.hosts is not None and host not in settings.hosts:
+        raise Refused(403, "host", f"this server is not called {host!r:.80}; use its own address")
+
+
 def check_request(method: str, scheme: str, headers: Mapping[str, str], settings: Settings) -> None:
     """Refuses a request by its headers alone."""
-    host = headers.get("host", "")
-    if settings.hosts is not None and host_name(host) not in settings.hosts:
-        raise Refused(403, "host", f"this server is not called {host_name(host)!r:.80}; use its own address")
+    check_host(headers, settings)
     origin = headers.get("origin")
-    if origin is not None and not is_allowed_origin(origin, f"{scheme}://{host}", settings):
+    if origin is not None and not is_allowed_origin(origin, f"{scheme}://{headers.get('host', '')}", settings):
         raise Refused(403, "origin", "pages of this origin may not call the server; --cors ORIGIN allows them")
     if origin is None and method not in ("GET", "HEAD") and headers.get("sec-fetch-site") == "cross-site":
         raise Refused(403, "origin", "pages elsewhere may not call the server; --cors ORIGIN allows them")

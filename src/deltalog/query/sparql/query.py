@@ -111,6 +111,11 @@ def _translated(text: str, prefixes: Mapping[str, str], dataset: Dataset | None,
         raise UsageError("the query is nested too deeply") from None
 
 
+def of_select(select: Select) -> Query:
+    """The rules and the goal of a SELECT that is no text."""
+    return _select(select)
+
+
 @dataclass
 class _Subqueries:
     """Translates the SELECTs inside of a query, and collects those that are evaluated first."""

@@ -1,0 +1,3 @@
+var a="deltalog-draft",o={add:"",remove:"",rules:"",removeRules:[]};function i(){try{return{...o,...JSON.parse(sessionStorage.getItem(a)??"{}")}}catch{return{...o}}}function d(e){sessionStorage.setItem(a,JSON.stringify(e))}var c=()=>sessionStorage.removeItem(a);function l(e){let t=i(),r=(s,n)=>!n||s.split(`
+`).includes(n)?s:[s.trimEnd(),n].filter(Boolean).join(`
+`);d({add:r(t.add,e.add),remove:r(t.remove,e.remove),rules:r(t.rules,e.rules),removeRules:[...new Set([...t.removeRules,...e.removeRules??[]])]}),location.hash.startsWith("#/change")?window.dispatchEvent(new HashChangeEvent("hashchange")):location.hash="#/change?preview"}export{i as a,d as b,c,l as d};
