@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from deltalog.maintenance.update_state import Update
     from deltalog.ontology.state import Ontology
     from deltalog.query.contents import Contents
+    from deltalog.souffle.directives import Directive
 
 AnyTable = Any  # the backend's own handle
 GivenFacts = Mapping[str, Any] | Files | None  # rows and tables by predicate, or files
@@ -68,6 +69,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, StoreMethods):
     """Facts and rules, and everything that follows from them.
 
     program: rules as text, a Path to a file of them, several of either, or none yet.
+    language: "deltalog", "souffle", or "auto": Soufflé's if a text has its directives (`.decl`).
     engine: "local" (this process), "spark" (the SparkSession `spark`, or the active one, or a new one on `master`),
         "auto" (in Spark's driver by the local engine while facts fit its budget, else in Spark's executors), or
         "naive" (slow and obvious, for comparisons).
@@ -91,6 +93,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, StoreMethods):
         self,
         program: Sources = "",
         *,
+        language: str = "auto",
         engine: str = "local",
         timeout: float | None = None,
         max_facts: int | None = None,
@@ -112,7 +115,8 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, StoreMethods):
         check_choice("option", schemes, SCHEME_SETTINGS, " for schemes")
         threads = None if threads is None else count(threads, "threads", least=1)
         sources = as_sources(program)
-        document = read_documents(sources)
+        document = read_documents(sources, language)
+        self.directives, self.notes = document.directives, document.notes
         self.prefixes = document.prefixes
         self._mentioned = analyse(document.rules).preds  # a wrong program is refused at once
         self._rule_set = RuleSet().adding(document.rules)
@@ -167,6 +171,18 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, StoreMethods):
         files = Files.of(*paths, base=base, shared_blank_nodes=shared_blank_nodes, strict=strict)
         with self._files.loading(files):
             self.load_tables(lambda _: self._encoded(files))
+
+    @exclusive
+    def load_inputs(self, *folders: str | PathLike[str], missing: str = "error") -> None:
+        """Adds the facts that `.input` directives of Soufflé programs name: files in these folders (default: the
+        program's). missing: "error" or "ignore" where there is no such file."""
+        from deltalog.io.souffle_facts import read_input
+
+        for directive in self.directives:
+            if directive.kind == "input":
+                facts = read_input(directive, [local_path(folder) for folder in folders], missing)
+                if facts is not None:
+                    self.add(directive.relation, facts)
 
     @exclusive
     @within_budget
@@ -491,6 +507,26 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, StoreMethods):
         tables = self._contents().materialised().tables(only, derived)
         self._backend.codec.write(local_path(folder), tables, format)
         self._spent("write", started)
+
+    @exclusive
+    def write_outputs(self, folder: str | PathLike[str] | None = None) -> list[Path]:
+        """Writes what `.output` and `.printsize` directives of Soufflé programs name: files to a folder, if there is
+        one, and the rest to standard output. The files that were written."""
+        from deltalog.io.souffle_output import write_output
+
+        started = time.perf_counter()
+        contents = self._contents().materialised()
+        target = None if folder is None else local_path(folder)
+        written = [
+            write_output(directive, self._relation(contents, directive), target) for directive in self.directives
+        ]
+        self._spent("write", started)
+        return [path for path in written if path is not None]
+
+    def _relation(self, contents: Contents[AnyTable], directive: Directive) -> Facts[AnyTable]:
+        """The facts of a relation that a program declares."""
+        pred = Pred(directive.relation, len(directive.attributes))
+        return contents.view(pred, contents.table(pred))
 
     @property
     @exclusive

@@ -14,6 +14,7 @@ from deltalog.cli.options import (
     RULES,
     add_cyclic,
     add_data,
+    add_language,
     add_ontology,
     add_schemes,
     command_parser,
@@ -21,6 +22,7 @@ from deltalog.cli.options import (
     counted,
     is_inside,
     load_data,
+    load_inputs,
     local,
     memory,
     seconds,
@@ -44,9 +46,11 @@ def parser() -> ArgumentParser:
     made.add_argument("programs", metavar="PROGRAM", type=Path, nargs="*", help=RULES)
     add_ontology(made)
     add_data(made)
+    add_language(made)
     add = made.add_argument
-    add("--out", metavar="DIR", type=local, help="write the facts to this folder, which is new or empty")
-    add("--format", choices=OUTPUT_FORMATS, default="csv", help="the format of --out (default: csv)")
+    out = "write the facts to this folder, which is new or empty; for a Soufflé program, what .output names"
+    add("-D", "--out", metavar="DIR", type=local, help=out)
+    add("--format", choices=OUTPUT_FORMATS, help="the format of --out (default: csv)")
     add("--only", metavar="PRED", action="append", default=[], help="write only this predicate; may be repeated")
     add("--derived", action="store_true", help="write only facts that were not in the input")
     engines = ("auto", "local", "spark", "naive")
@@ -86,10 +90,13 @@ def run(options: Namespace) -> int:
     out, store = options.out, options.store
     if out is not None and store is not None and (is_inside(out, store) or is_inside(store, out)):
         return wrong_usage("run", f"--store {store} and --out {out} are one inside of the other")
-    for folder in filter(None, (options.out, options.store)):
+    souffle = _are_souffle(options)
+    for folder in filter(None, (None if souffle else options.out, options.store)):
         from deltalog.io.write import check_output
 
         check_output(folder)
+    if souffle and options.store is not None:
+        return wrong_usage("run", "a Soufflé program cannot be kept in a store; use --out")
     progress = Progress(options.quiet)
     with log_messages(progress.say):
         choice = choose_engine(options.engine, options.master, options.data, options.memory)
@@ -111,6 +118,15 @@ def run(options: Namespace) -> int:
     where += f"; {options.store} was not created" if options.store is not None else ""
     print(f"INCOMPLETE: {report.why_incomplete}; facts are missing from the result{where}", file=sys.stderr)
     return LIMIT_HIT
+
+
+def _are_souffle(options: Namespace) -> bool:
+    """Whether .output directives say what to write, because the programs are Soufflé's and no --format is asked for."""
+    from deltalog.souffle.detect import is_souffle
+
+    if options.language != "auto":
+        return bool(options.language == "souffle")
+    return any(is_souffle(path.read_text(errors="replace")) for path in options.programs if path.is_file())
 
 
 def _written(options: Namespace) -> str:
@@ -140,8 +156,10 @@ def _run(choice: EngineChoice, options: Namespace, progress: Progress) -> Report
     _find_inconsistencies(kb, report)
     metrics.append(kb.metrics())
     progress.end()
-    if options.out is not None:
-        kb.write(options.out, options.format, only=options.only, derived=options.derived)
+    if kb.directives:
+        _write_souffle(kb, options, progress)
+    if options.out is not None and (not kb.directives or options.format is not None):
+        kb.write(options.out, options.format or "csv", only=options.only, derived=options.derived)
         progress.say(f"wrote {options.out} in {report.seconds['write']:.2f} s")
     if options.store is not None and report.complete:
         started = time.perf_counter()
@@ -150,6 +168,18 @@ def _run(choice: EngineChoice, options: Namespace, progress: Progress) -> Report
         progress.say(f"created the store {options.store} in {time.perf_counter() - started:.2f} s")
     report.spark = spark_by_phase([*metrics, kb.metrics()])
     return report
+
+
+def _write_souffle(kb: KnowledgeBase, options: Namespace, progress: Progress) -> None:
+    """What .output and .printsize name; with --format, all facts are written in that format instead of the files."""
+    folder = options.out if options.format is None else None
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+    written = kb.write_outputs(folder)
+    if written:
+        progress.say(f"wrote {counted(len(written), 'file')} to {folder} in {kb.report.seconds['write']:.2f} s")
+    elif options.out is None and any(each.kind == "output" for each in kb.directives):
+        progress.say("files of .output are written with --out DIR (or -D DIR)")
 
 
 def _find_inconsistencies(kb: KnowledgeBase, report: Report) -> None:
@@ -168,6 +198,7 @@ def _loaded(choice: EngineChoice, options: Namespace, progress: Progress) -> Kno
         _prepare_spark(choice, options, progress)
     kb = KnowledgeBase(
         options.programs,
+        language=options.language,
         engine=choice.engine,
         master=options.master,
         schemes=options.schemes,
@@ -181,6 +212,10 @@ def _loaded(choice: EngineChoice, options: Namespace, progress: Progress) -> Kno
     )
     if kb.ontology is not None and not kb.ontology.is_generic:
         progress.say(_ontology_line(kb.ontology))
+    for note in kb.notes:
+        progress.say(str(note))
+    if load_inputs(kb, options):
+        progress.say(f"read {kb.explicit_facts:,} facts in {kb.report.seconds['load']:.2f} s")
     if options.data:
         progress.say(f"reading {', '.join(str(path) for path in options.data)}")
         load_data(kb, options)

@@ -42,7 +42,8 @@ on any values, in `order`. MED is the middle number, or the mean of the two in t
 fail on what is not a number; AVG, MED, MIN and MAX fail on nothing at all. `COUNT(e)` means `BIND(e AS ?v)` at the end
 of the aggregate's body and `COUNT(?v)`: a binding for which an argument fails takes no part in any call.
 
-The functions `sparql:...`, which only SPARQL's expressions use, are in `deltalog.expressions.sparql_operators`.
+The functions `sparql:...`, which only SPARQL's expressions use, are in `deltalog.expressions.sparql_operators`; those
+of Soufflé's language, `souffle:...`, in `deltalog.expressions.souffle_functors`.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, TypeGuard, TypeVar
 
-from deltalog.expressions import sparql_operators
+from deltalog.expressions import souffle_functors, sparql_operators
 from deltalog.expressions.datatypes import in_value_space
 from deltalog.expressions.sparql_operators import (
     ExpressionFails as ExpressionFails,  # a row for which an expression fails is dropped
@@ -406,6 +407,7 @@ _FUNCTIONS: dict[str, Callable[..., Value]] = {
     "datatype": _datatype,
     "hasdatatype": _has_datatype,
     **{sparql_operators.PREFIX + name: function for name, function in sparql_operators.FUNCTIONS.items()},
+    **{souffle_functors.PREFIX + name: function for name, function in souffle_functors.FUNCTIONS.items()},
 }
 
 

@@ -1,22 +1,35 @@
 """Programs from texts and files, with all their errors.
 
 A statement with a syntax error hides no other error: all other rules, of the same file and of others, are checked too.
+A program with Soufflé's directives is read as Soufflé's language, unless another one is asked for.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
-from deltalog.model.errors import Diagnostic, ProgramError, SyntaxProblem, UsageError
+from deltalog.model.errors import Diagnostic, ProgramError, SyntaxProblem, UsageError, check_choice
 from deltalog.program.program import analyse
+from deltalog.souffle.detect import is_souffle
+from deltalog.souffle.directives import Directive
 from deltalog.syntax.ast import Rule
 from deltalog.syntax.parser import Document, parse_document
 
 Sources = str | Path | Iterable[str | Path]
+LANGUAGES = ("auto", "deltalog", "souffle")
 READY_MADE = Path(__file__).parent.parent / "rules"
 _READY_MADE_NAME = re.compile(r"\s*@([A-Za-z0-9-]+)\s*")
+
+
+@dataclass(frozen=True)
+class Documents(Document):
+    """What several texts and files say together: rules, prefixes, and directives of Soufflé's language."""
+
+    directives: tuple[Directive, ...] = ()
+    notes: tuple[Diagnostic, ...] = ()
 
 
 def ready_made(source: str | Path) -> Path | None:
@@ -31,9 +44,9 @@ def ready_made(source: str | Path) -> Path | None:
     return path
 
 
-def read_rules(sources: Iterable[str | Path]) -> list[Rule]:
+def read_rules(sources: Iterable[str | Path], language: str = "auto") -> list[Rule]:
     """The rules of texts and files, in order; SyntaxProblem has the errors of all of them."""
-    return list(read_documents(sources).rules)
+    return list(read_documents(sources, language).rules)
 
 
 def as_sources(program: Sources) -> list[str | Path]:
@@ -41,9 +54,12 @@ def as_sources(program: Sources) -> list[str | Path]:
     return [program] if isinstance(program, str | Path) else list(program)
 
 
-def read_documents(sources: Iterable[str | Path]) -> Document:
+def read_documents(sources: Iterable[str | Path], language: str = "auto") -> Documents:
     """The rules, and all declared prefixes; a prefix is known only in its own text or file."""
+    check_choice("language", language, LANGUAGES)
     rules: list[Rule] = []
+    directives: list[Directive] = []
+    notes: list[Diagnostic] = []
     prefixes: dict[str, str] = {}
     wrong: list[Diagnostic] = []
     names: dict[str, int] = {}
@@ -52,24 +68,35 @@ def read_documents(sources: Iterable[str | Path]) -> Document:
         name = str(source) if isinstance(source, Path) else "<text>" if len(sources) == 1 else f"<text {number}>"
         names.setdefault(name, number)
         try:
-            document = _parsed(source, name)
+            document = _parsed(source, name, language)
         except SyntaxProblem as problem:
             wrong += problem.diagnostics
             rules += problem.rules
         else:
             rules += document.rules
             prefixes.update(document.prefixes)
+            directives += document.directives
+            notes += document.notes
     if wrong:
         raise SyntaxProblem(sorted([*wrong, *_also_wrong(rules)], key=lambda d: _place(d, names)))
-    return Document(tuple(rules), prefixes)
+    return Documents(tuple(rules), prefixes, tuple(directives), tuple(notes))
 
 
-def _parsed(source: str | Path, name: str) -> Document:
+def _parsed(source: str | Path, name: str, language: str) -> Documents:
     source = ready_made(source) or source
-    if isinstance(source, str):
-        return parse_document(source, name)
+    text = source if isinstance(source, str) else _text(source)
+    if language == "souffle" or (language == "auto" and is_souffle(text)):
+        from deltalog.souffle.program import read_program
+
+        program = read_program(text, name, Path() if isinstance(source, str) else source.parent)
+        return Documents(program.rules, {}, program.directives, program.notes)
+    document = parse_document(text, name)
+    return Documents(document.rules, document.prefixes)
+
+
+def _text(source: Path) -> str:
     try:
-        return parse_document(source.read_text("utf-8-sig"), name)
+        return source.read_text("utf-8-sig")
     except OSError as error:
         raise UsageError(f"cannot read the program {source}: {error.strerror}") from None
     except UnicodeDecodeError as error:
@@ -88,5 +115,6 @@ def _also_wrong(rules: list[Rule]) -> tuple[Diagnostic, ...]:
 
 
 def _place(diagnostic: Diagnostic, names: dict[str, int]) -> tuple[int, int]:
+    """Files in their order, included ones at the end."""
     span = diagnostic.span
-    return (names[span.source.name], span.start) if span else (len(names) + 1, 0)
+    return (names.get(span.source.name, len(names)), span.start) if span else (len(names) + 1, 0)

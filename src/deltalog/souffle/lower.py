@@ -1,0 +1,546 @@
+"""From typed clauses to rules.
+
+A conjunction becomes atoms, BINDs and FILTERs. An argument of an atom that is an expression becomes a variable and a
+BIND; a record with variables in it is built if they have values, and else taken apart. `settle` finds that out as
+Soufflé does: atoms give values to variables, and an equality gives values to one side once the other has them.
+
+An aggregate is grouped by the variables that the clause gives values to (`injected`). COUNT and SUM of nothing are 0,
+so where a group may be missing there is a second rule for it:
+
+    #total(x, n) :- AGGREGATE(p(x, y) ON x BIND COUNT(*) AS n).
+    #total(x, 0) :- #context(x), NOT #some(x).
+
+with the values that the clause asks for in #context, and the groups that are there in #some. A variable of the
+aggregate that the clause uses without giving it a value is a witness: the body is joined again, with the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+
+from deltalog.expressions.scalar import ExpressionFails, evaluate
+from deltalog.expressions.souffle_functors import NIL, PREFIX, signed, single, unsigned
+from deltalog.model.errors import Diagnostic
+from deltalog.model.terms import Value
+from deltalog.souffle import tree
+from deltalog.souffle.normalise import Normaliser, replaced
+from deltalog.souffle.types import CONVERSIONS, LETTER, Inference, Types
+from deltalog.syntax import ast
+from deltalog.syntax.ast import Bind, BodyLiteral, Call, Constant, Expression, Filter, HiddenName, Negation, Rule, Span
+
+_WRAPPED = ("sum", "mean")  # whose results may need more bits
+AGGREGATES = {"count": "count", "sum": "sum", "min": "min", "max": "max", "mean": "avg"}
+
+
+@dataclass
+class Lowering:
+    """The rules of a program so far."""
+
+    types: Types
+    relations: Mapping[str, tree.RelationDeclaration]
+    label: str  # makes the names of hidden relations differ from those of other programs
+    normaliser: Normaliser
+    diagnostics: list[Diagnostic]
+    rules: list[Rule] = field(default_factory=list)
+    numbers: Iterator[int] = field(default_factory=lambda: count(1))
+
+    def clause(self, clause: tree.Clause) -> None:
+        """Adds the rules of a clause."""
+        for each in self.normaliser.clauses(clause):
+            inference = Inference(self.types, self.relations)
+            inference.run(each)
+            self.diagnostics += inference.diagnostics
+            if not inference.diagnostics:
+                self._rule(each, inference)
+
+    def _rule(self, clause: tree.Clause, inference: Inference) -> None:
+        assert isinstance(clause.body, tree.And)
+        head = clause.heads[0]
+        conjunction = Conjunction(self, inference, set(tree.variables(head)))
+        conjunction.add(clause.body.parts)
+        terms = tuple(conjunction.head_term(argument) for argument in head.arguments)
+        if not conjunction.failed:
+            atom = ast.Atom(head.name, terms, head.span)
+            self.rules.append(Rule((atom,), tuple(conjunction.body), clause.span))
+
+    def hidden(self, what: str, terms: Sequence[ast.Term], body: Iterable[BodyLiteral], span: Span) -> ast.Atom:
+        """The atom of a relation of its own, which the body defines."""
+        atom = ast.Atom(HiddenName(f"#{what} {next(self.numbers)} {self.label}"), tuple(terms), span)
+        self.rules.append(Rule((atom,), tuple(body), span))
+        return atom
+
+
+@dataclass
+class Conjunction:
+    """The literals of a rule, or of the body of an aggregate."""
+
+    lowering: Lowering
+    inference: Inference
+    outside: set[str]  # the variables that something else mentions
+    body: list[BodyLiteral] = field(default_factory=list)
+    bound: set[str] = field(default_factory=set)
+    pending: list[tuple[tree.Argument, tree.Argument, Span]] = field(default_factory=list)
+    aggregates: list[tuple[tree.Variable, tree.Aggregate]] = field(default_factory=list)
+    failed: bool = False
+
+    def add(self, literals: Sequence[tree.Body]) -> None:
+        """Lowers literals: first what gives values, then what only checks."""
+        checks: list[tree.Body] = []
+        for literal in literals:
+            match literal:
+                case tree.Atom():
+                    self._atom(literal)
+                case tree.Comparison(operator="=", left=tree.Variable() as variable, right=tree.Aggregate() as inner):
+                    self.aggregates.append((variable, inner))
+                case tree.Comparison(operator="=", left=left, right=right):
+                    self.pending.append((left, right, literal.span))
+                case _:
+                    checks.append(literal)
+        self._settle(literals)
+        for literal in checks:
+            self._check(literal)
+        self._refuse_pending()
+
+    # Atoms
+
+    def _atom(self, atom: tree.Atom) -> None:
+        attributes = self.lowering.relations[atom.name].attributes
+        pairs = zip(atom.arguments, attributes, strict=True)
+        terms = tuple(self._atom_term(argument, attribute.type) for argument, attribute in pairs)
+        self.body.append(ast.Atom(atom.name, terms, atom.span))
+        self.bound.update(term.name for term in terms if isinstance(term, ast.Variable))
+
+    def _atom_term(self, argument: tree.Argument, type_: str) -> ast.Term:
+        match argument:
+            case tree.Variable(name=name):
+                return ast.Variable(name, argument.span)
+            case tree.Unnamed():
+                return self._anonymous(argument.span)
+        if self._is_constant(argument):
+            value = self.expression(argument)
+            if isinstance(value, Constant):
+                return value
+        variable = self._typed(argument, type_)
+        self.pending.append((variable, argument, argument.span))
+        return ast.Variable(variable.name, argument.span)
+
+    def _typed(self, node: tree.Node, type_: str | None) -> tree.Variable:
+        variable = self.lowering.normaliser.fresh(node)
+        if type_ is not None:
+            self.inference.of_variable[variable.name] = type_
+        return variable
+
+    def _anonymous(self, span: Span) -> ast.Variable:
+        return ast.Variable(f"_#{next(self.lowering.numbers)}", span)
+
+    # Equalities and aggregates: to the fixpoint.
+
+    def _settle(self, literals: Sequence[tree.Body]) -> None:
+        while True:
+            ready = next((i for i, (left, right, _) in enumerate(self.pending) if self._is_ready(left, right)), None)
+            if ready is not None:
+                self._equal(*self.pending.pop(ready))
+            elif self.aggregates:
+                self._aggregate(*self.aggregates.pop(self._next_aggregate()), literals)
+            else:
+                return
+
+    def _is_ready(self, left: tree.Argument, right: tree.Argument) -> bool:
+        if isinstance(right, tree.Functor) and right.name == "range":
+            return all(map(self._has_value, right.arguments))
+        if isinstance(left, tree.Record | tree.Branch) and isinstance(right, tree.Record | tree.Branch):
+            return True
+        return any(
+            self._has_value(one)
+            and (isinstance(other, tree.Variable | tree.Record | tree.Branch) or self._has_value(other))
+            for one, other in ((left, right), (right, left))
+        )
+
+    def _has_value(self, argument: tree.Argument) -> bool:
+        unnamed = any(isinstance(node, tree.Unnamed) for node in tree.walk(argument))
+        return not unnamed and self.bound.issuperset(tree.variables(argument))
+
+    def _is_constant(self, argument: tree.Argument) -> bool:
+        return not any(isinstance(node, tree.Unnamed | tree.Variable) for node in tree.walk(argument))
+
+    def _equal(self, left: tree.Argument, right: tree.Argument, span: Span) -> None:
+        if isinstance(right, tree.Functor) and right.name == "range":
+            self._range(left, right, span)
+        elif isinstance(left, tree.Variable) and self._has_value(right):
+            self._bind(left.name, right, span)
+        elif isinstance(right, tree.Variable) and self._has_value(left):
+            self._bind(right.name, left, span)
+        elif self._has_value(left) and self._has_value(right):
+            self._filter(Call("=", (self.expression(left), self.expression(right)), span), span)
+        elif isinstance(left, tree.Record | tree.Branch) and isinstance(right, tree.Record | tree.Branch):
+            self._unify(left, right, span)
+        elif self._has_value(left):
+            self._take_apart(left, right, span)
+        else:
+            self._take_apart(right, left, span)
+
+    def _bind(self, name: str, argument: tree.Argument, span: Span) -> None:
+        self.body.append(Bind(self.expression(argument), ast.Variable(name, span), span))
+        self.bound.add(name)
+
+    def _filter(self, condition: Expression, span: Span) -> None:
+        self.body.append(Filter(condition, span))
+
+    def _unify(self, left: tree.Record | tree.Branch, right: tree.Record | tree.Branch, span: Span) -> None:
+        same = type(left) is type(right) and len(left.arguments) == len(right.arguments)
+        if not same or getattr(left, "name", "") != getattr(right, "name", ""):
+            self._filter(Constant(False), span)
+            return
+        pairs = zip(left.arguments, right.arguments, strict=True)
+        self.pending += [(a, b, span) for a, b in pairs if not isinstance(a, tree.Unnamed | tree.Nil) or a != b]
+
+    def _take_apart(self, value: tree.Argument, pattern: tree.Argument, span: Span) -> None:
+        """Gives values to the variables in a record by a value."""
+        assert isinstance(pattern, tree.Record | tree.Branch)
+        whole = self.expression(value)
+        if not isinstance(whole, ast.Variable | Constant):
+            variable = ast.Variable(self.lowering.normaliser.fresh(pattern).name, span)
+            self.body.append(Bind(whole, variable, span))
+            whole = variable
+        first = 0
+        if isinstance(pattern, tree.Branch):
+            first = 1
+            self._filter(Call(PREFIX + "is", (whole, Constant(_branch(pattern.name)))), span)
+        else:
+            self._filter(Call(PREFIX + "isrecord", (whole,)), span)
+        for position, inner in enumerate(pattern.arguments, first):
+            self._field(Call(PREFIX + "field", (whole, Constant(position))), inner, span)
+
+    def _field(self, found: Expression, inner: tree.Argument, span: Span) -> None:
+        if isinstance(inner, tree.Unnamed):
+            return
+        if not isinstance(inner, tree.Variable):
+            variable = self._typed(inner, self.inference.type_of(inner))
+            self.pending.append((variable, inner, span))
+            inner = variable
+        self.body.append(Bind(found, ast.Variable(inner.name, span), span))
+        self.bound.add(inner.name)
+
+    def _refuse_pending(self) -> None:
+        unbound = {name for left, right, _ in self.pending for name in (*tree.variables(left), *tree.variables(right))}
+        for name in sorted(unbound - self.bound):
+            if "#" not in name:
+                self._refuse_variable(name, next(span for _, _, span in self.pending))
+        if self.pending and not self.failed:
+            self.failed = True
+            self.lowering.diagnostics.append(Diagnostic("this has no value", self.pending[0][2], _GROUND))
+
+    def _refuse_variable(self, name: str, span: Span) -> None:
+        self.failed = True
+        shown = name.split("#")[0]
+        self.lowering.diagnostics.append(Diagnostic(f"nothing gives {shown or 'this'} a value", span, _GROUND))
+
+    # Checks
+
+    def _check(self, literal: tree.Body) -> None:
+        match literal:
+            case tree.Not(operand=tree.Atom() as atom):
+                self._negation(atom, literal.span)
+            case tree.Comparison(operator=operator, left=left, right=right):
+                if self._all_bound(literal):
+                    self._filter(self._comparison(operator, left, right, literal.span), literal.span)
+
+    def _all_bound(self, node: tree.Body) -> bool:
+        unbound = [each for each in tree.walk(node) if isinstance(each, tree.Variable) and each.name not in self.bound]
+        for each in unbound:
+            self._refuse_variable(each.name, each.span)
+        return not unbound
+
+    def _comparison(self, operator: str, left: tree.Argument, right: tree.Argument, span: Span) -> Expression:
+        sides = (self.expression(left), self.expression(right))
+        if operator.removeprefix("not-") in ("match", "contains"):
+            call = Call(PREFIX + operator.removeprefix("not-"), sides, span)
+            return Call("!", (call,), span) if operator.startswith("not-") else call
+        return Call(operator, sides, span)
+
+    def _negation(self, atom: tree.Atom, span: Span) -> None:
+        if not self._all_bound(atom):
+            return
+        if any(isinstance(a, tree.Record | tree.Branch) and not self._has_value(a) for a in atom.arguments):
+            self.body.append(Negation(self._projected(atom), span))
+            return
+        attributes = self.lowering.relations[atom.name].attributes
+        terms = [
+            self._anonymous(argument.span) if isinstance(argument, tree.Unnamed) else self.head_term(argument)
+            for argument, _ in zip(atom.arguments, attributes, strict=True)
+        ]
+        self.body.append(Negation(ast.Atom(atom.name, tuple(terms), atom.span), span))
+
+    def _projected(self, atom: tree.Atom) -> ast.Atom:
+        """A relation of the variables of an atom with a `_` inside of a record."""
+        inner = Conjunction(self.lowering, self.inference, set())
+        inner.add([atom])
+        names = sorted(set(tree.variables(atom)))
+        terms = [ast.Variable(name, atom.span) for name in names]
+        return self.lowering.hidden("matches", terms, inner.body, atom.span)
+
+    def head_term(self, argument: tree.Argument) -> ast.Term:
+        """A variable or a constant for an argument whose variables have values."""
+        if isinstance(argument, tree.Unnamed):
+            self.failed = True
+            message = "`_` in a head has no value"
+            self.lowering.diagnostics.append(Diagnostic(message, argument.span, _GROUND))
+            return self._anonymous(argument.span)
+        for node in tree.walk(argument):
+            if isinstance(node, tree.Variable) and node.name not in self.bound:
+                self._refuse_variable(node.name, node.span)
+        value = self.expression(argument)
+        if isinstance(value, ast.Variable | Constant):
+            return value
+        variable = ast.Variable(self.lowering.normaliser.fresh(argument).name, argument.span)
+        self.body.append(Bind(value, variable, argument.span))
+        return variable
+
+    # Expressions
+
+    def expression(self, argument: tree.Argument) -> Expression:
+        """An argument as an expression; a constant if it is one."""
+        match argument:
+            case tree.Variable(name=name):
+                return ast.Variable(name, argument.span)
+            case tree.Text(value=text):
+                return Constant(text)
+            case tree.Number():
+                return Constant(number(argument.text, self.inference.base_of(argument)))
+            case tree.Nil():
+                return Constant(NIL)
+            case tree.Record(arguments=arguments):
+                return self._call("record", arguments, argument.span)
+            case tree.Branch(name=name, arguments=arguments):
+                fields = (Constant(_branch(name)), *map(self.expression, arguments))
+                return _folded(Call(PREFIX + "record", fields, argument.span))
+            case tree.Cast(argument=inner, type=type_):
+                return self._cast(inner, self.inference.types.base(type_) or "number", argument.span)
+            case tree.Functor():
+                return self._functor(argument)
+            case tree.Unnamed() | tree.Aggregate() | tree.Counter():
+                self.failed = True
+                what = "`_`" if isinstance(argument, tree.Unnamed) else "autoinc()"
+                self.lowering.diagnostics.append(Diagnostic(f"{what} has no value here", argument.span, _GROUND))
+                return Constant(0)
+
+    def _call(self, name: str, arguments: Sequence[tree.Argument], span: Span) -> Expression:
+        return _folded(Call(PREFIX + name, tuple(map(self.expression, arguments)), span))
+
+    def _functor(self, functor: tree.Functor) -> Expression:
+        name, arguments, span = functor.name, functor.arguments, functor.span
+        if name in CONVERSIONS:
+            return self._converted(arguments[0], *CONVERSIONS[name], span)
+        if name.startswith("to_"):
+            base = {"to_float": "float", "to_number": "number", "to_string": "symbol", "to_unsigned": "unsigned"}[name]
+            return self._converted(arguments[0], self.inference.base_of(arguments[0]), base, span)
+        if name in ("cat", "strlen", "substr", "ord"):
+            if name == "ord" and self.inference.base_of(arguments[0]) != "symbol":
+                return self.expression(arguments[0])
+            return self._call(name, arguments, span)
+        base = self.inference.base_of(functor)
+        if base == "symbol" and name == "+":
+            return self._call("cat", arguments, span)
+        if base not in LETTER or f"{PREFIX}{LETTER[base]}{name}" not in _KNOWN:
+            self.failed = True
+            message = f"there is no `{name}` for values of the type {base}"
+            self.lowering.diagnostics.append(Diagnostic(message, span))
+            return Constant(0)
+        return self._call(LETTER[base] + name, arguments, span)
+
+    def _converted(self, argument: tree.Argument, source: str, target: str, span: Span) -> Expression:
+        inner = self.expression(argument)
+        if source == target:
+            return inner
+        return _folded(Call(f"{PREFIX}{LETTER.get(source, 'i')}>{LETTER[target]}", (inner,), span))
+
+    def _cast(self, inner: tree.Argument, target: str, span: Span) -> Expression:
+        """Other bits as they are, where that means something: signed and unsigned; a symbol is its ordinal."""
+        source = self.inference.base_of(inner)
+        if {source, target} == {"number", "unsigned"}:
+            return self._converted(inner, source, target, span)
+        if source == "symbol" and target in ("number", "unsigned"):
+            return self._call("ord", (inner,), span)
+        if source == target:
+            return self.expression(inner)
+        self.failed = True
+        message = f"a cast from {source} to {target} is not supported"
+        self.lowering.diagnostics.append(Diagnostic(message, span, "Its result is a matter of bits in memory."))
+        return Constant(0)
+
+    # range
+
+    def _range(self, target: tree.Argument, functor: tree.Functor, span: Span) -> None:
+        """range(a, b, step) as a relation of a, b, step and each value in between."""
+        base = self.inference.base_of(functor)
+        letter = LETTER.get(base, "i")
+        terms = [self.head_term(argument) for argument in functor.arguments]
+        start, end, step, value = (ast.Variable(name) for name in ("start", "end", "step", "value"))
+        given = self.lowering.hidden("ranges", terms, self.body, span)
+        asked: tuple[ast.Variable, ...] = (start, end, step)[: len(terms)]
+        step_value: Expression = step if len(terms) > 2 else Constant(1.0 if base == "float" else 1)
+        if len(terms) == 2:  # downwards if the end is below
+            down = Constant(-1.0 if base == "float" else -1)
+            step_value = Call("if", (Call("<=", (start, end)), step_value, down))
+        inside = Call(
+            "||",
+            (
+                Call("&&", (Call(">", (step_value, Constant(0))), Call("<", (value, end)))),
+                Call("&&", (Call("<", (step_value, Constant(0))), Call(">", (value, end)))),
+            ),
+        )
+        first = ast.Atom(given.name, asked)
+        ranges = self.lowering.hidden("range", (*asked, value), (first, Bind(start, value), Filter(inside)), span)
+        before = ast.Variable("before")
+        following = Bind(Call(f"{PREFIX}{letter}+", (before, step_value)), value)
+        recursive = ast.Atom(ranges.name, (*asked, before))
+        self.lowering.rules.append(Rule((ranges,), (recursive, following, Filter(inside)), span))
+        found = self._typed(functor, base)
+        self.body.append(ast.Atom(ranges.name, (*terms, ast.Variable(found.name, span)), span))
+        self.bound.add(found.name)
+        self.pending.append((target, found, span))
+
+    # Aggregates
+
+    def _next_aggregate(self) -> int:
+        """The aggregate with the fewest variables that still have no value and something else mentions."""
+
+        def missing(at: int) -> int:
+            variable, aggregate = self.aggregates[at]
+            others = {other.name for other, _ in self.aggregates if other is not variable}
+            return len(others.intersection(tree.variables(aggregate)) - self.bound)
+
+        return min(range(len(self.aggregates)), key=missing)
+
+    def _aggregate(self, variable: tree.Variable, aggregate: tree.Aggregate, literals: Sequence[tree.Body]) -> None:
+        assert isinstance(aggregate.body, tree.And)
+        inside = set(tree.variables(aggregate))
+        elsewhere = self._elsewhere(aggregate, literals)
+        injected = sorted(inside & self.bound)
+        witnesses = inside & elsewhere - self.bound
+        inner, on = self._inner_body(aggregate, injected)
+        direct = variable.name not in self.bound and aggregate.function not in _WRAPPED
+        result = variable if direct else self._typed(aggregate, self.inference.type_of(aggregate))
+        argument = None if aggregate.argument is None else inner.expression(aggregate.argument)
+        call = ast.AggregateCall(AGGREGATES[aggregate.function], argument, ast.Variable(result.name, aggregate.span))
+        on_variables = tuple(ast.Variable(name, aggregate.span) for name in on)
+        literal = ast.Aggregate(tuple(inner.body), on_variables, (call,), aggregate.span)
+        self.failed |= inner.failed
+        if on and aggregate.function in ("count", "sum"):
+            self._with_empty_groups(literal, inner, on_variables, call)
+        else:
+            self.body.append(literal)
+        self.bound.add(result.name)
+        if not direct:
+            self._result(variable, result, aggregate)
+        if witnesses and aggregate.argument is not None:
+            self._join_witnesses(aggregate, witnesses, result)
+
+    def _elsewhere(self, aggregate: tree.Aggregate, literals: Sequence[tree.Body]) -> set[str]:
+        names = set(self.outside)
+        for literal in literals:
+            if not any(node is aggregate for node in tree.walk(literal)):
+                names.update(tree.variables(literal))
+        return names
+
+    def _inner_body(self, aggregate: tree.Aggregate, injected: Sequence[str]) -> tuple[Conjunction, list[str]]:
+        """The body of an aggregate, with the context where that gives a value to a variable that nothing inside does."""
+        assert isinstance(aggregate.body, tree.And)
+        outside = self.outside.union(injected)
+        before, rules = len(self.lowering.diagnostics), len(self.lowering.rules)
+        inner = Conjunction(self.lowering, self.inference, set(outside))
+        inner.add(aggregate.body.parts)
+        alone = not inner.failed and inner.bound.issuperset(injected)
+        if not alone and injected:
+            del self.lowering.diagnostics[before:], self.lowering.rules[rules:]
+            inner = Conjunction(self.lowering, self.inference, set(outside))
+            terms = [ast.Variable(name, aggregate.span) for name in injected]
+            inner.body.append(self.lowering.hidden("context", terms, self.body, aggregate.span))
+            inner.bound.update(injected)
+            inner.add(aggregate.body.parts)
+        return inner, list(injected)
+
+    def _with_empty_groups(
+        self,
+        literal: ast.Aggregate,
+        inner: Conjunction,
+        on: tuple[ast.Variable, ...],
+        call: ast.AggregateCall,
+    ) -> None:
+        span = literal.span
+        assert span is not None
+        total = self.lowering.hidden("total", (*on, call.variable), (literal,), span)
+        some = self.lowering.hidden("some", on, inner.body, span)
+        context = self.lowering.hidden("context", on, self.body, span)
+        of_floats = (
+            call.argument is not None
+            and self.inference.types.base(self.inference.of_variable.get(call.variable.name, "number")) == "float"
+        )
+        empty = ast.Atom(total.name, (*on, Constant(0.0 if of_floats else 0)), span)
+        self.lowering.rules.append(Rule((empty,), (context, Negation(some)), span))
+        self.body.append(total)
+
+    def _result(self, variable: tree.Variable, result: tree.Variable, aggregate: tree.Aggregate) -> None:
+        """The result of an aggregate, of 32 bits, as the value of its variable."""
+        base = self.inference.base_of(aggregate)
+        found: Expression = ast.Variable(result.name, aggregate.span)
+        if aggregate.function in _WRAPPED and base in ("number", "unsigned", "float"):
+            found = Call(f"{PREFIX}{LETTER[base]}wrap", (found,), aggregate.span)
+        self.body.append(Bind(found, ast.Variable(variable.name, aggregate.span), aggregate.span))
+        self.bound.add(variable.name)
+
+    def _join_witnesses(self, aggregate: tree.Aggregate, witnesses: set[str], result: tree.Variable) -> None:
+        assert isinstance(aggregate.body, tree.And)
+        assert aggregate.argument is not None
+        keep = witnesses | self.bound
+        names = {name: self.lowering.normaliser.fresh(aggregate, name) for name in tree.variables(aggregate)}
+
+        def change(node: object) -> object:
+            if isinstance(node, tree.Variable) and node.name not in keep:
+                fresh = names[node.name]
+                if node.name in self.inference.of_variable:
+                    self.inference.of_variable[fresh.name] = self.inference.of_variable[node.name]
+                return fresh
+            return None
+
+        literals = [replaced(literal, change) for literal in aggregate.body.parts]
+        target = tree.Comparison(aggregate.span, "=", result, replaced(aggregate.argument, change))
+        self.add([*literals, target])
+
+
+_KNOWN = frozenset(
+    f"{PREFIX}{letter}{name}"
+    for letter in "iuf"
+    for name in ("+", "-", "*", "/", "%", "**", "&", "|", "^", "<<", ">>", ">>>", "&&", "||", "^^", "~", "!", "neg")
+    if letter != "f" or name in ("+", "-", "*", "/", "**", "neg")
+) | {f"{PREFIX}{letter}{name}" for letter in "iufs" for name in ("min", "max")}
+_GROUND = "Mention it in an atom without negation, or give it a value with `=`."
+
+
+def number(text: str, base: str) -> Value:
+    """The value of a number as it was written."""
+    if base == "float":
+        return single(float(text) if "x" not in text and "b" not in text else float(_integer(text)))
+    if "." in text:
+        return single(float(text))
+    return unsigned(_integer(text)) if base == "unsigned" else signed(_integer(text))
+
+
+def _integer(text: str) -> int:
+    return int(text, 16 if "x" in text else 2 if "0b" in text else 10)
+
+
+def _branch(name: str) -> str:
+    return name.split(".")[-1]
+
+
+def _folded(call: Call) -> Expression:
+    """The value of a function of constants."""
+    if all(isinstance(argument, Constant) for argument in call.arguments):
+        try:
+            return Constant(evaluate(call, {}))
+        except ExpressionFails:
+            return call
+    return call
