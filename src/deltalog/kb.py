@@ -35,7 +35,7 @@ from deltalog.io.documents import Files
 from deltalog.io.files import local_path
 from deltalog.maintenance.ladders import LADDERS
 from deltalog.model.change import Change, Difference
-from deltalog.model.errors import check_choice
+from deltalog.model.errors import UsageError, check_choice
 from deltalog.model.facts import Facts, of_predicate
 from deltalog.model.limits import Limits, count, limited, memory_bytes, within_budget
 from deltalog.model.terms import Kind
@@ -116,7 +116,8 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, StoreMethods):
         threads = None if threads is None else count(threads, "threads", least=1)
         sources = as_sources(program)
         document = read_documents(sources, language)
-        self.directives, self.notes = document.directives, document.notes
+        self.directives, self.notes, self._stages = document.directives, document.notes, document.stages
+        self._has_stages = bool(self._stages)
         self.prefixes = document.prefixes
         self._mentioned = analyse(document.rules).preds  # a wrong program is refused at once
         self._rule_set = RuleSet().adding(document.rules)
@@ -190,6 +191,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, StoreMethods):
         """Adds the facts that a reader makes tables of, with the backend of this knowledge base."""
         started = time.perf_counter()
         self._check_writable()
+        self._check_stages()
         self._add(read(self._backend))
         self._files.has_others = True
         self._spent("load", started)
@@ -204,6 +206,28 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, StoreMethods):
         rules = {"_rule_set": planned.rule_set, "_mentioned": self._mentioned | planned.rule_set.preds}
         after = rules if planned.rule_set is not self._rule_set else {}
         self._assign(_explicit=explicit, _state=None, _program=None, _ontology=planned.ontology, **after)
+
+    def _check_stages(self) -> None:
+        """Facts of a program with stages change before it is evaluated, or not at all."""
+        if self._has_stages and not self._stages:
+            raise UsageError(
+                "this Soufflé program has choice-domain, subsumption, .limitsize or autoinc(), so its facts cannot "
+                "change once they are derived; make a new KnowledgeBase with all facts"
+            )
+
+    def _run_stages(self) -> None:
+        """Derives what depends on the order of derivation, stage by stage, as explicit facts."""
+        from deltalog.engine.encode_facts import encode_facts_of
+        from deltalog.engine.run_stages import run_stages
+
+        stages, self._stages = self._stages, ()
+        before = self._explicit
+        try:
+            for facts in run_stages(stages, lambda: self._contents().materialised(), self.limits):
+                self._add(encode_facts_of(facts, self._backend))
+        except BaseException:
+            self._assign(_stages=stages, _explicit=before, _state=None, _program=None)
+            raise
 
     def _check_budget(self, explicit: Mapping[Pred, AnyTable], state: Materialisation[AnyTable] | None = None) -> None:
         """Raises OverBudget if the backend has a budget, and facts and materialisation exceed it."""
@@ -251,6 +275,8 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, StoreMethods):
     def _materialise(self, partial: bool = False) -> None:
         from deltalog.maintenance.first_materialisation import materialise_first
 
+        if self._stages:
+            self._run_stages()
         report = Report(engine=self.engine, seconds={**self._report.seconds, "plan": 0.0, "evaluate": 0.0})
         state = materialise_first(lambda: self.program, self._explicit, self._evaluator(), report, partial)
         if report.complete:
@@ -412,6 +438,9 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, StoreMethods):
     ) -> tuple[Change, Update[AnyTable]]:
         """Makes a change that has the rules of axioms already."""
         self._check_writable()
+        if self._has_stages:
+            self._completed()
+            self._check_stages()
         rule_set, add, remove, ontology = planned
         state, update = self._changed(rule_set, add, remove)
         change = self._described(rule_set, update)

@@ -47,8 +47,7 @@ def _to_file(directive: Directive, facts: Any, folder: Path) -> Path:
     path = folder / name
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        opened = gzip.open(path, "wt", encoding="utf-8") if packed else path.open("w", encoding="utf-8", newline="")
-        with opened as file:
+        with gzip.open(path, "wt", encoding="utf-8") if packed else path.open("w", encoding="utf-8") as file:
             file.writelines(_header(directive))
             file.writelines(lines(directive, facts))
     except OSError as error:

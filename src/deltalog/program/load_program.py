@@ -13,6 +13,7 @@ from pathlib import Path
 
 from deltalog.model.errors import Diagnostic, ProgramError, SyntaxProblem, UsageError, check_choice
 from deltalog.program.program import analyse
+from deltalog.program.stages import Stage, in_stages
 from deltalog.souffle.detect import is_souffle
 from deltalog.souffle.directives import Directive
 from deltalog.syntax.ast import Rule
@@ -30,6 +31,7 @@ class Documents(Document):
 
     directives: tuple[Directive, ...] = ()
     notes: tuple[Diagnostic, ...] = ()
+    stages: tuple[Stage, ...] = ()
 
 
 def ready_made(source: str | Path) -> Path | None:
@@ -60,6 +62,7 @@ def read_documents(sources: Iterable[str | Path], language: str = "auto") -> Doc
     rules: list[Rule] = []
     directives: list[Directive] = []
     notes: list[Diagnostic] = []
+    stages: list[Stage] = []
     prefixes: dict[str, str] = {}
     wrong: list[Diagnostic] = []
     names: dict[str, int] = {}
@@ -77,9 +80,10 @@ def read_documents(sources: Iterable[str | Path], language: str = "auto") -> Doc
             prefixes.update(document.prefixes)
             directives += document.directives
             notes += document.notes
+            stages += document.stages
     if wrong:
         raise SyntaxProblem(sorted([*wrong, *_also_wrong(rules)], key=lambda d: _place(d, names)))
-    return Documents(tuple(rules), prefixes, tuple(directives), tuple(notes))
+    return Documents(tuple(rules), prefixes, tuple(directives), tuple(notes), tuple(stages))
 
 
 def _parsed(source: str | Path, name: str, language: str) -> Documents:
@@ -89,7 +93,8 @@ def _parsed(source: str | Path, name: str, language: str) -> Documents:
         from deltalog.souffle.program import read_program
 
         program = read_program(text, name, Path() if isinstance(source, str) else source.parent)
-        return Documents(program.rules, {}, program.directives, program.notes)
+        rules, stages = in_stages(program.rules, program.procedures)
+        return Documents(rules, {}, program.directives, program.notes, stages)
     document = parse_document(text, name)
     return Documents(document.rules, document.prefixes)
 

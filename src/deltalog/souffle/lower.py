@@ -26,6 +26,7 @@ from deltalog.model.errors import Diagnostic
 from deltalog.model.terms import Value
 from deltalog.souffle import tree
 from deltalog.souffle.normalise import Normaliser, replaced
+from deltalog.souffle.procedures import COUNTER
 from deltalog.souffle.types import CONVERSIONS, LETTER, Inference, Types
 from deltalog.syntax import ast
 from deltalog.syntax.ast import Bind, BodyLiteral, Call, Constant, Expression, Filter, HiddenName, Negation, Rule, Span
@@ -54,6 +55,19 @@ class Lowering:
             self.diagnostics += inference.diagnostics
             if not inference.diagnostics:
                 self._rule(each, inference)
+
+    def dominance(self, statement: tree.Subsumption) -> list[Rule]:
+        """The rules by which facts go, with the atom that goes and the one that stays first in their bodies."""
+        less = replaced(statement.less, lambda node: self._named(node))
+        body = tree.And(statement.span, (less, statement.greater, statement.body))
+        before = len(self.rules)
+        self.clause(tree.Clause(statement.span, (less,), body))
+        found = [rule for rule in self.rules[before:] if rule.heads[0].name == less.name]
+        self.rules[before:] = [rule for rule in self.rules[before:] if rule.heads[0].name != less.name]
+        return found
+
+    def _named(self, node: object) -> tree.Variable | None:
+        return self.normaliser.fresh(node) if isinstance(node, tree.Unnamed) else None
 
     def _rule(self, clause: tree.Clause, inference: Inference) -> None:
         assert isinstance(clause.body, tree.And)
@@ -320,10 +334,11 @@ class Conjunction:
                 return self._cast(inner, self.inference.types.base(type_) or "number", argument.span)
             case tree.Functor():
                 return self._functor(argument)
-            case tree.Unnamed() | tree.Aggregate() | tree.Counter():
+            case tree.Counter():
+                return Call(COUNTER, (), argument.span)
+            case tree.Unnamed() | tree.Aggregate():
                 self.failed = True
-                what = "`_`" if isinstance(argument, tree.Unnamed) else "autoinc()"
-                self.lowering.diagnostics.append(Diagnostic(f"{what} has no value here", argument.span, _GROUND))
+                self.lowering.diagnostics.append(Diagnostic("`_` has no value here", argument.span, _GROUND))
                 return Constant(0)
 
     def _call(self, name: str, arguments: Sequence[tree.Argument], span: Span) -> Expression:
@@ -446,7 +461,7 @@ class Conjunction:
         return names
 
     def _inner_body(self, aggregate: tree.Aggregate, injected: Sequence[str]) -> tuple[Conjunction, list[str]]:
-        """The body of an aggregate, with the context where that gives a value to a variable that nothing inside does."""
+        """The body of an aggregate, with the context if only that gives a value to a variable."""
         assert isinstance(aggregate.body, tree.And)
         outside = self.outside.union(injected)
         before, rules = len(self.lowering.diagnostics), len(self.lowering.rules)
@@ -538,7 +553,7 @@ def _branch(name: str) -> str:
 
 def _folded(call: Call) -> Expression:
     """The value of a function of constants."""
-    if all(isinstance(argument, Constant) for argument in call.arguments):
+    if call.arguments and all(isinstance(argument, Constant) for argument in call.arguments):
         try:
             return Constant(evaluate(call, {}))
         except ExpressionFails:

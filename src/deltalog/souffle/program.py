@@ -15,6 +15,7 @@ from deltalog.souffle.inline import inlined
 from deltalog.souffle.lower import Lowering
 from deltalog.souffle.normalise import Normaliser
 from deltalog.souffle.parser import parse
+from deltalog.souffle.procedures import Procedures
 from deltalog.souffle.types import Types, unknown_type
 from deltalog.syntax.ast import Atom, Rule, Source, Variable
 
@@ -26,6 +27,7 @@ class SouffleProgram:
     rules: tuple[Rule, ...]
     directives: tuple[Directive, ...]
     notes: tuple[Diagnostic, ...]
+    procedures: Procedures
 
 
 def read_program(text: str, name: str, folder: Path) -> SouffleProgram:
@@ -38,13 +40,15 @@ def read_program(text: str, name: str, folder: Path) -> SouffleProgram:
     diagnostics += types.check()
     diagnostics += _check_relations(flat, relations, types)
     lowering = Lowering(types, relations, _label(source), Normaliser(diagnostics), diagnostics)
+    dominance: list[Rule] = []
     if not diagnostics:
-        _lower(inlined(flat, relations, lowering.normaliser, diagnostics), relations, lowering)
+        dominance = _lower(inlined(flat, relations, lowering.normaliser, diagnostics), relations, lowering)
     if diagnostics:
         distinct = {(each.message, str(each.span)): each for each in diagnostics}
         raise SyntaxProblem(sorted(distinct.values(), key=_place), ())
     directives = tuple(_directives(flat, relations, types, folder))
-    return SouffleProgram(tuple(lowering.rules), directives, tuple(_notes(flat)))
+    procedures = Procedures(dict(_choices(relations)), dict(_limits(flat)), tuple(dominance))
+    return SouffleProgram(tuple(lowering.rules), directives, tuple(_notes(flat)), procedures)
 
 
 def _label(source: Source) -> str:
@@ -87,12 +91,22 @@ def _check_relations(
         for attribute in relation.attributes:
             if not types.known(attribute.type):
                 yield unknown_type(attribute.type, attribute.span)
+        names = {attribute.name for attribute in relation.attributes}
+        for key in relation.choice:
+            for name in sorted(names.symmetric_difference(key).difference(names)):
+                yield Diagnostic(f"{relation.name} has no attribute {name} for choice-domain", relation.span)
     for statement in statements:
+        if isinstance(statement, tree.Directive) and not _has_size(statement):
+            yield Diagnostic(".limitsize needs a size", statement.span, "Write .limitsize p(n=1000).")
         if isinstance(statement, tree.Directive) and statement.relation not in relations:
             yield _unknown_relation(statement.relation, statement, relations)
         for node in tree.walk(statement):
             if isinstance(node, tree.Atom):
                 yield from _check_atom(node, relations)
+
+
+def _has_size(directive: tree.Directive) -> bool:
+    return directive.kind != "limitsize" or directive.parameters.get("n", "").isdigit()
 
 
 def _check_atom(atom: tree.Atom, relations: Mapping[str, tree.RelationDeclaration]) -> Iterator[Diagnostic]:
@@ -115,13 +129,18 @@ def _unknown_relation(name: str, node: tree.Node, relations: Mapping[str, tree.R
 
 def _lower(
     statements: Sequence[tree.Statement], relations: Mapping[str, tree.RelationDeclaration], lowering: Lowering
-) -> None:
+) -> list[Rule]:
+    """Adds the rules of statements, and gives those of subsumption."""
+    dominance: list[Rule] = []
     for statement in statements:
         if isinstance(statement, tree.Clause):
             lowering.clause(statement)
+        elif isinstance(statement, tree.Subsumption):
+            dominance += lowering.dominance(statement)
     for relation in relations.values():
         if "eqrel" in relation.qualifiers:
             lowering.rules += _equivalence(relation)
+    return dominance
 
 
 def _equivalence(relation: tree.RelationDeclaration) -> Iterator[Rule]:
@@ -130,6 +149,22 @@ def _equivalence(relation: tree.RelationDeclaration) -> Iterator[Rule]:
     name = relation.name
     yield Rule((Atom(name, (y, x)),), (Atom(name, (x, y)),), relation.span)
     yield Rule((Atom(name, (x, z)),), (Atom(name, (x, y)), Atom(name, (y, z))), relation.span)
+
+
+def _choices(
+    relations: Mapping[str, tree.RelationDeclaration],
+) -> Iterator[tuple[str, tuple[tuple[int, ...], ...]]]:
+    """The keys of choice-domain, by position."""
+    for name, relation in relations.items():
+        places = {attribute.name: place for place, attribute in enumerate(relation.attributes)}
+        if relation.choice:
+            yield name, tuple(tuple(places[attribute] for attribute in key) for key in relation.choice)
+
+
+def _limits(statements: Sequence[tree.Statement]) -> Iterator[tuple[str, int]]:
+    for statement in statements:
+        if isinstance(statement, tree.Directive) and statement.kind == "limitsize":
+            yield statement.relation, int(statement.parameters["n"])
 
 
 def _directives(

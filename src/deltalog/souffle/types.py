@@ -1,8 +1,8 @@
 """Types: what is declared, and the type of every argument of a clause.
 
-A type has a base: symbol, number, unsigned, float, record or adt. The base decides which function an operator is (`+` of
-numbers wraps around at 32 bits, `+` of symbols concatenates) and what a constant such as `1` means. `Inference` finds
-types as Soufflé does, by what surrounds an argument: attributes of atoms, operators, equalities, to the fixpoint.
+A type has a base: symbol, number, unsigned, float, record or adt. The base decides which function an operator is (`+`
+of numbers wraps around at 32 bits, `+` of symbols concatenates) and what a constant such as `1` means. `Inference`
+finds types as Soufflé does, by what surrounds an argument: attributes of atoms, operators, equalities, to the fixpoint.
 """
 
 from __future__ import annotations
@@ -311,7 +311,7 @@ class Inference:
         match argument:
             case tree.Text():
                 return "symbol"
-            case tree.Number(fixed=None, text=text):
+            case tree.Number(fixed=None):
                 base = self.types.base(self.of_node.get(id(argument), "number"))
                 return base if base in NUMERIC else "number"
             case tree.Nil() | tree.Record():
