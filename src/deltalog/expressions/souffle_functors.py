@@ -166,10 +166,18 @@ def _substr(value: Value, start: Value, length: Value) -> str:
     return text[begin : begin + count if count >= 0 else None].decode(errors="replace")
 
 
+_CLASSES = {
+    **{"digit": "0-9", "alpha": "a-zA-Z", "alnum": "a-zA-Z0-9", "upper": "A-Z", "lower": "a-z"},
+    **{"space": r"\s", "xdigit": "0-9a-fA-F", "blank": r" \t", "punct": r"!-/:-@\[-`{-~"},
+}
+
+
 @lru_cache(1000)
 def _pattern(text: str) -> re.Pattern[str]:
+    """A regular expression of ECMAScript, with the classes of POSIX."""
+    text = re.sub(r"\[:(\w+):\]", lambda match: _CLASSES.get(match[1], match[0]), text)
     try:
-        return re.compile(text, re.ASCII | re.DOTALL)
+        return re.compile(text, re.ASCII)
     except re.error as error:
         raise ExpressionFails(f"{text!r} is no regular expression: {error}") from None
 

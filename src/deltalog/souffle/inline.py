@@ -84,12 +84,15 @@ class _Inliner:
         bodies = tuple(self._instance(rule, atom, positive, depth) for rule in rules)
         return tree.Or(atom.span, bodies) if bodies else tree.Truth(atom.span, False)
 
+    def _named(self, node: Any) -> tree.Variable | None:
+        return self.normaliser.fresh(node) if isinstance(node, tree.Unnamed) else None
+
     def _instance(self, rule: tree.Clause, atom: tree.Atom, positive: bool, depth: int) -> tree.Body:
         """The body of a rule for the arguments of an atom."""
         values: dict[str, tree.Argument] = {}
         equal: list[tuple[tree.Argument, tree.Argument]] = []
         for formal, actual in zip(rule.heads[0].arguments, atom.arguments, strict=False):
-            given = self.normaliser.fresh(actual) if isinstance(actual, tree.Unnamed) else actual
+            given = replaced(actual, self._named)
             if isinstance(formal, tree.Variable) and formal.name not in values:
                 values[formal.name] = given
             else:
