@@ -8,16 +8,17 @@ round, one atom of a body has the new facts of the round before. For data of mod
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 
-from deltalog.expressions.scalar import ExpressionFails, evaluate, holds
+from deltalog.expressions.scalar import ExpressionFails, aggregate, evaluate, holds
 from deltalog.model.limits import Limits
 from deltalog.model.terms import Value
 from deltalog.program.stages import Stage
 from deltalog.souffle.procedures import COUNTER
 from deltalog.syntax.ast import (
+    Aggregate,
     Atom,
     Bind,
     BodyLiteral,
@@ -119,9 +120,10 @@ class StageEvaluation:
     def _round(self, rules: Sequence[Rule], delta: Mapping[Pred, list[Row]]) -> dict[Pred, list[Row]]:
         last = {pred: Rows(self.order, dict.fromkeys(rows)) for pred, rows in delta.items()}
         new = {pred: Rows(self.order) for pred in self.stage.preds}
+        asked = self.stage.procedures.aggregates
         for rule in rules:
             for at, literal in enumerate(rule.body):
-                if isinstance(literal, Atom) and literal.pred in self.stage.preds:
+                if isinstance(literal, Atom) and literal.pred in last and literal.pred not in asked:
                     self._derive(rule, {at: last[literal.pred]}, new)
         self._drop_dominated(new, self.full)
         for pred, rows in new.items():
@@ -167,7 +169,9 @@ class StageEvaluation:
     def _rows(self, at: int, atom: Atom, places: Mapping[int, Rows]) -> Rows:
         return places.get(at) or self.full.get(atom.pred) or self.read[atom.pred]
 
-    def _bindings(self, body: Sequence[BodyLiteral], places: Mapping[int, Rows]) -> Iterator[Binding]:
+    def _bindings(
+        self, body: Sequence[BodyLiteral], places: Mapping[int, Rows], given: Binding | None = None
+    ) -> Iterator[Binding]:
         check = self.limits.checker()
 
         def extended(rest: Sequence[int], binding: Binding) -> Iterator[Binding]:
@@ -179,12 +183,14 @@ class StageEvaluation:
             for each in self._extensions(at, body[at], binding, places):
                 yield from extended(later, each)
 
-        return extended(tuple(arranged(body)), {})
+        return extended(tuple(arranged(body, given or {})), given or {})
 
     def _extensions(
         self, at: int, literal: BodyLiteral, binding: Binding, places: Mapping[int, Rows]
     ) -> Iterator[Binding]:
         match literal:
+            case Atom() if literal.pred in self.stage.procedures.aggregates:
+                yield from self._aggregated(literal, binding)
             case Atom():
                 yield from _matching(literal, self._rows(at, literal, places), binding)
             case Negation(atom=atom):
@@ -206,16 +212,36 @@ class StageEvaluation:
                 elif Constant(binding[variable]) == Constant(value):
                     yield binding
 
+    def _aggregated(self, atom: Atom, binding: Binding) -> Iterator[Binding]:
+        """The result of an aggregate for given values."""
+        rule = self.stage.procedures.aggregates[atom.pred].rule
+        [literal] = rule.body
+        assert isinstance(literal, Aggregate)
+        given = {v: _value(t, binding) for v, t in zip(literal.on, atom.terms, strict=False)}
+        [call] = literal.calls
+        names = [v for each in literal.body for v in variables(each)]
+        distinct = {tuple(each[v] for v in names): each for each in self._bindings(literal.body, {}, given)}
+        try:
+            values = [evaluate(call.argument or Constant(True), each) for each in distinct.values()]
+            result = aggregate(call.function, values)
+        except ExpressionFails:
+            return
+        target = atom.terms[-1]
+        if isinstance(target, Variable) and target not in binding:
+            yield {**binding, target: result}
+        elif Constant(_value(target, binding)) == Constant(result):
+            yield binding
+
     def _evaluate(self, expression: Expression, binding: Binding) -> Value:
         if isinstance(expression, Call) and expression.function == COUNTER:
             return next(self.numbers)
         return evaluate(expression, binding)
 
 
-def arranged(body: Sequence[BodyLiteral]) -> Iterator[int]:
+def arranged(body: Sequence[BodyLiteral], given: Iterable[Variable] = ()) -> Iterator[int]:
     """The literals in the order of evaluation: atoms as they are written, the others as soon as they can be checked."""
     waiting = list(range(len(body)))
-    bound: set[Variable] = set()
+    bound = set(given)
     positive = {v for literal in body if isinstance(literal, Atom | Bind) for v in variables(literal)}
     while waiting:
         ready = [

@@ -2,7 +2,8 @@
 
 A relation with choice-domain, subsumption, a size limit or a counter (`deltalog.souffle.procedures`) is evaluated, with
 everything that is recursive with it, tuple by tuple and in order (`deltalog.engine.stages`), once all that it reads is
-known; its facts are explicit ones for the ordinary rules.
+known; its facts are explicit ones for the ordinary rules. So is recursion through an aggregate that asks for groups by
+facts of the recursion, but aggregates others.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ class Stage:
     @property
     def reads(self) -> frozenset[Pred]:
         """What must be known before."""
-        rules = (*self.rules, *self.procedures.dominance)
+        asked = (each.rule for each in self.procedures.aggregates.values())
+        rules = (*self.rules, *self.procedures.dominance, *asked)
         return frozenset(pred for rule in rules for pred in rule.reads) - self.preds
 
 
@@ -35,7 +37,7 @@ def in_stages(rules: Sequence[Rule], procedures: Procedures) -> tuple[tuple[Rule
     """The ordinary rules, and the stages in the order of evaluation."""
     ordered = {*procedures.choice, *procedures.limits, *(r.heads[0].name for r in procedures.dominance)}
     ordered |= {rule.heads[0].name for rule in rules if _counts(rule)}
-    if not ordered:
+    if not ordered and not procedures.aggregates:
         return tuple(rules), ()
     simple = separate(rules)
     stages = tuple(_stages(simple, ordered, procedures))
@@ -50,10 +52,12 @@ def _stages(rules: Sequence[Rule], ordered: set[str], procedures: Procedures) ->
     without_rules = [frozenset((pred,)) for pred in sorted(heads) if pred not in graph.preds]
     members = [frozenset(by_node[node] for node in each if node in by_node) for each in reversed(graph.members)]
     for preds in (*without_rules, *members):
-        if any(pred.name in ordered for pred in preds):
-            own = tuple(rule for rule in rules if rule.heads[0].pred in preds)
+        asked = {pred: each for pred, each in procedures.aggregates.items() if pred in preds and len(preds) > 1}
+        if asked or any(pred.name in ordered for pred in preds):
+            replaced = frozenset(asked).union(*(each.helpers for each in asked.values()))
+            own = tuple(rule for rule in rules if rule.heads[0].pred in preds - replaced)
             dominance = tuple(rule for rule in procedures.dominance if rule.heads[0].pred in preds)
-            yield Stage(preds, own, replace(procedures, dominance=dominance))
+            yield Stage(preds, own, replace(procedures, dominance=dominance, aggregates=asked))
 
 
 def _counts(rule: Rule) -> bool:

@@ -17,7 +17,7 @@ aggregate that the clause uses without giving it a value is a witness: the body 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 
 from deltalog.expressions.scalar import ExpressionFails, evaluate
@@ -26,10 +26,22 @@ from deltalog.model.errors import Diagnostic
 from deltalog.model.terms import Value
 from deltalog.souffle import tree
 from deltalog.souffle.normalise import Normaliser, replaced
-from deltalog.souffle.procedures import COUNTER
+from deltalog.souffle.procedures import COUNTER, AskedAggregate
 from deltalog.souffle.types import CONVERSIONS, LETTER, Inference, Types
 from deltalog.syntax import ast
-from deltalog.syntax.ast import Bind, BodyLiteral, Call, Constant, Expression, Filter, HiddenName, Negation, Rule, Span
+from deltalog.syntax.ast import (
+    Bind,
+    BodyLiteral,
+    Call,
+    Constant,
+    Expression,
+    Filter,
+    HiddenName,
+    Negation,
+    Pred,
+    Rule,
+    Span,
+)
 
 _WRAPPED = ("sum", "mean")  # whose results may need more bits
 AGGREGATES = {"count": "count", "sum": "sum", "min": "min", "max": "max", "mean": "avg"}
@@ -45,6 +57,7 @@ class Lowering:
     normaliser: Normaliser
     diagnostics: list[Diagnostic]
     rules: list[Rule] = field(default_factory=list)
+    asked: dict[Pred, AskedAggregate] = field(default_factory=dict)  # with a context
     numbers: Iterator[int] = field(default_factory=lambda: count(1))
 
     def clause(self, clause: tree.Clause) -> None:
@@ -430,28 +443,58 @@ class Conjunction:
         return min(range(len(self.aggregates)), key=missing)
 
     def _aggregate(self, variable: tree.Variable, aggregate: tree.Aggregate, literals: Sequence[tree.Body]) -> None:
-        assert isinstance(aggregate.body, tree.And)
-        inside = set(tree.variables(aggregate))
-        elsewhere = self._elsewhere(aggregate, literals)
-        injected = sorted(inside & self.bound)
-        witnesses = inside & elsewhere - self.bound
-        inner, on = self._inner_body(aggregate, injected)
+        witnesses = set(tree.variables(aggregate)) & self._elsewhere(aggregate, literals) - self.bound
+        if witnesses and aggregate.argument is None:
+            self._join_witnesses(aggregate, witnesses, None)
+            witnesses = set()
         direct = variable.name not in self.bound and aggregate.function not in _WRAPPED
         result = variable if direct else self._typed(aggregate, self.inference.type_of(aggregate))
-        argument = None if aggregate.argument is None else inner.expression(aggregate.argument)
-        call = ast.AggregateCall(AGGREGATES[aggregate.function], argument, ast.Variable(result.name, aggregate.span))
-        on_variables = tuple(ast.Variable(name, aggregate.span) for name in on)
-        literal = ast.Aggregate(tuple(inner.body), on_variables, (call,), aggregate.span)
-        self.failed |= inner.failed
-        if on and aggregate.function in ("count", "sum"):
-            self._with_empty_groups(literal, inner, on_variables, call)
-        else:
-            self.body.append(literal)
+        self._grouped(aggregate, ast.Variable(result.name, aggregate.span))
         self.bound.add(result.name)
         if not direct:
             self._result(variable, result, aggregate)
-        if witnesses and aggregate.argument is not None:
+        if witnesses:
             self._join_witnesses(aggregate, witnesses, result)
+
+    def _grouped(self, aggregate: tree.Aggregate, result: ast.Variable) -> None:
+        """Adds an aggregate, grouped by the variables that have values."""
+        span = aggregate.span
+        injected = sorted(set(tree.variables(aggregate)) & self.bound)
+        inner, context = self._inner_body(aggregate, injected)
+        self.failed |= inner.failed
+        argument = None if aggregate.argument is None else inner.expression(aggregate.argument)
+        call = ast.AggregateCall(AGGREGATES[aggregate.function], argument, result)
+        on = tuple(ast.Variable(name, span) for name in injected)
+        literal = ast.Aggregate(tuple(inner.counted(aggregate, on)), on, (call,), span)
+        if context is None and not (on and aggregate.function in ("count", "sum")):
+            self.body.append(literal)
+            return
+        total = self.lowering.hidden("total", (*on, result), (literal,), span)
+        self.body.append(total)
+        helpers = [] if context is None else [context]
+        if aggregate.function in ("count", "sum"):
+            helpers += self._empty_groups(total, inner, on, self._zero(aggregate), context)
+        if context is not None:
+            without = tuple(each for each in literal.body if each != context)
+            asked = Rule((total,), (replace(literal, body=without),), span)
+            self.lowering.asked[total.pred] = AskedAggregate(asked, tuple(helper.pred for helper in helpers))
+
+    def counted(self, aggregate: tree.Aggregate, on: Sequence[ast.Variable]) -> Sequence[BodyLiteral]:
+        """The body of an aggregate, as a relation of its named variables where Soufflé makes one: if it has several
+        atoms, another aggregate or a variable twice. So `_` does not multiply what is counted there."""
+        assert isinstance(aggregate.body, tree.And)
+        atoms = [part for part in aggregate.body.parts if isinstance(part, tree.Atom)]
+        nested = any(node is not aggregate and isinstance(node, tree.Aggregate) for node in tree.walk(aggregate))
+        twice = any(len(names := [*tree.variables(atom)]) > len(set(names)) for atom in atoms)
+        unnamed = any(isinstance(node, tree.Unnamed) for atom in atoms for node in tree.walk(atom))
+        if not unnamed or not (len(atoms) > 1 or nested or twice):
+            return self.body
+        own = [part for part in aggregate.body.parts if not _defines_aggregate(part)]
+        named = {name for part in own for name in tree.variables(part)} & self.bound
+        target = set() if aggregate.argument is None else set(tree.variables(aggregate.argument))
+        names = sorted(named | target | {variable.name for variable in on})
+        terms = [ast.Variable(name, aggregate.span) for name in names]
+        return (self.lowering.hidden("counted", terms, self.body, aggregate.span),)
 
     def _elsewhere(self, aggregate: tree.Aggregate, literals: Sequence[tree.Body]) -> set[str]:
         names = set(self.outside)
@@ -460,42 +503,57 @@ class Conjunction:
                 names.update(tree.variables(literal))
         return names
 
-    def _inner_body(self, aggregate: tree.Aggregate, injected: Sequence[str]) -> tuple[Conjunction, list[str]]:
-        """The body of an aggregate, with the context if only that gives a value to a variable."""
+    def _inner_body(self, aggregate: tree.Aggregate, injected: Sequence[str]) -> tuple[Conjunction, ast.Atom | None]:
+        """The body of an aggregate, and the context in it if only that gives a value to a variable."""
         assert isinstance(aggregate.body, tree.And)
         outside = self.outside.union(injected)
         before, rules = len(self.lowering.diagnostics), len(self.lowering.rules)
         inner = Conjunction(self.lowering, self.inference, set(outside))
-        inner.add(aggregate.body.parts)
-        alone = not inner.failed and inner.bound.issuperset(injected)
-        if not alone and injected:
-            del self.lowering.diagnostics[before:], self.lowering.rules[rules:]
-            inner = Conjunction(self.lowering, self.inference, set(outside))
-            terms = [ast.Variable(name, aggregate.span) for name in injected]
-            inner.body.append(self.lowering.hidden("context", terms, self.body, aggregate.span))
-            inner.bound.update(injected)
+        if not self._reaches_inside(aggregate, injected):
             inner.add(aggregate.body.parts)
-        return inner, list(injected)
+            if not inner.failed and inner.bound.issuperset(injected):
+                return inner, None
+        if not injected:
+            return inner, None
+        del self.lowering.diagnostics[before:], self.lowering.rules[rules:]
+        inner = Conjunction(self.lowering, self.inference, set(outside))
+        terms = [ast.Variable(name, aggregate.span) for name in injected]
+        context = self.lowering.hidden("context", terms, self.body, aggregate.span)
+        inner.body.append(context)
+        inner.bound.update(injected)
+        inner.add(aggregate.body.parts)
+        return inner, context
 
-    def _with_empty_groups(
+    def _reaches_inside(self, aggregate: tree.Aggregate, injected: Sequence[str]) -> bool:
+        """Whether an aggregate inside of it uses a variable that has its value from outside."""
+        nested = (node for node in tree.walk(aggregate.body) if isinstance(node, tree.Aggregate))
+        return any(not set(injected).isdisjoint(tree.variables(node)) for node in nested) or (
+            bool(injected) and not any(isinstance(part, tree.Atom) for part in aggregate.body.parts)  # type: ignore[union-attr]
+        )
+
+    def _empty_groups(
         self,
-        literal: ast.Aggregate,
+        total: ast.Atom,
         inner: Conjunction,
         on: tuple[ast.Variable, ...],
-        call: ast.AggregateCall,
-    ) -> None:
-        span = literal.span
+        zero: Constant,
+        context: ast.Atom | None,
+    ) -> list[ast.Atom]:
+        """Adds the rule for groups without members; the relations that it needs."""
+        span = total.span
         assert span is not None
-        total = self.lowering.hidden("total", (*on, call.variable), (literal,), span)
         some = self.lowering.hidden("some", on, inner.body, span)
-        context = self.lowering.hidden("context", on, self.body, span)
-        of_floats = (
-            call.argument is not None
-            and self.inference.types.base(self.inference.of_variable.get(call.variable.name, "number")) == "float"
-        )
-        empty = ast.Atom(total.name, (*on, Constant(0.0 if of_floats else 0)), span)
+        helpers = [some]
+        if context is None:
+            context = self.lowering.hidden("context", on, self.body[:-1], span)
+            helpers.append(context)
+        empty = ast.Atom(total.name, (*on, zero), span)
         self.lowering.rules.append(Rule((empty,), (context, Negation(some)), span))
-        self.body.append(total)
+        return helpers
+
+    def _zero(self, aggregate: tree.Aggregate) -> Constant:
+        of_floats = aggregate.function == "sum" and self.inference.base_of(aggregate) == "float"
+        return Constant(0.0 if of_floats else 0)
 
     def _result(self, variable: tree.Variable, result: tree.Variable, aggregate: tree.Aggregate) -> None:
         """The result of an aggregate, of 32 bits, as the value of its variable."""
@@ -506,9 +564,9 @@ class Conjunction:
         self.body.append(Bind(found, ast.Variable(variable.name, aggregate.span), aggregate.span))
         self.bound.add(variable.name)
 
-    def _join_witnesses(self, aggregate: tree.Aggregate, witnesses: set[str], result: tree.Variable) -> None:
+    def _join_witnesses(self, aggregate: tree.Aggregate, witnesses: set[str], result: tree.Variable | None) -> None:
+        """Joins the body of an aggregate again, with its result: this gives values to the witnesses."""
         assert isinstance(aggregate.body, tree.And)
-        assert aggregate.argument is not None
         keep = witnesses | self.bound
         names = {name: self.lowering.normaliser.fresh(aggregate, name) for name in tree.variables(aggregate)}
 
@@ -521,8 +579,15 @@ class Conjunction:
             return None
 
         literals = [replaced(literal, change) for literal in aggregate.body.parts]
-        target = tree.Comparison(aggregate.span, "=", result, replaced(aggregate.argument, change))
-        self.add([*literals, target])
+        if result is not None and aggregate.argument is not None:
+            target = replaced(aggregate.argument, change)
+            literals.append(tree.Comparison(aggregate.span, "=", result, target))
+        self.inference.retype(literals)
+        self.add(literals)
+
+
+def _defines_aggregate(part: tree.Body) -> bool:
+    return isinstance(part, tree.Comparison) and isinstance(part.right, tree.Aggregate)
 
 
 _KNOWN = frozenset(

@@ -8,7 +8,6 @@ x = y and x = 5                     are replaced: one variable, or the constant,
 
 from __future__ import annotations
 
-from collections import Counter as Count
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from itertools import count, product
@@ -82,7 +81,8 @@ class Normaliser:
                 yield from self._normal(head, literals)
 
     def _normal(self, head: tree.Atom, literals: Literals) -> Iterator[tree.Clause]:
-        found = self._renamed_aggregates([head, *literals])
+        [head_, *found] = self._renamed_aggregates([tree.Not(head.span, head), *literals], frozenset())
+        found = [head_.operand, *found]
         alone: Literals = []
         heads_and_body = [self._alone(each, alone) for each in found]
         substituted = substitute(heads_and_body + alone)
@@ -90,20 +90,27 @@ class Normaliser:
             new_head, *body = substituted
             yield tree.Clause(head.span, (new_head,), tree.And(head.span, tuple(body)))
 
-    def _renamed_aggregates(self, nodes: Sequence[Any]) -> list[Any]:
-        """Nodes in which the variables of an aggregate that nothing else mentions have names of their own."""
-        total = Count(name for node in nodes for name in tree.variables(node))
+    def _renamed_aggregates(self, nodes: Sequence[Any], outside: frozenset[str]) -> list[Any]:
+        """Nodes in which variables of an aggregate have names of their own: those that only aggregates mention, and
+        those of which it takes the minimum or the like, if something else gives a value to one of that name."""
+        around = outside.union(*(tree.variables(replaced(node, _nothing)) for node in nodes))
+        grounded = outside.union(*map(_grounded, nodes))
 
         def change(node: Any) -> Any:
             if not isinstance(node, tree.Aggregate):
                 return None
-            inside = Count(tree.variables(node))
             target = set(tree.variables(node.argument)) if node.argument is not None else set()
-            own = {name for name, n in inside.items() if n == total[name] or name in target}
-            names = {name: self.fresh(node, name).name for name in own}
-            return tree.rewrite(node, lambda each: _renamed(each, names))
+            own = {name for name in tree.variables(node) if name not in around or name in target & grounded}
+            names = {name: self.fresh(node, name).name for name in sorted(own)}
+            return self._inner_renamed(tree.rewrite(node, lambda each: _renamed(each, names)), around)
 
         return [replaced(node, change) for node in nodes]
+
+    def _inner_renamed(self, aggregate: tree.Aggregate, outside: frozenset[str]) -> tree.Aggregate:
+        """An aggregate with the variables of those inside of it renamed."""
+        parts = aggregate.body.parts if isinstance(aggregate.body, tree.And) else (aggregate.body,)
+        renamed = self._renamed_aggregates(parts, outside)
+        return replace(aggregate, body=tree.And(aggregate.body.span, tuple(renamed)))
 
     def _alone(self, node: Any, alone: Literals) -> Any:
         """A node with variables in place of aggregates and the like; `alone` gets their definitions."""
@@ -134,7 +141,7 @@ class Normaliser:
             self.diagnostics.append(Diagnostic(message, node.body.span, "Put it into a relation of its own."))
             found = found[:1] or [[]]
         inner: Literals = []
-        literals = [self._alone(each, inner) for each in self._renamed_aggregates(found[0])]
+        literals = [self._alone(each, inner) for each in found[0]]
         argument = node.argument
         if argument is not None:
             argument = self._alone(argument, inner)
@@ -143,6 +150,18 @@ class Normaliser:
 
 def _stands_alone(node: Any) -> bool:
     return isinstance(node, tree.Aggregate | tree.Counter) or (isinstance(node, tree.Functor) and node.name == "range")
+
+
+def _grounded(node: Any) -> Iterator[str]:
+    """The variables that a literal may give values to, outside of aggregates."""
+    if isinstance(node, tree.Atom):
+        yield from (name for name in tree.variables(replaced(node, _nothing)))
+    elif isinstance(node, tree.Comparison) and node.operator == "=":
+        yield from (side.name for side in (node.left, node.right) if isinstance(side, tree.Variable))
+
+
+def _nothing(node: Any) -> Any:
+    return tree.Nil(node.span) if isinstance(node, tree.Aggregate) else None
 
 
 def _renamed(node: Any, names: dict[str, str]) -> Any:
@@ -176,6 +195,11 @@ def substitute(nodes: list[Any]) -> list[Any] | None:
                 pass
             case tree.Comparison(operator="=", left=left, right=tree.Variable(name=name)) if _is_simple(left):
                 right = left
+            case tree.Comparison(operator="=", left=left, right=right) if isinstance(left, tree.Unnamed) or isinstance(
+                right, tree.Unnamed
+            ):
+                del nodes[at]
+                continue
             case tree.Comparison(operator="=", left=tree.Text(value=one), right=tree.Text(value=other)):
                 if one != other:
                     return None

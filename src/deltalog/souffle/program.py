@@ -47,7 +47,7 @@ def read_program(text: str, name: str, folder: Path) -> SouffleProgram:
         distinct = {(each.message, str(each.span)): each for each in diagnostics}
         raise SyntaxProblem(sorted(distinct.values(), key=_place), ())
     directives = tuple(_directives(flat, relations, types, folder))
-    procedures = Procedures(dict(_choices(relations)), dict(_limits(flat)), tuple(dominance))
+    procedures = Procedures(dict(_choices(relations)), dict(_limits(flat)), tuple(dominance), lowering.asked)
     return SouffleProgram(tuple(lowering.rules), directives, tuple(_notes(flat)), procedures)
 
 

@@ -133,17 +133,25 @@ class Inference:
     changed: bool = False
 
     def run(self, clause: tree.Clause) -> None:
+        self._infer(clause)
+        self._check(clause)
+
+    def _infer(self, root: tree.Node) -> None:
         self.changed = True
         while self.changed:
             self.changed = False
-            for node in tree.walk(clause):
+            for node in tree.walk(root):
                 if isinstance(node, tree.Atom):
                     self._atom(node)
                 elif isinstance(node, tree.Comparison):
                     self._comparison(node)
                 elif isinstance(node, tree.Functor | tree.Cast | tree.Aggregate | tree.Branch | tree.Record):
                     self.type_of(node)
-        self._check(clause)
+
+    def retype(self, literals: Sequence[tree.Body]) -> None:
+        """Finds the types of more literals."""
+        if literals:
+            self._infer(tree.And(literals[0].span, tuple(literals)))
 
     def base_of(self, argument: tree.Argument, default: str = "number") -> str:
         """The base of an argument; a number if nothing says otherwise."""
