@@ -88,7 +88,8 @@ def _members(
         return
     formal = component.type.parameters
     if len(formal) != len(type_.parameters):
-        message = f"the component {type_.name} has {len(formal)} parameters, not {len(type_.parameters)}"
+        counted = f"{len(formal)} parameter{'' if len(formal) == 1 else 's'}"
+        message = f"the component {type_.name} has {counted}, not {len(type_.parameters)}"
         diagnostics.append(Diagnostic(message, type_.span))
         return
     bound = dict(zip(formal, type_.parameters, strict=True))

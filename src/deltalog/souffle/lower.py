@@ -110,6 +110,7 @@ class Conjunction:
     bound: set[str] = field(default_factory=set)
     pending: list[tuple[tree.Argument, tree.Argument, Span]] = field(default_factory=list)
     aggregates: list[tuple[tree.Variable, tree.Aggregate]] = field(default_factory=list)
+    refused: set[str] = field(default_factory=set)  # variables without a value
     failed: bool = False
 
     def add(self, literals: Sequence[tree.Body]) -> None:
@@ -251,18 +252,24 @@ class Conjunction:
         self.bound.add(inner.name)
 
     def _refuse_pending(self) -> None:
-        unbound = {name for left, right, _ in self.pending for name in (*tree.variables(left), *tree.variables(right))}
-        for name in sorted(unbound - self.bound):
-            if "#" not in name:
-                self._refuse_variable(name, next(span for _, _, span in self.pending))
+        """What has no value, and with it everything that is computed from it."""
+        for left, right, span in self.pending:
+            computed = {side.name for side in (left, right) if isinstance(side, tree.Variable)}
+            names = {*tree.variables(left), *tree.variables(right)} - self.bound
+            for name in sorted(names - computed) or sorted(names):
+                self._refuse_variable(name, span)
+            self.refused |= names
         if self.pending and not self.failed:
             self.failed = True
             self.lowering.diagnostics.append(Diagnostic("this has no value", self.pending[0][2], _GROUND))
 
     def _refuse_variable(self, name: str, span: Span) -> None:
+        """Reports a variable without a value, once."""
         self.failed = True
-        shown = name.split("#")[0]
-        self.lowering.diagnostics.append(Diagnostic(f"nothing gives {shown or 'this'} a value", span, _GROUND))
+        if name not in self.refused:
+            self.refused.add(name)
+            shown = name.split("#")[0]
+            self.lowering.diagnostics.append(Diagnostic(f"nothing gives {shown or 'this'} a value", span, _GROUND))
 
     # Checks
 

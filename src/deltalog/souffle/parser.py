@@ -33,7 +33,7 @@ FUNCTORS = {  # how many arguments each takes
     **{"cat": (1, 99), "ord": (1, 1), "range": (2, 3), "strlen": (1, 1), "substr": (3, 3), "min": (2, 99)},
     **{"max": (2, 99), "to_float": (1, 1), "to_number": (1, 1), "to_string": (1, 1), "to_unsigned": (1, 1)},
     **{"itou": (1, 1), "itof": (1, 1), "utoi": (1, 1), "utof": (1, 1), "ftoi": (1, 1), "ftou": (1, 1)},
-    **{"lnot": (1, 1), "bnot": (1, 1), "ssadd": (2, 2)},
+    **{"lnot": (1, 1), "bnot": (1, 1)},
 }
 QUALIFIERS = (
     *("overridable", "inline", "no_inline", "magic", "no_magic", "brie", "btree", "btree_delete", "eqrel", "output"),
@@ -183,10 +183,23 @@ class Parser:
             yield from self.io(word, start.span)
         elif word == "decl":
             yield from self.relations(start.span)
-        elif word in ("functor", "lattice"):
+        elif word == "functor":
+            self.functor(start.span)
+        elif word in ("lattice", "debug_delta"):
             raise Unexpected(_REFUSED[word][0], start.span, _REFUSED[word][1])
         else:
             yield getattr(self, f"_{word}")(start.span)
+
+    def functor(self, start: Span) -> None:
+        """Refuses the declaration of a functor, and goes on behind it."""
+        self.diagnostics.append(Diagnostic(_REFUSED["functor"][0], start, _REFUSED["functor"][1]))
+        self.name()
+        self.expect("(")
+        while not self.skip(")") and self.token.kind != "end":
+            self.next()
+        self.expect(":")
+        self.qualified("a type")
+        self.skip("stateful")
 
     def relations(self, start: Span) -> Iterator[tree.Statement]:
         names = [self.name("the name of a relation")]
@@ -537,5 +550,6 @@ _REFUSED = {
         "user-defined functors are not supported",
         "They are C++ code in a library of their own. Compute the values before, and read them as facts.",
     ),
+    "debug_delta": (".debug_delta is not supported", "Remove it: results must not depend on rounds."),
     "lattice": ("lattices are not supported", "Use an aggregate, or a subsumptive rule: p(x, a) <= p(x, b) :- a <= b."),
 }

@@ -25,6 +25,7 @@ _TOKEN = r"""
   | (?P<directive>\.(?:DIRECTIVES)\b)
   | (?P<include>\.include\b|\.once\b)
   | (?P<string>"(?:\\.|[^"\\])*")
+  | (?P<unclosed>/\*|")
   | (?P<ip>\d+\.\d+\.\d+\.\d+)
   | (?P<float>\d+\.\d+)
   | (?P<unsigned>(?:0x[0-9a-fA-F]+|0b[01]+|\d+)u\b)
@@ -270,12 +271,12 @@ def lex(
     text = source.text
     while start < end:
         match = pattern.match(text, start, end)
-        if match is None:
-            what = "this comment has no end" if text.startswith("/*", start) else _unexpected(text[start])
-            complain(what, Span(source, start, start + 1))
-            start = end if text.startswith(("/*", '"'), start) else start + 1
+        kind = "unexpected" if match is None else match.lastgroup or ""
+        if match is None or kind == "unclosed":
+            whats = {"/": "this comment has no end", '"': "this string has no end"}
+            complain(whats.get(text[start], f"did not expect `{text[start]}` here"), Span(source, start, start + 1))
+            start = start + 1 if match is None else end
             continue
-        kind = match.lastgroup or ""
         if kind == "ip":
             parts = [int(part) for part in match[0].split(".")]
             number = (parts[0] << 24) + (parts[1] << 16) + (parts[2] << 8) + parts[3]
@@ -284,10 +285,6 @@ def lex(
         elif kind not in ("space", "comment"):
             yield Token(kind, match[0], Span(source, start, match.end()))
         start = match.end()
-
-
-def _unexpected(character: str) -> str:
-    return "this string has no end" if character == '"' else f"did not expect `{character}` here"
 
 
 def unescaped(token: Token, complain: Callable[[str, Span], None]) -> str:

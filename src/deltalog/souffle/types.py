@@ -309,7 +309,7 @@ class Inference:
         """An argument where values of a type belong: it has the same base."""
         wanted, found = self.types.base(type_), self._own_base(argument)
         if wanted and found and wanted != found and not (found == "number" and self._is_open(argument, wanted)):
-            what = f"{_written(argument)} is a {found}, and a {wanted} belongs here"
+            what = f"{_written(argument)} is {_article(found)}, and {_article(wanted)} belongs here"
             self.diagnostics.append(Diagnostic(what, argument.span, f"The type of this place is {type_}."))
 
     def _is_open(self, argument: tree.Argument, wanted: str) -> bool:
