@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from deltalog.program.aggregates import separate
 from deltalog.program.dependency import DependencyGraph
+from deltalog.program.strata import single_heads
 from deltalog.souffle.procedures import COUNTER, Procedures
 from deltalog.syntax.ast import Bind, Call, Expression, Pred, Rule
 
@@ -36,11 +37,13 @@ class Stage:
 def in_stages(rules: Sequence[Rule], procedures: Procedures) -> tuple[tuple[Rule, ...], tuple[Stage, ...]]:
     """The ordinary rules, and the stages in the order of evaluation."""
     ordered = {*procedures.choice, *procedures.limits, *(r.heads[0].name for r in procedures.dominance)}
-    ordered |= {rule.heads[0].name for rule in rules if _counts(rule)}
+    ordered |= {head.name for rule in rules if _counts(rule) for head in rule.heads}
     if not ordered and not procedures.aggregates:
         return tuple(rules), ()
-    simple = separate(rules)
+    simple = [single for rule in separate(rules) for single in single_heads(rule)]
     stages = tuple(_stages(simple, ordered, procedures))
+    if not stages:
+        return tuple(rules), ()
     taken = frozenset(pred for stage in stages for pred in stage.preds)
     return tuple(rule for rule in simple if rule.heads[0].pred not in taken), stages
 

@@ -84,13 +84,11 @@ class Lowering:
 
     def _rule(self, clause: tree.Clause, inference: Inference) -> None:
         assert isinstance(clause.body, tree.And)
-        head = clause.heads[0]
-        conjunction = Conjunction(self, inference, set(tree.variables(head)))
+        conjunction = Conjunction(self, inference, {name for head in clause.heads for name in tree.variables(head)})
         conjunction.add(clause.body.parts)
-        terms = tuple(conjunction.head_term(argument) for argument in head.arguments)
+        heads = tuple(conjunction.head(head) for head in clause.heads)
         if not conjunction.failed:
-            atom = ast.Atom(head.name, terms, head.span)
-            self.rules.append(Rule((atom,), tuple(conjunction.body), clause.span))
+            self.rules.append(Rule(heads, tuple(conjunction.body), clause.span))
 
     def hidden(self, what: str, terms: Sequence[ast.Term], body: Iterable[BodyLiteral], span: Span) -> ast.Atom:
         """The atom of a relation of its own, which the body defines."""
@@ -314,6 +312,10 @@ class Conjunction:
         names = sorted(set(tree.variables(atom)))
         terms = [ast.Variable(name, atom.span) for name in names]
         return self.lowering.hidden("matches", terms, inner.body, atom.span)
+
+    def head(self, atom: tree.Atom) -> ast.Atom:
+        """An atom of values that are known."""
+        return ast.Atom(atom.name, tuple(map(self.head_term, atom.arguments)), atom.span)
 
     def head_term(self, argument: tree.Argument) -> ast.Term:
         """A variable or a constant for an argument whose variables have values."""

@@ -71,24 +71,23 @@ class Normaliser:
         return tree.Variable(node.span, f"{name}#{next(self.numbers)}")
 
     def clauses(self, clause: tree.Clause) -> Iterator[tree.Clause]:
-        """The clauses with one head and one conjunction each."""
+        """The clauses with one conjunction each."""
         if size(clause.body) > MAX_CONJUNCTIONS:
             message = f"the disjunctions of this rule make more than {MAX_CONJUNCTIONS} rules"
             self.diagnostics.append(Diagnostic(message, clause.span, "Use a relation for one of them."))
             return
         for literals in conjunctions(clause.body):
-            for head in clause.heads:
-                yield from self._normal(head, literals)
+            yield from self._normal(clause, literals)
 
-    def _normal(self, head: tree.Atom, literals: Literals) -> Iterator[tree.Clause]:
-        [head_, *found] = self._renamed_aggregates([tree.Not(head.span, head), *literals], frozenset())
-        found = [head_.operand, *found]
+    def _normal(self, clause: tree.Clause, literals: Literals) -> Iterator[tree.Clause]:
+        n = len(clause.heads)
+        heads = [tree.Not(head.span, head) for head in clause.heads]  # they give no values
+        found = self._renamed_aggregates([*heads, *literals], frozenset())
         alone: Literals = []
-        heads_and_body = [self._alone(each, alone) for each in found]
-        substituted = substitute(heads_and_body + alone)
+        substituted = substitute([self._alone(each, alone) for each in found] + alone, n)
         if substituted is not None:
-            new_head, *body = substituted
-            yield tree.Clause(head.span, (new_head,), tree.And(head.span, tuple(body)))
+            new_heads = tuple(head.operand for head in substituted[:n])
+            yield replace(clause, heads=new_heads, body=tree.And(clause.span, tuple(substituted[n:])))
 
     def _renamed_aggregates(self, nodes: Sequence[Any], outside: frozenset[str]) -> list[Any]:
         """Nodes in which variables of an aggregate have names of their own: those that only aggregates mention, and
@@ -185,10 +184,10 @@ def replaced(node: Any, change: Callable[[Any], Any]) -> Any:
     return replace(node, **changed) if changed else node
 
 
-def substitute(nodes: list[Any]) -> list[Any] | None:
-    """A head and a conjunction without equalities of two variables, or of a variable and a constant. None if two
+def substitute(nodes: list[Any], heads: int) -> list[Any] | None:
+    """Heads and a conjunction without equalities of two variables, or of a variable and a constant. None if two
     constants differ that must be equal."""
-    at = 1
+    at = heads
     while at < len(nodes):
         match nodes[at]:
             case tree.Comparison(operator="=", left=tree.Variable(name=name), right=right) if _is_simple(right):
@@ -211,7 +210,7 @@ def substitute(nodes: list[Any]) -> list[Any] | None:
         del nodes[at]
         if not (isinstance(right, tree.Variable) and right.name == name):
             nodes = [tree.rewrite(node, lambda each, n=name, r=right: _with(each, n, r)) for node in nodes]
-            at = 1
+            at = heads
     return nodes
 
 
