@@ -215,6 +215,21 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, StoreMethods):
                 "change once they are derived; make a new KnowledgeBase with all facts"
             )
 
+    def check_storable(self) -> None:
+        """UsageError if the rules cannot be kept in a store."""
+        from deltalog.program.stored_rules import check_storable
+
+        if self._has_stages:
+            raise UsageError(
+                "a Soufflé program with choice-domain or the like cannot be kept in a store; write its facts"
+            )
+        check_storable(self.rules)
+
+    def save(self, folder: str | PathLike[str]) -> None:
+        """Creates a store in a folder that is new or empty. From here on every change is durable when it returns."""
+        self.check_storable()
+        super().save(folder)
+
     def _run_stages(self) -> None:
         """Derives what depends on the order of derivation, stage by stage, as explicit facts."""
         from deltalog.engine.encode_facts import encode_facts_of

@@ -95,8 +95,6 @@ def run(options: Namespace) -> int:
         from deltalog.io.write import check_output
 
         check_output(folder)
-    if souffle and options.store is not None:
-        return wrong_usage("run", "a Soufflé program cannot be kept in a store; use --out")
     progress = Progress(options.quiet)
     with log_messages(progress.say):
         choice = choose_engine(options.engine, options.master, options.data, options.memory)
@@ -212,6 +210,8 @@ def _loaded(choice: EngineChoice, options: Namespace, progress: Progress) -> Kno
     )
     if kb.ontology is not None and not kb.ontology.is_generic:
         progress.say(_ontology_line(kb.ontology))
+    if options.store is not None:
+        kb.check_storable()
     for note in kb.notes:
         progress.say(str(note))
     if load_inputs(kb, options):
