@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 from typing import Any
 
-from deltalog.engine.stages import Order, Row, Rows, StageEvaluation
+from deltalog.engine.stages import OrderedRows, Row, StageEvaluation, ValueOrder
 from deltalog.model.limits import Limits
-from deltalog.program.stages import Stage
+from deltalog.program.stages import OrderedStage
 from deltalog.syntax.ast import Atom, Constant, Pred, Rule
 
 
-def run_stages(stages: Sequence[Stage], contents: Callable[[], Any], limits: Limits) -> Iterator[list[Rule]]:
+def run_stages(stages: Sequence[OrderedStage], contents: Callable[[], Any], limits: Limits) -> Iterator[list[Rule]]:
     """The facts of each stage, which must be known before the next one is asked for."""
-    order, numbers = Order(), count()
+    order, numbers = ValueOrder(), count()
     for stage in stages:
         now = contents()
         read = {pred: _rows(now, pred, order) for pred in sorted(stage.reads)}
@@ -23,13 +23,13 @@ def run_stages(stages: Sequence[Stage], contents: Callable[[], Any], limits: Lim
             if rule.is_fact:
                 facts[rule.heads[0].pred].append(_values(rule.heads[0]))
         rules = tuple(rule for rule in stage.rules if not rule.is_fact)
-        evaluation = StageEvaluation(Stage(stage.preds, rules, stage.procedures), read, order, limits, numbers)
+        evaluation = StageEvaluation(OrderedStage(stage.preds, rules, stage.procedures), read, order, limits, numbers)
         found = evaluation.run(facts)
         yield [Rule((Atom(pred.name, tuple(map(Constant, row))),)) for pred, rows in found.items() for row in rows]
 
 
-def _rows(contents: Any, pred: Pred, order: Order) -> Rows:
-    return Rows(order, dict.fromkeys(contents.view(pred, contents.table(pred))))
+def _rows(contents: Any, pred: Pred, order: ValueOrder) -> OrderedRows:
+    return OrderedRows(order, dict.fromkeys(contents.view(pred, contents.table(pred))))
 
 
 def _values(atom: Atom) -> Row:

@@ -15,7 +15,7 @@ from itertools import count
 from deltalog.expressions.scalar import ExpressionFails, aggregate, evaluate, holds
 from deltalog.model.limits import Limits
 from deltalog.model.terms import Value
-from deltalog.program.stages import Stage
+from deltalog.program.stages import OrderedStage
 from deltalog.souffle.procedures import COUNTER
 from deltalog.syntax.ast import (
     Aggregate,
@@ -35,12 +35,12 @@ from deltalog.syntax.ast import (
 )
 
 Row = tuple[Value, ...]
-Binding = dict[Variable, Value]
-Read = Callable[[Pred], "Rows"]
+ValueBinding = dict[Variable, Value]
+Read = Callable[[Pred], "OrderedRows"]
 
 
 @dataclass
-class Order:
+class ValueOrder:
     """The order of values: numbers by value, others by when they were first seen."""
 
     seen: dict[Value, int] = field(default_factory=dict)
@@ -50,10 +50,10 @@ class Order:
 
 
 @dataclass
-class Rows:
+class OrderedRows:
     """The facts of a relation; sorted and indexed when they are read."""
 
-    order: Order
+    order: ValueOrder
     rows: dict[Row, None] = field(default_factory=dict)
     _sorted: list[Row] | None = None
     _indexes: dict[tuple[int, ...], dict[Row, list[Row]]] = field(default_factory=dict)
@@ -89,17 +89,17 @@ class Rows:
 class StageEvaluation:
     """One stage over what it reads; `numbers` counts for all stages of a program."""
 
-    stage: Stage
-    read: Mapping[Pred, Rows]
-    order: Order
+    stage: OrderedStage
+    read: Mapping[Pred, OrderedRows]
+    order: ValueOrder
     limits: Limits
     numbers: Iterator[int] = field(default_factory=count)
-    full: dict[Pred, Rows] = field(default_factory=dict)
+    full: dict[Pred, OrderedRows] = field(default_factory=dict)
     keys: dict[tuple[Pred, tuple[int, ...]], set[Row]] = field(default_factory=dict)
 
     def run(self, explicit: Mapping[Pred, Sequence[Row]]) -> dict[Pred, list[Row]]:
         """The facts of the relations of the stage, from given ones and rules."""
-        self.full = {pred: Rows(self.order) for pred in self.stage.preds}
+        self.full = {pred: OrderedRows(self.order) for pred in self.stage.preds}
         for pred, rows in explicit.items():
             for row in rows:
                 self._insert(pred, row, self.full)
@@ -118,8 +118,8 @@ class StageEvaluation:
         return any(size is not None and len(self.full[pred].rows) >= size for pred, size in sizes)
 
     def _round(self, rules: Sequence[Rule], delta: Mapping[Pred, list[Row]]) -> dict[Pred, list[Row]]:
-        last = {pred: Rows(self.order, dict.fromkeys(rows)) for pred, rows in delta.items()}
-        new = {pred: Rows(self.order) for pred in self.stage.preds}
+        last = {pred: OrderedRows(self.order, dict.fromkeys(rows)) for pred, rows in delta.items()}
+        new = {pred: OrderedRows(self.order) for pred in self.stage.preds}
         asked = self.stage.procedures.aggregates
         for rule in rules:
             for at, literal in enumerate(rule.body):
@@ -132,13 +132,13 @@ class StageEvaluation:
         self._drop_dominated(self.full, new)
         return {pred: list(rows.rows) for pred, rows in new.items()}
 
-    def _derive(self, rule: Rule, places: Mapping[int, Rows], into: Mapping[Pred, Rows]) -> None:
+    def _derive(self, rule: Rule, places: Mapping[int, OrderedRows], into: Mapping[Pred, OrderedRows]) -> None:
         head = rule.heads[0]
         found = [tuple(_value(term, binding) for term in head.terms) for binding in self._bindings(rule.body, places)]
         for row in found:
             self._insert(head.pred, row, into)
 
-    def _insert(self, pred: Pred, row: Row, into: Mapping[Pred, Rows]) -> None:
+    def _insert(self, pred: Pred, row: Row, into: Mapping[Pred, OrderedRows]) -> None:
         if row in self.full[pred].rows or row in into[pred].rows:
             return
         choices = self.stage.procedures.choice.get(pred.name, ())
@@ -151,7 +151,7 @@ class StageEvaluation:
 
     # Subsumption
 
-    def _drop_dominated(self, facts: Mapping[Pred, Rows], others: Mapping[Pred, Rows] | None) -> None:
+    def _drop_dominated(self, facts: Mapping[Pred, OrderedRows], others: Mapping[Pred, OrderedRows] | None) -> None:
         """Drops facts that others dominate, or that facts among them do."""
         for rule in self.stage.procedures.dominance:
             pred = rule.heads[0].pred
@@ -166,15 +166,15 @@ class StageEvaluation:
 
     # Bodies
 
-    def _rows(self, at: int, atom: Atom, places: Mapping[int, Rows]) -> Rows:
+    def _rows(self, at: int, atom: Atom, places: Mapping[int, OrderedRows]) -> OrderedRows:
         return places.get(at) or self.full.get(atom.pred) or self.read[atom.pred]
 
     def _bindings(
-        self, body: Sequence[BodyLiteral], places: Mapping[int, Rows], given: Binding | None = None
-    ) -> Iterator[Binding]:
+        self, body: Sequence[BodyLiteral], places: Mapping[int, OrderedRows], given: ValueBinding | None = None
+    ) -> Iterator[ValueBinding]:
         check = self.limits.checker()
 
-        def extended(rest: Sequence[int], binding: Binding) -> Iterator[Binding]:
+        def extended(rest: Sequence[int], binding: ValueBinding) -> Iterator[ValueBinding]:
             check()
             if not rest:
                 yield binding
@@ -186,8 +186,8 @@ class StageEvaluation:
         return extended(tuple(arranged(body, given or {})), given or {})
 
     def _extensions(
-        self, at: int, literal: BodyLiteral, binding: Binding, places: Mapping[int, Rows]
-    ) -> Iterator[Binding]:
+        self, at: int, literal: BodyLiteral, binding: ValueBinding, places: Mapping[int, OrderedRows]
+    ) -> Iterator[ValueBinding]:
         match literal:
             case Atom() if literal.pred in self.stage.procedures.aggregates:
                 yield from self._aggregated(literal, binding)
@@ -212,7 +212,7 @@ class StageEvaluation:
                 elif Constant(binding[variable]) == Constant(value):
                     yield binding
 
-    def _aggregated(self, atom: Atom, binding: Binding) -> Iterator[Binding]:
+    def _aggregated(self, atom: Atom, binding: ValueBinding) -> Iterator[ValueBinding]:
         """The result of an aggregate for given values."""
         rule = self.stage.procedures.aggregates[atom.pred].rule
         [literal] = rule.body
@@ -232,7 +232,7 @@ class StageEvaluation:
         elif Constant(_value(target, binding)) == Constant(result):
             yield binding
 
-    def _evaluate(self, expression: Expression, binding: Binding) -> Value:
+    def _evaluate(self, expression: Expression, binding: ValueBinding) -> Value:
         if isinstance(expression, Call) and expression.function == COUNTER:
             return next(self.numbers)
         return evaluate(expression, binding)
@@ -260,16 +260,16 @@ def _needs(literal: BodyLiteral, positive: set[Variable]) -> set[Variable]:
     return positive.intersection(variables(literal))
 
 
-def _value(term: Term, binding: Binding) -> Value:
+def _value(term: Term, binding: ValueBinding) -> Value:
     return term.value if isinstance(term, Constant) else binding[term]
 
 
-def _row(atom: BodyLiteral, binding: Binding) -> Row:
+def _row(atom: BodyLiteral, binding: ValueBinding) -> Row:
     assert isinstance(atom, Atom)
     return tuple(_value(term, binding) for term in atom.terms)
 
 
-def _matching(atom: Atom, rows: Rows, binding: Binding) -> Iterator[Binding]:
+def _matching(atom: Atom, rows: OrderedRows, binding: ValueBinding) -> Iterator[ValueBinding]:
     known = [i for i, term in enumerate(atom.terms) if isinstance(term, Constant) or term in binding]
     values = tuple(_value(atom.terms[i], binding) for i in known)
     for row in rows.having(tuple(known), values):

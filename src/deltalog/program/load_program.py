@@ -13,7 +13,7 @@ from pathlib import Path
 
 from deltalog.model.errors import Diagnostic, ProgramError, SyntaxProblem, UsageError, check_choice
 from deltalog.program.program import analyse
-from deltalog.program.stages import Stage, in_stages
+from deltalog.program.stages import OrderedStage, in_stages
 from deltalog.souffle.detect import is_souffle
 from deltalog.souffle.directives import Directive
 from deltalog.syntax.ast import Rule
@@ -31,7 +31,7 @@ class Documents(Document):
 
     directives: tuple[Directive, ...] = ()
     notes: tuple[Diagnostic, ...] = ()
-    stages: tuple[Stage, ...] = ()
+    stages: tuple[OrderedStage, ...] = ()
 
 
 def ready_made(source: str | Path) -> Path | None:
@@ -62,7 +62,7 @@ def read_documents(sources: Iterable[str | Path], language: str = "auto") -> Doc
     rules: list[Rule] = []
     directives: list[Directive] = []
     notes: list[Diagnostic] = []
-    stages: list[Stage] = []
+    stages: list[OrderedStage] = []
     prefixes: dict[str, str] = {}
     wrong: list[Diagnostic] = []
     names: dict[str, int] = {}

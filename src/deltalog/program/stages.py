@@ -19,7 +19,7 @@ from deltalog.syntax.ast import Bind, Call, Expression, Pred, Rule
 
 
 @dataclass(frozen=True)
-class Stage:
+class OrderedStage:
     """The rules and facts of relations that are evaluated together, in the order of the text."""
 
     preds: frozenset[Pred]
@@ -34,7 +34,7 @@ class Stage:
         return frozenset(pred for rule in rules for pred in rule.reads) - self.preds
 
 
-def in_stages(rules: Sequence[Rule], procedures: Procedures) -> tuple[tuple[Rule, ...], tuple[Stage, ...]]:
+def in_stages(rules: Sequence[Rule], procedures: Procedures) -> tuple[tuple[Rule, ...], tuple[OrderedStage, ...]]:
     """The ordinary rules, and the stages in the order of evaluation."""
     ordered = {*procedures.choice, *procedures.limits, *(r.heads[0].name for r in procedures.dominance)}
     ordered |= {head.name for rule in rules if _counts(rule) for head in rule.heads}
@@ -48,7 +48,7 @@ def in_stages(rules: Sequence[Rule], procedures: Procedures) -> tuple[tuple[Rule
     return tuple(rule for rule in simple if rule.heads[0].pred not in taken), stages
 
 
-def _stages(rules: Sequence[Rule], ordered: set[str], procedures: Procedures) -> Iterator[Stage]:
+def _stages(rules: Sequence[Rule], ordered: set[str], procedures: Procedures) -> Iterator[OrderedStage]:
     graph = DependencyGraph.of([rule for rule in (*rules, *procedures.dominance) if rule.body])
     heads = {rule.heads[0].pred for rule in rules} | {rule.heads[0].pred for rule in procedures.dominance}
     by_node = {node: pred for pred, node in graph.preds.items()}
@@ -60,7 +60,7 @@ def _stages(rules: Sequence[Rule], ordered: set[str], procedures: Procedures) ->
             replaced = frozenset(asked).union(*(each.helpers for each in asked.values()))
             own = tuple(rule for rule in rules if rule.heads[0].pred in preds - replaced)
             dominance = tuple(rule for rule in procedures.dominance if rule.heads[0].pred in preds)
-            yield Stage(preds, own, replace(procedures, dominance=dominance, aggregates=asked))
+            yield OrderedStage(preds, own, replace(procedures, dominance=dominance, aggregates=asked))
 
 
 def _counts(rule: Rule) -> bool:

@@ -18,13 +18,13 @@ MAX_DEPTH = 50  # of components in each other
 
 
 @dataclass(frozen=True)
-class Scope:
+class ComponentScope:
     """The names that are declared in one place, and the places around it."""
 
     prefix: str
     names: frozenset[str]
-    components: Mapping[str, tuple[tree.Component, Scope | None]]
-    outer: Scope | None = None
+    components: Mapping[str, tuple[tree.Component, ComponentScope | None]]
+    outer: ComponentScope | None = None
 
     def resolved(self, name: str) -> str:
         """The full name of a relation or type."""
@@ -48,12 +48,12 @@ def flattened(statements: Sequence[tree.Statement], diagnostics: list[Diagnostic
 
 
 def _placed(
-    statements: Sequence[tree.Statement], prefix: str, outer: Scope | None, diagnostics: list[Diagnostic]
+    statements: Sequence[tree.Statement], prefix: str, outer: ComponentScope | None, diagnostics: list[Diagnostic]
 ) -> Iterator[tree.Statement]:
     """The statements of one place under their full names, those of its instances included."""
     names = frozenset(_declared(statements))
     components = {s.type.name: (s, None) for s in statements if isinstance(s, tree.Component)}
-    scope = Scope(prefix, names, components, outer)
+    scope = ComponentScope(prefix, names, components, outer)
     for statement in statements:
         if isinstance(statement, tree.Init):
             yield from _instance(statement, scope, diagnostics)
@@ -70,7 +70,7 @@ def _declared(statements: Sequence[tree.Statement]) -> Iterator[str]:
             yield statement.name
 
 
-def _instance(init: tree.Init, scope: Scope, diagnostics: list[Diagnostic]) -> Iterator[tree.Statement]:
+def _instance(init: tree.Init, scope: ComponentScope, diagnostics: list[Diagnostic]) -> Iterator[tree.Statement]:
     if scope.depth > MAX_DEPTH:
         diagnostics.append(Diagnostic("components contain each other without end", init.span))
         return
@@ -79,7 +79,7 @@ def _instance(init: tree.Init, scope: Scope, diagnostics: list[Diagnostic]) -> I
 
 
 def _members(
-    type_: tree.ComponentType, scope: Scope, diagnostics: list[Diagnostic], overridden: frozenset[str]
+    type_: tree.ComponentType, scope: ComponentScope, diagnostics: list[Diagnostic], overridden: frozenset[str]
 ) -> Iterator[tree.Statement]:
     """The statements of a component with its parameters replaced, after those that it inherits."""
     component = scope.component(type_.name)
@@ -113,7 +113,7 @@ def _substituted(node: Any, bound: Mapping[str, str]) -> Any:
     return _with_names(node, name, name, name) if bound else node
 
 
-def _renamed(statement: tree.Statement, scope: Scope) -> Any:
+def _renamed(statement: tree.Statement, scope: ComponentScope) -> Any:
     return _with_names(statement, scope.resolved, scope.resolved, lambda name: name)
 
 
@@ -122,9 +122,9 @@ def _with_names(node: Any, relation: Any, type_: Any, component: Any) -> Any:
 
     def change(each: Any) -> Any:
         match each:
-            case tree.Atom():
+            case tree.AtomNode():
                 return replace(each, name=relation(each.name))
-            case tree.Directive():
+            case tree.DirectiveNode():
                 return replace(each, relation=relation(each.relation))
             case tree.RelationDeclaration():
                 return replace(each, name=relation(each.name))

@@ -37,8 +37,8 @@ def inlined(
     inliner = _Inliner(rules, normaliser, diagnostics)
     others = [_without(statement, names) for statement in statements]
     changed = [inliner.statement(statement) for statement in others if statement is not None]
-    used = {atom.name for statement in changed for atom in tree.walk(statement) if isinstance(atom, tree.Atom)}
-    used |= {statement.relation for statement in changed if isinstance(statement, tree.Directive)}
+    used = {atom.name for statement in changed for atom in tree.walk(statement) if isinstance(atom, tree.AtomNode)}
+    used |= {statement.relation for statement in changed if isinstance(statement, tree.DirectiveNode)}
     kept = [inliner.statement(rule) for name in sorted(used & names) for rule in rules[name]]
     return [*changed, *kept]
 
@@ -61,17 +61,17 @@ class _Inliner:
             return statement
         return replace(statement, body=self.body(statement.body, True, 0))
 
-    def body(self, body: tree.Body, positive: bool, depth: int) -> tree.Body:
+    def body(self, body: tree.BodyNode, positive: bool, depth: int) -> tree.BodyNode:
         match body:
-            case tree.And(parts=parts) | tree.Or(parts=parts):
+            case tree.AndNode(parts=parts) | tree.OrNode(parts=parts):
                 return replace(body, parts=tuple(self.body(part, positive, depth) for part in parts))
-            case tree.Not(operand=operand):
+            case tree.NotNode(operand=operand):
                 return replace(body, operand=self.body(operand, not positive, depth))
-            case tree.Atom(name=name) if name in self.rules:
+            case tree.AtomNode(name=name) if name in self.rules:
                 return self._atom(body, positive, depth)
         return body
 
-    def _atom(self, atom: tree.Atom, positive: bool, depth: int) -> tree.Body:
+    def _atom(self, atom: tree.AtomNode, positive: bool, depth: int) -> tree.BodyNode:
         if depth > MAX_DEPTH:
             message = f"the inline relation {atom.name} is defined by itself"
             self.diagnostics.append(Diagnostic(message, atom.span, "Remove `inline` from its declaration."))
@@ -82,18 +82,18 @@ class _Inliner:
         if not positive and any(isinstance(node, tree.Unnamed) for node in tree.walk(atom)):
             return atom
         bodies = tuple(self._instance(rule, atom, positive, depth) for rule in rules)
-        return tree.Or(atom.span, bodies) if bodies else tree.Truth(atom.span, False)
+        return tree.OrNode(atom.span, bodies) if bodies else tree.Truth(atom.span, False)
 
-    def _named(self, node: Any) -> tree.Variable | None:
+    def _named(self, node: Any) -> tree.VariableNode | None:
         return self.normaliser.fresh(node) if isinstance(node, tree.Unnamed) else None
 
-    def _instance(self, rule: tree.Clause, atom: tree.Atom, positive: bool, depth: int) -> tree.Body:
+    def _instance(self, rule: tree.Clause, atom: tree.AtomNode, positive: bool, depth: int) -> tree.BodyNode:
         """The body of a rule for the arguments of an atom."""
         values: dict[str, tree.Argument] = {}
         equal: list[tuple[tree.Argument, tree.Argument]] = []
         for formal, actual in zip(rule.heads[0].arguments, atom.arguments, strict=False):
             given = replaced(actual, self._named)
-            if isinstance(formal, tree.Variable) and formal.name not in values:
+            if isinstance(formal, tree.VariableNode) and formal.name not in values:
                 values[formal.name] = given
             else:
                 equal.append((formal, given))
@@ -102,14 +102,14 @@ class _Inliner:
                 values[name] = self.normaliser.fresh(atom, name)
 
         def change(node: Any) -> Any:
-            return values[node.name] if isinstance(node, tree.Variable) else None
+            return values[node.name] if isinstance(node, tree.VariableNode) else None
 
-        parts: list[tree.Body] = [
+        parts: list[tree.BodyNode] = [
             tree.Comparison(atom.span, "=", replaced(formal, change), actual) for formal, actual in equal
         ]
         if rule.body is not None:
             parts.append(self.body(replaced(rule.body, change), positive, depth + 1))
-        return tree.And(atom.span, tuple(parts)) if parts else tree.Truth(atom.span, True)
+        return tree.AndNode(atom.span, tuple(parts)) if parts else tree.Truth(atom.span, True)
 
 
 def _is_closed(rule: tree.Clause) -> bool:

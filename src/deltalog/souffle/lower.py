@@ -72,18 +72,18 @@ class Lowering:
     def dominance(self, statement: tree.Subsumption) -> list[Rule]:
         """The rules by which facts go, with the atom that goes and the one that stays first in their bodies."""
         less = replaced(statement.less, lambda node: self._named(node))
-        body = tree.And(statement.span, (less, statement.greater, statement.body))
+        body = tree.AndNode(statement.span, (less, statement.greater, statement.body))
         before = len(self.rules)
         self.clause(tree.Clause(statement.span, (less,), body))
         found = [rule for rule in self.rules[before:] if rule.heads[0].name == less.name]
         self.rules[before:] = [rule for rule in self.rules[before:] if rule.heads[0].name != less.name]
         return found
 
-    def _named(self, node: object) -> tree.Variable | None:
+    def _named(self, node: object) -> tree.VariableNode | None:
         return self.normaliser.fresh(node) if isinstance(node, tree.Unnamed) else None
 
     def _rule(self, clause: tree.Clause, inference: Inference) -> None:
-        assert isinstance(clause.body, tree.And)
+        assert isinstance(clause.body, tree.AndNode)
         conjunction = Conjunction(self, inference, {name for head in clause.heads for name in tree.variables(head)})
         conjunction.add(clause.body.parts)
         heads = tuple(conjunction.head(head) for head in clause.heads)
@@ -107,18 +107,20 @@ class Conjunction:
     body: list[BodyLiteral] = field(default_factory=list)
     bound: set[str] = field(default_factory=set)
     pending: list[tuple[tree.Argument, tree.Argument, Span]] = field(default_factory=list)
-    aggregates: list[tuple[tree.Variable, tree.Aggregate]] = field(default_factory=list)
+    aggregates: list[tuple[tree.VariableNode, tree.AggregateNode]] = field(default_factory=list)
     refused: set[str] = field(default_factory=set)  # variables without a value
     failed: bool = False
 
-    def add(self, literals: Sequence[tree.Body]) -> None:
+    def add(self, literals: Sequence[tree.BodyNode]) -> None:
         """Lowers literals: first what gives values, then what only checks."""
-        checks: list[tree.Body] = []
+        checks: list[tree.BodyNode] = []
         for literal in literals:
             match literal:
-                case tree.Atom():
+                case tree.AtomNode():
                     self._atom(literal)
-                case tree.Comparison(operator="=", left=tree.Variable() as variable, right=tree.Aggregate() as inner):
+                case tree.Comparison(
+                    operator="=", left=tree.VariableNode() as variable, right=tree.AggregateNode() as inner
+                ):
                     self.aggregates.append((variable, inner))
                 case tree.Comparison(operator="=", left=left, right=right):
                     self.pending.append((left, right, literal.span))
@@ -131,7 +133,7 @@ class Conjunction:
 
     # Atoms
 
-    def _atom(self, atom: tree.Atom) -> None:
+    def _atom(self, atom: tree.AtomNode) -> None:
         attributes = self.lowering.relations[atom.name].attributes
         pairs = zip(atom.arguments, attributes, strict=True)
         terms = tuple(self._atom_term(argument, attribute.type) for argument, attribute in pairs)
@@ -140,7 +142,7 @@ class Conjunction:
 
     def _atom_term(self, argument: tree.Argument, type_: str) -> ast.Term:
         match argument:
-            case tree.Variable(name=name):
+            case tree.VariableNode(name=name):
                 return ast.Variable(name, argument.span)
             case tree.Unnamed():
                 return self._anonymous(argument.span)
@@ -152,7 +154,7 @@ class Conjunction:
         self.pending.append((variable, argument, argument.span))
         return ast.Variable(variable.name, argument.span)
 
-    def _typed(self, node: tree.Node, type_: str | None) -> tree.Variable:
+    def _typed(self, node: tree.SouffleNode, type_: str | None) -> tree.VariableNode:
         variable = self.lowering.normaliser.fresh(node)
         if type_ is not None:
             self.inference.of_variable[variable.name] = type_
@@ -163,7 +165,7 @@ class Conjunction:
 
     # Equalities and aggregates: to the fixpoint.
 
-    def _settle(self, literals: Sequence[tree.Body]) -> None:
+    def _settle(self, literals: Sequence[tree.BodyNode]) -> None:
         while True:
             ready = next((i for i, (left, right, _) in enumerate(self.pending) if self._is_ready(left, right)), None)
             if ready is not None:
@@ -176,11 +178,11 @@ class Conjunction:
     def _is_ready(self, left: tree.Argument, right: tree.Argument) -> bool:
         if isinstance(right, tree.Functor) and right.name == "range":
             return all(map(self._has_value, right.arguments))
-        if isinstance(left, tree.Record | tree.Branch) and isinstance(right, tree.Record | tree.Branch):
+        if isinstance(left, tree.RecordNode | tree.Branch) and isinstance(right, tree.RecordNode | tree.Branch):
             return True
         return any(
             self._has_value(one)
-            and (isinstance(other, tree.Variable | tree.Record | tree.Branch) or self._has_value(other))
+            and (isinstance(other, tree.VariableNode | tree.RecordNode | tree.Branch) or self._has_value(other))
             for one, other in ((left, right), (right, left))
         )
 
@@ -189,18 +191,18 @@ class Conjunction:
         return not unnamed and self.bound.issuperset(tree.variables(argument))
 
     def _is_constant(self, argument: tree.Argument) -> bool:
-        return not any(isinstance(node, tree.Unnamed | tree.Variable) for node in tree.walk(argument))
+        return not any(isinstance(node, tree.Unnamed | tree.VariableNode) for node in tree.walk(argument))
 
     def _equal(self, left: tree.Argument, right: tree.Argument, span: Span) -> None:
         if isinstance(right, tree.Functor) and right.name == "range":
             self._range(left, right, span)
-        elif isinstance(left, tree.Variable) and self._has_value(right):
+        elif isinstance(left, tree.VariableNode) and self._has_value(right):
             self._bind(left.name, right, span)
-        elif isinstance(right, tree.Variable) and self._has_value(left):
+        elif isinstance(right, tree.VariableNode) and self._has_value(left):
             self._bind(right.name, left, span)
         elif self._has_value(left) and self._has_value(right):
             self._filter(Call("=", (self.expression(left), self.expression(right)), span), span)
-        elif isinstance(left, tree.Record | tree.Branch) and isinstance(right, tree.Record | tree.Branch):
+        elif isinstance(left, tree.RecordNode | tree.Branch) and isinstance(right, tree.RecordNode | tree.Branch):
             self._unify(left, right, span)
         elif self._has_value(left):
             self._take_apart(left, right, span)
@@ -214,7 +216,7 @@ class Conjunction:
     def _filter(self, condition: Expression, span: Span) -> None:
         self.body.append(Filter(condition, span))
 
-    def _unify(self, left: tree.Record | tree.Branch, right: tree.Record | tree.Branch, span: Span) -> None:
+    def _unify(self, left: tree.RecordNode | tree.Branch, right: tree.RecordNode | tree.Branch, span: Span) -> None:
         same = type(left) is type(right) and len(left.arguments) == len(right.arguments)
         if not same or getattr(left, "name", "") != getattr(right, "name", ""):
             self._filter(Constant(False), span)
@@ -224,7 +226,7 @@ class Conjunction:
 
     def _take_apart(self, value: tree.Argument, pattern: tree.Argument, span: Span) -> None:
         """Gives values to the variables in a record by a value."""
-        assert isinstance(pattern, tree.Record | tree.Branch)
+        assert isinstance(pattern, tree.RecordNode | tree.Branch)
         whole = self.expression(value)
         if not isinstance(whole, ast.Variable | Constant):
             variable = ast.Variable(self.lowering.normaliser.fresh(pattern).name, span)
@@ -242,7 +244,7 @@ class Conjunction:
     def _field(self, found: Expression, inner: tree.Argument, span: Span) -> None:
         if isinstance(inner, tree.Unnamed):
             return
-        if not isinstance(inner, tree.Variable):
+        if not isinstance(inner, tree.VariableNode):
             variable = self._typed(inner, self.inference.type_of(inner))
             self.pending.append((variable, inner, span))
             inner = variable
@@ -252,7 +254,7 @@ class Conjunction:
     def _refuse_pending(self) -> None:
         """What has no value, and with it everything that is computed from it."""
         for left, right, span in self.pending:
-            computed = {side.name for side in (left, right) if isinstance(side, tree.Variable)}
+            computed = {side.name for side in (left, right) if isinstance(side, tree.VariableNode)}
             names = {*tree.variables(left), *tree.variables(right)} - self.bound
             for name in sorted(names - computed) or sorted(names):
                 self._refuse_variable(name, span)
@@ -271,16 +273,18 @@ class Conjunction:
 
     # Checks
 
-    def _check(self, literal: tree.Body) -> None:
+    def _check(self, literal: tree.BodyNode) -> None:
         match literal:
-            case tree.Not(operand=tree.Atom() as atom):
+            case tree.NotNode(operand=tree.AtomNode() as atom):
                 self._negation(atom, literal.span)
             case tree.Comparison(operator=operator, left=left, right=right):
                 if self._all_bound(literal):
                     self._filter(self._comparison(operator, left, right, literal.span), literal.span)
 
-    def _all_bound(self, node: tree.Body) -> bool:
-        unbound = [each for each in tree.walk(node) if isinstance(each, tree.Variable) and each.name not in self.bound]
+    def _all_bound(self, node: tree.BodyNode) -> bool:
+        unbound = [
+            each for each in tree.walk(node) if isinstance(each, tree.VariableNode) and each.name not in self.bound
+        ]
         for each in unbound:
             self._refuse_variable(each.name, each.span)
         return not unbound
@@ -292,10 +296,10 @@ class Conjunction:
             return Call("!", (call,), span) if operator.startswith("not-") else call
         return Call(operator, sides, span)
 
-    def _negation(self, atom: tree.Atom, span: Span) -> None:
+    def _negation(self, atom: tree.AtomNode, span: Span) -> None:
         if not self._all_bound(atom):
             return
-        if any(isinstance(a, tree.Record | tree.Branch) and not self._has_value(a) for a in atom.arguments):
+        if any(isinstance(a, tree.RecordNode | tree.Branch) and not self._has_value(a) for a in atom.arguments):
             self.body.append(Negation(self._projected(atom), span))
             return
         attributes = self.lowering.relations[atom.name].attributes
@@ -305,7 +309,7 @@ class Conjunction:
         ]
         self.body.append(Negation(ast.Atom(atom.name, tuple(terms), atom.span), span))
 
-    def _projected(self, atom: tree.Atom) -> ast.Atom:
+    def _projected(self, atom: tree.AtomNode) -> ast.Atom:
         """A relation of the variables of an atom with a `_` inside of a record."""
         inner = Conjunction(self.lowering, self.inference, set())
         inner.add([atom])
@@ -313,7 +317,7 @@ class Conjunction:
         terms = [ast.Variable(name, atom.span) for name in names]
         return self.lowering.hidden("matches", terms, inner.body, atom.span)
 
-    def head(self, atom: tree.Atom) -> ast.Atom:
+    def head(self, atom: tree.AtomNode) -> ast.Atom:
         """An atom of values that are known."""
         return ast.Atom(atom.name, tuple(map(self.head_term, atom.arguments)), atom.span)
 
@@ -325,7 +329,7 @@ class Conjunction:
             self.lowering.diagnostics.append(Diagnostic(message, argument.span, _GROUND))
             return self._anonymous(argument.span)
         for node in tree.walk(argument):
-            if isinstance(node, tree.Variable) and node.name not in self.bound:
+            if isinstance(node, tree.VariableNode) and node.name not in self.bound:
                 self._refuse_variable(node.name, node.span)
         value = self.expression(argument)
         if isinstance(value, ast.Variable | Constant):
@@ -339,15 +343,15 @@ class Conjunction:
     def expression(self, argument: tree.Argument) -> Expression:
         """An argument as an expression; a constant if it is one."""
         match argument:
-            case tree.Variable(name=name):
+            case tree.VariableNode(name=name):
                 return ast.Variable(name, argument.span)
             case tree.Text(value=text):
                 return Constant(text)
-            case tree.Number():
+            case tree.NumberNode():
                 return Constant(number(argument.text, self.inference.base_of(argument)))
             case tree.Nil():
                 return Constant(NIL)
-            case tree.Record(arguments=arguments):
+            case tree.RecordNode(arguments=arguments):
                 return self._call("record", arguments, argument.span)
             case tree.Branch(name=name, arguments=arguments):
                 fields = (Constant(_branch(name)), *map(self.expression, arguments))
@@ -358,7 +362,7 @@ class Conjunction:
                 return self._functor(argument)
             case tree.Counter():
                 return Call(COUNTER, (), argument.span)
-            case tree.Unnamed() | tree.Aggregate():
+            case tree.Unnamed() | tree.AggregateNode():
                 self.failed = True
                 self.lowering.diagnostics.append(Diagnostic("`_` has no value here", argument.span, _GROUND))
                 return Constant(0)
@@ -451,7 +455,9 @@ class Conjunction:
 
         return min(range(len(self.aggregates)), key=missing)
 
-    def _aggregate(self, variable: tree.Variable, aggregate: tree.Aggregate, literals: Sequence[tree.Body]) -> None:
+    def _aggregate(
+        self, variable: tree.VariableNode, aggregate: tree.AggregateNode, literals: Sequence[tree.BodyNode]
+    ) -> None:
         witnesses = set(tree.variables(aggregate)) & self._elsewhere(aggregate, literals) - self.bound
         if witnesses and aggregate.argument is None:
             self._join_witnesses(aggregate, witnesses, None)
@@ -465,7 +471,7 @@ class Conjunction:
         if witnesses:
             self._join_witnesses(aggregate, witnesses, result)
 
-    def _grouped(self, aggregate: tree.Aggregate, result: ast.Variable) -> None:
+    def _grouped(self, aggregate: tree.AggregateNode, result: ast.Variable) -> None:
         """Adds an aggregate, grouped by the variables that have values."""
         span = aggregate.span
         injected = sorted(set(tree.variables(aggregate)) & self.bound)
@@ -488,12 +494,12 @@ class Conjunction:
             asked = Rule((total,), (replace(literal, body=without),), span)
             self.lowering.asked[total.pred] = AskedAggregate(asked, tuple(helper.pred for helper in helpers))
 
-    def counted(self, aggregate: tree.Aggregate, on: Sequence[ast.Variable]) -> Sequence[BodyLiteral]:
+    def counted(self, aggregate: tree.AggregateNode, on: Sequence[ast.Variable]) -> Sequence[BodyLiteral]:
         """The body of an aggregate, as a relation of its named variables where Soufflé makes one: if it has several
         atoms, another aggregate or a variable twice. So `_` does not multiply what is counted there."""
-        assert isinstance(aggregate.body, tree.And)
-        atoms = [part for part in aggregate.body.parts if isinstance(part, tree.Atom)]
-        nested = any(node is not aggregate and isinstance(node, tree.Aggregate) for node in tree.walk(aggregate))
+        assert isinstance(aggregate.body, tree.AndNode)
+        atoms = [part for part in aggregate.body.parts if isinstance(part, tree.AtomNode)]
+        nested = any(node is not aggregate and isinstance(node, tree.AggregateNode) for node in tree.walk(aggregate))
         twice = any(len(names := [*tree.variables(atom)]) > len(set(names)) for atom in atoms)
         unnamed = any(isinstance(node, tree.Unnamed) for atom in atoms for node in tree.walk(atom))
         if not unnamed or not (len(atoms) > 1 or nested or twice):
@@ -505,16 +511,18 @@ class Conjunction:
         terms = [ast.Variable(name, aggregate.span) for name in names]
         return (self.lowering.hidden("counted", terms, self.body, aggregate.span),)
 
-    def _elsewhere(self, aggregate: tree.Aggregate, literals: Sequence[tree.Body]) -> set[str]:
+    def _elsewhere(self, aggregate: tree.AggregateNode, literals: Sequence[tree.BodyNode]) -> set[str]:
         names = set(self.outside)
         for literal in literals:
             if not any(node is aggregate for node in tree.walk(literal)):
                 names.update(tree.variables(literal))
         return names
 
-    def _inner_body(self, aggregate: tree.Aggregate, injected: Sequence[str]) -> tuple[Conjunction, ast.Atom | None]:
+    def _inner_body(
+        self, aggregate: tree.AggregateNode, injected: Sequence[str]
+    ) -> tuple[Conjunction, ast.Atom | None]:
         """The body of an aggregate, and the context in it if only that gives a value to a variable."""
-        assert isinstance(aggregate.body, tree.And)
+        assert isinstance(aggregate.body, tree.AndNode)
         outside = self.outside.union(injected)
         before, rules = len(self.lowering.diagnostics), len(self.lowering.rules)
         inner = Conjunction(self.lowering, self.inference, set(outside))
@@ -533,11 +541,11 @@ class Conjunction:
         inner.add(aggregate.body.parts)
         return inner, context
 
-    def _reaches_inside(self, aggregate: tree.Aggregate, injected: Sequence[str]) -> bool:
+    def _reaches_inside(self, aggregate: tree.AggregateNode, injected: Sequence[str]) -> bool:
         """Whether an aggregate inside of it uses a variable that has its value from outside."""
-        nested = (node for node in tree.walk(aggregate.body) if isinstance(node, tree.Aggregate))
+        nested = (node for node in tree.walk(aggregate.body) if isinstance(node, tree.AggregateNode))
         return any(not set(injected).isdisjoint(tree.variables(node)) for node in nested) or (
-            bool(injected) and not any(isinstance(part, tree.Atom) for part in aggregate.body.parts)  # type: ignore[union-attr]
+            bool(injected) and not any(isinstance(part, tree.AtomNode) for part in aggregate.body.parts)  # type: ignore[union-attr]
         )
 
     def _empty_groups(
@@ -560,11 +568,11 @@ class Conjunction:
         self.lowering.rules.append(Rule((empty,), (context, Negation(some)), span))
         return helpers
 
-    def _zero(self, aggregate: tree.Aggregate) -> Constant:
+    def _zero(self, aggregate: tree.AggregateNode) -> Constant:
         of_floats = aggregate.function == "sum" and self.inference.base_of(aggregate) == "float"
         return Constant(0.0 if of_floats else 0)
 
-    def _result(self, variable: tree.Variable, result: tree.Variable, aggregate: tree.Aggregate) -> None:
+    def _result(self, variable: tree.VariableNode, result: tree.VariableNode, aggregate: tree.AggregateNode) -> None:
         """The result of an aggregate, of 32 bits, as the value of its variable."""
         base = self.inference.base_of(aggregate)
         found: Expression = ast.Variable(result.name, aggregate.span)
@@ -573,14 +581,16 @@ class Conjunction:
         self.body.append(Bind(found, ast.Variable(variable.name, aggregate.span), aggregate.span))
         self.bound.add(variable.name)
 
-    def _join_witnesses(self, aggregate: tree.Aggregate, witnesses: set[str], result: tree.Variable | None) -> None:
+    def _join_witnesses(
+        self, aggregate: tree.AggregateNode, witnesses: set[str], result: tree.VariableNode | None
+    ) -> None:
         """Joins the body of an aggregate again, with its result: this gives values to the witnesses."""
-        assert isinstance(aggregate.body, tree.And)
+        assert isinstance(aggregate.body, tree.AndNode)
         keep = witnesses | self.bound
         names = {name: self.lowering.normaliser.fresh(aggregate, name) for name in tree.variables(aggregate)}
 
         def change(node: object) -> object:
-            if isinstance(node, tree.Variable) and node.name not in keep:
+            if isinstance(node, tree.VariableNode) and node.name not in keep:
                 fresh = names[node.name]
                 if node.name in self.inference.of_variable:
                     self.inference.of_variable[fresh.name] = self.inference.of_variable[node.name]
@@ -595,8 +605,8 @@ class Conjunction:
         self.add(literals)
 
 
-def _defines_aggregate(part: tree.Body) -> bool:
-    return isinstance(part, tree.Comparison) and isinstance(part.right, tree.Aggregate)
+def _defines_aggregate(part: tree.BodyNode) -> bool:
+    return isinstance(part, tree.Comparison) and isinstance(part.right, tree.AggregateNode)
 
 
 _KNOWN = frozenset(

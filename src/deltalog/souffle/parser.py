@@ -23,7 +23,7 @@ from typing import TypeVar
 
 from deltalog.model.errors import Diagnostic
 from deltalog.souffle import tree
-from deltalog.souffle.tokens import Preprocessor, Token, unescaped
+from deltalog.souffle.tokens import Preprocessor, SouffleToken, unescaped
 from deltalog.syntax.ast import Source, Span
 
 T = TypeVar("T")
@@ -77,18 +77,18 @@ def parse(source: Source, folder: Path) -> tuple[list[tree.Statement], list[Diag
 class Parser:
     """A position in a list of tokens."""
 
-    def __init__(self, tokens: Sequence[Token], end: Span) -> None:
-        self.tokens = [*tokens, Token("end", "", end)]
+    def __init__(self, tokens: Sequence[SouffleToken], end: Span) -> None:
+        self.tokens = [*tokens, SouffleToken("end", "", end)]
         self.at = 0
         self.diagnostics: list[Diagnostic] = []
 
     # Tokens
 
     @property
-    def token(self) -> Token:
+    def token(self) -> SouffleToken:
         return self.tokens[self.at]
 
-    def next(self) -> Token:
+    def next(self) -> SouffleToken:
         token = self.token
         if token.kind != "end":
             self.at += 1
@@ -104,7 +104,7 @@ class Parser:
             self.next()
         return found
 
-    def expect(self, text: str, hint: str | None = None) -> Token:
+    def expect(self, text: str, hint: str | None = None) -> SouffleToken:
         if not self.sees(text):
             raise self.unexpected(f"`{text}`", hint)
         return self.next()
@@ -114,7 +114,7 @@ class Parser:
         what = "the program ends too early" if token.kind == "end" else f"did not expect `{token.text}` here"
         return Unexpected(what, token.span, hint or f"Expected {wanted}.")
 
-    def name(self, what: str = "a name") -> Token:
+    def name(self, what: str = "a name") -> SouffleToken:
         if self.token.kind != "name" or self.token.text == "_":
             raise self.unexpected(what)
         return self.next()
@@ -220,7 +220,7 @@ class Parser:
         for name in names:
             yield tree.RelationDeclaration(name.span, name.text, attributes, tuple(qualifiers), tuple(choice))
             for word in set(qualifiers).intersection(_IO):
-                yield tree.Directive(name.span, word, name.text, {})
+                yield tree.DirectiveNode(name.span, word, name.text, {})
 
     def choice_key(self) -> tuple[str, ...]:
         if self.skip("("):
@@ -279,7 +279,7 @@ class Parser:
                 break
         parameters = dict(self.listed(self.parameter, ")")) if self.skip("(") else {}
         for name, span in names:
-            yield tree.Directive(span, word, name, parameters)
+            yield tree.DirectiveNode(span, word, name, parameters)
 
     def parameter(self) -> tuple[str, str]:
         key = self.name("a parameter such as filename=...").text
@@ -348,27 +348,27 @@ class Parser:
         self.expect(".", None if body_ is not None else "Expected `:-`, `,` or `.` after an atom.")
         return tree.Clause(self.span(start), tuple(heads), body_)
 
-    def atom(self) -> tree.Atom:
+    def atom(self) -> tree.AtomNode:
         start = self.token.span
         name = self.qualified("an atom such as p(x)")
         self.expect("(", "Expected `(`: a relation without arguments is written p().")
-        return tree.Atom(self.span(start), name, self.listed(self.argument, ")"))
+        return tree.AtomNode(self.span(start), name, self.listed(self.argument, ")"))
 
-    def body(self) -> tree.Body:
+    def body(self) -> tree.BodyNode:
         start = self.token.span
         parts = self.separated(self.conjunction, ";")
-        return parts[0] if len(parts) == 1 else tree.Or(self.span(start), tuple(parts))
+        return parts[0] if len(parts) == 1 else tree.OrNode(self.span(start), tuple(parts))
 
-    def conjunction(self) -> tree.Body:
+    def conjunction(self) -> tree.BodyNode:
         start = self.token.span
         parts = self.separated(self.term, ",")
-        return parts[0] if len(parts) == 1 else tree.And(self.span(start), tuple(parts))
+        return parts[0] if len(parts) == 1 else tree.AndNode(self.span(start), tuple(parts))
 
-    def term(self) -> tree.Body:
+    def term(self) -> tree.BodyNode:
         start = self.token
         if self.skip("!"):
             operand = self.term()
-            return tree.Not(self.span(start.span), operand)
+            return tree.NotNode(self.span(start.span), operand)
         if self.sees("true", "false"):
             return tree.Truth(self.next().span, start.text == "true")
         if self.sees("match", "contains"):
@@ -391,7 +391,7 @@ class Parser:
             i += 2
         return self.tokens[i].text == "(" and self.tokens[i].kind == "op"
 
-    def one_of(self, first: Callable[[], tree.Body], second: Callable[[], tree.Body]) -> tree.Body:
+    def one_of(self, first: Callable[[], tree.BodyNode], second: Callable[[], tree.BodyNode]) -> tree.BodyNode:
         """What one of two ways reads; if both fail, the error of the one that came further."""
         start = self.at
         try:
@@ -404,13 +404,13 @@ class Parser:
             except Unexpected as other:
                 raise other if self.at >= reached else error from None
 
-    def parenthesis(self) -> tree.Body:
+    def parenthesis(self) -> tree.BodyNode:
         self.expect("(")
         body = self.body()
         self.expect(")")
         return body
 
-    def comparison(self) -> tree.Body:
+    def comparison(self) -> tree.BodyNode:
         start = self.token.span
         left = self.argument()
         if not self.sees(*COMPARISONS):
@@ -437,8 +437,8 @@ class Parser:
         if self.sees("-"):
             self.next()
             inner = self.unary()
-            if isinstance(inner, tree.Number) and not inner.text.startswith("-"):
-                return tree.Number(self.span(start.span), "-" + inner.text, inner.fixed)
+            if isinstance(inner, tree.NumberNode) and not inner.text.startswith("-"):
+                return tree.NumberNode(self.span(start.span), "-" + inner.text, inner.fixed)
             return tree.Functor(self.span(start.span), "neg", (inner,))
         if self.sees("bnot", "lnot"):
             name = "~" if self.next().text == "bnot" else "!"
@@ -455,7 +455,7 @@ class Parser:
         if token.kind in ("number", "unsigned", "float"):
             self.next()
             text = token.text.removesuffix("u") if token.kind == "unsigned" else token.text
-            return tree.Number(token.span, text, None if token.kind == "number" else token.kind)
+            return tree.NumberNode(token.span, text, None if token.kind == "number" else token.kind)
         if token.kind == "name":
             return self.word()
         if self.skip("("):
@@ -464,7 +464,7 @@ class Parser:
             return inner
         if self.skip("["):
             arguments = self.listed(self.argument, "]")
-            return tree.Record(self.span(token.span), arguments)
+            return tree.RecordNode(self.span(token.span), arguments)
         if self.skip("$"):
             return self.dollar(token.span)
         if self.skip("@"):
@@ -499,7 +499,7 @@ class Parser:
                 return self.cast(token.span)
         if self.sees("("):
             return self.call(token)
-        return tree.Variable(token.span, token.text)
+        return tree.VariableNode(token.span, token.text)
 
     def cast(self, start: Span) -> tree.Argument:
         self.expect("(")
@@ -509,7 +509,7 @@ class Parser:
         self.expect(")")
         return tree.Cast(self.span(start), argument, type_)
 
-    def call(self, name: Token) -> tree.Argument:
+    def call(self, name: SouffleToken) -> tree.Argument:
         if name.text not in FUNCTORS:
             known = ", ".join(sorted(FUNCTORS))
             raise Unexpected(f"there is no functor {name.text}", name.span, f"There are {known}.")
@@ -542,7 +542,7 @@ class Parser:
             self.expect("}")
         else:
             body = self.atom()
-        return tree.Aggregate(self.span(token.span), token.text, argument, body)
+        return tree.AggregateNode(self.span(token.span), token.text, argument, body)
 
 
 _REFUSED = {

@@ -96,20 +96,20 @@ def _check_relations(
             for name in sorted(names.symmetric_difference(key).difference(names)):
                 yield Diagnostic(f"{relation.name} has no attribute {name} for choice-domain", relation.span)
     for statement in statements:
-        if isinstance(statement, tree.Directive) and not _has_size(statement):
+        if isinstance(statement, tree.DirectiveNode) and not _has_size(statement):
             yield Diagnostic(".limitsize needs a size", statement.span, "Write .limitsize p(n=1000).")
-        if isinstance(statement, tree.Directive) and statement.relation not in relations:
+        if isinstance(statement, tree.DirectiveNode) and statement.relation not in relations:
             yield _unknown_relation(statement.relation, statement, relations)
         for node in tree.walk(statement):
-            if isinstance(node, tree.Atom):
+            if isinstance(node, tree.AtomNode):
                 yield from _check_atom(node, relations)
 
 
-def _has_size(directive: tree.Directive) -> bool:
+def _has_size(directive: tree.DirectiveNode) -> bool:
     return directive.kind != "limitsize" or directive.parameters.get("n", "").isdigit()
 
 
-def _check_atom(atom: tree.Atom, relations: Mapping[str, tree.RelationDeclaration]) -> Iterator[Diagnostic]:
+def _check_atom(atom: tree.AtomNode, relations: Mapping[str, tree.RelationDeclaration]) -> Iterator[Diagnostic]:
     relation = relations.get(atom.name)
     if relation is None:
         yield _unknown_relation(atom.name, atom, relations)
@@ -119,7 +119,9 @@ def _check_atom(atom: tree.Atom, relations: Mapping[str, tree.RelationDeclaratio
         yield Diagnostic(message, atom.span, f"It is declared at {relation.span}.")
 
 
-def _unknown_relation(name: str, node: tree.Node, relations: Mapping[str, tree.RelationDeclaration]) -> Diagnostic:
+def _unknown_relation(
+    name: str, node: tree.SouffleNode, relations: Mapping[str, tree.RelationDeclaration]
+) -> Diagnostic:
     from difflib import get_close_matches
 
     near = get_close_matches(name, list(relations), 1)
@@ -163,7 +165,7 @@ def _choices(
 
 def _limits(statements: Sequence[tree.Statement]) -> Iterator[tuple[str, int]]:
     for statement in statements:
-        if isinstance(statement, tree.Directive) and statement.kind == "limitsize":
+        if isinstance(statement, tree.DirectiveNode) and statement.kind == "limitsize":
             yield statement.relation, int(statement.parameters["n"])
 
 
@@ -174,7 +176,7 @@ def _directives(
     folder: Path,
 ) -> Iterator[Directive]:
     for statement in statements:
-        if isinstance(statement, tree.Directive):
+        if isinstance(statement, tree.DirectiveNode):
             attributes = tuple((a.name, a.type) for a in relations[statement.relation].attributes)
             given = (statement.kind, statement.relation, statement.parameters, attributes)
             yield Directive(*given, types, folder, str(statement.span))

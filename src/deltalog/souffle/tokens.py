@@ -41,7 +41,7 @@ MAX_INCLUDED = 200  # files in each other
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
+class SouffleToken:
     kind: str  # directive, string, float, unsigned, number, name, op, end
     text: str
     span: Span
@@ -50,7 +50,7 @@ class Token:
 @dataclass(frozen=True, slots=True)
 class Macro:
     parameters: tuple[str, ...] | None
-    body: tuple[Token, ...]
+    body: tuple[SouffleToken, ...]
 
 
 @dataclass
@@ -67,9 +67,9 @@ class Preprocessor:
 
     # A file
 
-    def tokens(self, source: Source, folder: Path, depth: int = 0) -> Iterator[Token]:
+    def tokens(self, source: Source, folder: Path, depth: int = 0) -> Iterator[SouffleToken]:
         """The tokens of a text, with macros replaced and files included."""
-        pending: list[Token] = []
+        pending: list[SouffleToken] = []
         taken: list[bool | None] = []  # of each #if: in a taken branch, not yet, or (None) a branch was taken already
         for token in lex(source, 0, len(source.text), _IN_FILE, self.complain):
             if token.kind == "hash":
@@ -92,8 +92,8 @@ class Preprocessor:
             self.complain("an `#if` has no `#endif`", Span(source, end, end))
 
     def _dot_include(
-        self, token: Token, pending: list[Token], source: Source, folder: Path, depth: int
-    ) -> Iterator[Token]:
+        self, token: SouffleToken, pending: list[SouffleToken], source: Source, folder: Path, depth: int
+    ) -> Iterator[SouffleToken]:
         if token.kind == "include":
             yield from self.expanded(pending)
             pending[:] = [token] if token.text == ".include" else []
@@ -104,7 +104,7 @@ class Preprocessor:
         else:
             self.complain("`.include` needs the name of a file in quotes", token.span)
 
-    def _included(self, name: str, span: Span, folder: Path, depth: int) -> Iterator[Token]:
+    def _included(self, name: str, span: Span, folder: Path, depth: int) -> Iterator[SouffleToken]:
         path = folder / name
         if depth > MAX_INCLUDED:
             self.complain(f"more than {MAX_INCLUDED} files include each other", span)
@@ -120,7 +120,9 @@ class Preprocessor:
 
     # Lines with #
 
-    def _directive(self, token: Token, taken: list[bool | None], folder: Path, depth: int) -> Iterator[Token]:
+    def _directive(
+        self, token: SouffleToken, taken: list[bool | None], folder: Path, depth: int
+    ) -> Iterator[SouffleToken]:
         text = token.text.lstrip()[1:]
         match = re.match(r"\s*([a-z]+)", text)
         word = match[1] if match else ""
@@ -140,18 +142,18 @@ class Preprocessor:
         elif word not in ("pragma", "line", "warning", ""):
             self.complain(f"there is no preprocessor directive #{word}", token.span)
 
-    def _text(self, token: Token, start: int) -> str:
+    def _text(self, token: SouffleToken, start: int) -> str:
         text = token.span.source.text[start : token.span.end]
         return re.sub(r"//[^\n]*|/\*.*?\*/", " ", text, flags=re.S)
 
-    def _hash_include(self, token: Token, start: int, folder: Path, depth: int) -> Iterator[Token]:
+    def _hash_include(self, token: SouffleToken, start: int, folder: Path, depth: int) -> Iterator[SouffleToken]:
         name = re.fullmatch(r'\s*["<]([^">]+)[">]\s*', self._text(token, start))
         if name is None:
             self.complain("`#include` needs the name of a file in quotes", token.span)
         else:
             yield from self._included(name[1], token.span, folder, depth)
 
-    def _define(self, token: Token, start: int) -> None:
+    def _define(self, token: SouffleToken, start: int) -> None:
         source = token.span.source
         match = _DEFINE.match(source.text, start, token.span.end)
         if match is None:
@@ -161,7 +163,7 @@ class Preprocessor:
         body = tuple(lex(source, match.end(), token.span.end, _IN_LINE, self.complain))
         self.macros[match[1]] = Macro(parameters, body)
 
-    def _conditional(self, word: str, token: Token, start: int, taken: list[bool | None]) -> None:
+    def _conditional(self, word: str, token: SouffleToken, start: int, taken: list[bool | None]) -> None:
         if word in ("elif", "else", "endif") and not taken:
             self.complain(f"#{word} without #if", token.span)
         elif word == "endif":
@@ -176,9 +178,9 @@ class Preprocessor:
             defined = self._text(token, start).strip() in self.macros
             taken.append(defined is (word == "ifdef"))
 
-    def _condition(self, token: Token, start: int) -> bool:
+    def _condition(self, token: SouffleToken, start: int) -> bool:
         words = list(lex(token.span.source, start, token.span.end, _IN_LINE, self.complain))
-        resolved: list[Token] = []
+        resolved: list[SouffleToken] = []
         while words:
             word = words.pop(0)
             if word.text == "defined" and words:
@@ -195,7 +197,7 @@ class Preprocessor:
 
     # Macros
 
-    def expanded(self, tokens: Sequence[Token], active: frozenset[str] = frozenset()) -> Iterator[Token]:
+    def expanded(self, tokens: Sequence[SouffleToken], active: frozenset[str] = frozenset()) -> Iterator[SouffleToken]:
         """Tokens with macros replaced."""
         i = 0
         while i < len(tokens):
@@ -205,7 +207,7 @@ class Preprocessor:
             if macro is None:
                 yield self._builtin(token)
                 continue
-            arguments: list[list[Token]] = []
+            arguments: list[list[SouffleToken]] = []
             if macro.parameters is not None:
                 if i >= len(tokens) or tokens[i].text != "(":
                     yield token
@@ -214,16 +216,16 @@ class Preprocessor:
             body = [replace(each, span=token.span) for each in self._substituted(macro, arguments, active)]
             yield from self.expanded(body, active | {token.text})
 
-    def _builtin(self, token: Token) -> Token:
+    def _builtin(self, token: SouffleToken) -> SouffleToken:
         if token.text == "__FILE__":
             return replace(token, kind="string", text=f'"{token.span.source.name}"')
         if token.text == "__LINE__":
             return replace(token, kind="number", text=str(token.span.line))
         return token
 
-    def _arguments(self, tokens: Sequence[Token], i: int) -> tuple[list[list[Token]], int]:
+    def _arguments(self, tokens: Sequence[SouffleToken], i: int) -> tuple[list[list[SouffleToken]], int]:
         """The arguments of a macro from its bracket on, and the position after them."""
-        arguments: list[list[Token]] = [[]]
+        arguments: list[list[SouffleToken]] = [[]]
         depth = 0
         opening = tokens[i]
         while i < len(tokens):
@@ -240,10 +242,12 @@ class Preprocessor:
         self.complain("the arguments of a macro have no end", opening.span)
         return arguments, i
 
-    def _substituted(self, macro: Macro, arguments: list[list[Token]], active: frozenset[str]) -> Iterator[Token]:
+    def _substituted(
+        self, macro: Macro, arguments: list[list[SouffleToken]], active: frozenset[str]
+    ) -> Iterator[SouffleToken]:
         by_name = dict(zip(macro.parameters or (), arguments, strict=False))
         body = list(macro.body)
-        result: list[Token] = []
+        result: list[SouffleToken] = []
         while body:
             token = body.pop(0)
             if token.text == "#" and body and body[0].text in by_name:
@@ -266,7 +270,7 @@ class Preprocessor:
 
 def lex(
     source: Source, start: int, end: int, pattern: re.Pattern[str], complain: Callable[[str, Span], None]
-) -> Iterator[Token]:
+) -> Iterator[SouffleToken]:
     """The tokens of a part of a text, without spaces and comments."""
     text = source.text
     while start < end:
@@ -281,13 +285,13 @@ def lex(
             parts = [int(part) for part in match[0].split(".")]
             number = (parts[0] << 24) + (parts[1] << 16) + (parts[2] << 8) + parts[3]
             signed = number - (1 << 32) if number >= 1 << 31 else number
-            yield Token("number", str(signed), Span(source, start, match.end()))
+            yield SouffleToken("number", str(signed), Span(source, start, match.end()))
         elif kind not in ("space", "comment"):
-            yield Token(kind, match[0], Span(source, start, match.end()))
+            yield SouffleToken(kind, match[0], Span(source, start, match.end()))
         start = match.end()
 
 
-def unescaped(token: Token, complain: Callable[[str, Span], None]) -> str:
+def unescaped(token: SouffleToken, complain: Callable[[str, Span], None]) -> str:
     """The text of a string."""
 
     def character(match: re.Match[str]) -> str:
@@ -314,7 +318,7 @@ _LEVELS: tuple[dict[str, Callable[[int, int], int]], ...] = (
 class _Condition:
     """The condition of an #if."""
 
-    tokens: list[Token]
+    tokens: list[SouffleToken]
 
     def value(self, level: int = 0) -> int:
         if level == len(_LEVELS):

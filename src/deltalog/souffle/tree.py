@@ -10,7 +10,7 @@ from deltalog.syntax.ast import Span
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class SouffleNode:
     """Something at a place."""
 
     span: Span = field(compare=False, repr=False)
@@ -20,22 +20,22 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Variable(Node):
+class VariableNode(SouffleNode):
     name: str
 
 
 @dataclass(frozen=True, slots=True)
-class Unnamed(Node):
+class Unnamed(SouffleNode):
     """`_`"""
 
 
 @dataclass(frozen=True, slots=True)
-class Text(Node):
+class Text(SouffleNode):
     value: str
 
 
 @dataclass(frozen=True, slots=True)
-class Number(Node):
+class NumberNode(SouffleNode):
     """A number as it was written. Without `fixed`, its context says whether it is a number, unsigned or a float."""
 
     text: str
@@ -43,7 +43,7 @@ class Number(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Functor(Node):
+class Functor(SouffleNode):
     """An operator or a function: `+`, `cat`, ..."""
 
     name: str
@@ -51,17 +51,17 @@ class Functor(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Record(Node):
+class RecordNode(SouffleNode):
     arguments: tuple[Argument, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Nil(Node):
+class Nil(SouffleNode):
     pass
 
 
 @dataclass(frozen=True, slots=True)
-class Branch(Node):
+class Branch(SouffleNode):
     """`$Name(arguments)`, a value of an algebraic data type."""
 
     name: str
@@ -69,74 +69,76 @@ class Branch(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Cast(Node):
+class Cast(SouffleNode):
     argument: Argument
     type: str
 
 
 @dataclass(frozen=True, slots=True)
-class Aggregate(Node):
+class AggregateNode(SouffleNode):
     function: str  # count, sum, min, max, mean
     argument: Argument | None
-    body: Body
+    body: BodyNode
 
 
 @dataclass(frozen=True, slots=True)
-class Counter(Node):
+class Counter(SouffleNode):
     """`autoinc()`"""
 
 
-Argument = Variable | Unnamed | Text | Number | Functor | Record | Nil | Branch | Cast | Aggregate | Counter
+Argument = (
+    VariableNode | Unnamed | Text | NumberNode | Functor | RecordNode | Nil | Branch | Cast | AggregateNode | Counter
+)
 
 # Bodies
 
 
 @dataclass(frozen=True, slots=True)
-class Atom(Node):
+class AtomNode(SouffleNode):
     name: str
     arguments: tuple[Argument, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison(Node):
+class Comparison(SouffleNode):
     operator: str  # = != < <= > >= match contains, and not-match not-contains
     left: Argument
     right: Argument
 
 
 @dataclass(frozen=True, slots=True)
-class Truth(Node):
+class Truth(SouffleNode):
     value: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Not(Node):
-    operand: Body
+class NotNode(SouffleNode):
+    operand: BodyNode
 
 
 @dataclass(frozen=True, slots=True)
-class And(Node):
-    parts: tuple[Body, ...]
+class AndNode(SouffleNode):
+    parts: tuple[BodyNode, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Or(Node):
-    parts: tuple[Body, ...]
+class OrNode(SouffleNode):
+    parts: tuple[BodyNode, ...]
 
 
-Body = Atom | Comparison | Truth | Not | And | Or
+BodyNode = AtomNode | Comparison | Truth | NotNode | AndNode | OrNode
 
 # Statements
 
 
 @dataclass(frozen=True, slots=True)
-class Attribute(Node):
+class Attribute(SouffleNode):
     name: str
     type: str
 
 
 @dataclass(frozen=True, slots=True)
-class RelationDeclaration(Node):
+class RelationDeclaration(SouffleNode):
     name: str
     attributes: tuple[Attribute, ...]
     qualifiers: tuple[str, ...] = ()
@@ -144,13 +146,13 @@ class RelationDeclaration(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class BranchDeclaration(Node):
+class BranchDeclaration(SouffleNode):
     name: str
     attributes: tuple[Attribute, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class TypeDeclaration(Node):
+class TypeDeclaration(SouffleNode):
     """A subtype (`<:`), a union of types or another name of one, a record, or an algebraic data type."""
 
     name: str
@@ -161,7 +163,7 @@ class TypeDeclaration(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Directive(Node):
+class DirectiveNode(SouffleNode):
     """`.input`, `.output`, `.printsize` or `.limitsize` of one relation."""
 
     kind: str
@@ -170,55 +172,55 @@ class Directive(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Clause(Node):
+class Clause(SouffleNode):
     """A rule, or a fact if it has no body."""
 
-    heads: tuple[Atom, ...]
-    body: Body | None = None
+    heads: tuple[AtomNode, ...]
+    body: BodyNode | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Subsumption(Node):
+class Subsumption(SouffleNode):
     """`less <= greater :- body`: a fact that matches `less` goes if there is one that matches `greater`."""
 
-    less: Atom
-    greater: Atom
-    body: Body
+    less: AtomNode
+    greater: AtomNode
+    body: BodyNode
 
 
 @dataclass(frozen=True, slots=True)
-class ComponentType(Node):
+class ComponentType(SouffleNode):
     name: str
     parameters: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Component(Node):
+class Component(SouffleNode):
     type: ComponentType
     bases: tuple[ComponentType, ...]
     statements: tuple[Statement, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Override(Node):
+class Override(SouffleNode):
     name: str
 
 
 @dataclass(frozen=True, slots=True)
-class Init(Node):
+class Init(SouffleNode):
     name: str
     type: ComponentType
 
 
 @dataclass(frozen=True, slots=True)
-class Ignored(Node):
+class Ignored(SouffleNode):
     """A statement that does not change what follows: .plan, .pragma."""
 
     what: str
 
 
 Statement = (
-    RelationDeclaration | TypeDeclaration | Directive | Clause | Subsumption | Component | Override | Init | Ignored
+    RelationDeclaration | TypeDeclaration | DirectiveNode | Clause | Subsumption | Component | Override | Init | Ignored
 )
 
 
@@ -226,10 +228,10 @@ def children(node: Any) -> Iterator[Any]:
     """The nodes directly below a node, in the order of writing."""
     for each in fields(node):
         value = getattr(node, each.name)
-        if isinstance(value, Node):
+        if isinstance(value, SouffleNode):
             yield value
         elif isinstance(value, tuple):
-            yield from (item for item in value if isinstance(item, Node))
+            yield from (item for item in value if isinstance(item, SouffleNode))
 
 
 def walk(node: Any) -> Iterator[Any]:
@@ -241,7 +243,7 @@ def walk(node: Any) -> Iterator[Any]:
 
 def variables(node: Any) -> Iterator[str]:
     """The names of the variables of a node, each occurrence."""
-    return (each.name for each in walk(node) if isinstance(each, Variable))
+    return (each.name for each in walk(node) if isinstance(each, VariableNode))
 
 
 def rewrite(node: Any, change: Any) -> Any:
@@ -249,9 +251,9 @@ def rewrite(node: Any, change: Any) -> Any:
     changed: dict[str, Any] = {}
     for each in fields(node):
         value = getattr(node, each.name)
-        if isinstance(value, Node):
+        if isinstance(value, SouffleNode):
             new: Any = rewrite(value, change)
-        elif isinstance(value, tuple) and any(isinstance(item, Node) for item in value):
+        elif isinstance(value, tuple) and any(isinstance(item, SouffleNode) for item in value):
             new = tuple(rewrite(item, change) for item in value)
         else:
             continue

@@ -136,22 +136,22 @@ class Inference:
         self._infer(clause)
         self._check(clause)
 
-    def _infer(self, root: tree.Node) -> None:
+    def _infer(self, root: tree.SouffleNode) -> None:
         self.changed = True
         while self.changed:
             self.changed = False
             for node in tree.walk(root):
-                if isinstance(node, tree.Atom):
+                if isinstance(node, tree.AtomNode):
                     self._atom(node)
                 elif isinstance(node, tree.Comparison):
                     self._comparison(node)
-                elif isinstance(node, tree.Functor | tree.Cast | tree.Aggregate | tree.Branch | tree.Record):
+                elif isinstance(node, tree.Functor | tree.Cast | tree.AggregateNode | tree.Branch | tree.RecordNode):
                     self.type_of(node)
 
-    def retype(self, literals: Sequence[tree.Body]) -> None:
+    def retype(self, literals: Sequence[tree.BodyNode]) -> None:
         """Finds the types of more literals."""
         if literals:
-            self._infer(tree.And(literals[0].span, tuple(literals)))
+            self._infer(tree.AndNode(literals[0].span, tuple(literals)))
 
     def base_of(self, argument: tree.Argument, default: str = "number") -> str:
         """The base of an argument; a number if nothing says otherwise."""
@@ -162,15 +162,15 @@ class Inference:
 
     def expect(self, argument: tree.Argument, type_: str) -> None:
         match argument:
-            case tree.Variable(name=name):
+            case tree.VariableNode(name=name):
                 self._variable(name, type_)
-            case tree.Number() | tree.Unnamed() | tree.Text() | tree.Counter() | tree.Nil():
+            case tree.NumberNode() | tree.Unnamed() | tree.Text() | tree.Counter() | tree.Nil():
                 self._node(argument, type_)
             case tree.Functor():
                 self._node(argument, type_)
                 for inner in self._like_result(argument):
                     self.expect(inner, self._plain(type_))
-            case tree.Record(arguments=arguments):
+            case tree.RecordNode(arguments=arguments):
                 self._node(argument, type_)
                 structure = self.types.structure(type_)
                 if structure is not None and structure.kind == "record":
@@ -181,7 +181,7 @@ class Inference:
                 found = self.types.branch(name, type_)
                 for inner, attribute in zip(arguments, found[1].attributes if found else (), strict=False):
                     self.expect(inner, attribute.type)
-            case tree.Aggregate(function="min" | "max" | "sum", argument=inner) if inner is not None:
+            case tree.AggregateNode(function="min" | "max" | "sum", argument=inner) if inner is not None:
                 self.expect(inner, self._plain(type_))
 
     def _plain(self, type_: str) -> str:
@@ -193,7 +193,7 @@ class Inference:
             self.of_variable[name] = type_
             self.changed = True
 
-    def _node(self, node: tree.Node, type_: str) -> None:
+    def _node(self, node: tree.SouffleNode, type_: str) -> None:
         if id(node) not in self.of_node:
             self.of_node[id(node)] = type_
             self.changed = True
@@ -202,11 +202,11 @@ class Inference:
 
     def type_of(self, argument: tree.Argument) -> str | None:
         match argument:
-            case tree.Variable(name=name):
+            case tree.VariableNode(name=name):
                 return self.of_variable.get(name)
             case tree.Text():
                 return self.of_node.get(id(argument), "symbol")
-            case tree.Number(fixed=fixed):
+            case tree.NumberNode(fixed=fixed):
                 return fixed or self.of_node.get(id(argument))
             case tree.Counter():
                 return self.of_node.get(id(argument), "number")
@@ -218,13 +218,13 @@ class Inference:
                 if found is not None:
                     self.expect(argument, found[0])
                 return found[0] if found else None
-            case tree.Aggregate(function=function, argument=inner):
+            case tree.AggregateNode(function=function, argument=inner):
                 if function in ("count", "mean"):
                     return self.of_node.get(id(argument), "number" if function == "count" else "float")
                 return self.type_of(inner) if inner is not None else None
             case tree.Functor():
                 return self._functor(argument)
-            case tree.Record() | tree.Unnamed() | tree.Nil():
+            case tree.RecordNode() | tree.Unnamed() | tree.Nil():
                 return self.of_node.get(id(argument))
 
     def _functor(self, functor: tree.Functor) -> str | None:
@@ -265,7 +265,7 @@ class Inference:
             return ()
         return functor.arguments
 
-    def _atom(self, atom: tree.Atom) -> None:
+    def _atom(self, atom: tree.AtomNode) -> None:
         relation = self.relations.get(atom.name)
         for argument, attribute in zip(atom.arguments, relation.attributes if relation else (), strict=False):
             self.expect(argument, attribute.type)
@@ -286,7 +286,7 @@ class Inference:
     def _check(self, clause: tree.Clause) -> None:
         for node in tree.walk(clause):
             match node:
-                case tree.Atom():
+                case tree.AtomNode():
                     self._check_atom(node)
                 case tree.Comparison(operator=operator, left=left, right=right):
                     self._check_comparison(operator, left, right, node.span)
@@ -294,13 +294,13 @@ class Inference:
                     self._check_functor(node)
                 case tree.Branch():
                     self._check_branch(node)
-                case tree.Record():
+                case tree.RecordNode():
                     self._check_record(node)
                 case tree.Cast(type=type_) if not self.types.known(type_):
                     self.diagnostics.append(unknown_type(type_, node.span))
         self._check_heads(clause)
 
-    def _check_atom(self, atom: tree.Atom) -> None:
+    def _check_atom(self, atom: tree.AtomNode) -> None:
         relation = self.relations.get(atom.name)
         for argument, attribute in zip(atom.arguments, relation.attributes if relation else (), strict=False):
             self._fits(argument, attribute.type)
@@ -313,16 +313,16 @@ class Inference:
             self.diagnostics.append(Diagnostic(what, argument.span, f"The type of this place is {type_}."))
 
     def _is_open(self, argument: tree.Argument, wanted: str) -> bool:
-        return isinstance(argument, tree.Number | tree.Counter) and wanted in NUMERIC
+        return isinstance(argument, tree.NumberNode | tree.Counter) and wanted in NUMERIC
 
     def _own_base(self, argument: tree.Argument) -> str | None:
         match argument:
             case tree.Text():
                 return "symbol"
-            case tree.Number(fixed=None):
+            case tree.NumberNode(fixed=None):
                 base = self.types.base(self.of_node.get(id(argument), "number"))
                 return base if base in NUMERIC else "number"
-            case tree.Nil() | tree.Record():
+            case tree.Nil() | tree.RecordNode():
                 return "record"
             case tree.Branch():
                 return "adt"
@@ -358,7 +358,7 @@ class Inference:
             message = f"the branch ${branch.name} has {wanted} arguments, not {len(branch.arguments)}"
             self.diagnostics.append(Diagnostic(message, branch.span))
 
-    def _check_record(self, record: tree.Record) -> None:
+    def _check_record(self, record: tree.RecordNode) -> None:
         type_ = self.of_node.get(id(record))
         structure = self.types.structure(type_) if type_ else None
         if structure is not None and structure.kind == "record":
@@ -373,7 +373,7 @@ class Inference:
         for head in clause.heads:
             relation = self.relations.get(head.name)
             for argument, attribute in zip(head.arguments, relation.attributes if relation else (), strict=False):
-                if not isinstance(argument, tree.Variable) or argument.name not in sources:
+                if not isinstance(argument, tree.VariableNode) or argument.name not in sources:
                     continue
                 found = sources[argument.name]
                 same_base = {self.types.base(t) for t in found} == {self.types.base(attribute.type)}
@@ -387,17 +387,17 @@ class Inference:
     def _may_be(self, type_: str, wanted: str) -> bool:
         return self.types.is_subtype(type_, wanted)
 
-    def _types_in(self, body: tree.Body) -> Iterable[tuple[str, list[str]]]:
+    def _types_in(self, body: tree.BodyNode) -> Iterable[tuple[str, list[str]]]:
         """The types that positive atoms give to variables; variables of equalities are left out."""
         found: dict[str, list[str]] = {}
         loose: set[str] = set()
         for node in tree.walk(body):
-            if isinstance(node, tree.Atom):
+            if isinstance(node, tree.AtomNode):
                 relation = self.relations.get(node.name)
                 for argument, attribute in zip(node.arguments, relation.attributes if relation else (), strict=False):
-                    if isinstance(argument, tree.Variable):
+                    if isinstance(argument, tree.VariableNode):
                         found.setdefault(argument.name, []).append(attribute.type)
-            elif isinstance(node, tree.Comparison | tree.Aggregate | tree.Record | tree.Branch):
+            elif isinstance(node, tree.Comparison | tree.AggregateNode | tree.RecordNode | tree.Branch):
                 loose.update(tree.variables(node))
         return [(name, types) for name, types in found.items() if name not in loose]
 
