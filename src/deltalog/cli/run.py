@@ -176,7 +176,7 @@ def _write_souffle(kb: KnowledgeBase, options: Namespace, progress: Progress) ->
     written = kb.write_outputs(folder)
     if written:
         progress.say(f"wrote {counted(len(written), 'file')} to {folder} in {kb.report.seconds['write']:.2f} s")
-    elif options.out is None and any(each.kind == "output" for each in kb.directives):
+    elif options.out is None and any(each.names_file for each in kb.directives):
         progress.say("files of .output are written with --out DIR (or -D DIR)")
 
 

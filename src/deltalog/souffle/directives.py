@@ -22,3 +22,8 @@ class Directive:
     types: Types
     folder: Path  # of the program
     place: str
+
+    @property
+    def names_file(self) -> bool:
+        """Whether it is an output to a file."""
+        return self.kind == "output" and self.parameters.get("IO", "file") in ("file", "sqlite")
