@@ -240,15 +240,26 @@ def fields_of(value: Value) -> tuple[Value, ...]:
     return _parsed(value.text)
 
 
-@lru_cache(100_000)
+_PIECE = re.compile(r'"(?:\\.|[^"\\])*"|[\[\],]')
+
+
+@lru_cache(10_000)
 def _parsed(text: str) -> tuple[Value, ...]:
-    return tuple(map(_from_json, json.loads(text)))
+    """The fields of an array, which is read at its outermost level only: a list may be long."""
+    parts: list[str] = []
+    depth, start = 0, 1
+    for piece in _PIECE.finditer(text):
+        depth += {"[": 1, "]": -1}.get(piece[0], 0)
+        if (depth == 1 and piece[0] == ",") or (depth == 0 and len(text) > 2):
+            parts.append(text[start : piece.start()])
+            start = piece.end()
+    return tuple(map(_from_json, parts))
 
 
-def _from_json(part: Any) -> Value:
-    if isinstance(part, list):
-        return record(*map(_from_json, part))
-    found: Value = part
+def _from_json(part: str) -> Value:
+    if part.startswith("["):
+        return Literal(part, RECORD)
+    found: Value = json.loads(part)
     return found
 
 
