@@ -57,6 +57,7 @@ class Lowering:
     normaliser: Normaliser
     diagnostics: list[Diagnostic]
     rules: list[Rule] = field(default_factory=list)
+    parts: dict[tuple[Pred, int, str, tuple[int, ...]], str] = field(default_factory=dict)  # hidden relations of fields
     asked: dict[Pred, AskedAggregate] = field(default_factory=dict)  # with a context
     numbers: Iterator[int] = field(default_factory=lambda: count(1))
 
@@ -232,24 +233,47 @@ class Conjunction:
             variable = ast.Variable(self.lowering.normaliser.fresh(pattern).name, span)
             self.body.append(Bind(whole, variable, span))
             whole = variable
-        first = 0
-        if isinstance(pattern, tree.Branch):
-            first = 1
-            self._filter(Call(PREFIX + "is", (whole, Constant(_branch(pattern.name)))), span)
-        else:
-            self._filter(Call(PREFIX + "isrecord", (whole,)), span)
-        for position, inner in enumerate(pattern.arguments, first):
-            self._field(Call(PREFIX + "field", (whole, Constant(position))), inner, span)
+        inner = [self._field_variable(argument, span) for argument in pattern.arguments]
+        literals = list(_fields_of(whole, pattern, inner, span))
+        source = next((each for each in self.body if isinstance(each, ast.Atom) and whole in each.terms), None)
+        if isinstance(whole, ast.Variable) and source is not None:
+            literals = [self._parts(source, whole, pattern, inner, span)]
+        self.body += literals
+        self.bound.update(variable.name for variable in inner if variable is not None)
 
-    def _field(self, found: Expression, inner: tree.Argument, span: Span) -> None:
+    def _field_variable(self, inner: tree.Argument, span: Span) -> ast.Variable | None:
+        """The variable of a field; what is no variable must be equal to one. None for `_`."""
         if isinstance(inner, tree.Unnamed):
-            return
+            return None
         if not isinstance(inner, tree.VariableNode):
             variable = self._typed(inner, self.inference.type_of(inner))
             self.pending.append((variable, inner, span))
             inner = variable
-        self.body.append(Bind(found, ast.Variable(inner.name, span), span))
-        self.bound.add(inner.name)
+        return ast.Variable(inner.name, span)
+
+    def _parts(
+        self,
+        source: ast.Atom,
+        whole: ast.Variable,
+        pattern: tree.RecordNode | tree.Branch,
+        inner: Sequence[ast.Variable | None],
+        span: Span,
+    ) -> ast.Atom:
+        """A relation of the records of an atom and their fields: each is taken apart once, and can be joined by its
+        fields. Rules that take the same records apart share it."""
+        place = source.terms.index(whole)
+        used = tuple(at for at, variable in enumerate(inner) if variable is not None)
+        name = pattern.name if isinstance(pattern, tree.Branch) else ""
+        key = (source.pred, place, name, used)
+        if key not in self.lowering.parts:
+            record = ast.Variable("record")
+            fields = [ast.Variable(f"field{at}") if at in used else None for at in range(len(inner))]
+            terms = tuple(record if at == place else self._anonymous(span) for at in range(len(source.terms)))
+            body = (ast.Atom(source.name, terms, span), *_fields_of(record, pattern, fields, span))
+            head = (record, *(field for field in fields if field is not None))
+            self.lowering.parts[key] = self.lowering.hidden("parts", head, body, span).name
+        asked = (whole, *(variable for variable in inner if variable is not None))
+        return ast.Atom(self.lowering.parts[key], asked, span)
 
     def _refuse_pending(self) -> None:
         """What has no value, and with it everything that is computed from it."""
@@ -524,7 +548,7 @@ class Conjunction:
         """The body of an aggregate, and the context in it if only that gives a value to a variable."""
         assert isinstance(aggregate.body, tree.AndNode)
         outside = self.outside.union(injected)
-        before, rules = len(self.lowering.diagnostics), len(self.lowering.rules)
+        before, rules, parts = len(self.lowering.diagnostics), len(self.lowering.rules), dict(self.lowering.parts)
         inner = Conjunction(self.lowering, self.inference, set(outside))
         if not self._reaches_inside(aggregate, injected):
             inner.add(aggregate.body.parts)
@@ -533,6 +557,7 @@ class Conjunction:
         if not injected:
             return inner, None
         del self.lowering.diagnostics[before:], self.lowering.rules[rules:]
+        self.lowering.parts = parts
         inner = Conjunction(self.lowering, self.inference, set(outside))
         terms = [ast.Variable(name, aggregate.span) for name in injected]
         context = self.lowering.hidden("context", terms, self.body, aggregate.span)
@@ -603,6 +628,22 @@ class Conjunction:
             literals.append(tree.Comparison(aggregate.span, "=", result, target))
         self.inference.retype(literals)
         self.add(literals)
+
+
+def _fields_of(
+    whole: ast.Variable | Constant,
+    pattern: tree.RecordNode | tree.Branch,
+    variables: Sequence[ast.Variable | None],
+    span: Span,
+) -> Iterator[BodyLiteral]:
+    """What gives the fields of a record, or of a branch, to variables."""
+    if isinstance(pattern, tree.Branch):
+        yield Filter(Call(PREFIX + "is", (whole, Constant(_branch(pattern.name)))), span)
+    else:
+        yield Filter(Call(PREFIX + "isrecord", (whole,)), span)
+    for position, variable in enumerate(variables, int(isinstance(pattern, tree.Branch))):
+        if variable is not None:
+            yield Bind(Call(PREFIX + "field", (whole, Constant(position))), variable, span)
 
 
 def _defines_aggregate(part: tree.BodyNode) -> bool:
