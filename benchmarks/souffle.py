@@ -130,9 +130,7 @@ def measure(size: int, repeat: int) -> bool:
             for way, program in ways.items():
                 sizes[way], read, evaluation = evaluated(program, folder / "facts")
                 times[way].append((read, evaluation))
-        best = {
-            way: [min(column) for column in zip(*rows, strict=True)] for way, rows in times.items()
-        }
+        best = {way: [min(column) for column in zip(*rows, strict=True)] for way, rows in times.items()}
         for way, (read, evaluation) in best.items():
             print(f"{way:10} {sum(sizes[way].values()):>10,} facts  read {read:.3f} s  evaluate {evaluation:.3f} s")
         _peer(folder)
