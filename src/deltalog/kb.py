@@ -39,7 +39,7 @@ from deltalog.io.documents import Files
 from deltalog.io.files import local_path
 from deltalog.maintenance.ladders import LADDERS
 from deltalog.model.change import Change, Difference
-from deltalog.model.errors import check_choice
+from deltalog.model.errors import UsageError, check_choice
 from deltalog.model.facts import Facts, of_predicate
 from deltalog.model.limits import Limits, count, limited, memory_bytes, within_budget
 from deltalog.model.terms import Kind
@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from deltalog.maintenance.update_state import Update
     from deltalog.ontology.state import Ontology
     from deltalog.query.contents import Contents
+    from deltalog.souffle.directives import Directive
 
 AnyTable = Any  # the backend's own handle
 GivenFacts = Mapping[str, Any] | Files | None  # rows and tables by predicate, or files
@@ -73,7 +74,8 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, StoreMethods)
     """Facts and rules, and everything that follows from them.
 
     program: rules as text, a Path to a file of them, several of either, or none yet.
-    language: "deltalog", "nemo", or "auto": Nemo's for a file whose name ends with .rls. What it imports is loaded.
+    language: "deltalog", "souffle", "nemo", or "auto": Soufflé's if a text has its directives (`.decl`), Nemo's for a
+        file whose name ends with .rls. What a Nemo program imports is loaded.
     engine: "local" (this process), "spark" (the SparkSession `spark`, or the active one, or a new one on `master`),
         "auto" (in Spark's driver by the local engine while facts fit its budget, else in Spark's executors), or
         "naive" (slow and obvious, for comparisons).
@@ -127,6 +129,8 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, StoreMethods)
         threads = None if threads is None else count(threads, "threads", least=1)
         sources = as_sources(program)
         document = read_documents(sources, language)
+        self.directives, self.notes, self._stages = document.directives, document.notes, document.stages
+        self._has_stages = bool(self._stages)
         self.nemo = document.nemo
         self.prefixes = document.prefixes
         self._mentioned = analyse(document.rules).preds  # a wrong program is refused at once
@@ -201,11 +205,24 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, StoreMethods)
                 self.add(use.predicate, rows)
 
     @exclusive
+    def load_inputs(self, *folders: str | PathLike[str], missing: str = "error") -> None:
+        """Adds the facts that `.input` directives of Soufflé programs name: files in these folders (default: the
+        program's). missing: "error" or "ignore" where there is no such file."""
+        from deltalog.io.souffle_facts import read_input
+
+        for directive in self.directives:
+            if directive.kind == "input":
+                facts = read_input(directive, [local_path(folder) for folder in folders], missing)
+                if facts is not None:
+                    self.add(directive.relation, facts)
+
+    @exclusive
     @within_budget
     def load_tables(self, read: Callable[[Backend[Any]], Mapping[Pred, AnyTable]]) -> None:
         """Adds the facts that a reader makes tables of, with the backend of this knowledge base."""
         started = time.perf_counter()
         self._check_writable()
+        self._check_stages()
         self._add(read(self._backend))
         self._files.has_others = True
         self._spent("load", started)
@@ -220,6 +237,43 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, StoreMethods)
         rules = {"_rule_set": planned.rule_set, "_mentioned": self._mentioned | planned.rule_set.preds}
         after = rules if planned.rule_set is not self._rule_set else {}
         self._assign(_explicit=explicit, _state=None, _program=None, _ontology=planned.ontology, **after)
+
+    def _check_stages(self) -> None:
+        """Facts of a program with stages change before it is evaluated, or not at all."""
+        if self._has_stages and not self._stages:
+            raise UsageError(
+                "this Soufflé program has choice-domain, subsumption, .limitsize or autoinc(), so its facts cannot "
+                "change once they are derived; make a new KnowledgeBase with all facts"
+            )
+
+    def check_storable(self) -> None:
+        """UsageError if the rules cannot be kept in a store."""
+        from deltalog.program.stored_rules import check_storable
+
+        if self._has_stages:
+            raise UsageError(
+                "a Soufflé program with choice-domain or the like cannot be kept in a store; write its facts"
+            )
+        check_storable(self.rules)
+
+    def save(self, folder: str | PathLike[str]) -> None:
+        """Creates a store in a folder that is new or empty. From here on every change is durable when it returns."""
+        self.check_storable()
+        super().save(folder)
+
+    def _run_stages(self) -> None:
+        """Derives what depends on the order of derivation, stage by stage, as explicit facts."""
+        from deltalog.engine.encode_facts import encode_facts_of
+        from deltalog.engine.run_stages import run_stages
+
+        stages, self._stages = self._stages, ()
+        before = self._explicit
+        try:
+            for facts in run_stages(stages, lambda: self._contents().materialised(), self.limits):
+                self._add(encode_facts_of(facts, self._backend))
+        except BaseException:
+            self._assign(_stages=stages, _explicit=before, _state=None, _program=None)
+            raise
 
     def _check_budget(self, explicit: Mapping[Pred, AnyTable], state: Materialisation[AnyTable] | None = None) -> None:
         """Raises OverBudget if the backend has a budget, and facts and materialisation exceed it."""
@@ -268,6 +322,8 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, StoreMethods)
     @limited
     @within_budget
     def _materialise(self, partial: bool = False) -> None:
+        if self._stages:
+            self._run_stages()
         report = Report(engine=self.engine, seconds={**self._report.seconds, "plan": 0.0, "evaluate": 0.0})
         how = self._equality_setting
         state = how.materialise(lambda: self.program, self._explicit, self._evaluator(), report, partial)
@@ -444,6 +500,9 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, StoreMethods)
     ) -> tuple[Change, Update[AnyTable]]:
         """Makes a change that has the rules of axioms already."""
         self._check_writable()
+        if self._has_stages:
+            self._completed()
+            self._check_stages()
         rule_set, add, remove, ontology = planned
         state, update = self._changed(rule_set, add, remove)
         change = self._described(rule_set, update)
@@ -557,6 +616,26 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, StoreMethods)
             tables = self._with_quads(tables, [contents.names().find(name) for name in only])
         self._backend.codec.write(local_path(folder), tables, format)
         self._spent("write", started)
+
+    @exclusive
+    def write_outputs(self, folder: str | PathLike[str] | None = None) -> list[Path]:
+        """Writes what `.output` and `.printsize` directives of Soufflé programs name: files to a folder, if there is
+        one, and the rest to standard output. The files that were written."""
+        from deltalog.io.souffle_output import write_output
+
+        started = time.perf_counter()
+        contents = self._contents().materialised()
+        target = None if folder is None else local_path(folder)
+        written = [
+            write_output(directive, self._relation(contents, directive), target) for directive in self.directives
+        ]
+        self._spent("write", started)
+        return [path for path in written if path is not None]
+
+    def _relation(self, contents: Contents[AnyTable], directive: Directive) -> Facts[AnyTable]:
+        """The facts of a relation that a program declares."""
+        pred = Pred(directive.relation, len(directive.attributes))
+        return contents.view(pred, contents.table(pred))
 
     @property
     @exclusive

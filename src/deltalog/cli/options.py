@@ -114,13 +114,29 @@ def wrong_usage(command: str, message: str) -> int:
 
 
 def add_language(parser: ArgumentParser) -> None:
-    """--language."""
-    languages = "the language of the programs (default: auto; a file whose name ends with .rls is Nemo's)"
-    parser.add_argument("--language", choices=("auto", "deltalog", "nemo"), default="auto", help=languages)
+    """--language and --facts."""
+    languages = (
+        "the language of the programs (default: auto; a program with directives such as .decl is Soufflé's, a file whose "
+        "name ends with .rls Nemo's)"
+    )
+    parser.add_argument("--language", choices=LANGUAGES, default="auto", help=languages)
+    facts = "a folder of files that .input directives name (default: folders of --data, else the program's own)"
+    parser.add_argument("-F", "--facts", metavar="DIR", type=local, action="append", default=[], help=facts)
+
+
+def load_inputs(kb: KnowledgeBase, options: Namespace, missing: str = "error") -> bool:
+    """Loads what .input directives name; whether there are any. Folders of --data are places to look for it then."""
+    if not any(directive.kind == "input" for directive in kb.directives):
+        return False
+    folders = [path for path in options.data if path.is_dir()]
+    options.data = [path for path in options.data if not path.is_dir()]
+    kb.load_inputs(*getattr(options, "facts", []), *folders, missing=missing)
+    return True
 
 
 def load_data(kb: KnowledgeBase, options: Namespace) -> None:
     """Loads what --data names, if anything."""
+    load_inputs(kb, options, "ignore")
     if options.data:
         kb.load(*options.data, base=options.base, shared_blank_nodes=options.shared_blank_nodes, strict=options.strict)
 

@@ -24,6 +24,7 @@ from deltalog.cli.options import (
     counted,
     is_inside,
     load_data,
+    load_inputs,
     local,
     memory,
     seconds,
@@ -52,13 +53,9 @@ def parser() -> ArgumentParser:
     add_data(made)
     add_language(made)
     add = made.add_argument
-    add(
-        "--out",
-        metavar="DIR",
-        type=local,
-        help="write the facts to this folder, which is new or empty; of a Nemo program, what @export and @output name",
-    )
-    add("--format", choices=OUTPUT_FORMATS, help="the format of --out (default: csv; of a Nemo program, its own)")
+    out = "write the facts to this folder, which is new or empty; what the program itself names if it is Nemo's or Soufflé's"
+    add("-D", "--out", metavar="DIR", type=local, help=out)
+    add("--format", choices=OUTPUT_FORMATS, help="the format of --out (default: csv, or as the program says)")
     add("--only", metavar="PRED", action="append", default=[], help="write only this predicate; may be repeated")
     add("--derived", action="store_true", help="write only facts that were not in the input")
     engines = ("auto", "local", "spark", "naive")
@@ -102,7 +99,8 @@ def run(options: Namespace) -> int:
     out, store = options.out, options.store
     if out is not None and store is not None and (is_inside(out, store) or is_inside(store, out)):
         return wrong_usage("run", f"--store {store} and --out {out} are one inside of the other")
-    for folder in filter(None, (options.out, options.store)):
+    souffle = _are_souffle(options)
+    for folder in filter(None, (None if souffle else options.out, options.store)):
         from deltalog.io.write import check_output
 
         check_output(folder)
@@ -127,6 +125,15 @@ def run(options: Namespace) -> int:
     where += f"; {options.store} was not created" if options.store is not None else ""
     print(f"INCOMPLETE: {report.why_incomplete}; facts are missing from the result{where}", file=sys.stderr)
     return LIMIT_HIT
+
+
+def _are_souffle(options: Namespace) -> bool:
+    """Whether .output directives say what to write, because the programs are Soufflé's and no --format is asked for."""
+    from deltalog.souffle.detect import is_souffle
+
+    if options.language != "auto":
+        return bool(options.language == "souffle")
+    return any(is_souffle(path.read_text(errors="replace")) for path in options.programs if path.is_file())
 
 
 def _written(options: Namespace) -> str:
@@ -158,7 +165,9 @@ def _run(choice: EngineChoice, options: Namespace, progress: Progress) -> Report
     _find_inconsistencies(kb, report)
     metrics.append(kb.metrics())
     progress.end()
-    if options.out is not None:
+    if kb.directives:
+        _write_souffle(kb, options, progress)
+    if options.out is not None and (not kb.directives or options.format is not None):
         _write(kb, options)
         progress.say(f"wrote {options.out} in {report.seconds['write']:.2f} s")
     if options.store is not None and report.complete:
@@ -184,6 +193,16 @@ def _write(kb: KnowledgeBase, options: Namespace) -> None:
         kb.write_exports(options.out)
     else:
         kb.write(options.out, options.format or "csv", only=options.only, derived=options.derived)
+def _write_souffle(kb: KnowledgeBase, options: Namespace, progress: Progress) -> None:
+    """What .output and .printsize name; with --format, all facts are written in that format instead of the files."""
+    folder = options.out if options.format is None else None
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+    written = kb.write_outputs(folder)
+    if written:
+        progress.say(f"wrote {counted(len(written), 'file')} to {folder} in {kb.report.seconds['write']:.2f} s")
+    elif options.out is None and any(each.names_file for each in kb.directives):
+        progress.say("files of .output are written with --out DIR (or -D DIR)")
 
 
 def _find_inconsistencies(kb: KnowledgeBase, report: Report) -> None:
@@ -225,6 +244,12 @@ def _loaded(choice: EngineChoice, options: Namespace, progress: Progress) -> Kno
         )
     if kb.ontology is not None and not kb.ontology.is_generic:
         progress.say(_ontology_line(kb.ontology))
+    if options.store is not None:
+        kb.check_storable()
+    for note in kb.notes:
+        progress.say(str(note))
+    if load_inputs(kb, options):
+        progress.say(f"read {kb.explicit_facts:,} facts in {kb.report.seconds['load']:.2f} s")
     if options.data:
         progress.say(f"reading {', '.join(str(path) for path in options.data)}")
         load_data(kb, options)

@@ -52,8 +52,9 @@ fail on what is not a number; AVG, MED, MIN and MAX fail on nothing at all. `COU
 of the aggregate's body and `COUNT(?v)`: a binding for which an argument fails takes no part in any call.
 
 Regular expressions, languages, parts of dates and times, digests and casts (`FROM_SPARQL`) are those of SPARQL, in
-`deltalog.expressions.sparql_operators`. So are the functions `sparql:...`, which only SPARQL's expressions use. The
-functions `nemo_...`, which programs of Nemo use, are in `deltalog.expressions.nemo_functions`.
+`deltalog.expressions.sparql_operators`. So are the functions `sparql:...`, which only SPARQL's expressions use. Those of
+other languages, `nemo_...` and `souffle:...`, are in `deltalog.expressions.nemo_functions` and
+`deltalog.expressions.souffle_functors`.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ from fractions import Fraction
 from functools import partial, reduce
 from typing import Any, TypeGuard, TypeVar
 
-from deltalog.expressions import nemo_functions, sparql_operators
+from deltalog.expressions import nemo_functions, souffle_functors, sparql_operators
 from deltalog.expressions.datatypes import in_value_space
 from deltalog.expressions.sparql_operators import (
     ExpressionFails as ExpressionFails,  # a row for which an expression fails is dropped
@@ -485,6 +486,7 @@ _FUNCTIONS: dict[str, Callable[..., Value]] = {
     **{name: sparql_operators.FUNCTIONS[name] for name in FROM_SPARQL},
     **nemo_functions.FUNCTIONS,
     **{sparql_operators.PREFIX + name: function for name, function in sparql_operators.FUNCTIONS.items()},
+    **{souffle_functors.PREFIX + name: function for name, function in souffle_functors.FUNCTIONS.items()},
 }
 
 

@@ -1,7 +1,8 @@
 """Programs from texts and files, with all their errors.
 
 A statement with a syntax error hides no other error: all other rules, of the same file and of others, are checked too.
-A file whose name ends with .rls is read as Nemo's language, unless another one is asked for.
+A program with Soufflé's directives is read as Soufflé's language, and a file whose name ends with .rls as Nemo's, unless
+another one is asked for.
 """
 
 from __future__ import annotations
@@ -14,19 +15,26 @@ from pathlib import Path
 from deltalog.model.errors import Diagnostic, ProgramError, SyntaxProblem, UsageError, check_choice
 from deltalog.nemo.program import NemoProgram
 from deltalog.program.program import analyse
+from deltalog.program.stages import OrderedStage, in_stages
+from deltalog.souffle.detect import is_souffle
+from deltalog.souffle.directives import Directive
 from deltalog.syntax.ast import Rule
 from deltalog.syntax.parser import Document, parse_document
 
 Sources = str | Path | Iterable[str | Path]
-LANGUAGES = ("auto", "deltalog", "nemo")
+LANGUAGES = ("auto", "deltalog", "souffle", "nemo")
 READY_MADE = Path(__file__).parent.parent / "rules"
 _READY_MADE_NAME = re.compile(r"\s*@([A-Za-z0-9-]+)\s*")
 
 
 @dataclass(frozen=True)
 class Documents(Document):
-    """What several texts and files say together: rules, prefixes, and the programs of Nemo's language among them."""
+    """What several texts and files say together: rules, prefixes, directives of Soufflé's language, and the programs of
+    Nemo's language among them."""
 
+    directives: tuple[Directive, ...] = ()
+    notes: tuple[Diagnostic, ...] = ()
+    stages: tuple[OrderedStage, ...] = ()
     nemo: tuple[NemoProgram, ...] = ()
 
 
@@ -57,6 +65,9 @@ def read_documents(sources: Iterable[str | Path], language: str = "auto") -> Doc
     check_choice("language", language, LANGUAGES)
     nemo: list[NemoProgram] = []
     rules: list[Rule] = []
+    directives: list[Directive] = []
+    notes: list[Diagnostic] = []
+    stages: list[OrderedStage] = []
     prefixes: dict[str, str] = {}
     wrong: list[Diagnostic] = []
     names: dict[str, int] = {}
@@ -72,10 +83,13 @@ def read_documents(sources: Iterable[str | Path], language: str = "auto") -> Doc
         else:
             rules += document.rules
             prefixes.update(document.prefixes)
+            directives += document.directives
+            notes += document.notes
+            stages += document.stages
             nemo += document.nemo
     if wrong:
         raise SyntaxProblem(sorted([*wrong, *_also_wrong(rules)], key=lambda d: _place(d, names)))
-    return Documents(tuple(rules), prefixes, tuple(nemo))
+    return Documents(tuple(rules), prefixes, tuple(directives), tuple(notes), tuple(stages), tuple(nemo))
 
 
 def _parsed(source: str | Path, name: str, language: str) -> Documents:
@@ -84,8 +98,14 @@ def _parsed(source: str | Path, name: str, language: str) -> Documents:
     if language == "nemo" or (language == "auto" and isinstance(source, Path) and source.suffix == ".rls"):
         from deltalog.nemo.lower import read_nemo
 
-        program = read_nemo(text, name, None if isinstance(source, str) else source.parent)
-        return Documents(program.rules, program.prefixes, (program,))
+        nemo = read_nemo(text, name, None if isinstance(source, str) else source.parent)
+        return Documents(nemo.rules, nemo.prefixes, nemo=(nemo,))
+    if language == "souffle" or (language == "auto" and is_souffle(text)):
+        from deltalog.souffle.program import read_program
+
+        program = read_program(text, name, Path() if isinstance(source, str) else source.parent)
+        rules, stages = in_stages(program.rules, program.procedures)
+        return Documents(rules, {}, program.directives, program.notes, stages)
     document = parse_document(text, name)
     return Documents(document.rules, document.prefixes)
 
@@ -111,5 +131,6 @@ def _also_wrong(rules: list[Rule]) -> tuple[Diagnostic, ...]:
 
 
 def _place(diagnostic: Diagnostic, names: dict[str, int]) -> tuple[int, int]:
+    """Files in their order, included ones at the end."""
     span = diagnostic.span
-    return (names[span.source.name], span.start) if span else (len(names) + 1, 0)
+    return (names.get(span.source.name, len(names)), span.start) if span else (len(names) + 1, 0)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from deltalog.expressions.souffle_functors import PREFIX
+from deltalog.model.errors import UsageError
 from deltalog.program.rule_set import RuleSet
 from deltalog.syntax.ast import Rule
 from deltalog.syntax.parser import parse_document
@@ -12,6 +15,18 @@ from deltalog.syntax.parser import parse_document
 def stored_rule(text: str) -> Rule:
     """A rule from its text. It has no place: the file and the line where it was first written are not stored."""
     return replace(parse_document(text).rules[0], span=None)
+
+
+def check_storable(rules: Iterable[Rule]) -> None:
+    """UsageError for a rule that has no text: one with a hidden relation or a function of Soufflé's language."""
+    for rule in rules:
+        text = str(rule)
+        if f"{PREFIX}" in text or any(pred.hidden for pred in (*rule.reads, *(head.pred for head in rule.heads))):
+            where = f" at {rule.span}" if rule.span else ""
+            raise UsageError(
+                f"the rule{where} of a Soufflé program has no text in the language of stores (it has arithmetic of 32 "
+                "bits, records or an aggregate); write the facts with --out or kb.write_outputs instead"
+            )
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from deltalog.backends.local.sorted_runs import Ids, pack
 from deltalog.concurrency.locks import CallLock
 from deltalog.expressions import scalar
 from deltalog.expressions.scalar import SkolemForm, is_plain_skolem, skolem_form
+from deltalog.expressions.souffle_functors import PREFIX as SOUFFLE
 from deltalog.expressions.sparql_operators import PREFIX
 from deltalog.kernels.blake2b import NAME, skolem_names
 from deltalog.model.arrays import Array
@@ -56,6 +57,20 @@ _TESTS: dict[str, Callable[[Array], Array]] = {
     "isblank": lambda kinds: np.equal(kinds, Kind.BLANK),
     "isliteral": lambda kinds: np.greater(kinds, Kind.IRI),
 }
+# Soufflé's arithmetic of 32 bits, over integers of 64: the last 32 bits are right even if a product overflows.
+_WRAPPING: dict[str, Callable[[Array, Array], Array]] = {
+    "+": np.add,
+    "-": np.subtract,
+    "*": np.multiply,
+    "&": np.bitwise_and,
+    "|": np.bitwise_or,
+    "^": np.bitwise_xor,
+    "%": np.fmod,
+    "min": np.minimum,
+    "max": np.maximum,
+}
+_SIGNED = {f"{SOUFFLE}i{name}": compute for name, compute in _WRAPPING.items()}
+_UNSIGNED = {f"{SOUFFLE}u{name}": compute for name, compute in _WRAPPING.items()}
 _CONNECTIVES: dict[str, Callable[[Array, Array], Array]] = {"&&": np.logical_and, "||": np.logical_or}
 
 
@@ -138,6 +153,8 @@ class ColumnExpressions:
             case Call(function, (left, right)) if function in _SPARQL:
                 compute = _compare if _SPARQL[function] in _COMPARISONS else _calculate
                 return compute(_SPARQL[function], self._fast(left, rows), self._fast(right, rows))
+            case Call(function, (left, right)) if function in _SIGNED or function in _UNSIGNED:
+                return _wrapped(function, self._fast(left, rows), self._fast(right, rows))
             case Call("isiri" | "isblank" | "isliteral" as test, (Variable() as inner,)):
                 return _TESTS[test](self.dictionary.kinds[rows.columns[inner]])
             case Call("!", (inner,)):
@@ -343,3 +360,14 @@ def _calculate(function: str, left: Array, right: Array) -> Array:
     if result.dtype == np.float64 and not np.isfinite(result).all():
         raise NoFastPath
     return result
+
+
+def _wrapped(function: str, left: Array, right: Array) -> Array:
+    """Arithmetic of 32 bits, of integers that fit them."""
+    if left.dtype != np.int64 or right.dtype != np.int64 or (function.endswith("%") and (right == 0).any()):
+        raise NoFastPath
+    left, right = _within(left, 2.0**32), _within(right, 2.0**32)
+    if function in _UNSIGNED:
+        return _UNSIGNED[function](left, right) & np.int64(0xFFFFFFFF)
+    half = np.int64(1 << 31)
+    return ((_SIGNED[function](left, right) + half) & np.int64(0xFFFFFFFF)) - half

@@ -1,0 +1,120 @@
+"""Writing what `.output` and `.printsize` directives name, as Soufflé does: `relation.csv`, with tabs."""
+
+from __future__ import annotations
+
+import gzip
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, TextIO
+
+from deltalog.io.souffle_values import printer
+from deltalog.model.errors import DataError
+from deltalog.souffle.directives import Directive
+
+LINE = "==============="
+
+
+def write_output(directive: Directive, facts: Any, folder: Path | None) -> Path | None:
+    """Writes the facts of a relation; the file, if it is one."""
+    kind = directive.parameters.get("IO", "file")
+    if directive.kind == "printsize" or (directive.kind == "output" and kind == "stdoutprintsize"):
+        print(f"{directive.relation}\t{len(facts)}")
+    elif directive.kind != "output":
+        return None
+    elif kind == "stdout" or str(folder) == "-":
+        _print(directive, facts, sys.stdout)
+    elif kind == "sqlite":
+        return None if folder is None else _to_sqlite(directive, facts, folder)
+    elif kind != "file":
+        raise DataError(f"{directive.place}: cannot write IO={kind}; there are file, stdout and sqlite")
+    elif folder is not None:
+        return _to_file(directive, facts, folder)
+    return None
+
+
+def _print(directive: Directive, facts: Any, out: TextIO) -> None:
+    out.write(f"---------------\n{directive.relation}\n")
+    out.writelines(_header(directive))
+    out.write(f"{LINE}\n")
+    out.writelines(lines(directive, facts))
+    out.write(f"{LINE}\n")
+
+
+def _to_file(directive: Directive, facts: Any, folder: Path) -> Path:
+    packed = "compress" in directive.parameters and directive.parameters["compress"] != "false"
+    name = directive.parameters.get("filename", f"{directive.relation}.csv{'.gz' if packed else ''}")
+    path = folder / name
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with gzip.open(path, "wt", encoding="utf-8") if packed else path.open("w", encoding="utf-8") as file:
+            file.writelines(_header(directive))
+            file.writelines(lines(directive, facts))
+    except OSError as error:
+        raise DataError(f"{path}: cannot be written: {error.strerror}") from None
+    return path
+
+
+def _delimiter(directive: Directive) -> str:
+    return directive.parameters.get("delimiter", "," if _quotes(directive) else "\t")
+
+
+def _quotes(directive: Directive) -> bool:
+    return directive.parameters.get("rfc4180") == "true"
+
+
+def _header(directive: Directive) -> Iterator[str]:
+    if directive.parameters.get("headers") == "true":
+        yield _delimiter(directive).join(name for name, _ in directive.attributes) + "\n"
+
+
+def lines(directive: Directive, facts: Iterable[tuple[Any, ...]]) -> Iterator[str]:
+    """The facts as lines."""
+    if not directive.attributes:
+        yield from ("()\n" for _ in facts)
+        return
+    delimiter = _delimiter(directive)
+    printers = [printer(directive.types, type_) for _, type_ in directive.attributes]
+    if _quotes(directive):
+        quoted = [directive.types.base(type_) in ("symbol", "record", "adt") for _, type_ in directive.attributes]
+        for row in facts:
+            cells = (show(value) for show, value in zip(printers, row, strict=True))
+            yield delimiter.join(_quoted(c) if q else c for c, q in zip(cells, quoted, strict=True)) + "\n"
+    elif all(show is str for show in printers):
+        for row in facts:
+            yield delimiter.join(map(str, row)) + "\n"
+    else:
+        for row in facts:
+            yield delimiter.join(show(value) for show, value in zip(printers, row, strict=True)) + "\n"
+
+
+def _quoted(cell: str) -> str:
+    return '"' + cell.replace('"', '""') + '"'
+
+
+def _to_sqlite(directive: Directive, facts: Any, folder: Path) -> Path:
+    import sqlite3
+
+    name = directive.parameters.get("dbname") or directive.parameters.get("filename") or f"{directive.relation}.sqlite"
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    table = directive.relation.replace('"', '""')
+    printers = [printer(directive.types, type_) for _, type_ in directive.attributes]
+    sql = {"number": "INTEGER", "unsigned": "INTEGER", "float": "REAL"}
+    kinds = [sql.get(str(directive.types.base(type_)), "TEXT") for _, type_ in directive.attributes]
+    columns = ", ".join(f'"{i}" {kind}' for i, kind in enumerate(kinds))
+    rows = (
+        tuple(show(v) if kind == "TEXT" else v for show, v, kind in zip(printers, row, kinds, strict=True))
+        for row in facts
+    )
+    connection = sqlite3.connect(path)
+    try:
+        with connection:
+            connection.execute(f'DROP TABLE IF EXISTS "{table}"')
+            connection.execute(f'CREATE TABLE "{table}" ({columns})')
+            connection.executemany(f'INSERT INTO "{table}" VALUES ({", ".join("?" * len(kinds))})', rows)
+    except sqlite3.Error as error:
+        raise DataError(f"{path}: {error} (relation {directive.relation})") from None
+    finally:
+        connection.close()
+    return path

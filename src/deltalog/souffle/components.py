@@ -1,0 +1,140 @@
+"""Components: every `.init` becomes declarations and rules under its own name.
+
+`.init c = C<T>` copies the statements of C, and of the components that it inherits from, with its parameters replaced;
+a relation or type R that is declared there is called `c.R`. Other names mean what they mean around the component.
+`.override R` drops the rules for R of inherited components.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from deltalog.model.errors import Diagnostic
+from deltalog.souffle import tree
+
+MAX_DEPTH = 50  # of components in each other
+
+
+@dataclass(frozen=True)
+class ComponentScope:
+    """The names that are declared in one place, and the places around it."""
+
+    prefix: str
+    names: frozenset[str]
+    components: Mapping[str, tuple[tree.Component, ComponentScope | None]]
+    outer: ComponentScope | None = None
+
+    def resolved(self, name: str) -> str:
+        """The full name of a relation or type."""
+        if name.split(".")[0] in self.names:
+            return self.prefix + name
+        return self.outer.resolved(name) if self.outer else name
+
+    def component(self, name: str) -> tree.Component | None:
+        if name in self.components:
+            return self.components[name][0]
+        return self.outer.component(name) if self.outer else None
+
+    @property
+    def depth(self) -> int:
+        return 1 + (self.outer.depth if self.outer else 0)
+
+
+def flattened(statements: Sequence[tree.Statement], diagnostics: list[Diagnostic]) -> list[tree.Statement]:
+    """Statements without components."""
+    return list(_placed(statements, "", None, diagnostics))
+
+
+def _placed(
+    statements: Sequence[tree.Statement], prefix: str, outer: ComponentScope | None, diagnostics: list[Diagnostic]
+) -> Iterator[tree.Statement]:
+    """The statements of one place under their full names, those of its instances included."""
+    names = frozenset(_declared(statements))
+    components = {s.type.name: (s, None) for s in statements if isinstance(s, tree.Component)}
+    scope = ComponentScope(prefix, names, components, outer)
+    for statement in statements:
+        if isinstance(statement, tree.Init):
+            yield from _instance(statement, scope, diagnostics)
+        elif isinstance(statement, tree.Override):
+            if not prefix:
+                diagnostics.append(Diagnostic(".override outside of a component", statement.span, "Remove it."))
+        elif not isinstance(statement, tree.Component):
+            yield _renamed(statement, scope)
+
+
+def _declared(statements: Sequence[tree.Statement]) -> Iterator[str]:
+    for statement in statements:
+        if isinstance(statement, tree.RelationDeclaration | tree.TypeDeclaration | tree.Init):
+            yield statement.name
+
+
+def _instance(init: tree.Init, scope: ComponentScope, diagnostics: list[Diagnostic]) -> Iterator[tree.Statement]:
+    if scope.depth > MAX_DEPTH:
+        diagnostics.append(Diagnostic("components contain each other without end", init.span))
+        return
+    found = list(_members(init.type, scope, diagnostics, frozenset()))
+    yield from _placed(found, f"{scope.prefix}{init.name}.", scope, diagnostics)
+
+
+def _members(
+    type_: tree.ComponentType, scope: ComponentScope, diagnostics: list[Diagnostic], overridden: frozenset[str]
+) -> Iterator[tree.Statement]:
+    """The statements of a component with its parameters replaced, after those that it inherits."""
+    component = scope.component(type_.name)
+    if component is None:
+        diagnostics.append(Diagnostic(f"there is no component {type_.name}", type_.span))
+        return
+    formal = component.type.parameters
+    if len(formal) != len(type_.parameters):
+        counted = f"{len(formal)} parameter{'' if len(formal) == 1 else 's'}"
+        message = f"the component {type_.name} has {counted}, not {len(type_.parameters)}"
+        diagnostics.append(Diagnostic(message, type_.span))
+        return
+    bound = dict(zip(formal, type_.parameters, strict=True))
+    own = [_substituted(statement, bound) for statement in component.statements]
+    dropped = overridden | {s.name for s in own if isinstance(s, tree.Override)}
+    for base in component.bases:
+        yield from _members(_substituted(base, bound), scope, diagnostics, dropped)
+    for statement in own:
+        clause = isinstance(statement, tree.Clause)
+        if not (clause and any(head.name in overridden for head in statement.heads)):
+            yield statement
+
+
+def _substituted(node: Any, bound: Mapping[str, str]) -> Any:
+    """A node with the parameters of a component replaced, in types, components and names of relations."""
+
+    def name(text: str) -> str:
+        first, dot, rest = text.partition(".")
+        return bound.get(first, first) + dot + rest
+
+    return _with_names(node, name, name, name) if bound else node
+
+
+def _renamed(statement: tree.Statement, scope: ComponentScope) -> Any:
+    return _with_names(statement, scope.resolved, scope.resolved, lambda name: name)
+
+
+def _with_names(node: Any, relation: Any, type_: Any, component: Any) -> Any:
+    """A node with names of relations, types and components changed."""
+
+    def change(each: Any) -> Any:
+        match each:
+            case tree.AtomNode():
+                return replace(each, name=relation(each.name))
+            case tree.DirectiveNode():
+                return replace(each, relation=relation(each.relation))
+            case tree.RelationDeclaration():
+                return replace(each, name=relation(each.name))
+            case tree.Attribute() | tree.Cast():
+                return replace(each, type=type_(each.type))
+            case tree.TypeDeclaration():
+                return replace(each, name=type_(each.name), types=tuple(map(type_, each.types)))
+            case tree.ComponentType():
+                return replace(each, name=component(each.name), parameters=tuple(map(component, each.parameters)))
+            case _:
+                return each
+
+    return tree.rewrite(node, change)

@@ -1,0 +1,29 @@
+"""What a program says about files: `.input`, `.output`, `.printsize` and `.limitsize`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from deltalog.souffle.types import Types
+
+
+@dataclass(frozen=True)
+class Directive:
+    """`.input`, `.output` or `.printsize` of a relation, with the attributes of the relation."""
+
+    kind: str
+    relation: str
+    parameters: Mapping[str, str]
+    attributes: tuple[tuple[str, str], ...]  # names and types
+    types: Types
+    folder: Path  # of the program
+    place: str
+
+    @property
+    def names_file(self) -> bool:
+        """Whether it is an output to a file."""
+        return self.kind == "output" and self.parameters.get("IO", "file") in ("file", "sqlite")

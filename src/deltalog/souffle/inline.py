@@ -1,0 +1,119 @@
+"""Relations that are `inline`: their rules are put where they are used.
+
+Such rules need not give values to all variables of their heads, as in `less(x, y) :- x < y.` An atom becomes the
+disjunction of the bodies, each with the head's arguments equal to the atom's. Under a negation that is right only if
+bodies have no variables of their own; else, and in aggregates, the relation stays one, and its rules are used as rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from deltalog.model.errors import Diagnostic
+from deltalog.souffle import tree
+from deltalog.souffle.normalise import Normaliser, replaced
+
+MAX_DEPTH = 50  # of relations in each other
+
+
+def inlined(
+    statements: Sequence[tree.Statement],
+    relations: Mapping[str, tree.RelationDeclaration],
+    normaliser: Normaliser,
+    diagnostics: list[Diagnostic],
+) -> list[tree.Statement]:
+    """The statements without atoms of inline relations, as far as that is possible, and without their unused rules."""
+    names = {name for name, relation in relations.items() if "inline" in relation.qualifiers}
+    if not names:
+        return list(statements)
+    rules: dict[str, list[tree.Clause]] = {name: [] for name in names}
+    for statement in statements:
+        if isinstance(statement, tree.Clause):
+            for head in statement.heads:
+                if head.name in names:
+                    rules[head.name].append(replace(statement, heads=(head,)))
+    inliner = _Inliner(rules, normaliser, diagnostics)
+    others = [_without(statement, names) for statement in statements]
+    changed = [inliner.statement(statement) for statement in others if statement is not None]
+    used = {atom.name for statement in changed for atom in tree.walk(statement) if isinstance(atom, tree.AtomNode)}
+    used |= {statement.relation for statement in changed if isinstance(statement, tree.DirectiveNode)}
+    kept = [inliner.statement(rule) for name in sorted(used & names) for rule in rules[name]]
+    return [*changed, *kept]
+
+
+def _without(statement: Any, names: set[str]) -> Any:
+    if not isinstance(statement, tree.Clause):
+        return statement
+    heads = tuple(head for head in statement.heads if head.name not in names)
+    return replace(statement, heads=heads) if heads else None
+
+
+class _Inliner:
+    def __init__(
+        self, rules: Mapping[str, list[tree.Clause]], normaliser: Normaliser, diagnostics: list[Diagnostic]
+    ) -> None:
+        self.rules, self.normaliser, self.diagnostics = rules, normaliser, diagnostics
+
+    def statement(self, statement: Any) -> Any:
+        if not isinstance(statement, tree.Clause) or statement.body is None:
+            return statement
+        return replace(statement, body=self.body(statement.body, True, 0))
+
+    def body(self, body: tree.BodyNode, positive: bool, depth: int) -> tree.BodyNode:
+        match body:
+            case tree.AndNode(parts=parts) | tree.OrNode(parts=parts):
+                return replace(body, parts=tuple(self.body(part, positive, depth) for part in parts))
+            case tree.NotNode(operand=operand):
+                return replace(body, operand=self.body(operand, not positive, depth))
+            case tree.AtomNode(name=name) if name in self.rules:
+                return self._atom(body, positive, depth)
+        return body
+
+    def _atom(self, atom: tree.AtomNode, positive: bool, depth: int) -> tree.BodyNode:
+        if depth > MAX_DEPTH:
+            message = f"the inline relation {atom.name} is defined by itself"
+            self.diagnostics.append(Diagnostic(message, atom.span, "Remove `inline` from its declaration."))
+            return atom
+        rules = self.rules[atom.name]
+        if not positive and not all(_is_closed(rule) for rule in rules):
+            return atom
+        if not positive and any(isinstance(node, tree.Unnamed) for node in tree.walk(atom)):
+            return atom
+        bodies = tuple(self._instance(rule, atom, positive, depth) for rule in rules)
+        return tree.OrNode(atom.span, bodies) if bodies else tree.Truth(atom.span, False)
+
+    def _named(self, node: Any) -> tree.VariableNode | None:
+        return self.normaliser.fresh(node) if isinstance(node, tree.Unnamed) else None
+
+    def _instance(self, rule: tree.Clause, atom: tree.AtomNode, positive: bool, depth: int) -> tree.BodyNode:
+        """The body of a rule for the arguments of an atom."""
+        values: dict[str, tree.Argument] = {}
+        equal: list[tuple[tree.Argument, tree.Argument]] = []
+        for formal, actual in zip(rule.heads[0].arguments, atom.arguments, strict=False):
+            given = replaced(actual, self._named)
+            if isinstance(formal, tree.VariableNode) and formal.name not in values:
+                values[formal.name] = given
+            else:
+                equal.append((formal, given))
+        for name in tree.variables(rule):
+            if name not in values:
+                values[name] = self.normaliser.fresh(atom, name)
+
+        def change(node: Any) -> Any:
+            return values[node.name] if isinstance(node, tree.VariableNode) else None
+
+        parts: list[tree.BodyNode] = [
+            tree.Comparison(atom.span, "=", replaced(formal, change), actual) for formal, actual in equal
+        ]
+        if rule.body is not None:
+            parts.append(self.body(replaced(rule.body, change), positive, depth + 1))
+        return tree.AndNode(atom.span, tuple(parts)) if parts else tree.Truth(atom.span, True)
+
+
+def _is_closed(rule: tree.Clause) -> bool:
+    """Whether a rule has no variables but those of its head."""
+    names = set(tree.variables(rule.heads[0]))
+    unnamed = any(isinstance(node, tree.Unnamed) for node in tree.walk(rule.heads[0]))
+    return not unnamed and (rule.body is None or names.issuperset(tree.variables(rule.body)))

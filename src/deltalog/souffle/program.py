@@ -1,0 +1,194 @@
+"""A Soufflé program: rules, and what its declarations and directives say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+
+from deltalog.model.errors import Diagnostic, SyntaxProblem
+from deltalog.souffle import tree
+from deltalog.souffle.components import flattened
+from deltalog.souffle.directives import Directive
+from deltalog.souffle.inline import inlined
+from deltalog.souffle.lower import Lowering
+from deltalog.souffle.normalise import Normaliser
+from deltalog.souffle.parser import parse
+from deltalog.souffle.procedures import Procedures
+from deltalog.souffle.types import Types, unknown_type
+from deltalog.syntax.ast import Atom, Rule, Source, Variable
+
+IGNORED = ("magic", "no_magic", "brie", "btree", "btree_delete", "no_inline")
+
+
+@dataclass(frozen=True)
+class SouffleProgram:
+    rules: tuple[Rule, ...]
+    directives: tuple[Directive, ...]
+    notes: tuple[Diagnostic, ...]
+    procedures: Procedures
+
+
+def read_program(text: str, name: str, folder: Path) -> SouffleProgram:
+    """The program of a text; SyntaxProblem has all errors."""
+    source = Source(name, text)
+    statements, diagnostics = parse(source, folder)
+    flat = flattened(statements, diagnostics)
+    relations = _declared(flat, diagnostics)
+    types = _types(flat, diagnostics)
+    diagnostics += types.check()
+    diagnostics += _check_relations(flat, relations, types)
+    lowering = Lowering(types, relations, _label(source), Normaliser(diagnostics), diagnostics)
+    dominance: list[Rule] = []
+    if not diagnostics:
+        dominance = _lower(inlined(flat, relations, lowering.normaliser, diagnostics), relations, lowering)
+    if diagnostics:
+        distinct = {(each.message, str(each.span)): each for each in diagnostics}
+        raise SyntaxProblem(sorted(distinct.values(), key=_place), ())
+    directives = tuple(_directives(flat, relations, types, folder))
+    procedures = Procedures(dict(_choices(relations)), dict(_limits(flat)), tuple(dominance), lowering.asked)
+    return SouffleProgram(tuple(lowering.rules), directives, tuple(_notes(flat)), procedures)
+
+
+def _label(source: Source) -> str:
+    return blake2b(f"{source.name}\0{source.text}".encode(), digest_size=4).hexdigest()
+
+
+def _place(diagnostic: Diagnostic) -> tuple[str, int]:
+    span = diagnostic.span
+    return (span.source.name, span.start) if span else ("", 0)
+
+
+def _declared(
+    statements: Sequence[tree.Statement], diagnostics: list[Diagnostic]
+) -> dict[str, tree.RelationDeclaration]:
+    relations: dict[str, tree.RelationDeclaration] = {}
+    for statement in statements:
+        if isinstance(statement, tree.RelationDeclaration):
+            if statement.name in relations:
+                message = f"the relation {statement.name} is declared twice"
+                diagnostics.append(Diagnostic(message, statement.span, "Remove one of the declarations."))
+            relations[statement.name] = statement
+    return relations
+
+
+def _types(statements: Sequence[tree.Statement], diagnostics: list[Diagnostic]) -> Types:
+    declared: dict[str, tree.TypeDeclaration] = {}
+    for statement in statements:
+        if isinstance(statement, tree.TypeDeclaration):
+            if statement.name in declared:
+                message = f"the type {statement.name} is declared twice"
+                diagnostics.append(Diagnostic(message, statement.span, "Remove one of the declarations."))
+            declared[statement.name] = statement
+    return Types(declared)
+
+
+def _check_relations(
+    statements: Sequence[tree.Statement], relations: Mapping[str, tree.RelationDeclaration], types: Types
+) -> Iterator[Diagnostic]:
+    for relation in relations.values():
+        for attribute in relation.attributes:
+            if not types.known(attribute.type):
+                yield unknown_type(attribute.type, attribute.span)
+        names = {attribute.name for attribute in relation.attributes}
+        for key in relation.choice:
+            for name in sorted(names.symmetric_difference(key).difference(names)):
+                yield Diagnostic(f"{relation.name} has no attribute {name} for choice-domain", relation.span)
+    for statement in statements:
+        if isinstance(statement, tree.DirectiveNode) and not _has_size(statement):
+            yield Diagnostic(".limitsize needs a size", statement.span, "Write .limitsize p(n=1000).")
+        if isinstance(statement, tree.DirectiveNode) and statement.relation not in relations:
+            yield _unknown_relation(statement.relation, statement, relations)
+        for node in tree.walk(statement):
+            if isinstance(node, tree.AtomNode):
+                yield from _check_atom(node, relations)
+
+
+def _has_size(directive: tree.DirectiveNode) -> bool:
+    return directive.kind != "limitsize" or directive.parameters.get("n", "").isdigit()
+
+
+def _check_atom(atom: tree.AtomNode, relations: Mapping[str, tree.RelationDeclaration]) -> Iterator[Diagnostic]:
+    relation = relations.get(atom.name)
+    if relation is None:
+        yield _unknown_relation(atom.name, atom, relations)
+    elif len(relation.attributes) != len(atom.arguments):
+        wanted = len(relation.attributes)
+        message = f"the relation {atom.name} has {wanted} attributes, not {len(atom.arguments)}"
+        yield Diagnostic(message, atom.span, f"It is declared at {relation.span}.")
+
+
+def _unknown_relation(
+    name: str, node: tree.SouffleNode, relations: Mapping[str, tree.RelationDeclaration]
+) -> Diagnostic:
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, list(relations), 1)
+    hint = f"Did you mean {near[0]}?" if near else f"Declare it: .decl {name}(x : symbol)"
+    return Diagnostic(f"the relation {name} is not declared", node.span, hint)
+
+
+def _lower(
+    statements: Sequence[tree.Statement], relations: Mapping[str, tree.RelationDeclaration], lowering: Lowering
+) -> list[Rule]:
+    """Adds the rules of statements, and gives those of subsumption."""
+    dominance: list[Rule] = []
+    for statement in statements:
+        if isinstance(statement, tree.Clause):
+            lowering.clause(statement)
+        elif isinstance(statement, tree.Subsumption):
+            dominance += lowering.dominance(statement)
+    for relation in relations.values():
+        if "eqrel" in relation.qualifiers:
+            lowering.rules += _equivalence(relation)
+    return dominance
+
+
+def _equivalence(relation: tree.RelationDeclaration) -> Iterator[Rule]:
+    """The rules of an equivalence relation: it is symmetric and transitive, and so reflexive."""
+    x, y, z = map(Variable, "xyz")
+    name = relation.name
+    yield Rule((Atom(name, (y, x)),), (Atom(name, (x, y)),), relation.span)
+    yield Rule((Atom(name, (x, z)),), (Atom(name, (x, y)), Atom(name, (y, z))), relation.span)
+
+
+def _choices(
+    relations: Mapping[str, tree.RelationDeclaration],
+) -> Iterator[tuple[str, tuple[tuple[int, ...], ...]]]:
+    """The keys of choice-domain, by position."""
+    for name, relation in relations.items():
+        places = {attribute.name: place for place, attribute in enumerate(relation.attributes)}
+        if relation.choice:
+            yield name, tuple(tuple(places[attribute] for attribute in key) for key in relation.choice)
+
+
+def _limits(statements: Sequence[tree.Statement]) -> Iterator[tuple[str, int]]:
+    for statement in statements:
+        if isinstance(statement, tree.DirectiveNode) and statement.kind == "limitsize":
+            yield statement.relation, int(statement.parameters["n"])
+
+
+def _directives(
+    statements: Sequence[tree.Statement],
+    relations: Mapping[str, tree.RelationDeclaration],
+    types: Types,
+    folder: Path,
+) -> Iterator[Directive]:
+    for statement in statements:
+        if isinstance(statement, tree.DirectiveNode):
+            attributes = tuple((a.name, a.type) for a in relations[statement.relation].attributes)
+            given = (statement.kind, statement.relation, statement.parameters, attributes)
+            yield Directive(*given, types, folder, str(statement.span))
+
+
+def _notes(statements: Sequence[tree.Statement]) -> Iterator[Diagnostic]:
+    """What is accepted and changes nothing."""
+    for statement in statements:
+        if isinstance(statement, tree.Ignored):
+            yield Diagnostic(f"{statement.what} changes nothing here", statement.span, None, "note")
+        elif isinstance(statement, tree.RelationDeclaration):
+            words = [word for word in statement.qualifiers if word in IGNORED]
+            if words:
+                message = f"{', '.join(words)} changes nothing here"
+                yield Diagnostic(message, statement.span, "Relations have one representation.", "note")

@@ -1,0 +1,342 @@
+"""From text to tokens: comments, strings, numbers, and a small C preprocessor.
+
+The preprocessor works on tokens, so every token keeps its place in the file in which it was written: `#include`,
+`#define` (with and without parameters, `##` and `#`), `#undef`, `#if`, `#ifdef`, `#ifndef`, `#elif`, `#else`, `#endif`
+and `#error`; `.include` and `.once` of Soufflé itself. Tokens of a macro have the place where it is used.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from deltalog.model.errors import Diagnostic
+from deltalog.syntax.ast import Source, Span
+
+DIRECTIVES = (
+    *("decl", "functor", "input", "output", "printsize", "limitsize", "type", "comp", "init", "number_type"),
+    *("symbol_type", "override", "pragma", "plan", "lattice", "debug_delta"),
+)
+_TOKEN = r"""
+    (?P<space>(?:[\s]|\\\r?\n)+)
+  | (?P<comment>//[^\n]*|/\*.*?\*/)
+  | (?P<directive>\.(?:DIRECTIVES)\b)
+  | (?P<include>\.include\b|\.once\b)
+  | (?P<string>"(?:\\.|[^"\\])*")
+  | (?P<unclosed>/\*|")
+  | (?P<ip>\d+\.\d+\.\d+\.\d+)
+  | (?P<float>\d+\.\d+)
+  | (?P<unsigned>(?:0x[0-9a-fA-F]+|0b[01]+|\d+)u\b)
+  | (?P<number>0x[0-9a-fA-F]+|0b[01]+|\d+)
+  | (?P<name>choice-domain\b|[_?a-zA-Z][_?a-zA-Z0-9]*)
+  | (?P<op>:-|<:|<=|>=|!=|::|->|\#\#|==|&&|\|\||[-+*/%^|\[\]$(),:;.=!@{}<>\#])
+""".replace("DIRECTIVES", "|".join(DIRECTIVES))
+_IN_FILE = re.compile(r"(?P<hash>^[ \t]*\#(?:\\\r?\n|/\*.*?\*/|[^\n])*) |" + _TOKEN, re.X | re.S | re.M)
+_IN_LINE = re.compile(_TOKEN, re.X | re.S)
+_DEFINE = re.compile(r"\s*([_a-zA-Z][_a-zA-Z0-9]*)(\(([^)]*)\))?")
+_ESCAPES = {'"': '"', "'": "'", "\\": "\\", "a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
+MAX_INCLUDED = 200  # files in each other
+
+
+@dataclass(frozen=True, slots=True)
+class SouffleToken:
+    kind: str  # directive, string, float, unsigned, number, name, op, end
+    text: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Macro:
+    parameters: tuple[str, ...] | None
+    body: tuple[SouffleToken, ...]
+
+
+@dataclass
+class Preprocessor:
+    """The state while the files of a program are read."""
+
+    macros: dict[str, Macro] = field(default_factory=dict)
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+    once: set[str] = field(default_factory=set)
+    files: list[Path] = field(default_factory=list)  # that were included
+
+    def complain(self, message: str, span: Span, hint: str | None = None) -> None:
+        self.diagnostics.append(Diagnostic(message, span, hint))
+
+    # A file
+
+    def tokens(self, source: Source, folder: Path, depth: int = 0) -> Iterator[SouffleToken]:
+        """The tokens of a text, with macros replaced and files included."""
+        pending: list[SouffleToken] = []
+        taken: list[bool | None] = []  # of each #if: in a taken branch, not yet, or (None) a branch was taken already
+        for token in lex(source, 0, len(source.text), _IN_FILE, self.complain):
+            if token.kind == "hash":
+                yield from self.expanded(pending)
+                pending = []
+                yield from self._directive(token, taken, folder, depth)
+            elif not all(taken):
+                continue
+            elif token.kind == "include" or (pending and pending[-1].kind == "include"):
+                yield from self._dot_include(token, pending, source, folder, depth)
+                if token.text == ".once" and source.name in self.once:
+                    return
+                if token.text == ".once":
+                    self.once.add(source.name)
+            else:
+                pending.append(token)
+        yield from self.expanded(pending)
+        if taken:
+            end = len(source.text)
+            self.complain("an `#if` has no `#endif`", Span(source, end, end))
+
+    def _dot_include(
+        self, token: SouffleToken, pending: list[SouffleToken], source: Source, folder: Path, depth: int
+    ) -> Iterator[SouffleToken]:
+        if token.kind == "include":
+            yield from self.expanded(pending)
+            pending[:] = [token] if token.text == ".include" else []
+            return
+        pending.clear()
+        if token.kind == "string":
+            yield from self._included(unescaped(token, self.complain), token.span, folder, depth)
+        else:
+            self.complain("`.include` needs the name of a file in quotes", token.span)
+
+    def _included(self, name: str, span: Span, folder: Path, depth: int) -> Iterator[SouffleToken]:
+        path = folder / name
+        if depth > MAX_INCLUDED:
+            self.complain(f"more than {MAX_INCLUDED} files include each other", span)
+            return
+        try:
+            text = path.read_text("utf-8-sig")
+        except (OSError, UnicodeDecodeError) as error:
+            reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
+            self.complain(f"cannot read the included file {path}: {reason}", span)
+            return
+        self.files.append(path)
+        yield from self.tokens(Source(str(path), text), path.parent, depth + 1)
+
+    # Lines with #
+
+    def _directive(
+        self, token: SouffleToken, taken: list[bool | None], folder: Path, depth: int
+    ) -> Iterator[SouffleToken]:
+        text = token.text.lstrip()[1:]
+        match = re.match(r"\s*([a-z]+)", text)
+        word = match[1] if match else ""
+        start = token.span.end - len(text) + (match.end() if match else 0)
+        if word in ("if", "ifdef", "ifndef", "elif", "else", "endif"):
+            self._conditional(word, token, start, taken)
+        elif not all(taken):
+            return
+        elif word == "include":
+            yield from self._hash_include(token, start, folder, depth)
+        elif word == "define":
+            self._define(token, start)
+        elif word == "undef":
+            self.macros.pop(self._text(token, start).strip(), None)
+        elif word == "error":
+            self.complain(f"#error {self._text(token, start).strip()}", token.span)
+        elif word not in ("pragma", "line", "warning", ""):
+            self.complain(f"there is no preprocessor directive #{word}", token.span)
+
+    def _text(self, token: SouffleToken, start: int) -> str:
+        text = token.span.source.text[start : token.span.end]
+        return re.sub(r"//[^\n]*|/\*.*?\*/", " ", text, flags=re.S)
+
+    def _hash_include(self, token: SouffleToken, start: int, folder: Path, depth: int) -> Iterator[SouffleToken]:
+        name = re.fullmatch(r'\s*["<]([^">]+)[">]\s*', self._text(token, start))
+        if name is None:
+            self.complain("`#include` needs the name of a file in quotes", token.span)
+        else:
+            yield from self._included(name[1], token.span, folder, depth)
+
+    def _define(self, token: SouffleToken, start: int) -> None:
+        source = token.span.source
+        match = _DEFINE.match(source.text, start, token.span.end)
+        if match is None:
+            self.complain("`#define` needs a name", token.span)
+            return
+        parameters = None if match[2] is None else tuple(filter(None, (p.strip() for p in match[3].split(","))))
+        body = tuple(lex(source, match.end(), token.span.end, _IN_LINE, self.complain))
+        self.macros[match[1]] = Macro(parameters, body)
+
+    def _conditional(self, word: str, token: SouffleToken, start: int, taken: list[bool | None]) -> None:
+        if word in ("elif", "else", "endif") and not taken:
+            self.complain(f"#{word} without #if", token.span)
+        elif word == "endif":
+            taken.pop()
+        elif word == "else":
+            taken[-1] = None if taken[-1] is not False else True
+        elif word == "elif":
+            taken[-1] = None if taken[-1] is not False else self._condition(token, start)
+        elif word == "if":
+            taken.append(self._condition(token, start) if all(taken) else None)
+        else:
+            defined = self._text(token, start).strip() in self.macros
+            taken.append(defined is (word == "ifdef"))
+
+    def _condition(self, token: SouffleToken, start: int) -> bool:
+        words = list(lex(token.span.source, start, token.span.end, _IN_LINE, self.complain))
+        resolved: list[SouffleToken] = []
+        while words:
+            word = words.pop(0)
+            if word.text == "defined" and words:
+                names = [words.pop(0) for _ in range(3 if words[0].text == "(" else 1) if words]
+                found = any(each.text in self.macros for each in names)
+                resolved.append(replace(word, kind="number", text=str(int(found))))
+            else:
+                resolved.append(word)
+        try:
+            return bool(_Condition(list(self.expanded(resolved))).value())
+        except (IndexError, ValueError, ZeroDivisionError):
+            self.complain("this condition has no value", token.span, "It is made of numbers, defined(X) and operators.")
+            return False
+
+    # Macros
+
+    def expanded(self, tokens: Sequence[SouffleToken], active: frozenset[str] = frozenset()) -> Iterator[SouffleToken]:
+        """Tokens with macros replaced."""
+        i = 0
+        while i < len(tokens):
+            token = tokens[i]
+            i += 1
+            macro = self.macros.get(token.text) if token.kind == "name" and token.text not in active else None
+            if macro is None:
+                yield self._builtin(token)
+                continue
+            arguments: list[list[SouffleToken]] = []
+            if macro.parameters is not None:
+                if i >= len(tokens) or tokens[i].text != "(":
+                    yield token
+                    continue
+                arguments, i = self._arguments(tokens, i)
+            body = [replace(each, span=token.span) for each in self._substituted(macro, arguments, active)]
+            yield from self.expanded(body, active | {token.text})
+
+    def _builtin(self, token: SouffleToken) -> SouffleToken:
+        if token.text == "__FILE__":
+            return replace(token, kind="string", text=f'"{token.span.source.name}"')
+        if token.text == "__LINE__":
+            return replace(token, kind="number", text=str(token.span.line))
+        return token
+
+    def _arguments(self, tokens: Sequence[SouffleToken], i: int) -> tuple[list[list[SouffleToken]], int]:
+        """The arguments of a macro from its bracket on, and the position after them."""
+        arguments: list[list[SouffleToken]] = [[]]
+        depth = 0
+        opening = tokens[i]
+        while i < len(tokens):
+            token = tokens[i]
+            i += 1
+            depth += token.text in "([{" and token.kind == "op"
+            depth -= token.text in ")]}" and token.kind == "op"
+            if depth == 0:
+                return arguments, i
+            if token.text == "," and depth == 1:
+                arguments.append([])
+            elif token is not opening:
+                arguments[-1].append(token)
+        self.complain("the arguments of a macro have no end", opening.span)
+        return arguments, i
+
+    def _substituted(
+        self, macro: Macro, arguments: list[list[SouffleToken]], active: frozenset[str]
+    ) -> Iterator[SouffleToken]:
+        by_name = dict(zip(macro.parameters or (), arguments, strict=False))
+        body = list(macro.body)
+        result: list[SouffleToken] = []
+        while body:
+            token = body.pop(0)
+            if token.text == "#" and body and body[0].text in by_name:
+                text = " ".join(each.text for each in by_name[body.pop(0).text])
+                result.append(replace(token, kind="string", text='"' + text.replace('"', '\\"') + '"'))
+            elif token.text == "##" and result and body:
+                right = body.pop(0)
+                pasted = by_name.get(right.text, [right])
+                text = result.pop().text + (pasted[0].text if pasted else "")
+                glued = lex(Source("<macro>", text), 0, len(text), _IN_LINE, self.complain)
+                result += [replace(each, span=token.span) for each in glued] + pasted[1:]
+            elif token.kind == "name" and token.text in by_name:
+                raw = by_name[token.text]
+                pastes = bool(body) and body[0].text == "##"
+                result += raw if pastes else list(self.expanded(raw, active))
+            else:
+                result.append(token)
+        return iter(result)
+
+
+def lex(
+    source: Source, start: int, end: int, pattern: re.Pattern[str], complain: Callable[[str, Span], None]
+) -> Iterator[SouffleToken]:
+    """The tokens of a part of a text, without spaces and comments."""
+    text = source.text
+    while start < end:
+        match = pattern.match(text, start, end)
+        kind = "unexpected" if match is None else match.lastgroup or ""
+        if match is None or kind == "unclosed":
+            whats = {"/": "this comment has no end", '"': "this string has no end"}
+            complain(whats.get(text[start], f"did not expect `{text[start]}` here"), Span(source, start, start + 1))
+            start = start + 1 if match is None else end
+            continue
+        if kind == "ip":
+            parts = [int(part) for part in match[0].split(".")]
+            number = (parts[0] << 24) + (parts[1] << 16) + (parts[2] << 8) + parts[3]
+            signed = number - (1 << 32) if number >= 1 << 31 else number
+            yield SouffleToken("number", str(signed), Span(source, start, match.end()))
+        elif kind not in ("space", "comment"):
+            yield SouffleToken(kind, match[0], Span(source, start, match.end()))
+        start = match.end()
+
+
+def unescaped(token: SouffleToken, complain: Callable[[str, Span], None]) -> str:
+    """The text of a string."""
+
+    def character(match: re.Match[str]) -> str:
+        found = _ESCAPES.get(match[1])
+        if found is None:
+            complain(f"there is no escape sequence \\{match[1]}", token.span)
+        return found or match[1]
+
+    return re.sub(r"\\(.)", character, token.text[1:-1], flags=re.S)
+
+
+_LEVELS: tuple[dict[str, Callable[[int, int], int]], ...] = (
+    {"||": lambda a, b: int(bool(a or b))},
+    {"&&": lambda a, b: int(bool(a and b))},
+    {"==": lambda a, b: int(a == b), "!=": lambda a, b: int(a != b)},
+    {"<": lambda a, b: int(a < b), ">": lambda a, b: int(a > b), "<=": lambda a, b: int(a <= b)}
+    | {">=": lambda a, b: int(a >= b)},
+    {"+": lambda a, b: a + b, "-": lambda a, b: a - b},
+    {"*": lambda a, b: a * b, "/": lambda a, b: a // b, "%": lambda a, b: a % b},
+)
+
+
+@dataclass
+class _Condition:
+    """The condition of an #if."""
+
+    tokens: list[SouffleToken]
+
+    def value(self, level: int = 0) -> int:
+        if level == len(_LEVELS):
+            return self._unary()
+        left = self.value(level + 1)
+        while self.tokens and self.tokens[0].text in _LEVELS[level]:
+            operator = self.tokens.pop(0).text
+            left = _LEVELS[level][operator](left, self.value(level + 1))
+        return left
+
+    def _unary(self) -> int:
+        token = self.tokens.pop(0)
+        if token.text == "!":
+            return int(not self._unary())
+        if token.text == "-":
+            return -self._unary()
+        if token.text == "(":
+            value = self.value()
+            self.tokens.pop(0)
+            return value
+        return int(token.text, 0) if token.kind == "number" else 0

@@ -1,0 +1,152 @@
+"""Soufflé programs in the library and on the command line."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from deltalog import KnowledgeBase, UsageError
+from deltalog.cli.main import main
+from deltalog.expressions.scalar import evaluate
+from deltalog.expressions.souffle_functors import PREFIX, fields_of, record
+from deltalog.model.errors import DataError, SyntaxProblem
+from deltalog.syntax.ast import Call, Constant
+
+ROOT = Path(__file__).parent.parent.parent
+PATHS = """
+.decl edge(x : symbol, y : symbol)
+.input edge
+.decl path(x : symbol, y : symbol)
+.output path
+path(x, y) :- edge(x, y).
+path(x, z) :- path(x, y), edge(y, z).
+"""
+
+
+@pytest.fixture
+def paths(tmp_path: Path) -> Path:
+    program = tmp_path / "paths.dl"
+    program.write_text(PATHS)
+    (tmp_path / "facts").mkdir()
+    (tmp_path / "facts" / "edge.facts").write_text("a\tb\nb\t1\n")
+    return program
+
+
+def test_command_line(paths: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert main(["run", "-q", str(paths), "-F", str(tmp_path / "facts"), "-D", str(out)]) == 0
+    assert sorted((out / "path.csv").read_text().splitlines()) == ["a\t1", "a\tb", "b\t1"]
+    assert [path.name for path in out.iterdir()] == ["path.csv"]
+
+
+def test_data_is_a_folder_of_facts(paths: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "-q", str(paths), "--data", str(tmp_path / "facts"), "-D", "-"]) == 0
+    assert capsys.readouterr().out.splitlines()[:3] == ["---------------", "path", "==============="]
+
+
+def test_missing_facts(paths: Path) -> None:
+    with pytest.raises(DataError, match=r"there is no file .*edge.facts for edge; --facts DIR"):
+        KnowledgeBase(paths).load_inputs()
+
+
+def test_wrong_cells(paths: Path, tmp_path: Path) -> None:
+    paths.write_text(".decl edge(x : symbol, y : number)\n.input edge\n")
+    with pytest.raises(DataError, match=r"edge.facts:1: 'b' is no number \(relation edge\)"):
+        KnowledgeBase(paths).load_inputs(tmp_path / "facts")
+
+
+def test_updates_and_queries() -> None:
+    kb = KnowledgeBase(PATHS)
+    change = kb.update(add={"edge": [("a", "b"), ("b", "c")]})
+    assert set(change.added["path"]) == {("a", "b"), ("b", "c"), ("a", "c")}
+    assert set(kb.query("path(a, ?x)")) == {("b",), ("c",)}
+
+
+def test_language() -> None:
+    text = "p(X) :- q(X)."
+    assert KnowledgeBase(text, language="auto").predicates == ["p", "q"]
+    with pytest.raises(SyntaxProblem, match="the relation p is not declared"):
+        KnowledgeBase(text, language="souffle")
+    with pytest.raises(SyntaxProblem):
+        KnowledgeBase(PATHS, language="deltalog")
+    with pytest.raises(UsageError, match="there is no language 'prolog'"):
+        KnowledgeBase(text, language="prolog")
+
+
+def test_facts_of_stages_do_not_change() -> None:
+    kb = KnowledgeBase(".decl p(x : number) choice-domain x\n.decl q(x : number)\np(x) :- q(x).")
+    kb.add("q", [(1,), (2,)])
+    assert kb.count("p") == 2
+    with pytest.raises(UsageError, match="facts cannot change"):
+        kb.update(add={"q": [(3,)]})
+
+
+def test_stores(tmp_path: Path) -> None:
+    kb = KnowledgeBase(PATHS)
+    kb.add("edge", [("a", "b")])
+    kb.save(tmp_path / "store")
+    kb.close()
+    with KnowledgeBase.open(tmp_path / "store") as opened:
+        assert set(opened.facts("path")) == {("a", "b")}
+    with pytest.raises(UsageError, match="has no text in the language of stores"):
+        KnowledgeBase(".decl n(x : number)\nn(x + 1) :- n(x), x < 3.").save(tmp_path / "other")
+
+
+def test_sqlite(tmp_path: Path) -> None:
+    connection = sqlite3.connect(tmp_path / "in.db")
+    with connection:
+        connection.execute("CREATE TABLE p (a TEXT, b INTEGER)")
+        connection.execute("INSERT INTO p VALUES ('7', 8)")
+    connection.close()
+    text = '.decl p(a : symbol, b : number)\n.input p(IO=sqlite, dbname="in.db")\n.output p(IO=sqlite, dbname="out.db")'
+    kb = KnowledgeBase(text)
+    kb.load_inputs(tmp_path)
+    assert list(kb.facts("p")) == [("7", 8)]
+    kb.write_outputs(tmp_path)
+    connection = sqlite3.connect(tmp_path / "out.db")
+    assert connection.execute("SELECT * FROM p").fetchall() == [("7", 8)]
+    connection.close()
+
+
+def test_notes() -> None:
+    kb = KnowledgeBase('.decl p(x : number) brie\n.pragma "provenance" "explain"\np(1).')
+    assert [note.message for note in kb.notes] == [
+        "brie changes nothing here",
+        ".pragma provenance explain changes nothing here",
+    ]
+
+
+def test_columns_compute_what_values_do() -> None:
+    """Whole columns wrap around at 32 bits as single values do."""
+    numbers = [0, 1, -1, 7, -7, 2**31 - 1, -(2**31), 65536, 123456789]
+    operators = {"+": "+", "-": "-", "*": "*", "%": "%", "band": "&", "bor": "|", "bxor": "^"}
+    rules = [f'r("{name}", x, y, x {name} y) :- n(x), n(y), y != 0.' for name in operators]
+    text = ".decl n(x : number)\n.decl r(o : symbol, x : number, y : number, z : number)\n" + "\n".join(rules)
+    kb = KnowledgeBase(text)
+    kb.add("n", [(n,) for n in numbers])
+    found = set(kb.facts("r"))
+    for name, operator in operators.items():
+        for x in numbers:
+            for y in filter(None, numbers):
+                value = evaluate(Call(f"{PREFIX}i{operator}", (Constant(x), Constant(y))), {})
+                assert (name, x, y, value) in found
+    assert len(found) == len(operators) * len(numbers) * (len(numbers) - 1)
+
+
+def test_records_are_values() -> None:
+    value = record(1, 'a"]', 1.0, record("x", record()))
+    assert fields_of(value)[:3] == (1, 'a"]', 1.0)
+    assert fields_of(fields_of(value)[3]) == ("x", record())
+    assert record(1) != record(1.0)
+
+
+def test_documentation(capsys: pytest.CaptureFixture[str]) -> None:
+    """The example of docs/souffle.md prints what its comments say."""
+    text = (ROOT / "docs" / "souffle.md").read_text(encoding="utf-8")
+    [block] = re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    exec(block, {})
+    wanted = re.findall(r"\)  # (.*)$", block, re.MULTILINE)
+    assert capsys.readouterr().out.splitlines() == wanted
