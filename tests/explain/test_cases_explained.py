@@ -13,7 +13,8 @@ from deltalog.syntax.parser import parse
 from tests.explain.proof_checker import Key, World, key_of
 
 CASES = Path(__file__).parents[1] / "cases"
-PROGRAMS = sorted(CASES.glob("*/*.dl"))
+BEYOND_THE_CHECKER = ("bodies", "tuples")  # it knows the core language only
+PROGRAMS = [path for path in sorted(CASES.glob("*/*.dl")) if path.parent.name not in BEYOND_THE_CHECKER]
 ASKED = 12
 MANY = 400  # facts, with which nested loops take too long
 

@@ -262,7 +262,8 @@ class _Maker:
     def conjunction(self, bound: Sequence[Variable]) -> tuple[BodyLiteral, ...]:
         """An atom, and now and then something that uses its variables and those outside."""
         atom = self.atom(self.below, [*bound, *VARIABLES])
-        more = self.literals([*bound, *_bound([atom])], inner=True) if self.one_in(2) else []
+        outside = [] if self.recursive else bound  # what a negation needs from outside may not be recursive
+        more = self.literals([*outside, *_bound([atom])], inner=True) if self.one_in(2) else []
         return (atom, *more)
 
     def alternatives(self, bound: Sequence[Variable]) -> list[BodyLiteral]:
@@ -285,7 +286,8 @@ class _Maker:
         on = tuple(dict.fromkeys(self.pick(inner) for _ in range(self.pick((0, 1, 1, 2))))) if inner else ()
         others = [variable for variable in inner if variable not in on] or inner
         calls = [self.call(others, Variable(f"N{i}_{len(bound)}")) for i in range(self.pick((1, 1, 2)))]
-        per = self.features.nested and bool(on) and set(on) <= set(bound) and self.one_in(2)
+        outside = self.features.nested and not self.recursive and bool(on) and set(on) <= set(bound)
+        per = outside and self.one_in(2)
         return [Aggregate(tuple(body), on, tuple(calls), per=per)]
 
     def call(self, inner: Sequence[Variable], result: Variable) -> AggregateCall:

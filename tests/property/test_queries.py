@@ -25,6 +25,7 @@ KINDS = {
     "joins": Features(INTEGERS, functions=False, aggregates=False),
     "integers": Features(INTEGERS),
     "mixed": Features(MIXED),
+    "nested": Features(MIXED, nested=True),
 }
 LEAST = 400  # goals of each kind, over a hundred programs
 SAVED = sorted((Path(__file__).parents[1] / "query" / "goals").glob("*.dl"))

@@ -25,6 +25,7 @@ KINDS = {
     "joins": Features(INTEGERS, functions=False, aggregates=False),
     "integers": Features(INTEGERS),
     "mixed": Features(MIXED),
+    "nested": Features(MIXED, nested=True),
 }
 STEPS = 4
 STRATEGIES = {

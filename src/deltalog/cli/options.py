@@ -14,6 +14,7 @@ from deltalog.equality.settings import EQUALITY_SETTINGS
 from deltalog.model.errors import UsageError
 from deltalog.ontology.profile_names import PROFILES
 from deltalog.plan.hypertree.settings import CYCLIC_SETTINGS
+from deltalog.syntax.languages import LANGUAGES
 
 if TYPE_CHECKING:
     from deltalog.kb import KnowledgeBase
@@ -116,8 +117,8 @@ def wrong_usage(command: str, message: str) -> int:
 def add_language(parser: ArgumentParser) -> None:
     """--language and --facts."""
     languages = (
-        "the language of the programs (default: auto; a program with directives such as .decl is Soufflé's, a file whose "
-        "name ends with .rls Nemo's)"
+        "the language of the programs (default: auto; a program with directives such as .decl is Soufflé's, "
+        "a file whose name ends with .rls Nemo's)"
     )
     parser.add_argument("--language", choices=LANGUAGES, default="auto", help=languages)
     facts = "a folder of files that .input directives name (default: folders of --data, else the program's own)"

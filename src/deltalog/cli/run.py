@@ -53,7 +53,7 @@ def parser() -> ArgumentParser:
     add_data(made)
     add_language(made)
     add = made.add_argument
-    out = "write the facts to this folder, which is new or empty; what the program itself names if it is Nemo's or Soufflé's"
+    out = "write the facts to this folder, which is new or empty; of a Soufflé or Nemo program, what it names itself"
     add("-D", "--out", metavar="DIR", type=local, help=out)
     add("--format", choices=OUTPUT_FORMATS, help="the format of --out (default: csv, or as the program says)")
     add("--only", metavar="PRED", action="append", default=[], help="write only this predicate; may be repeated")
@@ -193,6 +193,8 @@ def _write(kb: KnowledgeBase, options: Namespace) -> None:
         kb.write_exports(options.out)
     else:
         kb.write(options.out, options.format or "csv", only=options.only, derived=options.derived)
+
+
 def _write_souffle(kb: KnowledgeBase, options: Namespace, progress: Progress) -> None:
     """What .output and .printsize name; with --format, all facts are written in that format instead of the files."""
     folder = options.out if options.format is None else None

@@ -52,8 +52,8 @@ fail on what is not a number; AVG, MED, MIN and MAX fail on nothing at all. `COU
 of the aggregate's body and `COUNT(?v)`: a binding for which an argument fails takes no part in any call.
 
 Regular expressions, languages, parts of dates and times, digests and casts (`FROM_SPARQL`) are those of SPARQL, in
-`deltalog.expressions.sparql_operators`. So are the functions `sparql:...`, which only SPARQL's expressions use. Those of
-other languages, `nemo_...` and `souffle:...`, are in `deltalog.expressions.nemo_functions` and
+`deltalog.expressions.sparql_operators`. So are the functions `sparql:...`, which only SPARQL's expressions use. Those
+of other languages, `nemo_...` and `souffle:...`, are in `deltalog.expressions.nemo_functions` and
 `deltalog.expressions.souffle_functors`.
 """
 

@@ -1,8 +1,8 @@
 """Programs from texts and files, with all their errors.
 
 A statement with a syntax error hides no other error: all other rules, of the same file and of others, are checked too.
-A program with Soufflé's directives is read as Soufflé's language, and a file whose name ends with .rls as Nemo's, unless
-another one is asked for.
+A program with Soufflé's directives is read as Soufflé's language, and a file whose name ends with .rls as Nemo's,
+unless another one is asked for.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from deltalog.program.stages import OrderedStage, in_stages
 from deltalog.souffle.detect import is_souffle
 from deltalog.souffle.directives import Directive
 from deltalog.syntax.ast import Rule
+from deltalog.syntax.languages import LANGUAGES
 from deltalog.syntax.parser import Document, parse_document
 
 Sources = str | Path | Iterable[str | Path]
-LANGUAGES = ("auto", "deltalog", "souffle", "nemo")
 READY_MADE = Path(__file__).parent.parent / "rules"
 _READY_MADE_NAME = re.compile(r"\s*@([A-Za-z0-9-]+)\s*")
 
