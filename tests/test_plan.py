@@ -223,3 +223,11 @@ def test_a_picture_of_nothing_and_of_very_much() -> None:
     assert "…" in text
     assert "more" in text
     ElementTree.fromstring(text)
+
+
+def test_the_plan_of_a_cyclic_rule_over_few_facts() -> None:
+    """Its relations are too small for a decomposition to be looked for."""
+    kb = KnowledgeBase("triangle(X, Y, Z) :- a(X, Y), b(Y, Z), c(Z, X).")
+    for name in "abc":
+        kb.add(name, [(1, 2), (2, 1)])
+    assert "    by joins (estimated " in kb.plan()
