@@ -183,6 +183,7 @@ def test_wrong_subscriptions() -> None:
         for asked in wrong:
             assert made.get(f"/changes?{asked}").status_code == 400
         assert made.get("/changes?goal=end(?x)", headers={"last-event-id": "soon"}).status_code == 400
+        assert made.head("/changes?goal=end(?x)").status_code == 200
 
 
 def test_a_store_that_another_process_changes(tmp_path: Path) -> None:

@@ -30,7 +30,10 @@ Answer SPARQL, goals and changes over HTTP, and show a page: docs/server.md has 
   deltalog serve rules.dl --data facts.ttl           programs and data, in memory
   deltalog serve trains --host 0.0.0.0 --token-file token
 """
-EPILOG = "The address is printed when the server is ready. SIGTERM and Ctrl-C end it: requests finish, or are refused."
+EPILOG = """\
+The address is printed when the server is ready. SIGTERM and Ctrl-C end it: requests finish, or are refused.
+Exit codes: 0 ended by a signal; 1 an error in the input; 2 wrong usage.
+"""
 
 
 def parser() -> ArgumentParser:

@@ -132,6 +132,7 @@ class Tuning:
     bit_matrix_min_pairs: int = 1 << 12  # nor smaller ones
     bit_matrix_min_bits_per_word: int = 2  # from which on words beat pairs
     plan_cache_entries: int = 1 << 13  # compiled plans that are kept
+    reader_plan_cache_entries: int = 1 << 8  # the same for a reader: most of its plans are of one goal, some 4 kB each
     skolem_cache_names: int = 1 << 18  # names whose arguments are remembered
     skolem_cache_min_names: int = 1 << 6  # an entry costs as much memory as this many names, and one more for each name
     skolem_cache_parts: int = 1 << 17  # encoded arguments of SKOLEM that are kept, by id

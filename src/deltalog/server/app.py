@@ -153,7 +153,10 @@ class Server:
             if request.method == "OPTIONS":
                 return Response(status_code=204, headers={"allow": ", ".join([*endpoints, "OPTIONS"])})
             endpoint = endpoints["GET" if request.method == "HEAD" else request.method]
-            return await self._handled(await self._asked(request, endpoint), endpoint)
+            asked = await self._asked(request, endpoint)
+            if request.method == "HEAD" and endpoint.called(asked).work is Work.STREAM:
+                return Response(media_type=events.MEDIA_TYPE)
+            return await self._handled(asked, endpoint)
         except Exception as problem:
             refused = refusal(problem)
             if refused is None:

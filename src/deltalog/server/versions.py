@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from deltalog.engine.named_graphs import without_graphs
+from deltalog.engine.graph_relations import without_graphs
 from deltalog.maintenance.update_state import difference
 from deltalog.model.facts import Facts, of_predicate
 from deltalog.program import Program

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from deltalog.backends.base import Tables
@@ -77,7 +77,8 @@ class LocalBackend:
 
     def beside(self) -> LocalBackend:
         """Another one over the same dictionary, for calls at the same time as those of this one."""
-        made = self.over(self.dictionary)
+        fewer = replace(self.tuning, plan_cache_entries=self.tuning.reader_plan_cache_entries)
+        made = LocalBackend(self.limits, self.dictionary, self.workers.threads, fewer)
         made.workers = self.workers
         return made
 
