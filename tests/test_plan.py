@@ -240,3 +240,11 @@ def test_bodies_of_one_or_two_atoms_have_the_plans_of_the_planner() -> None:
         assert _from_delta(body, live, sizes, parts) == planner.best()
         alone = _Planner(body[:1], live, CachedStatistics.of(sizes), {0: Part.DELTA}, multiway=False)
         assert _scan(body[0], Part.DELTA, sizes) == alone.best()
+
+
+def test_the_plan_of_a_cyclic_rule_over_few_facts() -> None:
+    """Its relations are too small for a decomposition to be looked for."""
+    kb = KnowledgeBase("triangle(X, Y, Z) :- a(X, Y), b(Y, Z), c(Z, X).")
+    for name in "abc":
+        kb.add(name, [(1, 2), (2, 1)])
+    assert "    by joins (estimated " in kb.plan()

@@ -73,26 +73,32 @@ ENGINES = ("local", "spark", "auto", "naive")
 class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, StoreMethods):
     """Facts and rules, and everything that follows from them.
 
-    program: rules as text, a Path to a file of them, several of either, or none yet.
-    language: "deltalog", "souffle", "nemo", or "auto": Soufflé's if a text has its directives (`.decl`), Nemo's for a
-        file whose name ends with .rls. What a Nemo program imports is loaded.
-    engine: "local" (this process), "spark" (the SparkSession `spark`, or the active one, or a new one on `master`),
-        "auto" (in Spark's driver by the local engine while facts fit its budget, else in Spark's executors), or
-        "naive" (slow and obvious, for comparisons).
-    timeout (seconds), max_facts, memory ("8GB"): limits of every call that derives facts or answers. At a limit it
-        raises LimitReached, and the knowledge base is as it was. `limits` has them, and they may be changed there.
-    maintenance: how derived facts are deleted: "dred" deletes and rederives, "bf" searches for other proofs first,
-        "auto" chooses between them; "counting" deletes and rederives by counts of derivations. All give the same facts.
-    cyclic: how rules with cyclic bodies are evaluated: "standard" joins them like others, "hypertree" takes a hypertree
-        decomposition for every rule, "combined" for cyclic ones where it is estimated to pay. All give the same facts.
-    schemes: how relations that are transitive, symmetric, inverse to each other or unions are stored: "scheme" as
-        virtual relations, "module" as tables with rules of their own, "standard" like all others; "auto" is
-        "scheme" with small ones as tables. All give the same facts.
-    default_graph: what rules apply to, and queries outside of GRAPH: the "union" of all graphs, or the "unnamed" graph.
-    ontology: ontology files whose axioms become rules, of a `profile`; see `load_ontology`.
-    equality: how owl:sameAs is evaluated: "representatives" keeps facts about one of several equal individuals,
-        "axioms" about each of them. Both give the same facts.
-    observe: is called after every round of evaluation with a `Round`. tuning: thresholds (`deltalog.model.tuning`).
+    Args:
+        program: rules as text, a Path to a file of them, several of either, or none yet.
+        language: "deltalog", "souffle", "nemo", or "auto": Soufflé's if a text has its directives (`.decl`),
+            Nemo's for a file whose name ends with .rls. What a Nemo program imports is loaded.
+        engine: "local" (this process), "spark" (the SparkSession `spark`, or the active one, or a new one on
+            `master`), "auto" (in Spark's driver by the local engine while facts fit its budget, else in Spark's
+            executors), or "naive" (slow and obvious, for comparisons).
+        timeout, max_facts, memory: seconds, a number and a size such as "8GB", limits of every call that
+            derives facts or answers. At a limit it raises LimitReached, and the knowledge base is as it was.
+            `limits` has them, and they may be changed there.
+        maintenance: how derived facts are deleted: "dred" deletes and rederives, "bf" searches for other proofs
+            first, "auto" chooses between them; "counting" deletes and rederives by counts of derivations. All
+            give the same facts.
+        cyclic: how rules with cyclic bodies are evaluated: "standard" joins them like others, "hypertree" takes
+            a hypertree decomposition for every rule, "combined" for cyclic ones where it is estimated to pay.
+            All give the same facts.
+        schemes: how relations that are transitive, symmetric, inverse to each other or unions are stored:
+            "scheme" as virtual relations, "module" as tables with rules of their own, "standard" like all
+            others; "auto" is "scheme" with small ones as tables. All give the same facts.
+        default_graph: what rules apply to, and queries outside of GRAPH: the "union" of all graphs, or the
+            "unnamed" graph.
+        ontology: ontology files whose axioms become rules, of a `profile`; see `load_ontology`.
+        equality: how owl:sameAs is evaluated: "representatives" keeps facts about one of several equal
+            individuals, "axioms" about each of them. Both give the same facts.
+        observe: is called after every round of evaluation with a `Round`.
+        tuning: thresholds (`deltalog.model.tuning`).
 
     Threads may share a knowledge base: calls take turns. What they return does not change any more, and any thread may
     read it at any time. See docs/concurrency.md.
