@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from deltalog.backends.local.codec import load
-from deltalog.backends.local.expansion import Expansion, expanded, mentioning, normalised
+from deltalog.backends.local.expansion import NameExpansion, expanded, mentioning, normalised
 from deltalog.backends.local.relation import Relation
 from deltalog.backends.local.sorted_runs import pack
 from deltalog.backends.local.virtual_relation import VirtualDifference
@@ -112,7 +112,7 @@ def test_a_large_difference_is_not_listed() -> None:
     names = np.arange(n, dtype=np.uint32)
     table = load([names[:1], names[:1]], 2, tuning)
     one, two = (EqualityClasses().joined(names[: n - k - 1], names[1 : n - k]) for k in (0, 1_500))
-    difference = Expansion(table, one).minus(Expansion(table, two))
+    difference = NameExpansion(table, one).minus(NameExpansion(table, two))
     assert isinstance(difference, VirtualDifference)
     assert difference.size == n * n - (n - 1_500) ** 2
-    assert Expansion(table, two).minus(Expansion(table, one)).size == 0
+    assert NameExpansion(table, two).minus(NameExpansion(table, one)).size == 0

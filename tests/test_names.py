@@ -1,4 +1,7 @@
-"""One name, one meaning: no two modules define a public class or type alias of the same name."""
+"""One name, one meaning: no two modules define a public class or type alias of the same name.
+
+The trees and parsers of other languages have the words of their language: an atom of Nemo is an atom, but not ours.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 PACKAGE = Path(__file__).parent.parent / "src" / "deltalog"
+OTHER_LANGUAGES = ("nemo", "souffle")
 
 
 def types(tree: ast.Module) -> Iterator[str]:
@@ -27,7 +31,7 @@ def _is_type_variable(value: ast.expr) -> bool:
 
 def test_types_have_one_definition() -> None:
     found = defaultdict[str, list[str]](list)
-    for path in sorted(PACKAGE.rglob("*.py")):
+    for path in sorted(path for path in PACKAGE.rglob("*.py") if path.parent.name not in OTHER_LANGUAGES):
         for name in types(ast.parse(path.read_text())):
             if name[0].isupper() and not name.isupper():  # not a constant
                 found[name].append(str(path.relative_to(PACKAGE)))

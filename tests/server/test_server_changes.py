@@ -15,7 +15,7 @@ from serving import Event, client, events, knowledge_base, post, running
 from deltalog import KnowledgeBase
 from deltalog.server.errors import Refused
 from deltalog.server.settings import Settings
-from deltalog.server.subscriptions import Deltas, Watched
+from deltalog.server.subscriptions import GoalDeltas, Watched
 from deltalog.server.versions import Versions
 
 GOALS = (
@@ -61,7 +61,7 @@ def answers(kb: KnowledgeBase, watched: Watched) -> Rows:
 def test_differences_are_exact(seed: int) -> None:
     rng = random.Random(seed)
     versions = Versions(knowledge_base(), Settings())
-    deltas, kb = Deltas(versions), versions.kb
+    deltas, kb = GoalDeltas(versions), versions.kb
     watched = [*(Watched.of_goal(goal, kb) for goal in GOALS), Watched.of_predicate("path", kb)]
     known = {each.text: answers(kb, each) for each in watched}
     for _ in range(25):
@@ -79,7 +79,7 @@ def test_differences_are_exact(seed: int) -> None:
 
 def test_what_is_no_longer_known_is_not_told() -> None:
     versions = Versions(knowledge_base(), Settings(recent_versions=2, recent_changes=4))
-    deltas, kb = Deltas(versions), versions.kb
+    deltas, kb = GoalDeltas(versions), versions.kb
     one, two = (Watched.of_goal(goal, kb) for goal in ("path(a, ?x)", "path(a, ?x), NOT end(?x)"))
     for i in range(6):
         versions.change(lambda kb, i=i: kb.update(add={"edge": [("a", i)]}))

@@ -27,7 +27,8 @@ class Converted:
 
 def converted(document: Documents, target: str) -> Converted:
     """A program in another language."""
-    writer: Writer = import_module(f"deltalog.convert.to_{target}").Writer(document)
+    module = import_module(f"deltalog.convert.to_{target}")
+    writer: Writer = getattr(module, f"{target.capitalize()}Writer")(document)
     lines: list[str] = []
     lost: list[Diagnostic] = []
     for rule in writer.rules:

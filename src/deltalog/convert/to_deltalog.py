@@ -8,7 +8,7 @@ from deltalog.program.load_program import Documents
 from deltalog.syntax.ast import Rule
 
 
-class Writer(writer.Writer):
+class DeltalogWriter(writer.Writer):
     def __init__(self, document: Documents) -> None:
         super().__init__(document)
         hint = "Give the files with --data, or load them."

@@ -44,7 +44,7 @@ _NOT_IN_IRI = re.compile(r'[<>\s"{}|^`\\]|^[=-]')
 _AGGREGATES = ("count", "sum", "min", "max")
 
 
-class Writer(writer.Writer):
+class NemoWriter(writer.Writer):
     def __init__(self, document: Documents) -> None:
         super().__init__(document)
         self.existential = {rule.skolem: rule for program in document.nemo for rule in program.existential}

@@ -39,7 +39,7 @@ _INFIX = {*COMPARISONS, "+", "-", "*", "/", "&&", "||"}
 _AGGREGATES = {"count", "sum", "min", "max", "avg"}
 
 
-class Writer(writer.Writer):
+class RdfoxWriter(writer.Writer):
     def __init__(self, document: Documents) -> None:
         super().__init__(document)
         self.rules = writer.plain_rules(document.rules)

@@ -39,7 +39,7 @@ from deltalog.syntax.ast import (
 )
 from deltalog.syntax.functions import COMPARISONS
 
-Node = tuple[object, ...]
+TypedColumn = tuple[object, ...]
 OTHER = "value of another kind"
 _ARITHMETIC = {"+": "+", "-": "-", "*": "*"}
 _NUMBERS = {"div": "/", "rem": "%", "band": "band", "bor": "bor", "bxor": "bxor", "bshl": "bshl", "bshr": "bshr"}
@@ -48,50 +48,50 @@ _ARGUMENTS = {"strlen": "symbol", "concat": "symbol", "contains": "symbol", **di
 _AGGREGATES = {"count": "count", "sum": "sum", "min": "min", "max": "max", "avg": "mean"}
 
 
-class Types:
+class ColumnTypes:
     """Classes of columns and variables that have one type."""
 
     def __init__(self) -> None:
-        self.parent: dict[Node, Node] = {}
-        self.types: dict[Node, dict[str, Span | None]] = {}
+        self.parent: dict[TypedColumn, TypedColumn] = {}
+        self.types: dict[TypedColumn, dict[str, Span | None]] = {}
         self.conflict: tuple[str, ...] = ()  # the types of a class that has several
 
-    def root(self, node: Node) -> Node:
+    def root(self, node: TypedColumn) -> TypedColumn:
         while (above := self.parent.get(node, node)) != node:
             node = above
         return node
 
-    def same(self, one: Node, other: Node) -> None:
+    def same(self, one: TypedColumn, other: TypedColumn) -> None:
         a, b = self.root(one), self.root(other)
         if a != b:
             self.parent[b] = a
             self.types.setdefault(a, {}).update(self.types.pop(b, {}))
             self._check(a)
 
-    def give(self, node: Node, type_: str, span: Span | None) -> None:
+    def give(self, node: TypedColumn, type_: str, span: Span | None) -> None:
         self.types.setdefault(self.root(node), {}).setdefault(type_, span)
         self._check(self.root(node))
 
-    def _check(self, root: Node) -> None:
+    def _check(self, root: TypedColumn) -> None:
         if len(self.types.get(root, ())) > 1:
             self.conflict = tuple(self.types[root])
 
-    def of(self, node: Node) -> str:
+    def of(self, node: TypedColumn) -> str:
         return next((each for each in self.types.get(self.root(node), {}) if each != OTHER), "symbol")
 
 
-class Writer(writer.Writer):
+class SouffleWriter(writer.Writer):
     def __init__(self, document: Documents) -> None:
         super().__init__(document)
         self.rules = writer.plain_rules(document.rules)
         self.predicates = writer.predicates(self.rules)
         self.arities = writer.several_arities(self.rules)
-        self.types = Types()
+        self.types = ColumnTypes()
         self.wrong: dict[int, tuple[str, ...]] = {}  # the rules that would give a column another type
         for number, rule in enumerate(self.rules):
             self._infer(number, rule)
             if self.types.conflict:
-                self.wrong[number], self.types = self.types.conflict, Types()
+                self.wrong[number], self.types = self.types.conflict, ColumnTypes()
                 for earlier in range(number):
                     if earlier not in self.wrong:
                         self._infer(earlier, self.rules[earlier])
@@ -121,7 +121,7 @@ class Writer(writer.Writer):
 
     def _infer_condition(self, rule: int, condition: Expression, span: Span | None) -> None:
         if isinstance(condition, Call) and condition.function in (*COMPARISONS, "sameterm"):
-            side: Node = ("condition", rule, id(condition))
+            side: TypedColumn = ("condition", rule, id(condition))
             for argument in condition.arguments:
                 self._has(rule, argument, side, span)
         elif isinstance(condition, Call):
@@ -133,13 +133,13 @@ class Writer(writer.Writer):
                     self._infer_condition(rule, argument, span)
 
     def _infer_call(self, rule: int, call: AggregateCall) -> None:
-        node: Node = (rule, call.variable)
+        node: TypedColumn = (rule, call.variable)
         if call.function in ("count", "avg"):
             self.types.give(node, "number" if call.function == "count" else "float", call.span)
         elif call.argument is not None:
             self._has(rule, call.argument, node, call.span)
 
-    def _has(self, rule: int, expression: Expression, node: Node, span: Span | None) -> None:
+    def _has(self, rule: int, expression: Expression, node: TypedColumn, span: Span | None) -> None:
         """An expression has the type of a node."""
         match expression:
             case Variable():
@@ -150,7 +150,7 @@ class Writer(writer.Writer):
                 if function in _RESULTS:
                     self.types.give(node, _RESULTS[function], span)
                 for argument in arguments:
-                    inner: Node = node
+                    inner: TypedColumn = node
                     if function in _RESULTS:
                         inner = ("argument", rule, id(argument))
                         if function in _ARGUMENTS:

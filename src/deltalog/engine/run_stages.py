@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 from typing import Any
 
-from deltalog.engine.stages import OrderedRows, Row, StageEvaluation, ValueOrder
+from deltalog.engine.stages import OrderedRows, StageEvaluation, StageRow, ValueOrder
 from deltalog.model.limits import Limits
 from deltalog.program.stages import OrderedStage
 from deltalog.syntax.ast import Atom, Constant, Pred, Rule
@@ -32,5 +32,5 @@ def _rows(contents: Any, pred: Pred, order: ValueOrder) -> OrderedRows:
     return OrderedRows(order, dict.fromkeys(contents.view(pred, contents.table(pred))))
 
 
-def _values(atom: Atom) -> Row:
+def _values(atom: Atom) -> StageRow:
     return tuple(term.value for term in atom.terms if isinstance(term, Constant))

@@ -34,7 +34,7 @@ from deltalog.syntax.ast import (
     variables,
 )
 
-Row = tuple[Value, ...]
+StageRow = tuple[Value, ...]
 ValueBinding = dict[Variable, Value]
 Read = Callable[[Pred], "OrderedRows"]
 
@@ -45,7 +45,7 @@ class ValueOrder:
 
     seen: dict[Value, int] = field(default_factory=dict)
 
-    def key(self, row: Row) -> tuple[float, ...]:
+    def key(self, row: StageRow) -> tuple[float, ...]:
         return tuple(v if isinstance(v, int | float) else self.seen.setdefault(v, len(self.seen)) for v in row)
 
 
@@ -54,15 +54,15 @@ class OrderedRows:
     """The facts of a relation; sorted and indexed when they are read."""
 
     order: ValueOrder
-    rows: dict[Row, None] = field(default_factory=dict)
-    _sorted: list[Row] | None = None
-    _indexes: dict[tuple[int, ...], dict[Row, list[Row]]] = field(default_factory=dict)
+    rows: dict[StageRow, None] = field(default_factory=dict)
+    _sorted: list[StageRow] | None = None
+    _indexes: dict[tuple[int, ...], dict[StageRow, list[StageRow]]] = field(default_factory=dict)
 
-    def add(self, row: Row) -> None:
+    def add(self, row: StageRow) -> None:
         self.rows[row] = None
         self._forget()
 
-    def remove(self, row: Row) -> None:
+    def remove(self, row: StageRow) -> None:
         self.rows.pop(row, None)
         self._forget()
 
@@ -71,14 +71,14 @@ class OrderedRows:
         if self._indexes:
             self._indexes = {}
 
-    def having(self, places: tuple[int, ...], values: Row) -> Sequence[Row]:
+    def having(self, places: tuple[int, ...], values: StageRow) -> Sequence[StageRow]:
         """The facts with some values in some places, in order."""
         if self._sorted is None:
             self._sorted = sorted(self.rows, key=self.order.key)
         if not places:
             return self._sorted
         if places not in self._indexes:
-            index: dict[Row, list[Row]] = {}
+            index: dict[StageRow, list[StageRow]] = {}
             for row in self._sorted:
                 index.setdefault(tuple(row[place] for place in places), []).append(row)
             self._indexes[places] = index
@@ -95,9 +95,9 @@ class StageEvaluation:
     limits: Limits
     numbers: Iterator[int] = field(default_factory=count)
     full: dict[Pred, OrderedRows] = field(default_factory=dict)
-    keys: dict[tuple[Pred, tuple[int, ...]], set[Row]] = field(default_factory=dict)
+    keys: dict[tuple[Pred, tuple[int, ...]], set[StageRow]] = field(default_factory=dict)
 
-    def run(self, explicit: Mapping[Pred, Sequence[Row]]) -> dict[Pred, list[Row]]:
+    def run(self, explicit: Mapping[Pred, Sequence[StageRow]]) -> dict[Pred, list[StageRow]]:
         """The facts of the relations of the stage, from given ones and rules."""
         self.full = {pred: OrderedRows(self.order) for pred in self.stage.preds}
         for pred, rows in explicit.items():
@@ -117,7 +117,7 @@ class StageEvaluation:
         sizes = ((pred, self.stage.procedures.limits.get(pred.name)) for pred in self.stage.preds)
         return any(size is not None and len(self.full[pred].rows) >= size for pred, size in sizes)
 
-    def _round(self, rules: Sequence[Rule], delta: Mapping[Pred, list[Row]]) -> dict[Pred, list[Row]]:
+    def _round(self, rules: Sequence[Rule], delta: Mapping[Pred, list[StageRow]]) -> dict[Pred, list[StageRow]]:
         last = {pred: OrderedRows(self.order, dict.fromkeys(rows)) for pred, rows in delta.items()}
         new = {pred: OrderedRows(self.order) for pred in self.stage.preds}
         asked = self.stage.procedures.aggregates
@@ -138,7 +138,7 @@ class StageEvaluation:
         for row in found:
             self._insert(head.pred, row, into)
 
-    def _insert(self, pred: Pred, row: Row, into: Mapping[Pred, OrderedRows]) -> None:
+    def _insert(self, pred: Pred, row: StageRow, into: Mapping[Pred, OrderedRows]) -> None:
         if row in self.full[pred].rows or row in into[pred].rows:
             return
         choices = self.stage.procedures.choice.get(pred.name, ())
@@ -264,7 +264,7 @@ def _value(term: Term, binding: ValueBinding) -> Value:
     return term.value if isinstance(term, Constant) else binding[term]
 
 
-def _row(atom: BodyLiteral, binding: ValueBinding) -> Row:
+def _row(atom: BodyLiteral, binding: ValueBinding) -> StageRow:
     assert isinstance(atom, Atom)
     return tuple(_value(term, binding) for term in atom.terms)
 

@@ -15,7 +15,7 @@ from deltalog.engine.report import Report
 from deltalog.equality.links import LiteralsLinked
 from deltalog.equality.materialise import EqualMaterialisation, changed_relations, follow_equal, materialise_equal
 from deltalog.equality.recognise import recognise_equality, why_axioms
-from deltalog.equality.rewrite import Rewriting, TooManyNames, rewrite
+from deltalog.equality.rewrite import EqualityRewriting, TooManyNames, rewrite
 from deltalog.maintenance import apply_change as plain
 from deltalog.maintenance.first_materialisation import finish, materialise_first, observed
 from deltalog.maintenance.materialisation import ChangedFacts, Evaluator, Materialisation, materialise
@@ -32,7 +32,7 @@ STOPPED = "a literal is the same as something else, or a limit stopped the mater
 class Way:
     """How rules are evaluated: with a rewriting, by representatives; else by axioms, and why, if there are any."""
 
-    rewriting: Rewriting | None = None
+    rewriting: EqualityRewriting | None = None
     reason: str = ""
 
 
@@ -129,7 +129,7 @@ class EqualitySetting:
         self,
         old: Materialisation[T],
         program: Program,
-        rewriting: Rewriting,
+        rewriting: EqualityRewriting,
         facts: ChangedFacts[T],
         evaluator: Evaluator[T],
     ) -> tuple[Materialisation[T], Update[T]]:
@@ -150,7 +150,7 @@ class EqualitySetting:
         )
 
 
-def _keeps_columns(old: EqualMaterialisation[T], rewriting: Rewriting) -> bool:
+def _keeps_columns(old: EqualMaterialisation[T], rewriting: EqualityRewriting) -> bool:
     """Whether no relation with facts is over representatives before and over names after, or the other way round."""
     before, after = old.equal.rewriting.columns, rewriting.columns
     relations = old.equal.inner.relations

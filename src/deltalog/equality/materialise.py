@@ -26,7 +26,7 @@ from deltalog.engine.hypertree import Trees
 from deltalog.engine.seminaive import Relations
 from deltalog.equality.links import links, pairs_of
 from deltalog.equality.recognise import SAME_AS
-from deltalog.equality.rewrite import CLUSTERED, NAMES, Rewriting
+from deltalog.equality.rewrite import CLUSTERED, NAMES, EqualityRewriting
 from deltalog.equality.suspects import Removal, Suspicion
 from deltalog.maintenance.apply_change import apply_change, number_kinds
 from deltalog.maintenance.materialisation import ChangedFacts, Evaluator, Materialisation, materialise
@@ -44,7 +44,7 @@ T = TypeVar("T")
 class Equal(Generic[T]):
     """Facts and rules over the representatives of classes."""
 
-    rewriting: Rewriting
+    rewriting: EqualityRewriting
     classes: EqualityClasses
     inner: Materialisation[T]
     suspicion: Suspicion
@@ -77,7 +77,7 @@ class EqualMaterialisation(Materialisation[T]):
 
 
 def materialise_equal(
-    program: Program, explicit: dict[Pred, T], rewriting: Rewriting, evaluator: Evaluator[T], schemes: str
+    program: Program, explicit: dict[Pred, T], rewriting: EqualityRewriting, evaluator: Evaluator[T], schemes: str
 ) -> EqualMaterialisation[T]:
     """From scratch. LiteralsLinked if literals are made equal."""
     backend = evaluator.backend
@@ -93,7 +93,7 @@ def materialise_equal(
 def follow_equal(
     old: EqualMaterialisation[T],
     program: Program,
-    rewriting: Rewriting,
+    rewriting: EqualityRewriting,
     facts: ChangedFacts[T],
     evaluator: Evaluator[T],
     schemes: str,
@@ -197,7 +197,7 @@ def _of(facts: Mapping[Pred, T], pred: Pred, backend: Backend[T]) -> T:
 
 
 def _normalised_facts(
-    explicit: Mapping[Pred, T], rewriting: Rewriting, classes: EqualityClasses, backend: Backend[T]
+    explicit: Mapping[Pred, T], rewriting: EqualityRewriting, classes: EqualityClasses, backend: Backend[T]
 ) -> dict[Pred, T]:
     """Explicit facts over representatives, and those that say what the classes are."""
     over = required(backend.capabilities.representatives)
@@ -250,7 +250,7 @@ def _equals_of(table: T | None, classes: EqualityClasses, backend: Backend[T]) -
     return classes.class_of(ids[classes.contains(ids)])
 
 
-def _constants(rewriting: Rewriting, classes: EqualityClasses, backend: Backend[T]) -> dict[Constant, Constant]:
+def _constants(rewriting: EqualityRewriting, classes: EqualityClasses, backend: Backend[T]) -> dict[Constant, Constant]:
     """The representatives of the constants of rules that equal others."""
     if not rewriting.constants or not len(classes):
         return {}
@@ -266,7 +266,7 @@ def _constants(rewriting: Rewriting, classes: EqualityClasses, backend: Backend[
 # Suspect classes.
 
 
-def _lost_classes(old: Equal[T], rewriting: Rewriting, facts: ChangedFacts[T], evaluator: Evaluator[T]) -> Ids:
+def _lost_classes(old: Equal[T], rewriting: EqualityRewriting, facts: ChangedFacts[T], evaluator: Evaluator[T]) -> Ids:
     """The representatives of the classes that a change may take apart."""
     if old.is_empty:
         return old.classes.heads

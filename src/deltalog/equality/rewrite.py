@@ -48,7 +48,7 @@ from deltalog.syntax.ast import (
 LINK = Pred(HiddenName("#link"), 2)  # (x, y): they are equal, and the fact x = x is not shown for it
 NAMES = Pred(HiddenName("#names"), 2)  # (representative, name), of classes of several names
 CLUSTERED = Pred(HiddenName("#clustered"), 1)  # the names of such classes
-Renaming = Mapping[Variable, Variable]
+NameRenaming = Mapping[Variable, Variable]
 
 
 class TooManyNames(Exception):
@@ -65,7 +65,7 @@ class Hub:
 
 
 @dataclass(frozen=True)
-class Rewriting:
+class EqualityRewriting:
     """Rules over representatives. `columns` says which columns of a relation have these; others have names."""
 
     rules: tuple[Rule, ...]
@@ -85,7 +85,7 @@ class Rewriting:
         return tuple(_with_constants(rule, self.columns, representative) for rule in self.rules)
 
 
-def rewrite(equality: EqualityRules, most_names: int) -> Rewriting:
+def rewrite(equality: EqualityRules, most_names: int) -> EqualityRewriting:
     """The rules that are not about equality itself, over representatives."""
     columns: dict[Pred, tuple[bool, ...]] = {pred: (True,) * pred.arity for pred in equality.preds}
     columns |= {LINK: (True, True), NAMES: (True, False), CLUSTERED: (False,)}
@@ -94,7 +94,7 @@ def rewrite(equality: EqualityRules, most_names: int) -> Rewriting:
         for single in _single_heads(rule):
             rules += _linking(single, columns, hubs) if single.heads[0].pred == SAME_AS else [single]
     found = dict.fromkeys(new for rule in rules for new in _copies(rule, columns, most_names))
-    return Rewriting(tuple(found), columns, tuple(dict.fromkeys(hubs)), _constants(found, columns))
+    return EqualityRewriting(tuple(found), columns, tuple(dict.fromkeys(hubs)), _constants(found, columns))
 
 
 def _single_heads(rule: Rule) -> Iterator[Rule]:
@@ -251,7 +251,7 @@ def _copy(rule: Rule, several: Mapping[Variable, bool], columns: Mapping[Pred, t
     return Rule((_named_atom(rule.heads[0], names, columns),), (*body, *extra))
 
 
-def _named(literal: BodyLiteral, names: Renaming, columns: Mapping[Pred, tuple[bool, ...]]) -> BodyLiteral:
+def _named(literal: BodyLiteral, names: NameRenaming, columns: Mapping[Pred, tuple[bool, ...]]) -> BodyLiteral:
     match literal:
         case Atom():
             return _named_atom(literal, names, columns)
@@ -260,7 +260,7 @@ def _named(literal: BodyLiteral, names: Renaming, columns: Mapping[Pred, tuple[b
     return _renamed(literal, names)
 
 
-def _named_atom(atom: Atom, names: Renaming, columns: Mapping[Pred, tuple[bool, ...]]) -> Atom:
+def _named_atom(atom: Atom, names: NameRenaming, columns: Mapping[Pred, tuple[bool, ...]]) -> Atom:
     """An atom with names in its columns of names."""
     kinds = _kinds(atom, columns)
     return Atom(
@@ -268,11 +268,11 @@ def _named_atom(atom: Atom, names: Renaming, columns: Mapping[Pred, tuple[bool, 
     )
 
 
-def _renamed_term(term: Term, names: Renaming) -> Term:
+def _renamed_term(term: Term, names: NameRenaming) -> Term:
     return names.get(term, term) if isinstance(term, Variable) else term
 
 
-def _renamed(literal: BodyLiteral, names: Renaming) -> BodyLiteral:
+def _renamed(literal: BodyLiteral, names: NameRenaming) -> BodyLiteral:
     """A literal with other variables."""
     match literal:
         case Atom(name, terms):
@@ -289,12 +289,12 @@ def _renamed(literal: BodyLiteral, names: Renaming) -> BodyLiteral:
     raise AssertionError(f"{literal} is not of the core language")
 
 
-def _renamed_call(call: AggregateCall, names: Renaming) -> AggregateCall:
+def _renamed_call(call: AggregateCall, names: NameRenaming) -> AggregateCall:
     argument = None if call.argument is None else _renamed_expression(call.argument, names)
     return AggregateCall(call.function, argument, names.get(call.variable, call.variable), call.distinct)
 
 
-def _renamed_expression(expression: Expression, names: Renaming) -> Expression:
+def _renamed_expression(expression: Expression, names: NameRenaming) -> Expression:
     match expression:
         case Variable():
             return names.get(expression, expression)

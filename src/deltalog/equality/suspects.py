@@ -24,7 +24,7 @@ import numpy as np
 from deltalog.concurrency.cached import cached_property
 from deltalog.engine.seminaive import Relations
 from deltalog.equality.recognise import SAME_AS
-from deltalog.equality.rewrite import CLUSTERED, LINK, NAMES, Rewriting
+from deltalog.equality.rewrite import CLUSTERED, LINK, NAMES, EqualityRewriting
 from deltalog.maintenance.materialisation import Evaluator
 from deltalog.model.arrays import Ids
 from deltalog.model.equality_classes import NO_IDS, EqualityClasses
@@ -54,7 +54,7 @@ class Removal(Generic[T]):
 class Suspicion:
     """The rules and relations on which links depend, for as long as the rules stay the same."""
 
-    rewriting: Rewriting
+    rewriting: EqualityRewriting
     rules: tuple[Rule, ...]  # all rules of the state
 
     @cached_property

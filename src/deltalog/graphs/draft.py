@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from deltalog.query.sparql.query import Query
     from deltalog.query.sparql.solutions import Solutions
 
-Tables = Mapping[Pred, Any]
+DraftTables = Mapping[Pred, Any]
 
 
 class Net(NamedTuple):
@@ -31,7 +31,7 @@ class Net(NamedTuple):
     added: dict[Pred, Any] = {}  # noqa: RUF012 (never changed)
     removed: dict[Pred, Any] = {}  # noqa: RUF012
 
-    def then(self, added: Tables, removed: Tables, backend: Backend[Any]) -> Net:
+    def then(self, added: DraftTables, removed: DraftTables, backend: Backend[Any]) -> Net:
         return Net(
             united(without(self.added, removed, backend), added, backend),
             united(without(self.removed, added, backend), removed, backend),
@@ -49,7 +49,7 @@ class Draft:
         self.is_union = kb.default_graph == "union"
         self.net, self._unseen = Net(), Net()
 
-    def change(self, add: Tables, remove: Tables) -> None:
+    def change(self, add: DraftTables, remove: DraftTables) -> None:
         """Adds and removes quads; see `engine.named_graphs` for what the tables mean."""
         wanted, unwanted = membership_change(self.explicit, add, remove, self.is_union, self.backend)
         found = exchanged(self.explicit, unwanted, wanted, self.backend)

@@ -102,12 +102,12 @@ class GraphMethods:
         """Carries out operations as one change; `reading` is how LOAD reads files."""
         from deltalog.graphs.allowed_files import AllowedFiles
         from deltalog.graphs.draft import Draft
-        from deltalog.graphs.requests import Request
+        from deltalog.graphs.requests import UpdateRequest
 
         kb = self._base
         if not dry_run:
             kb._check_writable()
-        carried_out = Request(Draft(kb), AllowedFiles(load_from), reading)
+        carried_out = UpdateRequest(Draft(kb), AllowedFiles(load_from), reading)
         carried_out.run(operations)
         planned = kb._with_axioms(kb._rule_set, *carried_out.draft.net)
         change, state = self._finish(planned, dry_run)

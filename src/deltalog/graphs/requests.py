@@ -14,7 +14,7 @@ from deltalog.backends.base import united
 from deltalog.engine.graph_relations import without_graphs
 from deltalog.graphs.allowed_files import AllowedFiles
 from deltalog.graphs.draft import Draft
-from deltalog.graphs.templates import BlankNodes, encoded, filled
+from deltalog.graphs.templates import TemplateNodes, encoded, filled
 from deltalog.io.documents import Reading
 from deltalog.model.errors import DeltalogError, LimitReached, UsageError
 from deltalog.model.terms import IRI, Value
@@ -24,24 +24,24 @@ from deltalog.query.sparql.update_operations import (
     ChangeData,
     Clear,
     Create,
+    GraphTransfer,
     Load,
     Modify,
     Quads,
-    Transfer,
     UpdateOperation,
 )
 from deltalog.syntax.ast import QUADS, UNNAMED, Pred, Variable
 
-Facts = dict[Pred, Any]
+QuadFacts = dict[Pred, Any]
 
 
-class Request:
+class UpdateRequest:
     """A request under way. `deleted`: the facts that it was asked to delete from the default graph."""
 
     def __init__(self, draft: Draft, files: AllowedFiles, reading: Reading) -> None:
         self._reading = reading
-        self.draft, self.files, self.deleted, self.notes = draft, files, Facts(), list[str]()
-        self._blank_nodes = BlankNodes()
+        self.draft, self.files, self.deleted, self.notes = draft, files, QuadFacts(), list[str]()
+        self._blank_nodes = TemplateNodes()
 
     def run(self, operations: Sequence[UpdateOperation]) -> None:
         """Carries operations out, one after the other. With SILENT one that fails changes nothing."""
@@ -67,7 +67,7 @@ class Request:
                 self._clear(target)
             case Create(graph):
                 self._create(graph)
-            case Transfer(kind, source, target):
+            case GraphTransfer(kind, source, target):
                 self._transfer(kind, source, target)
 
     # Templates.
@@ -133,7 +133,7 @@ class Request:
             gone = united(gone, self._contents(source), draft.backend)
         draft.change(added, gone)
 
-    def _contents(self, graph: IRI | None) -> Facts:
+    def _contents(self, graph: IRI | None) -> QuadFacts:
         """Everything that is in a graph, as what is to be removed."""
         found = self.draft.of_graph(graph)
         return {UNNAMED: found} if graph is None else {QUADS: self.draft.triples.in_graph(found, graph)}

@@ -22,7 +22,7 @@ T = TypeVar("T")
 Quad = tuple[Value | None, Value, IRI, Value]  # the graph is None where a template has none
 
 
-class BlankNodes:
+class TemplateNodes:
     """New blank nodes of a request: one for each operation, solution and label."""
 
     def __init__(self) -> None:
@@ -37,7 +37,7 @@ def filled(
     template: Quads,
     solutions: Iterable[Mapping[str, Value | None]],
     graph: Value | None,
-    blank_nodes: BlankNodes,
+    blank_nodes: TemplateNodes,
     operation: int,
 ) -> Iterator[Quad]:
     """The quads of a template for each solution; `graph` is the one of quads that name none."""

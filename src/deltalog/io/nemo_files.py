@@ -33,7 +33,7 @@ from deltalog.model.terms import IRI, BlankNode, Value, lexical
 from deltalog.nemo.program import FileUse, NemoProgram
 from deltalog.syntax.ast import Source, Span
 
-Row = tuple[Value, ...]
+ImportedRow = tuple[Value, ...]
 DELIMITERS = {"csv": ",", "tsv": "\t", "dsv": ","}
 RDF_FORMATS = {
     **{"ntriples": "N_TRIPLES", "nquads": "N_QUADS", "turtle": "TURTLE", "trig": "TRIG", "rdfxml": "RDF_XML"},
@@ -49,7 +49,7 @@ DEFAULT_GRAPH = IRI("tag:nemo:defaultgraph")
 CELL_FORMATS = ("any", "string", "int", "double", "skip")
 
 
-def read_import(use: FileUse) -> list[Row]:
+def read_import(use: FileUse) -> list[ImportedRow]:
     """The rows that an @import names."""
     _check(use)
     resource = use.parameters.get("resource", f"{use.predicate}.{use.format}")
@@ -100,7 +100,7 @@ def _opened(path: Path, use: FileUse) -> IO[bytes]:
     return gzip.open(path, "rb") if _is_compressed(path, use) else path.open("rb")  # type: ignore[return-value]
 
 
-def _rows(use: FileUse, path: Path, stream: IO[bytes]) -> Iterator[Row]:
+def _rows(use: FileUse, path: Path, stream: IO[bytes]) -> Iterator[ImportedRow]:
     if use.format in DELIMITERS:
         return _table(use, io.TextIOWrapper(stream, "utf-8-sig", newline=""))
     if use.format == "json":
@@ -111,7 +111,7 @@ def _rows(use: FileUse, path: Path, stream: IO[bytes]) -> Iterator[Row]:
 # Tables
 
 
-def _table(use: FileUse, text: IO[str]) -> Iterator[Row]:
+def _table(use: FileUse, text: IO[str]) -> Iterator[ImportedRow]:
     formats = cell_formats(use)
     quoted = use.parameters.get("quoting", True) is not False
     reader = csv.reader(text, delimiter=_delimiter(use), quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE)
@@ -146,7 +146,7 @@ def cell_formats(use: FileUse) -> list[str]:
     return found
 
 
-def _row(cells: Sequence[str], formats: Sequence[str]) -> Row | None:
+def _row(cells: Sequence[str], formats: Sequence[str]) -> ImportedRow | None:
     if len(cells) != len(formats):
         return None
     try:
@@ -192,7 +192,7 @@ _READ: dict[str, Callable[[str], Value]] = {"any": any_value, "string": str, "in
 # RDF and JSON
 
 
-def _rdf(use: FileUse, path: Path, stream: IO[bytes]) -> Iterator[Row]:
+def _rdf(use: FileUse, path: Path, stream: IO[bytes]) -> Iterator[ImportedRow]:
     import pyoxigraph
 
     name = use.format if use.format != "rdf" else Path(path.name.removesuffix(".gz")).suffix[1:]
@@ -228,7 +228,7 @@ def _term(term: Any, label: str) -> Value:
         return Literal(term.value, term.datatype.value)
 
 
-def _json(document: Any) -> Iterator[Row]:
+def _json(document: Any) -> Iterator[ImportedRow]:
     """A value by its number, breadth first: its type, its value, and the numbers of its parts."""
     values, at = [document], 0
     while at < len(values):
@@ -276,7 +276,7 @@ def _derived(program: NemoProgram) -> Iterator[str]:
 _NOWHERE = Span(Source("<export>", ""), 0, 0)
 
 
-def write_export(use: FileUse, rows: Iterable[Row], folder: Path) -> Path:
+def write_export(use: FileUse, rows: Iterable[ImportedRow], folder: Path) -> Path:
     """Writes the rows of an @export into a folder; the file."""
     _check(use)
     resource = str(use.parameters.get("resource") or file_name(use))
@@ -298,7 +298,7 @@ def file_name(use: FileUse) -> str:
     return f"{re.sub(r'[^A-Za-z0-9_.-]', '_', use.predicate)}.{ending}"
 
 
-def _lines(use: FileUse, rows: Iterable[Row]) -> Iterator[str]:
+def _lines(use: FileUse, rows: Iterable[ImportedRow]) -> Iterator[str]:
     if use.format in DELIMITERS:
         return _table_lines(use, rows)
     if use.format in ("ntriples", "nquads", "turtle", "rdf"):
@@ -306,7 +306,7 @@ def _lines(use: FileUse, rows: Iterable[Row]) -> Iterator[str]:
     raise UsageError(f"{use.span}: facts can be exported as csv, tsv, dsv, ntriples, nquads and turtle only")
 
 
-def _table_lines(use: FileUse, rows: Iterable[Row]) -> Iterator[str]:
+def _table_lines(use: FileUse, rows: Iterable[ImportedRow]) -> Iterator[str]:
     delimiter, formats = _delimiter(use), cell_formats(use)
     for row in rows:
         try:
@@ -354,7 +354,7 @@ def _quoted(text: str, delimiter: str) -> str:
     return '"' + text.replace('"', '""') + '"' if special else text
 
 
-def _triple_lines(use: FileUse, rows: Iterable[Row]) -> Iterator[str]:
+def _triple_lines(use: FileUse, rows: Iterable[ImportedRow]) -> Iterator[str]:
     from deltalog.io.triples import print_term
 
     for row in rows:

@@ -49,7 +49,7 @@ from deltalog.syntax.ast import (
 )
 from deltalog.syntax.printer import print_body, print_literal, print_term
 
-Conjunction = tuple[BodyLiteral, ...]
+CoreBody = tuple[BodyLiteral, ...]
 _ZERO = {"count", "sum"}  # the aggregates that have a value for nothing
 
 
@@ -73,13 +73,13 @@ def core_rules(rule: Rule) -> tuple[Rule, ...]:
     return tuple(made)
 
 
-def _conjunctions(body: Conjunction) -> list[Conjunction]:
+def _conjunctions(body: CoreBody) -> list[CoreBody]:
     """The alternatives of a body, without disjunctions at their top."""
     choices = [_alternatives(literal) for literal in body]
     return [tuple(literal for part in parts for literal in part) for parts in product(*choices)]
 
 
-def _alternatives(literal: BodyLiteral) -> list[Conjunction]:
+def _alternatives(literal: BodyLiteral) -> list[CoreBody]:
     if not isinstance(literal, Disjunction):
         return [(literal,)]
     return [conjunction for body in literal.alternatives for conjunction in _conjunctions(body)]
@@ -88,7 +88,7 @@ def _alternatives(literal: BodyLiteral) -> list[Conjunction]:
 class _Body:
     """A conjunction, and the rules that are made for its parts."""
 
-    def __init__(self, body: Conjunction, rule: Rule, made: dict[Rule, None]) -> None:
+    def __init__(self, body: CoreBody, rule: Rule, made: dict[Rule, None]) -> None:
         self.rule, self.made = rule, made
         positive = [one for one in body if not isinstance(one, Negation | NegatedBody)]
         self.outer = destructured([one for one in positive if not (isinstance(one, Aggregate) and one.per)])
@@ -96,7 +96,7 @@ class _Body:
         self.outer = destructured([one for one in self.body if not isinstance(one, Negation | NegatedBody)])
         self.has_value = bound(self.outer)
 
-    def expanded(self) -> Conjunction:
+    def expanded(self) -> CoreBody:
         return destructured([self._literal(literal) for literal in self.body])
 
     def _literal(self, literal: BodyLiteral) -> BodyLiteral:
@@ -126,7 +126,7 @@ class _Body:
         body = self._inner(literal)
         return literal if body == literal.body and not literal.per else replace(literal, body=body, per=False)
 
-    def _inner(self, literal: Aggregate, given: Conjunction = ()) -> Conjunction:
+    def _inner(self, literal: Aggregate, given: CoreBody = ()) -> CoreBody:
         bodies = [_Body((*given, *body), self.rule, self.made).expanded() for body in _conjunctions(literal.body)]
         if len(bodies) == 1:
             return bodies[0]
@@ -154,10 +154,10 @@ class _Body:
 
     # What is shared.
 
-    def _add(self, head: Atom, body: Conjunction, literal: BodyLiteral) -> None:
+    def _add(self, head: Atom, body: CoreBody, literal: BodyLiteral) -> None:
         self.made[Rule((head,), body, literal.span)] = None
 
-    def _given(self, names: tuple[Variable, ...]) -> Conjunction:
+    def _given(self, names: tuple[Variable, ...]) -> CoreBody:
         """An atom that gives variables the values that they can have in this body."""
         if not names:
             return ()
@@ -168,7 +168,7 @@ class _Body:
         self.made[Rule((head,), body, self.rule.span)] = None
         return (head,)
 
-    def _giving(self, names: Iterable[Variable]) -> Conjunction:
+    def _giving(self, names: Iterable[Variable]) -> CoreBody:
         """Literals of this body that give variables their values."""
         heads = {head.pred for head in self.rule.heads}
         ranked = sorted(self.outer, key=lambda one: not isinstance(one, Atom) or one.pred in heads)
@@ -185,7 +185,7 @@ class _Body:
         return tuple(one for one in self.outer if one in chosen)
 
 
-def _gives(body: Conjunction) -> set[Variable]:
+def _gives(body: CoreBody) -> set[Variable]:
     """The variables that a body as written gives values to."""
     return bound(destructured([literal for literal in body if not isinstance(literal, Negation | NegatedBody)]))
 
@@ -201,7 +201,7 @@ def _sources(literal: BodyLiteral) -> Iterator[Variable]:
             yield from variables(literal)
 
 
-def _name(what: str, text: str, names: Sequence[Variable], given: Conjunction = ()) -> HiddenName:
+def _name(what: str, text: str, names: Sequence[Variable], given: CoreBody = ()) -> HiddenName:
     """The name of a relation: what it stands for, and everything that its rules depend on."""
     after = f" given {' '.join(atom.name for atom in given if isinstance(atom, Atom))}" if given else ""
     return HiddenName(f"#{what}({', '.join(map(print_term, names))}) {text}{after}")

@@ -32,17 +32,19 @@ from deltalog.query.sparql.algebra import (
 )
 from deltalog.syntax.ast import TRIPLES, TYPES, Atom, BodyLiteral, Constant, Term, Variable, triple
 
-Values = Mapping[str, Value]
+SupportingValues = Mapping[str, Value]
 
 
-def support_of_answer(goal: Sequence[BodyLiteral], row: Values, facts: Relations[Any]) -> list[Atom]:
+def support_of_answer(goal: Sequence[BodyLiteral], row: SupportingValues, facts: Relations[Any]) -> list[Atom]:
     """The facts that an answer of a goal rests on."""
     atoms = [with_values(literal, row) for literal in goal if isinstance(literal, Atom)]
     found = (atom if is_ground(atom) else first_match(atom, facts) for atom in atoms)
     return _distinct(atom for atom in found if atom is not None)
 
 
-def support_of_solution(select: Select, row: Values, solve: Callable[[Select], Values | None]) -> list[Atom]:
+def support_of_solution(
+    select: Select, row: SupportingValues, solve: Callable[[Select], SupportingValues | None]
+) -> list[Atom]:
     """The triples that a solution of a query rests on, as far as its row and its pattern say; some may not hold, of
     an OPTIONAL or one side of a UNION."""
     pattern = _with_names(_without_groups(select.pattern))
@@ -65,7 +67,7 @@ def _named(term: Term, place: int) -> Term:
     return Variable(f"value{place}") if isinstance(term, Variable) and term.anonymous else term
 
 
-def with_values(atom: Atom, row: Values) -> Atom:
+def with_values(atom: Atom, row: SupportingValues) -> Atom:
     """An atom with values; one whose predicate or class has become known is of that predicate."""
     terms = tuple(_value(term, row) for term in atom.terms)
     if atom.pred == TRIPLES:
@@ -73,7 +75,7 @@ def with_values(atom: Atom, row: Values) -> Atom:
     return triple(terms[0], Constant(RDF_TYPE), terms[1]) if atom.pred == TYPES else replace(atom, terms=terms)
 
 
-def _value(term: Term, row: Values) -> Term:
+def _value(term: Term, row: SupportingValues) -> Term:
     return Constant(row[term.name]) if isinstance(term, Variable) and term.name in row else term
 
 
@@ -107,7 +109,7 @@ def _with_names(tree: Any) -> Any:
     return replace(tree, **{field.name: _with_names(getattr(tree, field.name)) for field in fields(tree)})
 
 
-def _atoms(pattern: GraphPattern, row: Values) -> Iterator[Atom]:
+def _atoms(pattern: GraphPattern, row: SupportingValues) -> Iterator[Atom]:
     """The triples of a pattern, with values."""
     match pattern:
         case BGP(triples):

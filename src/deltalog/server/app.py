@@ -39,7 +39,7 @@ from deltalog.server import (
     walking,
 )
 from deltalog.server.bodies import read_body
-from deltalog.server.endpoints import JSON, Answered, Asked, Call, Endpoint, Reading, Service, Work
+from deltalog.server.endpoints import JSON, Answered, Asked, Endpoint, HandlerWork, ReadingHandler, RouteCall, Service
 from deltalog.server.errors import Refused, refusal
 from deltalog.server.fields import TIMEOUT, from_document, from_parameters, parse_json
 from deltalog.server.metrics import Metrics
@@ -47,7 +47,7 @@ from deltalog.server.openapi import describe
 from deltalog.server.readers import Version
 from deltalog.server.security import SecureHeaders, check_request, check_writing
 from deltalog.server.settings import Settings
-from deltalog.server.subscriptions import Deltas
+from deltalog.server.subscriptions import GoalDeltas
 from deltalog.server.versions import Versions
 
 T = TypeVar("T")
@@ -75,7 +75,7 @@ class Server:
         self.settings, self.endpoints = settings, endpoints
         self.versions = Versions(kb, settings)
         self.metrics, self.bell = Metrics(), events.Bell()
-        self.deltas = Deltas(self.versions)
+        self.deltas = GoalDeltas(self.versions)
         self.service = Service(self.versions, self.metrics, partial(describe, endpoints, settings))
         self._readers, self._writer = asyncio.Semaphore(settings.queries), asyncio.Semaphore(1)
         self._subscriptions = 0
@@ -154,7 +154,7 @@ class Server:
                 return Response(status_code=204, headers={"allow": ", ".join([*endpoints, "OPTIONS"])})
             endpoint = endpoints["GET" if request.method == "HEAD" else request.method]
             asked = await self._asked(request, endpoint)
-            if request.method == "HEAD" and endpoint.called(asked).work is Work.STREAM:
+            if request.method == "HEAD" and endpoint.called(asked).work is HandlerWork.STREAM:
                 return Response(media_type=events.MEDIA_TYPE)
             return await self._handled(asked, endpoint)
         except Exception as problem:
@@ -185,20 +185,20 @@ class Server:
             _check_media_type(media_type, endpoint.media_types)
         origin = f"{request.url.scheme}://{headers.get('host', '')}"
         asked = Asked(values, headers, parameters, body, media_type, origin)
-        if endpoint.called(asked).work is Work.WRITE:
+        if endpoint.called(asked).work is HandlerWork.WRITE:
             check_writing(request.headers, self.settings)
         return asked
 
     async def _handled(self, asked: Asked, endpoint: Endpoint) -> Response:
         call = endpoint.called(asked)
         match call.work:
-            case Work.AT_ONCE:
+            case HandlerWork.AT_ONCE:
                 return _response(call.handle(self.service, asked), self.versions.present.number)
-            case Work.READ:
+            case HandlerWork.READ:
                 return await self._in_turn(self._readers, partial(self._read, call, asked))
-            case Work.WRITE:
+            case HandlerWork.WRITE:
                 return await self._written(call, asked)
-            case Work.STREAM:
+            case HandlerWork.STREAM:
                 return await self._streamed(call, asked)
 
     async def _in_turn(self, turns: asyncio.Semaphore, work: Callable[[], T]) -> T:
@@ -215,17 +215,17 @@ class Server:
         finally:
             turns.release()
 
-    def _read(self, call: Call, asked: Asked) -> Response:
+    def _read(self, call: RouteCall, asked: Asked) -> Response:
         version = self.versions.present
         return _response(self._with_reader(version, call.handle, asked), version.number)
 
-    def _with_reader(self, version: Version, handle: Callable[[Reading, Asked], T], asked: Asked) -> T:
+    def _with_reader(self, version: Version, handle: Callable[[ReadingHandler, Asked], T], asked: Asked) -> T:
         wanted = asked.values.get("timeout")
         seconds = self.settings.seconds if wanted is None else min(wanted, self.settings.seconds)
         with self.versions.readers.reading(version) as kb, kb.limits.running("the query", seconds):
-            return handle(Reading(kb, version.number, self.versions), asked)
+            return handle(ReadingHandler(kb, version.number, self.versions), asked)
 
-    async def _written(self, call: Call, asked: Asked) -> Response:
+    async def _written(self, call: RouteCall, asked: Asked) -> Response:
         def write() -> Response:
             document = call.handle(self.service, asked)
             return _response(document, self.versions.present.number)
@@ -237,7 +237,7 @@ class Server:
             if self.versions.present is not before:
                 self.bell.ring()
 
-    async def _streamed(self, call: Call, asked: Asked) -> Response:
+    async def _streamed(self, call: RouteCall, asked: Asked) -> Response:
         if self._subscriptions >= self.settings.subscriptions:
             message = f"there are {self.settings.subscriptions} subscriptions already; try again later"
             raise Refused(503, "busy", message, {"retry-after": "5"}, limit="subscriptions")

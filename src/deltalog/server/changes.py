@@ -7,8 +7,8 @@ from typing import Any
 from deltalog.kb import KnowledgeBase
 from deltalog.model.change import Change
 from deltalog.server import documents
-from deltalog.server.documents import Document
-from deltalog.server.endpoints import Asked, Call, Endpoint, Reading, Service, Work
+from deltalog.server.documents import JsonDocument
+from deltalog.server.endpoints import Asked, Endpoint, HandlerWork, ReadingHandler, RouteCall, Service
 from deltalog.server.errors import Refused, wrong
 from deltalog.server.fields import Field
 
@@ -34,13 +34,13 @@ def _asked_change(asked: Asked, kb: KnowledgeBase, dry_run: bool) -> Change:
     return make(asked["add"], asked["remove"], asked["add_rules"], asked["remove_rules"])
 
 
-def update(service: Service, asked: Asked) -> Document:
+def update(service: Service, asked: Asked) -> JsonDocument:
     versions = service.versions
     made = versions.change(lambda kb: _asked_change(asked, kb, False), asked["expect"])
     return documents.change(made, versions.present.kb, False, _shown(asked, versions.settings.rows))
 
 
-def describe(reading: Reading, asked: Asked) -> Document:
+def describe(reading: ReadingHandler, asked: Asked) -> JsonDocument:
     """What an update would do."""
     if asked["expect"] not in (None, reading.version):
         raise Refused(409, "conflict", f"the present version is {reading.version}; look again", present=reading.version)
@@ -52,19 +52,19 @@ def _shown(asked: Asked, most: int) -> int:
     return min(int(asked["rows"]), most)
 
 
-def choose_update(asked: Asked) -> Call:
-    return Call(Work.READ, describe) if asked["dry_run"] else Call(Work.WRITE, update)
+def choose_update(asked: Asked) -> RouteCall:
+    return RouteCall(HandlerWork.READ, describe) if asked["dry_run"] else RouteCall(HandlerWork.WRITE, update)
 
 
-def choose_rules(asked: Asked) -> Call:
+def choose_rules(asked: Asked) -> RouteCall:
     """Rules as a body of their own: an update of nothing else."""
     nothing: dict[str, Any] = {"add": None, "remove": None, "remove_rules": [], "expect": None}
     values = {**nothing, **asked.values, "add_rules": asked["text"]}
     call = choose_update(asked)
-    return Call(call.work, lambda given, asked: call.handle(given, Asked(values, asked.headers)))
+    return RouteCall(call.work, lambda given, asked: call.handle(given, Asked(values, asked.headers)))
 
 
-def remove_rule(service: Service, asked: Asked) -> Document:
+def remove_rule(service: Service, asked: Asked) -> JsonDocument:
     versions, name = service.versions, asked["id"]
     if name not in versions.present.kb.rule_ids:
         raise Refused(404, "not_found", f"there is no rule {name!r:.80}; /rules lists them")
@@ -72,7 +72,7 @@ def remove_rule(service: Service, asked: Asked) -> Document:
     return documents.change(made, versions.present.kb, False, _shown(asked, versions.settings.rows))
 
 
-def versions(reading: Reading, asked: Asked) -> Document:
+def versions(reading: ReadingHandler, asked: Asked) -> JsonDocument:
     recent, most = {step.number for step in list(reading.versions.steps)}, min(asked["limit"], reading.settings.rows)
     last = reading.version if asked["before"] is None else min(reading.version, asked["before"] - 1)
     rows = [row for row in list(reading.versions.rows) if row.version <= last]
@@ -80,7 +80,7 @@ def versions(reading: Reading, asked: Asked) -> Document:
     return {"versions": listed, "total": len(reading.versions.rows)}
 
 
-def version(reading: Reading, asked: Asked) -> Document:
+def version(reading: ReadingHandler, asked: Asked) -> JsonDocument:
     text = asked["version"]
     if not (text.isascii() and text.isdigit() and len(text) < 16):
         raise wrong(f"expected the number of a version, and not {text!r:.80}")
@@ -107,7 +107,9 @@ ENDPOINTS = (
         (DRY_RUN, SHOWN),
         (Field("text", "texts", "rules, in the rule language", required=True),),
     ),
-    Endpoint("DELETE", "/rules/{id}", "Removes a rule.", Call(Work.WRITE, remove_rule), (SHOWN,)),
-    Endpoint("GET", "/versions", "The versions.", Call(Work.READ, versions), LISTED),
-    Endpoint("GET", "/versions/{version}", "What a recent version changed.", Call(Work.READ, version), (SHOWN,)),
+    Endpoint("DELETE", "/rules/{id}", "Removes a rule.", RouteCall(HandlerWork.WRITE, remove_rule), (SHOWN,)),
+    Endpoint("GET", "/versions", "The versions.", RouteCall(HandlerWork.READ, versions), LISTED),
+    Endpoint(
+        "GET", "/versions/{version}", "What a recent version changed.", RouteCall(HandlerWork.READ, version), (SHOWN,)
+    ),
 )

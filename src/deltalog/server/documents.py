@@ -18,7 +18,7 @@ from deltalog.syntax.ast import Rule
 if TYPE_CHECKING:
     from deltalog.kb import KnowledgeBase
 
-Document = dict[str, Any]
+JsonDocument = dict[str, Any]
 _ABSOLUTE = re.compile(r"[^\s<>\"]*:[^\s<>\"]*")
 
 
@@ -31,12 +31,12 @@ def label(name: str, prefixes: Mapping[str, str]) -> str:
     return shortened(f"<{name}>", prefixes).strip("<>") if _ABSOLUTE.fullmatch(name) else name
 
 
-def changed_facts(found: FactsByPredicate, names: Names, most: int) -> Document:
+def changed_facts(found: FactsByPredicate, names: Names, most: int) -> JsonDocument:
     """Facts by predicate, each with at most so many rows."""
     return {name: _some(found[pred], most) for name, pred in names.by_name.items() if pred in found}
 
 
-def _some(facts: Facts[Any], most: int) -> Document:
+def _some(facts: Facts[Any], most: int) -> JsonDocument:
     return {"count": len(facts), "rows": rows(facts.page(0, most)), "complete": len(facts) <= most}
 
 
@@ -51,7 +51,7 @@ def difference(
     removed_rules: Mapping[str, Rule],
     kb: KnowledgeBase,
     most: int,
-) -> Document:
+) -> JsonDocument:
     """Facts and rules that come and go."""
     names = kb._names({*added, *removed})
     return {
@@ -62,7 +62,7 @@ def difference(
     }
 
 
-def change(made: Made, kb: KnowledgeBase, dry_run: bool, most: int) -> Document:
+def change(made: Made, kb: KnowledgeBase, dry_run: bool, most: int) -> JsonDocument:
     """A change that was made, or would be; `kb` is for names."""
     found, how = made.change, {"dry_run": dry_run, "durable": made.durable, "seconds": round(made.seconds, 6)}
     facts = found.added.by_predicate(), found.removed.by_predicate()
@@ -71,12 +71,12 @@ def change(made: Made, kb: KnowledgeBase, dry_run: bool, most: int) -> Document:
     return {"version": made.number, **how, **difference(*facts, *rules, kb, most), **quads, "notes": list(found.notes)}
 
 
-def _quads(found: Collection[tuple[Value, ...]], most: int) -> Document:
+def _quads(found: Collection[tuple[Value, ...]], most: int) -> JsonDocument:
     """Triples of named graphs: graph, subject, predicate and object."""
     return {"count": len(found), "rows": rows(islice(found, most)), "complete": len(found) <= most}
 
 
-def step(found: Step, kb: KnowledgeBase, most: int) -> Document:
+def step(found: Step, kb: KnowledgeBase, most: int) -> JsonDocument:
     """What a version changed."""
     parts = found.added, found.removed, found.added_rules, found.removed_rules
     return {"version": found.number, **difference(*parts, kb, most)}

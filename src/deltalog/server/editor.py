@@ -10,8 +10,8 @@ from deltalog.model.errors import DeltalogError, ProgramError
 from deltalog.program import analyse
 from deltalog.program.load_program import read_documents
 from deltalog.query.sparql.parse import WELL_KNOWN, is_sparql, parse
-from deltalog.server.documents import Document, label
-from deltalog.server.endpoints import Asked, Call, Endpoint, Reading, Work
+from deltalog.server.documents import JsonDocument, label
+from deltalog.server.endpoints import Asked, Endpoint, HandlerWork, ReadingHandler, RouteCall
 from deltalog.server.errors import diagnostic, placed_message
 from deltalog.server.fields import Field
 from deltalog.syntax.functions import AGGREGATES, FUNCTIONS
@@ -30,7 +30,7 @@ COMPLETED = (
 )
 
 
-def check(reading: Reading, asked: Asked) -> Document:
+def check(reading: ReadingHandler, asked: Asked) -> JsonDocument:
     text = asked["text"]
     kind = kind_of(text) if asked["kind"] == "auto" else asked["kind"]
     checks = {"rules": _check_rules, "goal": _check_goal, "sparql": _check_sparql}
@@ -46,7 +46,7 @@ def kind_of(text: str) -> str:
     return "goal" if is_goal else "rules"
 
 
-def _check_rules(text: str, kb: KnowledgeBase) -> Iterator[Document]:
+def _check_rules(text: str, kb: KnowledgeBase) -> Iterator[JsonDocument]:
     """Of the rules themselves, and together with those that are there: a cycle through a negation."""
     try:
         given = read_documents([text]).rules
@@ -59,7 +59,7 @@ def _check_rules(text: str, kb: KnowledgeBase) -> Iterator[Document]:
         yield _unplaced(error)
 
 
-def _check_goal(text: str, kb: KnowledgeBase) -> Iterator[Document]:
+def _check_goal(text: str, kb: KnowledgeBase) -> Iterator[JsonDocument]:
     try:
         literals = parse_goal(text, "<goal>", kb.prefixes)
         kb._contents().check_goal(literals)
@@ -69,19 +69,19 @@ def _check_goal(text: str, kb: KnowledgeBase) -> Iterator[Document]:
         yield _unplaced(error)
 
 
-def _check_sparql(text: str, kb: KnowledgeBase) -> Iterator[Document]:
+def _check_sparql(text: str, kb: KnowledgeBase) -> Iterator[JsonDocument]:
     try:
         parse(text, kb.prefixes)
     except DeltalogError as error:
         yield from placed_message(str(error)) or [_unplaced(error)]
 
 
-def _unplaced(error: DeltalogError) -> Document:
+def _unplaced(error: DeltalogError) -> JsonDocument:
     place: dict[str, Any] = dict.fromkeys(("hint", "line", "column", "end_line", "end_column"))
     return {"severity": "error", "message": str(error), **place}
 
 
-def complete(reading: Reading, asked: Asked) -> Document:
+def complete(reading: ReadingHandler, asked: Asked) -> JsonDocument:
     kb, wanted = reading.kb, asked["prefix"].lower()
     known = [(name, label(name, kb.prefixes), pred) for name, pred in kb._names().by_name.items()]
     found = sorted(
@@ -95,6 +95,6 @@ def complete(reading: Reading, asked: Asked) -> Document:
 
 
 ENDPOINTS = (
-    Endpoint("POST", "/check", "Errors and warnings of a text.", Call(Work.READ, check), body=CHECKED),
-    Endpoint("GET", "/complete", "Names, for an editor.", Call(Work.READ, complete), COMPLETED),
+    Endpoint("POST", "/check", "Errors and warnings of a text.", RouteCall(HandlerWork.READ, check), body=CHECKED),
+    Endpoint("GET", "/complete", "Names, for an editor.", RouteCall(HandlerWork.READ, complete), COMPLETED),
 )

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 JSON = "application/json"
 
 
-class Work(Enum):
+class HandlerWork(Enum):
     """Where a handler runs, and what it is given."""
 
     READ = "read"  # in a thread, with a reader of a version
@@ -53,7 +53,7 @@ class Answered:
 
 
 @dataclass(frozen=True)
-class Reading:
+class ReadingHandler:
     """What a handler that reads is given: a knowledge base of one version, for itself."""
 
     kb: KnowledgeBase
@@ -78,11 +78,11 @@ Events = AsyncIterator[str]
 
 
 @dataclass(frozen=True)
-class Call:
+class RouteCall:
     """A handler, and where it runs. `handle` takes a `Reading`, or the `Service` where it does not read; then what is
     asked. It returns a document in JSON, or `Answered`; a STREAM returns events."""
 
-    work: Work
+    work: HandlerWork
     handle: Callable[..., Any]
 
 
@@ -94,7 +94,7 @@ class Endpoint:
     method: str
     path: str
     about: str
-    call: Call | Callable[[Asked], Call]  # what is done, or how to decide it
+    call: RouteCall | Callable[[Asked], RouteCall]  # what is done, or how to decide it
     fields: tuple[Field, ...] = ()
     body: tuple[Field, ...] | None = None
     media_types: tuple[str, ...] = ()
@@ -105,10 +105,10 @@ class Endpoint:
     @property
     def may_write(self) -> bool:
         """Whether some requests change something."""
-        return self.call.work is Work.WRITE if isinstance(self.call, Call) else self.method != "GET"
+        return self.call.work is HandlerWork.WRITE if isinstance(self.call, RouteCall) else self.method != "GET"
 
-    def called(self, asked: Asked) -> Call:
-        return self.call if isinstance(self.call, Call) else self.call(asked)
+    def called(self, asked: Asked) -> RouteCall:
+        return self.call if isinstance(self.call, RouteCall) else self.call(asked)
 
     @property
     def path_fields(self) -> tuple[Field, ...]:

@@ -13,10 +13,10 @@ from anyio.to_thread import run_sync
 
 from deltalog.model.errors import DeltalogError
 from deltalog.server import documents
-from deltalog.server.endpoints import Asked, Call, Endpoint, Reading, Work
+from deltalog.server.endpoints import Asked, Endpoint, HandlerWork, ReadingHandler, RouteCall
 from deltalog.server.errors import Refused, wrong
 from deltalog.server.fields import Field
-from deltalog.server.subscriptions import Delta, Deltas, Watched
+from deltalog.server.subscriptions import GoalDelta, GoalDeltas, Watched
 from deltalog.server.versions import Step, Versions
 
 MEDIA_TYPE = "text/event-stream"
@@ -61,7 +61,7 @@ class Subscription:
     watched: Watched | None
     since: int | None
     versions: Versions
-    deltas: Deltas
+    deltas: GoalDeltas
     bell: Bell
 
     async def events(self) -> AsyncIterator[str]:
@@ -97,11 +97,11 @@ class Subscription:
         rows = {"added": documents.rows(delta.added), "removed": documents.rows(delta.removed)}
         return event_text("change", step.number, {"version": step.number, **rows})
 
-    def _delta(self, step: Step, watched: Watched) -> Delta:
+    def _delta(self, step: Step, watched: Watched) -> GoalDelta:
         with self.versions.kb.limits.running("the subscription", self.versions.settings.seconds):
             return self.deltas.of(step, watched)
 
-    def _whole(self, step: Step) -> documents.Document:
+    def _whole(self, step: Step) -> documents.JsonDocument:
         """All that a change did, with some rows of each predicate."""
         with self.versions.readers.reading(self.versions.present) as kb:
             return documents.step(step, kb, SHOWN)
@@ -115,7 +115,7 @@ def event_text(event: str, version: int, data: dict[str, Any]) -> str:
     return f"event: {event}\nid: {version}\ndata: {json.dumps(data)}\n\n"
 
 
-def watch(reading: Reading, asked: Asked) -> tuple[Watched | None, int | None]:
+def watch(reading: ReadingHandler, asked: Asked) -> tuple[Watched | None, int | None]:
     """What a client wants to watch, and from when on; checked by asking it once. None: everything."""
     if asked["goal"] is not None and asked["predicate"] is not None:
         raise wrong("say what to watch: `goal`, or `predicate`, or neither of them for everything")
@@ -140,7 +140,7 @@ ENDPOINTS = (
         "GET",
         "/changes",
         "Server-sent events: what each change adds and removes, of the answers of a goal, of a predicate, or of all.",
-        Call(Work.STREAM, watch),
+        RouteCall(HandlerWork.STREAM, watch),
         FIELDS,
         answers=(MEDIA_TYPE,),
     ),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from deltalog.server.documents import Document
-from deltalog.server.endpoints import Asked, Call, Endpoint, Reading, Work
+from deltalog.server.documents import JsonDocument
+from deltalog.server.endpoints import Asked, Endpoint, HandlerWork, ReadingHandler, RouteCall
 from deltalog.server.errors import wrong
 from deltalog.server.fields import Field
 from deltalog.server.rules import RuleGraph, work_of
@@ -21,7 +21,7 @@ VALUES = (
 )
 
 
-def explain(reading: Reading, asked: Asked) -> Document:
+def explain(reading: ReadingHandler, asked: Asked) -> JsonDocument:
     by_values = asked.values.get("predicate"), asked.values.get("values")
     given = asked["fact"], *by_values
     if [value is None for value in given] not in ([False, True, True], [True, False, False]):
@@ -32,11 +32,11 @@ def explain(reading: Reading, asked: Asked) -> Document:
     return explained.to_dict(steps=min(asked["steps"], MOST_STEPS))
 
 
-def plan(reading: Reading, asked: Asked) -> Document:
+def plan(reading: ReadingHandler, asked: Asked) -> JsonDocument:
     return _plan_of_rules(reading) if asked["goal"] is None else _plan_of_goal(reading, asked["goal"])
 
 
-def _plan_of_rules(reading: Reading) -> Document:
+def _plan_of_rules(reading: ReadingHandler) -> JsonDocument:
     kb, text = reading.kb, reading.kb.plan()
     head, *parts = text.split("\n\n")
     done, graph = work_of(reading), RuleGraph(kb)
@@ -48,22 +48,26 @@ def _plan_of_rules(reading: Reading) -> Document:
     return {"text": text, "summary": head, "nodes": nodes, "seconds": dict(kb._report.seconds)}
 
 
-def _plan_of_goal(reading: Reading, goal: str) -> Document:
+def _plan_of_goal(reading: ReadingHandler, goal: str) -> JsonDocument:
     answers = reading.kb.query(goal)
     how = {"method": answers.method, "reason": answers.reason, "seconds": round(answers.seconds, 6)}
     return {"text": reading.kb.plan_goal(goal), "answers": len(answers), **how}
 
 
 ENDPOINTS = (
-    Endpoint("GET", "/explain", "Why a fact holds, or does not.", Call(Work.READ, explain), (FACT, *SHOWN)),
+    Endpoint("GET", "/explain", "Why a fact holds, or does not.", RouteCall(HandlerWork.READ, explain), (FACT, *SHOWN)),
     Endpoint(
-        "POST", "/explain", "Why a fact holds, or does not.", Call(Work.READ, explain), body=(FACT, *VALUES, *SHOWN)
+        "POST",
+        "/explain",
+        "Why a fact holds, or does not.",
+        RouteCall(HandlerWork.READ, explain),
+        body=(FACT, *VALUES, *SHOWN),
     ),
     Endpoint(
         "GET",
         "/plan",
         "How rules, or a goal, are evaluated.",
-        Call(Work.READ, plan),
+        RouteCall(HandlerWork.READ, plan),
         (Field("goal", "text", "the goal"),),
     ),
 )

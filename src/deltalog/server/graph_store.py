@@ -12,14 +12,14 @@ from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from deltalog.io.documents import Reading as RdfReading
+from deltalog.io.documents import Reading
 from deltalog.kb import KnowledgeBase
 from deltalog.model.change import Change
 from deltalog.model.errors import DataError
 from deltalog.model.terms import IRI
 from deltalog.query.sparql.update_operations import Clear, Load, UpdateOperation
 from deltalog.server import documents
-from deltalog.server.endpoints import JSON, Answered, Asked, Call, Endpoint, Reading, Service, Work
+from deltalog.server.endpoints import JSON, Answered, Asked, Endpoint, HandlerWork, ReadingHandler, RouteCall, Service
 from deltalog.server.errors import Refused, wrong
 from deltalog.server.fields import Field
 from deltalog.server.sparql import ABSOLUTE, SHOWN_ROWS, TRIPLES, answered
@@ -48,7 +48,7 @@ def graph_of(asked: Asked) -> IRI | None:
     return None if name is None else IRI(name)
 
 
-def read(reading: Reading, asked: Asked) -> Answered:
+def read(reading: ReadingHandler, asked: Asked) -> Answered:
     graph = graph_of(asked)
     _check_there(reading.kb, graph)
     pattern = "?s ?p ?o" if graph is None else f"GRAPH <{graph}> {{ ?s ?p ?o }}"
@@ -69,7 +69,7 @@ def post(service: Service, asked: Asked) -> Answered:
 def delete(service: Service, asked: Asked) -> Answered:
     graph = graph_of(asked)
     _check_there(service.versions.present.kb, graph)
-    return _changed(service, lambda kb: kb._carry_out([Clear(graph or "DEFAULT")], (), RdfReading()), 200)
+    return _changed(service, lambda kb: kb._carry_out([Clear(graph or "DEFAULT")], (), Reading()), 200)
 
 
 def _loaded(service: Service, asked: Asked, before: list[UpdateOperation]) -> Answered:
@@ -83,7 +83,7 @@ def _loaded(service: Service, asked: Asked, before: list[UpdateOperation]) -> An
             path.write_bytes(asked.body)
             operations = [*before, Load(IRI(path.as_uri()), graph)]
             try:
-                return kb._carry_out(operations, [folder], RdfReading(base))
+                return kb._carry_out(operations, [folder], Reading(base))
             except DataError as problem:  # the file is nobody's business
                 raise DataError(str(problem).replace(str(path), "the body")) from None
 
@@ -107,12 +107,20 @@ def _check_there(kb: KnowledgeBase, graph: IRI | None) -> None:
 
 MEDIA_TYPES = tuple(SUFFIXES)
 ENDPOINTS = (
-    Endpoint("GET", "/graph", "A graph.", Call(Work.READ, read), FIELDS, answers=tuple(TRIPLES), statuses=NOT_THERE),
+    Endpoint(
+        "GET",
+        "/graph",
+        "A graph.",
+        RouteCall(HandlerWork.READ, read),
+        FIELDS,
+        answers=tuple(TRIPLES),
+        statuses=NOT_THERE,
+    ),
     Endpoint(
         "PUT",
         "/graph",
         "Replaces a graph by the body.",
-        Call(Work.WRITE, put),
+        RouteCall(HandlerWork.WRITE, put),
         FIELDS,
         media_types=MEDIA_TYPES,
         statuses=CREATED,
@@ -121,10 +129,10 @@ ENDPOINTS = (
         "POST",
         "/graph",
         "Adds the body to a graph.",
-        Call(Work.WRITE, post),
+        RouteCall(HandlerWork.WRITE, post),
         FIELDS,
         media_types=MEDIA_TYPES,
         statuses=CREATED,
     ),
-    Endpoint("DELETE", "/graph", "Removes a graph.", Call(Work.WRITE, delete), FIELDS, statuses=NOT_THERE),
+    Endpoint("DELETE", "/graph", "Removes a graph.", RouteCall(HandlerWork.WRITE, delete), FIELDS, statuses=NOT_THERE),
 )

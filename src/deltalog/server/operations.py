@@ -7,14 +7,14 @@ from typing import Any
 
 from deltalog import __version__
 from deltalog.model.limits import resident_memory
-from deltalog.server.documents import Document
-from deltalog.server.endpoints import Answered, Asked, Call, Endpoint, Service, Work
+from deltalog.server.documents import JsonDocument
+from deltalog.server.endpoints import Answered, Asked, Endpoint, HandlerWork, RouteCall, Service
 from deltalog.server.metrics import MEDIA_TYPE
 
 STARTED = time.time()
 
 
-def health(service: Service, _: Asked) -> Document:
+def health(service: Service, _: Asked) -> JsonDocument:
     versions = service.versions
     facts = sum(_sizes(service).values())
     return {
@@ -49,12 +49,16 @@ def metrics(service: Service, _: Asked) -> Answered:
     return Answered(service.metrics.text(gauges), MEDIA_TYPE)
 
 
-def openapi(service: Service, _: Asked) -> Document:
+def openapi(service: Service, _: Asked) -> JsonDocument:
     return service.describe()
 
 
 ENDPOINTS = (
-    Endpoint("GET", "/health", "Whether the server answers, and what it serves.", Call(Work.AT_ONCE, health)),
-    Endpoint("GET", "/metrics", "Figures for Prometheus.", Call(Work.AT_ONCE, metrics), answers=("text/plain",)),
-    Endpoint("GET", "/openapi.json", "This description.", Call(Work.AT_ONCE, openapi)),
+    Endpoint(
+        "GET", "/health", "Whether the server answers, and what it serves.", RouteCall(HandlerWork.AT_ONCE, health)
+    ),
+    Endpoint(
+        "GET", "/metrics", "Figures for Prometheus.", RouteCall(HandlerWork.AT_ONCE, metrics), answers=("text/plain",)
+    ),
+    Endpoint("GET", "/openapi.json", "This description.", RouteCall(HandlerWork.AT_ONCE, openapi)),
 )

@@ -7,8 +7,8 @@ from typing import Any
 
 from deltalog.query.session import METHODS
 from deltalog.server import documents
-from deltalog.server.documents import Document
-from deltalog.server.endpoints import Asked, Call, Endpoint, Reading, Work
+from deltalog.server.documents import JsonDocument
+from deltalog.server.endpoints import Asked, Endpoint, HandlerWork, ReadingHandler, RouteCall
 from deltalog.server.errors import wrong
 from deltalog.server.fields import TIMEOUT, Field
 
@@ -29,7 +29,7 @@ PAGES = (
 _CURSOR = re.compile(r"([0-9]{1,15})-([0-9]{1,15})")
 
 
-def query(reading: Reading, asked: Asked) -> Document:
+def query(reading: ReadingHandler, asked: Asked) -> JsonDocument:
     answers = reading.kb.query(asked["goal"], asked["method"])
     first, most = asked["offset"], min(asked["limit"], reading.settings.rows)
     found = answers.page(first, most)
@@ -51,7 +51,7 @@ def _cut_off(rest: int, asked: int, most: int) -> str:
     return f"{rest:,} more rows are left out ({why}); `offset` asks for them"
 
 
-def facts(reading: Reading, asked: Asked) -> Document:
+def facts(reading: ReadingHandler, asked: Asked) -> JsonDocument:
     if asked["cursor"] is None:
         return _page(reading, asked, asked["offset"])
     found = _CURSOR.fullmatch(asked["cursor"])
@@ -61,10 +61,10 @@ def facts(reading: Reading, asked: Asked) -> Document:
     if version.number == reading.version:
         return _page(reading, asked, int(found[2]))
     with reading.versions.readers.reading(version) as kb:
-        return _page(Reading(kb, version.number, reading.versions), asked, int(found[2]))
+        return _page(ReadingHandler(kb, version.number, reading.versions), asked, int(found[2]))
 
 
-def _page(reading: Reading, asked: Asked, first: int) -> Document:
+def _page(reading: ReadingHandler, asked: Asked, first: int) -> JsonDocument:
     kb, name, most = reading.kb, asked["predicate"], min(asked["limit"], reading.settings.rows)
     pred = kb.predicate(name)
     found = (kb.derived if asked["derived"] else kb.facts)(name)
@@ -83,7 +83,7 @@ def _page(reading: Reading, asked: Asked, first: int) -> Document:
     }
 
 
-def predicates(reading: Reading, _: Asked) -> Document:
+def predicates(reading: ReadingHandler, _: Asked) -> JsonDocument:
     kb = reading.kb
     contents, names = kb._contents(), kb._names().by_name
     size = kb._backend.size
@@ -96,8 +96,14 @@ def predicates(reading: Reading, _: Asked) -> Document:
 
 
 ENDPOINTS = (
-    Endpoint("GET", "/query", "The answers of a goal.", Call(Work.READ, query), GOAL),
-    Endpoint("POST", "/query", "The answers of a goal.", Call(Work.READ, query), body=GOAL),
-    Endpoint("GET", "/facts/{predicate:path}", "The facts of a predicate, in pages.", Call(Work.READ, facts), PAGES),
-    Endpoint("GET", "/predicates", "Predicates, with their numbers of facts.", Call(Work.READ, predicates)),
+    Endpoint("GET", "/query", "The answers of a goal.", RouteCall(HandlerWork.READ, query), GOAL),
+    Endpoint("POST", "/query", "The answers of a goal.", RouteCall(HandlerWork.READ, query), body=GOAL),
+    Endpoint(
+        "GET",
+        "/facts/{predicate:path}",
+        "The facts of a predicate, in pages.",
+        RouteCall(HandlerWork.READ, facts),
+        PAGES,
+    ),
+    Endpoint("GET", "/predicates", "Predicates, with their numbers of facts.", RouteCall(HandlerWork.READ, predicates)),
 )

@@ -9,12 +9,12 @@ from deltalog.kb import KnowledgeBase
 from deltalog.plan.iri_display import shortened
 from deltalog.program import HyperNode, Program
 from deltalog.program.body_atoms import negative
-from deltalog.server.documents import Document
-from deltalog.server.endpoints import Asked, Call, Endpoint, Reading, Work
+from deltalog.server.documents import JsonDocument
+from deltalog.server.endpoints import Asked, Endpoint, HandlerWork, ReadingHandler, RouteCall
 from deltalog.syntax.ast import Aggregate, Pred, Rule
 
 
-class Node(NamedTuple):
+class RuleNode(NamedTuple):
     """A hyper-node with its number, from one on, in the order of evaluation."""
 
     number: int
@@ -26,15 +26,15 @@ class RuleGraph:
 
     def __init__(self, kb: KnowledgeBase) -> None:
         self.kb, self.program = kb, kb._completed().program
-        self.nodes = [Node(number, node) for number, node in enumerate(self.program.hyper_nodes, 1)]
-        self._by_head: dict[Pred, list[Node]] = {}
+        self.nodes = [RuleNode(number, node) for number, node in enumerate(self.program.hyper_nodes, 1)]
+        self._by_head: dict[Pred, list[RuleNode]] = {}
         for node in self.nodes:
             for pred in node.node.heads:
                 self._by_head.setdefault(pred, []).append(node)
         self._numbers = {id(node): number for number, node in self.nodes}
         self._names = {pred: name for name, pred in kb._names(self.program.preds).by_name.items()}
 
-    def home(self, rule: Rule) -> Node | None:
+    def home(self, rule: Rule) -> RuleNode | None:
         """The hyper-node that evaluates a rule: as it is, by the scheme of its head, or with a separate aggregate."""
         known = self.program.home.get(rule)
         if known is not None:
@@ -58,12 +58,12 @@ class RuleGraph:
         return [shortened(str(scheme), self.kb.prefixes) for scheme in found if scheme is not None]
 
 
-def rules(reading: Reading, _: Asked) -> Document:
+def rules(reading: ReadingHandler, _: Asked) -> JsonDocument:
     graph = RuleGraph(reading.kb)
     return {"rules": [_rule(name, rule, graph) for name, rule in reading.kb.rule_ids.items()]}
 
 
-def _rule(name: str, rule: Rule, graph: RuleGraph) -> Document:
+def _rule(name: str, rule: Rule, graph: RuleGraph) -> JsonDocument:
     span, home = rule.span, graph.home(rule)
     in_file = span is not None and not span.source.name.startswith("<")
     place = {"file": span.source.name, "line": span.line, "column": span.column} if span and in_file else {}
@@ -83,7 +83,7 @@ def _rule(name: str, rule: Rule, graph: RuleGraph) -> Document:
     }
 
 
-def rule_graph(reading: Reading, _: Asked) -> Document:
+def rule_graph(reading: ReadingHandler, _: Asked) -> JsonDocument:
     graph = RuleGraph(reading.kb)
     homes: dict[int, list[str]] = {}
     for name, rule in reading.kb.rule_ids.items():
@@ -94,7 +94,7 @@ def rule_graph(reading: Reading, _: Asked) -> Document:
     return {"nodes": nodes, "edges": list(_edges(graph.nodes))}
 
 
-def _node(node: Node, graph: RuleGraph, names: list[str], done: Mapping[int, Document]) -> Document:
+def _node(node: RuleNode, graph: RuleGraph, names: list[str], done: Mapping[int, JsonDocument]) -> JsonDocument:
     program: Program = graph.program
     return {
         "id": node.number,
@@ -110,7 +110,7 @@ def _node(node: Node, graph: RuleGraph, names: list[str], done: Mapping[int, Doc
     }
 
 
-def _edges(nodes: list[Node]) -> Iterator[Document]:
+def _edges(nodes: list[RuleNode]) -> Iterator[JsonDocument]:
     """From nodes that derive facts to those that read them."""
     for reader in nodes:
         for source in nodes[: reader.number - 1]:
@@ -125,10 +125,10 @@ def _kind(shared: frozenset[Pred], reader: HyperNode) -> str:
     return min(ways, default="positive")
 
 
-def work_of(reading: Reading) -> dict[int, Document]:
+def work_of(reading: ReadingHandler) -> dict[int, JsonDocument]:
     """What the materialisation at the start did, by the number of the hyper-node; nothing if it came from a store, or
     the rules have changed since."""
-    found: dict[int, Document] = {}
+    found: dict[int, JsonDocument] = {}
     if reading.kb._completed().program.hyper_nodes != reading.versions.evaluated.hyper_nodes:
         return found
     for each in reading.kb._report.rounds:
@@ -140,6 +140,6 @@ def work_of(reading: Reading) -> dict[int, Document]:
 
 
 ENDPOINTS = (
-    Endpoint("GET", "/rules", "The rules, with their ids.", Call(Work.READ, rules)),
-    Endpoint("GET", "/rules/graph", "How rules depend on each other.", Call(Work.READ, rule_graph)),
+    Endpoint("GET", "/rules", "The rules, with their ids.", RouteCall(HandlerWork.READ, rules)),
+    Endpoint("GET", "/rules/graph", "How rules depend on each other.", RouteCall(HandlerWork.READ, rule_graph)),
 )

@@ -13,8 +13,8 @@ from deltalog.query.sparql.graphs import Dataset
 from deltalog.query.sparql.results import MEDIA_TYPES
 from deltalog.query.sparql.solutions import Solutions
 from deltalog.server import documents
-from deltalog.server.documents import Document
-from deltalog.server.endpoints import JSON, Answered, Asked, Call, Endpoint, Reading, Service, Work
+from deltalog.server.documents import JsonDocument
+from deltalog.server.endpoints import JSON, Answered, Asked, Endpoint, HandlerWork, ReadingHandler, RouteCall, Service
 from deltalog.server.errors import Refused, wrong
 from deltalog.server.fields import TIMEOUT, Field
 from deltalog.server.negotiation import negotiated
@@ -53,7 +53,7 @@ SHOWN_ROWS = 100  # of each predicate that an update changes
 ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^<>\"{}|^`\\\x00-\x20]*")
 
 
-class Operation(NamedTuple):
+class ProtocolOperation(NamedTuple):
     """A query or an update as the protocol has it."""
 
     text: str
@@ -96,7 +96,7 @@ def _form(asked: Asked) -> list[tuple[str, str]]:
         raise wrong(f"the body is no form in UTF-8: {problem}") from None
 
 
-def operation(asked: Asked, method: str) -> Operation:
+def operation(asked: Asked, method: str) -> ProtocolOperation:
     """What a request asks for; Refused if that is not one query or one update."""
     given = _Given.of(asked)
     query, update = given.one("query"), given.one("update")
@@ -112,7 +112,7 @@ def operation(asked: Asked, method: str) -> Operation:
     default, named = (tuple(map(_graph, given.all(name))) for name in (DATASET if query is not None else USING))
     dataset = Dataset.of(default, named) if default or named else None
     dry_run = DRY_RUN.read(lambda kind: kind.parse(given.one("dry_run") or "false"))
-    return Operation(query or update or "", update is not None, dataset, dry_run)
+    return ProtocolOperation(query or update or "", update is not None, dataset, dry_run)
 
 
 def _graph(name: str) -> IRI:
@@ -128,7 +128,7 @@ def _decoded(body: bytes) -> str:
         raise wrong(f"the body is not UTF-8 (byte {problem.start})") from None
 
 
-def query(reading: Reading, asked: Asked) -> Answered:
+def query(reading: ReadingHandler, asked: Asked) -> Answered:
     wanted = operation(asked, "POST")
     return answered(reading.kb.solve(wanted.text, dataset=wanted.dataset), asked, reading.settings.rows)
 
@@ -149,7 +149,7 @@ def _with_charset(media_type: str) -> str:
     return f"{media_type}; charset=utf-8" if media_type.startswith("text/") else media_type
 
 
-def update(service: Service, asked: Asked) -> Document:
+def update(service: Service, asked: Asked) -> JsonDocument:
     """An update is one change, and is answered by what it changed."""
     versions, wanted = service.versions, operation(asked, "POST")
     folders = [] if versions.settings.load_folder is None else [versions.settings.load_folder]
@@ -157,7 +157,7 @@ def update(service: Service, asked: Asked) -> Document:
     return documents.change(made, versions.present.kb, False, SHOWN_ROWS)
 
 
-def describe(reading: Reading, asked: Asked) -> Document:
+def describe(reading: ReadingHandler, asked: Asked) -> JsonDocument:
     """What an update would change."""
     wanted, folder = operation(asked, "POST"), reading.settings.load_folder
     folders = [] if folder is None else [folder]
@@ -166,16 +166,16 @@ def describe(reading: Reading, asked: Asked) -> Document:
     return documents.change(made, reading.kb, True, SHOWN_ROWS)
 
 
-def choose(asked: Asked) -> Call:
+def choose(asked: Asked) -> RouteCall:
     wanted = operation(asked, "POST")
     if not wanted.is_update:
-        return Call(Work.READ, query)
-    return Call(Work.READ, describe) if wanted.dry_run else Call(Work.WRITE, update)
+        return RouteCall(HandlerWork.READ, query)
+    return RouteCall(HandlerWork.READ, describe) if wanted.dry_run else RouteCall(HandlerWork.WRITE, update)
 
 
-def choose_get(asked: Asked) -> Call:
+def choose_get(asked: Asked) -> RouteCall:
     operation(asked, "GET")
-    return Call(Work.READ, query)
+    return RouteCall(HandlerWork.READ, query)
 
 
 ENDPOINTS = (

@@ -25,15 +25,15 @@ from deltalog.syntax.parser import parse_goal
 if TYPE_CHECKING:
     from deltalog.kb import KnowledgeBase
 
-Rows = list[tuple[Any, ...]]
+GoalRows = list[tuple[Any, ...]]
 KEPT_ANSWERS = 64  # of goals at versions, for many clients with the same goal
 
 
-class Delta(NamedTuple):
+class GoalDelta(NamedTuple):
     """The answers that a change added and removed."""
 
-    added: Rows
-    removed: Rows
+    added: GoalRows
+    removed: GoalRows
 
 
 @dataclass(frozen=True)
@@ -68,16 +68,16 @@ class Watched:
 
 
 @dataclass(slots=True)
-class Deltas:
+class GoalDeltas:
     """The differences of watched goals, each found once however many clients watch it."""
 
     versions: Versions
     _known: dict[tuple[str, int], Facts[Any]] = field(default_factory=dict)
 
-    def of(self, step: Step, watched: Watched) -> Delta:
+    def of(self, step: Step, watched: Watched) -> GoalDelta:
         """What a change did to the answers; Refused if that cannot be told any more, or not in so many rows."""
         if not self._is_touched(step, watched):
-            return Delta([], [])
+            return GoalDelta([], [])
         if (pred := watched.predicate) is not None:
             return self._listed(step.added.get(pred), step.removed.get(pred))
         if watched.is_one_atom:
@@ -90,7 +90,7 @@ class Deltas:
         wild = not read.isdisjoint((TRIPLES, TYPES))
         return any(wild or pred in read for facts in (step.added, step.removed) for pred in facts)
 
-    def _compared(self, step: Step, watched: Watched) -> Delta:
+    def _compared(self, step: Step, watched: Watched) -> GoalDelta:
         if step.before is None or step.after is None:
             raise Refused(410, "gone", f"version {step.number} is too long ago for a goal of this form")
         before, after = (self._answers(version, watched) for version in (step.before, step.after))
@@ -109,12 +109,12 @@ class Deltas:
             self._known[name] = known
         return known
 
-    def _listed(self, added: Facts[Any] | None, removed: Facts[Any] | None) -> Delta:
+    def _listed(self, added: Facts[Any] | None, removed: Facts[Any] | None) -> GoalDelta:
         found: Sequence[Facts[Any] | None] = added, removed
         total, most = sum(len(facts) for facts in found if facts is not None), self.versions.settings.rows
         if total > most:
             raise Refused(410, "gone", f"the change has {total:,} rows, more than the limit of {most:,}")
-        return Delta(*([] if facts is None else list(facts) for facts in found))
+        return GoalDelta(*([] if facts is None else list(facts) for facts in found))
 
 
 def _matching(facts: Mapping[Pred, Facts[Any]], watched: Watched, kb: KnowledgeBase) -> Facts[Any]:

@@ -12,10 +12,10 @@ from deltalog.model.terms import Value
 from deltalog.query.goal_evaluator import answer
 from deltalog.query.sparql.algebra import Select
 from deltalog.query.sparql.parse import parse
-from deltalog.query.support import Values, support_of_answer, support_of_solution
+from deltalog.query.support import SupportingValues, support_of_answer, support_of_solution
 from deltalog.server import documents
-from deltalog.server.documents import Document
-from deltalog.server.endpoints import Asked, Call, Endpoint, Reading, Work
+from deltalog.server.documents import JsonDocument
+from deltalog.server.endpoints import Asked, Endpoint, HandlerWork, ReadingHandler, RouteCall
 from deltalog.server.errors import wrong
 from deltalog.server.fields import Field
 from deltalog.syntax.ast import Atom, Constant, Pred, Variable
@@ -36,13 +36,13 @@ SUPPORT_OF = (
 # Neighbours.
 
 
-def neighbours(reading: Reading, asked: Asked) -> Document:
+def neighbours(reading: ReadingHandler, asked: Asked) -> JsonDocument:
     """The facts that a value occurs in, by predicate and place."""
     found = _facts_about(reading.kb, asked["value"], min(asked["limit"], MOST_NEIGHBOURS))
     return {"value": json_value(asked["value"]), "groups": list(found)}
 
 
-def _facts_about(kb: KnowledgeBase, value: Value, most: int) -> Iterator[Document]:
+def _facts_about(kb: KnowledgeBase, value: Value, most: int) -> Iterator[JsonDocument]:
     facts, contents = kb._completed().facts, kb._contents()
     for name, pred in kb._names().by_name.items():
         if not kb._backend.size(contents.table(pred)):
@@ -63,7 +63,7 @@ def _atom_with(pred: Pred, place: int, value: Value) -> Atom:
 # Support.
 
 
-def support(reading: Reading, asked: Asked) -> Document:
+def support(reading: ReadingHandler, asked: Asked) -> JsonDocument:
     """The facts that each of some answers rests on."""
     if (asked["goal"] is None) == (asked["sparql"] is None):
         raise wrong("say what was asked: `goal` or `sparql`")
@@ -85,7 +85,7 @@ def _of_query(text: str, kb: KnowledgeBase) -> Any:
     return partial(support_of_solution, parse(text, kb.prefixes).select, solve=partial(_solution, kb))
 
 
-def _solution(kb: KnowledgeBase, select: Select) -> Values | None:
+def _solution(kb: KnowledgeBase, select: Select) -> SupportingValues | None:
     """One solution, without the variables that have no value."""
     found = kb._session.solve_select(kb._contents(), select)
     for row in found:
@@ -102,13 +102,19 @@ def _values(atom: Atom) -> tuple[Value, ...]:
     return tuple(term.value for term in atom.terms if isinstance(term, Constant))
 
 
-def _fact(atom: Atom, names: dict[Pred, str]) -> Document:
+def _fact(atom: Atom, names: dict[Pred, str]) -> JsonDocument:
     return {"predicate": names.get(atom.pred, atom.name), "values": [json_value(value) for value in _values(atom)]}
 
 
 ENDPOINTS = (
     Endpoint(
-        "POST", "/neighbours", "The facts that a value occurs in.", Call(Work.READ, neighbours), body=NEIGHBOURS_OF
+        "POST",
+        "/neighbours",
+        "The facts that a value occurs in.",
+        RouteCall(HandlerWork.READ, neighbours),
+        body=NEIGHBOURS_OF,
     ),
-    Endpoint("POST", "/support", "The facts that answers rest on.", Call(Work.READ, support), body=SUPPORT_OF),
+    Endpoint(
+        "POST", "/support", "The facts that answers rest on.", RouteCall(HandlerWork.READ, support), body=SUPPORT_OF
+    ),
 )

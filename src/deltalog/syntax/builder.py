@@ -104,18 +104,18 @@ class Parenthesis:
 
 
 @dataclass(slots=True)
-class Body:
+class BodyNode:
     """`a, b ; c`: alternatives, of parts that are nodes or literals already."""
 
     alternatives: list[list[SyntaxNode | BodyLiteral]]
 
 
 @dataclass(slots=True)
-class Group:
+class BodyGroup:
     """`( ... )` around literals."""
 
     open: Word
-    body: Body
+    body: BodyNode
     end: int
 
     @property
@@ -124,7 +124,7 @@ class Group:
 
 
 # Inside of arguments, applications are Calls already.
-SyntaxNode = Word | Application | Triple | Not | Parenthesis | Group | Call
+SyntaxNode = Word | Application | Triple | Not | Parenthesis | BodyGroup | Call
 
 
 def extent(node: SyntaxNode) -> tuple[int, int]:
@@ -162,8 +162,8 @@ class Builder:
     def heads(self, parts: list[SyntaxNode]) -> tuple[Atom, ...]:
         return tuple(atom(node) for node in parts)
 
-    def body(self, parts: list[Any]) -> Body:
-        return Body(parts)
+    def body(self, parts: list[Any]) -> BodyNode:
+        return BodyNode(parts)
 
     def conjuncts(self, parts: list[Any]) -> list[Any]:
         return parts
@@ -255,11 +255,11 @@ class Builder:
             return Parenthesis(negative, operator.start, end)
         return Call("-", (expression(operand),), span(operator, end))
 
-    def group(self, parts: list[Any]) -> Parenthesis | Group:
+    def group(self, parts: list[Any]) -> Parenthesis | BodyGroup:
         open_, body, close = parts
         content = body.alternatives[0][0]
         if len(body.alternatives) > 1 or len(body.alternatives[0]) > 1 or not isinstance(content, SyntaxNode):
-            return Group(open_, body, close.end)
+            return BodyGroup(open_, body, close.end)
         return Parenthesis(content.content if isinstance(content, Parenthesis) else content, open_.start, close.end)
 
     def application(self, parts: list[Any]) -> Application:
@@ -285,7 +285,7 @@ def complain(message: str, word: Word, hint: str | None = None, end: int | None 
 # Literals
 
 
-def literals(body: Body) -> tuple[BodyLiteral, ...]:
+def literals(body: BodyNode) -> tuple[BodyLiteral, ...]:
     """The literals of a body; alternatives are one literal."""
     alternatives = tuple(tuple([each for node in nodes for each in _literals(node)]) for nodes in body.alternatives)
     if len(alternatives) == 1:
@@ -299,7 +299,7 @@ def _literals(node: SyntaxNode | BodyLiteral) -> tuple[BodyLiteral, ...]:
     """The literals of a part of a body: those in brackets are several."""
     while isinstance(node, Parenthesis):
         node = node.content
-    if isinstance(node, Group):
+    if isinstance(node, BodyGroup):
         return literals(node.body)
     return (literal(node) if isinstance(node, SyntaxNode) else node,)
 
@@ -321,11 +321,11 @@ def literal(node: SyntaxNode) -> BodyLiteral:
     return Filter(condition, node.span if isinstance(node, Call) else span(first_word(node), extent(node)[1]))
 
 
-def _inside(node: SyntaxNode) -> Group | None:
+def _inside(node: SyntaxNode) -> BodyGroup | None:
     """The literals in brackets."""
     while isinstance(node, Parenthesis):
         node = node.content
-    return node if isinstance(node, Group) else None
+    return node if isinstance(node, BodyGroup) else None
 
 
 def _complain_unless_boolean(node: SyntaxNode) -> None:
@@ -421,7 +421,7 @@ def expression(node: SyntaxNode) -> Expression:
             return expression(computed(node))
         case Triple():
             return made_tuple(tuple(map(expression, node.arguments)), span(node.open, node.end))
-        case Group():
+        case BodyGroup():
             hint = "Atoms, NOT, `,` and `;` connect literals of a body. In expressions write && and || and !."
             complain("literals cannot be computed with", node.open, hint, node.end)
             return Constant("")

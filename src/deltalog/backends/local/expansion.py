@@ -27,7 +27,7 @@ def expanded(base: Relation, classes: EqualityClasses) -> Relation:
     if not len(classes) or not base.size:
         return base
     if base.arity == 2:
-        return Expansion(base, classes)
+        return NameExpansion(base, classes)
     has_any = base.contains(pack([classes.heads], len(classes))).any()
     return UnaryExpansion(base, classes) if has_any else base
 
@@ -59,7 +59,7 @@ def mentioning(table: Relation, ids: Ids) -> Relation:
     return load([firsts, seconds], 2, table.tuning)
 
 
-class Expansion(VirtualRelation):
+class NameExpansion(VirtualRelation):
     """The pairs of a relation with all names of each individual."""
 
     def __init__(self, base: Relation, classes: EqualityClasses) -> None:
@@ -95,10 +95,10 @@ class Expansion(VirtualRelation):
     def minus(self, removed: Relation) -> Relation:
         if not removed.size:
             return self
-        old = removed if isinstance(removed, Expansion) else Expansion(removed, EqualityClasses())
+        old = removed if isinstance(removed, NameExpansion) else NameExpansion(removed, EqualityClasses())
         if old.classes is self.classes:
             return expanded(self.base.minus(old.base), self.classes)
-        new = Expansion(differing_rows(self, old), self.classes)
+        new = NameExpansion(differing_rows(self, old), self.classes)
         if new.size <= self.tuning.equality_listed_pairs:
             return Table.of(removed.without(new.keys()), 2, self.tuning)
         if old._contains_all(self):
@@ -106,7 +106,7 @@ class Expansion(VirtualRelation):
         nested = self._contains_all(old)
         return VirtualDifference(self if nested else new, old, new.leads(0), nested)
 
-    def _contains_all(self, other: Expansion) -> bool:
+    def _contains_all(self, other: NameExpansion) -> bool:
         """Whether every pair of another expansion belongs, as after an addition."""
         mine, others = self.classes, other.classes
         if (mine.representative(others.members) != mine.representative(others.representatives)).any():
@@ -119,7 +119,7 @@ class Expansion(VirtualRelation):
         return self.base.nbytes
 
 
-def differing_rows(new: Expansion | UnaryExpansion, old: Expansion | UnaryExpansion) -> Relation:
+def differing_rows(new: NameExpansion | UnaryExpansion, old: NameExpansion | UnaryExpansion) -> Relation:
     """The rows of representatives that stand for all rows that another expansion does not have."""
     heads = np.unique(new.classes.representative(new.classes.differing(old.classes)))
     found, added = mentioning(new.base, heads), new.base.minus(old.base)

@@ -82,7 +82,7 @@ Expr = Variable | Constant | Operation | Exists | Aggregation
 
 # Graph patterns
 
-Triple = tuple[Term, Term, Term]
+TripleTerms = tuple[Term, Term, Term]
 
 
 @dataclass(frozen=True, slots=True)

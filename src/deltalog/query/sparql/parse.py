@@ -26,7 +26,7 @@ from deltalog.query.sparql.algebra import (
     GroupPattern,
     Operation,
     Select,
-    Triple,
+    TripleTerms,
     ValuesPattern,
     aggregations,
     hidden,
@@ -71,7 +71,7 @@ class Parsed:
 
     form: Form
     select: Select
-    template: tuple[Triple, ...] = ()
+    template: tuple[TripleTerms, ...] = ()
     resources: tuple[IRI, ...] = ()
     prefixes: Mapping[str, str] = field(default_factory=dict)
     dataset: Dataset = ALL_GRAPHS

@@ -29,7 +29,7 @@ from deltalog.query.sparql.algebra import (
     Select,
     SequencePath,
     ServicePattern,
-    Triple,
+    TripleTerms,
     UnionPattern,
     ValuesPattern,
     in_scope,
@@ -218,10 +218,10 @@ class PatternReader(ExpressionReader):
 
     # Triples.
 
-    def template(self) -> tuple[Triple, ...]:
+    def template(self) -> tuple[TripleTerms, ...]:
         """`{ triples }` without paths, each of whose blank nodes is a new one for every solution."""
         self.expect("{")
-        found: list[Triple] = []
+        found: list[TripleTerms] = []
         labels, self.labels, self.has_paths = self.labels, {}, False
         while not self.sees("}"):
             found += self.plain_triples()
@@ -231,7 +231,7 @@ class PatternReader(ExpressionReader):
         self.expect("}")
         return tuple(found)
 
-    def plain_triples(self) -> list[Triple]:
+    def plain_triples(self) -> list[TripleTerms]:
         """The triples of one subject in a template, where there are no paths."""
         if not self._sees_triples():
             self.expected("a triple or `}`")

@@ -19,11 +19,11 @@ from deltalog.query.sparql.update_operations import (
     ChangeData,
     Clear,
     Create,
+    GraphTransfer,
     Load,
     Modify,
     QuadPattern,
     Quads,
-    Transfer,
     UpdateOperation,
     pattern_of,
 )
@@ -169,11 +169,11 @@ class _UpdateReader(QueryReader):
         self.expect("GRAPH")
         return Create(self.iri(), silent)
 
-    def _transfer(self) -> Transfer:
+    def _transfer(self) -> GraphTransfer:
         kind, silent = self.take().keyword, self._silent()
         source = self._graph_or_default()
         self.expect("TO")
-        return Transfer(kind, source, self._graph_or_default(), silent)
+        return GraphTransfer(kind, source, self._graph_or_default(), silent)
 
     def _silent(self) -> bool:
         return self.accept("SILENT") is not None

@@ -16,7 +16,7 @@ from deltalog.expressions.fresh_values import Execution
 from deltalog.expressions.sparql_operators import PREFIX
 from deltalog.model.errors import UsageError
 from deltalog.model.terms import IRI
-from deltalog.query.sparql.algebra import Expr, Select, Triple, in_scope
+from deltalog.query.sparql.algebra import Expr, Select, TripleTerms, in_scope
 from deltalog.query.sparql.expressions import NOTHING, is_resource, or_unbound
 from deltalog.query.sparql.graphs import ALL_GRAPHS, MERGED, ActiveGraph, Dataset
 from deltalog.query.sparql.parse import NO_EXECUTION, Form, Parsed, is_fresh, parse
@@ -56,7 +56,7 @@ class Query:
     columns: tuple[str, ...]
     subqueries: tuple[tuple[Pred, Query], ...] = ()  # whose solutions are the facts of predicates, with numbers
     form: Form = Form.SELECT
-    template: tuple[Triple, ...] = ()  # of a CONSTRUCT
+    template: tuple[TripleTerms, ...] = ()  # of a CONSTRUCT
     prefixes: Mapping[str, str] = field(default_factory=dict)  # to write IRIs by
     order: tuple[bool, ...] = ()  # for each sort key, whether it is descending
     distinct: bool = False

@@ -28,7 +28,7 @@ from deltalog.model.errors import DataError, UsageError
 from deltalog.model.terms import IRI, RDF_TYPE, XSD, BlankNode, Literal, Value, datatype, lexical
 
 T = TypeVar("T")
-Row = Sequence[Value | None]
+ResultRow = Sequence[Value | None]
 
 # For HTTP, and for whoever names a format by it.
 MEDIA_TYPES = {
@@ -42,7 +42,7 @@ MEDIA_TYPES = {
 }
 
 
-class Rows(Protocol):
+class ResultRows(Protocol):
     """Rows with the names of their columns."""
 
     columns: Any
@@ -52,7 +52,7 @@ class Rows(Protocol):
     def __len__(self) -> int: ...
 
 
-def pieces(results: Rows | bool, format: str) -> Iterator[str]:
+def pieces(results: ResultRows | bool, format: str) -> Iterator[str]:
     """The parts of a text for results in a format; UsageError if there is no such format for them."""
     truth = _truth(results)
     if truth is not None:
@@ -62,26 +62,26 @@ def pieces(results: Rows | bool, format: str) -> Iterator[str]:
     return _chosen(writers, format, "triples" if _is_graph(results) else "rows")(results)
 
 
-def write(results: Rows | bool, format: str, stream: IO[Any]) -> None:
+def write(results: ResultRows | bool, format: str, stream: IO[Any]) -> None:
     """Writes results to a stream of text, or of bytes in UTF-8."""
     in_text = isinstance(stream, TextIOBase)
     for piece in pieces(results, format):
         stream.write(piece if in_text else piece.encode())
 
 
-def text(results: Rows | bool, format: str) -> str:
+def text(results: ResultRows | bool, format: str) -> str:
     """Results as one text."""
     return "".join(pieces(results, format))
 
 
-def _truth(results: Rows | bool) -> bool | None:
+def _truth(results: ResultRows | bool) -> bool | None:
     """The truth value of an ASK."""
     if isinstance(results, bool):
         return results
     return len(results) > 0 if getattr(results, "ask", False) else None
 
 
-def _is_graph(results: Rows) -> bool:
+def _is_graph(results: ResultRows) -> bool:
     form = getattr(results, "form", None)
     return form is not None and bool(form.is_graph)
 
@@ -97,7 +97,7 @@ def _chosen(
 # JSON: https://www.w3.org/TR/sparql11-results-json/
 
 
-def _json(results: Rows) -> Iterator[str]:
+def _json(results: ResultRows) -> Iterator[str]:
     yield f'{{"head": {{"vars": {json.dumps(list(results.columns), ensure_ascii=False)}}},\n "results": {{"bindings": ['
     before = "\n  "
     for row in results:
@@ -132,7 +132,7 @@ _XML = '<?xml version="1.0" encoding="UTF-8"?>\n<sparql xmlns="http://www.w3.org
 _NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
-def _xml(results: Rows) -> Iterator[str]:
+def _xml(results: ResultRows) -> Iterator[str]:
     names = [_attribute(name) for name in results.columns]
     yield f"{_XML}  <head>\n"
     yield from (f"    <variable name={name}/>\n" for name in names)
@@ -174,7 +174,7 @@ def _xml_truth(truth: bool) -> Iterator[str]:
 # CSV and TSV: https://www.w3.org/TR/sparql11-results-csv-tsv/
 
 
-def _csv(results: Rows) -> Iterator[str]:
+def _csv(results: ResultRows) -> Iterator[str]:
     yield ",".join(map(_csv_cell, results.columns)) + "\r\n"
     for row in results:
         yield ",".join("" if v is None else _csv_value(v) for v in row) + "\r\n"
@@ -188,7 +188,7 @@ def _csv_cell(text: str) -> str:
     return '"' + text.replace('"', '""') + '"' if re.search('[",\r\n]', text) else text
 
 
-def _tsv(results: Rows) -> Iterator[str]:
+def _tsv(results: ResultRows) -> Iterator[str]:
     yield "\t".join(f"?{name}" for name in results.columns) + "\n"
     for row in results:
         yield "\t".join("" if v is None else _term(v) for v in row) + "\n"
@@ -226,12 +226,12 @@ def _term(value: Value) -> str:
     return _full_term(value)
 
 
-def _ntriples(triples: Iterable[Row]) -> Iterator[str]:
+def _ntriples(triples: Iterable[ResultRow]) -> Iterator[str]:
     for triple in triples:
         yield f"{' '.join(map(_full_term, triple))} .\n"  # type: ignore[arg-type]  # all have values
 
 
-def _turtle(results: Rows) -> Iterator[str]:
+def _turtle(results: ResultRows) -> Iterator[str]:
     """Triples by their subjects, and under these by their predicates, with the prefixes that occur."""
     names = _Names(getattr(results, "prefixes", {}))
     triples = sorted(results, key=lambda triple: _place(triple[0], triple[1]))
@@ -246,7 +246,7 @@ def _place(subject: Value, predicate: Value) -> tuple[bool, str, bool, str]:
     return (isinstance(subject, BlankNode), str(subject), predicate != RDF_TYPE, str(predicate))
 
 
-def _block(subject: Value, triples: Sequence[Row], names: _Names) -> str:
+def _block(subject: Value, triples: Sequence[ResultRow], names: _Names) -> str:
     lines = []
     for predicate, about in groupby(triples, key=lambda triple: triple[1]):
         verb = "a" if predicate == RDF_TYPE else names.term(predicate)
@@ -285,7 +285,7 @@ class _Names:
 # A table to read.
 
 
-def _table(results: Rows) -> Iterator[str]:
+def _table(results: ResultRows) -> Iterator[str]:
     """Columns as wide as their values, IRIs by their prefixes."""
     names = _Names(getattr(results, "prefixes", {}))
     rows = [["" if v is None else _shown(v, names) for v in row] for row in results]
@@ -298,7 +298,7 @@ def _table(results: Rows) -> Iterator[str]:
         yield _line(row, widths)
 
 
-def _columns(rows: Sequence[Sequence[str]], results: Rows) -> Collection[tuple[str, ...]]:
+def _columns(rows: Sequence[Sequence[str]], results: ResultRows) -> Collection[tuple[str, ...]]:
     return list(zip(*rows, strict=True)) if rows else [()] * len(results.columns)
 
 
@@ -313,7 +313,7 @@ def _shown(value: Value, names: _Names) -> str:
     return lexical(value) if isinstance(value, float | date) else names.term(value)
 
 
-_TABLES: dict[str, Callable[[Rows], Iterator[str]]] = {
+_TABLES: dict[str, Callable[[ResultRows], Iterator[str]]] = {
     "json": _json,
     "xml": _xml,
     "csv": _csv,
@@ -325,5 +325,5 @@ _TRUTHS: dict[str, Callable[[bool], Iterator[str]]] = {
     "xml": _xml_truth,
     **dict.fromkeys(("csv", "tsv", "table"), _plain_truth),
 }
-_GRAPHS: dict[str, Callable[[Rows], Iterator[str]]] = {"nt": _ntriples, "ttl": _turtle}
+_GRAPHS: dict[str, Callable[[ResultRows], Iterator[str]]] = {"nt": _ntriples, "ttl": _turtle}
 FORMATS = (*_TABLES, *_GRAPHS)

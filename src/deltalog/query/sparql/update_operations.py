@@ -66,7 +66,7 @@ class Create:
 
 
 @dataclass(frozen=True, slots=True)
-class Transfer:
+class GraphTransfer:
     """ADD, COPY and MOVE."""
 
     kind: str
@@ -75,7 +75,7 @@ class Transfer:
     silent: bool = False
 
 
-UpdateOperation = ChangeData | Modify | Load | Clear | Create | Transfer
+UpdateOperation = ChangeData | Modify | Load | Clear | Create | GraphTransfer
 
 
 def using(operations: Sequence[UpdateOperation], dataset: Dataset | None) -> tuple[UpdateOperation, ...]:
