@@ -39,7 +39,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("query",),
     ("explain",),
     ("ontology",),
-    ("graphs",),
+    ("graphs", "other_languages"),
     ("store",),
     ("frozen",),
     ("kb",),

@@ -30,6 +30,21 @@ def test_short_texts(kb: KnowledgeBase) -> None:
     assert "rules +0 -1" in repr(kb.remove_rules("r2"))
 
 
+def test_a_knowledge_base_shows_what_it_has_and_derives_nothing(kb: KnowledgeBase, engine: str) -> None:
+    assert repr(kb) == f"<KnowledgeBase: 2 rules, 2 explicit facts, not materialised, {engine} engine>"
+    assert "not materialised" in kb._repr_html_() and "<td" not in kb._repr_html_()
+    kb.materialise()
+    assert repr(kb) == f"<KnowledgeBase: 2 rules, 2 explicit facts, 5 facts, {engine} engine>"
+    assert ">path<" in kb._repr_html_()
+
+
+def test_removed_facts(kb: KnowledgeBase) -> None:
+    kb.remove("edge", [("a", "b"), ("never", "given")])
+    assert set(kb["path"]) == {("b", "c")} and kb.explicit_facts == 1
+    kb.remove("edge", [("b", "c")])
+    assert kb.count("path") == 0
+
+
 def test_tables_of_notebooks(kb: KnowledgeBase) -> None:
     assert "3 rows" in kb["path"]._repr_html_()
     assert "<td" in kb.report._repr_html_() and ">path<" in kb.report._repr_html_()

@@ -10,6 +10,7 @@
     explain   facts -> proofs, missing premises      deltalog.explain
     ontology  axioms -> rules                        deltalog.ontology
     graphs    quads -> facts, SPARQL Update          deltalog.graphs
+    convert   programs of Soufflé and Nemo           deltalog.other_languages
     read      tables of ids -> values                deltalog.model.facts
     keep      changes -> log and snapshots           deltalog.store
 
@@ -39,12 +40,13 @@ from deltalog.io.documents import Files
 from deltalog.io.files import local_path
 from deltalog.maintenance.ladders import LADDERS
 from deltalog.model.change import Change, Difference
-from deltalog.model.errors import UsageError, check_choice
+from deltalog.model.errors import check_choice
 from deltalog.model.facts import Facts, of_predicate
 from deltalog.model.limits import Limits, count, limited, memory_bytes, within_budget
 from deltalog.model.terms import Kind
 from deltalog.model.tuning import Tuning
 from deltalog.ontology.methods import OntologyMethods, OntologyPaths, Planned
+from deltalog.other_languages import OtherLanguageMethods
 from deltalog.plan.hypertree.settings import CYCLIC_SETTINGS
 from deltalog.program import Program, analyse, read_documents
 from deltalog.program.load_program import Sources, as_sources
@@ -62,7 +64,6 @@ if TYPE_CHECKING:
     from deltalog.maintenance.update_state import Update
     from deltalog.ontology.state import Ontology
     from deltalog.query.contents import Contents
-    from deltalog.souffle.directives import Directive
 
 AnyTable = Any  # the backend's own handle
 GivenFacts = Mapping[str, Any] | Files | None  # rows and tables by predicate, or files
@@ -70,7 +71,7 @@ GivenFacts = Mapping[str, Any] | Files | None  # rows and tables by predicate, o
 ENGINES = ("local", "spark", "auto", "naive")
 
 
-class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, StoreMethods):
+class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguageMethods, StoreMethods):
     """Facts and rules, and everything that follows from them.
 
     Args:
@@ -167,6 +168,18 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, StoreMethods)
             self.load_ontology(*files, profile=profile)
         self.load_imports()
 
+    def __repr__(self) -> str:
+        state = f"{self.report.facts_total:,} facts" if self._is_complete else "not materialised"
+        given = f"{len(self.rules):,} rules, {self.explicit_facts:,} explicit facts"
+        return f"<KnowledgeBase: {given}, {state}, {self.engine} engine>"
+
+    def _repr_html_(self) -> str:
+        from deltalog.model.html_table import html_table
+
+        counts = self.report.per_predicate if self._is_complete else {}
+        rows = ((name, f"{n:,}") for name, n in sorted(counts.items(), key=lambda each: (-each[1], each[0])))
+        return html_table(("predicate", "facts") if counts else (), rows, len(counts), repr(self)[1:-1])
+
     # Load: facts in.
 
     @exclusive
@@ -177,6 +190,16 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, StoreMethods)
 
         facts = listed_facts({predicate: data})
         self.load_tables(lambda _: self._encoded(facts, graph))
+
+    @exclusive
+    def remove(self, predicate: str, data: Any, *, graph: GraphName | None = None) -> None:
+        """Removes explicit facts of a predicate, as `add` adds them. Facts that were not given stay as they are."""
+        from deltalog.engine.encode_facts import listed_facts
+
+        facts = listed_facts({predicate: data})
+        self._check_writable()
+        self._check_stages()
+        self._add({}, self._encoded(facts, graph))
 
     @exclusive
     def load(
@@ -201,28 +224,6 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, StoreMethods)
             self.load_tables(lambda _: self._encoded(files, graph))
 
     @exclusive
-    def load_imports(self) -> None:
-        """Adds the facts that Nemo programs import (as a new knowledge base does for its programs)."""
-        from deltalog.io.nemo_files import read_import
-
-        for use in (use for program in self.nemo for use in program.imports):
-            rows = read_import(use)
-            if rows:
-                self.add(use.predicate, rows)
-
-    @exclusive
-    def load_inputs(self, *folders: str | PathLike[str], missing: str = "error") -> None:
-        """Adds the facts that `.input` directives of Soufflé programs name: files in these folders (default: the
-        program's). missing: "error" or "ignore" where there is no such file."""
-        from deltalog.io.souffle_facts import read_input
-
-        for directive in self.directives:
-            if directive.kind == "input":
-                facts = read_input(directive, [local_path(folder) for folder in folders], missing)
-                if facts is not None:
-                    self.add(directive.relation, facts)
-
-    @exclusive
     @within_budget
     def load_tables(self, read: Callable[[Backend[Any]], Mapping[Pred, AnyTable]]) -> None:
         """Adds the facts that a reader makes tables of, with the backend of this knowledge base."""
@@ -233,53 +234,22 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, StoreMethods)
         self._files.has_others = True
         self._spent("load", started)
 
-    def _add(self, facts: Mapping[Pred, AnyTable]) -> None:
-        if self._store is not None:  # a change like any other
-            self._change(self._rule_set, dict(facts), {})
-            return
-        planned = self._with_axioms(self._rule_set, *self._with_graphs(facts, {}))
-        explicit = self._united(self._less(self._explicit, planned.remove), planned.add)
-        self._check_budget(explicit)
-        rules = {"_rule_set": planned.rule_set, "_mentioned": self._mentioned | planned.rule_set.preds}
-        after = rules if planned.rule_set is not self._rule_set else {}
-        self._assign(_explicit=explicit, _state=None, _program=None, _ontology=planned.ontology, **after)
-
-    def _check_stages(self) -> None:
-        """Facts of a program with stages change before it is evaluated, or not at all."""
-        if self._has_stages and not self._stages:
-            raise UsageError(
-                "this Soufflé program has choice-domain, subsumption, .limitsize or autoinc(), so its facts cannot "
-                "change once they are derived; make a new KnowledgeBase with all facts"
-            )
-
-    def check_storable(self) -> None:
-        """UsageError if the rules cannot be kept in a store."""
-        from deltalog.program.stored_rules import check_storable
-
-        if self._has_stages:
-            raise UsageError(
-                "a Soufflé program with choice-domain or the like cannot be kept in a store; write its facts"
-            )
-        check_storable(self.rules)
-
     def save(self, folder: str | PathLike[str]) -> None:
         """Creates a store in a folder that is new or empty. From here on every change is durable when it returns."""
         self.check_storable()
         super().save(folder)
 
-    def _run_stages(self) -> None:
-        """Derives what depends on the order of derivation, stage by stage, as explicit facts."""
-        from deltalog.engine.encode_facts import encode_facts_of
-        from deltalog.engine.run_stages import run_stages
-
-        stages, self._stages = self._stages, ()
-        before = self._explicit
-        try:
-            for facts in run_stages(stages, lambda: self._contents().materialised(), self.limits):
-                self._add(encode_facts_of(facts, self._backend))
-        except BaseException:
-            self._assign(_stages=stages, _explicit=before, _state=None, _program=None)
-            raise
+    def _add(self, facts: Mapping[Pred, AnyTable], removed: Mapping[Pred, AnyTable] | None = None) -> None:
+        """Adds and removes explicit facts, and drops what was derived."""
+        if self._store is not None:  # a change like any other
+            self._change(self._rule_set, dict(facts), dict(removed or {}))
+            return
+        planned = self._with_axioms(self._rule_set, *self._with_graphs(facts, removed or {}))
+        explicit = self._united(self._less(self._explicit, planned.remove), planned.add)
+        self._check_budget(explicit)
+        rules = {"_rule_set": planned.rule_set, "_mentioned": self._mentioned | planned.rule_set.preds}
+        after = rules if planned.rule_set is not self._rule_set else {}
+        self._assign(_explicit=explicit, _state=None, _program=None, _ontology=planned.ontology, **after)
 
     def _check_budget(self, explicit: Mapping[Pred, AnyTable], state: Materialisation[AnyTable] | None = None) -> None:
         """Raises OverBudget if the backend has a budget, and facts and materialisation exceed it."""
@@ -623,26 +593,6 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, StoreMethods)
         self._backend.codec.write(local_path(folder), tables, format)
         self._spent("write", started)
 
-    @exclusive
-    def write_outputs(self, folder: str | PathLike[str] | None = None) -> list[Path]:
-        """Writes what `.output` and `.printsize` directives of Soufflé programs name: files to a folder, if there is
-        one, and the rest to standard output. The files that were written."""
-        from deltalog.io.souffle_output import write_output
-
-        started = time.perf_counter()
-        contents = self._contents().materialised()
-        target = None if folder is None else local_path(folder)
-        written = [
-            write_output(directive, self._relation(contents, directive), target) for directive in self.directives
-        ]
-        self._spent("write", started)
-        return [path for path in written if path is not None]
-
-    def _relation(self, contents: Contents[AnyTable], directive: Directive) -> Facts[AnyTable]:
-        """The facts of a relation that a program declares."""
-        pred = Pred(directive.relation, len(directive.attributes))
-        return contents.view(pred, contents.table(pred))
-
     @property
     @exclusive
     def report(self) -> Report:
@@ -683,22 +633,6 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, StoreMethods)
     def rule_ids(self) -> dict[str, Rule]:
         """The rules by their ids: r1, r2, ... in the order in which they were first given; an id never changes."""
         return dict(self._rule_set.ids)
-
-    @exclusive
-    def write_exports(self, folder: str | PathLike[str]) -> list[Path]:
-        """Writes what Nemo programs export to a folder; all derived predicates if they say nothing. The files."""
-        from deltalog.io.nemo_files import exports_of, write_export
-
-        started = time.perf_counter()
-        target = local_path(folder)
-        target.mkdir(parents=True, exist_ok=True)
-        uses = [use for program in self.nemo for use in exports_of(program)]
-        known = set(self.predicates)
-        names = [(use, f"{use.predicate}/{use.arity}" if use.arity is not None else use.predicate) for use in uses]
-        rows = [(use, sorted(self.facts(name), key=repr) if use.predicate in known else []) for use, name in names]
-        written = [write_export(use, facts, target) for use, facts in rows]
-        self._spent("write", started)
-        return written
 
     def _spent(self, phase: str, started: float) -> None:
         self._report.seconds[phase] += time.perf_counter() - started
