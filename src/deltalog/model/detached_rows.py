@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+from deltalog.model.limits import Limits
 from deltalog.model.terms import Value, key
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ class DetachedRows:
     """A backend and codec whose ids are the values themselves."""
 
     capabilities = SimpleNamespace(data_frames=None)
+    limits = Limits()
 
     @property
     def codec(self) -> DetachedRows:
