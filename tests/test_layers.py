@@ -18,7 +18,7 @@ PACKAGE = ROOT / "src" / "deltalog"
 # several names, they do not import each other.
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("model.errors", "model.datetimes", "model.arrays", "model.tuning", "concurrency", "kernels"),
-    ("model.terms", "model.limits", "model.equality_classes"),
+    ("model.terms", "model.limits", "model.equality_classes", "model.extras"),
     ("syntax", "expressions.regular_expressions", "expressions.fresh_values", "expressions.datatypes"),
     ("expressions.sparql_operators",),
     ("expressions.nemo_functions", "expressions.souffle_functors"),

@@ -207,7 +207,7 @@ def test_without_a_package(monkeypatch: pytest.MonkeyPatch) -> None:
     from deltalog.backends.spark.startup import session
 
     monkeypatch.setattr(session, "find_spec", lambda name: None if name == "pandas" else object())
-    with pytest.raises(EngineError, match="needs the package pandas: pip install pandas"):
+    with pytest.raises(EngineError, match=r"needs pandas, which is not installed: pip install .deltalog\[spark\]"):
         KnowledgeBase("", engine="spark")
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from deltalog.model.detached_rows import DetachedRows
+from deltalog.model.extras import extra_package
 from deltalog.model.html_table import html_table
 from deltalog.model.terms import Value
 
@@ -88,12 +89,12 @@ class Facts(Generic[T]):
         return self._backend.codec.to_arrow(self.table, self.columns)
 
     def to_pandas(self) -> pandas.DataFrame:
+        extra_package("pandas", "pandas", "to_pandas")
         return self.to_arrow().to_pandas()
 
     def to_polars(self) -> polars.DataFrame:
-        import polars
-
-        return polars.from_arrow(self.to_arrow())  # type: ignore[return-value]
+        polars = extra_package("polars", "polars", "to_polars")
+        return polars.from_arrow(self.to_arrow())  # type: ignore[no-any-return]
 
     def lines(self, delimiter: str = ",") -> Iterator[str]:
         """The rows as lines of CSV (or with another delimiter), in the form that readers take."""
@@ -106,9 +107,8 @@ class Facts(Generic[T]):
         frames = self._backend.capabilities.data_frames
         if frames is not None:
             return frames.to_spark(self.table, self.columns)
-        from pyspark.sql import SparkSession
-
-        session = session or SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
+        sessions = extra_package("pyspark.sql", "spark", "to_spark").SparkSession
+        session = session or sessions.getActiveSession() or sessions.builder.getOrCreate()
         return session.createDataFrame(self.to_arrow())
 
 

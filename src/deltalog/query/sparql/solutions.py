@@ -9,6 +9,7 @@ from typing import IO, TYPE_CHECKING, Any
 from deltalog.concurrency.cached import cached_property
 from deltalog.expressions.scalar import sort_key
 from deltalog.expressions.sparql_operators import is_unbound
+from deltalog.model.extras import extra_package
 from deltalog.model.terms import Value, key
 from deltalog.query.sparql.parse import Form
 
@@ -108,20 +109,19 @@ class Solutions:
         return arrow_of_rows(self.rows, self.columns)
 
     def to_pandas(self) -> pandas.DataFrame:
+        extra_package("pandas", "pandas", "to_pandas")
         return self.to_arrow().to_pandas()
 
     def to_polars(self) -> polars.DataFrame:
-        import polars
-
-        return polars.from_arrow(self.to_arrow())  # type: ignore[return-value]
+        polars = extra_package("polars", "polars", "to_polars")
+        return polars.from_arrow(self.to_arrow())  # type: ignore[no-any-return]
 
     def to_spark(self, session: Any = None) -> Any:
         """A Spark DataFrame, in the session given or the active one."""
         if self.plain:
             return self._facts.to_spark(session)
-        from pyspark.sql import SparkSession
-
-        session = session or SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
+        sessions = extra_package("pyspark.sql", "spark", "to_spark").SparkSession
+        session = session or sessions.getActiveSession() or sessions.builder.getOrCreate()
         return session.createDataFrame(self.to_arrow())
 
 

@@ -65,7 +65,9 @@ def session(master: str | None = None, given: Any = None, settings: Mapping[str,
     """The session that is given, or the active session of this process, or a new one with some settings."""
     for package in ("pyspark", "pandas"):  # without pandas pyspark runs no Python over Arrow
         if find_spec(package) is None:
-            raise EngineError(f"the Spark engine needs the package {package}: pip install {package}")
+            raise EngineError(
+                f"the Spark engine needs {package}, which is not installed: pip install 'deltalog[spark]'"
+            )
     found = given if given is not None else _active()
     return _checked(found) if found is not None else _new(master, settings or {})
 
