@@ -115,8 +115,8 @@ def wrong_usage(command: str, message: str) -> int:
 
 def add_language(parser: ArgumentParser) -> None:
     """--language."""
-    languages = "the language of the programs (default: auto; a file whose name ends with .rls is Nemo's)"
-    parser.add_argument("--language", choices=("auto", "deltalog", "nemo"), default="auto", help=languages)
+    languages = "the language of the programs (default: auto, by the name of a file: .rls is Nemo's, .rif is RIF)"
+    parser.add_argument("--language", choices=("auto", "deltalog", "nemo", "rif"), default="auto", help=languages)
 
 
 def load_data(kb: KnowledgeBase, options: Namespace) -> None:
