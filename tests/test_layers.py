@@ -17,8 +17,8 @@ PACKAGE = ROOT / "src" / "deltalog"
 # From the bottom up. A module imports from its own layer and from the ones above it in this list; where a line has
 # several names, they do not import each other.
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("model.errors", "model.datetimes", "model.arrays", "model.tuning", "concurrency", "kernels", "io.entities"),
-    ("model.terms", "model.limits", "model.equality_classes"),
+    ("model.errors", "model.datetimes", "model.arrays", "model.tuning", "concurrency", "kernels"),
+    ("model.terms", "model.limits", "model.equality_classes", "io.entities"),
     ("syntax", "expressions.regular_expressions", "expressions.fresh_values", "expressions.datatypes"),
     ("expressions.sparql_operators",),
     ("expressions.nemo_functions",),

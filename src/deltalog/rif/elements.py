@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from xml.parsers.expat import ExpatError, ErrorString, ParserCreate
+from xml.parsers.expat import ErrorString, ExpatError, ParserCreate
 
 from deltalog.io.entities import expanded
 from deltalog.model.errors import Diagnostic, SyntaxProblem
@@ -17,6 +17,19 @@ from deltalog.syntax.ast import Source, Span
 RIF = "http://www.w3.org/2007/rif#"
 MAX_DEPTH = 200  # of elements in each other
 _ANNOTATIONS = ("id", "meta")
+_PARTS = {  # what may be inside of the elements of RIF Core; `slot` and `rest` are refused later, with another message
+    **dict.fromkeys(("Forall", "Exists"), ("declare", "formula")),
+    **dict.fromkeys(("And", "Or"), ("formula",)),
+    **dict.fromkeys(("Atom", "Expr"), ("op", "args", "slot")),
+    **dict.fromkeys(("Const", "Var"), ()),
+    "declare": ("Var",),
+    "Implies": ("if", "then"),
+    "Frame": ("object", "slot"),
+    "Member": ("instance", "class"),
+    "Equal": ("left", "right"),
+    "External": ("content",),
+    "List": ("items", "rest"),
+}
 
 
 class Refused(Exception):
@@ -29,17 +42,25 @@ class Refused(Exception):
 
 @dataclass
 class Element:
-    """An element; `parts` are the elements inside of it without annotations. Those of RIF have names without `{...}`."""
+    """An element; `parts` are those inside of it without annotations. Names of RIF are without their namespace."""
 
     name: str
     attributes: dict[str, str]
     span: Span  # of its first tag
     parts: list[Element] = field(default_factory=list)
     text: str = ""
-    end: int = 0  # where its last tag begins
 
     def refused(self, message: str, hint: str | None = None) -> Refused:
         return Refused(message, self.span, hint)
+
+    def check(self) -> None:
+        """Refuses what has no meaning inside of this element, and inside of the elements in it."""
+        for part in self.parts:
+            if part.name not in _PARTS.get(self.name, (part.name,)):
+                raise part.refused(f"<{part.name}> has no place in <{self.name}>")
+            part.check()
+        if self.text.strip() and self.name not in ("Const", "Var"):
+            raise self.refused(f"the text {self.text.strip()!r:.40} has no place in <{self.name}>")
 
     def all(self, name: str) -> Iterator[Element]:
         """The elements inside of those parts that have a name: of `formula`, the formulas."""
@@ -50,13 +71,6 @@ class Element:
         if len(found) != 1:
             raise self.refused(f"<{self.name}> has {len(found) or 'nothing'} in <{name}>, where one thing belongs")
         return found[0]
-
-    @property
-    def text_span(self) -> Span:
-        """The place of a text that is all there is inside."""
-        written = self.span.source.text[self.span.end : self.end]
-        start = self.span.end + len(written) - len(written.lstrip())
-        return Span(self.span.source, start, max(start, self.span.end + len(written.rstrip())))
 
 
 def read_elements(text: str, name: str) -> Element:
@@ -75,14 +89,14 @@ class _Elements:
         self._parser = ParserCreate("utf-8", namespace_separator="}")
         self._parser.buffer_text = True
         self._parser.StartElementHandler = self._start
-        self._parser.EndElementHandler = self._end
+        self._parser.EndElementHandler = lambda _: self._open.pop()
         self._parser.CharacterDataHandler = self._text
 
     def read(self) -> Element:
         try:
             self._parser.Parse(self._data, True)
         except ExpatError as error:
-            at = self._source.line_starts[error.lineno - 1] + error.offset
+            at = len(self._data[: self._parser.ErrorByteIndex].decode(errors="ignore"))
             hint = "A RIF document is RIF/XML; the presentation syntax is not read."
             wrong = Diagnostic(f"this is not XML: {ErrorString(error.code)}", Span(self._source, at, at + 1), hint)
             raise SyntaxProblem([wrong]) from None
@@ -107,9 +121,6 @@ class _Elements:
         if element.name not in _ANNOTATIONS:
             self._open[-1].parts.append(element)
         self._open.append(element)
-
-    def _end(self, _: str) -> None:
-        self._open.pop().end = self._place()
 
     def _text(self, text: str) -> None:
         self._open[-1].text += text

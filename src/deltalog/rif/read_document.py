@@ -31,7 +31,6 @@ from deltalog.syntax.ast import (
     Expression,
     Filter,
     Rule,
-    Term,
     Variable,
     triple,
 )
@@ -54,6 +53,7 @@ def read_rif(text: str, name: str = "<text>") -> tuple[Rule, ...]:
         raise SyntaxProblem([Diagnostic(f"<{document.name}> is no RIF document", document.span, hint)])
     for sentence in _sentences(document):
         try:
+            sentence.check()
             rules += _Sentence().rules(sentence, {})
         except Refused as refused:
             wrong.append(refused.diagnostic)
@@ -139,8 +139,8 @@ class _Sentence:
         if element.name == "Atom":
             yield Atom(_predicate(element), self._arguments(element, scope), element.span)  # type: ignore[arg-type]
         elif element.name == "Member":
-            terms = (element.one("instance"), element.one("class"))
-            yield self._triple(element, *(self._term(each, scope) for each in terms))
+            member, group = (self._term(element.one(part), scope) for part in ("instance", "class"))
+            yield triple(member, Constant(RDF_TYPE), group, element.span)  # type: ignore[arg-type]
         else:
             thing = self._term(element.one("object"), scope)
             for slot in (part for part in element.parts if part.name == "slot"):
@@ -149,12 +149,7 @@ class _Sentence:
                 key, filler = (self._term(each, scope) for each in slot.parts)
                 if isinstance(key, Constant) and not isinstance(key.value, IRI | BlankNode):
                     raise slot.parts[0].refused("the name of a slot is an IRI, a local name or a variable")
-                yield self._triple(slot, thing, filler, key)
-
-    def _triple(
-        self, element: Element, subject: Expression, object: Expression, key: Expression = Constant(RDF_TYPE)
-    ) -> Atom:
-        return triple(subject, key, object, element.span)  # type: ignore[arg-type]
+                yield triple(thing, key, filler, slot.span)  # type: ignore[arg-type]
 
     # Terms
 
@@ -177,7 +172,7 @@ class _Sentence:
         name = element.text.strip()
         if name not in scope:
             raise element.refused(f"the variable {name} is not declared", "Declare it in <Forall> or <Exists>.")
-        return Variable(scope[name].name, element.text_span)
+        return Variable(scope[name].name, element.span)
 
     def _list(self, element: Element, scope: Scope) -> Expression:
         if any(element.all("rest")):
@@ -258,5 +253,3 @@ def _constant(element: Element) -> Value:
     if in_value_space(found, datatype) is False:
         raise element.refused(f"{text.strip()!r} is no value of <{datatype}>")
     return found
-
-
