@@ -64,7 +64,7 @@ def read_rif(text: str, name: str = "<text>") -> tuple[Rule, ...]:
 
 def _sentences(element: Element) -> Iterator[Element]:
     for part in element.parts:
-        if part.name in ("payload", "Group", "sentence", "directive"):
+        if part.name in ("payload", "Group", "sentence", "directive") and not part.text.strip():
             yield from _sentences(part)
         else:
             yield part
@@ -147,8 +147,8 @@ class _Sentence:
                 if len(slot.parts) != 2:
                     raise slot.refused("a slot has a name and a value")
                 key, filler = (self._term(each, scope) for each in slot.parts)
-                if isinstance(key, Constant) and not isinstance(key.value, IRI | BlankNode):
-                    raise slot.parts[0].refused("the name of a slot is an IRI, a local name or a variable")
+                if isinstance(key, Constant):
+                    key = Constant(IRI(_name(slot.parts[0])))
                 yield triple(thing, key, filler, slot.span)  # type: ignore[arg-type]
 
     # Terms
@@ -223,11 +223,14 @@ def _folded(term: Expression) -> Expression:
 
 
 def _predicate(element: Element) -> str:
-    op = element.one("op")
-    name = _constant(op) if op.name == "Const" else None
-    if op.name != "Const" or not (isinstance(name, IRI) or _is_local(op)):
-        raise op.refused("the name of a predicate or a function is an IRI or a local name")
-    return op.text.strip()
+    return _name(element.one("op"))
+
+
+def _name(element: Element) -> str:
+    """The name of a predicate, a function or a slot."""
+    if element.name != "Const" or not isinstance(_constant(element), IRI | BlankNode):
+        raise element.refused("the name of a predicate, a function or a slot is an IRI or a local name")
+    return element.text.strip()
 
 
 def _is_local(element: Element) -> bool:
