@@ -76,8 +76,9 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
 
     Args:
         program: rules as text, a Path to a file of them, several of either, or none yet.
-        language: "deltalog", "souffle", "nemo", or "auto": Soufflé's if a text has its directives (`.decl`),
-            Nemo's for a file whose name ends with .rls. What a Nemo program imports is loaded.
+        language: "deltalog", "souffle", "nemo", "rif", or "auto": Soufflé's if a text has its directives
+            (`.decl`), Nemo's for a file whose name ends with .rls, RIF for .rif. What a Nemo program imports is
+            loaded.
         engine: "local" (this process), "spark" (the SparkSession `spark`, or the active one, or a new one on
             `master`), "auto" (in Spark's driver by the local engine while facts fit its budget, else in Spark's
             executors), or "naive" (slow and obvious, for comparisons).

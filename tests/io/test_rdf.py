@@ -99,7 +99,7 @@ def test_nothing_is_loaded_from_a_bad_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize("start", ["<!DOCTYPE x [", "<!doctype rdf:RDF>", '<!ENTITY e "x">'])
 def test_entities_are_refused(tmp_path: Path, start: str) -> None:
     message = error(tmp_path, XML.replace("<rdf:RDF", start + "\n<rdf:RDF"), "a.rdf")
-    assert message.startswith("a.rdf:2: RDF/XML with <!") and "refused" in message
+    assert message.startswith("a.rdf:2: XML with <!") and "refused" in message
     assert "UTF-8" in error(tmp_path, XML.replace("<rdf:RDF", start).encode("utf-16"), "a.rdf")
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser, Namespace
 
-from deltalog.cli.options import add_programs, command_parser, counted
+from deltalog.cli.options import add_language, add_programs, command_parser, counted
 
 
 def parser() -> ArgumentParser:
     made = command_parser("check", "Report every error and warning of a program. Reads no data.")
     add_programs(made)
+    add_language(made)
     return made
 
 
@@ -18,7 +19,7 @@ def run(options: Namespace) -> int:
     """Checks the programs; the exit code. Errors are raised."""
     from deltalog.program import analyse, read_rules
 
-    program = analyse(read_rules(options.programs))
+    program = analyse(read_rules(options.programs, options.language))
     for warning in program.warnings:
         print(f"{warning}\n", file=sys.stderr)
     counts = [(len(program.rules), "rule"), (len(program.facts), "fact"), (len(program.hyper_nodes), "hyper-node")]

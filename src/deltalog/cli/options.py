@@ -118,7 +118,7 @@ def add_language(parser: ArgumentParser) -> None:
     """--language and --facts."""
     languages = (
         "the language of the programs (default: auto; a program with directives such as .decl is Soufflé's, "
-        "a file whose name ends with .rls Nemo's)"
+        "a file whose name ends with .rls Nemo's, with .rif RIF)"
     )
     parser.add_argument("--language", choices=LANGUAGES, default="auto", help=languages)
     facts = "a folder of files that .input directives name (default: folders of --data, else the program's own)"

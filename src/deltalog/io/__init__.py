@@ -8,7 +8,7 @@
     ntriples    N-Triples and N-Quads, in parallel
     rdf         Turtle and RDF/XML
     rdfxml      attributes of RDF/XML
-    entities    entities of RDF/XML
+    entities    entities of XML
     documents   blank nodes and relative IRIs of RDF files
     csv_cells   values as cells of tables
     tables      CSV and TSV

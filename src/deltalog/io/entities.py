@@ -1,4 +1,4 @@
-"""Entities of RDF/XML: plain ones of an internal DTD subset are expanded, all others are refused.
+"""Entities of XML: plain ones of an internal DTD subset are expanded, all others are refused.
 
 Protégé and the OWL API begin their files with document types such as
 
@@ -30,10 +30,10 @@ _MARKUP = re.compile(rb"<!\[CDATA\[.*?\]\]>|<!--.*?-->|&([^\s&;#<>\"']+);", re.D
 _QUOTES = {b'"': b"&#34;", b"'": b"&#39;", b"\n": b" ", b"\r": b" "}
 
 
-def expanded(data: bytes, path: Path) -> bytes:
+def expanded(data: bytes, path: Path | str) -> bytes:
     """A document without its document type, on the same lines, with the values of entities; DataError if refused."""
     if b"\0" in data:
-        raise DataError(f"{path}: expected RDF/XML in UTF-8")
+        raise DataError(f"{path}: expected XML in UTF-8")
     found = _DECLARED.search(data)
     if found is None:
         return data
@@ -54,7 +54,7 @@ def _end_of(pattern: re.Pattern[bytes], data: bytes, start: int) -> int:
     return found.end() if found else start
 
 
-def _entities(data: bytes, opening: re.Match[bytes], path: Path) -> tuple[dict[bytes, bytes], int]:
+def _entities(data: bytes, opening: re.Match[bytes], path: Path | str) -> tuple[dict[bytes, bytes], int]:
     """The entities of an internal subset, and where the document type ends."""
     entities: dict[bytes, bytes] = {}
     at = opening.end()
@@ -72,7 +72,7 @@ def _entities(data: bytes, opening: re.Match[bytes], path: Path) -> tuple[dict[b
         at = found.end()
 
 
-def _substituted(data: bytes, entities: dict[bytes, bytes], path: Path) -> bytes:
+def _substituted(data: bytes, entities: dict[bytes, bytes], path: Path | str) -> bytes:
     bound, grown = ALLOWANCE + RATIO * len(data), len(data)
 
     def value(found: re.Match[bytes]) -> bytes:
@@ -88,10 +88,10 @@ def _substituted(data: bytes, entities: dict[bytes, bytes], path: Path) -> bytes
     return _MARKUP.sub(value, data) if entities else data
 
 
-def _refused(data: bytes, at: int, path: Path, what: str) -> DataError:
+def _refused(data: bytes, at: int, path: Path | str, what: str) -> DataError:
     line = data.count(b"\n", 0, at) + 1
     return DataError(
-        f"{path}:{line}: RDF/XML with <!{what} is refused, unless it is a document type with plain entities, as in "
+        f"{path}:{line}: XML with <!{what} is refused, unless it is a document type with plain entities, as in "
         '<!DOCTYPE rdf:RDF [ <!ENTITY owl "http://www.w3.org/2002/07/owl#"> ]>: others can be made to take all memory, '
-        "or to read other files. Write the IRIs out, or convert the file to Turtle with a tool you trust"
+        "or to read other files. Write the IRIs out, or convert the file with a tool you trust"
     )

@@ -1,8 +1,8 @@
 """Programs from texts and files, with all their errors.
 
 A statement with a syntax error hides no other error: all other rules, of the same file and of others, are checked too.
-A program with Soufflé's directives is read as Soufflé's language, and a file whose name ends with .rls as Nemo's,
-unless another one is asked for.
+A program with Soufflé's directives is read as Soufflé's language, a file whose name ends with .rls as Nemo's, and one
+with .rif as RIF/XML, unless another language is asked for.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from deltalog.syntax.languages import LANGUAGES
 from deltalog.syntax.parser import Document, parse_document
 
 Sources = str | Path | Iterable[str | Path]
+_BY_SUFFIX = {".rls": "nemo", ".rif": "rif"}
 READY_MADE = Path(__file__).parent.parent / "rules"
 _READY_MADE_NAME = re.compile(r"\s*@([A-Za-z0-9-]+)\s*")
 
@@ -95,11 +96,17 @@ def read_documents(sources: Iterable[str | Path], language: str = "auto") -> Doc
 def _parsed(source: str | Path, name: str, language: str) -> Documents:
     source = ready_made(source) or source
     text = source if isinstance(source, str) else _text(source)
-    if language == "nemo" or (language == "auto" and isinstance(source, Path) and source.suffix == ".rls"):
+    if language == "auto" and isinstance(source, Path):
+        language = _BY_SUFFIX.get(source.suffix, language)
+    if language == "nemo":
         from deltalog.nemo.lower import read_nemo
 
         nemo = read_nemo(text, name, None if isinstance(source, str) else source.parent)
         return Documents(nemo.rules, nemo.prefixes, nemo=(nemo,))
+    if language == "rif":
+        from deltalog.rif.read_document import read_rif
+
+        return Documents(read_rif(text, name), {})
     if language == "souffle" or (language == "auto" and is_souffle(text)):
         from deltalog.souffle.program import read_program
 

@@ -120,9 +120,10 @@ _RENAME = "Choose another name for the result."
 
 
 def written(variable: Variable) -> str:
-    """A variable as the user wrote it."""
-    if variable.span is not None:
-        return variable.span.source.text[variable.span.start : variable.span.end]
+    """A variable as the user wrote it; `?x` for the `<Var>x</Var>` of RIF."""
+    text = variable.span.source.text[variable.span.start : variable.span.end] if variable.span else ""
+    if text and not text.startswith("<"):
+        return text
     return "_" if variable.anonymous else f"?{variable.name}"
 
 

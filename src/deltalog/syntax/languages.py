@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-LANGUAGES = ("auto", "deltalog", "souffle", "nemo")
+LANGUAGES = ("auto", "deltalog", "souffle", "nemo", "rif")
