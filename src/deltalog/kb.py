@@ -73,8 +73,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, StoreMethods)
     """Facts and rules, and everything that follows from them.
 
     program: rules as text, a Path to a file of them, several of either, or none yet.
-    language: "deltalog", "nemo", "rif", or "auto": Nemo's for a file whose name ends with .rls, RIF's for .rif. What a
-        program of Nemo imports is loaded.
+    language: "deltalog", "nemo", "rif", or "auto": by the name of a file, .rls is Nemo's (it loads imports), .rif RIF.
     engine: "local" (this process), "spark" (the SparkSession `spark`, or the active one, or a new one on `master`),
         "auto" (in Spark's driver by the local engine while facts fit its budget, else in Spark's executors), or
         "naive" (slow and obvious, for comparisons).

@@ -21,7 +21,7 @@ from deltalog.expressions.scalar import ExpressionFails, evaluate, skolem
 from deltalog.model.errors import Diagnostic, SyntaxProblem
 from deltalog.model.terms import IRI, RDF, RDF_TYPE, XSD, BlankNode, Value, literal
 from deltalog.rif.built_ins import NoBuiltIn, condition, value
-from deltalog.rif.elements import RIF, Element, Refused, read_elements
+from deltalog.rif.elements import RIF, Element, NotRifCore, read_elements
 from deltalog.syntax.ast import (
     Atom,
     BodyLiteral,
@@ -55,7 +55,7 @@ def read_rif(text: str, name: str = "<text>") -> tuple[Rule, ...]:
         try:
             sentence.check()
             rules += _Sentence().rules(sentence, {})
-        except Refused as refused:
+        except NotRifCore as refused:
             wrong.append(refused.diagnostic)
     if wrong:
         raise SyntaxProblem(wrong, rules)
