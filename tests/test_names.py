@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 PACKAGE = Path(__file__).parent.parent / "src" / "deltalog"
-OTHER_LANGUAGES = ("nemo", "souffle")
+OTHER_LANGUAGES = ("nemo", "souffle", "rif")
 
 
 def types(tree: ast.Module) -> Iterator[str]:

@@ -32,7 +32,7 @@ _PARTS = {  # what may be inside of the elements of RIF Core; `slot` and `rest` 
 }
 
 
-class Refused(Exception):
+class NotRifCore(Exception):
     """Something in a document has no meaning here; the diagnostic says what and where."""
 
     def __init__(self, message: str, span: Span, hint: str | None = None) -> None:
@@ -50,8 +50,8 @@ class Element:
     parts: list[Element] = field(default_factory=list)
     text: str = ""
 
-    def refused(self, message: str, hint: str | None = None) -> Refused:
-        return Refused(message, self.span, hint)
+    def refused(self, message: str, hint: str | None = None) -> NotRifCore:
+        return NotRifCore(message, self.span, hint)
 
     def check(self) -> None:
         """Refuses what has no meaning inside of this element, and inside of the elements in it."""
@@ -76,10 +76,10 @@ class Element:
 def read_elements(text: str, name: str) -> Element:
     """The outermost element of a document; SyntaxProblem if it is no XML, DataError for a refused document type."""
     data = expanded(text.encode(), name)
-    return _Elements(Source(name, data.decode()), data).read()
+    return _ElementReader(Source(name, data.decode()), data).read()
 
 
-class _Elements:
+class _ElementReader:
     """The open elements, innermost last, below one that holds the outermost."""
 
     def __init__(self, source: Source, data: bytes) -> None:
@@ -100,7 +100,7 @@ class _Elements:
             hint = "A RIF document is RIF/XML; the presentation syntax is not read."
             wrong = Diagnostic(f"this is not XML: {ErrorString(error.code)}", Span(self._source, at, at + 1), hint)
             raise SyntaxProblem([wrong]) from None
-        except Refused as refused:
+        except NotRifCore as refused:
             raise SyntaxProblem([refused.diagnostic]) from None
         return self._open[0].parts[0]
 

@@ -21,7 +21,7 @@ from deltalog.expressions.scalar import ExpressionFails, evaluate, skolem
 from deltalog.model.errors import Diagnostic, SyntaxProblem
 from deltalog.model.terms import IRI, RDF, RDF_TYPE, XSD, BlankNode, Value, literal
 from deltalog.rif.built_ins import NoBuiltIn, condition, value
-from deltalog.rif.elements import RIF, Element, Refused, read_elements
+from deltalog.rif.elements import RIF, Element, NotRifCore, read_elements
 from deltalog.syntax.ast import (
     Atom,
     BodyLiteral,
@@ -36,7 +36,7 @@ from deltalog.syntax.ast import (
 )
 from deltalog.syntax.flatten import flattened
 
-Scope = Mapping[str, Variable]  # the variables that are declared, by their names in the document
+Declared = Mapping[str, Variable]  # the variables that are declared, by their names in the document
 
 _BEYOND = "deltalog reads RIF Core; this is of another dialect, or no RIF."
 _IMPORT = "Name RIF files beside this one on the command line, and RDF files with --data or --ontology."
@@ -55,7 +55,7 @@ def read_rif(text: str, name: str = "<text>") -> tuple[Rule, ...]:
         try:
             sentence.check()
             rules += _Sentence().rules(sentence, {})
-        except Refused as refused:
+        except NotRifCore as refused:
             wrong.append(refused.diagnostic)
     if wrong:
         raise SyntaxProblem(wrong, rules)
@@ -76,7 +76,7 @@ class _Sentence:
     def __init__(self) -> None:
         self._used: set[str] = set()
 
-    def rules(self, element: Element, scope: Scope) -> list[Rule]:
+    def rules(self, element: Element, scope: Declared) -> list[Rule]:
         match element.name:
             case "Forall":
                 return self.rules(element.one("formula"), self._declared(element, scope))
@@ -89,7 +89,7 @@ class _Sentence:
                 heads, body = self._heads(element, scope), ()
         return [_computed(Rule(heads, body, element.span))] if heads else []
 
-    def _declared(self, element: Element, scope: Scope) -> Scope:
+    def _declared(self, element: Element, scope: Declared) -> Declared:
         return {**scope, **{each.text.strip(): self._new(each) for each in element.all("declare")}}
 
     def _new(self, declared: Element) -> Variable:
@@ -102,7 +102,7 @@ class _Sentence:
 
     # Formulas
 
-    def _heads(self, element: Element, scope: Scope) -> tuple[Atom, ...]:
+    def _heads(self, element: Element, scope: Declared) -> tuple[Atom, ...]:
         match element.name:
             case "And":
                 return tuple(atom for part in element.all("formula") for atom in self._heads(part, scope))
@@ -113,7 +113,7 @@ class _Sentence:
             case _:
                 raise element.refused(f"<{element.name}> can be neither a sentence nor a conclusion", _BEYOND)
 
-    def _body(self, element: Element, scope: Scope) -> tuple[BodyLiteral, ...]:
+    def _body(self, element: Element, scope: Declared) -> tuple[BodyLiteral, ...]:
         match element.name:
             case "And":
                 return tuple(each for part in element.all("formula") for each in self._body(part, scope))
@@ -134,7 +134,7 @@ class _Sentence:
             case _:
                 raise element.refused(f"<{element.name}> is no condition", _BEYOND)
 
-    def _atoms(self, element: Element, scope: Scope) -> Iterator[Atom]:
+    def _atoms(self, element: Element, scope: Declared) -> Iterator[Atom]:
         """The atoms of an Atom, a Member or a Frame; their arguments may be expressions until the rule is flattened."""
         if element.name == "Atom":
             yield Atom(_predicate(element), self._arguments(element, scope), element.span)  # type: ignore[arg-type]
@@ -153,7 +153,7 @@ class _Sentence:
 
     # Terms
 
-    def _term(self, element: Element, scope: Scope) -> Expression:
+    def _term(self, element: Element, scope: Declared) -> Expression:
         match element.name:
             case "Var":
                 return self._variable(element, scope)
@@ -168,24 +168,24 @@ class _Sentence:
             case _:
                 raise element.refused(f"<{element.name}> is no term", _BEYOND)
 
-    def _variable(self, element: Element, scope: Scope) -> Variable:
+    def _variable(self, element: Element, scope: Declared) -> Variable:
         name = element.text.strip()
         if name not in scope:
             raise element.refused(f"the variable {name} is not declared", "Declare it in <Forall> or <Exists>.")
         return Variable(scope[name].name, element.span)
 
-    def _list(self, element: Element, scope: Scope) -> Expression:
+    def _list(self, element: Element, scope: Declared) -> Expression:
         if any(element.all("rest")):
             raise element.refused("a list with a <rest> is not supported")
         items = tuple(self._term(each, scope) for each in element.all("items"))
         return _folded(Call("tuple", items, element.span))
 
-    def _arguments(self, element: Element, scope: Scope) -> tuple[Expression, ...]:
+    def _arguments(self, element: Element, scope: Declared) -> tuple[Expression, ...]:
         if any(part.name == "slot" for part in element.parts):
             raise element.refused("arguments with names are not supported", _BEYOND)
         return tuple(self._term(each, scope) for each in element.all("args"))
 
-    def _external(self, element: Element, kind: str, scope: Scope) -> Expression:
+    def _external(self, element: Element, kind: str, scope: Declared) -> Expression:
         """The expression of a built-in predicate (an Atom) or function (an Expr)."""
         called = element.one("content")
         if called.name != kind:
