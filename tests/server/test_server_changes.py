@@ -173,7 +173,6 @@ def test_a_limited_number_of_streams() -> None:
 def test_wrong_subscriptions() -> None:
     with client() as made:
         wrong = [
-            "",
             "goal=path(a",
             "goal=pth(a,?x)",
             "predicate=pth",
