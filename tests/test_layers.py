@@ -19,6 +19,7 @@ PACKAGE = ROOT / "src" / "deltalog"
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("model.errors", "model.datetimes", "model.arrays", "model.tuning", "concurrency", "kernels"),
     ("model.terms", "model.limits", "model.equality_classes", "model.extras", "io.entities"),
+    ("expressions.backtracking",),
     ("syntax", "expressions.regular_expressions", "expressions.fresh_values", "expressions.datatypes"),
     ("expressions.sparql_operators",),
     ("expressions.nemo_functions", "expressions.souffle_functors"),

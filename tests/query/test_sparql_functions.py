@@ -192,8 +192,8 @@ def test_texts_and_times(expression: str, expected: Value | None) -> None:
     ],
 )
 def test_patterns_of_xpath(pattern: str, flags: str, matching: str, others: str) -> None:
-    assert compiled(pattern, flags).search(matching)
-    assert not compiled(pattern, flags).search(others)
+    assert compiled(pattern, flags).is_in(matching)
+    assert not compiled(pattern, flags).is_in(others)
 
 
 @pytest.mark.parametrize(

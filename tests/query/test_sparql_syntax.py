@@ -3,6 +3,7 @@ missing, swapped or cut, of which each is parsed or refused, as Oxigraph does.""
 
 from __future__ import annotations
 
+import itertools
 import subprocess
 import sys
 from random import Random
@@ -11,7 +12,7 @@ import pyoxigraph as ox
 import pytest
 from sparql_oracle import RandomQuery
 
-from deltalog import DeltalogError, KnowledgeBase, UsageError
+from deltalog import DeltalogError, KnowledgeBase, LimitReached, UsageError
 from deltalog.model.terms import IRI, XSD, Literal, Value
 from deltalog.query.sparql.query import Query, translate
 from deltalog.query.sparql.solutions import Solutions
@@ -316,3 +317,30 @@ print(counts, len(kb.sparql(query)))
 def test_the_first_queries_of_a_process_in_threads() -> None:
     run = subprocess.run([sys.executable, "-c", IN_THREADS], capture_output=True, text=True, timeout=300)
     assert (run.stdout.strip(), run.stderr) == ("[2, 2, 2, 2, 2, 2] 2", "")
+
+
+LONG = (
+    "SELECT * { ?x " + "/".join([":p"] * 150) + " ?y }",
+    "SELECT * { ?x :p ?y } ORDER BY " + "?x " * 3_000,
+    "SELECT * {" + " ".join(f"OPTIONAL {{ ?x :p ?y{i} }}" for i in range(400)) + "}",
+)
+
+
+@pytest.mark.parametrize("query", LONG)
+def test_planning_is_within_the_limit_of_time(query: str) -> None:
+    """A tick of this clock is a look at it, so it does not matter how fast the machine is."""
+    kb = KnowledgeBase("PREFIX : <http://e/> :p[:a, :b] .", timeout=100)
+    kb.materialise()
+    ticks = itertools.count()
+    kb.limits.clock = lambda: float(next(ticks))
+    with pytest.raises(LimitReached):
+        kb.sparql(query)
+    assert next(ticks) < 200
+
+
+def test_a_query_with_too_many_filters() -> None:
+    query = "SELECT * { ?x :p ?y " + " ".join(f"FILTER(?x != {i})" for i in range(1_200)) + "}"
+    kb = KnowledgeBase("PREFIX : <http://e/> :p[:a, :b] .")
+    kb.materialise()
+    with pytest.raises(UsageError, match="too long"):
+        kb.sparql(query)

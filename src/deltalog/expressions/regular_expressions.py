@@ -20,10 +20,14 @@ from __future__ import annotations
 import re
 import sys
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 
+from deltalog.concurrency.cached import cached_property
+from deltalog.expressions.backtracking import Choice, Program, Spans, most_steps, parsed
+
 CACHED_PATTERNS = 512
+QUICK_STEPS = 10**8  # of `re`: a second or so, in which no limit holds
 _FLAGS = {"s": re.DOTALL, "m": re.MULTILINE, "i": re.IGNORECASE, "x": re.NOFLAG, "q": re.NOFLAG}
 _ONE_LETTER = {"n": "\n", "r": "\r", "t": "\t"}
 _PLAIN_ESCAPES = frozenset("\\|.?*+(){}-[]^$")
@@ -41,14 +45,48 @@ class WrongPattern(ValueError):
     """A regular expression or a replacement that is not valid."""
 
 
+class Pattern:
+    """A pattern that is valid. Texts for which `re` may take too long are matched by a `Program`."""
+
+    def __init__(self, pieces: Sequence[str], flags: int) -> None:
+        self._pieces, self._flags = pieces, flags
+        self._quick = re.compile("".join(pieces), flags)
+        self.groups = self._quick.groups
+
+    @cached_property
+    def _tree(self) -> Choice:
+        return parsed(self._pieces)
+
+    @cached_property
+    def _program(self) -> Program:
+        return Program(self._tree, self.groups, self._flags)
+
+    def is_quick(self, text: str) -> bool:
+        """Whether `re` takes not too long for a text."""
+        return most_steps(self._tree, len(text)) <= QUICK_STEPS
+
+    def is_in(self, text: str) -> bool:
+        """Whether there is a match in a text."""
+        search = self._quick.search if self.is_quick(text) else self._program.search
+        return search(text) is not None
+
+    def matches(self, text: str) -> Iterator[Spans]:
+        """The matches in a text, if none is empty: the spans of the whole and of the groups."""
+        if not self.is_quick(text):
+            yield from self._program.matches(text)
+            return
+        for match in self._quick.finditer(text):
+            yield tuple(end for group in range(self.groups + 1) for end in match.span(group))
+
+
 @lru_cache(maxsize=CACHED_PATTERNS)
-def compiled(pattern: str, flags: str = "") -> re.Pattern[str]:
+def compiled(pattern: str, flags: str = "") -> Pattern:
     """A pattern with the flags of XPath; WrongPattern if it is not valid."""
     if set(flags) - _FLAGS.keys():
         raise WrongPattern(f"unknown flags {flags!r}; flags are s, m, i, x and q")
-    text = re.escape(pattern) if "q" in flags else _Translator(pattern, flags).translated()
+    pieces = list(map(re.escape, pattern)) if "q" in flags else list(_Translator(pattern, flags).pieces())
     try:
-        return re.compile(text, sum({_FLAGS[flag] for flag in flags}))
+        return Pattern(pieces, sum({_FLAGS[flag] for flag in flags}))
     except (re.error, OverflowError, RecursionError) as error:
         raise WrongPattern(str(error)) from None
 
@@ -56,16 +94,15 @@ def compiled(pattern: str, flags: str = "") -> re.Pattern[str]:
 def replaced(text: str, pattern: str, replacement: str, flags: str = "") -> str:
     """A text with every match replaced; WrongPattern also for a pattern that matches nothing at all."""
     expression = compiled(pattern, flags)
-    if expression.search("") is not None:
+    if expression.is_in(""):
         raise WrongPattern("the pattern matches the empty text")
-    if "q" in flags:
-        return expression.sub(lambda _: replacement, text)
-    parts = _parts(replacement, expression.groups)
-    return expression.sub(lambda match: "".join(_part(match, part) for part in parts), text)
-
-
-def _part(match: re.Match[str], part: str | int) -> str:
-    return part if isinstance(part, str) else match[part] or ""
+    parts = [replacement] if "q" in flags else _parts(replacement, expression.groups)
+    found, behind = list[str](), 0
+    for spans in expression.matches(text):
+        found.append(text[behind : spans[0]])
+        found.extend(part if isinstance(part, str) else text[spans[2 * part] : spans[2 * part + 1]] for part in parts)
+        behind = spans[1]
+    return "".join([*found, text[behind:]])
 
 
 def _parts(replacement: str, groups: int) -> list[str | int]:
@@ -95,10 +132,7 @@ class _Translator:
         self.pattern, self.flags = pattern, flags
         self.at = 0
 
-    def translated(self) -> str:
-        return "".join(self._pieces())
-
-    def _pieces(self) -> Iterator[str]:
+    def pieces(self) -> Iterator[str]:
         quantifiable = False
         while self.at < len(self.pattern):
             character = self.pattern[self.at]

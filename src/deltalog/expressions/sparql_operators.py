@@ -329,7 +329,7 @@ def _after(value: Value, mark: Value) -> Value:
 
 
 def _regex(value: Value, pattern: Value, *flags: Value) -> bool:
-    return compiled(_simple(pattern), *map(_simple, flags)).search(_text(value)) is not None
+    return compiled(_simple(pattern), *map(_simple, flags)).is_in(_text(value))
 
 
 def _replace(value: Value, pattern: Value, replacement: Value, *flags: Value) -> Value:

@@ -167,6 +167,12 @@ class Running:
 _RUNNING: ContextVar[Running | None] = ContextVar("running", default=None)
 
 
+def check_running() -> None:
+    """Time, memory and interrupts of the call that this thread makes, for what has no backend."""
+    running = _RUNNING.get()
+    (check_interrupts if running is None else running.check)()
+
+
 class Ceiling(NamedTuple):
     """The memory of the process, in bytes, beyond which another engine takes over, and the reason that is given."""
 

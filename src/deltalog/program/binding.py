@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from deltalog.model.limits import check_running
 from deltalog.program.analysis import Analysis
 from deltalog.syntax.ast import (
     Aggregate,
@@ -56,6 +57,7 @@ def _direct(
     has_value = {v for li in body if isinstance(li, Atom | Aggregate) for v in variables(li)}.union(given)
     waiting = [i for i, literal in enumerate(body) if isinstance(literal, Bind) or _is_equality(literal)]
     while waiting:
+        check_running()
         i = _next_ready(waiting, result, has_value)
         if i is None:
             break

@@ -149,7 +149,11 @@ class QuerySession(Generic[T]):
     def solve(self, now: Contents[T], text: str, method: str, dataset: Dataset | None = None) -> Solutions:
         """The solutions of a SPARQL query; see `KnowledgeBase.solve`."""
         self._check_method(method)
-        return self.solve_translated(now, translate(text, now.prefixes, dataset), method)
+        query = translate(text, now.prefixes, dataset)
+        try:
+            return self.solve_translated(now, query, method)
+        except RecursionError:  # of a plan with a thousand steps
+            raise UsageError("the query is too long: it has too many patterns, filters or bindings in a row") from None
 
     def solve_translated(self, now: Contents[T], query: Query, method: str = "auto") -> Solutions:
         """The same of a query that is rules and a goal already."""

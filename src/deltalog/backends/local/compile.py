@@ -30,6 +30,7 @@ from deltalog.backends.local.sorted_runs import Keys, Order, no_keys, pack, sort
 from deltalog.backends.local.table import Table, empty
 from deltalog.backends.local.tuple_dred import LinkedStrata, StratumCode
 from deltalog.model.dictionary import Dictionary
+from deltalog.model.limits import check_running
 from deltalog.model.tuning import Tuning
 from deltalog.plan import ir
 from deltalog.plan.delta_rules import TuplePlans
@@ -203,6 +204,7 @@ class PlanCompiler:
         """The leaf of a plan and the steps above it; a step keeps only what later steps and the sink need."""
         steps: list[PipelineStep] = []
         while True:
+            check_running()
             match plan:
                 case ir.Where(input, condition):
                     steps.append(partial(_where, condition, _both(input, needed)))

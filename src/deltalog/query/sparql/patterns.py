@@ -35,6 +35,7 @@ from itertools import chain, combinations, product
 from typing import Any
 
 from deltalog.expressions.sparql_operators import PREFIX, UNBOUND
+from deltalog.model.limits import check_running
 from deltalog.model.terms import Value
 from deltalog.query.sparql import paths
 from deltalog.query.sparql.algebra import (
@@ -184,6 +185,7 @@ class PatternTranslator:
     graph: ActiveGraph = DEFAULT_GRAPH
 
     def pattern(self, node: GraphPattern) -> TranslatedPattern:
+        check_running()
         match node:
             case BGP():
                 return self._triples(node)
@@ -309,7 +311,8 @@ class PatternTranslator:
         )
         head = self._head(optional)
         matched = self._matched(left, right, node.right.filters, head, which)
-        missing = {v: NOTHING for v in optional.columns if v not in left.columns}
+        there = set(left.columns)
+        missing = {v: NOTHING for v in optional.columns if v not in there}
         self.rules.add(_substituted(head, missing), (*left.body, Negation(matched)))
         return replace(optional, body=(head,))
 

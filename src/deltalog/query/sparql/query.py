@@ -15,6 +15,7 @@ from functools import lru_cache
 from deltalog.expressions.fresh_values import Execution
 from deltalog.expressions.sparql_operators import PREFIX
 from deltalog.model.errors import UsageError
+from deltalog.model.limits import check_running
 from deltalog.model.terms import IRI
 from deltalog.query.sparql.algebra import Expr, Select, TripleTerms, in_scope
 from deltalog.query.sparql.expressions import NOTHING, is_resource, or_unbound
@@ -295,6 +296,7 @@ def _ordered(
     """A pattern with the values to order by."""
     keys: list[Variable] = []
     for given, _ in order:
+        check_running()
         pattern, expression = patterns.decided(pattern, given)
         key = patterns.rules.variable()
         bound = pattern.with_literals(Bind(or_unbound(pattern.scope.expression(expression)), key))
