@@ -157,6 +157,19 @@ def test_rules_that_see_names(tmp_path: Path) -> None:
     assert facts(kbs[0]) == facts(kbs[1])
 
 
+def test_a_key_of_names_joins_only_what_has_the_same_name(tmp_path: Path) -> None:
+    rules = f"""PREFIX : <{EX}> PREFIX owl: <http://www.w3.org/2002/07/owl#>
+    owl:sameAs[?y, ?z] :- given(?k, ?y), given(?k, ?z), :A[?k], ?y != ?z .
+    """
+    kbs = pair(tmp_path, FUNCTIONAL, rules)
+    given = [(e("k1"), e("y1")), (e("k2"), e("y2")), (e("k2"), e("y3"))]
+    for kb in kbs:
+        kb.update(add={SAME_AS: [(e("k1"), e("k2"))], EX + "A": [(e("k1"),)], "given": given})
+        assert (e("y2"), e("y3")) in kb.facts(SAME_AS)
+        assert (e("y1"), e("y2")) not in kb.facts(SAME_AS)
+    assert facts(kbs[0]) == facts(kbs[1])
+
+
 def test_literals_and_wildcards_are_evaluated_by_axioms(tmp_path: Path) -> None:
     kbs = pair(tmp_path, FUNCTIONAL)
     for kb in kbs:

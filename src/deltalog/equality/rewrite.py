@@ -13,7 +13,8 @@ Rules that derive owl:sameAs make links, and links of many to many are avoided: 
 
 all ?y of one ?x are equal, so a hub is read by its keys (`equality.links`). That two variables differ is no condition
 any more: an individual equals itself. Where a rule says so without the condition, it is true of individuals without
-equals, too, and has a rule owl:sameAs(?y, ?y) beside its hub.
+equals, too, and has a rule owl:sameAs(?y, ?y) beside its hub. A key whose names matter is a name: both sides are about
+the same one.
 """
 
 from __future__ import annotations
@@ -115,7 +116,8 @@ def _linking(rule: Rule, columns: dict[Pred, tuple[bool, ...]], hubs: list[Hub])
     if halves is None:
         return [Rule((Atom(LINK.name, (y, z)),), body) if guarded else rule]
     key, left, right = halves
-    name, kinds = _digest(rule), tuple(v in _places(rule, columns)[0] for v in key)
+    representatives, names = _places(rule, columns)
+    name, kinds = _digest(rule), tuple(v in representatives and v not in names for v in key)
     first = _hub(f"#hub {name}", key, y, left)
     second = _hub(f"#hub {name} 2", key, z, right)
     if _shape(left, key, y) == _shape(right, key, z):
