@@ -187,7 +187,10 @@ class OntologyMethods:
         own = self._less(stated, of_user)
         ontology = replace(ontology, own_rules=own_rules, own_facts=self._atoms(own))
         rule_set = rule_set.becoming([*kept, *ontology.rules])
-        return Planned(rule_set, united(add, own), united(remove, self._less(owned, own)), ontology)
+        after = united(self._less(self._explicit, remove), add)
+        gone = self._less(self._less(owned, own), of_user)
+        come, gone = self._kb._in_unnamed_graph(after, own, gone)
+        return Planned(rule_set, united(add, come), united(remove, gone), ontology)
 
     def _tables(self, facts: Iterable[Atom]) -> dict[Pred, Any]:
         from deltalog.engine.encode_facts import encode_facts_of
