@@ -227,6 +227,19 @@ def test_contradictions_have_all_names(tmp_path: Path) -> None:
     assert len(first) == 4
 
 
+def test_contradictions_of_many_names_are_linear(tmp_path: Path) -> None:
+    n, text = 5_000, FUNCTIONAL + ":i1 owl:differentFrom :i2 . :q a owl:AsymmetricProperty ."
+    kb = pair(tmp_path, text)[1]
+    names = [e(f"i{k}") for k in range(n)]
+    kb.update(add={EX + "p": [(e("x"), name) for name in names], EX + "q": [(e("i3"), e("i4"))]})
+    found = kb.inconsistencies
+    assert len(found) == 2 * n
+    for each in (found[0], found[-1]):
+        assert each.rule is not None
+        assert each.facts
+        assert all(fact in kb.facts(name) for name, fact in each.facts)
+
+
 def test_goals_materialise(tmp_path: Path) -> None:
     kb = pair(tmp_path, FUNCTIONAL)[1]
     kb.add(SAME_AS, [(e("a"), e("b"))])

@@ -85,6 +85,12 @@ class Rewriting:
             return self.rules
         return tuple(_with_constants(rule, self.columns, representative) for rule in self.rules)
 
+    def copies(self, rule: Rule, representative: Mapping[Constant, Constant]) -> Iterator[Rule]:
+        """What a rule has become: one of those that were rewritten, with one head and no aggregates."""
+        most = sum(len(tuple(variables(literal))) for literal in rule.body)  # no limit: it was checked before
+        for copy in _copies(rule, self.columns, most):
+            yield _with_constants(copy, self.columns, representative)
+
 
 def rewrite(equality: EqualityRules, most_names: int) -> Rewriting:
     """The rules that are not about equality itself, over representatives."""
@@ -241,10 +247,15 @@ def _over_helper(literal: Aggregate) -> tuple[Aggregate, Rule]:
     return Aggregate((Atom(name, tuple(inner)),), literal.on, literal.calls), helper
 
 
+def name_of(representative: Variable) -> Variable:
+    """The variable for a name, beside that for its representative."""
+    return Variable(f"{representative.name}'")
+
+
 def _copy(rule: Rule, several: Mapping[Variable, bool], columns: Mapping[Pred, tuple[bool, ...]]) -> Rule:
     """The copy in which some variables stand for a representative of several names and one of these, and others for an
     individual without equals."""
-    names = {v: Variable(f"{v.name}'") for v, clustered in several.items() if clustered}
+    names = {v: name_of(v) for v, clustered in several.items() if clustered}
     extra: list[BodyLiteral] = [
         Atom(NAMES.name, (v, names[v])) if clustered else Negation(Atom(CLUSTERED.name, (v,)))
         for v, clustered in several.items()
