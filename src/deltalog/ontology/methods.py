@@ -96,9 +96,10 @@ class OntologyMethods:
     @limited
     @within_budget
     def remove_ontology(self, *paths: str | PathLike[str]) -> Change | None:
-        """Removes the axioms and facts of ontology files that were loaded. Returns the change, if there is a
-        materialisation."""
-        gone, ontology = [local_path(path) for path in paths], self._of_profile(None)
+        """Removes the axioms and facts of ontology files, or of folders of them, that were loaded. Returns the change,
+        if there is a materialisation."""
+        ontology = self._of_profile(None)
+        gone = [file for path in paths for file in ontology.loaded_from(local_path(path))]
         self._check_loaded(gone, ontology)
         return self._change_ontology(ontology.without_files(gone))
 
