@@ -529,7 +529,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
         after = dict[str, Any](_state=state, _explicit=state.explicit, _rule_set=rule_set, _ontology=ontology, **stored)
         if prefixes:
             after["prefixes"] = {**self.prefixes, **prefixes}
-        if len(rule_set.ids) > len(self._rule_set.ids):
+        if len(rule_set.numbers) > len(self._rule_set.numbers):
             after["_mentioned"] = self._mentioned | state.program.preds
         if self._state is not None and state.program is not self._state.program:
             after["_program"] = state.program

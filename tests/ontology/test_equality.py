@@ -157,6 +157,19 @@ def test_rules_that_see_names(tmp_path: Path) -> None:
     assert facts(kbs[0]) == facts(kbs[1])
 
 
+def test_a_key_of_names_joins_only_what_has_the_same_name(tmp_path: Path) -> None:
+    rules = f"""PREFIX : <{EX}> PREFIX owl: <http://www.w3.org/2002/07/owl#>
+    owl:sameAs[?y, ?z] :- given(?k, ?y), given(?k, ?z), :A[?k], ?y != ?z .
+    """
+    kbs = pair(tmp_path, FUNCTIONAL, rules)
+    given = [(e("k1"), e("y1")), (e("k2"), e("y2")), (e("k2"), e("y3"))]
+    for kb in kbs:
+        kb.update(add={SAME_AS: [(e("k1"), e("k2"))], EX + "A": [(e("k1"),)], "given": given})
+        assert (e("y2"), e("y3")) in kb.facts(SAME_AS)
+        assert (e("y1"), e("y2")) not in kb.facts(SAME_AS)
+    assert facts(kbs[0]) == facts(kbs[1])
+
+
 def test_literals_and_wildcards_are_evaluated_by_axioms(tmp_path: Path) -> None:
     kbs = pair(tmp_path, FUNCTIONAL)
     for kb in kbs:
@@ -212,6 +225,19 @@ def test_contradictions_have_all_names(tmp_path: Path) -> None:
     first, second = (sorted(map(str, kb.inconsistencies)) for kb in kbs)
     assert first == second
     assert len(first) == 4
+
+
+def test_contradictions_of_many_names_are_linear(tmp_path: Path) -> None:
+    n, text = 5_000, FUNCTIONAL + ":i1 owl:differentFrom :i2 . :q a owl:AsymmetricProperty ."
+    kb = pair(tmp_path, text)[1]
+    names = [e(f"i{k}") for k in range(n)]
+    kb.update(add={EX + "p": [(e("x"), name) for name in names], EX + "q": [(e("i3"), e("i4"))]})
+    found = kb.inconsistencies
+    assert len(found) == 2 * n
+    for each in (found[0], found[-1]):
+        assert each.rule is not None
+        assert each.facts
+        assert all(fact in kb.facts(name) for name, fact in each.facts)
 
 
 def test_goals_materialise(tmp_path: Path) -> None:

@@ -139,3 +139,14 @@ def test_the_vocabulary_of_owl_need_not_be_found(tmp_path: Path) -> None:
 def test_on_the_command_line(command: list[str], zoo: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*command, str(zoo)]) == 0
     assert f"warning: {zoo} imports <{TOP}>, which was not found" in capsys.readouterr().err
+
+
+def test_a_folder_is_removed_as_it_was_loaded(tmp_path: Path) -> None:
+    for name in "ab":
+        (tmp_path / f"{name}.ttl").write_text(f"@prefix : <http://example.org/> . :{name} a :A .")
+    kb = KnowledgeBase(ontology=tmp_path)
+    assert len(kb.facts("http://example.org/A")) == 2
+    kb.remove_ontology(tmp_path)
+    assert kb.ontology is not None
+    assert kb.ontology.files == ()
+    assert len(kb.facts("http://example.org/A")) == 0

@@ -259,3 +259,29 @@ def test_datatypes_of_the_generic_rules(tmp_path: Path) -> None:
         "Literal('2.0', datatype='http://www.w3.org/2001/XMLSchema#decimal')",
     }
     assert members(kb, "Two") == {"f"}
+
+
+def test_what_a_named_graph_has_stays_when_the_ontology_goes(tmp_path: Path) -> None:
+    path = tmp_path / "ontology.ttl"
+    path.write_text("@prefix : <http://example.org/> . :x a :A . :y a :A .")
+    kb, name = KnowledgeBase(ontology=path), "http://example.org/A"
+    x, y, graph = (IRI(f"http://example.org/{each}") for each in "xyg")
+    kb.update(add={name: [(x,)]}, graph=graph)
+    change = kb.remove_ontology(path)
+    assert change is not None
+    assert list(change.removed[name]) == [(y,)]
+    assert list(kb.facts(name)) == [(x,)]
+    kb.update(remove={name: [(x,)]}, graph=graph)
+    assert list(kb.facts(name)) == []
+
+
+def test_rules_in_the_place_of_as_many_others_bring_their_predicates(tmp_path: Path) -> None:
+    path = tmp_path / "ontology.ttl"
+    kb = KnowledgeBase()
+    kb.materialise()
+    for name in ("A", "C"):
+        axiom = f":{name} <{RDFS}subClassOf> :{name}2 . :i <{SAME_AS}> :j ."
+        path.write_text(f"@prefix : <http://example.org/> . {axiom}")
+        kb.load_ontology(path)
+        assert f"http://example.org/{name}" in kb.predicates
+        assert list(kb.query(f":{name}[?x]")) == []

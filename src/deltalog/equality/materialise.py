@@ -83,7 +83,7 @@ def materialise_equal(
     backend = evaluator.backend
     classes = EqualityClasses().joined(*pairs_of(explicit.get(SAME_AS), backend))
     facts = _normalised_facts(explicit, rewriting, classes, backend)
-    rules = rewriting.over(_constants(rewriting, classes, backend))
+    rules = rewriting.over(constants_of(rewriting, classes, backend))
     inner = materialise(analyse(rules, facts, schemes, numbers=number_kinds(facts, backend)), facts, evaluator)
     first = Equal(rewriting, classes, inner, Suspicion(rewriting, inner.program.rules))
     done = _settled(first, links(inner.relations, rewriting.hubs), explicit, evaluator, schemes, UpdateReport())
@@ -169,7 +169,7 @@ def _moved(
     """Facts and rules with other classes, and after a change of explicit facts."""
     backend, inner = evaluator.backend, equal.inner
     add, remove = _exchanged_facts(equal, classes, step, backend)
-    rules = equal.rewriting.over(_constants(equal.rewriting, classes, backend))
+    rules = equal.rewriting.over(constants_of(equal.rewriting, classes, backend))
     known = {rule: rule for rule in inner.program.rules}
     rules = tuple([known.get(rule, rule) for rule in rules])
     changed = None if rules == inner.program.rules else rules
@@ -250,7 +250,9 @@ def _equals_of(table: T | None, classes: EqualityClasses, backend: Backend[T]) -
     return classes.class_of(ids[classes.contains(ids)])
 
 
-def _constants(rewriting: EqualityRewriting, classes: EqualityClasses, backend: Backend[T]) -> dict[Constant, Constant]:
+def constants_of(
+    rewriting: EqualityRewriting, classes: EqualityClasses, backend: Backend[T]
+) -> dict[Constant, Constant]:
     """The representatives of the constants of rules that equal others."""
     if not rewriting.constants or not len(classes):
         return {}
@@ -272,7 +274,9 @@ def _lost_classes(old: Equal[T], rewriting: EqualityRewriting, facts: ChangedFac
         return old.classes.heads
     before = old.inner.program.rules
     after = (
-        before if rewriting is old.rewriting else rewriting.over(_constants(rewriting, old.classes, evaluator.backend))
+        before
+        if rewriting is old.rewriting
+        else rewriting.over(constants_of(rewriting, old.classes, evaluator.backend))
     )
     different = set(before) ^ set(after) if after is not before else set[Rule]()
     over = required(evaluator.backend.capabilities.representatives)

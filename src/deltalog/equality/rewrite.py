@@ -13,7 +13,8 @@ Rules that derive owl:sameAs make links, and links of many to many are avoided: 
 
 all ?y of one ?x are equal, so a hub is read by its keys (`equality.links`). That two variables differ is no condition
 any more: an individual equals itself. Where a rule says so without the condition, it is true of individuals without
-equals, too, and has a rule owl:sameAs(?y, ?y) beside its hub.
+equals, too, and has a rule owl:sameAs(?y, ?y) beside its hub. A key whose names matter is a name: both sides are about
+the same one.
 """
 
 from __future__ import annotations
@@ -84,6 +85,12 @@ class EqualityRewriting:
             return self.rules
         return tuple(_with_constants(rule, self.columns, representative) for rule in self.rules)
 
+    def copies(self, rule: Rule, representative: Mapping[Constant, Constant]) -> Iterator[Rule]:
+        """What a rule has become: one of those that were rewritten, with one head and no aggregates."""
+        most = sum(len(tuple(variables(literal))) for literal in rule.body)  # no limit: it was checked before
+        for copy in _copies(rule, self.columns, most):
+            yield _with_constants(copy, self.columns, representative)
+
 
 def rewrite(equality: EqualityRules, most_names: int) -> EqualityRewriting:
     """The rules that are not about equality itself, over representatives."""
@@ -115,7 +122,8 @@ def _linking(rule: Rule, columns: dict[Pred, tuple[bool, ...]], hubs: list[Hub])
     if halves is None:
         return [Rule((Atom(LINK.name, (y, z)),), body) if guarded else rule]
     key, left, right = halves
-    name, kinds = _digest(rule), tuple(v in _places(rule, columns)[0] for v in key)
+    representatives, names = _places(rule, columns)
+    name, kinds = _digest(rule), tuple(v in representatives and v not in names for v in key)
     first = _hub(f"#hub {name}", key, y, left)
     second = _hub(f"#hub {name} 2", key, z, right)
     if _shape(left, key, y) == _shape(right, key, z):
@@ -239,10 +247,15 @@ def _over_helper(literal: Aggregate) -> tuple[Aggregate, Rule]:
     return Aggregate((Atom(name, tuple(inner)),), literal.on, literal.calls), helper
 
 
+def name_of(representative: Variable) -> Variable:
+    """The variable for a name, beside that for its representative."""
+    return Variable(f"{representative.name}'")
+
+
 def _copy(rule: Rule, several: Mapping[Variable, bool], columns: Mapping[Pred, tuple[bool, ...]]) -> Rule:
     """The copy in which some variables stand for a representative of several names and one of these, and others for an
     individual without equals."""
-    names = {v: Variable(f"{v.name}'") for v, clustered in several.items() if clustered}
+    names = {v: name_of(v) for v, clustered in several.items() if clustered}
     extra: list[BodyLiteral] = [
         Atom(NAMES.name, (v, names[v])) if clustered else Negation(Atom(CLUSTERED.name, (v,)))
         for v, clustered in several.items()

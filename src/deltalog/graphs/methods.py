@@ -151,6 +151,19 @@ class GraphMethods:
         union = self._default_graph == "union"
         return membership_change(self._explicit, add, remove, union, self._backend)
 
+    def _in_unnamed_graph(
+        self, explicit: Mapping[Pred, Any], add: dict[Pred, Any], remove: dict[Pred, Any]
+    ) -> tuple[dict[Pred, Any], dict[Pred, Any]]:
+        """A change of facts of the unnamed graph alone: what is removed and is in a named graph, too, stays in the
+        default graph if that is the union."""
+        from deltalog.engine.graph_relations import has_graphs
+        from deltalog.engine.named_graphs import membership_change
+
+        if self._default_graph != "union" or not has_graphs(explicit):
+            return add, remove
+        unnamed = {UNNAMED: self._triples.from_facts(remove)} if remove else {}
+        return membership_change(explicit, add, unnamed, True, self._backend)
+
     def _with_quads(self, facts: Mapping[Pred, Any], only: Collection[Pred]) -> dict[Pred, Any]:
         """Facts of the default graph without those that are in named graphs alone, and the quads of named graphs;
         `only` of some predicates, if there are any."""

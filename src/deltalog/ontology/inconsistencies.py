@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from deltalog.model.terms import Value
 from deltalog.ontology.compile_expressions import INCONSISTENT
-from deltalog.syntax.ast import Atom, Constant, Pred, Rule, Term, Variable
+from deltalog.program.core_rules import core_rules
+from deltalog.syntax.ast import Aggregate, Atom, Constant, Pred, Rule, Term, Variable
 from deltalog.syntax.printer import print_atom, print_body, print_value
 
 if TYPE_CHECKING:
@@ -63,13 +64,28 @@ def inconsistencies(kb: KnowledgeBase) -> list[Inconsistency]:
 def _of_rule(rule: Rule, head: Atom, kb: KnowledgeBase) -> Iterator[Inconsistency]:
     """The contradictions that a rule derives: the answers of its body."""
     body = tuple(_named(literal, n) if isinstance(literal, Atom) else literal for n, literal in enumerate(rule.body))
-    answers = kb.query(print_body(body), "materialised")
-    for row in answers:
-        values = dict(zip(answers.columns, row, strict=True))
+    for values in _solutions(Rule((head,), body), kb):
         individual, axiom = (_value(term, values) for term in head.terms)
         atoms = [literal for literal in body if isinstance(literal, Atom)]
         facts = tuple((atom.name, tuple(_value(term, values) for term in atom.terms)) for atom in atoms)
         yield Inconsistency(individual, str(axiom), rule, facts)
+
+
+def _solutions(rule: Rule, kb: KnowledgeBase) -> Iterator[dict[str, Value]]:
+    """The values of the variables of a rule; where individuals have representatives, not with all names of each."""
+    from deltalog.equality.materialise import EqualMaterialisation
+    from deltalog.equality.witnesses import witnesses
+
+    if isinstance(kb._state, EqualMaterialisation) and tuple(core_rules(rule)) == (rule,) and not _aggregates(rule):
+        yield from witnesses(kb._state, rule, kb._evaluator())
+        return
+    answers = kb.query(print_body(rule.body), "materialised")
+    for row in answers:
+        yield dict(zip(answers.columns, row, strict=True))
+
+
+def _aggregates(rule: Rule) -> bool:
+    return any(isinstance(literal, Aggregate) for literal in rule.body)
 
 
 def _named(atom: Atom, number: int) -> Atom:

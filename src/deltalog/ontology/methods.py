@@ -96,9 +96,10 @@ class OntologyMethods:
     @limited
     @within_budget
     def remove_ontology(self, *paths: str | PathLike[str]) -> Change | None:
-        """Removes the axioms and facts of ontology files that were loaded. Returns the change, if there is a
-        materialisation."""
-        gone, ontology = [local_path(path) for path in paths], self._of_profile(None)
+        """Removes the axioms and facts of ontology files, or of folders of them, that were loaded. Returns the change,
+        if there is a materialisation."""
+        ontology = self._of_profile(None)
+        gone = [file for path in paths for file in ontology.loaded_from(local_path(path))]
         self._check_loaded(gone, ontology)
         return self._change_ontology(ontology.without_files(gone))
 
@@ -187,7 +188,10 @@ class OntologyMethods:
         own = self._less(stated, of_user)
         ontology = replace(ontology, own_rules=own_rules, own_facts=self._atoms(own))
         rule_set = rule_set.becoming([*kept, *ontology.rules])
-        return Planned(rule_set, united(add, own), united(remove, self._less(owned, own)), ontology)
+        after = united(self._less(self._explicit, remove), add)
+        gone = self._less(self._less(owned, own), of_user)
+        come, gone = self._kb._in_unnamed_graph(after, own, gone)
+        return Planned(rule_set, united(add, come), united(remove, gone), ontology)
 
     def _tables(self, facts: Iterable[Atom]) -> dict[Pred, Any]:
         from deltalog.engine.encode_facts import encode_facts_of

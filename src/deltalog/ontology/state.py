@@ -64,6 +64,12 @@ class Ontology:
         kept = [file for file in self.files if file.path.resolve() not in new]
         return replace(self, files=tuple(still_imported([*kept, *new.values()])))
 
+    def loaded_from(self, path: Path) -> list[Path]:
+        """The files of a folder that were given; a file is itself."""
+        given = [file.path for file in self.files if not file.is_imported]
+        folder = path.resolve()
+        return [each for each in given if folder in each.resolve().parents] or [path]
+
     def without_files(self, paths: Collection[Path]) -> Ontology:
         gone = {path.resolve() for path in paths}
         return replace(
