@@ -78,7 +78,7 @@ def events(response: httpx2.Response) -> Iterator[Event]:
         if line and name:
             found[name] = value
         elif found:
-            yield Event(found["event"], int(found["id"]), json.loads(found["data"]))
+            yield Event(found["event"], int(found["id"].partition(".")[0]), json.loads(found["data"]))
             found = {}
 
 

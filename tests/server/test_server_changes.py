@@ -140,8 +140,13 @@ def test_clients_who_come_back() -> None:
             assert next(found) == Event("start", 1, {"version": 1, "columns": ["_0", "_1"]})
         for i in range(5):
             post(made, "/update", {"add": {"edge": [[i, i]]}})
-        with stream(server.address, predicate="edge", headers={"last-event-id": "4"}) as found:
+        seen = server.server.versions.mark(4)
+        with stream(server.address, predicate="edge", headers={"last-event-id": seen}) as found:
             assert [next(found).data["added"] for _ in range(2)] == [[[3, 3]], [[4, 4]]]
+        for other in ("4", "4.00000000"):  # of a store, or of another start of the server
+            with stream(server.address, predicate="edge", headers={"last-event-id": other}) as found:
+                assert next(found).name == "reset"
+            assert made.get("/facts/edge", params={"cursor": f"{other}-1"}).status_code == 410
         with stream(server.address, predicate="edge", since=1) as found:
             reset = next(found)
             assert reset.name == "reset" and reset.id == 6 and "not known any more" in reset.data["reason"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from functools import partial
@@ -17,7 +18,7 @@ from deltalog.server.endpoints import Asked, Endpoint, HandlerWork, ReadingHandl
 from deltalog.server.errors import Refused, wrong
 from deltalog.server.fields import Field
 from deltalog.server.subscriptions import GoalDelta, GoalDeltas, Watched
-from deltalog.server.versions import Step, Versions
+from deltalog.server.versions import MARK, Step, Versions
 
 MEDIA_TYPE = "text/event-stream"
 FIELDS = (
@@ -26,6 +27,7 @@ FIELDS = (
     Field("since", "count", "the last version that the client has seen (or the header Last-Event-ID)"),
 )
 LAST_SEEN = "last-event-id"
+UNKNOWN = -1  # a version that there is not
 SHOWN = 100  # rows of each predicate for who watches everything
 
 
@@ -88,14 +90,14 @@ class Subscription:
         """The event of a change; None if it does not concern the client."""
         try:
             if self.watched is None:
-                return event_text("change", step.number, await run_sync(partial(self._whole, step)))
+                return self._text("change", step.number, await run_sync(partial(self._whole, step)))
             delta = await run_sync(partial(self._delta, step, self.watched))
         except (Refused, DeltalogError) as problem:
             return self._mark("reset", step.number, reason=str(problem))
         if not delta.added and not delta.removed:
             return None
         rows = {"added": documents.rows(delta.added), "removed": documents.rows(delta.removed)}
-        return event_text("change", step.number, {"version": step.number, **rows})
+        return self._text("change", step.number, {"version": step.number, **rows})
 
     def _delta(self, step: Step, watched: Watched) -> GoalDelta:
         with self.versions.kb.limits.running("the subscription", self.versions.settings.seconds):
@@ -108,11 +110,10 @@ class Subscription:
 
     def _mark(self, event: str, version: int, **more: Any) -> str:
         columns = {} if self.watched is None else {"columns": list(self.watched.columns)}
-        return event_text(event, version, {"version": version, **columns, **more})
+        return self._text(event, version, {"version": version, **columns, **more})
 
-
-def event_text(event: str, version: int, data: dict[str, Any]) -> str:
-    return f"event: {event}\nid: {version}\ndata: {json.dumps(data)}\n\n"
+    def _text(self, event: str, version: int, data: dict[str, Any]) -> str:
+        return f"event: {event}\nid: {self.versions.mark(version)}\ndata: {json.dumps(data)}\n\n"
 
 
 def watch(reading: ReadingHandler, asked: Asked) -> tuple[Watched | None, int | None]:
@@ -120,19 +121,21 @@ def watch(reading: ReadingHandler, asked: Asked) -> tuple[Watched | None, int | 
     if asked["goal"] is not None and asked["predicate"] is not None:
         raise wrong("say what to watch: `goal`, or `predicate`, or neither of them for everything")
     if asked["goal"] is not None:
-        return Watched.of_goal(asked["goal"], reading.kb), _since(asked)
+        return Watched.of_goal(asked["goal"], reading.kb), _since(asked, reading.versions)
     if asked["predicate"] is not None:
-        return Watched.of_predicate(asked["predicate"], reading.kb), _since(asked)
-    return None, _since(asked)
+        return Watched.of_predicate(asked["predicate"], reading.kb), _since(asked, reading.versions)
+    return None, _since(asked, reading.versions)
 
 
-def _since(asked: Asked) -> int | None:
+def _since(asked: Asked, versions: Versions) -> int | None:
+    """The last version that a client has seen; UNKNOWN if that was before the server was started anew."""
     text = asked.headers.get(LAST_SEEN, "").strip()
     if not text:
         return None if asked["since"] is None else int(asked["since"])
-    if not (text.isascii() and text.isdigit() and len(text) < 16):
-        raise wrong(f"Last-Event-ID: expected the number of a version, and not {text!r:.80}")
-    return int(text)
+    if not re.fullmatch(MARK, text, re.ASCII):
+        raise wrong(f"Last-Event-ID: expected the id of an event, and not {text!r:.80}")
+    seen = versions.marked(text)
+    return UNKNOWN if seen is None else seen
 
 
 ENDPOINTS = (

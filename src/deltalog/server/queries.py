@@ -11,6 +11,7 @@ from deltalog.server.documents import JsonDocument
 from deltalog.server.endpoints import Asked, Endpoint, HandlerWork, ReadingHandler, RouteCall
 from deltalog.server.errors import wrong
 from deltalog.server.fields import TIMEOUT, Field
+from deltalog.server.versions import MARK
 
 ROWS, PAGE = 1_000, 100
 GOAL = (
@@ -26,7 +27,7 @@ PAGES = (
     Field("cursor", "text", "`next` of the page before it"),
     Field("derived", "flag", "only facts that are not explicit", False),
 )
-_CURSOR = re.compile(r"([0-9]{1,15})-([0-9]{1,15})")
+_CURSOR = re.compile(rf"({MARK})-([0-9]{{1,15}})")
 
 
 def query(reading: ReadingHandler, asked: Asked) -> JsonDocument:
@@ -57,7 +58,7 @@ def facts(reading: ReadingHandler, asked: Asked) -> JsonDocument:
     found = _CURSOR.fullmatch(asked["cursor"])
     if found is None:
         raise wrong("cursor: this is none; take `next` of the page before as it is")
-    version = reading.versions.at(int(found[1]))
+    version = reading.versions.at(found[1])
     if version.number == reading.version:
         return _page(reading, asked, int(found[2]))
     with reading.versions.readers.reading(version) as kb:
@@ -79,7 +80,7 @@ def _page(reading: ReadingHandler, asked: Asked, first: int) -> JsonDocument:
         "rows": documents.rows(rows),
         "total": total,
         "offset": first,
-        "next": f"{reading.version}-{end}" if rows and end < total else None,
+        "next": f"{reading.versions.mark(reading.version)}-{end}" if rows and end < total else None,
     }
 
 

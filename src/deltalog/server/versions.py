@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import islice
+from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
 from deltalog.engine.graph_relations import without_graphs
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from deltalog.kb import KnowledgeBase
     from deltalog.model.change import Change
 
+MARK = r"[0-9]{1,15}(?:\.[0-9a-f]{8})?"  # of a version
 FactsByPredicate = Mapping[Pred, Facts[Any]]
 RuleTexts = Mapping[str, Rule]
 
@@ -73,6 +75,8 @@ class Versions:
     readers: Readers = field(default_factory=Readers)
     rows: list[VersionRow] = field(default_factory=list)
     steps: deque[Step] = field(default_factory=deque)
+    # Without a store, versions count from 1 at every start. Marks of versions then say of which start they are.
+    start: str = field(init=False)
     _facts: int = 0  # in all steps
 
     def __post_init__(self) -> None:
@@ -83,7 +87,18 @@ class Versions:
             self.rows = [VersionRow(1, _now(), self.kb.explicit_facts, 0, len(self.kb.rules), 0)]
         else:
             self.rows = store.catalog.versions()
+        self.start = token_hex(4) if store is None else ""
         self.present = Version(self.kb.version or 1, self.kb.frozen())
+
+    # Marks: what clients send back to name a version.
+
+    def mark(self, number: int) -> str:
+        return f"{number}.{self.start}" if self.start else str(number)
+
+    def marked(self, mark: str) -> int | None:
+        """The version of a mark; None if it is of another start of the server."""
+        number, _, start = mark.partition(".")
+        return int(number) if start == self.start else None
 
     # Changes.
 
@@ -177,17 +192,16 @@ class Versions:
         first = next((i for i, step in enumerate(steps) if _origin(steps, i) == number), None)
         return None if first is None else list(islice(steps, first, None))
 
-    def at(self, number: int) -> Version:
+    def at(self, mark: str) -> Version:
         """A version that is still kept whole."""
+        number, present = self.marked(mark), self.present.number
         for version in self._kept():
             if version.number == number:
                 return version
-        raise Refused(
-            410,
-            "gone",
-            f"version {number} is no longer kept, the present one is {self.present.number}; "
-            "start over without a cursor",
+        message = (
+            f"version {mark} is no longer kept, the present one is {self.mark(present)}; start over without a cursor"
         )
+        raise Refused(410, "gone", message)
 
     def _kept(self) -> Iterator[Version]:
         yield self.present
