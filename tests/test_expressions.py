@@ -361,3 +361,20 @@ def test_functions_give_a_value_or_fail(one: Value, other: Value) -> None:
         outcome(function, one, other)
     for function in ("-", "abs", "ceil", "floor", "round", "sqrt", "str", "strlen", "ucase", "!"):
         outcome(function, one)
+
+
+LONG = Constant("a" * (2**23 + 1))
+GROWN = [
+    Call("concat", (LONG, LONG)),
+    Call("replace", (LONG, Constant("a"), Constant("aa"))),
+    Call("replace", (LONG, Constant("a"), Constant("b" * 200), Constant("s"))),
+    Call("sparql:concat", (LONG, LONG)),
+    Call("sparql:replace", (LONG, Constant("a"), Constant("b" * 200))),
+]
+
+
+@pytest.mark.parametrize("grown", GROWN, ids=lambda call: call.function)
+def test_texts_do_not_grow_without_end(grown: Call) -> None:
+    """A few doublings in a row would fill the memory."""
+    with pytest.raises(ExpressionFails, match="16,777,216"):
+        evaluate(grown, {})

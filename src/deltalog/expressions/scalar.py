@@ -73,6 +73,7 @@ from deltalog.expressions.datatypes import in_value_space
 from deltalog.expressions.sparql_operators import (
     ExpressionFails as ExpressionFails,  # a row for which an expression fails is dropped
 )
+from deltalog.expressions.sparql_operators import check_length, concatenated
 from deltalog.model.terms import IRI, BlankNode, Kind, Literal, Value, datatype, key, kind, lexical, number
 from deltalog.syntax.ast import Call, Constant, Expression, Variable, variables
 from deltalog.syntax.functions import FROM_SPARQL
@@ -354,7 +355,7 @@ def _integer(value: Value) -> int:
 
 
 def _concat(*values: Value) -> str:
-    return "".join(map(text, values))
+    return concatenated([text(value) for value in values])
 
 
 def _substr(value: Value, start: Value, *length: Value) -> str:
@@ -367,7 +368,10 @@ def _replace(value: Value, old: Value, new: Value, *flags: Value) -> Value:
     if flags:
         return sparql_operators.FUNCTIONS["replace"](value, old, new, *flags)
     string, pattern, replacement = _string(value), _string(old), _string(new)
-    return string.replace(pattern, replacement) if pattern else string
+    if not pattern:
+        return string
+    check_length(len(string) + string.count(pattern) * len(replacement))
+    return string.replace(pattern, replacement)
 
 
 def _of_strings(compute: Callable[..., Any]) -> Callable[..., Any]:

@@ -34,6 +34,8 @@ from deltalog.model.datetimes import Moment, moment
 from deltalog.model.terms import IRI, NUMERIC, XSD, BlankNode, Literal, Value, datatype, key, lexical, literal, number
 
 PREFIX = "sparql:"
+MOST_CHARACTERS = 1 << 24  # of a text that an expression makes
+MOST_MATCHES = 64  # as many times longer may a replacement be that matches everywhere: few do
 UNBOUND = Literal("", "#unbound")
 LIST = "#list"  # the datatype of the texts of a group, as JSON, on their way to GROUP_CONCAT's result
 DIGITS = Context(prec=28)  # of a quotient
@@ -310,8 +312,19 @@ def _whole(value: Value) -> int:
     return int(n)
 
 
+def check_length(characters: int) -> None:
+    """ExpressionFails if a text would be too long: a few doublings in a row would fill the memory otherwise."""
+    if characters > MOST_CHARACTERS:
+        raise ExpressionFails(f"a text of more than {MOST_CHARACTERS:,} characters")
+
+
+def concatenated(texts: Sequence[str], separator: str = "") -> str:
+    check_length(sum(map(len, texts)) + len(separator) * len(texts))
+    return separator.join(texts)
+
+
 def _concat(*values: Value) -> Value:
-    text = "".join(map(_text, values))
+    text = concatenated([_text(value) for value in values])
     languages = {_language(value) for value in values}
     return literal(text, language=languages.pop() if len(languages) == 1 else None)
 
@@ -333,7 +346,10 @@ def _regex(value: Value, pattern: Value, *flags: Value) -> bool:
 
 
 def _replace(value: Value, pattern: Value, replacement: Value, *flags: Value) -> Value:
-    text = replaced(_text(value), _simple(pattern), _simple(replacement), *map(_simple, flags))
+    given, new = _text(value), _simple(replacement)
+    check_length((len(given) + 1) * (len(new) + 1) // MOST_MATCHES)  # if it matched everywhere
+    text = replaced(given, _simple(pattern), new, *map(_simple, flags))
+    check_length(len(text))
     return _like(text, value)
 
 
@@ -342,7 +358,7 @@ def _joined(values: Value, separator: Value) -> str:
     assert isinstance(values, Literal)
     if values.datatype != LIST:
         raise ExpressionFails("there is no list")
-    return str(separator).join(json.loads(values.text))
+    return concatenated(json.loads(values.text), str(separator))
 
 
 def _hashed(name: str) -> Callable[[Value], str]:

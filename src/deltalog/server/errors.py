@@ -37,6 +37,11 @@ def wrong(message: str) -> Refused:
     return Refused(400, "usage", message)
 
 
+def _limit_name(reason: str) -> str:
+    """The limit that a sentence is about."""
+    return next((name for name in ("time", "memory", "facts") if re.search(rf"\b{name}\b", reason)), reason)
+
+
 def refusal(problem: BaseException) -> Refused | None:
     """What a request that failed is told; None for a defect of ours."""
     match problem:
@@ -47,7 +52,7 @@ def refusal(problem: BaseException) -> Refused | None:
             listed = [diagnostic(each) for each in problem.diagnostics]
             return Refused(400, code, str(problem), diagnostics=listed)
         case LimitReached():
-            return Refused(503, "limit", str(problem), limit=problem.reason)
+            return Refused(503, "limit", str(problem), limit=_limit_name(problem.reason))
         case DataError():
             return Refused(400, "data", str(problem))
         case UsageError():
