@@ -181,10 +181,9 @@ class Builder:
         keyword, _, node = parts
         return Not(keyword, node)
 
-    def not_exists(self, parts: list[Any]) -> NegatedBody | Negation:
-        """`NOT EXISTS(...)`; of one atom it is a plain negation."""
-        body, where = literals(parts[-2]), span(parts[0], parts[-1].end)
-        return Negation(body[0], where) if len(body) == 1 and isinstance(body[0], Atom) else NegatedBody(body, where)
+    def not_exists(self, parts: list[Any]) -> NegatedBody:
+        body, close = parts[-2:]
+        return NegatedBody(literals(body), span(parts[0], close.end))
 
     def filter(self, parts: list[Any]) -> Filter:
         keyword, node, close = parts
