@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from deltalog import KnowledgeBase, LimitReached
-from deltalog.expressions.regular_expressions import Pattern, compiled, replaced
+from deltalog.expressions.regular_expressions import RegularExpression, compiled, replaced
 
 SLOW = ("(a+)+b", "(a|a)*b", "(a|aa)+b", "(a*)*b", "a*a*a*a*a*b", "(a?){40}a{40}b", "(.*a){12}b", "(?:a+|a)+?b")
 
@@ -50,7 +50,7 @@ def test_both_ways_match_the_same(seed: int) -> None:
         assert _whole(pattern, text) == (None if found is None else found.span()), (pattern._quick.pattern, text)
 
 
-def _whole(pattern: Pattern, text: str) -> tuple[int, ...] | None:
+def _whole(pattern: RegularExpression, text: str) -> tuple[int, ...] | None:
     found = pattern._program.search(text)
     return None if found is None else found[:2]
 

@@ -38,30 +38,30 @@ class TooLarge(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Atom:
+class CharacterMatch:
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class CaptureGroup:
     number: int
-    body: Choice
+    body: PatternChoice
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
-    branches: tuple[tuple[Node, ...], ...]
+class PatternChoice:
+    branches: tuple[tuple[PatternNode, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    body: Node
+    body: PatternNode
     least: int
     most: float  # or infinity
     greedy: bool
 
 
-Node = Atom | Group | Choice | Repeat
+PatternNode = CharacterMatch | CaptureGroup | PatternChoice | Repeat
 
 
 class _Parser:
@@ -70,34 +70,34 @@ class _Parser:
     def __init__(self, pieces: Sequence[str]) -> None:
         self.pieces, self.at, self.groups = pieces, 0, 0
 
-    def choice(self) -> Choice:
+    def choice(self) -> PatternChoice:
         branches = [self._branch()]
         while self._next == "|":
             self.at += 1
             branches.append(self._branch())
-        return Choice(tuple(branches))
+        return PatternChoice(tuple(branches))
 
     @property
     def _next(self) -> str:
         return self.pieces[self.at] if self.at < len(self.pieces) else ""
 
-    def _branch(self) -> tuple[Node, ...]:
-        found: list[Node] = []
+    def _branch(self) -> tuple[PatternNode, ...]:
+        found: list[PatternNode] = []
         while self._next not in ("", "|", ")"):
             found.append(self._repeated(self._item()))
         return tuple(found)
 
-    def _item(self) -> Node:
+    def _item(self) -> PatternNode:
         piece, self.at = self._next, self.at + 1
         if piece not in ("(", "(?:"):
-            return Atom(piece)
+            return CharacterMatch(piece)
         self.groups += piece == "("
         number = self.groups
         body = self.choice()
         self.at += 1
-        return Group(number, body) if piece == "(" else body
+        return CaptureGroup(number, body) if piece == "(" else body
 
-    def _repeated(self, body: Node) -> Node:
+    def _repeated(self, body: PatternNode) -> PatternNode:
         piece = self._next
         if piece[:1] not in ("*", "+", "?", "{"):
             return body
@@ -116,44 +116,44 @@ def _counts(quantifier: str) -> tuple[int, float]:
     return least, float(found[3]) if found[3] else math.inf if found[2] else least
 
 
-def parsed(pieces: Sequence[str]) -> Choice:
+def parsed(pieces: Sequence[str]) -> PatternChoice:
     return _Parser(pieces).choice()
 
 
 # How long `re` may take.
 
 
-def most_steps(tree: Choice, length: int) -> float:
+def most_steps(tree: PatternChoice, length: int) -> float:
     """A bound of the steps of `re` for a search in a text of this length; infinity where they may be exponential."""
     return (length + 1) * _ways(tree, length + 1, False)
 
 
-def _ways(node: Node, length: int, repeated: bool) -> float:
+def _ways(node: PatternNode, length: int, repeated: bool) -> float:
     """In how many ways a node may match from a place on; those of what is repeated are to be one."""
     match node:
-        case Atom():
+        case CharacterMatch():
             return 1
-        case Group(_, body):
+        case CaptureGroup(_, body):
             return _ways(body, length, repeated)
         case Repeat(body, least, most, _):
             inside = _ways(body, length, repeated or most > 1)
             ways = min(most, length) - min(least, length) + 1
             return math.inf if (inside > 1 and most > 1) or (ways > 1 and repeated) else inside * ways
-        case Choice(branches):
+        case PatternChoice(branches):
             ways = 1 if _is_decided(branches) else len(branches)
             return math.inf if ways > 1 and repeated else _sequence(branches, length, repeated) * ways
 
 
-def _sequence(branches: tuple[tuple[Node, ...], ...], length: int, repeated: bool) -> float:
+def _sequence(branches: tuple[tuple[PatternNode, ...], ...], length: int, repeated: bool) -> float:
     return max(math.prod(_ways(node, length, repeated) for node in branch) for branch in branches)
 
 
-def _is_decided(branches: tuple[tuple[Node, ...], ...]) -> bool:
+def _is_decided(branches: tuple[tuple[PatternNode, ...], ...]) -> bool:
     """Whether the next character says which branch it is: each begins with another one."""
     if len(branches) == 1:
         return True
     firsts = [branch[0] if branch else None for branch in branches]
-    letters = {each.text.casefold() for each in firsts if isinstance(each, Atom) and _is_letter(each.text)}
+    letters = {each.text.casefold() for each in firsts if isinstance(each, CharacterMatch) and _is_letter(each.text)}
     return len(letters) == len(branches)
 
 
@@ -164,10 +164,10 @@ def _is_letter(piece: str) -> bool:
 # Programs.
 
 
-class Program:
+class PatternProgram:
     """A pattern as instructions. `flags` are those of `re`."""
 
-    def __init__(self, tree: Choice, groups: int, flags: int) -> None:
+    def __init__(self, tree: PatternChoice, groups: int, flags: int) -> None:
         self.flags, self.groups = flags, groups
         self.instructions: list[tuple[Any, ...]] = []
         self.splits = 0
@@ -181,15 +181,15 @@ class Program:
         self.instructions.append(instruction)
         return len(self.instructions) - 1
 
-    def _emit(self, node: Node) -> None:
+    def _emit(self, node: PatternNode) -> None:
         match node:
-            case Atom(text):
+            case CharacterMatch(text):
                 self._emit_atom(text)
-            case Group(number, body):
+            case CaptureGroup(number, body):
                 self._add("save", 2 * number)
                 self._emit(body)
                 self._add("save", 2 * number + 1)
-            case Choice(branches):
+            case PatternChoice(branches):
                 self._emit_branches(branches)
             case Repeat():
                 self._emit_repeat(node)
@@ -202,7 +202,7 @@ class Program:
             self.referred.append(int(reference[1]))
             self._add("same", int(reference[1]))
 
-    def _emit_branches(self, branches: tuple[tuple[Node, ...], ...]) -> None:
+    def _emit_branches(self, branches: tuple[tuple[PatternNode, ...], ...]) -> None:
         ends: list[int] = []
         for number, branch in enumerate(branches):
             is_last = number == len(branches) - 1
@@ -298,7 +298,7 @@ class Program:
 class _Seen:
     """The splits and places that a search has been at; it counts steps, and looks at the limits."""
 
-    def __init__(self, program: Program, places: int, start: int) -> None:
+    def __init__(self, program: PatternProgram, places: int, start: int) -> None:
         self.splits, self.start, self.steps = program.splits, start, 0
         self.referred = [slot for group in program.referred for slot in (2 * group, 2 * group + 1)]
         self._bits = bytearray(0 if self.referred else program.splits * places // 8 + 1)

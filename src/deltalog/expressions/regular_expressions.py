@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 
 from deltalog.concurrency.cached import cached_property
-from deltalog.expressions.backtracking import Choice, Program, Spans, most_steps, parsed
+from deltalog.expressions.backtracking import PatternChoice, PatternProgram, Spans, most_steps, parsed
 
 CACHED_PATTERNS = 512
 QUICK_STEPS = 10**8  # of `re`: a second or so, in which no limit holds
@@ -45,7 +45,7 @@ class WrongPattern(ValueError):
     """A regular expression or a replacement that is not valid."""
 
 
-class Pattern:
+class RegularExpression:
     """A pattern that is valid. Texts for which `re` may take too long are matched by a `Program`."""
 
     def __init__(self, pieces: Sequence[str], flags: int) -> None:
@@ -54,12 +54,12 @@ class Pattern:
         self.groups = self._quick.groups
 
     @cached_property
-    def _tree(self) -> Choice:
+    def _tree(self) -> PatternChoice:
         return parsed(self._pieces)
 
     @cached_property
-    def _program(self) -> Program:
-        return Program(self._tree, self.groups, self._flags)
+    def _program(self) -> PatternProgram:
+        return PatternProgram(self._tree, self.groups, self._flags)
 
     def is_quick(self, text: str) -> bool:
         """Whether `re` takes not too long for a text."""
@@ -80,13 +80,13 @@ class Pattern:
 
 
 @lru_cache(maxsize=CACHED_PATTERNS)
-def compiled(pattern: str, flags: str = "") -> Pattern:
+def compiled(pattern: str, flags: str = "") -> RegularExpression:
     """A pattern with the flags of XPath; WrongPattern if it is not valid."""
     if set(flags) - _FLAGS.keys():
         raise WrongPattern(f"unknown flags {flags!r}; flags are s, m, i, x and q")
     pieces = list(map(re.escape, pattern)) if "q" in flags else list(_Translator(pattern, flags).pieces())
     try:
-        return Pattern(pieces, sum({_FLAGS[flag] for flag in flags}))
+        return RegularExpression(pieces, sum({_FLAGS[flag] for flag in flags}))
     except (re.error, OverflowError, RecursionError) as error:
         raise WrongPattern(str(error)) from None
 

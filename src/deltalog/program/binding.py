@@ -27,6 +27,8 @@ from deltalog.syntax.ast import (
     variables,
 )
 
+MANY_BINDINGS = 100  # of one body: with so many, putting them in order takes a while
+
 
 def direct_equalities(analysis: Analysis) -> Analysis:
     """A pass: each rule with BINDs for the equalities that give values."""
@@ -57,7 +59,8 @@ def _direct(
     has_value = {v for li in body if isinstance(li, Atom | Aggregate) for v in variables(li)}.union(given)
     waiting = [i for i, literal in enumerate(body) if isinstance(literal, Bind) or _is_equality(literal)]
     while waiting:
-        check_running()
+        if len(waiting) > MANY_BINDINGS:
+            check_running()
         i = _next_ready(waiting, result, has_value)
         if i is None:
             break
