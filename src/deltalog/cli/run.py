@@ -215,22 +215,26 @@ def _find_inconsistencies(kb: KnowledgeBase, report: Report) -> None:
         report.inconsistency_examples = [str(each) for each in kb.inconsistencies[:INCONSISTENCIES_SHOWN]]
 
 
+def _maker(options: Namespace) -> Callable[..., KnowledgeBase]:
+    """What makes a knowledge base of the programs: existential rules, which Nemo's have, need the restricted chase."""
+    from deltalog.kb import KnowledgeBase
+    from deltalog.program.load_program import language_of, read_documents
+
+    if any(language_of(program, options.language) == "nemo" for program in options.programs):
+        document = read_documents(options.programs, options.language)
+        if any(program.existential for program in document.nemo):
+            from deltalog.chase import restricted
+
+            return partial(restricted, document)
+    return partial(KnowledgeBase, options.programs, language=options.language)
+
+
 def _loaded(choice: EngineChoice, options: Namespace, progress: Progress) -> KnowledgeBase:
     """The knowledge base with rules and facts; the names of --only are checked if they can be known yet."""
-    from deltalog.kb import KnowledgeBase
-
     if choice.engine in ("spark", "auto"):
         _prepare_spark(choice, options, progress)
-    from deltalog.program.load_program import read_documents
-
-    document = read_documents(options.programs, options.language)
-    make: Callable[..., KnowledgeBase] = partial(KnowledgeBase, options.programs, language=options.language)
-    if any(program.existential for program in document.nemo):
-        from deltalog.chase import restricted
-
-        make = partial(restricted, document)
     with warnings_shown():
-        kb = make(
+        kb = _maker(options)(
             engine=choice.engine,
             master=options.master,
             schemes=options.schemes,

@@ -17,7 +17,8 @@ from deltalog.cli.options import (
     warnings_shown,
     wrong_usage,
 )
-from deltalog.model.errors import EngineError, UsageError
+from deltalog.model.errors import UsageError
+from deltalog.model.extras import extra_package
 
 if TYPE_CHECKING:
     from deltalog.kb import KnowledgeBase
@@ -70,11 +71,8 @@ def run(options: Namespace) -> int:
 
     if wrong := mismatch(options.programs, options):
         return wrong_usage("serve", wrong)
-    try:
-        import starlette  # noqa: F401
-        import uvicorn  # noqa: F401
-    except ImportError:
-        raise EngineError("`deltalog serve` needs starlette and uvicorn: pip install 'deltalog[server]'") from None
+    for package in ("starlette", "uvicorn"):
+        extra_package(package, "server", "`deltalog serve`")
     from deltalog.server.run import serve
     from deltalog.server.security import check_settings
 

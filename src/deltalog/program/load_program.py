@@ -93,11 +93,15 @@ def read_documents(sources: Iterable[str | Path], language: str = "auto") -> Doc
     return Documents(tuple(rules), prefixes, tuple(directives), tuple(notes), tuple(stages), tuple(nemo))
 
 
+def language_of(source: str | Path, language: str) -> str:
+    """The language that is asked for, or that the name of a file says."""
+    return _BY_SUFFIX.get(source.suffix, language) if language == "auto" and isinstance(source, Path) else language
+
+
 def _parsed(source: str | Path, name: str, language: str) -> Documents:
     source = ready_made(source) or source
     text = source if isinstance(source, str) else _text(source)
-    if language == "auto" and isinstance(source, Path):
-        language = _BY_SUFFIX.get(source.suffix, language)
+    language = language_of(source, language)
     if language == "nemo":
         from deltalog.nemo.lower import read_nemo
 
