@@ -17,8 +17,17 @@ PACKAGE = ROOT / "src" / "deltalog"
 # From the bottom up. A module imports from its own layer and from the ones above it in this list; where a line has
 # several names, they do not import each other.
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("model.errors", "model.datetimes", "model.arrays", "model.tuning", "concurrency", "kernels"),
+    (
+        "model.errors",
+        "model.user_warnings",
+        "model.datetimes",
+        "model.arrays",
+        "model.tuning",
+        "concurrency",
+        "kernels",
+    ),
     ("model.terms", "model.limits", "model.equality_classes", "model.extras", "io.entities"),
+    ("model.table_options",),
     ("expressions.backtracking",),
     ("syntax", "expressions.regular_expressions", "expressions.fresh_values", "expressions.datatypes"),
     ("expressions.sparql_operators",),
@@ -40,7 +49,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("query",),
     ("explain",),
     ("ontology",),
-    ("graphs", "other_languages"),
+    ("graphs", "other_languages", "column_methods"),
     ("store",),
     ("frozen",),
     ("kb",),

@@ -17,8 +17,10 @@ def parser() -> ArgumentParser:
 
 def run(options: Namespace) -> int:
     """Checks the programs; the exit code. Errors are raised."""
+    from deltalog.io.table_settings import settings_beside
     from deltalog.program import analyse, read_rules
 
+    settings_beside(options.programs)
     program = analyse(read_rules(options.programs, options.language))
     for warning in program.warnings:
         print(f"{warning}\n", file=sys.stderr)
