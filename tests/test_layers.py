@@ -22,7 +22,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("expressions.backtracking",),
     ("syntax", "expressions.regular_expressions", "expressions.fresh_values", "expressions.datatypes"),
     ("expressions.sparql_operators",),
-    ("expressions.nemo_functions", "expressions.souffle_functors"),
+    ("expressions.nemo_functions", "expressions.souffle_functors", "expressions.failures"),
     ("expressions.scalar", "model.dictionary", "model.naming"),
     ("nemo", "souffle", "rif"),
     ("program",),

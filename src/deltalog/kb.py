@@ -30,6 +30,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from deltalog.concurrency.locks import CallLock, exclusive
+from deltalog.engine.failed_expressions import failed_expressions
 from deltalog.engine.graph_relations import DEFAULT_GRAPHS, GRAPHS, without_graphs
 from deltalog.engine.report import Report, Round
 from deltalog.equality.settings import EQUALITY_SETTINGS
@@ -153,7 +154,6 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
         from deltalog.engine.encode_facts import encode_facts_of
 
         self._backend = create_backend(engine, self.limits, tuning or Tuning(), threads, master, spark)
-        self._ignored_failures = 0  # of expressions, in calls that failed and in explanations
         self._files = SourceFiles(self._backend.tuning)
         self._files.add_programs(sources)
         self._why_moved = ""  # from one backend to another
@@ -264,7 +264,8 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
 
         moved = required(self._backend.capabilities.residence).move(self._explicit)
         after = dict[str, Any](_backend=moved.backend, _explicit=moved.tables, _state=None, _program=None)
-        self._assign(**after, _why_moved=reason, _ignored_failures=moved.backend.failures)
+        moved.backend.failures.back_to({})
+        self._assign(**after, _why_moved=reason)
         self._forget_queries()
 
     def _assign(self, **attributes: Any) -> None:
@@ -299,6 +300,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
     @limited
     @within_budget
     def _materialise(self, partial: bool = False) -> None:
+        self._backend.failures.back_to({})
         if self._stages:
             self._run_stages()
         report = Report(engine=self.engine, seconds={**self._report.seconds, "plan": 0.0, "evaluate": 0.0})
@@ -429,7 +431,8 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
         graph: GraphName | None = None,
     ) -> Change:
         """What `change` would add and remove. The knowledge base stays as it is."""
-        return self._describe(*_listed(add, remove, add_rules, remove_rules, graph))
+        with self._backend.failures.apart():
+            return self._describe(*_listed(add, remove, add_rules, remove_rules, graph))
 
     @within_budget
     def _make(self, add: Any, remove: Any, add_rules: Any, remove_rules: Any, graph: GraphName | None) -> Change:
@@ -602,15 +605,11 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
         if self._state is not None:
             report.per_predicate = self._contents().counts()
             report.facts_total = sum(report.per_predicate.values())
-            report.failed_expressions = self._failures
+            report.failures = failed_expressions(self._backend.failures, self._rule_set.ids)
+            report.failed_expressions = sum(each.count for each in report.failures)
             report.equality = self._equality_setting.described(self._state, self._evaluator())
         report.facts_in = self.explicit_facts
         return report
-
-    @property
-    def _failures(self) -> int:
-        """The number of rows dropped because an expression failed, in calls that did not fail."""
-        return self._backend.failures - self._ignored_failures
 
     @exclusive
     def metrics(self) -> dict[str, int]:

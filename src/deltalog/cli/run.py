@@ -293,9 +293,11 @@ def _warn_of_inconsistencies(report: Report) -> None:
 
 
 def _show(report: Report, options: Namespace) -> None:
-    from deltalog.cli.run_report import as_json, summary
+    from deltalog.cli.run_report import as_json, summary, warning_of_failures
 
     if options.json:
         print(json.dumps(as_json(report)))
     elif not options.quiet:
         print(summary(report), file=sys.stderr)
+    if not options.quiet and (warning := warning_of_failures(report)):
+        print(warning, file=sys.stderr)
