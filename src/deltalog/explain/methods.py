@@ -65,6 +65,7 @@ class ExplainMethods(QueryMethods):
         most = count(all, "all", least=1)
         levels = None if depth is None else count(depth, "depth", least=1)
         explainer = self._explaining(self._completed())
+        self._warn_of_data()
         failures = self._backend.failures
         try:
             return explainer.explain(self._asked(fact, values), most, levels, lambda: self._contents().preds)
