@@ -55,6 +55,7 @@ from deltalog.program.recognise import SCHEME_SETTINGS
 from deltalog.program.rule_set import RuleSet
 from deltalog.store.methods import StoreMethods
 from deltalog.syntax.ast import Pred, Rule
+from deltalog.syntax.parser import Document
 
 if TYPE_CHECKING:
     from deltalog.backends.base import Backend
@@ -144,6 +145,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
         self.prefixes = document.prefixes
         self._mentioned = analyse(document.rules).preds  # a wrong program is refused at once
         self._rule_set = RuleSet().adding(document.rules)
+        self._given_names, self._warned = set(), set()
         self.engine, self._lock = engine, CallLock()
         self._maintenance, self._cyclic = maintenance, cyclic
         self._default_graph, self._equality = default_graph, equality
@@ -168,6 +170,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
         if files or profile is not None:
             self.load_ontology(*files, profile=profile)
         self.load_imports()
+        self._lints = self._warn_of_rules(document.rules)
 
     def __repr__(self) -> str:
         state = f"{self.report.facts_total:,} facts" if self._is_complete else "not materialised"
@@ -275,6 +278,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
     def _encoded(self, facts: Mapping[str, Any] | Files, graph: GraphName | None = None) -> dict[Pred, AnyTable]:
         """Facts as tables by predicate, or as quads of a graph."""
         name = None if graph is None else graph_name(graph)
+        self._note_names(facts.paths if isinstance(facts, Files) else facts)
         if isinstance(facts, Files):
             return self._in_graph(self._backend.codec.read(facts.paths, facts.reading), name)
         from deltalog.engine.encode_facts import encode_facts
@@ -290,6 +294,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
         what has been derived, which is right but incomplete, and says so in the report."""
         if self._state is None or not (partial or self._is_complete):
             self._materialise(partial)
+        self._warn_of_data()
         return self.report
 
     @property
@@ -438,8 +443,13 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
     def _make(self, add: Any, remove: Any, add_rules: Any, remove_rules: Any, graph: GraphName | None) -> Change:
         self._check_writable()  # first: it may take over what the store has
         with self._files.loading(add) if isinstance(add, Files) else nullcontext():
-            change, _ = self._change(*self._wanted(add, remove, add_rules, remove_rules, graph))
+            rule_set, added, removed, document = self._wanted(add, remove, add_rules, remove_rules, graph)
+            lints = self._warn_of_rules(document.rules)
+            change, _ = self._change(rule_set, added, removed, document.prefixes)
         self._files.add_programs(add_rules)
+        if add_rules:
+            self._lints = lints
+            self._warn_of_data()
         return change
 
     @within_budget
@@ -455,15 +465,15 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
         add_rules: Sequence[str | Path],
         remove_rules: Sequence[str | Path],
         graph: GraphName | None = None,
-    ) -> tuple[RuleSet, dict[Pred, AnyTable], dict[Pred, AnyTable], Mapping[str, str]]:
-        """A change as `_change` takes it: the rules after it, facts to add and to remove, prefixes."""
+    ) -> tuple[RuleSet, dict[Pred, AnyTable], dict[Pred, AnyTable], Document]:
+        """A change: the rules after it, facts to add and to remove, and the statements that are added."""
         from deltalog.engine.encode_facts import encode_facts_of
 
         rule_set, facts_removed = self._rule_set.removing(remove_rules)
         document = read_documents(add_rules)
         added = self._united(self._encoded(add, graph), encode_facts_of(document.rules, self._backend))
         removed = self._united(self._encoded(remove, graph), encode_facts_of(facts_removed, self._backend))
-        return rule_set.adding(document.rules), added, removed, document.prefixes
+        return rule_set.adding(document.rules), added, removed, document
 
     def _change(
         self,
@@ -565,6 +575,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
 
         def materialised() -> Contents[AnyTable]:
             self._materialised()
+            self._warn_of_data()
             return self._contents()
 
         given = self.rules, without_graphs(self._explicit), self._mentioned, self.prefixes
