@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from deltalog.io.souffle_json import json_rows
 from deltalog.io.souffle_values import reader
 from deltalog.model.errors import DataError
 from deltalog.model.terms import Value
@@ -29,10 +30,14 @@ def read_input(directive: Directive, folders: Sequence[Path], missing: str = "er
         return _from_sqlite(directive, folders) or None
     if kind == "stdin":
         return list(_rows(directive, sys.stdin.read(), "standard input")) or None
-    if kind != "file":
-        raise DataError(f"{directive.place}: cannot read IO={kind}; there are file, stdin and sqlite")
-    path = find(directive, folders, f"{directive.relation}.facts", missing)
-    return None if path is None else _from_file(directive, path)
+    if kind == "json":
+        return list(json_rows(directive, sys.stdin.read(), "standard input")) or None
+    if kind not in ("file", "jsonfile"):
+        known = "file, stdin, sqlite, json and jsonfile"
+        raise DataError(f"{directive.place}: cannot read IO={kind}; there are {known}")
+    ending = "json" if kind == "jsonfile" else "facts"
+    path = find(directive, folders, f"{directive.shown}.{ending}", missing)
+    return None if path is None else _from_file(directive, path, kind)
 
 
 def find(directive: Directive, folders: Sequence[Path], default: str, missing: str) -> Path | None:
@@ -65,20 +70,21 @@ class _Format:
         return cls(delimiter, quoted, given.get("headers") == "true", columns)
 
 
-def _from_file(directive: Directive, path: Path) -> Any:
+def _from_file(directive: Directive, path: Path, kind: str) -> Any:
     data = path.read_bytes()
     if data.startswith(GZIP):
         data = gzip.decompress(data)
     if not data:
         return None
-    table = _by_arrow(directive, data)
+    table = _by_arrow(directive, data) if kind == "file" else None
     if table is not None:
         return table
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
         raise DataError(f"{path}: not UTF-8 text (byte {error.start})") from None
-    return list(_rows(directive, text, str(path))) or None
+    read = json_rows if kind == "jsonfile" else _rows
+    return list(read(directive, text, str(path))) or None
 
 
 def _by_arrow(directive: Directive, data: bytes) -> Any:
@@ -116,10 +122,7 @@ def _fields(columns: Sequence[tuple[str, str]]) -> list[Any]:
 def _rows(directive: Directive, text: str, name: str) -> Iterator[tuple[Value, ...]]:
     format = _Format.of(directive)
     readers = [reader(directive.types, type_) for _, type_ in directive.attributes]
-    lines = text.split("\n")
-    if lines[-1] == "":
-        lines.pop()
-    for number, line in enumerate(lines, 1):
+    for number, line in _lines(text, format.quoted):
         if number == 1 and format.header:
             continue
         if not readers:
@@ -133,6 +136,21 @@ def _rows(directive: Directive, text: str, name: str) -> Iterator[tuple[Value, .
             yield tuple(read(cell) for read, cell in zip(readers, chosen, strict=True))
         except (ValueError, IndexError) as error:
             raise DataError(f"{name}:{number}: {error} (relation {directive.relation})") from None
+
+
+def _lines(text: str, quoted: bool) -> Iterator[tuple[int, str]]:
+    """The lines with their numbers; a line that ends inside of quotes goes on."""
+    lines = text.split("\n")
+    if lines[-1] == "":
+        lines.pop()
+    whole, first = "", 1
+    for number, line in enumerate(lines, 1):
+        whole += line
+        if quoted and whole.count('"') % 2 and number < len(lines):
+            whole += "\n"
+        else:
+            yield first, whole
+            whole, first = "", number + 1
 
 
 def _cells(line: str, format: _Format) -> Iterator[str]:
@@ -159,7 +177,7 @@ def _outside_of_brackets(line: str, delimiter: str) -> Iterator[str]:
 
 
 def _quoted_cells(line: str, delimiter: str) -> Iterator[str]:
-    """Cells by RFC 4180, on one line."""
+    """Cells by RFC 4180."""
     at = 0
     while True:
         if line.startswith('"', at):

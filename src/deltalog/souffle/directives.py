@@ -26,4 +26,9 @@ class Directive:
     @property
     def names_file(self) -> bool:
         """Whether it is an output to a file."""
-        return self.kind == "output" and self.parameters.get("IO", "file") in ("file", "sqlite")
+        return self.kind == "output" and self.parameters.get("IO", "file") in ("file", "jsonfile", "sqlite")
+
+    @property
+    def shown(self) -> str:
+        """The name of the relation in files and on standard output."""
+        return self.parameters.get("name", self.relation)

@@ -27,7 +27,7 @@ from deltalog.model.terms import Value
 from deltalog.souffle import tree
 from deltalog.souffle.normalise import Normaliser, replaced
 from deltalog.souffle.procedures import COUNTER, AskedAggregate
-from deltalog.souffle.types import CONVERSIONS, LETTER, Inference, Types
+from deltalog.souffle.types import CONVERSIONS, LETTER, NUMERIC, Inference, Types
 from deltalog.syntax import ast
 from deltalog.syntax.ast import (
     Bind,
@@ -123,6 +123,10 @@ class Conjunction:
                     operator="=", left=tree.VariableNode() as variable, right=tree.AggregateNode() as inner
                 ):
                     self.aggregates.append((variable, inner))
+                case tree.Comparison(operator="=", left=left, right=tree.AggregateNode() as inner):
+                    result = self._typed(inner, self.inference.type_of(inner))
+                    self.aggregates.append((result, inner))
+                    self.pending.append((left, result, literal.span))
                 case tree.Comparison(operator="=", left=left, right=right):
                     self.pending.append((left, right, literal.span))
                 case _:
@@ -402,7 +406,7 @@ class Conjunction:
             base = {"to_float": "float", "to_number": "number", "to_string": "symbol", "to_unsigned": "unsigned"}[name]
             return self._converted(arguments[0], self.inference.base_of(arguments[0]), base, span)
         if name in ("cat", "strlen", "substr", "ord"):
-            if name == "ord" and self.inference.base_of(arguments[0]) != "symbol":
+            if name == "ord" and self.inference.base_of(arguments[0]) in NUMERIC:
                 return self.expression(arguments[0])
             return self._call(name, arguments, span)
         base = self.inference.base_of(functor)
@@ -422,17 +426,19 @@ class Conjunction:
         return _folded(Call(f"{PREFIX}{LETTER.get(source, 'i')}>{LETTER[target]}", (inner,), span))
 
     def _cast(self, inner: tree.Argument, target: str, span: Span) -> Expression:
-        """Other bits as they are, where that means something: signed and unsigned; a symbol is its ordinal."""
+        """The same bits as another type; a symbol or record becomes its ordinal."""
         source = self.inference.base_of(inner)
-        if {source, target} == {"number", "unsigned"}:
-            return self._converted(inner, source, target, span)
-        if source == "symbol" and target in ("number", "unsigned"):
-            return self._call("ord", (inner,), span)
         if source == target:
             return self.expression(inner)
+        if {source, target} == {"number", "unsigned"}:
+            return self._converted(inner, source, target, span)
+        if source in NUMERIC and target in NUMERIC:
+            return self._call(f"{LETTER[source]}={LETTER[target]}", (inner,), span)
+        if target in ("number", "unsigned"):
+            return self._call("ord", (inner,), span)
         self.failed = True
         message = f"a cast from {source} to {target} is not supported"
-        self.lowering.diagnostics.append(Diagnostic(message, span, "Its result is a matter of bits in memory."))
+        self.lowering.diagnostics.append(Diagnostic(message, span, "Its result is an address in Soufflé's memory."))
         return Constant(0)
 
     # range
@@ -454,6 +460,7 @@ class Conjunction:
             (
                 Call("&&", (Call(">", (step_value, Constant(0))), Call("<", (value, end)))),
                 Call("&&", (Call("<", (step_value, Constant(0))), Call(">", (value, end)))),
+                Call("&&", (Call("=", (step_value, Constant(0))), Call("!=", (value, end)))),  # the start alone
             ),
         )
         first = ast.Atom(given.name, asked)

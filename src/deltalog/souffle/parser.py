@@ -507,7 +507,7 @@ class Parser:
         self.expect(",")
         type_ = self.qualified("a type")
         self.expect(")")
-        return tree.Cast(self.span(start), argument, type_)
+        return tree.Cast(self.span(start), argument, type_, isinstance(argument, tree.NumberNode))
 
     def call(self, name: SouffleToken) -> tree.Argument:
         if name.text not in FUNCTORS:
