@@ -40,16 +40,29 @@ def read_input(directive: Directive, folders: Sequence[Path], missing: str = "er
     return None if path is None else _from_file(directive, path, kind)
 
 
+def symbols(directive: Directive, facts: Any) -> Iterator[str]:
+    """The symbols of facts that were read, row by row."""
+    places = [i for i, (_, type_) in enumerate(directive.attributes) if directive.types.base(type_) == "symbol"]
+    if not isinstance(facts, list):
+        facts = zip(*(column.to_pylist() for column in facts.columns), strict=True)
+    return (row[place] for row in facts for place in places)
+
+
 def find(directive: Directive, folders: Sequence[Path], default: str, missing: str) -> Path | None:
     """The file that a directive names, in the first folder that has it; by default in the program's."""
     name = directive.parameters.get("filename", default)
-    places = [folder / name for folder in folders or [directive.folder]]
+    places = [folder / name for folder in _folders(directive, folders)]
     found = next((path for path in places if path.exists()), None)
     if found is None and missing == "error":
         where = " or ".join(str(path) for path in places)
         hint = "--facts DIR names the folder of the facts" if not folders else "check the folder of the facts"
         raise DataError(f"{directive.place}: there is no file {where} for {directive.relation}; {hint}")
     return found
+
+
+def _folders(directive: Directive, folders: Sequence[Path]) -> Sequence[Path]:
+    given = directive.parameters.get("fact-dir")
+    return [Path(given)] if given is not None else folders or [directive.folder]
 
 
 @dataclass(frozen=True)
@@ -203,7 +216,7 @@ def _from_sqlite(directive: Directive, folders: Sequence[Path]) -> list[tuple[Va
     import sqlite3
 
     name = directive.parameters.get("dbname") or directive.parameters.get("filename") or f"{directive.relation}.sqlite"
-    places = [folder / name for folder in folders or [directive.folder]]
+    places = [folder / name for folder in _folders(directive, folders)]
     path = next((each for each in places if each.exists()), None)
     if path is None:
         raise DataError(f"{directive.place}: there is no database {places[0]} for {directive.relation}")

@@ -48,6 +48,7 @@ def _print(directive: Directive, facts: Any, out: TextIO) -> None:
 def _to_file(directive: Directive, facts: Any, folder: Path, kind: str) -> Path:
     packed = kind == "file" and directive.parameters.get("compress", "false") != "false"
     ending = "json" if kind == "jsonfile" else "csv.gz" if packed else "csv"
+    folder = Path(directive.parameters.get("output-dir", folder))
     path = folder / directive.parameters.get("filename", f"{directive.shown}.{ending}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -72,7 +73,8 @@ def _quotes(directive: Directive) -> bool:
 
 def _header(directive: Directive) -> Iterator[str]:
     if directive.parameters.get("headers") == "true":
-        yield _delimiter(directive).join(name for name, _ in directive.attributes) + "\n"
+        names = _delimiter(directive).join(name for name, _ in directive.attributes)
+        yield directive.parameters.get("attributeNames", names) + "\n"
 
 
 def lines(directive: Directive, facts: Iterable[tuple[Any, ...]]) -> Iterator[str]:
@@ -103,7 +105,7 @@ def _to_sqlite(directive: Directive, facts: Any, folder: Path) -> Path:
     import sqlite3
 
     name = directive.parameters.get("dbname") or directive.parameters.get("filename") or f"{directive.relation}.sqlite"
-    path = folder / name
+    path = Path(directive.parameters.get("output-dir", folder)) / name
     path.parent.mkdir(parents=True, exist_ok=True)
     table = directive.relation.replace('"', '""')
     printers = [printer(directive.types, type_) for _, type_ in directive.attributes]

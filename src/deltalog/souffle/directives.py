@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from deltalog.souffle.types import Types
+    from deltalog.syntax.ast import HiddenName
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,7 @@ class Directive:
     types: Types
     folder: Path  # of the program
     place: str
+    ordinals: HiddenName | None = None  # the relation of the numbers of symbols, if the program uses `ord`
 
     @property
     def names_file(self) -> bool:

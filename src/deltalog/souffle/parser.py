@@ -283,6 +283,8 @@ class Parser:
 
     def parameter(self) -> tuple[str, str]:
         key = self.name("a parameter such as filename=...").text
+        if self.skip("-"):  # output-dir
+            key += f"-{self.name().text}"
         self.expect("=")
         if self.token.kind == "string":
             return key, self.string()
