@@ -37,8 +37,8 @@ def command_page() -> str:
 
 
 def outside_links(text: str) -> str:
-    """Links out of the folder of the pages, to files of the repository, as plain text."""
-    return re.sub(r"\[([^\]]+)\]\(\.\./[^)]*\)", r"\1", text)
+    """Links out of the folder of the pages, to files of the repository, as plain text; pictures stay."""
+    return re.sub(r"(?<!!)\[([^\]]+)\]\(\.\./[^)]*\)", r"\1", text)
 
 
 def setup(app: Any) -> None:
