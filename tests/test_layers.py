@@ -18,11 +18,12 @@ PACKAGE = ROOT / "src" / "deltalog"
 # several names, they do not import each other.
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("model.errors", "model.datetimes", "model.arrays", "model.tuning", "concurrency", "kernels"),
+    ("model.user_warnings",),
     ("model.terms", "model.limits", "model.equality_classes", "model.extras", "io.entities"),
     ("expressions.backtracking",),
     ("syntax", "expressions.regular_expressions", "expressions.fresh_values", "expressions.datatypes"),
     ("expressions.sparql_operators",),
-    ("expressions.nemo_functions", "expressions.souffle_functors"),
+    ("expressions.nemo_functions", "expressions.souffle_functors", "expressions.failures"),
     ("expressions.scalar", "model.dictionary", "model.naming"),
     ("nemo", "souffle", "rif"),
     ("program",),

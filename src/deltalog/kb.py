@@ -30,6 +30,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from deltalog.concurrency.locks import CallLock, exclusive
+from deltalog.engine.failed_expressions import failed_expressions
 from deltalog.engine.graph_relations import DEFAULT_GRAPHS, GRAPHS, without_graphs
 from deltalog.engine.report import Report, Round
 from deltalog.equality.settings import EQUALITY_SETTINGS
@@ -54,6 +55,7 @@ from deltalog.program.recognise import SCHEME_SETTINGS
 from deltalog.program.rule_set import RuleSet
 from deltalog.store.methods import StoreMethods
 from deltalog.syntax.ast import Pred, Rule
+from deltalog.syntax.parser import Document
 
 if TYPE_CHECKING:
     from deltalog.backends.base import Backend
@@ -145,6 +147,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
         self.prefixes = document.prefixes
         self._mentioned = analyse(document.rules).preds  # a wrong program is refused at once
         self._rule_set = RuleSet().adding(document.rules)
+        self._given_names, self._warned = set(), set()
         self.engine, self._lock = engine, CallLock()
         self._maintenance, self._cyclic = maintenance, cyclic
         self._default_graph, self._equality = default_graph, equality
@@ -155,7 +158,6 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
         from deltalog.engine.encode_facts import encode_facts_of
 
         self._backend = create_backend(engine, self.limits, tuning or Tuning(), threads, master, spark)
-        self._ignored_failures = 0  # of expressions, in calls that failed and in explanations
         self._files = SourceFiles(self._backend.tuning)
         self._files.add_programs(sources)
         self._why_moved = ""  # from one backend to another
@@ -170,6 +172,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
         if files or profile is not None:
             self.load_ontology(*files, profile=profile)
         self.load_imports()
+        self._lints = self._warn_of_rules(document.rules)
 
     def __repr__(self) -> str:
         state = f"{self.report.facts_total:,} facts" if self._is_complete else "not materialised"
@@ -266,7 +269,8 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
 
         moved = required(self._backend.capabilities.residence).move(self._explicit)
         after = dict[str, Any](_backend=moved.backend, _explicit=moved.tables, _state=None, _program=None)
-        self._assign(**after, _why_moved=reason, _ignored_failures=moved.backend.failures)
+        moved.backend.failures.back_to({})
+        self._assign(**after, _why_moved=reason)
         self._forget_queries()
 
     def _assign(self, **attributes: Any) -> None:
@@ -276,6 +280,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
     def _encoded(self, facts: Mapping[str, Any] | Files, graph: GraphName | None = None) -> dict[Pred, AnyTable]:
         """Facts as tables by predicate, or as quads of a graph."""
         name = None if graph is None else graph_name(graph)
+        self._note_names(facts.paths if isinstance(facts, Files) else facts)
         if isinstance(facts, Files):
             return self._in_graph(self._backend.codec.read(facts.paths, facts.reading), name)
         from deltalog.engine.encode_facts import encode_facts
@@ -291,6 +296,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
         what has been derived, which is right but incomplete, and says so in the report."""
         if self._state is None or not (partial or self._is_complete):
             self._materialise(partial)
+        self._warn_of_data()
         return self.report
 
     @property
@@ -301,6 +307,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
     @limited
     @within_budget
     def _materialise(self, partial: bool = False) -> None:
+        self._backend.failures.back_to({})
         if self._stages:
             self._run_stages()
         report = Report(engine=self.engine, seconds={**self._report.seconds, "plan": 0.0, "evaluate": 0.0})
@@ -431,14 +438,20 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
         graph: GraphName | None = None,
     ) -> Change:
         """What `change` would add and remove. The knowledge base stays as it is."""
-        return self._describe(*_listed(add, remove, add_rules, remove_rules, graph))
+        with self._backend.failures.apart():
+            return self._describe(*_listed(add, remove, add_rules, remove_rules, graph))
 
     @within_budget
     def _make(self, add: Any, remove: Any, add_rules: Any, remove_rules: Any, graph: GraphName | None) -> Change:
         self._check_writable()  # first: it may take over what the store has
         with self._files.loading(add) if isinstance(add, Files) else nullcontext():
-            change, _ = self._change(*self._wanted(add, remove, add_rules, remove_rules, graph))
+            rule_set, added, removed, document = self._wanted(add, remove, add_rules, remove_rules, graph)
+            lints = self._warn_of_rules(document.rules)
+            change, _ = self._change(rule_set, added, removed, document.prefixes)
         self._files.add_programs(add_rules)
+        if add_rules:
+            self._lints = lints
+            self._warn_of_data()
         return change
 
     @within_budget
@@ -454,15 +467,15 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
         add_rules: Sequence[str | Path],
         remove_rules: Sequence[str | Path],
         graph: GraphName | None = None,
-    ) -> tuple[RuleSet, dict[Pred, AnyTable], dict[Pred, AnyTable], Mapping[str, str]]:
-        """A change as `_change` takes it: the rules after it, facts to add and to remove, prefixes."""
+    ) -> tuple[RuleSet, dict[Pred, AnyTable], dict[Pred, AnyTable], Document]:
+        """A change: the rules after it, facts to add and to remove, and the statements that are added."""
         from deltalog.engine.encode_facts import encode_facts_of
 
         rule_set, facts_removed = self._rule_set.removing(remove_rules)
         document = read_documents(add_rules)
         added = self._united(self._encoded(add, graph), encode_facts_of(document.rules, self._backend))
         removed = self._united(self._encoded(remove, graph), encode_facts_of(facts_removed, self._backend))
-        return rule_set.adding(document.rules), added, removed, document.prefixes
+        return rule_set.adding(document.rules), added, removed, document
 
     def _change(
         self,
@@ -564,6 +577,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
 
         def materialised() -> Contents[AnyTable]:
             self._materialised()
+            self._warn_of_data()
             return self._contents()
 
         given = self.rules, without_graphs(self._explicit), self._mentioned, self.prefixes
@@ -604,15 +618,11 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
         if self._state is not None:
             report.per_predicate = self._contents().counts()
             report.facts_total = sum(report.per_predicate.values())
-            report.failed_expressions = self._failures
+            report.failures = failed_expressions(self._backend.failures, self._rule_set.ids)
+            report.failed_expressions = sum(each.count for each in report.failures)
             report.equality = self._equality_setting.described(self._state, self._evaluator())
         report.facts_in = self.explicit_facts
         return report
-
-    @property
-    def _failures(self) -> int:
-        """The number of rows dropped because an expression failed, in calls that did not fail."""
-        return self._backend.failures - self._ignored_failures
 
     @exclusive
     def metrics(self) -> dict[str, int]:

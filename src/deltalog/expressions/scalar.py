@@ -99,7 +99,11 @@ def evaluate(expression: Expression, binding: Mapping[Variable, Value]) -> Value
             try:
                 return _FUNCTIONS[function](*values)
             except (ArithmeticError, ValueError) as error:  # of Python's own functions
-                raise ExpressionFails(str(error)) from None
+                raise ExpressionFails(_reason(error)) from None
+
+
+def _reason(error: Exception) -> str:
+    return "a division by zero" if isinstance(error, ZeroDivisionError) else str(error)
 
 
 def holds(condition: Expression, binding: Mapping[Variable, Value]) -> bool:
@@ -122,6 +126,15 @@ def apply_each(function: Callable[[T], R], arguments: Iterable[T]) -> tuple[list
             values.append(False)
             failed.append(position)
     return values, failed
+
+
+def why_it_fails(function: Callable[[T], object], argument: T) -> str:
+    """The reason for which a function of this module fails."""
+    try:
+        function(argument)
+    except ExpressionFails as fails:
+        return str(fails)
+    raise AssertionError(f"it does not fail for {argument!r}")
 
 
 def _boolean(value: Value) -> bool:
@@ -233,7 +246,7 @@ def _arithmetic(compute: Callable[..., PlainNumber]) -> Callable[..., PlainNumbe
         try:
             return _checked(compute(*operands), operands)
         except (ArithmeticError, ValueError) as error:
-            raise ExpressionFails(str(error)) from None
+            raise ExpressionFails(_reason(error)) from None
 
     return function
 
@@ -625,4 +638,4 @@ def aggregate(function: str, values: Sequence[Value], distinct: bool = False) ->
     try:
         return _AGGREGATES[function](values)
     except (ArithmeticError, ValueError) as error:
-        raise ExpressionFails(str(error)) from None
+        raise ExpressionFails(_reason(error)) from None

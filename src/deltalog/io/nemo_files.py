@@ -20,7 +20,6 @@ import gzip
 import io
 import json
 import re
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
@@ -28,8 +27,9 @@ from typing import IO, Any
 
 from deltalog.expressions.nemo_functions import full_text, literal_value
 from deltalog.io.documents import document_iri, document_name
-from deltalog.model.errors import DataError, UsageError
+from deltalog.model.errors import DataError, UsageError, warning
 from deltalog.model.terms import IRI, BlankNode, Value, lexical
+from deltalog.model.user_warnings import warn
 from deltalog.nemo.program import FileUse, NemoProgram
 from deltalog.syntax.ast import Source, Span
 
@@ -125,7 +125,7 @@ def _table(use: FileUse, text: IO[str]) -> Iterator[ImportedRow]:
         elif cells:
             yield row
     if left_out:
-        warnings.warn(f"{use.span}: {left_out:,} rows do not fit {use.predicate}, and are left out", stacklevel=2)
+        warn(warning(f"{left_out:,} rows do not fit {use.predicate}, and are left out", use.span))
 
 
 def _delimiter(use: FileUse) -> str:

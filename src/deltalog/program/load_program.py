@@ -99,7 +99,8 @@ def language_of(source: str | Path, language: str) -> str:
 
 
 def _parsed(source: str | Path, name: str, language: str) -> Documents:
-    source = ready_made(source) or source
+    known = ready_made(source)
+    source = known or source
     text = source if isinstance(source, str) else _text(source)
     language = language_of(source, language)
     if language == "nemo":
@@ -117,7 +118,7 @@ def _parsed(source: str | Path, name: str, language: str) -> Documents:
         program = read_program(text, name, Path() if isinstance(source, str) else source.parent)
         rules, stages = in_stages(program.rules, program.procedures)
         return Documents(rules, {}, program.directives, program.notes, stages)
-    document = parse_document(text, name)
+    document = parse_document(text, name, ready_made=known is not None)
     return Documents(document.rules, document.prefixes)
 
 
