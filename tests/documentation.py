@@ -24,6 +24,7 @@ from deltalog.cli.main import main
 ROOT = Path(__file__).parent.parent
 NOISE = "compiling kernels; this happens once and takes up to a minute\n"
 IN_A_SHELL = re.compile(r"[;<>&$`]")
+EXIT_CODE = '; echo "exit code $?"'
 
 
 def page(name: str) -> str:
@@ -55,15 +56,16 @@ def check_console(text: str, folder: Path) -> None:
 
 
 def output_of(command: str) -> str:
+    told = command.endswith(EXIT_CODE)
+    command = command.removesuffix(EXIT_CODE)
     first, *rest = outside_of_quotes(command).split("|", 1)
     words = shlex.split(command[: len(first)])
     if IN_A_SHELL.search(first) or words[0] not in ("deltalog", "python"):
         return in_a_shell(command)
-    if not rest:
-        return in_this_process(words, said := stream(), said)
-    messages = stream()
-    piped = in_this_process(words, stream(), messages)
-    return text_of(messages) + in_a_shell(command[len(first) + 1 :], piped)
+    output, messages = stream(), stream()
+    code = in_this_process(words, output if rest else messages, messages)
+    said = text_of(messages) + (f"exit code {code}\n" if told else "")
+    return said + in_a_shell(command[len(first) + 1 :], text_of(output)) if rest else said
 
 
 def outside_of_quotes(command: str) -> str:
@@ -80,21 +82,18 @@ def text_of(stream: io.TextIOWrapper) -> str:
     return stream.read()
 
 
-def in_this_process(words: list[str], output: io.TextIOWrapper, messages: io.TextIOWrapper) -> str:
+def in_this_process(words: list[str], output: io.TextIOWrapper, messages: io.TextIOWrapper) -> int:
     with contextlib.redirect_stdout(output), contextlib.redirect_stderr(messages):
-        if words[0] == "deltalog":
-            main(words[1:])
-        else:
-            run_script(words[1:])
-    return text_of(output)
+        return main(words[1:]) if words[0] == "deltalog" else run_script(words[1:])
 
 
-def run_script(words: list[str]) -> None:
+def run_script(words: list[str]) -> int:
     given, sys.argv = sys.argv, words
     try:
         runpy.run_path(words[0], run_name="__main__")
     finally:
         sys.argv = given
+    return 0
 
 
 def in_a_shell(command: str, given: str | None = None) -> str:

@@ -84,9 +84,11 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
         engine: "local" (this process), "spark" (the SparkSession `spark`, or the active one, or a new one on
             `master`), "auto" (in Spark's driver by the local engine while facts fit its budget, else in Spark's
             executors), or "naive" (slow and obvious, for comparisons).
-        timeout, max_facts, memory: seconds, a number and a size such as "8GB", limits of every call that
-            derives facts or answers. At a limit it raises LimitReached, and the knowledge base is as it was.
-            `limits` has them, and they may be changed there.
+        timeout: seconds that a call may take that derives facts or answers. At this and the next two limits it
+            raises LimitReached, and the knowledge base is as it was. `limits` has all three, and they may be
+            changed there.
+        max_facts: the number of facts that a call may leave.
+        memory: what the process may use, such as "8GB".
         maintenance: how derived facts are deleted: "dred" deletes and rederives, "bf" searches for other proofs
             first, "auto" chooses between them; "counting" deletes and rederives by counts of derivations. All
             give the same facts.
