@@ -231,7 +231,7 @@ def _without_errors(parsed: Iterable[Any], use: FileUse) -> Iterator[Any]:
         except SyntaxError:
             wrong += 1
     if wrong:
-        warnings.warn(f"{use.span}: {wrong:,} statements are no {use.format}, and are left out", stacklevel=2)
+        warn(warning(f"{wrong:,} statements are no {use.format}, and are left out", use.span))
 
 
 def _graph(term: Any, label: str) -> Value:
