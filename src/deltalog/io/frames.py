@@ -214,6 +214,16 @@ def _from_column(column: pa.ChunkedArray, what: bytes, dictionary: Dictionary) -
     return np.concatenate([np.empty(0, np.uint32), *parts])
 
 
+def ids_of_column(column: pa.ChunkedArray, field: pa.Field, dictionary: Dictionary) -> Column:
+    """The ids of the values of a column, none of which is null."""
+    return _from_column(column, (field.metadata or {}).get(KIND, b"string"), dictionary)
+
+
+def ids_of_strings(column: pa.ChunkedArray, dictionary: Dictionary) -> Column:
+    """The ids of strings."""
+    return _from_column(column, b"string", dictionary)
+
+
 def _from_array(array: Any, what: bytes, dictionary: Dictionary) -> Column:
     import pyarrow as pa
 
@@ -435,6 +445,14 @@ def read_parquet(path: Path, dictionary: Dictionary, names: Sequence[str] = ()) 
         return columns_by_name(table, names, dictionary)
 
 
+def parquet_table(path: Path, row_groups: Sequence[int] | None = None) -> pa.Table:
+    """A Parquet file, or some of its row groups, as Arrow has it."""
+    with _parquet(path) as file:
+        table = file.read() if row_groups is None else file.read_row_groups(row_groups)
+        table.validate(full=True)
+        return table
+
+
 def parquet_names(path: Path) -> tuple[str, ...]:
     """The names of the columns of a Parquet file."""
     with _parquet(path) as file:
@@ -467,8 +485,8 @@ def _parquet(path: Path) -> Iterator[Any]:
         raise DataError(f"{path}: cannot be read as Parquet ({problem})") from None
 
 
-def write_parquet(path: Path, columns: Columns, dictionary: Dictionary) -> None:
+def write_parquet(path: Path, columns: Columns, dictionary: Dictionary, names: Sequence[str] | None = None) -> None:
     """Write columns of ids as a Parquet file."""
     import pyarrow.parquet as pq
 
-    pq.write_table(to_arrow(columns, dictionary), path, compression="zstd")
+    pq.write_table(to_arrow(columns, dictionary, names), path, compression="zstd")
