@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from deltalog.io.documents import Files
 from deltalog.model.naming import split
-from deltalog.model.user_warnings import warn_user
+from deltalog.model.user_warnings import warn
 from deltalog.program.column_names import ColumnNames
 from deltalog.syntax.ast import Pred
 
@@ -77,7 +77,7 @@ def _names_of_frame(data: Any) -> tuple[str, ...]:
     if not names or len(names) < len(given) or are_default_names(names):
         return ()
     if problem := wrong_names(names):
-        warn_user(f"{problem}, so these columns keep their default names")
+        warn(f"{problem}, so these columns keep their default names")
         return ()
     return names
 
@@ -89,7 +89,7 @@ def _together(known: NamedColumns, new: NamedColumns, declared: frozenset[Pred])
     for pred, names in new.items():
         if known.get(pred, names) != names and pred not in declared:
             given = ", ".join(names)
-            warn_user(
+            warn(
                 f"{pred.name}: the columns ({given}) keep the names ({', '.join(known[pred])}) that they have already",
             )
     return {**new, **known}

@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from deltalog.column_methods import ColumnMethods, NamedColumns
 from deltalog.concurrency.locks import CallLock, exclusive
+from deltalog.engine.failed_expressions import failed_expressions
 from deltalog.engine.graph_relations import DEFAULT_GRAPHS, GRAPHS, without_graphs
 from deltalog.engine.report import Report, Round
 from deltalog.equality.settings import EQUALITY_SETTINGS
@@ -58,6 +59,7 @@ from deltalog.program.recognise import SCHEME_SETTINGS
 from deltalog.program.rule_set import RuleSet
 from deltalog.store.methods import StoreMethods
 from deltalog.syntax.ast import Pred, Rule
+from deltalog.syntax.parser import Document
 
 if TYPE_CHECKING:
     from deltalog.backends.base import Backend
@@ -86,9 +88,11 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
         engine: "local" (this process), "spark" (the SparkSession `spark`, or the active one, or a new one on
             `master`), "auto" (in Spark's driver by the local engine while facts fit its budget, else in Spark's
             executors), or "naive" (slow and obvious, for comparisons).
-        timeout, max_facts, memory: seconds, a number and a size such as "8GB", limits of every call that
-            derives facts or answers. At a limit it raises LimitReached, and the knowledge base is as it was.
-            `limits` has them, and they may be changed there.
+        timeout: seconds that a call may take that derives facts or answers. At this and the next two limits it
+            raises LimitReached, and the knowledge base is as it was. `limits` has all three, and they may be
+            changed there.
+        max_facts: the number of facts that a call may leave.
+        memory: what the process may use, such as "8GB".
         maintenance: how derived facts are deleted: "dred" deletes and rederives, "bf" searches for other proofs
             first, "auto" chooses between them; "counting" deletes and rederives by counts of derivations. All
             give the same facts.
@@ -151,6 +155,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
         self._declared_columns = frozenset(document.columns)
         self._mentioned = analyse(document.rules).preds  # a wrong program is refused at once
         self._rule_set = RuleSet().adding(document.rules)
+        self._given_names, self._warned = set(), set()
         self.engine, self._lock = engine, CallLock()
         self._maintenance, self._cyclic = maintenance, cyclic
         self._default_graph, self._equality = default_graph, equality
@@ -161,7 +166,6 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
         from deltalog.engine.encode_facts import encode_facts_of
 
         self._backend = create_backend(engine, self.limits, tuning or Tuning(), threads, master, spark)
-        self._ignored_failures = 0  # of expressions, in calls that failed and in explanations
         self._files = SourceFiles(self._backend.tuning)
         self._files.add_programs(sources)
         self._why_moved = ""  # from one backend to another
@@ -176,6 +180,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
         if files or profile is not None:
             self.load_ontology(*files, profile=profile)
         self.load_imports()
+        self._lints = self._warn_of_rules(document.rules)
 
     def __repr__(self) -> str:
         state = f"{self.report.facts_total:,} facts" if self._is_complete else "not materialised"
@@ -286,7 +291,8 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
 
         moved = required(self._backend.capabilities.residence).move(self._explicit)
         after = dict[str, Any](_backend=moved.backend, _explicit=moved.tables, _state=None, _program=None)
-        self._assign(**after, _why_moved=reason, _ignored_failures=moved.backend.failures)
+        moved.backend.failures.back_to({})
+        self._assign(**after, _why_moved=reason)
         self._forget_queries()
 
     def _assign(self, **attributes: Any) -> None:
@@ -296,6 +302,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
     def _encoded(self, facts: Mapping[str, Any] | Files, graph: GraphName | None = None) -> dict[Pred, AnyTable]:
         """Facts as tables by predicate, or as quads of a graph."""
         name = None if graph is None else graph_name(graph)
+        self._note_names(facts.paths if isinstance(facts, Files) else facts)
         if isinstance(facts, Files):
             return self._in_graph(self._backend.codec.read(facts.paths, facts.reading), name)
         from deltalog.engine.encode_facts import encode_facts
@@ -311,6 +318,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
         what has been derived, which is right but incomplete, and says so in the report."""
         if self._state is None or not (partial or self._is_complete):
             self._materialise(partial)
+        self._warn_of_data()
         return self.report
 
     @property
@@ -321,6 +329,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
     @limited
     @within_budget
     def _materialise(self, partial: bool = False) -> None:
+        self._backend.failures.back_to({})
         if self._stages:
             self._run_stages()
         report = Report(engine=self.engine, seconds={**self._report.seconds, "plan": 0.0, "evaluate": 0.0})
@@ -451,15 +460,21 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
         graph: GraphName | None = None,
     ) -> Change:
         """What `change` would add and remove. The knowledge base stays as it is."""
-        return self._describe(*_listed(add, remove, add_rules, remove_rules, graph))
+        with self._backend.failures.apart():
+            return self._describe(*_listed(add, remove, add_rules, remove_rules, graph))
 
     @within_budget
     def _make(self, add: Any, remove: Any, add_rules: Any, remove_rules: Any, graph: GraphName | None) -> Change:
         self._check_writable()  # first: it may take over what the store has
         add, remove = (each.over(self._table_settings) if isinstance(each, Files) else each for each in (add, remove))
         with self._files.loading(add) if isinstance(add, Files) else nullcontext(), self._naming(add):
-            change, _ = self._change(*self._wanted(add, remove, add_rules, remove_rules, graph))
+            rule_set, added, removed, document = self._wanted(add, remove, add_rules, remove_rules, graph)
+            lints = self._warn_of_rules(document.rules)
+            change, _ = self._change(rule_set, added, removed, document.prefixes)
         self._files.add_programs(add_rules)
+        if add_rules:
+            self._lints = lints
+            self._warn_of_data()
         return change
 
     @within_budget
@@ -475,8 +490,8 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
         add_rules: Sequence[str | Path],
         remove_rules: Sequence[str | Path],
         graph: GraphName | None = None,
-    ) -> tuple[RuleSet, dict[Pred, AnyTable], dict[Pred, AnyTable], Mapping[str, str]]:
-        """A change as `_change` takes it: the rules after it, facts to add and to remove, prefixes."""
+    ) -> tuple[RuleSet, dict[Pred, AnyTable], dict[Pred, AnyTable], Document]:
+        """A change: the rules after it, facts to add and to remove, and the statements that are added."""
         from deltalog.engine.encode_facts import encode_facts_of
 
         rule_set, facts_removed = self._rule_set.removing(remove_rules)
@@ -484,7 +499,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
         check_no_files(document)
         added = self._united(self._encoded(add, graph), encode_facts_of(document.rules, self._backend))
         removed = self._united(self._encoded(remove, graph), encode_facts_of(facts_removed, self._backend))
-        return rule_set.adding(document.rules), added, removed, document.prefixes
+        return rule_set.adding(document.rules), added, removed, document
 
     def _change(
         self,
@@ -587,6 +602,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
 
         def materialised() -> Contents[AnyTable]:
             self._materialised()
+            self._warn_of_data()
             return self._contents()
 
         given = self.rules, without_graphs(self._explicit), self._mentioned, self.prefixes
@@ -634,15 +650,11 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
         if self._state is not None:
             report.per_predicate = self._contents().counts()
             report.facts_total = sum(report.per_predicate.values())
-            report.failed_expressions = self._failures
+            report.failures = failed_expressions(self._backend.failures, self._rule_set.ids)
+            report.failed_expressions = sum(each.count for each in report.failures)
             report.equality = self._equality_setting.described(self._state, self._evaluator())
         report.facts_in = self.explicit_facts
         return report
-
-    @property
-    def _failures(self) -> int:
-        """The number of rows dropped because an expression failed, in calls that did not fail."""
-        return self._backend.failures - self._ignored_failures
 
     @exclusive
     def metrics(self) -> dict[str, int]:

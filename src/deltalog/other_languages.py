@@ -21,7 +21,7 @@ from deltalog.io.documents import Files
 from deltalog.io.files import local_path
 from deltalog.model.errors import Diagnostic, ProgramError, UsageError
 from deltalog.model.facts import Facts
-from deltalog.syntax.ast import Pred
+from deltalog.syntax.ast import Atom, Constant, Pred, Rule
 from deltalog.syntax.file_directives import NamedFile
 
 if TYPE_CHECKING:
@@ -96,6 +96,22 @@ class OtherLanguageMethods:
                 facts = read_input(directive, [local_path(folder) for folder in folders], missing)
                 if facts is not None:
                     self._own.add(directive.relation, facts)
+                    self._number_symbols(directive, facts)
+
+    def _number_symbols(self, directive: Directive, facts: Any) -> None:
+        """Gives the symbols of an input the next numbers, if the program asks for them."""
+        from deltalog.engine.encode_facts import encode_facts_of
+        from deltalog.io.souffle_facts import symbols
+        from deltalog.model.facts import of_predicate
+
+        if directive.ordinals is None:
+            return
+        pred = Pred(directive.ordinals, 2)
+        given = self._explicit.get(pred)
+        known = {row[0] for row in of_predicate(pred, given, self._backend)} if given is not None else set()
+        fresh = dict.fromkeys(symbol for symbol in symbols(directive, facts) if symbol not in known)
+        numbered = [Atom(pred.name, (Constant(text), Constant(n))) for n, text in enumerate(fresh, len(known))]
+        self._own._add(encode_facts_of([Rule(tuple(numbered), ())] if numbered else [], self._backend))
 
     def _check_stages(self) -> None:
         """Facts of a program with stages change before it is evaluated, or not at all."""

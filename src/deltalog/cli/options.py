@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from deltalog.equality.settings import EQUALITY_SETTINGS
-from deltalog.model.errors import UsageError
+from deltalog.model.errors import DataWarning, DeltalogWarning, UsageError
 from deltalog.ontology.profile_names import PROFILES
 from deltalog.plan.hypertree.settings import CYCLIC_SETTINGS
 from deltalog.syntax.languages import LANGUAGES
@@ -143,12 +143,20 @@ def is_inside(one: Path, other: Path) -> bool:
 
 
 @contextmanager
-def warnings_shown() -> Iterator[None]:
-    """A context in which warnings of the library are lines on standard error."""
+def warnings_shown(quiet: bool = False) -> Iterator[None]:
+    """A context in which warnings of the library are lines on standard error; with `quiet`, those about data alone."""
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
-        warnings.showwarning = lambda message, *_, **__: print(f"warning: {message}", file=sys.stderr)
+        if quiet:
+            warnings.simplefilter("ignore", DeltalogWarning)
+            warnings.simplefilter("always", DataWarning)
+        warnings.showwarning = _show_warning
         yield
+
+
+def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
+    text = str(message.diagnostic) if isinstance(message, DeltalogWarning) else f"warning: {message}"
+    print(text, file=sys.stderr)
 
 
 def wrong_usage(command: str, message: str) -> int:

@@ -115,7 +115,8 @@ def run(options: Namespace) -> int:
                 "pipeline with a state (docs/pipelines.md)",
             )
         try:
-            report = _run(choice, options, progress)
+            with warnings_shown(options.quiet):
+                report = _run(choice, options, progress)
         except KeyboardInterrupt:
             raise KeyboardInterrupt(_written(options)) from None
     _show(report, options)
@@ -237,21 +238,20 @@ def _loaded(choice: EngineChoice, options: Namespace, progress: Progress) -> Kno
     """The knowledge base with rules and facts; the names of --only are checked if they can be known yet."""
     if choice.engine in ("spark", "auto"):
         _prepare_spark(choice, options, progress)
-    with warnings_shown():
-        kb = _maker(options)(
-            engine=choice.engine,
-            master=options.master,
-            schemes=options.schemes,
-            memory=options.memory,
-            timeout=options.timeout,
-            max_facts=options.max_facts,
-            cyclic=options.cyclic,
-            default_graph=options.default_graph,
-            ontology=options.ontology,
-            profile=options.profile,
-            equality=options.equality,
-            observe=progress.round,
-        )
+    kb = _maker(options)(
+        engine=choice.engine,
+        master=options.master,
+        schemes=options.schemes,
+        memory=options.memory,
+        timeout=options.timeout,
+        max_facts=options.max_facts,
+        cyclic=options.cyclic,
+        default_graph=options.default_graph,
+        ontology=options.ontology,
+        profile=options.profile,
+        equality=options.equality,
+        observe=progress.round,
+    )
     if kb.ontology is not None and not kb.ontology.is_generic:
         progress.say(_ontology_line(kb.ontology))
     if options.store is not None:
@@ -270,7 +270,16 @@ def _loaded(choice: EngineChoice, options: Namespace, progress: Progress) -> Kno
         for name in options.only:
             kb.arity(name)
         kb.check_outputs()
+    _warn_of_no_facts(kb)
     return kb
+
+
+def _warn_of_no_facts(kb: KnowledgeBase) -> None:
+    """A program without any facts derives nothing, unless a rule needs none."""
+    if not kb.explicit_facts and kb.rules and all(rule.reads for rule in kb.rules) and not kb.nemo:
+        from deltalog.model.user_warnings import warn
+
+        warn("there are no facts, so nothing can be derived; --data PATH gives files of facts")
 
 
 def _ontology_line(ontology: Ontology) -> str:
@@ -300,9 +309,11 @@ def _warn_of_inconsistencies(report: Report) -> None:
 
 
 def _show(report: Report, options: Namespace) -> None:
-    from deltalog.cli.run_report import as_json, summary
+    from deltalog.cli.run_report import as_json, summary, warning_of_failures
 
     if options.json:
         print(json.dumps(as_json(report)))
     elif not options.quiet:
         print(summary(report), file=sys.stderr)
+    if not options.quiet and (warning := warning_of_failures(report)):
+        print(warning, file=sys.stderr)

@@ -19,7 +19,7 @@ from deltalog.io.table_files import TableFile, TableFiles, is_part
 from deltalog.io.table_head import TableHead, table_head
 from deltalog.model.errors import DeltalogError
 from deltalog.model.table_options import AUTO, TableOptions
-from deltalog.model.user_warnings import warn_user
+from deltalog.model.user_warnings import warn
 from deltalog.syntax.ast import Pred
 
 NAMED_FILES = 5  # in a warning
@@ -36,7 +36,7 @@ def survey(files: Files) -> dict[Pred, tuple[str, ...]]:
         except DeltalogError:
             continue
         if names and (problem := wrong_names(names)):
-            warn_user(f"{path}: {problem}, so its columns keep their default names")
+            warn(f"{path}: {problem}, so its columns keep their default names")
         elif names:
             found.setdefault(Pred(table.predicate, len(names)), names)
     return found
@@ -86,7 +86,7 @@ def _say_what_was_found(path: Path, head: TableHead, options: TableOptions) -> N
         found = f"the first row is a header: {_shown(head.header)}" if head.header else "there is no header"
         log.info("%s: %s", path, found)
     elif head.looks_like_one:
-        warn_user(
+        warn(
             f"{path}: the first row looks like a header, and is read as a fact. If it is a header, say so by --header, "
             "or header=True in Python; if it is a fact, by --header false, or header=False",
         )
@@ -103,7 +103,7 @@ def _warn_of_skipped(folder: Path, skipped: Sequence[Path]) -> None:
     named = ", ".join(str(file.relative_to(folder)) for file in skipped[:NAMED_FILES])
     more = f" and {len(skipped) - NAMED_FILES:,} more" if len(skipped) > NAMED_FILES else ""
     what = "this file is" if len(skipped) == 1 else "these files are"
-    warn_user(f"{folder}: {what} skipped, because the ending of the name says no format of facts: {named}{more}")
+    warn(f"{folder}: {what} skipped, because the ending of the name says no format of facts: {named}{more}")
 
 
 def are_default_names(names: Sequence[str]) -> bool:

@@ -7,7 +7,6 @@ inconsistencies                  what contradicts the ontology
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from os import PathLike
@@ -18,6 +17,7 @@ from deltalog.io.documents import Reading
 from deltalog.io.files import local_path
 from deltalog.model.errors import UsageError
 from deltalog.model.limits import limited, within_budget
+from deltalog.model.user_warnings import warn
 from deltalog.ontology.profile_names import check_profile
 from deltalog.syntax.ast import Atom, Constant, Pred, Rule
 
@@ -107,7 +107,7 @@ class OntologyMethods:
         assert self._ontology is not None
         for each in self._ontology.missing_imports:
             if each.by in loaded:
-                warnings.warn(str(each), stacklevel=7)  # where load_ontology is called
+                warn(str(each))
 
     def _check_loaded(self, paths: Iterable[Path], ontology: Ontology) -> None:
         loaded = [file.path.resolve() for file in ontology.files]

@@ -105,7 +105,8 @@ def language_of(source: str | Path, language: str) -> str:
 
 
 def _parsed(source: str | Path, name: str, language: str) -> Documents:
-    source = ready_made(source) or source
+    known = ready_made(source)
+    source = known or source
     text = source if isinstance(source, str) else _text(source)
     language = language_of(source, language)
     if language == "nemo":
@@ -124,7 +125,7 @@ def _parsed(source: str | Path, name: str, language: str) -> Documents:
         rules, stages = in_stages(program.rules, program.procedures)
         columns = {use.pred: use.names for use in program.directives}
         return Documents(rules, {}, (), columns, program.directives, program.notes, stages)
-    document = parse_document(text, name)
+    document = parse_document(text, name, ready_made=known is not None)
     folder = None if isinstance(source, str) else source.parent
     files = tuple(replace(file, folder=folder) for file in document.files)
     return Documents(document.rules, document.prefixes, files, document.columns)

@@ -16,7 +16,6 @@ from deltalog.model.limits import Limits, limited, within_budget
 from deltalog.query.read_methods import ReadMethods
 
 if TYPE_CHECKING:
-    from deltalog.backends.base import Backend
     from deltalog.query.estimate import Features
     from deltalog.query.goal_evaluator import Answers
     from deltalog.query.selector import Model
@@ -32,7 +31,6 @@ class QueryMethods(ReadMethods):
     engine: str
     limits: Limits
     examples: list[Example]  # that `learn` has found
-    _backend: Backend[Any]
 
     @cached_property
     def _session(self) -> QuerySession[Any]:
@@ -57,7 +55,10 @@ class QueryMethods(ReadMethods):
         by magic sets (bottom-up, for goals that need much) or QSQ-R (top-down, for goals that need little); "auto"
         looks them up if everything is known, and chooses otherwise. The answers say which it was, and why.
         """
-        return self._session.query(self._contents(), goal, method, timeout)
+        self._warn_of_data()
+        now = self._contents()
+        with self._backend.failures.apart(now.state is not None):  # those of the goal are not the materialisation's
+            return self._session.query(now, goal, method, timeout)
 
     def sparql(self, query: str, method: str = "auto", *, dataset: Dataset | None = None) -> Solutions | bool:
         """The solutions of a SPARQL SELECT, whether an ASK has one, or the triples of a CONSTRUCT or DESCRIBE. `method`
@@ -75,7 +76,10 @@ class QueryMethods(ReadMethods):
     @within_budget
     def solve(self, query: str, method: str = "auto", *, dataset: Dataset | None = None) -> Solutions:
         """As `sparql`, but an ASK, too, has solutions, which say how they came about: `method`, `reason`, `seconds`."""
-        return self._session.solve(self._contents(), query, method, dataset)
+        self._warn_of_data()
+        now = self._contents()
+        with self._backend.failures.apart(now.state is not None):
+            return self._session.solve(now, query, method, dataset)
 
     @exclusive
     @limited

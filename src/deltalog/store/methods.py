@@ -8,7 +8,6 @@ compact, close       snapshots
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from os import PathLike
@@ -19,6 +18,7 @@ from deltalog.concurrency.locks import CallLock, exclusive
 from deltalog.io.files import local_path
 from deltalog.model.errors import DataError, DeltalogError, UsageError
 from deltalog.model.limits import Limits, count, limited
+from deltalog.model.user_warnings import warn
 from deltalog.syntax.ast import Pred
 
 if TYPE_CHECKING:
@@ -270,7 +270,7 @@ class StoreMethods:
                 store.take_snapshot(self._image(), self.limits.check)
         except (DeltalogError, OSError, MemoryError) as problem:
             store.postpone_snapshot()
-            warnings.warn(f"no snapshot was taken, and the next opening takes longer: {problem}", stacklevel=4)
+            warn(f"no snapshot was taken, and the next opening takes longer: {problem}")
 
     @property
     def _is_local(self) -> bool:

@@ -54,9 +54,11 @@ def parse(text: str, name: str = "<text>") -> list[Rule]:
     return list(parse_document(text, name).rules)
 
 
-def parse_document(text: str, name: str = "<text>", prefixes: Mapping[str, str] | None = None) -> Document:
+def parse_document(
+    text: str, name: str = "<text>", prefixes: Mapping[str, str] | None = None, ready_made: bool = False
+) -> Document:
     """The rules and the prefixes of a text. `prefixes` may be used in it without being declared there."""
-    reading = ReadingState(Source(name, text), prefixes)
+    reading = ReadingState(Source(name, text, ready_made), prefixes)
     meanings = list(_meanings(reading, Lexer(reading)))
     rules = [meaning for meaning in meanings if isinstance(meaning, Rule)]
     _refuse_if_wrong(reading, rules)
