@@ -62,7 +62,7 @@ def test_console(block: str, shell: dict[str, object]) -> None:
         run = subprocess.run(  # type: ignore[call-overload]
             command, shell=True, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120, **shell
         )
-        said = run.stdout.replace("compiling kernels; this happens once and takes up to a minute\n", "")
+        said = run.stdout
         assert doctest.OutputChecker().check_output(wanted, said, doctest.ELLIPSIS), f"$ {command}\n{said}"
 
 

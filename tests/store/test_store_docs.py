@@ -40,7 +40,7 @@ def test_commands_of_the_page(tmp_path: Path) -> None:
                 stderr=subprocess.STDOUT,
                 timeout=120,
             )
-            said = run.stdout.replace("compiling kernels; this happens once and takes up to a minute\n", "")
+            said = run.stdout
             assert doctest.OutputChecker().check_output(wanted, said, doctest.ELLIPSIS), f"$ {command}\n{said}"
 
 
