@@ -234,7 +234,7 @@ class QuerySession(Generic[T]):
     def _is_materialised(self, now: Contents[T], history: History) -> bool:
         """Materialises within the budget of an attempt. If the clock ran out while kernels were compiled, which happens
         once, there is another attempt."""
-        from deltalog.kernels.compiling import COMPILATIONS
+        from deltalog.kernels.compilations import COMPILATIONS
 
         compiled, most = COMPILATIONS.seconds, history.allowed_seconds
         with self._backend.limits.running("query", most), self._backend.meter.within(history.allowed):
