@@ -141,7 +141,9 @@ def _other_types(value: Value) -> list[Value]:
     if counted is not None:
         if isinstance(counted, float) and counted.is_integer():
             counted = int(counted)
-        found += [counted, float(counted), str(counted), str(float(counted))]
+        found += [counted, str(counted)]
+        if abs(counted) < 2**1023:
+            found += [float(counted), str(float(counted))]
         found += [Literal(str(counted), XSD + name) for name in ("decimal", "int", "long", "float")]
     own = key(value)
     unlike = {key(other): other for other in found if not isinstance(other, Literal) or number(other) is not None}

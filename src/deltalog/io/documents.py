@@ -23,6 +23,7 @@ from os import PathLike
 from pathlib import Path
 
 from deltalog.io.files import local_path
+from deltalog.model.arguments import told
 from deltalog.model.errors import UsageError
 
 MARK = b"# deltalog: blank nodes by their global names\n"
@@ -46,8 +47,8 @@ class Reading:
     graphs: bool = True
 
     def __post_init__(self) -> None:
-        if self.base is not None and not _ABSOLUTE_IRI.fullmatch(self.base):
-            raise UsageError(f"the base {self.base!r} is not an absolute IRI, such as http://example.org/data")
+        if self.base is not None and not (isinstance(self.base, str) and _ABSOLUTE_IRI.fullmatch(self.base)):
+            raise UsageError(f"the base {told(self.base)} is not an absolute IRI, such as http://example.org/data")
 
     def base_of(self, path: Path) -> str:
         """The base IRI of a file."""

@@ -27,6 +27,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime
+from functools import partial
 from itertools import chain, compress, pairwise
 from typing import Any
 
@@ -623,8 +624,8 @@ def _typed(text: str) -> Literal:
 
 
 _FROM_TEXT: dict[Kind, Callable[[str], Value]] = {
-    Kind.BLANK: BlankNode,
-    Kind.IRI: IRI,
+    Kind.BLANK: partial(str.__new__, BlankNode),  # they are texts for sure
+    Kind.IRI: partial(str.__new__, IRI),
     Kind.BOOLEAN: lambda text: text == "true",
     Kind.BIG_INTEGER: lambda text: int(text, 16),
     Kind.NUMBER: _typed,
