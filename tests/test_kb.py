@@ -221,12 +221,12 @@ def test_every_error_of_every_source_is_reported() -> None:
 
 def test_facts(paths: KnowledgeBase) -> None:
     facts = paths.facts("path")
-    assert (len(facts), bool(facts), facts.columns) == (6, True, ("_0", "_1"))
+    assert (len(facts), bool(facts), facts.columns) == (6, True, ("X", "Y"))
     assert ("a", "d") in facts
     assert ["a", "d"] in facts
     for absent in [("d", "a"), ("a",), ("a", "never seen"), "ad", 5]:
         assert absent not in facts
-    assert repr(facts) == "<6 rows of (_0, _1)>"
+    assert repr(facts) == "<6 rows of (X, Y)>"
     assert set(paths.derived("path")) == ALL_PATHS
     assert len(paths.derived("edge")) == 0
 

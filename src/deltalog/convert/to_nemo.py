@@ -16,6 +16,7 @@ from deltalog.convert import writer
 from deltalog.convert.writer import CannotSay
 from deltalog.expressions.nemo_functions import FLOAT
 from deltalog.model.terms import IRI, NUMERIC, BlankNode, Literal, Value, datatype, lexical
+from deltalog.nemo.functions import NEMO
 from deltalog.nemo.program import ExistentialRule, FileUse
 from deltalog.program.load_program import Documents
 from deltalog.syntax.ast import (
@@ -33,10 +34,10 @@ from deltalog.syntax.ast import (
     Variable,
     variables,
 )
-from deltalog.syntax.functions import COMPARISONS, NEMO
+from deltalog.syntax.functions import COMPARISONS
 
 _NAMES = {
-    **{function: name for name, (function, _, _) in NEMO.items() if name != "/"},
+    **{function: name for name, function in NEMO.items() if name != "/"},
     **{"strlen": "STRLEN", "substr": "SUBSTR", "contains": "CONTAINS", "strstarts": "STRSTARTS", "strends": "STRENDS"},
     **{"band": "BITAND", "bor": "BITOR", "bxor": "BITXOR"},
 }
