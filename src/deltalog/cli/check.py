@@ -21,8 +21,10 @@ def parser() -> ArgumentParser:
 
 def run(options: Namespace) -> int:
     """Checks the programs; the exit code. Errors are raised."""
+    from deltalog.io.table_settings import settings_beside
     from deltalog.program import analyse, read_rules
 
+    settings_beside(options.programs)
     program = analyse(read_rules(options.programs, options.language))
     found = _with_data(options) if options.data else program.warnings
     for warning in found:

@@ -56,6 +56,7 @@ def parser() -> ArgumentParser:
     out = "write the facts to this folder, which is new or empty; of a Soufflé or Nemo program, what it names itself"
     add("-D", "--out", metavar="DIR", type=local, help=out)
     add("--format", choices=OUTPUT_FORMATS, help="the format of --out (default: csv, or as the program says)")
+    add("--out-header", action="store_true", help="CSV and TSV files of --out begin with the names of the columns")
     add("--only", metavar="PRED", action="append", default=[], help="write only this predicate; may be repeated")
     add("--derived", action="store_true", help="write only facts that were not in the input")
     engines = ("auto", "local", "spark", "naive")
@@ -168,6 +169,8 @@ def _run(choice: EngineChoice, options: Namespace, progress: Progress) -> Report
     progress.end()
     if kb.directives:
         _write_souffle(kb, options, progress)
+    elif written := kb.write_outputs():
+        progress.say(f"wrote {', '.join(map(str, written))} in {kb.report.seconds['write']:.2f} s")
     if options.out is not None and (not kb.directives or options.format is not None):
         _write(kb, options)
         progress.say(f"wrote {options.out} in {report.seconds['write']:.2f} s")
@@ -193,7 +196,8 @@ def _write(kb: KnowledgeBase, options: Namespace) -> None:
     if kb.nemo and options.format is None and not options.only:
         kb.write_exports(options.out)
     else:
-        kb.write(options.out, options.format or "csv", only=options.only, derived=options.derived)
+        how = {"only": options.only, "derived": options.derived, "header": options.out_header}
+        kb.write(options.out, options.format or "csv", **how)
 
 
 def _write_souffle(kb: KnowledgeBase, options: Namespace, progress: Progress) -> None:
@@ -254,6 +258,8 @@ def _loaded(choice: EngineChoice, options: Namespace, progress: Progress) -> Kno
         kb.check_storable()
     for note in kb.notes:
         progress.say(str(note))
+    if inputs := [str(file.place) for file in kb.files if file.kind == "input"]:
+        progress.say(f"read {kb.explicit_facts:,} facts, from {', '.join(inputs)}")
     if load_inputs(kb, options):
         progress.say(f"read {kb.explicit_facts:,} facts in {kb.report.seconds['load']:.2f} s")
     if options.data:
@@ -263,6 +269,7 @@ def _loaded(choice: EngineChoice, options: Namespace, progress: Progress) -> Kno
     if kb.names_are_known:
         for name in options.only:
             kb.arity(name)
+        kb.check_outputs()
     _warn_of_no_facts(kb)
     return kb
 
@@ -302,9 +309,11 @@ def _warn_of_inconsistencies(report: Report) -> None:
 
 
 def _show(report: Report, options: Namespace) -> None:
-    from deltalog.cli.run_report import as_json, summary
+    from deltalog.cli.run_report import as_json, summary, warning_of_failures
 
     if options.json:
         print(json.dumps(as_json(report)))
     elif not options.quiet:
         print(summary(report), file=sys.stderr)
+    if not options.quiet and (warning := warning_of_failures(report)):
+        print(warning, file=sys.stderr)

@@ -1,10 +1,10 @@
 """Conversion of rows, Arrow tables, data frames and Parquet files to columns of ids, and back.
 
-A column of one kind of value gets Arrow's type for it: int64, double, bool, string, date32, timestamp. IRIs and blank
-nodes are strings, too, and the field's metadata has their kind: `deltalog:kind` is `iri` or `blank`. Any other
-column, and one of mixed kinds, has strings with the syntax of CSV cells (`deltalog.io.csv_cells`), and its kind is
-`cell`. So converting a table back gives the same values. pandas keeps the kinds in `attrs`; polars has no metadata, so
-IRIs become strings there.
+A column of one kind of value gets Arrow's type for it: int64, double, decimal128, bool, string, date32, timestamp. IRIs
+and blank nodes are strings, too, and the field's metadata has their kind: `deltalog:kind` is `iri` or `blank`. Any
+other column, and one of mixed kinds, has strings with the syntax of CSV cells (`deltalog.io.csv_cells`), and its kind
+is `cell`. So converting a table back gives the same values. pandas keeps the kinds in `attrs`; polars has no metadata,
+so IRIs become strings there.
 
 Data with Arrow's stream protocol is converted column by column, without a Python object for each value: pyarrow,
 pandas, polars, DuckDB and others. Spark's DataFrames are converted by `toArrow`. Everything else is rows of values.
@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,13 +27,14 @@ from deltalog.io.files import name_of, read_all
 from deltalog.model.arguments import told
 from deltalog.model.dictionary import Dictionary, distinct_ids, plain
 from deltalog.model.errors import DataError, UsageError
-from deltalog.model.terms import NO_VALUE, TOO_FINE, XSD, Kind, kind, lexical, literal
+from deltalog.model.terms import NO_VALUE, TOO_FINE, Kind, kind, lexical
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 KIND = b"deltalog:kind"
 MAX_SMALL_ROWS = 1 << 15
+MAX_ARROW_DIGITS = 38  # of a decimal of 128 bits
 _NO_ROWS = str | bytes | bytearray | memoryview
 _NO_VALUES = (TypeError, ValueError, OverflowError, RecursionError)  # of what is no value
 _TEXT_KINDS = {b"iri": Kind.IRI, b"blank": Kind.BLANK, b"string": Kind.STRING}
@@ -230,6 +232,16 @@ def _from_column(column: pa.ChunkedArray, what: bytes, dictionary: Dictionary) -
     return np.concatenate([np.empty(0, np.uint32), *parts])
 
 
+def ids_of_column(column: pa.ChunkedArray, field: pa.Field, dictionary: Dictionary) -> Column:
+    """The ids of the values of a column, none of which is null."""
+    return _from_column(column, (field.metadata or {}).get(KIND, b"string"), dictionary)
+
+
+def ids_of_strings(column: pa.ChunkedArray, dictionary: Dictionary) -> Column:
+    """The ids of strings."""
+    return _from_column(column, b"string", dictionary)
+
+
 def _from_array(array: Any, what: bytes, dictionary: Dictionary) -> Column:
     import pyarrow as pa
 
@@ -272,11 +284,8 @@ def _from_distinct(array: Any, dictionary: Dictionary) -> Column:
     if not (pa.types.is_primitive(type_) or pa.types.is_decimal(type_)):
         raise UsageError(f"values of the type {type_} are not values of deltalog")
     encoded = array.dictionary_encode()
-    values = _python_values(encoded.dictionary)
-    if pa.types.is_decimal(type_):
-        values = [literal(format(value, "f"), XSD + "decimal") for value in values]
     try:
-        ids = dictionary.encode(values)
+        ids = dictionary.encode(_python_values(encoded.dictionary))
     except TypeError as problem:
         raise UsageError(str(problem)) from None
     return _taken(ids, encoded.indices)
@@ -418,10 +427,23 @@ def _distinct_array(values: list[Any], kinds: set[int]) -> tuple[Any, bytes | No
         return pa.array(values, pa.date32()), None
     if kinds == {Kind.DATETIME} and (zone := _common_zone(values)) is not None:
         return pa.array(values, pa.timestamp("us", zone or None)), None
+    if kinds == {Kind.NUMBER} and (type_ := _decimal_type(values)) is not None:
+        return pa.array(values, type_), None
     try:
         return pa.array([print_cell(value) for value in values], pa.string()), b"cell"
     except UnicodeEncodeError:
         raise DataError("a string with half a surrogate pair has no place in Arrow") from None
+
+
+def _decimal_type(values: list[Any]) -> Any:
+    """The type of decimals, with as many digits as they need; None if there are other numbers, or too many digits."""
+    import pyarrow as pa
+
+    if not all(isinstance(value, Decimal) for value in values):
+        return None
+    scale = max(max(0, -value.as_tuple().exponent) for value in values)
+    precision = scale + max(max(0, value.adjusted() + 1) for value in values)
+    return pa.decimal128(max(1, precision), scale) if precision <= MAX_ARROW_DIGITS else None
 
 
 def _common_zone(values: list[datetime]) -> str | None:
@@ -439,6 +461,14 @@ def read_parquet(path: Path, dictionary: Dictionary, names: Sequence[str] = ()) 
         table = file.read()
         table.validate(full=True)
         return columns_by_name(table, names, dictionary)
+
+
+def parquet_table(path: Path, row_groups: Sequence[int] | None = None) -> pa.Table:
+    """A Parquet file, or some of its row groups, as Arrow has it."""
+    with _parquet(path) as file:
+        table = file.read() if row_groups is None else file.read_row_groups(row_groups)
+        table.validate(full=True)
+        return table
 
 
 def parquet_names(path: Path) -> tuple[str, ...]:
@@ -473,8 +503,8 @@ def _parquet(path: Path) -> Iterator[Any]:
         raise DataError(f"{path}: cannot be read as Parquet ({problem})") from None
 
 
-def write_parquet(path: Path, columns: Columns, dictionary: Dictionary) -> None:
+def write_parquet(path: Path, columns: Columns, dictionary: Dictionary, names: Sequence[str] | None = None) -> None:
     """Write columns of ids as a Parquet file."""
     import pyarrow.parquet as pq
 
-    pq.write_table(to_arrow(columns, dictionary), path, compression="zstd")
+    pq.write_table(to_arrow(columns, dictionary, names), path, compression="zstd")

@@ -44,7 +44,8 @@ def rows(
 class Facts(Generic[T]):
     """Rows of values. Iterating gives tuples; `len`, `in` and the frames need no Python object per row.
 
-    `columns` are the names of the columns: the variables of a query, or `_0`, `_1`, ... for a predicate.
+    `columns` are the names of the columns: the variables of a query, or those of a predicate
+    (`deltalog.program.column_names`), or `_0`, `_1`, ... where they have none.
     """
 
     def __init__(self, columns: Sequence[str], table: T, backend: Backend[T]) -> None:
@@ -123,6 +124,6 @@ class Facts(Generic[T]):
         return session.createDataFrame(self.to_arrow())
 
 
-def of_predicate(pred: Pred, table: T, backend: Backend[T]) -> Facts[T]:
-    """The facts of a predicate."""
-    return Facts([f"_{i}" for i in range(pred.arity)], table, backend)
+def of_predicate(pred: Pred, table: T, backend: Backend[T], names: Sequence[str] = ()) -> Facts[T]:
+    """The facts of a predicate, with the names of its columns if they have any."""
+    return Facts(names or [f"_{i}" for i in range(pred.arity)], table, backend)

@@ -274,12 +274,12 @@ def limited(method: Method) -> Method:
 
     @wraps(method)
     def within_limits(self: Any, *args: Any, **kwargs: Any) -> Any:
-        failures = self._failures
+        failures = self._backend.failures.mark()
         try:
             with self.limits.running(call), rare_collections(self._backend.tuning.collector_min_objects):
                 return method(self, *args, **kwargs)
         except BaseException:
-            self._ignored_failures = self._backend.failures - failures
+            self._backend.failures.back_to(failures)
             raise
 
     return cast(Method, within_limits)

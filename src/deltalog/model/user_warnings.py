@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from deltalog.model.errors import DataWarning, DeltalogWarning, Diagnostic
 
 MAX_SHOWN = 5  # warnings of one call; the last line says how many more there are
-PACKAGE = __name__.partition(".")[0]
+OWN = {__name__.partition(".")[0], "contextlib"}  # some calls are made by context managers
 
 
 def warn(about: Diagnostic | str, category: type[DeltalogWarning] = DataWarning) -> None:
@@ -28,6 +28,6 @@ def warn_of_all(diagnostics: Sequence[Diagnostic], category: type[DeltalogWarnin
 def _stack_level() -> int:
     """The number of frames from `warnings.warn` in this module to the first one outside of deltalog."""
     frame, level = sys._getframe(2), 2
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == PACKAGE:
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in OWN:
         frame, level = frame.f_back, level + 1
     return level

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike, fspath
 from pathlib import Path
 
@@ -20,7 +20,8 @@ from deltalog.program.program import analyse
 from deltalog.program.stages import OrderedStage, in_stages
 from deltalog.souffle.detect import is_souffle
 from deltalog.souffle.directives import Directive
-from deltalog.syntax.ast import Rule
+from deltalog.syntax.ast import Pred, Rule
+from deltalog.syntax.file_directives import NamedFile
 from deltalog.syntax.languages import LANGUAGES
 from deltalog.syntax.parser import Document, parse_document
 
@@ -38,8 +39,8 @@ _READY_MADE_NAME = re.compile(r"\s*@([A-Za-z0-9-]+)\s*")
 
 @dataclass(frozen=True)
 class Documents(Document):
-    """What several texts and files say together: rules, prefixes, directives of Soufflé's language, and the programs of
-    Nemo's language among them."""
+    """What several texts and files say together: rules, prefixes, files and columns, directives of Soufflé's language,
+    and the programs of Nemo's language among them."""
 
     directives: tuple[Directive, ...] = ()
     notes: tuple[Diagnostic, ...] = ()
@@ -112,6 +113,8 @@ def read_documents(sources: Iterable[str | Path], language: str = "auto") -> Doc
     prefixes: dict[str, str] = {}
     wrong: list[Diagnostic] = []
     names: dict[str, int] = {}
+    files: list[NamedFile] = []
+    columns: dict[Pred, tuple[str, ...]] = {}
     sources = list(sources)
     for number, source in enumerate(sources, 1):
         name = str(source) if isinstance(source, Path) else "<text>" if len(sources) == 1 else f"<text {number}>"
@@ -128,9 +131,12 @@ def read_documents(sources: Iterable[str | Path], language: str = "auto") -> Doc
             notes += document.notes
             stages += document.stages
             nemo += document.nemo
+            files += document.files
+            columns = {**document.columns, **columns}
     if wrong:
         raise SyntaxProblem(sorted([*wrong, *_also_wrong(rules)], key=lambda d: _place(d, names)))
-    return Documents(tuple(rules), prefixes, tuple(directives), tuple(notes), tuple(stages), tuple(nemo))
+    every = tuple(directives), tuple(notes), tuple(stages), tuple(nemo)
+    return Documents(tuple(rules), prefixes, tuple(files), columns, *every)
 
 
 def language_of(source: str | Path, language: str) -> str:
@@ -157,9 +163,12 @@ def _parsed(source: str | Path, name: str, language: str) -> Documents:
 
         program = read_program(text, name, Path() if isinstance(source, str) else source.parent)
         rules, stages = in_stages(program.rules, program.procedures)
-        return Documents(rules, {}, program.directives, program.notes, stages)
+        columns = {use.pred: use.names for use in program.directives}
+        return Documents(rules, {}, (), columns, program.directives, program.notes, stages)
     document = parse_document(text, name, ready_made=known is not None)
-    return Documents(document.rules, document.prefixes)
+    folder = None if isinstance(source, str) else source.parent
+    files = tuple(replace(file, folder=folder) for file in document.files)
+    return Documents(document.rules, document.prefixes, files, document.columns)
 
 
 def _text(source: Path) -> str:

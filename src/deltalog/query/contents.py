@@ -38,6 +38,7 @@ class Contents(Generic[T]):
     materialised: Callable[[], Contents[T]]  # with the present materialisation, made if there is none
     why_materialise: Callable[[], str | None] = lambda: None  # why goals are better answered from a materialisation
     quads: Mapping[Pred, T] = field(default_factory=dict)  # what named graphs have (`engine.named_graphs`)
+    columns: Callable[[Pred], Sequence[str]] = lambda _: ()  # the names of the columns of a predicate, if they have any
 
     @property
     def is_complete(self) -> bool:
@@ -88,7 +89,7 @@ class Contents(Generic[T]):
 
     def view(self, pred: Pred, table: T) -> Facts[T]:
         """A table as users see it."""
-        return of_predicate(pred, table, self.backend)
+        return of_predicate(pred, table, self.backend, self.columns(pred))
 
     def facts(self, predicate: str, derived: bool = False) -> Facts[T]:
         """The facts of a predicate by its name."""

@@ -58,7 +58,9 @@ class QueryMethods(ReadMethods):
         looks them up if everything is known, and chooses otherwise. The answers say which it was, and why.
         """
         self._warn_of_data()
-        return self._session.query(self._contents(), goal, method, timeout)
+        now = self._contents()
+        with self._backend.failures.apart(now.state is not None):  # those of the goal are not the materialisation's
+            return self._session.query(now, goal, method, timeout)
 
     def sparql(self, query: str, method: str = "auto", *, dataset: Dataset | None = None) -> Solutions | bool:
         """The solutions of a SPARQL SELECT, whether an ASK has one, or the triples of a CONSTRUCT or DESCRIBE. `method`
@@ -77,7 +79,9 @@ class QueryMethods(ReadMethods):
     def solve(self, query: str, method: str = "auto", *, dataset: Dataset | None = None) -> Solutions:
         """As `sparql`, but an ASK, too, has solutions, which say how they came about: `method`, `reason`, `seconds`."""
         self._warn_of_data()
-        return self._session.solve(self._contents(), query, method, dataset)
+        now = self._contents()
+        with self._backend.failures.apart(now.state is not None):
+            return self._session.solve(now, query, method, dataset)
 
     @exclusive
     @limited

@@ -83,11 +83,13 @@ class QuerySession(Generic[T]):
     def plan(self, now: Contents[T], goal: str) -> str:
         """The rules that magic sets makes for a goal, after the fact that asks it."""
         asked = self._checked_goal(now, goal)
-        return show(self.goals(now).rewriting(asked).rewriting, asked.constants, now.prefixes)
+        goals = self.goals(now).having(asked.derived)
+        return show(goals.rewriting(asked).rewriting, asked.constants, now.prefixes)
 
     def estimate(self, now: Contents[T], goal: str) -> Features:
         """The features of a goal, which the model goes by."""
-        return self.goals(now).estimate(self._checked_goal(now, goal))
+        asked = self._checked_goal(now, goal)
+        return self.goals(now).having(asked.derived).estimate(asked)
 
     def _checked_goal(self, now: Contents[T], goal: str) -> Goal:
         literals = parse_goal(goal, "<goal>", now.prefixes)
@@ -111,10 +113,11 @@ class QuerySession(Generic[T]):
     def _derived(self, now: Contents[T], goal: Goal, choice: MethodChoice | None) -> Derived[T]:
         """Answers without a materialisation, by the method given or that is chosen here; no facts where the choice is
         to materialise, which has happened then or is left to do."""
-        goals, meter = self.goals(now), self._backend.meter
+        history, meter = self.goals(now).history, self._backend.meter
+        goals = self.goals(now).having(goal.derived)
         if not goals.is_stratified(goal.reads):
             return goals.none(goal, UNSTRATIFIED)
-        started, history, asking = meter.work, goals.history, kind_of_goal(goal)
+        started, asking = meter.work, kind_of_goal(goal)
         found = goals.at_once(goal) if choice is None else None
         if found is None:
             choice = choice or choose(asking, goals.estimate(goal), self.model, history)
@@ -234,7 +237,7 @@ class QuerySession(Generic[T]):
     def _is_materialised(self, now: Contents[T], history: History) -> bool:
         """Materialises within the budget of an attempt. If the clock ran out while kernels were compiled, which happens
         once, there is another attempt."""
-        from deltalog.kernels.compiling import COMPILATIONS
+        from deltalog.kernels.compilations import COMPILATIONS
 
         compiled, most = COMPILATIONS.seconds, history.allowed_seconds
         with self._backend.limits.running("query", most), self._backend.meter.within(history.allowed):

@@ -13,6 +13,7 @@ from dataclasses import asdict
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Self, cast
 
+from deltalog.column_methods import as_json
 from deltalog.concurrency.locks import CallLock, exclusive
 from deltalog.io.files import local_path
 from deltalog.model.errors import DataError, DeltalogError, UsageError
@@ -203,6 +204,8 @@ class StoreMethods:
         mine: dict[str, Any] = {name: getattr(self, f"_{name}") for name in SETTINGS}
         if ontology is not None:
             mine["ontology"] = ontology.as_json
+        if self._whole._column_names:
+            mine["columns"] = as_json(self._whole._column_names)
         session = vars(self).get("_session")
         model: Model | None = None if session is None else session.own_model
         if model is not None:
