@@ -23,7 +23,7 @@ from pathlib import Path
 from deltalog.cli.main import main
 
 ROOT = Path(__file__).parent.parent
-NOISE = "compiling kernels; this happens once and takes up to a minute\n"
+NOISE = "compiling kernels for large data; this happens once and takes some seconds\n"
 IN_A_SHELL = re.compile(r"[;<>&$`]")
 EXIT_CODE = '; echo "exit code $?"'
 

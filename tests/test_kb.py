@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +82,7 @@ def test_values_come_back_as_they_were(engine: str) -> None:
         IRI("1"),
         BlankNode("1"),
         Literal("1", language="en"),
-        Literal("1", "http://www.w3.org/2001/XMLSchema#decimal"),
+        Decimal("1.5"),
         datetime.date(2024, 5, 1),
         datetime.datetime(2024, 5, 1, 12, 30, tzinfo=datetime.UTC),
         2**80,

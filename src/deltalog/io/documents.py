@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Unpack
 
 from deltalog.io.files import local_path
+from deltalog.model.arguments import told
 from deltalog.model.errors import UsageError
 from deltalog.model.table_options import DEFAULT_TABLES, TableKeywords, TableOptions, TableSettings
 from deltalog.syntax.file_directives import NamedFile
@@ -51,8 +52,8 @@ class Reading:
     tables: TableSettings = DEFAULT_TABLES
 
     def __post_init__(self) -> None:
-        if self.base is not None and not _ABSOLUTE_IRI.fullmatch(self.base):
-            raise UsageError(f"the base {self.base!r} is not an absolute IRI, such as http://example.org/data")
+        if self.base is not None and not (isinstance(self.base, str) and _ABSOLUTE_IRI.fullmatch(self.base)):
+            raise UsageError(f"the base {told(self.base)} is not an absolute IRI, such as http://example.org/data")
 
     def base_of(self, path: Path) -> str:
         """The base IRI of a file."""

@@ -32,6 +32,7 @@ class WarningMethods:
 
     directives: tuple[Directive, ...]
     nemo: tuple[NemoProgram, ...]
+    _has_stages: bool
     _backend: Backend[Any]
     _lock: CallLock
     _rule_set: RuleSet
@@ -68,7 +69,8 @@ class WarningMethods:
     def _data_lints(self) -> tuple[Diagnostic, ...]:
         given = {*self._given_names, *(each.relation for each in self.directives if each.kind == "input")}
         given.update(use.predicate for program in self.nemo for use in program.imports)
-        found = lint_data(self._rule_set.rules, without_graphs(self._explicit), given)
+        rules = () if self._has_stages else self._rule_set.rules  # facts of stages come later
+        found = lint_data(rules, without_graphs(self._explicit), given)
         return (*found, *self._literal_lints())
 
     def _literal_lints(self) -> list[Diagnostic]:
