@@ -22,6 +22,7 @@ from deltalog.syntax.ast import Pred, Rule, Span
 
 if TYPE_CHECKING:
     from deltalog.backends.base import Backend
+    from deltalog.model.dictionary import Dictionary
     from deltalog.nemo.program import NemoProgram
     from deltalog.program.rule_set import RuleSet
     from deltalog.souffle.directives import Directive
@@ -75,12 +76,19 @@ class WarningMethods:
 
     def _literal_lints(self) -> list[Diagnostic]:
         """Of the data that were given to this knowledge base, if it has their values."""
-        dictionary = getattr(self._backend, "dictionary", None)
+        dictionary = self._values_here()
         if dictionary is None or self._first_given is None:
             return []
         from deltalog.query.ill_typed_literals import ill_typed_literals_of
 
         return ill_typed_literals_of(dictionary, self._first_given)
+
+    def _values_here(self) -> Dictionary | None:
+        """The dictionary, if it is in this process: on Spark it is a frame."""
+        from deltalog.model.dictionary import Dictionary
+
+        dictionary = getattr(self._backend, "dictionary", None)
+        return dictionary if isinstance(dictionary, Dictionary) else None
 
     def _warn(self, diagnostics: Collection[Diagnostic], category: type[DeltalogWarning]) -> None:
         new = [each for each in diagnostics if each not in self._warned]
@@ -90,7 +98,7 @@ class WarningMethods:
     def _note_names(self, facts: Mapping[str, Any] | Iterable[Path]) -> None:
         """Notes the names of data that may have no rows, and where their values begin."""
         if self._first_given is None and facts:
-            self._first_given = len(getattr(self._backend, "dictionary", ()))
+            self._first_given = len(self._values_here() or ())
         self._given_names.update(facts if isinstance(facts, Mapping) else _names(facts))
 
 
