@@ -8,6 +8,7 @@ _run_stages                   what a Soufflé program derives in an order, as ex
 from __future__ import annotations
 
 import time
+from itertools import count
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -33,6 +34,7 @@ class OtherLanguageMethods:
     directives: tuple[Directive, ...]
     nemo: tuple[NemoProgram, ...]
     notes: tuple[Diagnostic, ...]
+    imported_nulls: int = 0  # blank nodes that Nemo programs import, whose names are the numbers before
     _stages: tuple[OrderedStage, ...]
     _has_stages: bool
     _explicit: dict[Pred, Any]
@@ -49,10 +51,12 @@ class OtherLanguageMethods:
         """Adds the facts that Nemo programs import (as a new knowledge base does for its programs)."""
         from deltalog.io.nemo_files import read_import
 
+        nulls = count()
         for use in (use for program in self.nemo for use in program.imports):
-            rows = read_import(use)
+            rows = read_import(use, nulls)
             if rows:
                 self._own.add(use.predicate, rows)
+        self.imported_nulls = next(nulls)
 
     @exclusive
     def load_inputs(self, *folders: str | PathLike[str], missing: str = "error") -> None:
