@@ -19,12 +19,14 @@ which is independent of any order and may invent more.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
 from deltalog.kb import KnowledgeBase
+from deltalog.model.errors import DeltalogWarning
 from deltalog.model.terms import IRI, BlankNode, Value, lexical
 from deltalog.nemo.program import TRIGGER, ExistentialRule, NemoProgram
 from deltalog.program.body_atoms import negative, positive
@@ -70,7 +72,10 @@ def restricted(document: Documents, **options: Any) -> KnowledgeBase:
         *(rule for rule in document.rules if rule not in skolem),
         *(each.trigger for each in _triggers(document.nemo)),
     ]
-    kb = KnowledgeBase("\n".join(map(str, rules)), language="deltalog", **options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeltalogWarning)  # about rules that the user did not write
+        kb = KnowledgeBase("\n".join(map(str, rules)), language="deltalog", **options)
+    kb._warns = False
     kb.prefixes, kb.nemo = document.prefixes, document.nemo
     kb.load_imports()
     return kb

@@ -26,7 +26,7 @@ from urllib.parse import quote, unquote
 
 from deltalog.expressions.regular_expressions import WrongPattern, compiled
 from deltalog.expressions.sparql_operators import ExpressionFails
-from deltalog.model.terms import IRI, RDF, XSD, BlankNode, Literal, Value, lexical, literal
+from deltalog.model.terms import DECIMAL, IRI, RDF, XSD, BlankNode, Literal, Value, lexical, literal
 
 FLOAT = XSD + "float"
 _BITS = {"byte": 8, "short": 16, "int": 32, "long": 64}
@@ -82,7 +82,7 @@ def _decimal_value(text: str) -> Value:
         raise ValueError(f"{text!r} is no xsd:decimal") from None
     if value == value.to_integral_value() and -(2**63) <= value < 2**63:
         return int(value)
-    return Literal(_plain(value), XSD + "decimal")
+    return literal(_plain(value), DECIMAL)
 
 
 def _truth_value(text: str) -> bool:
@@ -138,6 +138,8 @@ def datatype_of(value: Value) -> str:
             return XSD + ("long" if _is_integer(value) else "integer")
         case float():
             return XSD + "double"
+        case Decimal():
+            return DECIMAL
         case str():
             return XSD + "string"
         case Literal(language=str()):
@@ -273,7 +275,7 @@ def _to_double(value: Value) -> float:
         return float(_checked(_double_value(value)))
     if isinstance(value, Literal) and not value.language:
         return float(_checked(_double_value(value.text)))
-    return float(_number(value))
+    return float(value if isinstance(value, Decimal) else _number(value))
 
 
 # Strings

@@ -21,7 +21,6 @@ import gzip
 import io
 import json
 import re
-import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import count, islice
@@ -30,8 +29,9 @@ from typing import IO, Any
 
 from deltalog.expressions.nemo_functions import full_text, literal_value, text_of
 from deltalog.io.documents import document_iri
-from deltalog.model.errors import DataError, UsageError
+from deltalog.model.errors import DataError, UsageError, warning
 from deltalog.model.terms import IRI, BlankNode, Literal, Value, lexical
+from deltalog.model.user_warnings import warn
 from deltalog.nemo.program import FileUse, NemoProgram
 from deltalog.syntax.ast import Source, Span
 
@@ -127,7 +127,7 @@ def _table(use: FileUse, text: IO[str]) -> Iterator[ImportedRow]:
         elif cells:
             yield row
     if left_out:
-        warnings.warn(f"{use.span}: {left_out:,} rows do not fit {use.predicate}, and are left out", stacklevel=2)
+        warn(warning(f"{left_out:,} rows do not fit {use.predicate}, and are left out", use.span))
 
 
 def _delimiter(use: FileUse) -> str:
@@ -233,7 +233,7 @@ def _without_errors(parsed: Iterable[Any], use: FileUse) -> Iterator[Any]:
         except SyntaxError:
             wrong += 1
     if wrong:
-        warnings.warn(f"{use.span}: {wrong:,} statements are no {use.format}, and are left out", stacklevel=2)
+        warn(warning(f"{wrong:,} statements are no {use.format}, and are left out", use.span))
 
 
 def _graph(term: Any, labels: Mapping[str, int]) -> Value:

@@ -12,6 +12,16 @@ from deltalog.model.terms import XSD
 
 ANY_NUMBER = 10**6
 CASTS = tuple(XSD + name for name in ("string", "integer", "decimal", "double", "float", "boolean", "date", "dateTime"))
+# Shorter names of casts, by the names of our values: a float is an xsd:double.
+ALIASES = {
+    "int": XSD + "integer",
+    "float": XSD + "double",
+    "decimal": XSD + "decimal",
+    "string": XSD + "string",
+    "boolean": XSD + "boolean",
+    "date": XSD + "date",
+    "datetime": XSD + "dateTime",
+}
 # Functions that SPARQL has under the same names, with the same meaning.
 _OF_SPARQL: dict[str, tuple[int, int]] = {
     "regex": (2, 3),
@@ -71,7 +81,11 @@ FUNCTIONS: dict[str, tuple[int, int]] = {
     "datatype": (1, 1),
     "hasdatatype": (2, 2),
     "sameterm": (2, 2),
+    "date_add": (2, 2),
+    "date_diff": (2, 2),
+    "time_diff": (2, 2),
     **_OF_SPARQL,
+    **dict.fromkeys(ALIASES, (1, 1)),
 }
 FROM_SPARQL = tuple(_OF_SPARQL)
 
@@ -86,7 +100,7 @@ NOT_IN_RULES = {
 
 # Names that people also give to their predicates.
 ORDINARY_WORDS = frozenset(
-    ("year", "month", "day", "hours", "minutes", "seconds", "timezone", "tz", "lang", "iri", "uri")
+    ("year", "month", "day", "hours", "minutes", "seconds", "timezone", "tz", "lang", "iri", "uri", *ALIASES)
 )
 
 # Names in other languages.
@@ -105,8 +119,20 @@ ELSEWHERE = {
     "to_string": "str",
     "isstring": "isliteral",
     "matches": "regex",
-    "tonumber": "xsd:double",
-    "to_number": "xsd:double",
+    "tonumber": "float",
+    "to_number": "float",
+    "to_float": "float",
+    "double": "float",
+    "integer": "int",
+    "toint": "int",
+    "to_int": "int",
+    "bool": "boolean",
+    "numeric": "decimal",
+    "timestamp": "datetime",
+    "to_date": "date",
+    "to_datetime": "datetime",
+    "datediff": "date_diff",
+    "dateadd": "date_add",
     "quotient": "div",
     "mod": "rem",
     "bitand": "band",

@@ -21,6 +21,7 @@ from deltalog.backends.local.skolem_cache import NamedTerms, SkolemCache
 from deltalog.backends.local.sorted_runs import Ids, pack
 from deltalog.concurrency.locks import CallLock
 from deltalog.expressions import scalar
+from deltalog.expressions.failures import EXAMPLES, ExampleValues, FailureLog, tally
 from deltalog.expressions.scalar import SkolemForm, is_plain_skolem, skolem_form
 from deltalog.expressions.souffle_functors import PREFIX as SOUFFLE
 from deltalog.expressions.sparql_operators import PREFIX
@@ -81,13 +82,13 @@ _CONNECTIVES: dict[str, Callable[[Array, Array], Array]] = {"&&": np.logical_and
 
 @dataclass(slots=True)
 class ColumnExpressions:
-    """Evaluates expressions over rows, for one dictionary; counts the rows on which an expression failed."""
+    """Evaluates expressions over rows, for one dictionary; the log has the rows on which an expression failed."""
 
     dictionary: Dictionary
     tuning: Tuning
     limits: Limits
     lock: CallLock = field(default_factory=CallLock)
-    failures: int = 0
+    failures: FailureLog = field(default_factory=FailureLog)
     parts: dict[int, bytes] = field(default_factory=dict)  # arguments of SKOLEM as they are hashed, by id
     skolems: SkolemCache = field(init=False)
 
@@ -285,7 +286,10 @@ class ColumnExpressions:
         ok = np.ones(len(first), np.bool_)
         ok[failed] = False
         mask = ok[inverse]
-        self.failures += int(rows.size - np.count_nonzero(mask))
+        if failed:
+            some = list(self._bindings(names, rows, first[failed[:EXAMPLES]]))
+            dropped = int(rows.size - np.count_nonzero(mask))
+            self.failures.add(expression, tally(dropped, _explained(some, partial(function, expression))))
         return (results, inverse), mask
 
     def _bindings(
@@ -298,6 +302,14 @@ class ColumnExpressions:
             inputs = [self.dictionary.decode(rows.columns[v][some]) for v in names]
             for combination in zip(*inputs, strict=True) if names else [()]:
                 yield dict(zip(names, combination, strict=True))
+
+
+def _explained(
+    bindings: Sequence[dict[Variable, Value]], function: Callable[[dict[Variable, Value]], Any]
+) -> list[tuple[ExampleValues, str]]:
+    """Bindings for which an expression fails, by name, with the reason."""
+    reasons = (scalar.why_it_fails(function, binding) for binding in bindings)
+    return [({v.name: value for v, value in b.items()}, why) for b, why in zip(bindings, reasons, strict=True)]
 
 
 def _joined(parts: Sequence[bytes]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
