@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from itertools import count
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -58,6 +59,7 @@ class OtherLanguageMethods:
     directives: tuple[Directive, ...]
     nemo: tuple[NemoProgram, ...]
     notes: tuple[Diagnostic, ...]
+    imported_nulls: int = 0  # blank nodes that Nemo programs import, whose names are the numbers before
     _stages: tuple[OrderedStage, ...]
     _has_stages: bool
     _explicit: dict[Pred, Any]
@@ -80,10 +82,12 @@ class OtherLanguageMethods:
             self._own._load(Files.named(file))
         from deltalog.io.nemo_files import read_import
 
+        nulls = count()
         for use in (use for program in self.nemo for use in program.imports):
-            rows = read_import(use)
+            rows = read_import(use, nulls)
             if rows:
                 self._own.add(use.predicate, rows)
+        self.imported_nulls = next(nulls)
 
     @exclusive
     def load_inputs(self, *folders: str | PathLike[str], missing: str = "error") -> None:

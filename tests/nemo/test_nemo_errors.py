@@ -35,6 +35,7 @@ def test_error_message(path: Path) -> None:
         ('csv{resource = "missing.csv"}', "cannot read missing.csv"),
         ('csv{resource = "p.csv", colour = 3}', "has no parameter 'colour'"),
         ('csv{resource = "p.csv", format = (number)}', "a column is"),
+        ('csv{resource = "p.csv", format = (any, skip)}', "the format has 1 columns; p has 2 arguments"),
         ('xlsx{resource = "p.xlsx"}', "there is no file format"),
         ('dsv{resource = "p.csv", delimiter = ";;"}', "a delimiter is one character"),
     ],
@@ -42,7 +43,7 @@ def test_error_message(path: Path) -> None:
 def test_wrong_imports(directive: str, wanted: str, tmp_path: Path) -> None:
     (tmp_path / "p.csv").write_text("1,2\n")
     program = tmp_path / "p.rls"
-    program.write_text(f"@import p :- {directive} .")
+    program.write_text(f"@import p :- {directive} . q(?x) :- p(?x, ?y) .")
     (use,) = read_documents([program]).nemo[0].imports
     with pytest.raises(DeltalogError, match=wanted):
         read_import(use)

@@ -160,7 +160,7 @@ def _run(choice: EngineChoice, options: Namespace, progress: Progress) -> Report
 
     kb = _loaded(choice, options, progress)
     metrics = [kb.metrics()]
-    _chase(kb)
+    _chase(kb, options)
     report = kb.materialise(partial=True)
     report.per_predicate = {name: n for name, n in report.per_predicate.items() if not name.startswith(TRIGGER)}
     report.engine_reason = "; ".join(filter(None, [choice.reason, report.engine_reason]))
@@ -183,9 +183,9 @@ def _run(choice: EngineChoice, options: Namespace, progress: Progress) -> Report
     return report
 
 
-def _chase(kb: KnowledgeBase) -> None:
-    """Evaluates existential rules, if there are any."""
-    if any(program.existential for program in kb.nemo):
+def _chase(kb: KnowledgeBase, options: Namespace) -> None:
+    """Evaluates existential rules, if there are any. A store has to keep them, so it has them with SKOLEM."""
+    if options.store is None and any(program.existential for program in kb.nemo):
         from deltalog.chase import chase
 
         chase(kb)
@@ -225,7 +225,7 @@ def _maker(options: Namespace) -> Callable[..., KnowledgeBase]:
     from deltalog.kb import KnowledgeBase
     from deltalog.program.load_program import language_of, read_documents
 
-    if any(language_of(program, options.language) == "nemo" for program in options.programs):
+    if options.store is None and any(language_of(program, options.language) == "nemo" for program in options.programs):
         document = read_documents(options.programs, options.language)
         if any(program.existential for program in document.nemo):
             from deltalog.chase import restricted

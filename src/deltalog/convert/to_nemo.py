@@ -22,6 +22,7 @@ from deltalog.program.load_program import Documents
 from deltalog.syntax.ast import (
     TRIPLE,
     Aggregate,
+    AggregateCall,
     Atom,
     Bind,
     BodyLiteral,
@@ -95,12 +96,26 @@ class NemoWriter(writer.Writer):
             raise CannotSay(f"Nemo has no aggregate {call.function.upper()}")
         if not literal.on and call.function in ("count", "sum"):
             raise CannotSay(f"{call.function.upper()} of nothing is 0 here, and Nemo derives nothing for it")
-        inner = dict.fromkeys(v for one in literal.body if not isinstance(one, Negation) for v in variables(one))
-        extra = () if call.distinct else tuple(v for v in inner if v not in literal.on and v != call.argument)
+        body, counted = _counted(literal)
+        extra = () if call.distinct else tuple(v for v in counted if v not in literal.on and v != call.argument)
         argument = [] if call.argument is None else [_expression(call.argument)]
         shown = f"#{call.function}({', '.join([*argument, *map(_term, extra)]) or '1'})"
         heads = ", ".join(_atom(head, aggregate={call.variable: shown}) for head in rule.heads)
-        return _rule(heads, literal.body)
+        return _rule(heads, body)
+
+
+def _counted(literal: Aggregate) -> tuple[tuple[BodyLiteral, ...], tuple[Variable, ...]]:
+    """The body of an aggregate, and the variables whose combinations it is over: all that have values there. An
+    aggregate over the groups of another one, whose result it does not see, is over those."""
+    match literal.body:
+        case (Aggregate(body, on, (AggregateCall("count", None, size),), per=False),) if size not in _seen(literal):
+            return body, on
+    found = (v for one in literal.body if not isinstance(one, Negation) for v in variables(one))
+    return literal.body, tuple(dict.fromkeys(found))
+
+
+def _seen(literal: Aggregate) -> tuple[object, ...]:
+    return (*literal.on, *(call.argument for call in literal.calls))
 
 
 def _rule(heads: str, body: Iterable[BodyLiteral]) -> str:

@@ -6,11 +6,12 @@ A cell of CSV, TSV or DSV of the format `any` is trimmed, and then
     1.5                       a decimal
     <http://example.org/a>    an IRI
     "chat"  "chat"@fr  "1"^^<...#byte>      a literal (in CSV, its quotes are doubled and in quotes)
-    two words, or nothing     a string
+    two words, or nothing     a string; a literal whose text is wrong for its datatype, too
     everything else           an IRI: a, http://example.org/a, 1e5, true
 
 A row with another number of cells than the predicate has arguments, or with a cell that its format does not allow, is
-left out, as in Nemo; a warning says how many were.
+left out, as in Nemo; a warning says how many were. So is a statement of RDF that is wrong. Blank nodes of RDF are
+numbered in the order of reading, before those that existential rules invent.
 """
 
 from __future__ import annotations
@@ -20,15 +21,16 @@ import gzip
 import io
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import count, islice
 from pathlib import Path
 from typing import IO, Any
 
 from deltalog.expressions.nemo_functions import full_text, literal_value, text_of
-from deltalog.io.documents import document_iri, document_name
+from deltalog.io.documents import document_iri
 from deltalog.model.errors import DataError, UsageError, warning
-from deltalog.model.terms import IRI, BlankNode, Value, lexical
+from deltalog.model.terms import IRI, BlankNode, Literal, Value, lexical
 from deltalog.model.user_warnings import warn
 from deltalog.nemo.program import FileUse, NemoProgram
 from deltalog.syntax.ast import Source, Span
@@ -49,14 +51,14 @@ DEFAULT_GRAPH = IRI("tag:nemo:defaultgraph")
 CELL_FORMATS = ("any", "string", "int", "double", "skip")
 
 
-def read_import(use: FileUse) -> list[ImportedRow]:
-    """The rows that an @import names."""
+def read_import(use: FileUse, nulls: Iterator[int] | None = None) -> list[ImportedRow]:
+    """The rows that an @import names. Blank nodes are numbered in the order of reading, by `nulls` if it is given."""
     _check(use)
     resource = use.parameters.get("resource", f"{use.predicate}.{use.format}")
     path = _input(str(resource), use)
     try:
         with _opened(path, use) as stream:
-            rows = _rows(use, path, stream)
+            rows = _rows(use, path, stream, count() if nulls is None else nulls)
             limit = use.parameters.get("limit")
             return list(islice(rows, limit if isinstance(limit, int) else None))
     except OSError as error:
@@ -100,12 +102,12 @@ def _opened(path: Path, use: FileUse) -> IO[bytes]:
     return gzip.open(path, "rb") if _is_compressed(path, use) else path.open("rb")  # type: ignore[return-value]
 
 
-def _rows(use: FileUse, path: Path, stream: IO[bytes]) -> Iterator[ImportedRow]:
+def _rows(use: FileUse, path: Path, stream: IO[bytes], nulls: Iterator[int]) -> Iterator[ImportedRow]:
     if use.format in DELIMITERS:
         return _table(use, io.TextIOWrapper(stream, "utf-8-sig", newline=""))
     if use.format == "json":
         return _json(json.load(stream))
-    return _rdf(use, path, stream)
+    return _rdf(use, path, stream, nulls)
 
 
 # Tables
@@ -202,7 +204,7 @@ _READ: dict[str, Callable[[str], Value]] = {"any": any_value, "string": str, "in
 # RDF and JSON
 
 
-def _rdf(use: FileUse, path: Path, stream: IO[bytes]) -> Iterator[ImportedRow]:
+def _rdf(use: FileUse, path: Path, stream: IO[bytes], nulls: Iterator[int]) -> Iterator[ImportedRow]:
     import pyoxigraph
 
     name = use.format if use.format != "rdf" else Path(path.name.removesuffix(".gz")).suffix[1:]
@@ -211,13 +213,13 @@ def _rdf(use: FileUse, path: Path, stream: IO[bytes]) -> Iterator[ImportedRow]:
     format = getattr(pyoxigraph.RdfFormat, RDF_FORMATS[name])
     base = use.parameters.get("base")
     has_graphs = RDF_FORMATS[name] in ("N_QUADS", "TRIG")
-    label = document_name(path)
+    labels: defaultdict[str, int] = defaultdict(nulls.__next__)
     parsed: Iterable[Any] = pyoxigraph.parse(
         stream, format=format, base_iri=document_iri(path) if base is None else str(base)
     )
     for quad in _without_errors(parsed, use):
-        row = tuple(_term(term, label) for term in (quad.subject, quad.predicate, quad.object))
-        yield (_graph(quad.graph_name, label), *row) if has_graphs else row
+        row = tuple(_term(term, labels) for term in (quad.subject, quad.predicate, quad.object))
+        yield (_graph(quad.graph_name, labels), *row) if has_graphs else row
 
 
 def _without_errors(parsed: Iterable[Any], use: FileUse) -> Iterator[Any]:
@@ -234,21 +236,19 @@ def _without_errors(parsed: Iterable[Any], use: FileUse) -> Iterator[Any]:
         warn(warning(f"{wrong:,} statements are no {use.format}, and are left out", use.span))
 
 
-def _graph(term: Any, label: str) -> Value:
-    return _term(term, label) if hasattr(term, "value") else DEFAULT_GRAPH
+def _graph(term: Any, labels: Mapping[str, int]) -> Value:
+    return _term(term, labels) if hasattr(term, "value") else DEFAULT_GRAPH
 
 
-def _term(term: Any, label: str) -> Value:
+def _term(term: Any, labels: Mapping[str, int]) -> Value:
     match type(term).__name__:
         case "NamedNode":
             return IRI(term.value)
         case "BlankNode":
-            return BlankNode(f"{label}_{term.value}")
+            return BlankNode(str(labels[term.value]))
     try:
         return literal_value(term.value, term.datatype.value, term.language)
     except ValueError:
-        from deltalog.model.terms import Literal
-
         return Literal(term.value, term.datatype.value)
 
 
@@ -387,7 +387,7 @@ def _quoted(text: str, delimiter: str) -> str:
 def _triple_lines(use: FileUse, rows: Iterable[ImportedRow]) -> Iterator[str]:
     for graph, *terms in _quads(use, rows):
         named = [] if graph == DEFAULT_GRAPH else [full_text(graph)]
-        yield " ".join([*map(full_text, terms), *named, "."]) + "\n"
+        yield " ".join([*map(full_text, terms), *named, "."]).replace("\t", "\\t") + "\n"
 
 
 def _quads(use: FileUse, rows: Iterable[ImportedRow]) -> Iterator[tuple[Value, ...]]:

@@ -423,9 +423,9 @@ def _number(text: str) -> Value:
     """An integer of 64 bits, or a double; a larger one in another base than 10 is no number. 1.5f has 32 bits."""
     sign, digits = (-1, text[1:]) if text.startswith("-") else (1, text)
     base = {"0b": 2, "0o": 8, "0x": 16}.get(digits[:2].lower(), 10)
-    if base == 10 and digits[-1] in "fFdD":
-        value = sign * float(digits[:-1])
-        return float32(value) if digits[-1] in "fF" else value
+    if base == 10 and digits.endswith("f") and not digits[:-1].isdigit():
+        return float32(sign * float(digits[:-1]))
+    digits = digits.rstrip("fd") if base == 10 else digits
     if base == 10 and not digits.isdigit():
         return sign * float(digits)
     number = sign * int(digits[2:] if base != 10 else digits, base)
