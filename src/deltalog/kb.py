@@ -39,6 +39,7 @@ from deltalog.explain.source_files import SourceFiles
 from deltalog.graphs.methods import GraphMethods, GraphName, graph_name
 from deltalog.io.documents import Files
 from deltalog.io.files import local_path
+from deltalog.io.formats import GRAPH_FORMATS, TRIPLE_FORMATS
 from deltalog.maintenance.ladders import LADDERS
 from deltalog.model.change import Change, Difference
 from deltalog.model.errors import check_choice
@@ -47,6 +48,7 @@ from deltalog.model.limits import Limits, count, limited, memory_bytes, within_b
 from deltalog.model.terms import Kind
 from deltalog.model.tuning import Tuning
 from deltalog.ontology.methods import OntologyMethods, OntologyPaths, Planned
+from deltalog.ontology.vocabulary import AUXILIARY
 from deltalog.other_languages import OtherLanguageMethods
 from deltalog.plan.hypertree.settings import CYCLIC_SETTINGS
 from deltalog.program import Program, analyse, read_documents
@@ -212,7 +214,8 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
         graphs: bool = True,
         graph: GraphName | None = None,
     ) -> None:
-        """Adds the facts of files and folders: N-Triples, N-Quads, Turtle, TriG, RDF/XML, CSV, TSV, .facts, Parquet.
+        """Adds the facts of files and folders: N-Triples, N-Quads, Turtle, TriG, RDF/XML, JSON-LD, CSV, TSV,
+        .facts, Parquet, JSON lines.
 
         base: the IRI against which relative IRIs in Turtle and RDF/XML are resolved (default: the file's own).
         shared_blank_nodes: a blank-node label means one node in all RDF files, not one in each.
@@ -587,14 +590,16 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
     def write(
         self, folder: str | PathLike[str], format: str = "csv", *, only: Iterable[str] = (), derived: bool = False
     ) -> None:
-        """Writes facts to a folder that is new or empty: one file per predicate (csv, tsv, parquet), facts.nt,
-        or facts.nq, which also has the graphs of facts."""
+        """Writes facts to a folder that is new or empty: one file per predicate (csv, tsv, parquet, jsonl), or all as
+        triples in facts.nt or facts.ttl, or with the graphs of facts in facts.nq or facts.trig."""
         started = time.perf_counter()
         contents = self._contents().materialised()
         tables = contents.tables(only, derived)
-        if format == "nq" and not derived:
+        if format in TRIPLE_FORMATS and self.ontology is not None and not only:
+            tables = {pred: table for pred, table in tables.items() if pred not in AUXILIARY}
+        if format in GRAPH_FORMATS and not derived:
             tables = self._with_quads(tables, [contents.names().find(name) for name in only])
-        self._backend.codec.write(local_path(folder), tables, format)
+        self._backend.codec.write(local_path(folder), tables, format, self.prefixes)
         self._spent("write", started)
 
     @property

@@ -20,8 +20,10 @@ class Codec(Protocol[T]):
         """The facts of files and folders."""
         ...
 
-    def write(self, folder: Path, facts: Mapping[Pred, T], format: str) -> None:
-        """Writes facts to a folder, all or nothing."""
+    def write(
+        self, folder: Path, facts: Mapping[Pred, T], format: str, prefixes: Mapping[str, str] | None = None
+    ) -> None:
+        """Writes facts to a folder, all or nothing; by prefixes, if the format has them."""
         ...
 
     def encode(self, facts: Mapping[str, Any]) -> dict[str, tuple[int, T]]:

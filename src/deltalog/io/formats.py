@@ -8,6 +8,7 @@ INPUT_FORMATS = {
     ".nq": "ntriples",
     ".ttl": "turtle",
     ".trig": "trig",
+    ".jsonld": "jsonld",
     ".rdf": "xml",
     ".owl": "xml",
     ".xml": "xml",
@@ -15,7 +16,11 @@ INPUT_FORMATS = {
     ".tsv": "tsv",
     ".facts": "tsv",
     ".parquet": "parquet",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
 }
-TABLE_FORMATS = ("csv", "tsv", "parquet")  # a file contains one predicate, whose name is that of the file
-TRIPLE_FORMATS = ("nt", "nq")  # one file contains all predicates; nq has the graphs of triples
-OUTPUT_FORMATS = ("csv", "tsv", "nt", "nq", "parquet")
+TABLE_FORMATS = ("csv", "tsv", "parquet", "jsonl")  # a file contains one predicate, whose name is that of the file
+TRIPLE_FORMATS = ("nt", "nq", "ttl", "trig")  # one file contains all predicates
+GRAPH_FORMATS = ("nq", "trig")  # which have the graphs of triples
+TURTLE_FORMATS = ("ttl", "trig")
+OUTPUT_FORMATS = ("csv", "tsv", "jsonl", "parquet", *TRIPLE_FORMATS)

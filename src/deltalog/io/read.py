@@ -1,9 +1,9 @@
 """From files and folders to facts.
 
 A file's extension determines its format (see `deltalog.io.files`). RDF files contain their predicates; the predicate of
-a table (CSV, TSV, `.facts`, Parquet) is that of its place (see `deltalog.io.table_files`): the file's name, or the name
-of a folder that Spark wrote. A folder is read with all folders in it, in the order of names; hidden files and files
-with other extensions are skipped. A file that is named directly must have a known extension.
+a table (CSV, TSV, `.facts`, Parquet, JSON lines) is that of its place (see `deltalog.io.table_files`): the file's name,
+or the name of a folder that Spark wrote. A folder is read with all folders in it, in the order of names; hidden files
+and files with other extensions are skipped. A file that is named directly must have a known extension.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def read_file(
             from deltalog.io.ntriples import read_ntriples
 
             return read_ntriples(path, dictionary, reading)
-        case "turtle" | "trig" | "xml":
+        case "turtle" | "trig" | "xml" | "jsonld":
             from deltalog.io.rdf import read_rdf
 
             return read_rdf(path, dictionary, format, reading)
@@ -54,6 +54,10 @@ def read_file(
             from deltalog.io.tables import read_table
 
             columns = read_table(path, dictionary, format)
+        case "jsonl":
+            from deltalog.io.jsonl import read_jsonl
+
+            columns = read_jsonl(path, dictionary)
         case "parquet":
             from deltalog.io.frames import read_parquet
 

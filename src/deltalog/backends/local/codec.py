@@ -42,10 +42,12 @@ class LocalCodec:
         found = read(paths, self.dictionary, reading)
         return {pred: load(columns, pred.arity, self.tuning) for pred, columns in found.items()}
 
-    def write(self, folder: Path, facts: Mapping[Pred, Relation], format: str) -> None:
+    def write(
+        self, folder: Path, facts: Mapping[Pred, Relation], format: str, prefixes: Mapping[str, str] | None = None
+    ) -> None:
         from deltalog.io.write import write
 
-        write(folder, {pred: table.columns() for pred, table in facts.items()}, self.dictionary, format)
+        write(folder, {pred: table.columns() for pred, table in facts.items()}, self.dictionary, format, prefixes)
 
     def encode(self, facts: Mapping[str, Any]) -> dict[str, tuple[int, Relation]]:
         from deltalog.io.frames import columns_of_all, listed

@@ -35,7 +35,9 @@ class SparkCodec:
         with self.backend.jobs.named(f"read {listed(path.name for path in paths)}"):
             return read(paths, reading, self.backend)
 
-    def write(self, folder: Path, facts: Mapping[Pred, SparkTable], format: str) -> None:
+    def write(
+        self, folder: Path, facts: Mapping[Pred, SparkTable], format: str, prefixes: Mapping[str, str] | None = None
+    ) -> None:
         from deltalog.backends.spark.io.write import write
 
         with self.backend.jobs.named(pred_names("write", facts)):
