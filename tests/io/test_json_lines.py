@@ -80,9 +80,8 @@ def test_json_ld(tmp_path: Path) -> None:
 
 
 def test_turtle_with_the_prefixes_of_the_program(tmp_path: Path) -> None:
-    kb = KnowledgeBase(
-        'PREFIX : <http://e/> :Old[?x] :- :age[?x, ?n], ?n > 3 . :age[:a, 5] . :age[:b, "1.50"^^xsd:decimal] .'
-    )
+    facts = ':age[:a, 5] . :age[:b, "1.50"^^xsd:decimal] .'
+    kb = KnowledgeBase(f"PREFIX : <http://e/> :Old[?x] :- :age[?x, ?n], ?n > 3 . {facts}")
     kb.write(tmp_path / "out", "ttl")
     assert (tmp_path / "out" / "facts.ttl").read_text() == (
         "@prefix : <http://e/> .\n\n:a a :Old ;\n    :age 5 .\n\n:b :age 1.5 .\n"
