@@ -27,6 +27,7 @@ def test_objects(tmp_path: Path) -> None:
     lines = '\ufeff{"a": "x", "b": 1}\n\n{"b": 1.0, "a": {"iri": "http://e/x"}}\r\n{"a": true, "b": 1e2}'
     kb = loaded(tmp_path / "edge.jsonl", lines)
     assert set(kb.facts("edge")) == {("x", 1), (IRI("http://e/x"), 1.0), (True, 100.0)}
+    assert kb.facts("edge").to_arrow().column_names == ["a", "b"]
     assert type(next(b for a, b in kb.facts("edge") if a == "x")) is int
 
 

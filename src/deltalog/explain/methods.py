@@ -64,6 +64,7 @@ class ExplainMethods(QueryMethods):
         most = count(all, "all", least=1)
         levels = None if depth is None else count(depth, "depth", least=1)
         explainer = self._explaining(self._completed())
+        self._warn_of_data()
         with self._backend.failures.apart():  # expressions that fail in the search are not the materialisation's
             return explainer.explain(self._asked(fact, values), most, levels, lambda: self._contents().preds)
 

@@ -51,6 +51,17 @@ def read_jsonl(path: Path, dictionary: Dictionary) -> list[Column] | None:
     return [ids[np.concatenate(column)] for column in zip(*parts, strict=True)]
 
 
+def jsonl_names(path: Path) -> tuple[str, ...]:
+    """The names of the columns: the keys of the first line, if it is an object."""
+    with opened(path) as stream:
+        first = next((line for line in _lines(stream) if line.strip()), b"[]")
+    try:
+        found = _parsed(first)
+    except _BadLine:
+        return ()
+    return tuple(found) if isinstance(found, dict) else ()
+
+
 def _batches(stream: BinaryIO, path: Path, terms: Dictionary) -> Iterator[list[Column]]:
     table, rows = _Table(), list[Row]()
     for number, line in enumerate(_lines(stream), 1):

@@ -109,7 +109,7 @@ def turtle_block(subject: str, about: Sequence[tuple[Value | None, str]], names:
 # Facts.
 
 
-class Triples(NamedTuple):
+class TripleIds(NamedTuple):
     """Columns of ids of `terms`, a dictionary; the graph is 0 in the unnamed one."""
 
     columns: NDArray[np.uint32]
@@ -160,7 +160,7 @@ def _check_iri(name: str) -> None:
         raise DataError(f"<{name}> cannot be written as Turtle: {problem}. Choose another format") from None
 
 
-def _triples(facts: Mapping[Pred, Columns], dictionary: Dictionary) -> Triples:
+def _triples(facts: Mapping[Pred, Columns], dictionary: Dictionary) -> TripleIds:
     """All facts as triples, over a dictionary of their terms alone."""
     terms, parts = Dictionary(), [np.empty((4, 0), np.uint32)]
     for pred, columns in facts.items():
@@ -169,7 +169,7 @@ def _triples(facts: Mapping[Pred, Columns], dictionary: Dictionary) -> Triples:
         found = [_encoded(row, size, dictionary, terms) for row in rows]
         named = np.zeros(size, np.uint32) if graph is None else _encoded(graph, size, dictionary, terms)
         parts.append(np.array([*found, named], np.uint32))
-    return Triples(np.concatenate(parts, axis=1), terms)
+    return TripleIds(np.concatenate(parts, axis=1), terms)
 
 
 def _encoded(part: object, size: int, dictionary: Dictionary, terms: Dictionary) -> NDArray[np.uint32]:
@@ -198,7 +198,7 @@ def _rows(pred: Pred, columns: Columns, dictionary: Dictionary) -> tuple[object,
 
 
 def _graphs(
-    triples: Triples, values: Sequence[Value | None], texts: Sequence[str], names: TurtleNames
+    triples: TripleIds, values: Sequence[Value | None], texts: Sequence[str], names: TurtleNames
 ) -> Iterator[str]:
     """The blocks of subjects, graph by graph."""
 
