@@ -40,7 +40,7 @@ from deltalog.explain.source_files import SourceFiles
 from deltalog.graphs.methods import GraphMethods, GraphName, graph_name
 from deltalog.io.documents import Files
 from deltalog.io.files import local_path
-from deltalog.io.formats import OutputForm
+from deltalog.io.formats import GRAPH_FORMATS, TRIPLE_FORMATS, OutputForm
 from deltalog.io.table_settings import settings_beside
 from deltalog.maintenance.ladders import LADDERS
 from deltalog.model.arguments import check_choice, check_type, names_of, told
@@ -53,6 +53,7 @@ from deltalog.model.table_options import TableKeywords
 from deltalog.model.terms import Kind
 from deltalog.model.tuning import Tuning
 from deltalog.ontology.methods import OntologyMethods, OntologyPaths, Planned, ontology_files
+from deltalog.ontology.vocabulary import AUXILIARY
 from deltalog.other_languages import OtherLanguageMethods, check_no_files
 from deltalog.plan.hypertree.settings import CYCLIC_SETTINGS
 from deltalog.program import Program, analyse, read_documents
@@ -233,7 +234,8 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
         predicate: str | None = None,
         **table: Unpack[TableKeywords],
     ) -> None:
-        """Adds the facts of files and folders: N-Triples, N-Quads, Turtle, TriG, RDF/XML, CSV, TSV, .facts, Parquet.
+        """Adds the facts of files and folders: N-Triples, N-Quads, Turtle, TriG, RDF/XML, JSON-LD, CSV, TSV,
+        .facts, Parquet, JSON lines.
 
         base: the IRI against which relative IRIs in Turtle and RDF/XML are resolved (default: the file's own).
         shared_blank_nodes: a blank-node label means one node in all RDF files, not one in each.
@@ -641,15 +643,19 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
         derived: bool = False,
         header: bool = False,
     ) -> None:
-        """Writes facts to a folder that is new or empty: one file per predicate (csv, tsv, parquet), facts.nt,
-        or facts.nq, which also has the graphs of facts. header: CSV and TSV files begin with the names of columns."""
+        """Writes facts to a folder that is new or empty: one file per predicate (csv, tsv, parquet, jsonl), or all as
+        triples in facts.nt or facts.ttl, or with the graphs of facts in facts.nq or facts.trig. header: CSV and TSV
+        files begin with the names of columns."""
         started, wanted = time.perf_counter(), names_of(only, "only")
         contents = self._contents().materialised()
         tables = contents.tables(wanted, derived)
-        if isinstance(format, str) and format == "nq" and not derived:
+        if isinstance(format, str) and format in TRIPLE_FORMATS and self.ontology is not None and not wanted:
+            tables = {pred: table for pred, table in tables.items() if pred not in AUXILIARY}
+        if isinstance(format, str) and format in GRAPH_FORMATS and not derived:
             tables = self._with_quads(tables, [contents.names().find(name) for name in wanted])
         columns = {pred: names for pred in tables if (names := self._columns.known(pred))}
-        self._backend.codec.write(local_path(folder), tables, OutputForm(format, columns, header))
+        form = OutputForm(format, columns, header, self.prefixes)
+        self._backend.codec.write(local_path(folder), tables, form)
         self._spent("write", started)
 
     @property

@@ -31,8 +31,8 @@ from drawn_proofs import (
 )
 
 from deltalog.explain.model import Explanation, Fact
-from deltalog.explain.render.json import json_value, value_of
 from deltalog.explain.render.labels import columns, cut
+from deltalog.io.json_values import json_value, value_of
 from deltalog.model.errors import UsageError
 from deltalog.model.terms import IRI, XSD, BlankNode, Literal, Value, key
 

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from pyoxigraph import NamedNode
 from random_values import are_terms, blanks, iris, odd_blanks, texts, values
 
 from deltalog.io.csv_cells import parse_cell, print_cell
@@ -23,8 +24,8 @@ from deltalog.io.read import read
 from deltalog.io.write import safe_names, whole, write
 from deltalog.model.dictionary import Dictionary
 from deltalog.model.errors import DataError, UsageError
-from deltalog.model.terms import IRI, RDF_TYPE, BlankNode, key, literal
-from deltalog.syntax.ast import TRIPLE, Pred
+from deltalog.model.terms import IRI, RDF, RDF_TYPE, BlankNode, Literal, key, literal
+from deltalog.syntax.ast import QUADS, TRIPLE, Pred
 
 Rows = list[tuple[Any, ...]]
 
@@ -38,11 +39,11 @@ def decoded(facts: Mapping[Pred, Any], dictionary: Dictionary) -> dict[Pred, lis
     return {pred: sorted((tuple(map(key, row)) for row in found), key=repr) for pred, found in rows.items()}
 
 
-def there_and_back(facts: Mapping[Pred, Rows], format: str) -> None:
+def there_and_back(facts: Mapping[Pred, Rows], format: str, prefixes: Mapping[str, str] | None = None) -> None:
     with tempfile.TemporaryDirectory() as folder:
         here, there = Dictionary(), Dictionary()
         before = encoded(facts, here)
-        write(Path(folder) / "out", before, here, OutputForm(format))
+        write(Path(folder) / "out", before, here, OutputForm(format, prefixes=prefixes or {}))
         after = read(Path(folder) / "out", there)
         assert decoded(after, there) == decoded(before, here)
 
@@ -57,12 +58,13 @@ def relations(cells: st.SearchStrategy[Any], arities: tuple[int, ...] = (1, 2, 3
 
 
 @settings(max_examples=80, deadline=None)
-@given(relations(st.one_of(values, odd_blanks)), st.sampled_from(["csv", "tsv", "parquet"]))
+@given(relations(st.one_of(values, odd_blanks)), st.sampled_from(["csv", "tsv", "parquet", "jsonl"]))
 @example(
     {Pred("p", 1): [("",), ('"x"@en',), ('"a\\"^^<b>',), ("\r",), ('"',), ('""',), ("\ufeff",), (IRI(""),)]}, "csv"
 )
 @example({Pred("holds", 0): []}, "csv")
 @example({Pred("holds", 0): []}, "parquet")
+@example({Pred("holds", 0): []}, "jsonl")
 def test_tables(facts: dict[Pred, Rows], format: str) -> None:
     there_and_back(facts, format)
 
@@ -76,6 +78,32 @@ def test_triples(data: st.DataObject) -> None:
         if pred.name != RDF_TYPE and are_terms([IRI(pred.name)]):
             facts[pred] = [(data.draw(subjects), *row[1:]) for row in rows]
     there_and_back(facts, "nt")
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.data(), st.sampled_from(["ttl", "trig"]))
+def test_turtle(data: st.DataObject, format: str) -> None:
+    """With prefixes, some of which are of no use; names that Turtle cannot have are refused."""
+    names = st.sampled_from(["http://e.org/p", "http://e.org/a-b", "http://f.org/#", "urn:x", "http://e.org/é"])
+    subjects = st.one_of(names.map(IRI), blanks).filter(lambda subject: are_terms([subject]))
+    cells = st.one_of(values, subjects).filter(lambda value: are_terms([value]) and is_turtle(value))
+    graphs = st.lists(st.tuples(subjects, subjects, names.map(IRI), cells), max_size=4)
+    pairs = st.lists(st.tuples(subjects, cells), min_size=1, max_size=5)
+    facts: dict[Pred, Rows] = {Pred(name, 2): data.draw(pairs) for name in data.draw(st.sets(names))}
+    facts |= {Pred(name, 1): [(data.draw(subjects),)] for name in data.draw(st.sets(names))}
+    if format == "trig" and (quads := data.draw(graphs)):
+        facts[QUADS] = quads
+    prefixes = {"": "http://e.org/", "f": "http://f.org/#", "rel": "x/", "x y": "http://e.org/", "rdf": RDF}
+    there_and_back(facts, format, prefixes)
+
+
+def is_turtle(value: Any) -> bool:
+    """Whether the IRIs of a value are absolute and valid."""
+    names = [value] if isinstance(value, IRI) else [value.datatype] if isinstance(value, Literal) else []
+    try:
+        return all(NamedNode(str(name)) for name in names)
+    except ValueError:
+        return False
 
 
 @settings(max_examples=300, deadline=None)
@@ -147,7 +175,7 @@ def test_only_whole_results(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="surrogate"):
         write(tmp_path / "out", encoded({fine: [("\ud800", 1)]}, dictionary), dictionary, OutputForm("csv"))
     assert list(tmp_path.iterdir()) == []
-    with pytest.raises(UsageError, match="csv, tsv, nt, nq, parquet"):
+    with pytest.raises(UsageError, match="csv, tsv, jsonl, parquet, nt, nq, ttl, trig"):
         write(tmp_path / "out", facts, dictionary, OutputForm("xlsx"))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from deltalog.model.terms import IRI, XSD, BlankNode, Literal, Value
 pytestmark = pytest.mark.usefixtures("spark")
 
 VALUES: list[Value] = [
-    *(1, -5, 2**62, 2**70, 1.5, float("nan"), True, "a", "", "a,b", "x\ny", date(2020, 1, 1)),
+    *(1, -5, 2**62, 2**70, 1.5, Decimal("2.5"), float("nan"), True, "a", "", "a,b", "x\ny", date(2020, 1, 1)),
     *(
         IRI("http://x"),
         BlankNode("b"),
@@ -54,7 +55,7 @@ def filled(engine: str = "spark") -> KnowledgeBase:
     return kb
 
 
-@pytest.mark.parametrize("format", ["csv", "parquet"])
+@pytest.mark.parametrize("format", ["csv", "parquet", "jsonl"])
 def test_what_executors_write_comes_back(format: str, tmp_path: Path, everything_far: None) -> None:
     filled().write(tmp_path / "out", format)
     for engine in ("local", "spark"):

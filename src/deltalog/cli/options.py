@@ -85,8 +85,8 @@ def add_data(parser: ArgumentParser) -> None:
         type=local,
         action="append",
         default=[],
-        help="a file or folder of facts: .nt .nq .ttl .trig .rdf .csv .tsv .facts .parquet, also .gz .bz2 .zst; "
-        "the name of a table's file is the predicate; may be repeated",
+        help="a file or folder of facts: .nt .nq .ttl .trig .rdf .jsonld .csv .tsv .facts .parquet .jsonl, "
+        "also .gz .bz2 .zst; the name of a table's file is the predicate; may be repeated",
     )
     add_reading(parser)
 

@@ -12,15 +12,18 @@
     table_survey  a look at files before they are read: names of columns, warnings
     typed_cells texts to values of declared types
     ntriples    N-Triples and N-Quads, in parallel
-    rdf         Turtle and RDF/XML
+    rdf         Turtle, TriG, RDF/XML and JSON-LD
     rdfxml      attributes of RDF/XML
     entities    entities of XML
     documents   blank nodes and relative IRIs of RDF files
     csv_cells   values as cells of tables
     tables      CSV and TSV
+    jsonl       JSON lines
+    json_values values as JSON
     frames      rows, Arrow, pandas, polars, Spark; Parquet
     write       facts to a folder
     triples     facts as N-Triples
+    turtle      facts as Turtle and TriG
     value_text  values as text, in bulk
     columns     facts as columns of ids, between readers and writers
 

@@ -1,7 +1,8 @@
-"""Turtle, TriG and RDF/XML, parsed by pyoxigraph.
+"""Turtle, TriG, RDF/XML and JSON-LD, parsed by pyoxigraph.
 
 Its terms are Python objects, so this is slower than N-Triples by a factor of ten or more; convert large files.
-Entities of RDF/XML are expanded or refused by `deltalog.io.entities`.
+Entities of RDF/XML are expanded or refused by `deltalog.io.entities`. Nothing is fetched: JSON-LD whose context is in
+another document is refused.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from deltalog.io.columns import FactColumns
 from deltalog.io.documents import DEFAULT, Reading, document_name
 from deltalog.io.entities import expanded
 from deltalog.io.files import read_all
-from deltalog.io.ntriples import facts_of
+from deltalog.io.ntriples import by_mark, facts_of
 from deltalog.io.rdfxml import prepared
 from deltalog.io.text import BYTE_ORDER_MARK, place_error
 from deltalog.model.dictionary import Dictionary
@@ -32,7 +33,8 @@ BATCH = 100_000
 
 
 def read_rdf(path: Path, dictionary: Dictionary, format: str, reading: Reading = DEFAULT) -> FactColumns:
-    """The facts of a Turtle, TriG or RDF/XML file."""
+    """The facts of a Turtle, TriG, RDF/XML or JSON-LD file."""
+    reading = by_mark(path, reading) if format in ("turtle", "trig") else reading
     return read_rdf_data(read_all(path), path, dictionary, format, reading)
 
 
@@ -74,7 +76,7 @@ def _parsed(source: Any, format: str, base: str) -> Iterator[Any]:
     import pyoxigraph
 
     formats = pyoxigraph.RdfFormat
-    syntax = {"turtle": formats.TURTLE, "trig": formats.TRIG, "xml": formats.RDF_XML}[format]
+    syntax = {"turtle": formats.TURTLE, "trig": formats.TRIG, "xml": formats.RDF_XML, "jsonld": formats.JSON_LD}[format]
     return pyoxigraph.parse(source, format=syntax, base_iri=base)
 
 
@@ -106,6 +108,7 @@ _WRITTEN = re.compile(r"_:([^\s<>\"'(){}\[\],;#/\\|^`@:]+)")
 _LABELS = {
     "turtle": _WRITTEN,
     "trig": _WRITTEN,
+    "jsonld": _WRITTEN,
     "xml": re.compile(r"nodeID\s*=\s*[\"']([^\"']*)[\"']"),
 }
 
@@ -133,6 +136,8 @@ def _refuse_beyond_rdf_1_1(term: Any) -> None:
 def _readable(problem: SyntaxError, data: bytes, path: Path, last_line: Callable[[], int]) -> DataError:
     """pyoxigraph's message with the file, the line and the line's text."""
     message = _PLACE.sub("", str(problem.msg or problem))
+    if "LoadDocumentCallback" in message:
+        message = "a @context of another document is not fetched; put the context itself into the file"
     return place_error(path, data, problem.lineno or last_line(), problem.offset, message)
 
 

@@ -1,10 +1,10 @@
 """From files and folders to facts.
 
 A file's extension determines its format (see `deltalog.io.files`). RDF files contain their predicates; the predicate of
-a table (CSV, TSV, `.facts`, Parquet) is that of its place (see `deltalog.io.table_files`): the file's name, or the name
-of a folder that Spark wrote. A folder is read with all folders in it, in the order of names; hidden files and files
-with other extensions are skipped (`deltalog.io.table_survey` warns of the latter). A file that is named directly must
-have a known extension.
+a table (CSV, TSV, `.facts`, Parquet, JSON lines) is that of its place (see `deltalog.io.table_files`): the file's name,
+or the name of a folder that Spark wrote. A folder is read with all folders in it, in the order of names; hidden files
+and files with other extensions are skipped (`deltalog.io.table_survey` warns of the latter). A file that is named
+directly must have a known extension.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ def read_file(
             from deltalog.io.ntriples import read_ntriples
 
             return read_ntriples(path, dictionary, reading)
-        case "turtle" | "trig" | "xml":
+        case "turtle" | "trig" | "xml" | "jsonld":
             from deltalog.io.rdf import read_rdf
 
             return read_rdf(path, dictionary, format, reading)
-        case "csv" | "tsv" | "parquet":
+        case "csv" | "tsv" | "parquet" | "jsonl":
             table = table_of(path).renamed(reading.tables.predicate)
             columns = _read_table(path, dictionary, format, reading.tables.of(table.predicate), table)
             return {} if columns is None else {Pred(table.predicate, len(columns)): columns}
@@ -64,14 +64,19 @@ def read_file(
 def _read_table(
     path: Path, dictionary: Dictionary, format: str, options: TableOptions, table: TableFile
 ) -> list[Column] | None:
-    """The columns of a table and of its partition; None if it has no row at all."""
+    """The columns of a table and of its partition; None if it has no row at all. JSON lines have no options."""
+    columns: list[Column] | None
+    if format == "jsonl":
+        from deltalog.io.jsonl import read_jsonl
+
+        columns = read_jsonl(path, dictionary)
+        return None if columns is None else table.with_partition(columns, dictionary)
     if options.matter_for(format):
         from deltalog.io.table_reader import read_parquet_table, read_text_table
 
         if format == "parquet":
             return read_parquet_table(path, dictionary, options, table)
         return read_text_table(path, dictionary, format, options, table)
-    columns: list[Column] | None
     if format == "parquet":
         from deltalog.io.frames import read_parquet
 

@@ -65,6 +65,11 @@ def _tables(files: Files) -> Iterator[tuple[Path, TableFile, TableOptions]]:
 def _names(path: Path, table: TableFile, options: TableOptions) -> tuple[str, ...]:
     """The names of the columns of a table; none if one of them has no name."""
     format = name_of(path).format
+    if format == "jsonl":
+        from deltalog.io.jsonl import jsonl_names
+
+        keys = jsonl_names(path)
+        return (*keys, *table.partition_names) if keys else ()
     if format == "parquet":
         from deltalog.io.frames import parquet_names
 

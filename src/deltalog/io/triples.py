@@ -10,7 +10,7 @@ labels.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
@@ -40,17 +40,38 @@ _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"', "\\": "\\\\"}
 
 def write_triples(path: Path, facts: Mapping[Pred, Columns], dictionary: Dictionary) -> None:
     """Write facts of arity 1 and 2 as N-Triples; DataError, naming the predicate, for others."""
-    for pred in facts:
-        if pred.arity not in (1, 2) and pred not in (TRIPLES, QUADS):
-            raise DataError(
-                f"{pred} cannot be written as triples: only predicates with one or two arguments can. "
-                "Choose another format, or leave it out"
-            )
+    check_triples(facts)
     with open(path, "wb") as stream:
         if any(_has_blank(column, dictionary) for columns in facts.values() for column in columns):
             stream.write(MARK)
         for pred, columns in facts.items():
             _write_predicate(stream, pred, columns, dictionary)
+
+
+def check_triples(preds: Iterable[Pred]) -> None:
+    """DataError for a predicate whose facts are no triples."""
+    for pred in preds:
+        if pred.arity not in (1, 2) and pred not in (TRIPLES, QUADS):
+            raise DataError(
+                f"{pred} cannot be written as triples: only predicates with one or two arguments can. "
+                "Choose another format, or leave it out"
+            )
+
+
+def check_resources(pred: Pred, columns: Columns, dictionary: Dictionary) -> None:
+    """DataError if a subject, or the predicate of a triple, cannot be one."""
+    _check(pred, columns[0], dictionary, (Kind.IRI, Kind.BLANK), "subject")
+    if len(columns) > 2:
+        _check(pred, columns[1], dictionary, (Kind.IRI,), "predicate")
+
+
+def check_graph(graph: Column, subject: Column, predicate: Column, dictionary: Dictionary) -> None:
+    """The same for the triples of graphs."""
+    _check(QUADS, graph, dictionary, (Kind.IRI, Kind.BLANK), "graph")
+    check_resources(_IN_GRAPH, [subject, predicate, subject], dictionary)
+
+
+_IN_GRAPH = Pred("a triple of a graph", 3)
 
 
 def _has_blank(column: Column, dictionary: Dictionary) -> bool:
@@ -60,9 +81,9 @@ def _has_blank(column: Column, dictionary: Dictionary) -> bool:
 def _write_predicate(stream: BinaryIO, pred: Pred, columns: Columns, dictionary: Dictionary) -> None:
     if pred == QUADS:
         graph, *triples = columns
-        _check(pred, graph, dictionary, (Kind.IRI, Kind.BLANK), "graph")
-        pred, columns = Pred("a triple of a graph", 3), [*triples, graph]
-    _check(pred, columns[0], dictionary, (Kind.IRI, Kind.BLANK), "subject")
+        check_graph(graph, triples[0], triples[1], dictionary)
+        pred, columns = _IN_GRAPH, [*triples, graph]
+    check_resources(pred, columns, dictionary)
     try:
         if pred.arity == 1:
             after = f" {print_term(RDF_TYPE)} {print_term(IRI(pred.name))} .\n"
@@ -70,7 +91,6 @@ def _write_predicate(stream: BinaryIO, pred: Pred, columns: Columns, dictionary:
         elif pred.arity == 2:
             write_rows(stream, columns, dictionary, TERMS, f" {print_term(IRI(pred.name))} ", " .\n")
         else:
-            _check(pred, columns[1], dictionary, (Kind.IRI,), "predicate")
             write_rows(stream, columns, dictionary, TERMS, " ", " .\n")
     except DataError as problem:
         raise DataError(f"{pred}: {problem}") from None

@@ -1,9 +1,11 @@
-"""Writing facts to a folder: one file for each predicate, or all in `facts.nt` or `facts.nq`.
+"""Writing facts to a folder: one file for each predicate, or all in one file of triples, such as `facts.nt`.
 
     csv, tsv    cells as `deltalog.io.csv_cells` says; a header if it is asked for
     parquet     columns as `deltalog.io.frames` says
     nt          p(x, y) is the triple x p y, and C(x) is x rdf:type C; other arities are an error
     nq          the same, and the triples of named graphs
+    ttl, trig   the same two as Turtle and TriG, with prefixes; relative IRIs are an error
+    jsonl       an array of values for each fact (`deltalog.io.jsonl`)
 
 The files can be read back with `deltalog.io.read`. A predicate whose name is not a safe file name (such as an IRI) gets
 a safe one, and `predicates.tsv` maps the names back. The folder appears under its name only when it is complete: until
@@ -24,7 +26,7 @@ from pathlib import Path
 from deltalog.io.columns import Columns
 from deltalog.io.csv_cells import print_cell
 from deltalog.io.files import name_of
-from deltalog.io.formats import DELIMITERS, OUTPUT_FORMATS, TRIPLE_FORMATS, OutputForm
+from deltalog.io.formats import DELIMITERS, OUTPUT_FORMATS, TRIPLE_FORMATS, TURTLE_FORMATS, OutputForm
 from deltalog.io.table_files import NAMES
 from deltalog.model.arguments import told
 from deltalog.model.dictionary import Dictionary
@@ -36,7 +38,11 @@ def write(out: str | os.PathLike[str], facts: Mapping[Pred, Columns], dictionary
     """Write facts to a folder that does not exist yet, or is empty."""
     format = form.format
     check_format(format)
-    if format in TRIPLE_FORMATS:
+    if format in TURTLE_FORMATS:
+        from deltalog.io.turtle import write_turtle
+
+        whole(Path(out), lambda folder: write_turtle(folder / f"facts.{format}", facts, dictionary, form.prefixes))
+    elif format in TRIPLE_FORMATS:
         from deltalog.io.triples import write_triples
 
         whole(Path(out), lambda folder: write_triples(folder / f"facts.{format}", facts, dictionary))
@@ -140,9 +146,13 @@ def write_file(path: Path, pred: Pred, columns: Columns, dictionary: Dictionary,
 
         write_parquet(path, columns, dictionary, form.names(pred))
         return
+    from deltalog.io.jsonl import write_jsonl
     from deltalog.io.tables import write_table
 
     with open(path, "wb") as stream:
+        if form.format == "jsonl":
+            write_jsonl(stream, columns, dictionary)
+            return
         stream.write(header_of(pred, form))
         write_table(stream, columns, dictionary, form.format)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from deltalog.concurrency.cached import cached_property
 from deltalog.io.files import local_path
-from deltalog.io.formats import OutputForm
+from deltalog.io.formats import GRAPH_FORMATS, OutputForm
 from deltalog.model.detached_rows import DetachedRows
 from deltalog.model.facts import Facts, of_predicate
 from deltalog.model.html_table import html_table
@@ -80,7 +80,7 @@ class Difference(Mapping[str, Facts[Any]]):
     def write(self, folder: Path, format: str, quads: Collection[tuple[Value, ...]] = ()) -> None:
         """Writes the facts to a folder, as `KnowledgeBase.write` does; and quads, if the format has them."""
         tables = {pred: facts.table for pred, facts in self._facts.items()}
-        if format == "nq" and isinstance(quads, Facts):
+        if format in GRAPH_FORMATS and isinstance(quads, Facts):
             tables[QUADS] = quads.table
         columns = {pred: names for pred in tables if (names := self._columns(pred))}
         self._backend.codec.write(folder, tables, OutputForm(format, columns))

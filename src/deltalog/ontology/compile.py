@@ -59,12 +59,18 @@ from deltalog.ontology.profile import NOT_RDFS, REFLEXIVE, Loss, inconclusive
 from deltalog.ontology.read_axioms import Stated, read_axioms
 from deltalog.ontology.read_expressions import Expressions
 from deltalog.ontology.swrl import compile_swrl
-from deltalog.ontology.vocabulary import DIFFERENT_FROM, NOTHING, OBJECT_PROPERTY, SAME_AS, TOP_PROPERTIES, is_reserved
+from deltalog.ontology.vocabulary import (
+    ALL_DIFFERENT,
+    DIFFERENT_FROM,
+    MEMBER_OF,
+    NOTHING,
+    OBJECT_PROPERTY,
+    SAME_AS,
+    TOP_PROPERTIES,
+    is_reserved,
+)
 from deltalog.program.triple_bridges import is_rdf
 from deltalog.syntax.ast import TRIPLES, TYPES, Atom, Call, Constant, Filter, Pred, Rule, Variable
-
-MEMBER_OF = "member_of_disjoint"  # member_of_disjoint(axiom, individual, class)
-ALL_DIFFERENT = "all_different"  # all_different(axiom, individual)
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,3 +90,9 @@ _DATATYPES = frozenset(
 def is_datatype(name: str) -> bool:
     """Whether a name is a datatype without being declared as one."""
     return name.startswith(XSD) or name in _DATATYPES
+
+
+# Relations that rules of an ontology use among themselves: their facts say nothing that the axioms do not say.
+MEMBER_OF = "member_of_disjoint"  # member_of_disjoint(axiom, individual, class)
+ALL_DIFFERENT = "all_different"  # all_different(axiom, individual)
+AUXILIARY = frozenset((Pred(MEMBER_OF, 3), Pred(ALL_DIFFERENT, 2)))

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from deltalog.explain.render.json import json_value
+from deltalog.io.json_values import json_value
 from deltalog.model.facts import Facts
 from deltalog.model.naming import Names
 from deltalog.model.terms import Value

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, NoReturn
 
-from deltalog.explain.render.json import value_of
+from deltalog.io.json_values import value_of
 from deltalog.model.errors import UsageError
 from deltalog.model.limits import count, seconds
 from deltalog.server.errors import NESTED, wrong

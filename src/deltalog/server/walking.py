@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from deltalog.explain.render.json import json_value
+from deltalog.io.json_values import json_value
 from deltalog.kb import KnowledgeBase
 from deltalog.model.terms import Value
 from deltalog.query.goal_evaluator import answer

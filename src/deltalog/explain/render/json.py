@@ -6,17 +6,14 @@ occurs several times is written once, with an `"id"`; elsewhere it has `"see"` w
 that is deeper than readers of JSON nest goes on in the list `"continued"` of the outermost object in the same way.
 Where a depth or a number of steps is asked for, a fact whose step is left out has `"hidden": {"facts": n}`.
 
-Values are JSON's own where that says it all: strings, integers, booleans, doubles with a fraction. Others are
-`{"iri"}`, `{"blank"}`, `{"text", "language"}`, `{"text", "datatype"}`; `value_of` reads them back. Integers of more
-than 53 bits, which many readers round, and doubles without a fraction, which JavaScript takes for integers, are
-objects, too.
+Values are those of `deltalog.io.json_values`.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
-from math import inf, isfinite
+from math import inf
 from typing import Any
 
 from deltalog.explain.model import (
@@ -34,11 +31,10 @@ from deltalog.explain.model import (
     RuleRef,
 )
 from deltalog.explain.render.outline import Expansion
-from deltalog.model.errors import UsageError
-from deltalog.model.terms import IRI, BlankNode, Literal, Value, datatype, lexical, literal
+from deltalog.io.json_values import json_value
+from deltalog.model.terms import Value
 
 NESTING = 50  # proofs, or refutations, inside of each other; each takes two levels of JSON or more
-EXACT_BITS = 53  # integers that doubles have
 
 
 def render(explanation: Explanation, *, steps: float = inf) -> dict[str, Any]:
@@ -56,44 +52,6 @@ def render(explanation: Explanation, *, steps: float = inf) -> dict[str, Any]:
 
 
 # Values
-
-
-def json_value(value: Value) -> Any:
-    """A value as JSON; `value_of` is the way back."""
-    match value:
-        case IRI():
-            return {"iri": lexical(value)}
-        case BlankNode():
-            return {"blank": lexical(value)}
-        case Literal(language=str(language)):
-            return {"text": value.text, "language": language}
-        case bool() | str():
-            return value
-        case int() if value.bit_length() <= EXACT_BITS:
-            return value
-        case float() if isfinite(value) and not value.is_integer():
-            return value
-        case _:
-            return {"text": lexical(value), "datatype": datatype(value)}
-
-
-def value_of(found: Any) -> Value:
-    """The value that `json_value` made something of."""
-    match found:
-        case {"iri": str(iri)}:
-            return IRI(iri)
-        case {"blank": str(label)}:
-            return BlankNode(label)
-        case {"text": str(text), "language": str(language)}:
-            return Literal(text, language=language)
-        case {"text": str(text), "datatype": str(name)}:
-            return literal(text, name)
-        case bool() | int() | float() | str():
-            return found
-        case _:
-            raise UsageError(
-                f"{found!r:.80} is no value; write JSON's own, an iri, a blank, or a text with a language or a datatype"
-            )
 
 
 def _values(bindings: Mapping[str, Value]) -> dict[str, Any]:

@@ -18,15 +18,14 @@ import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date
-from decimal import Decimal
 from io import TextIOBase
 from itertools import groupby
 from typing import IO, Any, Protocol, TypeVar
 from xml.sax.saxutils import escape, quoteattr
 
-from deltalog.io.triples import is_label, print_term
+from deltalog.io.turtle import TurtleNames, any_term, turtle_block, turtle_order, turtle_term
 from deltalog.model.errors import DataError, UsageError
-from deltalog.model.terms import IRI, RDF_TYPE, XSD, BlankNode, Literal, Value, datatype, lexical
+from deltalog.model.terms import IRI, XSD, BlankNode, Literal, Value, datatype, lexical
 
 T = TypeVar("T")
 ResultRow = Sequence[Value | None]
@@ -192,7 +191,7 @@ def _csv_cell(text: str) -> str:
 def _tsv(results: ResultRows) -> Iterator[str]:
     yield "\t".join(f"?{name}" for name in results.columns) + "\n"
     for row in results:
-        yield "\t".join("" if v is None else _term(v) for v in row) + "\n"
+        yield "\t".join("" if v is None else turtle_term(v) for v in row) + "\n"
 
 
 def _plain_truth(truth: bool) -> Iterator[str]:
@@ -203,83 +202,20 @@ def _word(truth: bool) -> str:
     return "true" if truth else "false"
 
 
-# Terms as N-Triples and Turtle have them.
-
-_DOUBLE = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)[eE][+-]?[0-9]+")
-
-
-def _full_term(value: Value) -> str:
-    """A term of N-Triples; a blank node whose label cannot be written has another one."""
-    if isinstance(value, BlankNode) and not is_label(value):
-        return f"_:x{value.encode('utf-8', 'surrogatepass').hex()}"
-    return print_term(value)
-
-
-def _term(value: Value) -> str:
-    """A term of Turtle: numbers and booleans without quotes, where reading them gives the same term."""
-    if isinstance(value, bool | int):
-        return lexical(value)
-    if isinstance(value, float) and _DOUBLE.fullmatch(lexical(value)):
-        return lexical(value)
-    if isinstance(value, Decimal) and "." in lexical(value):
-        return lexical(value)
-    return _full_term(value)
-
-
 def _ntriples(triples: Iterable[ResultRow]) -> Iterator[str]:
     for triple in triples:
-        yield f"{' '.join(map(_full_term, triple))} .\n"  # type: ignore[arg-type]  # all have values
+        yield f"{' '.join(map(any_term, triple))} .\n"  # type: ignore[arg-type]  # all have values
 
 
 def _turtle(results: ResultRows) -> Iterator[str]:
     """Triples by their subjects, and under these by their predicates, with the prefixes that occur."""
-    names = _Names(getattr(results, "prefixes", {}))
-    triples = sorted(results, key=lambda triple: _place(triple[0], triple[1]))
-    blocks = [_block(subject, list(about), names) for subject, about in groupby(triples, key=lambda triple: triple[0])]
-    yield "".join(f"@prefix {prefix}: {_full_term(IRI(names.prefixes[prefix]))} .\n" for prefix in sorted(names.used))
+    names = TurtleNames(getattr(results, "prefixes", {}))
+    triples = sorted(results, key=lambda triple: turtle_order(triple[0], triple[1]))
+    subjects = groupby(triples, key=lambda triple: triple[0])
+    blocks = [turtle_block(names.term(s), [(p, names.term(o)) for _, p, o in about], names) for s, about in subjects]
+    yield names.header()
     for block in blocks:
         yield f"\n{block}" if names.used or block is not blocks[0] else block
-
-
-def _place(subject: Value, predicate: Value) -> tuple[bool, str, bool, str]:
-    """Blank nodes after IRIs, and the classes of a subject before its other properties."""
-    return (isinstance(subject, BlankNode), str(subject), predicate != RDF_TYPE, str(predicate))
-
-
-def _block(subject: Value, triples: Sequence[ResultRow], names: _Names) -> str:
-    lines = []
-    for predicate, about in groupby(triples, key=lambda triple: triple[1]):
-        verb = "a" if predicate == RDF_TYPE else names.term(predicate)
-        lines.append(f"{verb} {', '.join(names.term(o) for _, _, o in about)}")
-    return f"{names.term(subject)} " + " ;\n    ".join(lines) + " .\n"
-
-
-class _Names:
-    """IRIs by prefixes, and which prefixes were used."""
-
-    _LOCAL = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
-    _PREFIX = re.compile(r"(?:[A-Za-z](?:[A-Za-z0-9_.-]*[A-Za-z0-9_-])?)?")
-
-    def __init__(self, prefixes: Mapping[str, str]) -> None:
-        by_length = sorted(prefixes.items(), key=lambda item: (-len(item[1]), item[0]))
-        self.prefixes = {name: iri for name, iri in by_length if iri and self._PREFIX.fullmatch(name)}
-        self.used: set[str] = set()
-
-    def term(self, value: Value | None) -> str:
-        assert value is not None
-        if isinstance(value, IRI):
-            return self._short(str(value)) or _full_term(value)
-        if isinstance(value, Literal) and value.language is None:
-            short = self._short(value.datatype)
-            return _full_term(value) if short is None else f"{_full_term(value.text)}^^{short}"
-        return _term(value)
-
-    def _short(self, iri: str) -> str | None:
-        for name, start in self.prefixes.items():
-            if iri.startswith(start) and self._LOCAL.fullmatch(iri, len(start)):
-                self.used.add(name)
-                return f"{name}:{iri[len(start) :]}"
-        return None
 
 
 # A table to read.
@@ -287,7 +223,7 @@ class _Names:
 
 def _table(results: ResultRows) -> Iterator[str]:
     """Columns as wide as their values, IRIs by their prefixes."""
-    names = _Names(getattr(results, "prefixes", {}))
+    names = TurtleNames(getattr(results, "prefixes", {}))
     rows = [["" if v is None else _shown(v, names) for v in row] for row in results]
     widths = [
         max(map(len, (name, *column))) for name, column in zip(results.columns, _columns(rows, results), strict=True)
@@ -306,7 +242,7 @@ def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
     return "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip() + "\n"
 
 
-def _shown(value: Value, names: _Names) -> str:
+def _shown(value: Value, names: TurtleNames) -> str:
     """A string as it is, on one line, and any other term as in Turtle."""
     if isinstance(value, str) and not isinstance(value, IRI | BlankNode):
         return re.sub(r"[\x00-\x1f\x7f]", lambda found: repr(found[0])[1:-1], value)

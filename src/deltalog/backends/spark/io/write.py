@@ -32,11 +32,11 @@ from deltalog.backends.spark.operators.broadcast_closure import BroadcastClosure
 from deltalog.backends.spark.operators.shared_scan import full_scans, shared_scan
 from deltalog.backends.spark.stored import TAG, column_names
 from deltalog.backends.spark.table import SparkTable, width
-from deltalog.io.formats import TRIPLE_FORMATS, OutputForm
+from deltalog.io.formats import TRIPLE_FORMATS, TURTLE_FORMATS, OutputForm
 from deltalog.io.write import check_format, header_of, names_table, safe_names, whole, write_file
 from deltalog.model.arrays import Integers
 from deltalog.model.dictionary import Dictionary
-from deltalog.model.errors import DataError, DeltalogError
+from deltalog.model.errors import DataError, DeltalogError, UsageError
 from deltalog.syntax.ast import Pred
 
 if TYPE_CHECKING:
@@ -51,6 +51,9 @@ NAMED = "tag int, number int, path string"
 def write(out: Path, facts: Mapping[Pred, SparkTable], backend: SparkBackend, form: OutputForm) -> None:
     """Writes facts to a folder that does not exist yet, or is empty."""
     check_format(form.format)
+    if form.format in TURTLE_FORMATS:
+        other = "nt" if form.format == "ttl" else "nq"
+        raise UsageError(f"only the local engine writes {form.format}; write {other}, or use engine='local'")
     whole(out, lambda folder: _fill(folder.absolute(), facts, backend, form))
 
 
