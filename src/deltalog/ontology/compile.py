@@ -51,7 +51,7 @@ from deltalog.ontology.axioms import (
     UnionOf,
     names_in,
 )
-from deltalog.ontology.compile_expressions import INCONSISTENT, Conclusions, Context, PartialBody, link
+from deltalog.ontology.compile_expressions import Conclusions, Context, PartialBody, link
 from deltalog.ontology.existentials import Existentials
 from deltalog.ontology.graph import RdfGraph
 from deltalog.ontology.load import OntologyFile
@@ -59,7 +59,15 @@ from deltalog.ontology.profile import NOT_RDFS, REFLEXIVE, Loss, inconclusive
 from deltalog.ontology.read_axioms import Stated, read_axioms
 from deltalog.ontology.read_expressions import Expressions
 from deltalog.ontology.swrl import compile_swrl
-from deltalog.ontology.vocabulary import DIFFERENT_FROM, NOTHING, OBJECT_PROPERTY, SAME_AS, TOP_PROPERTIES, is_reserved
+from deltalog.ontology.vocabulary import (
+    DIFFERENT_FROM,
+    INCONSISTENT,
+    NOTHING,
+    OBJECT_PROPERTY,
+    SAME_AS,
+    TOP_PROPERTIES,
+    is_reserved,
+)
 from deltalog.program.triple_bridges import is_rdf
 from deltalog.syntax.ast import TRIPLES, TYPES, Atom, Call, Constant, Filter, Pred, Rule, Variable
 
