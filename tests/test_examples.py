@@ -23,7 +23,7 @@ RUNS = {
     "graph": ("rules.dl", "--data", "data", "--derived"),
     "museum": ("rules.dlog", "--data", "museum.ttl", "--derived"),
     "points_to": ("points_to.dl", "-F", "facts"),
-    "supply_chain": ("rules.dl", "--data", "data", "--derived"),
+    "supply_chain": ("rules.dl", "--derived"),
     "university": ("rules.dlog", "--data", "data.ttl", "--derived"),
 }
 

@@ -18,7 +18,7 @@ PACKAGE = ROOT / "src" / "deltalog"
 # several names, they do not import each other.
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("model.errors", "model.datetimes", "model.arrays", "model.tuning", "concurrency", "kernels"),
-    ("model.user_warnings",),
+    ("model.user_warnings", "model.arguments"),
     ("model.terms", "model.limits", "model.equality_classes", "model.extras", "io.entities"),
     ("model.table_options",),
     ("expressions.backtracking",),

@@ -43,14 +43,16 @@ from deltalog.io.files import local_path
 from deltalog.io.formats import OutputForm
 from deltalog.io.table_settings import settings_beside
 from deltalog.maintenance.ladders import LADDERS
+from deltalog.model.arguments import check_choice, check_type, names_of, told
 from deltalog.model.change import Change, Difference
-from deltalog.model.errors import check_choice
+from deltalog.model.errors import UsageError
 from deltalog.model.facts import Facts, of_predicate
 from deltalog.model.limits import Limits, count, limited, memory_bytes, within_budget
+from deltalog.model.naming import predicate_name
 from deltalog.model.table_options import TableKeywords
 from deltalog.model.terms import Kind
 from deltalog.model.tuning import Tuning
-from deltalog.ontology.methods import OntologyMethods, OntologyPaths, Planned
+from deltalog.ontology.methods import OntologyMethods, OntologyPaths, Planned, ontology_files
 from deltalog.other_languages import OtherLanguageMethods, check_no_files
 from deltalog.plan.hypertree.settings import CYCLIC_SETTINGS
 from deltalog.program import Program, analyse, read_documents
@@ -141,6 +143,9 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
         check_choice("option", cyclic, CYCLIC_SETTINGS, " for cyclic rules")
         check_choice("option", schemes, SCHEME_SETTINGS, " for schemes")
         check_choice("default graph", default_graph, DEFAULT_GRAPHS)
+        check_type(Tuning() if tuning is None else tuning, Tuning, "a Tuning for tuning")
+        if observe is not None and not callable(observe):
+            raise UsageError(f"observe takes a function of a Round, and not {told(observe)}")
         check_choice("option", equality, EQUALITY_SETTINGS, " for equality")
         threads = None if threads is None else count(threads, "threads", least=1)
         sources = as_sources(program)
@@ -176,7 +181,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
         self._explicit: dict[Pred, AnyTable] = encode_facts_of(document.rules, self._backend)
         self._files.has_others = bool(self._explicit)
         self.examples = []
-        files = [ontology] if isinstance(ontology, str | PathLike) else list(ontology)
+        files = ontology_files(ontology)
         if files or profile is not None:
             self.load_ontology(*files, profile=profile)
         self.load_imports()
@@ -202,7 +207,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
         that they are in, instead of the unnamed one."""
         from deltalog.engine.encode_facts import listed_facts
 
-        facts = listed_facts({predicate: data})
+        facts = listed_facts({predicate_name(predicate): data})
         with self._naming(facts):
             self.load_tables(lambda _: self._encoded(facts, graph))
 
@@ -211,7 +216,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
         """Removes explicit facts of a predicate, as `add` adds them. Facts that were not given stay as they are."""
         from deltalog.engine.encode_facts import listed_facts
 
-        facts = listed_facts({predicate: data})
+        facts = listed_facts({predicate_name(predicate): data})
         self._check_writable()
         self._check_stages()
         self._add({}, self._encoded(facts, graph))
@@ -247,7 +252,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
         self._load(files, graph)
 
     def _load(self, files: Files, graph: GraphName | None = None) -> None:
-        files = files.over(self._table_settings)
+        files = self._as_read(files)
         with self._files.loading(files), self._naming(files):
             self.load_tables(lambda _: self._encoded(files, graph))
 
@@ -302,13 +307,13 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
     def _encoded(self, facts: Mapping[str, Any] | Files, graph: GraphName | None = None) -> dict[Pred, AnyTable]:
         """Facts as tables by predicate, or as quads of a graph."""
         name = None if graph is None else graph_name(graph)
-        self._note_names(facts.paths if isinstance(facts, Files) else facts)
+        self._note_names(facts.named_paths if isinstance(facts, Files) else facts)
         if isinstance(facts, Files):
             return self._in_graph(self._backend.codec.read(facts.paths, facts.reading), name)
         from deltalog.engine.encode_facts import encode_facts
 
         known = (self._mentioned, self._explicit)
-        return self._in_graph(encode_facts(facts, self._backend, known), name) if facts else {}
+        return self._in_graph(encode_facts(facts, self._backend, known, self.prefixes), name) if facts else {}
 
     # Materialise: to the fixpoint.
 
@@ -466,7 +471,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
     @within_budget
     def _make(self, add: Any, remove: Any, add_rules: Any, remove_rules: Any, graph: GraphName | None) -> Change:
         self._check_writable()  # first: it may take over what the store has
-        add, remove = (each.over(self._table_settings) if isinstance(each, Files) else each for each in (add, remove))
+        add, remove = self._as_read(add), self._as_read(remove)
         with self._files.loading(add) if isinstance(add, Files) else nullcontext(), self._naming(add):
             rule_set, added, removed, document = self._wanted(add, remove, add_rules, remove_rules, graph)
             lints = self._warn_of_rules(document.rules)
@@ -478,10 +483,15 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
         return change
 
     @within_budget
-    def _describe(self, *asked: Any) -> Change:
-        rule_set, add, remove, _ = self._wanted(*asked)
-        planned = self._with_axioms(rule_set, *self._with_graphs(add, remove))
-        return self._described(planned.rule_set, self._changed(*planned[:3])[1])
+    def _describe(self, add: Any, remove: Any, *asked: Any) -> Change:
+        add, remove, names = self._as_read(add), self._as_read(remove), self._column_names
+        try:
+            with self._naming(add):
+                rule_set, added, removed, _ = self._wanted(add, remove, *asked)
+                planned = self._with_axioms(rule_set, *self._with_graphs(added, removed))
+                return self._described(planned.rule_set, self._changed(*planned[:3])[1])
+        finally:
+            self._column_names = names
 
     def _wanted(
         self,
@@ -633,11 +643,11 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
     ) -> None:
         """Writes facts to a folder that is new or empty: one file per predicate (csv, tsv, parquet), facts.nt,
         or facts.nq, which also has the graphs of facts. header: CSV and TSV files begin with the names of columns."""
-        started = time.perf_counter()
+        started, wanted = time.perf_counter(), names_of(only, "only")
         contents = self._contents().materialised()
-        tables = contents.tables(only, derived)
-        if format == "nq" and not derived:
-            tables = self._with_quads(tables, [contents.names().find(name) for name in only])
+        tables = contents.tables(wanted, derived)
+        if isinstance(format, str) and format == "nq" and not derived:
+            tables = self._with_quads(tables, [contents.names().find(name) for name in wanted])
         columns = {pred: names for pred in tables if (names := self._columns.known(pred))}
         self._backend.codec.write(local_path(folder), tables, OutputForm(format, columns, header))
         self._spent("write", started)

@@ -8,7 +8,7 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace, RawDescriptio
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from deltalog.equality.settings import EQUALITY_SETTINGS
 from deltalog.model.errors import DataWarning, DeltalogWarning, UsageError
@@ -25,9 +25,26 @@ RULES = "a file of rules, or ready-made ones: @rdfs, @rdfs-plus, @owl2rl, @skos"
 EXIT_CODES = "Exit codes: 0 done; 1 an error in the input; 2 wrong usage; 3 a limit was hit, the answer is incomplete."
 
 
+class CommandParser(ArgumentParser):
+    """A parser that says which option was meant."""
+
+    def error(self, message: str) -> NoReturn:
+        unknown = message.removeprefix("unrecognized arguments: ").split()
+        if len(unknown) < len(message.split()):
+            message += self._meant([word.partition("=")[0] for word in unknown if word.startswith("-")])
+        super().error(message)
+
+    def _meant(self, words: list[str]) -> str:
+        from difflib import get_close_matches
+
+        known = [option for action in self._actions for option in action.option_strings]
+        near = dict.fromkeys(name for word in words for name in get_close_matches(word, known, 1))
+        return f"; did you mean {' or '.join(near)}?" if near else ""
+
+
 def command_parser(command: str, description: str, epilog: str = EXIT_CODES) -> ArgumentParser:
     """The parser of a command, without options yet."""
-    return ArgumentParser(
+    return CommandParser(
         prog=f"deltalog {command}",
         description=description,
         epilog=epilog,

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator
 from datetime import date
 
-from deltalog.convert import writer
+from deltalog.convert import named_files, writer
 from deltalog.convert.writer import CannotSay
 from deltalog.expressions.nemo_functions import FLOAT
 from deltalog.model.terms import IRI, NUMERIC, BlankNode, Literal, Value, datatype, lexical
@@ -38,7 +38,7 @@ from deltalog.syntax.functions import COMPARISONS
 
 _NAMES = {
     **{function: name for name, function in NEMO.items() if name != "/"},
-    **{"strlen": "STRLEN", "substr": "SUBSTR", "contains": "CONTAINS", "strstarts": "STRSTARTS", "strends": "STRENDS"},
+    **{function: function.upper() for function in writer.CAPITALS},
     **{"band": "BITAND", "bor": "BITOR", "bxor": "BITXOR"},
 }
 _NOT_IN_IRI = re.compile(r'[<>\s"{}|^`\\]|^[=-]')
@@ -52,16 +52,22 @@ class NemoWriter(writer.Writer):
         written = [rule for rule in document.rules if rule not in self.existential]
         self.rules = [*writer.plain_rules(written), *self.existential]
         self.arities = writer.several_arities(self.rules)
+        self.inputs = named_files.said(document.files, "input", named_files.nemo, self.lost)
+        self.outputs = named_files.said(document.files, "output", named_files.nemo, self.lost)
 
     def before(self) -> Iterator[str]:
         for use in (use for program in self.document.nemo for use in program.imports):
             yield _file(use)
+        for file, resource in self.inputs:
+            yield f"@import {_predicate(file.predicate or '')} :- {resource} ."
 
     def after(self) -> Iterator[str]:
         files = [use for program in self.document.nemo for use in program.exports]
         yield from map(_file, files)
         outputs = [name for program in self.document.nemo for name in program.outputs]
-        if not self.document.nemo:
+        for file, resource in self.outputs:
+            yield f"@export {_predicate(file.predicate or '')} :- {resource} ."
+        if not self.document.nemo and not any(file.kind == "output" for file in self.document.files):
             heads = dict.fromkeys(head.pred for rule in self.rules if rule.body for head in rule.heads)
             outputs = [pred.name for pred in heads if pred in self.said and not pred.name.startswith("aux")]
         if outputs:

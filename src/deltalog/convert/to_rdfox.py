@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from deltalog.convert import writer
 from deltalog.convert.writer import CannotSay
+from deltalog.model.errors import Diagnostic
 from deltalog.model.terms import IRI, BlankNode, Value
 from deltalog.program.load_program import Documents
 from deltalog.syntax.ast import (
@@ -31,8 +32,25 @@ from deltalog.syntax.functions import COMPARISONS
 from deltalog.syntax.printer import print_iri, print_value, quoted
 
 _SAME = {
-    *("abs", "ceil", "floor", "round", "str", "concat", "strlen", "substr", "ucase", "lcase", "contains"),
-    *("strstarts", "strends", "replace", "if", "coalesce", "isiri", "isblank", "isliteral", "datatype", "sameterm"),
+    *writer.CAPITALS,
+    *(
+        "abs",
+        "ceil",
+        "floor",
+        "round",
+        "str",
+        "concat",
+        "ucase",
+        "lcase",
+        "replace",
+        "if",
+        "coalesce",
+        "isiri",
+        "isblank",
+        "isliteral",
+        "datatype",
+        "sameterm",
+    ),
     *("min", "max", "sqrt", "pow"),
 }
 _INFIX = {*COMPARISONS, "+", "-", "*", "/", "&&", "||"}
@@ -43,6 +61,9 @@ class RdfoxWriter(writer.Writer):
     def __init__(self, document: Documents) -> None:
         super().__init__(document)
         self.rules = writer.plain_rules(document.rules)
+        for file in document.files:
+            hint = "RDFox imports files by commands of its shell."
+            self.lost.append(Diagnostic(f"a program of RDFox names no files, as @{file.kind} does", file.span, hint))
 
     def statement(self, rule: Rule) -> str:
         outside = {v for head in rule.heads for v in variables(head)}

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator
 from itertools import count
 
-from deltalog.convert import writer
+from deltalog.convert import named_files, writer
 from deltalog.convert.writer import CannotSay
 from deltalog.model.terms import IRI, BlankNode, Value, lexical
 from deltalog.program.load_program import Documents
@@ -43,8 +43,20 @@ TypedColumn = tuple[object, ...]
 OTHER = "value of another kind"
 _ARITHMETIC = {"+": "+", "-": "-", "*": "*"}
 _NUMBERS = {"div": "/", "rem": "%", "band": "band", "bor": "bor", "bxor": "bxor", "bshl": "bshl", "bshr": "bshr"}
-_RESULTS = {"strlen": "number", "concat": "symbol", "substr": "symbol", **dict.fromkeys(_NUMBERS, "number")}
-_ARGUMENTS = {"strlen": "symbol", "concat": "symbol", "contains": "symbol", **dict.fromkeys(_NUMBERS, "number")}
+_RESULTS = {
+    "%": "number",
+    "strlen": "number",
+    "concat": "symbol",
+    "substr": "symbol",
+    **dict.fromkeys(_NUMBERS, "number"),
+}
+_ARGUMENTS = {
+    "%": "number",
+    "strlen": "symbol",
+    "concat": "symbol",
+    "contains": "symbol",
+    **dict.fromkeys(_NUMBERS, "number"),
+}
 _AGGREGATES = {"count": "count", "sum": "sum", "min": "min", "max": "max", "avg": "mean"}
 
 
@@ -86,6 +98,8 @@ class SouffleWriter(writer.Writer):
         self.rules = writer.plain_rules(document.rules)
         self.predicates = writer.predicates(self.rules)
         self.arities = writer.several_arities(self.rules)
+        self.inputs = named_files.said(document.files, "input", named_files.souffle, self.lost)
+        self.outputs = named_files.said(document.files, "output", named_files.souffle, self.lost)
         self.types = ColumnTypes()
         self.wrong: dict[int, tuple[str, ...]] = {}  # the rules that would give a column another type
         for number, rule in enumerate(self.rules):
@@ -165,10 +179,19 @@ class SouffleWriter(writer.Writer):
                 continue
             columns = ", ".join(f"x{i + 1}: {self.types.of((pred, i))}" for i in range(pred.arity))
             yield f".decl {_predicate(pred)}({columns})"
-            if not derived:
+            named = [parameters for file, parameters in self.inputs if file.predicate == pred.name]
+            if named:
+                yield from (f".input {_predicate(pred)}({parameters})" for parameters in named)
+            elif not derived:
                 yield f".input {_predicate(pred)}"
 
     def after(self) -> Iterator[str]:
+        if any(file.kind == "output" for file in self.document.files):
+            names = {pred.name: pred for pred in self.said}
+            for file, parameters in self.outputs:
+                if file.predicate in names:
+                    yield f".output {_predicate(names[file.predicate])}({parameters})"
+            return
         heads = dict.fromkeys(head.pred for rule in self.rules if rule.body for head in rule.heads)
         for pred in heads:
             if not pred.name.startswith("aux") and pred in self.said:
@@ -206,7 +229,7 @@ class SouffleWriter(writer.Writer):
             for one in literal.body:
                 yield from (_renamed(text, fresh) for text in self._literal(number, one, inside))
         for call in literal.calls:
-            if call.function not in _AGGREGATES or call.distinct:
+            if call.function not in _AGGREGATES or (call.distinct and call.function not in ("min", "max")):
                 what = f"{call.function.upper()}{' DISTINCT' if call.distinct else ''}"
                 raise CannotSay(f"Soufflé has no aggregate {what}")
             argument = "" if call.function == "count" else f" {self._expression(number, call.argument or Constant(1))}"
@@ -252,6 +275,8 @@ class SouffleWriter(writer.Writer):
                 return f"({left} {({**_ARITHMETIC, **_NUMBERS})[function]} {right})"
             case "-", [only]:
                 return f"(-{only})"
+            case "%", [left, right]:  # with the sign of the divisor
+                return f"((({left} % {right}) + {right}) % {right})"
             case "bnot", [only]:
                 return f"(bnot {only})"
             case "strlen", [only]:

@@ -142,7 +142,9 @@ def _other_types(value: Value) -> list[Value]:
     if counted is not None:
         if counted == counted and counted % 1 == 0:
             counted = int(counted)
-        found += [counted, float(counted), str(counted), str(float(counted))]
+        found += [counted, str(counted)]
+        if -(2**1023) < counted < 2**1023:
+            found += [float(counted), str(float(counted))]
         found += [literal(str(counted), XSD + name) for name in ("decimal", "int", "long", "float")]
     own = key(value)
     unlike = {key(other): other for other in found if not isinstance(other, Literal) or number(other) is not None}

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Unpack
 
 from deltalog.io.files import local_path
+from deltalog.model.arguments import told
 from deltalog.model.errors import UsageError
 from deltalog.model.table_options import DEFAULT_TABLES, TableKeywords, TableOptions, TableSettings
 from deltalog.syntax.file_directives import NamedFile
@@ -51,8 +52,8 @@ class Reading:
     tables: TableSettings = DEFAULT_TABLES
 
     def __post_init__(self) -> None:
-        if self.base is not None and not _ABSOLUTE_IRI.fullmatch(self.base):
-            raise UsageError(f"the base {self.base!r} is not an absolute IRI, such as http://example.org/data")
+        if self.base is not None and not (isinstance(self.base, str) and _ABSOLUTE_IRI.fullmatch(self.base)):
+            raise UsageError(f"the base {told(self.base)} is not an absolute IRI, such as http://example.org/data")
 
     def base_of(self, path: Path) -> str:
         """The base IRI of a file."""
@@ -93,6 +94,12 @@ class Files:
         """The file that a program reads."""
         tables = TableSettings(file.options, predicate=file.predicate)
         return cls((local_path(file.place),), Reading(tables=tables))
+
+    @property
+    def named_paths(self) -> tuple[Path, ...]:
+        """The paths, and one with the name of the predicate that tables are asked to have, if there is one."""
+        predicate = self.reading.tables.predicate
+        return self.paths if predicate is None else (*self.paths, Path(f"{predicate}.csv"))
 
     def over(self, settings: TableSettings) -> Files:
         """The same files, with settings of tables where the options of the call say nothing."""

@@ -12,7 +12,7 @@ pandas, polars, DuckDB and others. Spark's DataFrames are converted by `toArrow`
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence, Sized
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -24,9 +24,10 @@ import numpy as np
 from deltalog.io.columns import Column, Columns
 from deltalog.io.csv_cells import parse_cell, print_cell
 from deltalog.io.files import name_of, read_all
+from deltalog.model.arguments import told
 from deltalog.model.dictionary import Dictionary, distinct_ids, plain
 from deltalog.model.errors import DataError, UsageError
-from deltalog.model.terms import NO_VALUE, TOO_FINE, Kind, kind
+from deltalog.model.terms import NO_VALUE, TOO_FINE, Kind, kind, lexical
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,15 +35,29 @@ if TYPE_CHECKING:
 KIND = b"deltalog:kind"
 MAX_SMALL_ROWS = 1 << 15
 MAX_ARROW_DIGITS = 38  # of a decimal of 128 bits
+_NO_ROWS = str | bytes | bytearray | memoryview
+_NO_VALUES = (TypeError, ValueError, OverflowError, RecursionError)  # of what is no value
 _TEXT_KINDS = {b"iri": Kind.IRI, b"blank": Kind.BLANK, b"string": Kind.STRING}
 
 
 # To columns of ids.
 
+_EXPECTED = "expected rows, such as [('a', 'b'), ('b', 'c')], or a table"
+
 
 def listed(data: Any) -> Any:
-    """Rows of any iterable as a list; any other data unchanged."""
-    is_table = isinstance(data, np.ndarray | str | bytes) or hasattr(data, "__arrow_c_stream__")
+    """Rows of any iterable as a list; a single column as a table; any other data unchanged."""
+    if isinstance(data, Mapping):
+        raise UsageError(
+            f"{_EXPECTED}, and not the dictionary {told(data)}; pandas.DataFrame(...) makes a table of columns"
+        )
+    if isinstance(data, tuple) and data and not any(isinstance(row, list | tuple) for row in data):
+        raise UsageError(f"{_EXPECTED}, and not a single row; write [{told(data)}]")
+    if type(data).__name__ == "Series" and hasattr(data, "to_frame"):
+        return data.to_frame()
+    is_table = isinstance(data, np.ndarray | str | bytes | bytearray | memoryview) or hasattr(
+        data, "__arrow_c_stream__"
+    )
     return list(data) if isinstance(data, Iterable) and not is_table else data
 
 
@@ -72,7 +87,7 @@ def columns_of_all(several: Sequence[Any], dictionary: Dictionary) -> list[list[
     columns = [list(zip(*rows, strict=True)) for rows in several]
     try:
         ids = iter(dictionary.encode_columns([column for table in columns for column in table]))
-    except TypeError:
+    except _NO_VALUES:
         raise _bad_value(columns) from None
     return [[next(ids) for _ in table] for table in columns]
 
@@ -89,7 +104,8 @@ def spark_to_arrow(data: Any) -> pa.Table:
 
 def _width(array: np.ndarray[Any, Any]) -> int:
     if array.ndim != 2:
-        raise UsageError(f"an array of facts has two dimensions, rows and columns; this one has {array.ndim}")
+        hint = "; array.reshape(-1, 1) has one value in each row" if array.ndim == 1 else ""
+        raise UsageError(f"an array of facts has two dimensions, rows and columns; this one has {array.ndim}{hint}")
     return int(array.shape[1])
 
 
@@ -99,8 +115,8 @@ def _array_values(column: np.ndarray[Any, Any]) -> list[Any]:
 
 
 def _from_rows(rows: Iterable[Sequence[Any]], dictionary: Dictionary) -> list[Column]:
-    if isinstance(rows, str | bytes) or not isinstance(rows, Iterable):
-        raise UsageError(f"expected rows, such as [('a', 'b'), ('b', 'c')], and not {rows!r:.80}")
+    if isinstance(rows, _NO_ROWS) or not isinstance(rows, Iterable):
+        raise UsageError(f"{_EXPECTED}, and not {told(rows)}")
     rows = list(rows)
     if not rows:
         return []
@@ -111,7 +127,7 @@ def _from_rows(rows: Iterable[Sequence[Any]], dictionary: Dictionary) -> list[Co
 def _from_values(columns: Sequence[Sequence[Any]], dictionary: Dictionary) -> list[Column]:
     try:
         return [dictionary.encode(column) for column in columns]
-    except TypeError:
+    except _NO_VALUES:
         raise _bad_value([columns]) from None
 
 
@@ -119,13 +135,13 @@ def _check_rows(rows: list[Any]) -> None:
     """Every row is a tuple or a list, and they are of one length."""
     if not set(map(type, rows)) <= {tuple, list}:
         for number, row in enumerate(rows, 1):
-            if isinstance(row, str | bytes) or not isinstance(row, Sequence):
-                hint = f"; a row of one value is written ({row!r:.40},)" if not isinstance(row, dict | set) else ""
-                raise UsageError(f"row {number}: expected a tuple of values, and not {row!r:.80}{hint}")
+            if isinstance(row, _NO_ROWS) or not isinstance(row, Sequence):
+                hint = f"; a row of one value is written ({told(row)},)" if not isinstance(row, dict | set) else ""
+                raise UsageError(f"row {number}: expected a tuple of values, and not {told(row)}{hint}")
     width = len(rows[0])
     if set(map(len, rows)) != {width}:
         number, row = next((n, row) for n, row in enumerate(rows, 1) if len(row) != width)
-        raise UsageError(f"row {number}: expected {width} values, as in the first row, and not {len(row)}: {row!r:.80}")
+        raise UsageError(f"row {number}: expected {width} values, as in the first row, and not {len(row)}: {told(row)}")
 
 
 def _bad_value(tables: Sequence[Sequence[Sequence[Any]]]) -> UsageError:
@@ -133,8 +149,10 @@ def _bad_value(tables: Sequence[Sequence[Sequence[Any]]]) -> UsageError:
     for number, row in (numbered for columns in tables for numbered in enumerate(zip(*columns, strict=True), 1)):
         for value in row:
             try:
-                kind(plain(value))
-            except TypeError as problem:
+                kind(plain(value)), lexical(plain(value)).encode()
+            except UnicodeEncodeError:
+                return UsageError(f"row {number}: {told(value)} has half a character (a surrogate), which is no text")
+            except _NO_VALUES as problem:
                 return UsageError(f"row {number}: {problem}")
     return UsageError("a value is of a type that deltalog does not have")
 

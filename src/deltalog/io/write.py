@@ -26,6 +26,7 @@ from deltalog.io.csv_cells import print_cell
 from deltalog.io.files import name_of
 from deltalog.io.formats import DELIMITERS, OUTPUT_FORMATS, TRIPLE_FORMATS, OutputForm
 from deltalog.io.table_files import NAMES
+from deltalog.model.arguments import told
 from deltalog.model.dictionary import Dictionary
 from deltalog.model.errors import DataError, UsageError
 from deltalog.syntax.ast import Pred
@@ -45,8 +46,8 @@ def write(out: str | os.PathLike[str], facts: Mapping[Pred, Columns], dictionary
 
 def check_format(format: str) -> None:
     """Refuses a format that facts cannot be written in."""
-    if format not in OUTPUT_FORMATS:
-        raise UsageError(f"unknown format {format!r}: choose one of {', '.join(OUTPUT_FORMATS)}")
+    if not isinstance(format, str) or format not in OUTPUT_FORMATS:
+        raise UsageError(f"unknown format {told(format)}: choose one of {', '.join(OUTPUT_FORMATS)}")
 
 
 def check_output(out: Path) -> None:
@@ -148,7 +149,7 @@ def write_file(path: Path, pred: Pred, columns: Columns, dictionary: Dictionary,
 
 def header_of(pred: Pred, form: OutputForm) -> bytes:
     """The header of a table of text, if it is to have one."""
-    if not form.header or not pred.arity:
+    if not form.header or not pred.arity or form.format not in DELIMITERS:
         return b""
     return (DELIMITERS[form.format].join(map(print_cell, form.names(pred))) + "\n").encode()
 

@@ -28,6 +28,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
+from functools import partial
 from itertools import chain, compress, pairwise
 from typing import Any
 
@@ -644,8 +645,8 @@ def _number(text: str) -> Value:
 
 
 _FROM_TEXT: dict[Kind, Callable[[str], Value]] = {
-    Kind.BLANK: BlankNode,
-    Kind.IRI: IRI,
+    Kind.BLANK: partial(str.__new__, BlankNode),  # they are texts for sure
+    Kind.IRI: partial(str.__new__, IRI),
     Kind.BOOLEAN: lambda text: text == "true",
     Kind.BIG_INTEGER: lambda text: int(text, 16),
     Kind.NUMBER: _number,

@@ -18,7 +18,7 @@ The command line shows the message and nothing else, so a message says what, whe
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -122,9 +122,3 @@ class LimitReached(DeltalogError):
 
 class EngineError(DeltalogError):
     """An engine cannot run on this machine, and the message says what to install; or a job of Spark's failed."""
-
-
-def check_choice(what: str, value: object, choices: Collection[str], where: str = "") -> None:
-    """UsageError if the value of an option is none of the choices."""
-    if value not in choices:
-        raise UsageError(f"there is no {what} {value!r}{where}; choose one of {', '.join(choices)}")

@@ -24,6 +24,9 @@ from decimal import Decimal
 from enum import IntEnum
 from typing import Any
 
+from deltalog.model.arguments import check_type, told
+from deltalog.model.errors import UsageError
+
 XSD = "http://www.w3.org/2001/XMLSchema#"
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 TUPLE = "urn:deltalog:tuple"
@@ -37,6 +40,10 @@ class IRI(str):
     """An IRI, without angle brackets. A `str`, but never equal to a plain one."""
 
     __slots__ = ()
+
+    def __new__(cls, text: str) -> IRI:
+        check_type(text, str, "an IRI as text, such as 'http://example.org/a'")
+        return str.__new__(cls, text)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, IRI) and str.__eq__(self, other)
@@ -55,6 +62,10 @@ class BlankNode(str):
     """A blank node by its label, without `_:`. A `str`, but never equal to a plain one."""
 
     __slots__ = ()
+
+    def __new__(cls, label: str) -> BlankNode:
+        check_type(label, str, "the label of a blank node as text, such as 'b1'")
+        return str.__new__(cls, label)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, BlankNode) and str.__eq__(self, other)
@@ -78,6 +89,9 @@ class Literal:
     __slots__ = ("datatype", "language", "text")
 
     def __init__(self, text: str, datatype: str | None = None, language: str | None = None) -> None:
+        if not (isinstance(text, str) and isinstance(datatype, str | None) and isinstance(language, str | None)):
+            given = ", ".join(map(told, (text, datatype, language)))
+            raise UsageError(f"a Literal has a text, and a datatype or a language as texts, and not ({given})")
         self.text = text
         self.language = language.lower() if language else None
         self.datatype = RDF + "langString" if language else (datatype or XSD + "string")
@@ -176,7 +190,7 @@ def kind(value: Any) -> Kind:
             return Kind.TUPLE
         case _:
             null = value is None or type(value).__name__ == "NAType"  # pandas.NA
-            raise TypeError(NO_VALUE if null else f"{type(value).__name__} is not a value of deltalog: {value!r:.80}")
+            raise TypeError(NO_VALUE if null else f"{type(value).__name__} is not a value of deltalog: {told(value)}")
 
 
 def is_decimal(value: Decimal) -> bool:

@@ -1,8 +1,8 @@
 r"""From the text of a Nemo program to words.
 
 `%` starts a comment everywhere outside of texts and `<iri>`s, and `/* */` are around one. Texts have no escapes, so
-`"a\n"` has a backslash; `\"\"\"...\"\"\"` may contain quotes and line ends. A number has digits after its
-point, so `p(5).` ends with a dot.
+`"a\n"` has a backslash; `\"\"\"...\"\"\"` may contain quotes and line ends. `p(5).` ends with a dot: a number
+has digits after its point.
 """
 
 from __future__ import annotations

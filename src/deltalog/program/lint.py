@@ -19,7 +19,7 @@ from deltalog.program.lint_predicates import (
     several_arities,
     skolem_as_predicate,
 )
-from deltalog.program.lint_variables import hidden_variables, lonely_variables, variables_by_case
+from deltalog.program.lint_variables import doubtful_variables, hidden_variables
 from deltalog.syntax.ast import Rule
 
 LintCheck = Callable[[Sequence[Rule]], Iterator[Diagnostic]]
@@ -29,8 +29,7 @@ CHECKS: tuple[LintCheck, ...] = (
     predicates_by_case,
     repeated_rules,
     heads_in_bodies,
-    lonely_variables,
-    variables_by_case,
+    doubtful_variables,
     hidden_variables,
     skolem_as_predicate,
     constants_like_variables,

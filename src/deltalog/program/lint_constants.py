@@ -50,12 +50,23 @@ MAX_WRITTEN = 100  # characters of a rule that a hint repeats
 def constants_like_variables(rules: Sequence[Rule]) -> Iterator[Diagnostic]:
     """path(x, y) :- edge(x, y) has no variables."""
     for rule in rules:
-        if rule.body and (names := _bare(_suspects(rule), rule)):
+        if rule.body and _has_constants(rule) and (names := _bare(_suspects(rule), rule)):
             quoted = [f"`{name}`" for name in names]
             what = " and ".join(filter(None, (", ".join(quoted[:-1]), quoted[-1])))
             said = "are constants here, not variables" if len(names) > 1 else "is a constant here, not a variable"
             hint = f'{_corrected(rule, names)} For constants write "{names[0]}" with quotes.'
             yield warning(f"{what} {said}", rule.span, hint)
+
+
+def _has_constants(rule: Rule) -> bool:
+    """Whether an atom may have a constant: so it is with few rules."""
+    for literal in (*rule.heads, *rule.body):
+        if type(literal) is not Atom:
+            if type(literal) not in (Filter, Bind):
+                return True
+        elif any([type(term) is Constant for term in literal.terms]):
+            return True
+    return False
 
 
 def _suspects(rule: Rule) -> list[str]:
@@ -105,6 +116,9 @@ def _corrected(rule: Rule, names: Sequence[str]) -> str:
 
 def ill_typed_literals(rules: Sequence[Rule]) -> Iterator[Diagnostic]:
     """ "abc"^^xsd:integer is no integer."""
+    sources = {id(rule.span.source): rule.span.source for rule in rules if rule.span is not None}
+    if not any("^^" in source.text for source in sources.values()):
+        return
     for rule in rules:
         for value, span in _values(rule):
             if isinstance(value, Literal) and not is_well_typed(value):
@@ -120,6 +134,10 @@ def is_well_typed(value: Literal) -> bool:
     if value.datatype in _DATES:
         return moment(value.text, _DATES[value.datatype]) is not None
     return in_value_space(value, value.datatype) is not False
+
+
+def _has_expressions(rule: Rule) -> bool:
+    return any([type(literal) is not Atom for literal in rule.body])
 
 
 def _values(rule: Rule) -> Iterator[tuple[Value, Span | None]]:
@@ -166,7 +184,7 @@ def _constants(expression: Expression) -> Iterator[Value]:
 def kinds_that_never_match(rules: Sequence[Rule]) -> Iterator[Diagnostic]:
     """FILTER(strlen(?x) > "3") compares a number with a string."""
     for rule in rules:
-        for expression, span in _expressions(rule.body):
+        for expression, span in _expressions(rule.body) if _has_expressions(rule) else ():
             for call in _comparisons(expression):
                 kinds = {_kind(side) for side in call.arguments}
                 if kinds == {"a number", "a string"} and call.function != "!=":

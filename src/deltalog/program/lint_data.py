@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 
 from deltalog.model.errors import Diagnostic, warning
+from deltalog.model.naming import local_name
 from deltalog.program.body_atoms import positive
 from deltalog.program.lint import is_written
 from deltalog.program.lint_predicates import function_hint, is_function_name
@@ -24,7 +25,9 @@ from deltalog.syntax.lexer import PREFIXES
 
 MAX_COMPARED = 2_000  # names that a name is compared with, letter by letter
 MAX_NAMED = 3  # predicates that one message names
-LEAST_ALIKE = 0.75  # of the letters
+LEAST_ALIKE = 0.7  # of the letters
+LONG_NAME = 8  # letters; longer names may differ in two
+_NO_DIGITS = str.maketrans("", "", "0123456789")
 
 
 def lint_data(rules: Sequence[Rule], data: Collection[Pred], given: Collection[str] = ()) -> tuple[Diagnostic, ...]:
@@ -83,7 +86,7 @@ def _of_others(missing: list[Atom], rules: Sequence[Rule], data: Collection[Pred
         yield warning(message, of_rdf[0].span, "Do the rules have the prefixes and namespaces of the data?")
 
 
-_EMPTY = "Rules that need it derive nothing. If it is meant to be empty for now, ignore this."
+_EMPTY = "Rules that need it derive nothing. If it is meant to be empty, give it an empty file, or kb.add(name, [])."
 
 
 def _is_standard(name: str) -> bool:
@@ -128,11 +131,28 @@ class Alike:
         if len(self.by_local) > MAX_COMPARED or len(local) < 3:
             return []
         space = pred.name[: len(pred.name) - len(local_name(pred.name))]
-        near = get_close_matches(local, self.by_local, MAX_NAMED, LEAST_ALIKE)
+        near = [
+            name for name in get_close_matches(local, self.by_local, 2 * MAX_NAMED, LEAST_ALIKE) if is_typo(local, name)
+        ]
         found = [other for name in near for other in self.by_local[name]]
         return [other for other in found if other.name.startswith(space) and _is_iri(other) is _is_iri(pred)]
 
 
-def local_name(name: str) -> str:
-    """The name of an IRI without its namespace; other names as they are."""
-    return name[max(name.rfind(sign) for sign in "#/:") + 1 :] if ":" in name else name
+def is_typo(one: str, other: str) -> bool:
+    """Whether two names differ in a letter or two, and not in digits: q1 and q2 are two names."""
+    if one.translate(_NO_DIGITS) == other.translate(_NO_DIGITS):
+        return False
+    return _edits(one, other) <= (1 if min(len(one), len(other)) < LONG_NAME else 2)
+
+
+def _edits(one: str, other: str) -> int:
+    """How many letters are missing, too many, others, or swapped with the next."""
+    before: list[int] = []
+    row = list(range(len(other) + 1))
+    for i, left in enumerate(one, 1):
+        before, last, row = row, before, [i]
+        for j, right in enumerate(other, 1):
+            row.append(min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (left != right)))
+            if i > 1 and j > 1 and left == other[j - 2] and one[i - 2] == right:
+                row[j] = min(row[j], last[j - 2] + 1)
+    return row[-1]

@@ -31,13 +31,14 @@ def several_arities(rules: Sequence[Rule]) -> Iterator[Diagnostic]:
 
 def predicates_by_case(rules: Sequence[Rule]) -> Iterator[Diagnostic]:
     """edge(X, Y) and Edge(X, Y) are two predicates. Where one rule has both, they are meant to be."""
-    first: dict[tuple[str, int], Atom] = {}
-    others: dict[Pred, tuple[Atom, Atom]] = {}
+    distinct: dict[tuple[str, int], Atom] = {}
     for atom in _atoms(rules):
+        distinct.setdefault((atom.name, len(atom.terms)), atom)
+    first: dict[tuple[str, int], Atom] = {}
+    for atom in distinct.values():
         other = first.setdefault((atom.name.casefold(), len(atom.terms)), atom)
-        if other.name != atom.name:
-            others.setdefault(atom.pred, (other, atom))
-    for other, atom in others.values():
+        if other is atom:
+            continue
         if not any({other.pred, atom.pred} <= _mentioned(rule) for rule in rules):
             place = f" ({other.span})" if other.span else ""
             message = f"{shown(atom.pred)} and {shown(other.pred)}{place} differ only in case"
@@ -66,7 +67,7 @@ def heads_in_bodies(rules: Sequence[Rule]) -> Iterator[Diagnostic]:
 def skolem_as_predicate(rules: Sequence[Rule]) -> Iterator[Diagnostic]:
     """SKOLEM("a", ?x, ?e) in a rule is RDFox's way to write BIND(SKOLEM("a", ?x) AS ?e)."""
     for atom in _atoms([rule for rule in rules if rule.body]):
-        if atom.name.lower() == "skolem":
+        if len(atom.name) == len("skolem") and atom.name.lower() == "skolem":
             yield warning(f"`{atom.name}` is a predicate here, not the function", atom.span, function_hint(atom.name))
 
 

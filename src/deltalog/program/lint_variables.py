@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from deltalog.model.errors import Diagnostic, warning
 from deltalog.program.safety import written
@@ -18,11 +18,18 @@ from deltalog.syntax.ast import Aggregate, Atom, Constant, NegatedBody, Negation
 MAX_PROJECTIONS = 3  # rules of one atom with a variable that occurs once; more of them are a habit of the author
 
 
-def lonely_variables(rules: Sequence[Rule]) -> Iterator[Diagnostic]:
-    """Variables that occur once, in rules with a body."""
+def doubtful_variables(rules: Sequence[Rule]) -> Iterator[Diagnostic]:
+    """Variables that occur once, and variables that differ only in case."""
     projections: list[Variable] = []
     for rule in rules:
-        found = _lonely(rule) if rule.body else []
+        if not rule.body:
+            continue
+        times = Counter(names(rule))
+        if len(times) != len(set(map(str.casefold, times))):
+            yield from _alike_variables(rule)
+        if 1 not in times.values():
+            continue
+        found = _lonely(rule, times)
         if len(rule.body) == 1 and isinstance(rule.body[0], Atom):
             projections += found
         else:
@@ -37,15 +44,14 @@ def _of_lonely(variable: Variable) -> Diagnostic:
     return warning(f"{name} occurs only once in this rule", variable.span, f"If it is meant so, write _ or {unnamed}.")
 
 
-def _lonely(rule: Rule) -> list[Variable]:
-    """The variables that occur once, without those that `variables_by_case` is about."""
-    times = Counter(occurrences(rule))
+def _lonely(rule: Rule, times: Counter[str]) -> list[Variable]:
+    """The variables that occur once, without those that differ from others in case."""
     once = [
         variable
         for literal in rule.body
         if not isinstance(literal, Negation | NegatedBody)
         for variable in variables(literal)
-        if times[variable] == 1 and not variable.name.startswith("_") and variable.span is not None
+        if times[variable.name] == 1 and not variable.name.startswith("_") and variable.span is not None
     ]
     if not once:
         return once
@@ -62,15 +68,24 @@ def _is_written_once(variable: Variable, rule: Rule) -> bool:
 
 def occurrences(rule: Rule) -> Iterator[Variable]:
     """The variables of a rule, each occurrence."""
-    for head in rule.heads:
-        yield from variables(head)
-    for literal in rule.body:
+    for literal in (*rule.heads, *rule.body):
         yield from variables(literal)
 
 
-def _alike(names: Counter[Variable]) -> set[str]:
-    """Names that variables share but for their case."""
-    return {name for name, n in Counter(variable.name.casefold() for variable in names).items() if n > 1}
+def names(rule: Rule) -> list[str]:
+    """The names of the variables of a rule, each occurrence."""
+    found: list[str] = []
+    for literal in (*rule.heads, *rule.body):
+        if type(literal) is Atom:
+            found += [term.name for term in literal.terms if type(term) is Variable]
+        else:
+            found += [variable.name for variable in variables(literal)]
+    return found
+
+
+def _alike(names: Iterable[str]) -> set[str]:
+    """Names that are the same but for their case."""
+    return {name for name, n in Counter(map(str.casefold, names)).items() if n > 1}
 
 
 def _alike_constants(rule: Rule) -> set[str]:
@@ -79,19 +94,14 @@ def _alike_constants(rule: Rule) -> set[str]:
     return {term.value for term in terms if type(term.value) is str}
 
 
-def variables_by_case(rules: Sequence[Rule]) -> Iterator[Diagnostic]:
+def _alike_variables(rule: Rule) -> Iterator[Diagnostic]:
     """?x and ?X are two variables. If each occurs several times, they are meant to be."""
-    for rule in rules:
-        times = Counter(occurrences(rule))
-        if len(times) == len({variable.name.casefold() for variable in times}):
-            continue
-        first: dict[str, Variable] = {}
-        for variable in times:
-            other = first.setdefault(variable.name.casefold(), variable)
-            if other != variable and 1 in (times[other], times[variable]):
-                one, two = written(other), written(variable)
-                message = f"{one} and {two} differ only in case"
-                yield warning(message, variable.span, "These are two variables. Write them alike if they are one.")
+    times, first = Counter(occurrences(rule)), dict[str, Variable]()
+    for variable in times:
+        other = first.setdefault(variable.name.casefold(), variable)
+        if other != variable and 1 in (times[other], times[variable]):
+            message = f"{written(other)} and {written(variable)} differ only in case"
+            yield warning(message, variable.span, "These are two variables. Write them alike if they are one.")
 
 
 def hidden_variables(rules: Sequence[Rule]) -> Iterator[Diagnostic]:

@@ -8,11 +8,13 @@ with .rif as RIF/XML, unless another language is asked for.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from os import PathLike, fspath
 from pathlib import Path
 
-from deltalog.model.errors import Diagnostic, ProgramError, SyntaxProblem, UsageError, check_choice
+from deltalog.model.arguments import check_choice, checked_text, told
+from deltalog.model.errors import Diagnostic, ProgramError, SyntaxProblem, UsageError
 from deltalog.nemo.program import NemoProgram
 from deltalog.program.program import analyse
 from deltalog.program.stages import OrderedStage, in_stages
@@ -26,6 +28,12 @@ from deltalog.syntax.parser import Document, parse_document
 Sources = str | Path | Iterable[str | Path]
 _BY_SUFFIX = {".rls": "nemo", ".rif": "rif"}
 READY_MADE = Path(__file__).parent.parent / "rules"
+MAX_PATH = 1_000  # characters
+_FILE_NAME = re.compile(
+    r"""[^\s()\[\]<>"',:;]*[^\s()\[\]<>"',:;./\\]\.(?i:dl|dlog|datalog|rules|rls|rif|txt|ttl|owl|nt)
+    |(?:[A-Za-z]:)?[^\s()\[\]<>"',:;]*[/\\][^\s()\[\]<>"',:;]*\w""",
+    re.VERBOSE,
+)
 _READY_MADE_NAME = re.compile(r"\s*@([A-Za-z0-9-]+)\s*")
 
 
@@ -58,8 +66,40 @@ def read_rules(sources: Iterable[str | Path], language: str = "auto") -> list[Ru
 
 
 def as_sources(program: Sources) -> list[str | Path]:
-    """One text or file, or several, as a list."""
-    return [program] if isinstance(program, str | Path) else list(program)
+    """One text or file, or several, as a list; UsageError for anything else."""
+    if isinstance(program, str | PathLike):
+        return [_source(program)]
+    if isinstance(program, bytes | Mapping) or not isinstance(program, Iterable):
+        raise _no_program(program)
+    return list(map(_source, program))
+
+
+def _source(source: object) -> str | Path:
+    if isinstance(source, str):
+        return _checked_text(source)
+    if isinstance(source, PathLike) and isinstance(path := fspath(source), str):
+        return source if isinstance(source, Path) else Path(path)
+    raise _no_program(source)
+
+
+def _no_program(given: object) -> UsageError:
+    hint = "; str() of a Rule is its text" if isinstance(given, Rule) else ""
+    return UsageError(
+        f'expected rules as text, or the path of a file as Path("rules.dl"), or a list of these, and not '
+        f"{told(given)}{hint}"
+    )
+
+
+def _checked_text(text: str) -> str:
+    """A text, unless it is the name of a file: no program of one word has a slash or ends like a file."""
+    text = checked_text(text, "rules as text")
+    word = text.strip()
+    if len(word) < MAX_PATH and _FILE_NAME.fullmatch(word):
+        raise UsageError(
+            f'{word!r} is the name of a file, and not the text of a program; for the file, pass Path("{word}") from '
+            "pathlib"
+        )
+    return text
 
 
 def read_documents(sources: Iterable[str | Path], language: str = "auto") -> Documents:

@@ -58,7 +58,7 @@ class Contents(Generic[T]):
 
     def names(self, others: Iterable[Pred] = ()) -> Names:
         """What the predicates, and others, are called."""
-        return Names(self.preds.union(others))
+        return Names(self.preds.union(others), self.prefixes)
 
     @property
     def has_wildcard_heads(self) -> bool:
@@ -69,7 +69,7 @@ class Contents(Generic[T]):
         """UsageError if a goal reads a predicate that is not known."""
         for pred in set(reads(literals)):
             if not self._is_known(pred):
-                raise unknown_predicate(str(pred), sorted(map(str, self.preds)))
+                raise unknown_predicate(str(pred), map(str, self.preds))
 
     def _is_known(self, pred: Pred) -> bool:
         """Whether a predicate has facts or rules, or may get facts from a rule with a variable for a predicate."""

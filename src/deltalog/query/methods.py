@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from deltalog.concurrency.cached import cached_property
 from deltalog.concurrency.locks import exclusive
-from deltalog.model.limits import Limits, limited, within_budget
+from deltalog.model.limits import Limits, count, limited, within_budget
 from deltalog.query.read_methods import ReadMethods
 
 if TYPE_CHECKING:
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from deltalog.query.sparql.graphs import Dataset
     from deltalog.query.sparql.solutions import Solutions
     from deltalog.query.training_goals import Example
+
+MAX_GOALS = 1_000_000  # to train a selector with
 
 
 class QueryMethods(ReadMethods):
@@ -109,6 +111,7 @@ class QueryMethods(ReadMethods):
         """Goals to train a selector with, made from rules and facts (Joshi et al., Algorithm 3); kinds take turns."""
         from deltalog.query.training_goals import training_goals
 
+        most, seed = min(count(most, "goals"), MAX_GOALS), count(seed, "a seed")
         now = self._contents()
         return training_goals(now.rules, now.explicit, now.backend, most, seed)
 
@@ -119,6 +122,7 @@ class QueryMethods(ReadMethods):
         """Other goals, made from facts that follow in one step, two steps and so on, with that number of steps."""
         from deltalog.query.training_goals import test_goals
 
+        most, seed = min(count(most, "goals"), MAX_GOALS), count(seed, "a seed")
         now = self._contents()
         return test_goals(now.rules, now.explicit, now.backend, most, seed, without)
 

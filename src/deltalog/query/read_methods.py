@@ -47,7 +47,7 @@ class ReadMethods(WarningMethods):
 
     def __contains__(self, predicate: object) -> bool:
         """Whether rules or facts speak of a predicate."""
-        return predicate in self.predicates
+        return isinstance(predicate, str) and str.__str__(predicate) in self.predicates
 
     def _ipython_key_completions_(self) -> list[str]:
         """The predicates, for completion of `kb["`."""

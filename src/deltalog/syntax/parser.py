@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from deltalog.model.arguments import checked_text
 from deltalog.model.errors import Diagnostic, SyntaxProblem
 from deltalog.syntax.ast import (
     Aggregate,
@@ -67,6 +68,7 @@ def parse_document(
 
 def parse_goal(text: str, name: str = "<goal>", prefixes: Mapping[str, str] | None = None) -> tuple[BodyLiteral, ...]:
     """The literals of a query such as `path(a, ?x), edge(?x, ?y)`; `?-` before it and a dot after it may be missing."""
+    text = checked_text(text, "a goal as text, such as 'path(a, ?x)'")
     reading = ReadingState(Source(name, text), prefixes)
     goals = list(_meanings(reading, Lexer(reading, goal=True)))
     if not reading.diagnostics and len(goals) != 1:

@@ -57,7 +57,12 @@ _TESTS: dict[str, Callable[[Array], Array]] = {
     "isiri": lambda kinds: np.equal(kinds, Kind.IRI),
     "isblank": lambda kinds: np.equal(kinds, Kind.BLANK),
     "isliteral": lambda kinds: np.greater(kinds, Kind.IRI),
+    "nemo_isstring": lambda kinds: np.equal(kinds, Kind.STRING),
+    "nemo_isinteger": lambda kinds: np.equal(kinds, Kind.INTEGER),
+    "nemo_isdouble": lambda kinds: np.equal(kinds, Kind.DOUBLE),
+    "nemo_isnumeric": lambda kinds: _is_numeric(kinds),
 }
+_CUT_OFF = ("div", "rem", "nemo_div", "nemo_rem")  # at the point
 # Soufflé's arithmetic of 32 bits, over integers of 64: the last 32 bits are right even if a product overflows.
 _WRAPPING: dict[str, Callable[[Array, Array], Array]] = {
     "+": np.add,
@@ -156,7 +161,9 @@ class ColumnExpressions:
                 return compute(_SPARQL[function], self._fast(left, rows), self._fast(right, rows))
             case Call(function, (left, right)) if function in _SIGNED or function in _UNSIGNED:
                 return _wrapped(function, self._fast(left, rows), self._fast(right, rows))
-            case Call("isiri" | "isblank" | "isliteral" as test, (Variable() as inner,)):
+            case Call(function, (left, right)) if function in _CUT_OFF:
+                return _cut_off(function, self._fast(left, rows), self._fast(right, rows))
+            case Call(test, (Variable() as inner,)) if test in _TESTS:
                 return _TESTS[test](self.dictionary.kinds[rows.columns[inner]])
             case Call("!", (inner,)):
                 return np.logical_not(_truth(self._fast(inner, rows)))
@@ -327,6 +334,13 @@ def _one_value_one_id(kinds: NDArray[np.uint8]) -> bool:
     return not ((kinds >= Kind.BIG_INTEGER) & (kinds <= Kind.NUMBER)).any()
 
 
+def _is_numeric(kinds: Array) -> Array:
+    """Whether a value is a number of Nemo's; of other literals, only their datatype says it."""
+    if np.equal(kinds, Kind.NUMBER).any():
+        raise NoFastPath
+    return np.equal(kinds, Kind.INTEGER) | np.equal(kinds, Kind.DOUBLE)
+
+
 def _truth(values: Array) -> Array:
     if values.dtype != np.bool_:
         raise NoFastPath
@@ -372,6 +386,17 @@ def _calculate(function: str, left: Array, right: Array) -> Array:
     if result.dtype == np.float64 and not np.isfinite(result).all():
         raise NoFastPath
     return result
+
+
+def _cut_off(function: str, left: Array, right: Array) -> Array:
+    """Quotients and remainders of integers. Nemo's quotient of doubles is the ordinary one."""
+    if function == "nemo_div" and np.float64 in (left.dtype, right.dtype):
+        return _calculate("/", left, right)
+    if left.dtype != np.int64 or right.dtype != np.int64 or (right == 0).any():
+        raise NoFastPath
+    left, right = _within(left, INT64), _within(right, INT64)
+    remainder: Array = np.fmod(left, right)
+    return remainder if function.endswith("rem") else (left - remainder) // right
 
 
 def _wrapped(function: str, left: Array, right: Array) -> Array:
