@@ -51,7 +51,7 @@ from deltalog.ontology.axioms import (
     UnionOf,
     names_in,
 )
-from deltalog.ontology.compile_expressions import INCONSISTENT, Conclusions, Context, PartialBody, link
+from deltalog.ontology.compile_expressions import Conclusions, Context, PartialBody, link
 from deltalog.ontology.existentials import Existentials
 from deltalog.ontology.graph import RdfGraph
 from deltalog.ontology.load import OntologyFile
@@ -62,6 +62,7 @@ from deltalog.ontology.swrl import compile_swrl
 from deltalog.ontology.vocabulary import (
     ALL_DIFFERENT,
     DIFFERENT_FROM,
+    INCONSISTENT,
     MEMBER_OF,
     NOTHING,
     OBJECT_PROPERTY,

@@ -33,11 +33,9 @@ from deltalog.ontology.axioms import (
 from deltalog.ontology.existentials import Existentials
 from deltalog.ontology.profile import EVERYTHING as ALL_INDIVIDUALS
 from deltalog.ontology.profile import PATTERN, TOO_MANY, Loss, inconclusive, untestable
-from deltalog.ontology.vocabulary import EVERYTHING, NOTHING, SAME_AS, THING
+from deltalog.ontology.vocabulary import EVERYTHING, INCONSISTENT, NOTHING, SAME_AS, THING
 from deltalog.syntax.ast import Atom, Bind, BodyLiteral, Call, Constant, Filter, Rule, Term, Variable, variables
 from deltalog.syntax.ast import Expression as Formula
-
-INCONSISTENT = "inconsistent"  # inconsistent(individual, axiom)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from deltalog.model.terms import Value
-from deltalog.ontology.compile_expressions import INCONSISTENT
+from deltalog.ontology.vocabulary import INCONSISTENT
 from deltalog.program.core_rules import core_rules
 from deltalog.syntax.ast import Aggregate, Atom, Constant, Pred, Rule, Term, Variable
 from deltalog.syntax.printer import print_atom, print_body, print_value

@@ -10,6 +10,7 @@ OWL = "http://www.w3.org/2002/07/owl#"
 SWRL = "http://www.w3.org/2003/11/swrl#"
 SWRLB = "http://www.w3.org/2003/11/swrlb#"
 RESERVED = (RDF, RDFS, OWL, SWRL, XSD)  # namespaces whose names are no classes and properties of users
+INCONSISTENT = "inconsistent"  # inconsistent(individual, axiom)
 
 THING, NOTHING = IRI(OWL + "Thing"), IRI(OWL + "Nothing")
 SAME_AS, DIFFERENT_FROM = OWL + "sameAs", OWL + "differentFrom"

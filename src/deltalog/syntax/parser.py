@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from deltalog.model.arguments import checked_text
@@ -33,7 +31,7 @@ from deltalog.syntax.file_directives import DIRECTIVES, ColumnDeclaration, Named
 from deltalog.syntax.lexer import Lexer, ReadingState, Word
 
 if TYPE_CHECKING:
-    from lark import Lark, UnexpectedToken
+    from lark import UnexpectedToken
 
 MAX_ERRORS = 500  # a text with more of them is not a program
 MAX_NESTING = 200  # of operators and functions in each other
@@ -92,7 +90,9 @@ def _meanings(reading: ReadingState, lexer: Lexer) -> Iterator[Any]:
     """The result of the Builder for each statement that can be parsed."""
     from lark import UnexpectedToken
 
-    parse_words = _lark().parse
+    from deltalog.syntax.grammar import statement_parser
+
+    parse_words = statement_parser().parse
     for words in lexer.statements():
         if words[0].type == "QUERY" and not lexer.goal:
             reading.complain("a query has no place among rules", words[0].start, words[-1].end, _QUERIES)
@@ -110,26 +110,6 @@ def _meanings(reading: ReadingState, lexer: Lexer) -> Iterator[Any]:
             reading.complain(message, words[0].start, words[0].end, "Compute it in several steps, with BIND.")
         else:
             yield meaning
-
-
-@cache
-def _lark() -> Lark:
-    from lark import Lark
-    from lark.lexer import Lexer as LarkLexer
-
-    from deltalog.syntax.builder import Builder
-
-    class Words(LarkLexer):
-        """Words are words already."""
-
-        def __init__(self, conf: object) -> None:
-            pass
-
-        def lex(self, words: Any) -> Iterator[Any]:  # type: ignore[override]
-            return iter(words)
-
-    grammar = Path(__file__).with_name("grammar.lark").read_text(encoding="utf-8")
-    return Lark(grammar, start="statement", parser="lalr", lexer=Words, transformer=Builder())
 
 
 def _nesting(meaning: Rule | tuple[BodyLiteral, ...]) -> int:
