@@ -152,7 +152,7 @@ def test_no_facts_and_no_rules(engine: str) -> None:
         (lambda kb: kb.add("<http://e/p>", [(1,)]), UsageError, "write the IRI without <>, 'http://e/p'"),
         (lambda kb: kb.update(add={"<http://e/p>": [(1,)]}), UsageError, "write the IRI without <>, 'http://e/p'"),
         (lambda kb: kb.add(5, [(1,)]), UsageError, "expected the name of a predicate"),
-        (lambda kb: kb.remove_rules("r99"), UsageError, "there is no rule r99; kb.rule_ids and"),
+        (lambda kb: kb.remove_rules("r99"), UsageError, "there is no rule r99; there are r1, r2; kb.rule_ids and"),
         (lambda kb: setattr(kb.limits, "timeout", "5"), UsageError, "'5' is not a number of seconds"),
         (lambda kb: kb.load("good.csv", "no_such_file.csv"), DataError, "no_such_file.csv: there is no such file"),
         (lambda kb: kb.load("good.csv", "bad.nt"), DataError, "bad.nt:1"),
@@ -298,7 +298,7 @@ def test_writing_many_predicates_looks_names_up_once(tmp_path: Path, monkeypatch
     kb = KnowledgeBase("".join(f"p{i}(a). q{i}(X) :- p{i}(X).\n" for i in range(100)))
     kb.materialise()
     made, make = [], Names.__init__
-    monkeypatch.setattr(Names, "__init__", lambda self, preds: (made.append(self), make(self, preds))[1])
+    monkeypatch.setattr(Names, "__init__", lambda self, *given: (made.append(self), make(self, *given))[1])
     for number, options in enumerate([{}, {"derived": True}, {"only": [f"q{i}" for i in range(100)]}]):
         kb.write(tmp_path / str(number), **options)
     assert len(made) <= 3

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from deltalog.backends.base import Backend
 from deltalog.backends.codec import encode_rows
 from deltalog.engine.distribute_triples import WILDCARDS, distributed
-from deltalog.io.frames import listed
+from deltalog.io.frames import is_series, listed
 from deltalog.model.arguments import told
 from deltalog.model.errors import Diagnostic, UnsafeRule, UsageError
 from deltalog.model.naming import Names, full_name, predicate_name, split
@@ -30,12 +30,21 @@ def encode_facts(
     predicates. A name such as `p/2` may be one of the `known` predicates."""
     found: dict[Pred, T] = {}
     by_name = {full_name(predicate_name(predicate), prefixes): data for predicate, data in facts.items()}
+    by_name = {name: _column(name, data, known) if is_series(data) else data for name, data in by_name.items()}
     if len(by_name) < len(facts):
         raise UsageError(f"one predicate is given under two names: {', '.join(sorted(map(str, facts)))}")
     for predicate, (arity, table) in backend.codec.encode(by_name).items():
         if backend.size(table):
             found[_pred(predicate, arity, known)] = table
     return found if found.keys().isdisjoint(WILDCARDS) else distributed(found, backend)
+
+
+def _column(predicate: str, series: Any, known: Collection[Collection[Pred]]) -> Any:
+    """A single column as a table, for a predicate of one argument."""
+    arities = {pred.arity for preds in known for pred in preds if pred.name == split(predicate)[0]}
+    if arities and 1 not in arities:
+        raise UsageError(f"a Series is a single column, and {predicate!r} has {min(arities)}; pass a DataFrame")
+    return series.to_frame()
 
 
 def listed_facts(facts: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -46,19 +46,20 @@ _EXPECTED = "expected rows, such as [('a', 'b'), ('b', 'c')], or a table"
 
 
 def listed(data: Any) -> Any:
-    """Rows of any iterable as a list; a single column as a table; any other data unchanged."""
+    """Rows of any iterable as a list; any other data unchanged."""
     if isinstance(data, Mapping):
         raise UsageError(
             f"{_EXPECTED}, and not the dictionary {told(data)}; pandas.DataFrame(...) makes a table of columns"
         )
     if isinstance(data, tuple) and data and not any(isinstance(row, list | tuple) for row in data):
         raise UsageError(f"{_EXPECTED}, and not a single row; write [{told(data)}]")
-    if type(data).__name__ == "Series" and hasattr(data, "to_frame"):
-        return data.to_frame()
-    is_table = isinstance(data, np.ndarray | str | bytes | bytearray | memoryview) or hasattr(
-        data, "__arrow_c_stream__"
-    )
+    is_table = is_series(data) or isinstance(data, np.ndarray | _NO_ROWS) or hasattr(data, "__arrow_c_stream__")
     return list(data) if isinstance(data, Iterable) and not is_table else data
+
+
+def is_series(data: Any) -> bool:
+    """Whether data are a single column of pandas or polars."""
+    return type(data).__name__ == "Series" and hasattr(data, "to_frame")
 
 
 def has_rows(columns: Sequence[Column], data: Any) -> bool:
