@@ -18,7 +18,7 @@ PACKAGE = ROOT / "src" / "deltalog"
 # several names, they do not import each other.
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("model.errors", "model.datetimes", "model.arrays", "model.tuning", "concurrency", "kernels"),
-    ("model.terms", "model.limits", "model.equality_classes", "model.extras", "io.entities"),
+    ("model.terms", "model.limits", "model.equality_classes", "model.extras", "model.watching", "io.entities"),
     ("expressions.backtracking",),
     ("syntax", "expressions.regular_expressions", "expressions.fresh_values", "expressions.datatypes"),
     ("expressions.sparql_operators",),
@@ -27,7 +27,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("nemo", "souffle", "rif"),
     ("program",),
     ("plan", "io"),
-    ("model.html_table", "model.detached_rows"),
+    ("model.html_table", "model.text_table", "model.detached_rows"),
     ("backends.codec", "backends.capabilities"),
     ("backends.base",),
     ("model.facts",),
@@ -42,7 +42,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("ontology",),
     ("graphs", "other_languages"),
     ("store",),
-    ("frozen",),
+    ("frozen", "progress_bar"),
     ("kb",),
     ("chase",),
     ("convert",),

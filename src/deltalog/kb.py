@@ -45,6 +45,7 @@ from deltalog.model.facts import Facts, of_predicate
 from deltalog.model.limits import Limits, count, limited, memory_bytes, within_budget
 from deltalog.model.terms import Kind
 from deltalog.model.tuning import Tuning
+from deltalog.model.watching import watcher
 from deltalog.ontology.methods import OntologyMethods, OntologyPaths, Planned
 from deltalog.other_languages import OtherLanguageMethods
 from deltalog.plan.hypertree.settings import CYCLIC_SETTINGS
@@ -229,6 +230,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
     def load_tables(self, read: Callable[[Backend[Any]], Mapping[Pred, AnyTable]]) -> None:
         """Adds the facts that a reader makes tables of, with the backend of this knowledge base."""
         started = time.perf_counter()
+        watcher().phase("load")
         self._check_writable()
         self._check_stages()
         self._add(read(self._backend))
@@ -284,11 +286,15 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
     # Materialise: to the fixpoint.
 
     @exclusive
-    def materialise(self, *, partial: bool = False) -> Report:
+    def materialise(self, *, partial: bool = False, progress: bool = False) -> Report:
         """Derives everything that follows. At a limit: raises LimitReached and keeps nothing, or with `partial` keeps
-        what has been derived, which is right but incomplete, and says so in the report."""
+        what has been derived, which is right but incomplete, and says so in the report. With `progress`, a bar shows
+        what goes on, on a terminal or in a notebook (`deltalog.progress()` is the same for any calls)."""
         if self._state is None or not (partial or self._is_complete):
-            self._materialise(partial)
+            from deltalog.progress_bar import progress as shown
+
+            with shown() if progress else nullcontext():
+                self._materialise(partial)
         return self.report
 
     @property
@@ -299,6 +305,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
     @limited
     @within_budget
     def _materialise(self, partial: bool = False) -> None:
+        watcher().phase("plan")
         if self._stages:
             self._run_stages()
         report = Report(engine=self.engine, seconds={**self._report.seconds, "plan": 0.0, "evaluate": 0.0})
@@ -357,7 +364,13 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
 
         naive = self.engine == "naive"
         trees = Trees("standard" if naive else self._cyclic, tuning=self._backend.tuning)
-        return Evaluator(self._backend, naive, self._maintenance, self._observe, trees)
+        observe = self._observe
+
+        def observed(round_: Round) -> None:
+            watcher().round(round_)
+            observe(round_)
+
+        return Evaluator(self._backend, naive, self._maintenance, observed, trees)
 
     @property
     def _equality_setting(self) -> EqualitySetting:
@@ -588,6 +601,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
         or facts.nq, which also has the graphs of facts."""
         started = time.perf_counter()
         contents = self._contents().materialised()
+        watcher().phase("write")
         tables = contents.tables(only, derived)
         if format == "nq" and not derived:
             tables = self._with_quads(tables, [contents.names().find(name) for name in only])
