@@ -27,7 +27,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("nemo", "souffle", "rif"),
     ("program",),
     ("plan", "io"),
-    ("model.html_table", "model.text_table", "model.detached_rows"),
+    ("model.html_table", "model.text_table", "model.shown_text", "model.detached_rows"),
     ("backends.codec", "backends.capabilities"),
     ("backends.base",),
     ("model.facts",),

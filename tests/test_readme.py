@@ -24,6 +24,7 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 ONTOLOGIES = (ROOT / "docs" / "ontologies.md").read_text(encoding="utf-8")
 TUTORIAL = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
 COMING_FROM = (ROOT / "docs" / "coming-from.md").read_text(encoding="utf-8")
+RESULTS = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
 LANGUAGE = (ROOT / "docs" / "language.md").read_text(encoding="utf-8")
 FIRST_SCREEN = README.split("\n## ")[0]
 EXAMPLES = {
@@ -54,7 +55,7 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
 
 @pytest.mark.parametrize(
     "block",
-    [block for page in (README, ONTOLOGIES, TUTORIAL) for block in blocks("console", page)],
+    [block for page in (README, ONTOLOGIES, TUTORIAL, RESULTS) for block in blocks("console", page)],
     ids=lambda block: block[2:30].partition("\n")[0],
 )
 def test_console(block: str, shell: dict[str, object]) -> None:

@@ -51,7 +51,8 @@ class Progress(Status):
 
     def read(self, file: FileRead) -> None:
         super().read(file)
-        self.detail(f"read {file.path}: {counted(file.facts, 'fact')}, {counted(file.bytes, 'byte')} in {file.seconds:.2f} s")
+        size = f"{counted(file.facts, 'fact')}, {counted(file.bytes, 'byte')}"
+        self.detail(f"read {file.path}: {size} in {file.seconds:.2f} s")
 
     def round(self, round_: Round) -> None:
         """Shows a round now and then: hyper-node, round, new facts, facts per second, facts in total."""

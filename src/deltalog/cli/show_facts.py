@@ -129,4 +129,4 @@ def _statements(section: ShownFacts) -> Iterator[str]:
     for row in section.rows:
         yield f"{print_atom(Atom(section.pred.name, tuple(map(Constant, row))))}."
     if section.more:
-        yield f"# {section.more:,} more facts of {section.pred} (--limit all shows them)"
+        yield f"# {counted(section.more, 'more fact')} of {section.pred} (--limit all shows them)"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from deltalog.concurrency.locks import CallLock, exclusive
 from deltalog.model.facts import Facts
 from deltalog.model.naming import Names
+from deltalog.model.shown_text import Drawing, PlainText
 from deltalog.syntax.ast import Pred
 
 if TYPE_CHECKING:
@@ -64,18 +65,18 @@ class ReadMethods:
         return len(self.facts(predicate))
 
     @exclusive
-    def plan(self) -> str:
+    def plan(self) -> PlainText:
         """How the rules would be evaluated over the present facts: hyper-nodes, join orders, decompositions."""
         from deltalog.plan.explain import explain
 
-        return explain(self.program, self._contents().statistics(self.program), self.prefixes, self._cyclic)
+        return PlainText(explain(self.program, self._contents().statistics(self.program), self.prefixes, self._cyclic))
 
     @exclusive
-    def draw(self) -> str:
+    def draw(self) -> Drawing:
         """The dependency graph of the rules, and the hypertree decompositions of those that have one, as SVG."""
         from deltalog.plan.rule_graph_svg import draw
 
-        return draw(self.program, self.prefixes, self._contents().statistics(self.program), self._cyclic)
+        return Drawing(draw(self.program, self.prefixes, self._contents().statistics(self.program), self._cyclic))
 
     @property
     @exclusive
