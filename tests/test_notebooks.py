@@ -22,7 +22,7 @@ def kb(engine: str) -> KnowledgeBase:
 
 
 def test_short_texts(kb: KnowledgeBase) -> None:
-    assert repr(kb["path"]) == "<3 rows of (_0, _1)>"
+    assert repr(kb["path"]) == "<3 rows of (X, Y)>"
     assert repr(kb.rules[0]) == "<Rule: path(?X, ?Y) :- edge(?X, ?Y) .>"
     assert repr(kb.report).startswith("<Report: 5 facts (3 derived) in ")
     change = kb.update(add={"edge": [("c", "d")]})
@@ -42,7 +42,7 @@ def test_everything_has_a_short_text_and_html(kb: KnowledgeBase) -> None:
     change = kb.update(add={"edge": [("c", "d")]})
     assert repr(kb.explain("path(a, d)")) == "<Explanation of path(a, d): derived, height 3>"
     assert repr(kb.explain("path(d, a)")).startswith("<Explanation of path(d, a): does not hold")
-    assert repr(kb.program).startswith("<Program: 2 rules in ") and repr(kb.draw()).startswith("<Drawing: ")
+    assert repr(kb.program).startswith("<Program: 2 rules in ") and repr(kb.draw()).startswith("<SVG: ")
     assert repr(kb.plan()) == kb.plan() and "<pre" in kb.plan()._repr_html_()
     assert kb.draw()._repr_svg_().startswith("<svg") and "<code>path" in kb.rules[0]._repr_html_()
     solutions = kb.sparql("SELECT ?x { ?x <edge> ?y }")

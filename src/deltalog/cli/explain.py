@@ -8,7 +8,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from deltalog.cli.options import add_data, add_limits, command_parser, positive, version, wrong_usage
+from deltalog.cli.options import add_data, add_limits, command_parser, positive, version, warnings_shown, wrong_usage
 from deltalog.cli.terminal import has_colour, print_text, terminal_width, write_text
 
 if TYPE_CHECKING:
@@ -45,9 +45,9 @@ def run(options: Namespace) -> int:
     if wrong := mismatch(options.programs, options):
         return wrong_usage("explain", wrong)
     form = options.format or _format_of(options.out)
-    explained = open_programs_or_store(options.programs, options).explain(
-        options.fact, all=options.all, depth=options.depth
-    )
+    with warnings_shown():
+        kb = open_programs_or_store(options.programs, options)
+        explained = kb.explain(options.fact, all=options.all, depth=options.depth)
     text = _rendered(explained, form, options)
     if options.out is None:
         print_text(text)

@@ -88,7 +88,13 @@ def run(options: Namespace) -> int:
 
     text = _text(options)
     progress = Progress(lines=False, verbose=options.verbose)
-    with progress, watching(progress), log_messages(progress.detail), _opened(options, progress) as kb:
+    with (
+        progress,
+        watching(progress),
+        log_messages(progress.detail),
+        warnings_shown(),
+        _opened(options, progress) as kb,
+    ):
         return _answer(kb, text, options, progress)
 
 
@@ -143,8 +149,7 @@ def _opened(options: Namespace, progress: Progress) -> KnowledgeBase:
     progress.detail(f"engine {choice.engine}: {choice.reason}")
     if choice.engine in ("spark", "auto"):
         prepare_spark(choice, options.data, progress.say)
-    with warnings_shown():
-        return open_programs_or_store(options.programs, options, engine=choice.engine)
+    return open_programs_or_store(options.programs, options, engine=choice.engine)
 
 
 def _answer(kb: KnowledgeBase, text: str, options: Namespace, progress: Progress) -> int:

@@ -18,6 +18,7 @@ from deltalog.cli.options import (
     counted,
     is_inside,
     local,
+    reading_options,
     warnings_shown,
     wrong_usage,
 )
@@ -177,7 +178,7 @@ def _by_files(kb: KnowledgeBase, options: Namespace) -> Change:
     from deltalog.io.documents import Files
     from deltalog.model.terms import IRI
 
-    reading = {"base": options.base, "shared_blank_nodes": options.shared_blank_nodes, "strict": options.strict}
+    reading = reading_options(options)
     add, remove = (Files.of(*paths, **reading) if paths else None for paths in (options.add, options.remove))
     graph = None if options.graph is None else IRI(options.graph)
     change = kb.what_if if options.dry_run else kb.change

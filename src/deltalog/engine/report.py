@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from deltalog.engine.failed_expressions import FailedExpression
 from deltalog.syntax.ast import Pred
 
 
@@ -65,7 +66,8 @@ class Report:
     round_count: int = 0
     work: dict[frozenset[Pred], NodeWork] = field(default_factory=dict)  # of each hyper-node, by its predicates
     seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(("load", "plan", "evaluate", "write"), 0.0))
-    failed_expressions: int = 0
+    failed_expressions: int = 0  # the number of rows
+    failures: list[FailedExpression] = field(default_factory=list)  # the expressions
     inconsistencies: int = 0  # with an ontology, as far as they have been counted
     inconsistency_examples: list[str] = field(default_factory=list)
     cyclic_rules: list[CyclicRule] = field(default_factory=list)

@@ -28,6 +28,7 @@ RECORD = "tag:deltalog,record"
 BITS = 32
 _MASK = (1 << BITS) - 1
 _SIGN = 1 << (BITS - 1)
+_FORMATS = {"i": "i", "u": "I", "f": "f"}  # of `struct`
 
 
 def signed(n: int) -> int:
@@ -172,9 +173,14 @@ _CLASSES = {
 }
 
 
+_PIECE_OF_PATTERN = re.compile(r"\\.|\[(?:\[:\w+:\]|\\.|[^\]\\])*\]|\{\d+(?:,\d*)?\}|.", re.S)
+
+
 @lru_cache(1000)
 def _pattern(text: str) -> re.Pattern[str]:
-    """A regular expression of ECMAScript, with the classes of POSIX."""
+    """A regular expression of ECMAScript, with the classes of POSIX. There, a `{` begins a number of repetitions."""
+    if any(piece[0] == "{" for piece in _PIECE_OF_PATTERN.finditer(text)):
+        raise ExpressionFails(f"{text!r} is no regular expression: `{{` has no number")
     text = re.sub(r"\[:(\w+):\]", lambda match: _CLASSES.get(match[1], match[0]), text)
     try:
         return re.compile(text, re.ASCII)
@@ -210,8 +216,20 @@ def _truncated_float(value: Value) -> int:
 
 
 def _ordinal(value: Value) -> int:
-    """A number that stands for a symbol: the same for the same symbol, whatever the program."""
-    return int.from_bytes(blake2b(_string(value).encode(), digest_size=8).digest(), "big") >> 2
+    """A number that stands for a symbol or record: the same for the same value, whatever the program."""
+    text = value.text if isinstance(value, Literal) else _string(value)
+    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big") >> 2
+
+
+def _same_bits(source: str, target: str) -> Callable[[Value], Value]:
+    """The value of one format of `struct` as that of another."""
+
+    def function(value: Value) -> Value:
+        given = _float(value) if source == "f" else _integer(value)
+        found: Value = struct.unpack(target, struct.pack(source, given))[0]
+        return found
+
+    return function
 
 
 # Records
@@ -303,6 +321,7 @@ FUNCTIONS: dict[str, Callable[..., Value]] = {
     "u>f": lambda value: single(float(_integer(value))),
     "f>i": lambda value: signed(_truncated_float(value)),
     "f>u": lambda value: unsigned(_truncated_float(value)),
+    **{f"{a}={b}": _same_bits(_FORMATS[a], _FORMATS[b]) for a, b in ("if", "uf", "fi", "fu")},
     "record": record,
     "field": _field,
     "is": _is_branch,

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from deltalog.io.souffle_json import json_rows
 from deltalog.io.souffle_values import reader
 from deltalog.model.errors import DataError
 from deltalog.model.terms import Value
@@ -29,22 +30,39 @@ def read_input(directive: Directive, folders: Sequence[Path], missing: str = "er
         return _from_sqlite(directive, folders) or None
     if kind == "stdin":
         return list(_rows(directive, sys.stdin.read(), "standard input")) or None
-    if kind != "file":
-        raise DataError(f"{directive.place}: cannot read IO={kind}; there are file, stdin and sqlite")
-    path = find(directive, folders, f"{directive.relation}.facts", missing)
-    return None if path is None else _from_file(directive, path)
+    if kind == "json":
+        return list(json_rows(directive, sys.stdin.read(), "standard input")) or None
+    if kind not in ("file", "jsonfile"):
+        known = "file, stdin, sqlite, json and jsonfile"
+        raise DataError(f"{directive.place}: cannot read IO={kind}; there are {known}")
+    ending = "json" if kind == "jsonfile" else "facts"
+    path = find(directive, folders, f"{directive.shown}.{ending}", missing)
+    return None if path is None else _from_file(directive, path, kind)
+
+
+def symbols(directive: Directive, facts: Any) -> Iterator[str]:
+    """The symbols of facts that were read, row by row."""
+    places = [i for i, (_, type_) in enumerate(directive.attributes) if directive.types.base(type_) == "symbol"]
+    if not isinstance(facts, list):
+        facts = zip(*(column.to_pylist() for column in facts.columns), strict=True)
+    return (row[place] for row in facts for place in places)
 
 
 def find(directive: Directive, folders: Sequence[Path], default: str, missing: str) -> Path | None:
     """The file that a directive names, in the first folder that has it; by default in the program's."""
     name = directive.parameters.get("filename", default)
-    places = [folder / name for folder in folders or [directive.folder]]
+    places = [folder / name for folder in _folders(directive, folders)]
     found = next((path for path in places if path.exists()), None)
     if found is None and missing == "error":
         where = " or ".join(str(path) for path in places)
         hint = "--facts DIR names the folder of the facts" if not folders else "check the folder of the facts"
         raise DataError(f"{directive.place}: there is no file {where} for {directive.relation}; {hint}")
     return found
+
+
+def _folders(directive: Directive, folders: Sequence[Path]) -> Sequence[Path]:
+    given = directive.parameters.get("fact-dir")
+    return [Path(given)] if given is not None else folders or [directive.folder]
 
 
 @dataclass(frozen=True)
@@ -65,20 +83,21 @@ class _Format:
         return cls(delimiter, quoted, given.get("headers") == "true", columns)
 
 
-def _from_file(directive: Directive, path: Path) -> Any:
+def _from_file(directive: Directive, path: Path, kind: str) -> Any:
     data = path.read_bytes()
     if data.startswith(GZIP):
         data = gzip.decompress(data)
     if not data:
         return None
-    table = _by_arrow(directive, data)
+    table = _by_arrow(directive, data) if kind == "file" else None
     if table is not None:
         return table
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
         raise DataError(f"{path}: not UTF-8 text (byte {error.start})") from None
-    return list(_rows(directive, text, str(path))) or None
+    read = json_rows if kind == "jsonfile" else _rows
+    return list(read(directive, text, str(path))) or None
 
 
 def _by_arrow(directive: Directive, data: bytes) -> Any:
@@ -116,10 +135,7 @@ def _fields(columns: Sequence[tuple[str, str]]) -> list[Any]:
 def _rows(directive: Directive, text: str, name: str) -> Iterator[tuple[Value, ...]]:
     format = _Format.of(directive)
     readers = [reader(directive.types, type_) for _, type_ in directive.attributes]
-    lines = text.split("\n")
-    if lines[-1] == "":
-        lines.pop()
-    for number, line in enumerate(lines, 1):
+    for number, line in _lines(text, format.quoted):
         if number == 1 and format.header:
             continue
         if not readers:
@@ -133,6 +149,21 @@ def _rows(directive: Directive, text: str, name: str) -> Iterator[tuple[Value, .
             yield tuple(read(cell) for read, cell in zip(readers, chosen, strict=True))
         except (ValueError, IndexError) as error:
             raise DataError(f"{name}:{number}: {error} (relation {directive.relation})") from None
+
+
+def _lines(text: str, quoted: bool) -> Iterator[tuple[int, str]]:
+    """The lines with their numbers; a line that ends inside of quotes goes on."""
+    lines = text.split("\n")
+    if lines[-1] == "":
+        lines.pop()
+    whole, first = "", 1
+    for number, line in enumerate(lines, 1):
+        whole += line
+        if quoted and whole.count('"') % 2 and number < len(lines):
+            whole += "\n"
+        else:
+            yield first, whole
+            whole, first = "", number + 1
 
 
 def _cells(line: str, format: _Format) -> Iterator[str]:
@@ -159,7 +190,7 @@ def _outside_of_brackets(line: str, delimiter: str) -> Iterator[str]:
 
 
 def _quoted_cells(line: str, delimiter: str) -> Iterator[str]:
-    """Cells by RFC 4180, on one line."""
+    """Cells by RFC 4180."""
     at = 0
     while True:
         if line.startswith('"', at):
@@ -185,7 +216,7 @@ def _from_sqlite(directive: Directive, folders: Sequence[Path]) -> list[tuple[Va
     import sqlite3
 
     name = directive.parameters.get("dbname") or directive.parameters.get("filename") or f"{directive.relation}.sqlite"
-    places = [folder / name for folder in folders or [directive.folder]]
+    places = [folder / name for folder in _folders(directive, folders)]
     path = next((each for each in places if each.exists()), None)
     if path is None:
         raise DataError(f"{directive.place}: there is no database {places[0]} for {directive.relation}")

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, TextIO
 
+from deltalog.io.souffle_json import json_lines
 from deltalog.io.souffle_values import printer
 from deltalog.model.errors import DataError
 from deltalog.souffle.directives import Directive
@@ -19,37 +20,44 @@ def write_output(directive: Directive, facts: Any, folder: Path | None) -> Path 
     """Writes the facts of a relation; the file, if it is one."""
     kind = directive.parameters.get("IO", "file")
     if directive.kind == "printsize" or (directive.kind == "output" and kind == "stdoutprintsize"):
-        print(f"{directive.relation}\t{len(facts)}")
+        print(f"{directive.shown}\t{len(facts)}")
     elif directive.kind != "output":
         return None
+    elif kind == "json" or (kind == "jsonfile" and str(folder) == "-"):
+        sys.stdout.writelines(json_lines(directive, facts))
     elif kind == "stdout" or str(folder) == "-":
         _print(directive, facts, sys.stdout)
     elif kind == "sqlite":
         return None if folder is None else _to_sqlite(directive, facts, folder)
-    elif kind != "file":
-        raise DataError(f"{directive.place}: cannot write IO={kind}; there are file, stdout and sqlite")
+    elif kind not in ("file", "jsonfile"):
+        known = "file, stdout, stdoutprintsize, sqlite, json and jsonfile"
+        raise DataError(f"{directive.place}: cannot write IO={kind}; there are {known}")
     elif folder is not None:
-        return _to_file(directive, facts, folder)
+        return _to_file(directive, facts, folder, kind)
     return None
 
 
 def _print(directive: Directive, facts: Any, out: TextIO) -> None:
-    out.write(f"---------------\n{directive.relation}\n")
+    out.write(f"---------------\n{directive.shown}\n")
     out.writelines(_header(directive))
     out.write(f"{LINE}\n")
     out.writelines(lines(directive, facts))
     out.write(f"{LINE}\n")
 
 
-def _to_file(directive: Directive, facts: Any, folder: Path) -> Path:
-    packed = "compress" in directive.parameters and directive.parameters["compress"] != "false"
-    name = directive.parameters.get("filename", f"{directive.relation}.csv{'.gz' if packed else ''}")
-    path = folder / name
+def _to_file(directive: Directive, facts: Any, folder: Path, kind: str) -> Path:
+    packed = kind == "file" and directive.parameters.get("compress", "false") != "false"
+    ending = "json" if kind == "jsonfile" else "csv.gz" if packed else "csv"
+    folder = Path(directive.parameters.get("output-dir", folder))
+    path = folder / directive.parameters.get("filename", f"{directive.shown}.{ending}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with gzip.open(path, "wt", encoding="utf-8") if packed else path.open("w", encoding="utf-8") as file:
-            file.writelines(_header(directive))
-            file.writelines(lines(directive, facts))
+            if kind == "jsonfile":
+                file.writelines(json_lines(directive, facts))
+            else:
+                file.writelines(_header(directive))
+                file.writelines(lines(directive, facts))
     except OSError as error:
         raise DataError(f"{path}: cannot be written: {error.strerror}") from None
     return path
@@ -65,7 +73,8 @@ def _quotes(directive: Directive) -> bool:
 
 def _header(directive: Directive) -> Iterator[str]:
     if directive.parameters.get("headers") == "true":
-        yield _delimiter(directive).join(name for name, _ in directive.attributes) + "\n"
+        names = _delimiter(directive).join(name for name, _ in directive.attributes)
+        yield directive.parameters.get("attributeNames", names) + "\n"
 
 
 def lines(directive: Directive, facts: Iterable[tuple[Any, ...]]) -> Iterator[str]:
@@ -74,7 +83,7 @@ def lines(directive: Directive, facts: Iterable[tuple[Any, ...]]) -> Iterator[st
         yield from ("()\n" for _ in facts)
         return
     delimiter = _delimiter(directive)
-    printers = [printer(directive.types, type_) for _, type_ in directive.attributes]
+    printers = [printer(directive.types, type_, _quotes(directive)) for _, type_ in directive.attributes]
     if _quotes(directive):
         quoted = [directive.types.base(type_) in ("symbol", "record", "adt") for _, type_ in directive.attributes]
         for row in facts:
@@ -96,7 +105,7 @@ def _to_sqlite(directive: Directive, facts: Any, folder: Path) -> Path:
     import sqlite3
 
     name = directive.parameters.get("dbname") or directive.parameters.get("filename") or f"{directive.relation}.sqlite"
-    path = folder / name
+    path = Path(directive.parameters.get("output-dir", folder)) / name
     path.parent.mkdir(parents=True, exist_ok=True)
     table = directive.relation.replace('"', '""')
     printers = [printer(directive.types, type_) for _, type_ in directive.attributes]

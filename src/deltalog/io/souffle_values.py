@@ -13,50 +13,54 @@ from deltalog.souffle.tree import Attribute
 from deltalog.souffle.types import Types
 
 RANGES = {"number": (-(2**31), 2**31 - 1), "unsigned": (0, 2**32 - 1)}
+_QUOTED = re.compile(r'"((?:\\.|[^"\\])*)"', re.S)
 _INTEGER = re.compile(r"[+-]?(?:0x[0-9a-fA-F]+|0b[01]+|\d+)")
 
 # Writing
 
 
-def printer(types: Types, type_: str) -> Callable[[Value], str]:
-    """What prints the values of a type."""
+def printer(types: Types, type_: str, quoted: bool = False) -> Callable[[Value], str]:
+    """What prints the values of a type. quoted: with quotes around the symbols in a record or branch."""
     match types.base(type_):
         case "float":
-            return _float_text
+            return float_text
         case "record":
-            return lambda value: _record_text(types, type_, value)
+            return lambda value: _record_text(types, type_, value, quoted)
         case "adt":
-            return lambda value: _branch_text(types, type_, value)
+            return lambda value: _branch_text(types, type_, value, quoted)
     return str
 
 
-def _float_text(value: Value) -> str:
+def float_text(value: Value) -> str:
     """The nine digits that tell two floats of single precision from each other."""
     assert isinstance(value, float)
     if math.isnan(value):
         return "nan"
-    text = f"{value:.9g}"
-    return text
+    return f"{value:.9g}"
 
 
-def _record_text(types: Types, type_: str, value: Value) -> str:
+def _record_text(types: Types, type_: str, value: Value, quoted: bool) -> str:
     if value == NIL:
         return "nil"
     structure = types.structure(type_)
     assert structure is not None
-    return f"[{_joined(types, structure.attributes, fields_of(value))}]"
+    return f"[{_joined(types, structure.attributes, fields_of(value), quoted)}]"
 
 
-def _branch_text(types: Types, type_: str, value: Value) -> str:
+def _branch_text(types: Types, type_: str, value: Value, quoted: bool) -> str:
     name, *fields = fields_of(value)
     found = types.branch(str(name), type_)
     assert found is not None
-    return f"${name}({_joined(types, found[1].attributes, tuple(fields))})" if fields else f"${name}"
+    return f"${name}({_joined(types, found[1].attributes, tuple(fields), quoted)})" if fields else f"${name}"
 
 
-def _joined(types: Types, attributes: tuple[Attribute, ...], fields: tuple[Value, ...]) -> str:
-    pairs = zip(attributes, fields, strict=True)
-    return ", ".join(printer(types, attribute.type)(field) for attribute, field in pairs)
+def _joined(types: Types, attributes: tuple[Attribute, ...], fields: tuple[Value, ...], quoted: bool) -> str:
+    def show(attribute: Attribute, field: Value) -> str:
+        if quoted and isinstance(field, str):
+            return '"' + field.replace('"', '\\"') + '"'
+        return printer(types, attribute.type, quoted)(field)
+
+    return ", ".join(show(attribute, field) for attribute, field in zip(attributes, fields, strict=True))
 
 
 # Reading
@@ -76,6 +80,7 @@ def reader(types: Types, type_: str) -> Callable[[str], Value]:
 
 
 def integer(text: str, base: str) -> int:
+    text = text.lstrip()
     if not _INTEGER.fullmatch(text):
         raise ValueError(f"{text!r} is no {base}")
     value = int(text, 16 if "x" in text else 2 if "b" in text else 10)
@@ -117,17 +122,28 @@ class _Cursor:
         if not self.takes(word):
             raise ValueError(f"expected {word!r} at position {self.at + 1} of {self.text!r}")
 
-    def value(self, type_: str) -> Value:
-        match self.types.base(type_):
+    def value(self, type_: str, close: str = "") -> Value:
+        """A value, which ends at a comma or at this bracket if it is no record or branch itself."""
+        base = self.types.base(type_)
+        match base:
             case "record":
                 return self._record(type_)
             case "adt":
                 return self._branch(type_)
         self.skip()
+        if base == "symbol" and self.text.startswith('"', self.at):
+            return self._quoted()
         start = self.at
-        while self.at < len(self.text) and self.text[self.at] not in ",])":
+        while self.at < len(self.text) and self.text[self.at] not in ("," + close):
             self.at += 1
         return reader(self.types, type_)(self.text[start : self.at])
+
+    def _quoted(self) -> str:
+        found = _QUOTED.match(self.text, self.at)
+        if found is None:
+            raise ValueError(f"a quote in {self.text!r} is not closed")
+        self.at = found.end()
+        return re.sub(r"\\(.)", r"\1", found[1], flags=re.S)
 
     def _record(self, type_: str) -> Value:
         if self.takes("nil"):
@@ -135,7 +151,7 @@ class _Cursor:
         structure = self.types.structure(type_)
         assert structure is not None
         self.expect("[")
-        fields = self._fields(structure.attributes)
+        fields = self._fields(structure.attributes, "]")
         self.expect("]")
         return record(*fields)
 
@@ -150,14 +166,14 @@ class _Cursor:
         fields: list[Value] = []
         if found[1].attributes:
             self.expect("(")
-            fields = self._fields(found[1].attributes)
+            fields = self._fields(found[1].attributes, ")")
             self.expect(")")
         return record(found[1].name, *fields)
 
-    def _fields(self, attributes: tuple[Attribute, ...]) -> list[Value]:
+    def _fields(self, attributes: tuple[Attribute, ...], close: str) -> list[Value]:
         found: list[Value] = []
         for number, attribute in enumerate(attributes):
             if number:
                 self.expect(",")
-            found.append(self.value(attribute.type))
+            found.append(self.value(attribute.type, close))
         return found

@@ -19,13 +19,13 @@ class PlainText(str):
         return f'<pre style="{_STYLE}">{escape(self)}</pre>'
 
 
-class Drawing(str):
+class SvgText(str):
     """An SVG."""
 
     __slots__ = ()
 
     def __repr__(self) -> str:
-        return f"<Drawing: {len(self):,} characters of SVG>"
+        return f"<SVG: {len(self):,} characters>"
 
     def _repr_svg_(self) -> str:
         return str(self)

@@ -148,7 +148,7 @@ def kind(rules: Iterable[Rule], given: Collection[Variable] = ()) -> GoalKind:
 
 def kind_of_goal(goal: Goal) -> GoalKind:
     given = {v for v in goal.head.terms[: len(goal.constants)] if isinstance(v, Variable)}
-    return kind([goal.rule], given)
+    return kind([goal.rule, *goal.derived], given)
 
 
 def choose(asking: GoalKind, features: Features, model: Model, history: History) -> MethodChoice:

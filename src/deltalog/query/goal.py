@@ -1,16 +1,17 @@
 """Goals as rules.
 
-A goal is a conjunction; it becomes the rule #goal(constants, variables) <- goal, whose facts are the answers. The
-constants of its atoms are variables of that rule, bound when it is asked: goals that differ in them alone are the same
-rule, and share all that is made of it.
+A goal is a body; it becomes the rule #goal(constants, variables) <- goal, whose facts are the answers. The constants of
+its atoms are variables of that rule, bound when it is asked: goals that differ in them alone are the same rule, and
+share all that is made of it. A goal with alternatives, a negated body or groups that may be empty is several rules of
+the core language. Then these derive a relation #answers, and the goal asks for all of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from deltalog.model.errors import UnsafeRule, UsageError
+from deltalog.model.errors import UnsafeRule
 from deltalog.model.terms import Value
 from deltalog.program.aggregates import separate
 from deltalog.program.binding import directed_rule
@@ -23,7 +24,9 @@ from deltalog.syntax.ast import (
     Atom,
     BodyLiteral,
     Constant,
+    Disjunction,
     HiddenName,
+    NegatedBody,
     Negation,
     Pred,
     Rule,
@@ -31,9 +34,9 @@ from deltalog.syntax.ast import (
     Variable,
     variables,
 )
-from deltalog.syntax.printer import print_body
 
 GOAL = HiddenName("#goal")
+ANSWERS = HiddenName("#answers")
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,7 @@ class Goal:
     rule: Rule
     names: tuple[str, ...]  # of the columns of answers
     constants: tuple[Value, ...]
+    derived: tuple[Rule, ...] = ()  # the rules that it adds to those of the program
 
     @property
     def head(self) -> Atom:
@@ -65,38 +69,44 @@ class Goal:
 
     @property
     def reads(self) -> set[Pred]:
-        return set(reads(self.rule.body))
+        return {pred for rule in (self.rule, *self.derived) for pred in reads(rule.body)}
 
 
 def goal_rule(goal: Sequence[BodyLiteral]) -> Rule:
     """#goal(variables in the order in which they occur) <- goal; `_` is not one of them."""
-    names = dict.fromkeys(
-        v for literal in goal if not isinstance(literal, Negation) for v in variables(literal) if not v.anonymous
-    )
+    outside = [literal for literal in goal if not isinstance(literal, Negation | NegatedBody)]
+    names = dict.fromkeys(v for literal in outside for v in _given(literal) if not v.anonymous)
     return Rule((Atom(GOAL, tuple(names)),), tuple(goal))
+
+
+def _given(literal: BodyLiteral) -> Iterator[Variable]:
+    """The variables of a literal that the rest of a goal may see: of alternatives, those that all of them have."""
+    if not isinstance(literal, Disjunction):
+        yield from variables(literal)
+        return
+    seen = [{v for inner in body for v in _given(inner)} for body in literal.alternatives]
+    yield from (v for v in variables(literal) if all(v in names for names in seen))
 
 
 def as_goal(literals: Sequence[BodyLiteral]) -> Goal:
     """A goal of literals; an unsafe one is refused like an unsafe rule."""
-    rule = _core_rule(goal_rule(literals))
-    if errors := list(unsafe(rule)):
+    rule = goal_rule(literals)
+    core = core_rules(rule)
+    if errors := [error for one in core for error in unsafe(one)]:
         raise UnsafeRule(errors)
-    rule = directed_rule(rule)
+    if len(core) > 1:
+        answers = Atom(ANSWERS, rule.heads[0].terms)
+        derived = core_rules(replace(rule, heads=(answers,)))
+        return Goal(replace(rule, body=(answers,)), _names(rule), (), derived)
+    rule = directed_rule(core[0])
     given: dict[Variable, Value] = {}
     body = tuple(_opened(literal, given) if isinstance(literal, Atom) else literal for literal in rule.body)
     head = Atom(GOAL, (*given, *rule.heads[0].terms))
-    return Goal(Rule((head,), body), tuple(v.name for v in variables(rule.heads[0])), tuple(given.values()))
+    return Goal(Rule((head,), body), _names(rule), tuple(given.values()))
 
 
-def _core_rule(goal: Rule) -> Rule:
-    """The one rule of the core language that a goal is."""
-    rules = core_rules(goal)
-    if len(rules) > 1:
-        raise UsageError(
-            "a goal has no alternatives (`;`), no NOT over several literals and no AGGREGATE with PER; "
-            f"make it a rule, and ask for its head: answer(...) :- {print_body(goal.body)} ."
-        )
-    return rules[0]
+def _names(rule: Rule) -> tuple[str, ...]:
+    return tuple(v.name for v in variables(rule.heads[0]))
 
 
 def _opened(atom: Atom, given: dict[Variable, Value]) -> Atom:

@@ -109,6 +109,10 @@ class GoalEvaluator(Generic[T]):
             other._rulebases, other._rewritings = self._rulebases, self._rewritings
         return other
 
+    def having(self, rules: Sequence[Rule]) -> GoalEvaluator[T]:
+        """The same with more rules, which one goal needs."""
+        return GoalEvaluator((*self.rules, *rules), self.facts, self.backend, self.settled) if rules else self
+
     @cached_property
     def present(self) -> frozenset[Pred]:
         """The predicates that have facts."""
@@ -295,4 +299,5 @@ def rewrite(
     goal: Sequence[BodyLiteral], rules: Sequence[Rule], explicit: Mapping[Pred, T], backend: Backend[T]
 ) -> tuple[Program, Rewriting]:
     """The magic program of a goal, checked."""
-    return GoalEvaluator(rules, explicit, backend).rewriting(as_goal(goal))[:2]
+    asked = as_goal(goal)
+    return GoalEvaluator(rules, explicit, backend).having(asked.derived).rewriting(asked)[:2]

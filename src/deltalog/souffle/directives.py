@@ -7,8 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from deltalog.syntax.ast import Pred
+
 if TYPE_CHECKING:
     from deltalog.souffle.types import Types
+    from deltalog.syntax.ast import HiddenName
 
 
 @dataclass(frozen=True)
@@ -22,8 +25,23 @@ class Directive:
     types: Types
     folder: Path  # of the program
     place: str
+    ordinals: HiddenName | None = None  # the relation of the numbers of symbols, if the program uses `ord`
+
+    @property
+    def pred(self) -> Pred:
+        return Pred(self.relation, len(self.attributes))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns of the relation."""
+        return tuple(name for name, _ in self.attributes)
 
     @property
     def names_file(self) -> bool:
         """Whether it is an output to a file."""
-        return self.kind == "output" and self.parameters.get("IO", "file") in ("file", "sqlite")
+        return self.kind == "output" and self.parameters.get("IO", "file") in ("file", "jsonfile", "sqlite")
+
+    @property
+    def shown(self) -> str:
+        """The name of the relation in files and on standard output."""
+        return self.parameters.get("name", self.relation)

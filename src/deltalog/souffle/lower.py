@@ -12,6 +12,9 @@ so where a group may be missing there is a second rule for it:
 
 with the values that the clause asks for in #context, and the groups that are there in #some. A variable of the
 aggregate that the clause uses without giving it a value is a witness: the body is joined again, with the result.
+
+`ord(x)` is a relation as well: #ordinal has the symbols of the program and of its inputs, numbered in the order in
+which they first occur, as Soufflé numbers them. A symbol that is computed gets a number of its own.
 """
 
 from __future__ import annotations
@@ -27,7 +30,7 @@ from deltalog.model.terms import Value
 from deltalog.souffle import tree
 from deltalog.souffle.normalise import Normaliser, replaced
 from deltalog.souffle.procedures import COUNTER, AskedAggregate
-from deltalog.souffle.types import CONVERSIONS, LETTER, Inference, Types
+from deltalog.souffle.types import CONVERSIONS, LETTER, NUMERIC, Inference, Types
 from deltalog.syntax import ast
 from deltalog.syntax.ast import (
     Bind,
@@ -59,6 +62,7 @@ class Lowering:
     rules: list[Rule] = field(default_factory=list)
     parts: dict[tuple[Pred, int, str, tuple[int, ...]], str] = field(default_factory=dict)  # hidden relations of fields
     asked: dict[Pred, AskedAggregate] = field(default_factory=dict)  # with a context
+    ordinals: HiddenName | None = None  # the relation of symbols and their numbers, if `ord` is used
     numbers: Iterator[int] = field(default_factory=lambda: count(1))
 
     def clause(self, clause: tree.Clause) -> None:
@@ -123,6 +127,10 @@ class Conjunction:
                     operator="=", left=tree.VariableNode() as variable, right=tree.AggregateNode() as inner
                 ):
                     self.aggregates.append((variable, inner))
+                case tree.Comparison(operator="=", left=left, right=tree.AggregateNode() as inner):
+                    result = self._typed(inner, self.inference.type_of(inner))
+                    self.aggregates.append((result, inner))
+                    self.pending.append((left, result, literal.span))
                 case tree.Comparison(operator="=", left=left, right=right):
                     self.pending.append((left, right, literal.span))
                 case _:
@@ -402,9 +410,7 @@ class Conjunction:
             base = {"to_float": "float", "to_number": "number", "to_string": "symbol", "to_unsigned": "unsigned"}[name]
             return self._converted(arguments[0], self.inference.base_of(arguments[0]), base, span)
         if name in ("cat", "strlen", "substr", "ord"):
-            if name == "ord" and self.inference.base_of(arguments[0]) != "symbol":
-                return self.expression(arguments[0])
-            return self._call(name, arguments, span)
+            return self._ordinal(arguments[0], span) if name == "ord" else self._call(name, arguments, span)
         base = self.inference.base_of(functor)
         if base == "symbol" and name == "+":
             return self._call("cat", arguments, span)
@@ -422,18 +428,37 @@ class Conjunction:
         return _folded(Call(f"{PREFIX}{LETTER.get(source, 'i')}>{LETTER[target]}", (inner,), span))
 
     def _cast(self, inner: tree.Argument, target: str, span: Span) -> Expression:
-        """Other bits as they are, where that means something: signed and unsigned; a symbol is its ordinal."""
+        """The same bits as another type; a symbol or record becomes its ordinal."""
         source = self.inference.base_of(inner)
-        if {source, target} == {"number", "unsigned"}:
-            return self._converted(inner, source, target, span)
-        if source == "symbol" and target in ("number", "unsigned"):
-            return self._call("ord", (inner,), span)
         if source == target:
             return self.expression(inner)
+        if {source, target} == {"number", "unsigned"}:
+            return self._converted(inner, source, target, span)
+        if source in NUMERIC and target in NUMERIC:
+            return self._call(f"{LETTER[source]}={LETTER[target]}", (inner,), span)
+        if target in ("number", "unsigned"):
+            return self._ordinal(inner, span)
         self.failed = True
         message = f"a cast from {source} to {target} is not supported"
-        self.lowering.diagnostics.append(Diagnostic(message, span, "Its result is a matter of bits in memory."))
+        self.lowering.diagnostics.append(Diagnostic(message, span, "Its result is an address in Soufflé's memory."))
         return Constant(0)
+
+    def _ordinal(self, argument: tree.Argument, span: Span) -> Expression:
+        """The number of a symbol, from the relation of those that are known, or its own one."""
+        base = self.inference.base_of(argument)
+        if base != "symbol":
+            return self.expression(argument) if base in NUMERIC else self._call("ord", (argument,), span)
+        symbol = self.head_term(argument)
+        lowering = self.lowering
+        lowering.ordinals = lowering.ordinals or HiddenName(f"#ordinal {lowering.label}")
+        number_, own = ast.Variable(lowering.normaliser.fresh(argument).name, span), ast.Variable("number")
+        unknown = Negation(ast.Atom(lowering.ordinals, (symbol, self._anonymous(span)), span), span)
+        computed = Bind(Call(PREFIX + "ord", (symbol,), span), own, span)
+        found = lowering.hidden("number", (symbol, own), (*self.body, unknown, computed), span)
+        lowering.rules.append(Rule((found,), (ast.Atom(lowering.ordinals, (symbol, own), span),), span))
+        self.body.append(ast.Atom(found.name, (symbol, number_), span))
+        self.bound.add(number_.name)
+        return number_
 
     # range
 
@@ -454,6 +479,7 @@ class Conjunction:
             (
                 Call("&&", (Call(">", (step_value, Constant(0))), Call("<", (value, end)))),
                 Call("&&", (Call("<", (step_value, Constant(0))), Call(">", (value, end)))),
+                Call("&&", (Call("=", (step_value, Constant(0))), Call("!=", (value, end)))),  # the start alone
             ),
         )
         first = ast.Atom(given.name, asked)

@@ -283,6 +283,8 @@ class Parser:
 
     def parameter(self) -> tuple[str, str]:
         key = self.name("a parameter such as filename=...").text
+        if self.skip("-"):  # output-dir
+            key += f"-{self.name().text}"
         self.expect("=")
         if self.token.kind == "string":
             return key, self.string()
@@ -507,7 +509,7 @@ class Parser:
         self.expect(",")
         type_ = self.qualified("a type")
         self.expect(")")
-        return tree.Cast(self.span(start), argument, type_)
+        return tree.Cast(self.span(start), argument, type_, isinstance(argument, tree.NumberNode))
 
     def call(self, name: SouffleToken) -> tree.Argument:
         if name.text not in FUNCTORS:

@@ -17,7 +17,7 @@ from deltalog.souffle.normalise import Normaliser
 from deltalog.souffle.parser import parse
 from deltalog.souffle.procedures import Procedures
 from deltalog.souffle.types import Types, unknown_type
-from deltalog.syntax.ast import Atom, Rule, Source, Variable
+from deltalog.syntax.ast import Atom, Constant, HiddenName, Rule, Source, Variable
 
 IGNORED = ("magic", "no_magic", "brie", "btree", "btree_delete", "no_inline")
 
@@ -46,7 +46,8 @@ def read_program(text: str, name: str, folder: Path) -> SouffleProgram:
     if diagnostics:
         distinct = {(each.message, str(each.span)): each for each in diagnostics}
         raise SyntaxProblem(sorted(distinct.values(), key=_place), ())
-    directives = tuple(_directives(flat, relations, types, folder))
+    lowering.rules += _ordinals(flat, lowering.ordinals)
+    directives = tuple(_directives(flat, relations, types, folder, lowering.ordinals))
     procedures = Procedures(dict(_choices(relations)), dict(_limits(flat)), tuple(dominance), lowering.asked)
     return SouffleProgram(tuple(lowering.rules), directives, tuple(_notes(flat)), procedures)
 
@@ -153,6 +154,14 @@ def _equivalence(relation: tree.RelationDeclaration) -> Iterator[Rule]:
     yield Rule((Atom(name, (x, z)),), (Atom(name, (x, y)), Atom(name, (y, z))), relation.span)
 
 
+def _ordinals(statements: Sequence[tree.Statement], relation: HiddenName | None) -> Iterator[Rule]:
+    """The symbols of a program as facts, with their numbers."""
+    if relation is not None:
+        texts = (node.value for statement in statements for node in tree.walk(statement) if isinstance(node, tree.Text))
+        for number, text in enumerate(dict.fromkeys(texts)):
+            yield Rule((Atom(relation, (Constant(text), Constant(number))),), ())
+
+
 def _choices(
     relations: Mapping[str, tree.RelationDeclaration],
 ) -> Iterator[tuple[str, tuple[tuple[int, ...], ...]]]:
@@ -174,12 +183,13 @@ def _directives(
     relations: Mapping[str, tree.RelationDeclaration],
     types: Types,
     folder: Path,
+    ordinals: HiddenName | None,
 ) -> Iterator[Directive]:
     for statement in statements:
         if isinstance(statement, tree.DirectiveNode):
             attributes = tuple((a.name, a.type) for a in relations[statement.relation].attributes)
             given = (statement.kind, statement.relation, statement.parameters, attributes)
-            yield Directive(*given, types, folder, str(statement.span))
+            yield Directive(*given, types, folder, str(statement.span), ordinals)
 
 
 def _notes(statements: Sequence[tree.Statement]) -> Iterator[Diagnostic]:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from deltalog.expressions.souffle_functors import BITS
 from deltalog.model.errors import Diagnostic
 from deltalog.syntax.ast import Source, Span
 
@@ -20,7 +21,7 @@ DIRECTIVES = (
     *("symbol_type", "override", "pragma", "plan", "lattice", "debug_delta"),
 )
 _TOKEN = r"""
-    (?P<space>(?:[\s]|\\\r?\n)+)
+    (?P<space>(?:[^\S\n]|\\\r?\n)+|\n+)
   | (?P<comment>//[^\n]*|/\*.*?\*/)
   | (?P<directive>\.(?:DIRECTIVES)\b)
   | (?P<include>\.include\b|\.once\b)
@@ -221,6 +222,8 @@ class Preprocessor:
             return replace(token, kind="string", text=f'"{token.span.source.name}"')
         if token.text == "__LINE__":
             return replace(token, kind="number", text=str(token.span.line))
+        if token.text == "RAM_DOMAIN_SIZE":
+            return replace(token, kind="number", text=str(BITS))
         return token
 
     def _arguments(self, tokens: Sequence[SouffleToken], i: int) -> tuple[list[list[SouffleToken]], int]:

@@ -72,6 +72,7 @@ class Branch(SouffleNode):
 class Cast(SouffleNode):
     argument: Argument
     type: str
+    of_number: bool = False  # as(2, float), where the number itself is a float
 
 
 @dataclass(frozen=True, slots=True)

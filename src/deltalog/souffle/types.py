@@ -210,8 +210,10 @@ class Inference:
                 return fixed or self.of_node.get(id(argument))
             case tree.Counter():
                 return self.of_node.get(id(argument), "number")
-            case tree.Cast(type=type_):
-                self.type_of(argument.argument)
+            case tree.Cast(argument=inner, type=type_):
+                if argument.of_number and self.types.base(type_) in NUMERIC:
+                    self.expect(inner, type_)
+                self.type_of(inner)
                 return type_
             case tree.Branch(name=name):
                 found = self.types.branch(name, self.of_node.get(id(argument)))
