@@ -2,7 +2,8 @@
 
 In a console block a line that begins with `$ ` is a command, and what follows is what it prints, on standard output and
 standard error; `...` stands for anything, as in doctest. Starting a process takes seconds, so commands of deltalog run
-in this process, and `python FILE` too; what stands after a `|`, and every other command, runs in a shell.
+in this process, and `python FILE` too; what stands after a `|`, and every other command, runs in a shell. A block that
+begins with `# file: NAME` is a file, and one that begins with `# more of NAME` goes on with it.
 """
 
 from __future__ import annotations
@@ -48,11 +49,19 @@ def with_examples(folder: Path) -> Path:
 
 
 def check_console(text: str, folder: Path) -> None:
-    """Runs the console blocks of a text, in the folder; what they print must be what the text says."""
+    """Writes the files and runs the commands of a text, in the folder; what they print must be what the text says."""
     with contextlib.chdir(folder):
-        for command, wanted in [session for block in blocks("console", text) for session in sessions(block)]:
-            said = output_of(command).replace(NOISE, "")
-            assert doctest.OutputChecker().check_output(wanted, said, doctest.ELLIPSIS), f"$ {command}\n{said}"
+        for language, block in re.findall(r"^```(\w+)\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
+            write_file(block)
+            for command, wanted in sessions(block) if language == "console" else ():
+                said = output_of(command).replace(NOISE, "")
+                assert doctest.OutputChecker().check_output(wanted, said, doctest.ELLIPSIS), f"$ {command}\n{said}"
+
+
+def write_file(block: str) -> None:
+    if given := re.match(r"# (file:|more of) (\S+)\n", block):
+        with open(given[2], "w" if given[1] == "file:" else "a", encoding="utf-8") as file:
+            file.write(block[given.end() :])
 
 
 def output_of(command: str) -> str:

@@ -12,8 +12,10 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from deltalog import IRI, BlankNode, DeltalogError, Files, KnowledgeBase, Literal
+from deltalog import IRI, BlankNode, DeltalogError, Files, KnowledgeBase, Literal, UsageError
 
 RULES = "PREFIX : <http://e.org/> path(X, Y) :- edge(X, Y). path(X, Z) :- path(X, Y), edge(Y, Z). big(X) :- :Dog(X)."
 FACTS = {("a", "b"), ("b", "c")}
@@ -203,3 +205,78 @@ def test_junk_is_refused_or_taken(
         if contents(kb) != before or kb.limits.timeout is not None or kb.version is not None:
             shared[0] = made()
     assert not wrong, "\n".join(wrong)
+
+
+_SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8) | st.binary(max_size=4)
+_NESTED = st.recursive(
+    _SCALARS,
+    lambda inner: st.lists(inner, max_size=3) | st.tuples(inner) | st.dictionaries(st.text(max_size=3), inner),
+    max_leaves=8,
+)
+_FUZZED = [call for call in CALLS if call not in ("engine", "write", "save", "change write")]  # no Spark, no files
+
+
+@given(call=st.sampled_from(_FUZZED), junk=_NESTED)
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_random_junk(call: str, junk: Any, shared: list[KnowledgeBase]) -> None:
+    kb = shared[0]
+    before = contents(kb)
+    try:
+        CALLS[call](kb, junk)
+    except DeltalogError:
+        assert contents(kb) == before
+    if contents(kb) != before or kb.limits.timeout is not None:
+        shared[0] = made()
+
+
+@pytest.mark.parametrize(
+    ("rows", "arity"),
+    [
+        ({("a", "b")}, 2),
+        ((row for row in [("a", "b")]), 2),
+        ([["a", "b"]], 2),
+        ((("a", "b"),), 2),
+        (np.array([["a", "b"]]), 2),
+        (pd.Series(["a"]), 1),
+        (pd.DataFrame({"x": ["a"], "y": ["b"]}), 2),
+    ],
+    ids=lambda rows: type(rows).__name__,
+)
+def test_rows_are_taken(rows: Any, arity: int) -> None:
+    kb = KnowledgeBase("")
+    kb.add("p", rows)
+    assert set(kb.facts("p")) == {("a", "b")[:arity]}
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda kb: kb.add("edge", "ab"), "expected rows, such as [('a', 'b'), ('b', 'c')], or a table, and not 'ab'"),
+        (lambda kb: kb.add("edge", ("a", "b")), "not a single row; write [('a', 'b')]"),
+        (lambda kb: kb.add("edge", [("a", "b"), ("a",)]), "row 2: expected 2 values"),
+        (lambda kb: kb.add("edge", np.array([1, 2])), "array.reshape(-1, 1)"),
+        (lambda kb: kb.add("edge", {"x": ["a"]}), "pandas.DataFrame(...) makes a table"),
+        (lambda kb: kb.update(add=[("a", "b")]), "expected facts by predicate"),
+        (lambda kb: kb.load(["a.csv", "b.csv"]), "write *paths"),
+        (lambda kb: kb.write("out", only="path"), "write only=['path']"),
+        (lambda kb: kb.query(["path(a, ?x)"]), "expected a goal as text"),
+        (lambda kb: kb.sparql(None), "expected SPARQL as text"),
+        (lambda kb: kb.facts("paht"), "did you mean 'path'?"),
+        (lambda kb: kb.add_rules("p(a, X)."), "the variable X in a fact has no value"),
+        (lambda kb: KnowledgeBase(b"p(a)."), 'the path of a file as Path("rules.dl")'),
+    ],
+)
+def test_messages(call: Callable[[KnowledgeBase], Any], said: str) -> None:
+    with pytest.raises(DeltalogError) as error:
+        call(made())
+    assert said in str(error.value)
+
+
+def test_a_goal_may_end_with_a_dot_and_mappings_behave() -> None:
+    kb = made()
+    assert len(kb.query("path(a, ?x).")) == 2
+    change = kb.what_if(add={"edge": [("c", "d")]})
+    assert "nothing" not in change.added and change.added.get("nothing") is None and "path" in change.added
+    assert object() not in kb.facts("edge") and ([], "b") not in kb.facts("edge")
+    with pytest.raises(UsageError):
+        kb.facts("edge").named(["x"])

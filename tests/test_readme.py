@@ -19,7 +19,7 @@ from deltalog.cli.main import main
 README = page("README.md")
 FIRST_SCREEN = README.split("\n## ")[0]
 PAGES = sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))
-ELSEWHERE = {f"docs/{name}.md" for name in ("explain", "pipelines", "server", "store")}
+ELSEWHERE = {f"docs/{name}.md" for name in ("explain", "pipelines", "server", "store", "tutorial")}
 
 
 @pytest.mark.parametrize("name", [name for name in ["README.md", *PAGES] if name not in ELSEWHERE])
@@ -28,19 +28,25 @@ def test_console(name: str, tmp_path: Path) -> None:
         check_console(text, with_examples(tmp_path))
 
 
-def test_python() -> None:
-    text = "\n".join(blocks("python", README))
-    test = doctest.DocTestParser().get_doctest(text, {}, "README", "README.md", 0)
-    assert len(test.examples) >= 5
-    assert doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test).failed == 0
+def test_the_tutorial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its files are those of the example."""
+    check_console(page("docs/tutorial.md"), tmp_path)
+    monkeypatch.chdir(tmp_path)
+    check_python("docs/tutorial.md")
+    for name in ("museum.ttl", "rules.dlog"):
+        assert (tmp_path / name).read_text(encoding="utf-8") == page(f"examples/museum/{name}")
 
 
-def test_python_in_the_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", ["README.md", *(name for name in PAGES if name != "docs/tutorial.md")])
+def test_python(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    for name in PAGES:
-        text = "\n".join(block for block in blocks("python", page(name)) if ">>> " in block)
-        test = doctest.DocTestParser().get_doctest(text, {}, name, name, 0)
-        assert doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test).failed == 0, name
+    check_python(name)
+
+
+def check_python(name: str) -> None:
+    text = "\n".join(block for block in blocks("python", page(name)) if ">>> " in block)
+    test = doctest.DocTestParser().get_doctest(text, {}, name, name, 0)
+    assert doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test).failed == 0
 
 
 def test_the_language_block_is_a_program(tmp_path: Path) -> None:

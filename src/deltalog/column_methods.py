@@ -18,6 +18,7 @@ from deltalog.program.column_names import ColumnNames
 from deltalog.syntax.ast import Pred
 
 if TYPE_CHECKING:
+    from deltalog.model.table_options import TableSettings
     from deltalog.program.rule_set import RuleSet
 
 NamedColumns = Mapping[Pred, tuple[str, ...]]
@@ -27,6 +28,7 @@ class ColumnMethods:
     """A knowledge base as far as its columns have names."""
 
     _rule_set: RuleSet
+    _table_settings: TableSettings  # of the file beside its program
     _column_names: NamedColumns  # of declarations and data
     _declared_columns: frozenset[Pred]  # of programs, which may rename those of data
     _known_columns: ColumnNames | None = None
@@ -38,6 +40,10 @@ class ColumnMethods:
         if known is None or known.rules is not self._rule_set.rules or known.given is not self._column_names:
             known = self._known_columns = ColumnNames(self._rule_set.rules, self._column_names)
         return known
+
+    def _as_read(self, given: Any) -> Any:
+        """Files with the settings of tables that this knowledge base has; anything else as it is."""
+        return given.over(self._table_settings) if isinstance(given, Files) else given
 
     @contextmanager
     def _naming(self, facts: Mapping[str, Any] | Files | None) -> Iterator[None]:
@@ -68,7 +74,9 @@ def _names_of_frame(data: Any) -> tuple[str, ...]:
     """The names of the columns of an Arrow, pandas, polars or Spark table; none for rows and for names by default."""
     if isinstance(data, list | tuple):
         return ()
-    given: Any = getattr(data, "column_names", None) or getattr(data, "columns", ())
+    given: Any = getattr(data, "column_names", None) or getattr(data, "columns", None)
+    if given is None:
+        given = getattr(getattr(data, "schema", None), "names", ())
     if callable(given) or isinstance(given, str):
         return ()
     names = tuple(name for name in given if isinstance(name, str))

@@ -253,7 +253,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
         self._load(files, graph)
 
     def _load(self, files: Files, graph: GraphName | None = None) -> None:
-        files = files.over(self._table_settings)
+        files = self._as_read(files)
         with self._files.loading(files), self._naming(files):
             self.load_tables(lambda _: self._encoded(files, graph))
 
@@ -309,7 +309,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
     def _encoded(self, facts: Mapping[str, Any] | Files, graph: GraphName | None = None) -> dict[Pred, AnyTable]:
         """Facts as tables by predicate, or as quads of a graph."""
         name = None if graph is None else graph_name(graph)
-        self._note_names(facts.paths if isinstance(facts, Files) else facts)
+        self._note_names(facts.named_paths if isinstance(facts, Files) else facts)
         if isinstance(facts, Files):
             return self._in_graph(self._backend.codec.read(facts.paths, facts.reading), name)
         from deltalog.engine.encode_facts import encode_facts
@@ -484,7 +484,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
     @within_budget
     def _make(self, add: Any, remove: Any, add_rules: Any, remove_rules: Any, graph: GraphName | None) -> Change:
         self._check_writable()  # first: it may take over what the store has
-        add, remove = (each.over(self._table_settings) if isinstance(each, Files) else each for each in (add, remove))
+        add, remove = self._as_read(add), self._as_read(remove)
         with self._files.loading(add) if isinstance(add, Files) else nullcontext(), self._naming(add):
             rule_set, added, removed, document = self._wanted(add, remove, add_rules, remove_rules, graph)
             lints = self._warn_of_rules(document.rules)
@@ -496,10 +496,15 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
         return change
 
     @within_budget
-    def _describe(self, *asked: Any) -> Change:
-        rule_set, add, remove, _ = self._wanted(*asked)
-        planned = self._with_axioms(rule_set, *self._with_graphs(add, remove))
-        return self._described(planned.rule_set, self._changed(*planned[:3])[1])
+    def _describe(self, add: Any, remove: Any, *asked: Any) -> Change:
+        add, remove, names = self._as_read(add), self._as_read(remove), self._column_names
+        try:
+            with self._naming(add):
+                rule_set, added, removed, _ = self._wanted(add, remove, *asked)
+                planned = self._with_axioms(rule_set, *self._with_graphs(added, removed))
+                return self._described(planned.rule_set, self._changed(*planned[:3])[1])
+        finally:
+            self._column_names = names
 
     def _wanted(
         self,

@@ -1,32 +1,30 @@
 """Everything that docs/pipelines.md shows: files, commands with their output, Python, and pieces of pipeline files (and
-the one of the README); and the examples that are pipelines.
+the one of the README); the Python of docs/spark.md; and the examples that are pipelines.
 
-A block that begins with `# file: NAME` is a file; the table of CSV is `links.csv`. Commands run in this process, so
-that they use the session of the tests.
+The table of CSV is `links.csv`. Commands run in this process, so that they use the session of the tests.
 """
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
 import pytest
-from documentation import ROOT, blocks, check_console, page, with_examples
+from documentation import ROOT, blocks, check_console, page, with_examples, write_file
 
 from deltalog.spark.spec import read_spec
 
 PAGE = page("docs/pipelines.md")
-FILES = dict(re.findall(r"^```\w+\n# file: (\S+)\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE))
 REST = 'program = "p(X) :- q(X)."\n'
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with the files of the page."""
-    for name, text in {**FILES, "links.csv": blocks("csv", PAGE)[0]}.items():
-        (tmp_path / name).write_text(text, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "links.csv").write_text(blocks("csv", PAGE)[0], encoding="utf-8")
+    for block in blocks(r"\w+", PAGE):
+        write_file(block)
     return tmp_path
 
 
@@ -38,6 +36,12 @@ def test_commands(folder: Path, spark: Any) -> None:
 
 def test_python(folder: Path, spark: Any) -> None:
     (block,) = blocks("python", PAGE)
+    exec(block, {"spark": spark})
+
+
+def test_python_of_the_engine(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    (block,) = blocks("python", page("docs/spark.md"))
+    monkeypatch.chdir(ROOT)
     exec(block, {"spark": spark})
 
 

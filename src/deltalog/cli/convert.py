@@ -32,6 +32,8 @@ def run(options: Namespace) -> int:
     analyse(document.rules)  # a wrong program is refused
     result = converted(document, options.to)
     print(result.text, end="")
+    for note in result.notes:
+        print(f"{note}\n", file=sys.stderr)
     if not result.lost:
         return 0
     for diagnostic in result.lost:

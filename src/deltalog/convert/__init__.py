@@ -6,40 +6,63 @@ of a rule or raises `CannotSay`. What cannot be said is left out of the text, an
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from importlib import import_module
+from typing import TypeVar
 
+from deltalog.convert.from_souffle import CoreFunctions
 from deltalog.convert.writer import CannotSay, Writer
 from deltalog.model.errors import Diagnostic
 from deltalog.program.load_program import Documents
+from deltalog.syntax.ast import Rule
 
+T = TypeVar("T")
+_ORDER = "It has choice-domain, subsumption, .limitsize, autoinc(), or an aggregate over its own recursion."
 TARGETS = ("deltalog", "souffle", "nemo", "rdfox")
 
 
 @dataclass(frozen=True)
 class Converted:
-    """The text of a program in another language, and what it does not say."""
+    """The text of a program in another language, what it does not say, and what may mean something else there."""
 
     text: str
     lost: tuple[Diagnostic, ...]
+    notes: tuple[Diagnostic, ...] = ()
 
 
 def converted(document: Documents, target: str) -> Converted:
     """A program in another language."""
+    functions = CoreFunctions()
+    lost: list[Diagnostic] = [*_ordered(document)]
+    rules = [made for rule in document.rules if (made := _said(functions.rule, rule, lost)) is not None]
     module = import_module(f"deltalog.convert.to_{target}")
-    writer: Writer = getattr(module, f"{target.capitalize()}Writer")(document)
+    writer: Writer = getattr(module, f"{target.capitalize()}Writer")(replace(document, rules=tuple(rules)))
     lines: list[str] = []
-    lost: list[Diagnostic] = []
     for rule in writer.rules:
-        try:
-            lines.append(writer.statement(rule))
+        line = _said(writer.statement, rule, lost)
+        if line is not None:
+            lines.append(line)
             writer.said.update((*rule.reads, *(head.pred for head in rule.heads)))
-        except CannotSay as problem:
-            lost.append(Diagnostic(problem.message, rule.span, problem.hint))
     lost += writer.lost
     text = "".join(f"{line}\n" for line in (*writer.before(), *lines, *writer.after()))
-    return Converted(text, tuple(_in_order(lost)))
+    notes = tuple(Diagnostic(each, None, None, "note") for each in functions.differences if target != "souffle")
+    return Converted(text, tuple(_in_order(lost)), notes)
+
+
+def _said(say: Callable[[Rule], T], rule: Rule, lost: list[Diagnostic]) -> T | None:
+    """What is made of a rule; None, and why, if that cannot be said."""
+    try:
+        return say(rule)
+    except CannotSay as problem:
+        lost.append(Diagnostic(problem.message, rule.span, problem.hint))
+        return None
+
+
+def _ordered(document: Documents) -> Iterator[Diagnostic]:
+    """What a Soufflé program derives in an order."""
+    for rule in (rule for stage in document.stages for rule in (*stage.rules, *stage.procedures.dominance)):
+        yield Diagnostic("what this rule derives depends on the order of derivation", rule.span, _ORDER)
 
 
 def _in_order(lost: Sequence[Diagnostic]) -> list[Diagnostic]:

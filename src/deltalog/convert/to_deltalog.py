@@ -11,6 +11,7 @@ from deltalog.syntax.ast import Rule
 class DeltalogWriter(writer.Writer):
     def __init__(self, document: Documents) -> None:
         super().__init__(document)
+        self.rules = writer.without_hidden(document.rules)
         hint = "Name them by @input, with types of columns, or by @output."
         for use in (use for program in document.nemo for use in (*program.imports, *program.exports)):
             self.lost.append(Diagnostic(f"@{use.kind} reads and writes other cells", use.span, hint))

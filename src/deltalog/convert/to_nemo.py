@@ -38,7 +38,7 @@ from deltalog.syntax.functions import COMPARISONS
 
 _NAMES = {
     **{function: name for name, function in NEMO.items() if name != "/"},
-    **{"strlen": "STRLEN", "substr": "SUBSTR", "contains": "CONTAINS", "strstarts": "STRSTARTS", "strends": "STRENDS"},
+    **{function: function.upper() for function in writer.CAPITALS},
     **{"band": "BITAND", "bor": "BITOR", "bxor": "BITXOR"},
 }
 _NOT_IN_IRI = re.compile(r'[<>\s"{}|^`\\]|^[=-]')

@@ -32,8 +32,25 @@ from deltalog.syntax.functions import COMPARISONS
 from deltalog.syntax.printer import print_iri, print_value, quoted
 
 _SAME = {
-    *("abs", "ceil", "floor", "round", "str", "concat", "strlen", "substr", "ucase", "lcase", "contains"),
-    *("strstarts", "strends", "replace", "if", "coalesce", "isiri", "isblank", "isliteral", "datatype", "sameterm"),
+    *writer.CAPITALS,
+    *(
+        "abs",
+        "ceil",
+        "floor",
+        "round",
+        "str",
+        "concat",
+        "ucase",
+        "lcase",
+        "replace",
+        "if",
+        "coalesce",
+        "isiri",
+        "isblank",
+        "isliteral",
+        "datatype",
+        "sameterm",
+    ),
     *("min", "max", "sqrt", "pow"),
 }
 _INFIX = {*COMPARISONS, "+", "-", "*", "/", "&&", "||"}

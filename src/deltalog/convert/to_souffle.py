@@ -43,8 +43,20 @@ TypedColumn = tuple[object, ...]
 OTHER = "value of another kind"
 _ARITHMETIC = {"+": "+", "-": "-", "*": "*"}
 _NUMBERS = {"div": "/", "rem": "%", "band": "band", "bor": "bor", "bxor": "bxor", "bshl": "bshl", "bshr": "bshr"}
-_RESULTS = {"strlen": "number", "concat": "symbol", "substr": "symbol", **dict.fromkeys(_NUMBERS, "number")}
-_ARGUMENTS = {"strlen": "symbol", "concat": "symbol", "contains": "symbol", **dict.fromkeys(_NUMBERS, "number")}
+_RESULTS = {
+    "%": "number",
+    "strlen": "number",
+    "concat": "symbol",
+    "substr": "symbol",
+    **dict.fromkeys(_NUMBERS, "number"),
+}
+_ARGUMENTS = {
+    "%": "number",
+    "strlen": "symbol",
+    "concat": "symbol",
+    "contains": "symbol",
+    **dict.fromkeys(_NUMBERS, "number"),
+}
 _AGGREGATES = {"count": "count", "sum": "sum", "min": "min", "max": "max", "avg": "mean"}
 
 
@@ -217,7 +229,7 @@ class SouffleWriter(writer.Writer):
             for one in literal.body:
                 yield from (_renamed(text, fresh) for text in self._literal(number, one, inside))
         for call in literal.calls:
-            if call.function not in _AGGREGATES or call.distinct:
+            if call.function not in _AGGREGATES or (call.distinct and call.function not in ("min", "max")):
                 what = f"{call.function.upper()}{' DISTINCT' if call.distinct else ''}"
                 raise CannotSay(f"Soufflé has no aggregate {what}")
             argument = "" if call.function == "count" else f" {self._expression(number, call.argument or Constant(1))}"
@@ -263,6 +275,8 @@ class SouffleWriter(writer.Writer):
                 return f"({left} {({**_ARITHMETIC, **_NUMBERS})[function]} {right})"
             case "-", [only]:
                 return f"(-{only})"
+            case "%", [left, right]:  # with the sign of the divisor
+                return f"((({left} % {right}) + {right}) % {right})"
             case "bnot", [only]:
                 return f"(bnot {only})"
             case "strlen", [only]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import count
 from typing import TypeVar
 
 from deltalog.model.errors import Diagnostic
@@ -12,10 +13,11 @@ from deltalog.program.aggregates import separate
 from deltalog.program.binding import directed_rule
 from deltalog.program.core_rules import core_rules
 from deltalog.program.load_program import Documents
-from deltalog.syntax.ast import Aggregate, Atom, BodyLiteral, HiddenName, Negation, Pred, Rule
+from deltalog.syntax.ast import Aggregate, Atom, BodyLiteral, HiddenName, Negation, Pred, Rule, variables
 
 T = TypeVar("T", bound=BodyLiteral)
 PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+CAPITALS = ("strlen", "substr", "contains", "strstarts", "strends")  # functions that others have under the same name
 
 
 class CannotSay(Exception):
@@ -50,14 +52,42 @@ class Writer:
 def plain_rules(rules: Iterable[Rule]) -> list[Rule]:
     """Rules of the core language with one aggregate alone in a body, and names for the relations that this takes."""
     core = [directed_rule(made) for rule in rules for made in core_rules(rule)]
-    separated = separate(dict.fromkeys(core))
-    taken = {atom.name for rule in separated for atom in (*rule.heads, *_atoms(rule.body))}
-    names: dict[str, str] = {}
-    for name in (atom.name for rule in separated for atom in (*rule.heads, *_atoms(rule.body))):
+    return without_hidden(named_negations(separate(dict.fromkeys(core))))
+
+
+def without_hidden(rules: Sequence[Rule]) -> list[Rule]:
+    """Rules with names for hidden relations: aux1, aux2, ..."""
+    mentioned = [atom.name for rule in rules for atom in (*rule.heads, *_atoms(rule.body))]
+    taken, names = set(mentioned), dict[str, str]()
+    free = (f"aux{i}" for i in count(1) if f"aux{i}" not in taken)
+    for name in mentioned:
         if isinstance(name, HiddenName) and name not in names:
-            free = (f"aux{i}" for i in range(1, len(taken) + 2))
-            names[name] = next(each for each in free if each not in taken and each not in names.values())
-    return [_renamed(rule, names) for rule in separated]
+            names[name] = next(free)
+    return [_renamed(rule, names) for rule in rules]
+
+
+def named_negations(rules: Iterable[Rule]) -> list[Rule]:
+    """Rules in which no variable occurs twice in a negated atom and nowhere else, as in NOT p(?x, ?y, ?y): these atoms
+    become relations of their own, for languages that have only `_` for such variables."""
+    made: dict[Rule, None] = {}
+    for rule in rules:
+        made[replace(rule, body=tuple(_named(literal, rule.body, made) for literal in rule.body))] = None
+    return list(made)
+
+
+def _named(literal: BodyLiteral, body: Sequence[BodyLiteral], made: dict[Rule, None]) -> BodyLiteral:
+    if isinstance(literal, Aggregate):
+        return replace(literal, body=tuple(_named(inner, literal.body, made) for inner in literal.body))
+    if not isinstance(literal, Negation):
+        return literal
+    outside = {v for one in body if not isinstance(one, Negation) for v in variables(one)}
+    inner = [v for v in variables(literal.atom) if v not in outside]
+    if len(set(inner)) == len(inner):
+        return literal
+    kept = tuple(dict.fromkeys(v for v in variables(literal.atom) if v in outside))
+    head = Atom(HiddenName(f"#matching {literal.atom}"), kept, literal.span)
+    made[Rule((head,), (literal.atom,), literal.span)] = None
+    return replace(literal, atom=head)
 
 
 def _atoms(body: Iterable[BodyLiteral]) -> Iterator[Atom]:

@@ -18,7 +18,7 @@ def run_stages(stages: Sequence[OrderedStage], contents: Callable[[], Any], limi
     for stage in stages:
         now = contents()
         read = {pred: _rows(now, pred, order) for pred in sorted(stage.reads)}
-        facts = {pred: [*now.view(pred, now.table(pred))] for pred in stage.preds}
+        facts = {pred: list(_rows(now, pred, order).rows) for pred in stage.preds}
         for rule in stage.rules:
             if rule.is_fact:
                 facts[rule.heads[0].pred].append(_values(rule.heads[0]))
@@ -29,7 +29,9 @@ def run_stages(stages: Sequence[OrderedStage], contents: Callable[[], Any], limi
 
 
 def _rows(contents: Any, pred: Pred, order: ValueOrder) -> OrderedRows:
-    return OrderedRows(order, dict.fromkeys(contents.view(pred, contents.table(pred))))
+    """The facts of a relation, which may be a hidden one."""
+    table = contents.state.relations.get(pred) if pred.hidden else contents.table(pred)
+    return OrderedRows(order, dict.fromkeys(contents.view(pred, table)))
 
 
 def _values(atom: Atom) -> StageRow:

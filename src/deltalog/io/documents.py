@@ -95,6 +95,12 @@ class Files:
         tables = TableSettings(file.options, predicate=file.predicate)
         return cls((local_path(file.place),), Reading(tables=tables))
 
+    @property
+    def named_paths(self) -> tuple[Path, ...]:
+        """The paths, and one with the name of the predicate that tables are asked to have, if there is one."""
+        predicate = self.reading.tables.predicate
+        return self.paths if predicate is None else (*self.paths, Path(f"{predicate}.csv"))
+
     def over(self, settings: TableSettings) -> Files:
         """The same files, with settings of tables where the options of the call say nothing."""
         if settings is DEFAULT_TABLES:

@@ -87,8 +87,8 @@ def _say_what_was_found(path: Path, head: TableHead, options: TableOptions) -> N
         log.info("%s: %s", path, found)
     elif head.looks_like_one:
         warn(
-            f"{path}: the first row looks like a header, and is read as a fact. If it is a header, say so by --header, "
-            "or header=True in Python; if it is a fact, by --header false, or header=False",
+            f"{path}: the first row looks like a header, and is read as a fact. If it is a header, say header = true "
+            "(--header on the command line); if it is a fact, header = false",
         )
 
 

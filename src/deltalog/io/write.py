@@ -149,7 +149,7 @@ def write_file(path: Path, pred: Pred, columns: Columns, dictionary: Dictionary,
 
 def header_of(pred: Pred, form: OutputForm) -> bytes:
     """The header of a table of text, if it is to have one."""
-    if not form.header or not pred.arity:
+    if not form.header or not pred.arity or form.format not in DELIMITERS:
         return b""
     return (DELIMITERS[form.format].join(map(print_cell, form.names(pred))) + "\n").encode()
 

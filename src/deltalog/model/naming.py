@@ -63,6 +63,7 @@ def split(predicate: str) -> tuple[str, int | None]:
 class UnknownPredicate(UsageError, KeyError):
     """There is no predicate of that name. A KeyError, too, so that facts by predicate behave as mappings do."""
 
+    __module__ = "deltalog"
     __str__ = Exception.__str__
 
 

@@ -22,15 +22,18 @@ from deltalog.syntax.ast import Pred, Rule, Span
 
 if TYPE_CHECKING:
     from deltalog.backends.base import Backend
+    from deltalog.model.dictionary import Dictionary
     from deltalog.nemo.program import NemoProgram
     from deltalog.program.rule_set import RuleSet
     from deltalog.souffle.directives import Directive
+    from deltalog.syntax.file_directives import NamedFile
 
 
 class WarningMethods:
     """A knowledge base as far as its warnings are concerned."""
 
     directives: tuple[Directive, ...]
+    files: tuple[NamedFile, ...]
     nemo: tuple[NemoProgram, ...]
     _has_stages: bool
     _backend: Backend[Any]
@@ -69,13 +72,22 @@ class WarningMethods:
     def _data_lints(self) -> tuple[Diagnostic, ...]:
         given = {*self._given_names, *(each.relation for each in self.directives if each.kind == "input")}
         given.update(use.predicate for program in self.nemo for use in program.imports)
+        given.update(file.predicate for file in self.files if file.predicate and file.kind == "input")
         rules = () if self._has_stages else self._rule_set.rules  # facts of stages come later
         found = lint_data(rules, without_graphs(self._explicit), given)
         return (*found, *self._literal_lints())
 
+    @property
+    def _local_dictionary(self) -> Dictionary | None:
+        """The values of the facts, unless executors have them."""
+        from deltalog.model.dictionary import Dictionary
+
+        dictionary = getattr(self._backend, "dictionary", None)
+        return dictionary if isinstance(dictionary, Dictionary) else None
+
     def _literal_lints(self) -> list[Diagnostic]:
         """Of the data that were given to this knowledge base, if it has their values."""
-        dictionary = getattr(self._backend, "dictionary", None)
+        dictionary = self._local_dictionary
         if dictionary is None or self._first_given is None:
             return []
         from deltalog.query.ill_typed_literals import ill_typed_literals_of
@@ -90,7 +102,8 @@ class WarningMethods:
     def _note_names(self, facts: Mapping[str, Any] | Iterable[Path]) -> None:
         """Notes the names of data that may have no rows, and where their values begin."""
         if self._first_given is None and facts:
-            self._first_given = len(getattr(self._backend, "dictionary", ()))
+            dictionary = self._local_dictionary
+            self._first_given = 0 if dictionary is None else len(dictionary)
         self._given_names.update(facts if isinstance(facts, Mapping) else _names(facts))
 
 

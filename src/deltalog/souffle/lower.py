@@ -472,16 +472,12 @@ class Conjunction:
         asked: tuple[ast.Variable, ...] = (start, end, step)[: len(terms)]
         step_value: Expression = step if len(terms) > 2 else Constant(1.0 if base == "float" else 1)
         if len(terms) == 2:  # downwards if the end is below
-            down = Constant(-1.0 if base == "float" else -1)
-            step_value = Call("if", (Call("<=", (start, end)), step_value, down))
-        inside = Call(
-            "||",
-            (
-                Call("&&", (Call(">", (step_value, Constant(0))), Call("<", (value, end)))),
-                Call("&&", (Call("<", (step_value, Constant(0))), Call(">", (value, end)))),
-                Call("&&", (Call("=", (step_value, Constant(0))), Call("!=", (value, end)))),  # the start alone
-            ),
-        )
+            back = Constant(-1.0 if base == "float" else -1)
+            step_value = Call("if", (Call("<=", (start, end)), step_value, back))
+        up = Call("&&", (Call(">", (step_value, Constant(0))), Call("<", (value, end))))
+        down = Call("&&", (Call("<", (step_value, Constant(0))), Call(">", (value, end))))
+        only = Call("&&", (Call("=", (step_value, Constant(0))), Call("!=", (value, end))))  # the start alone
+        inside = Call("||", (Call("||", (up, down)), only))
         first = ast.Atom(given.name, asked)
         ranges = self.lowering.hidden("range", (*asked, value), (first, Bind(start, value), Filter(inside)), span)
         before = ast.Variable("before")

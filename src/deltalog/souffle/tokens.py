@@ -54,11 +54,14 @@ class Macro:
     body: tuple[SouffleToken, ...]
 
 
+_BITS = Macro(None, (SouffleToken("number", str(BITS), Span(Source("<built-in>", ""), 0, 0)),))
+
+
 @dataclass
 class Preprocessor:
     """The state while the files of a program are read."""
 
-    macros: dict[str, Macro] = field(default_factory=dict)
+    macros: dict[str, Macro] = field(default_factory=lambda: {"RAM_DOMAIN_SIZE": _BITS})
     diagnostics: list[Diagnostic] = field(default_factory=list)
     once: set[str] = field(default_factory=set)
     files: list[Path] = field(default_factory=list)  # that were included
@@ -222,8 +225,6 @@ class Preprocessor:
             return replace(token, kind="string", text=f'"{token.span.source.name}"')
         if token.text == "__LINE__":
             return replace(token, kind="number", text=str(token.span.line))
-        if token.text == "RAM_DOMAIN_SIZE":
-            return replace(token, kind="number", text=str(BITS))
         return token
 
     def _arguments(self, tokens: Sequence[SouffleToken], i: int) -> tuple[list[list[SouffleToken]], int]:

@@ -1,0 +1,60 @@
+"""Programs that are converted and read again have the same facts."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from deltalog import KnowledgeBase
+from deltalog.convert import converted
+from deltalog.expressions.souffle_functors import RECORD, fields_of
+from deltalog.model.terms import Literal
+from deltalog.program.load_program import read_documents
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "property"))
+from programs import INTEGERS, Example, Features, examples
+from spelling import spell_fact
+
+CASES = Path(__file__).parent.parent / "souffle" / "cases"
+SAID = ("bodies", "components", "equivalence", "inlined", "preprocessor", "ranges", "records", "types")
+
+
+def facts(kb: KnowledgeBase) -> dict[str, set[tuple[Any, ...]]]:
+    found = {name: {tuple(map(plain, row)) for row in kb.facts(name)} for name in kb.predicates}
+    return {name.replace("/", "_"): rows for name, rows in found.items() if rows and not name.startswith("aux")}
+
+
+def plain(value: Any) -> Any:
+    """A record as a tuple, as it is in our own language."""
+    return tuple(map(plain, fields_of(value))) if isinstance(value, Literal) and value.datatype == RECORD else value
+
+
+@pytest.mark.parametrize("case", SAID)
+def test_souffle_programs_in_our_language(case: str) -> None:
+    program = CASES / case / f"{case}.dl"
+    there = converted(read_documents([program]), "deltalog")
+    assert not there.lost
+    assert facts(KnowledgeBase(there.text, language="deltalog")) == facts(KnowledgeBase(program))
+
+
+def test_what_has_no_counterpart_is_named() -> None:
+    there = converted(read_documents([CASES / "choice" / "choice.dl"]), "deltalog")
+    assert {each.message for each in there.lost} == {"what this rule derives depends on the order of derivation"}
+    there = converted(read_documents(['.decl p(x : number)\np(ord("a")).\np(x + 1) :- p(x), x < 9.']), "deltalog")
+    assert [each.message for each in there.lost] == ["`ord` of Soufflé has no counterpart"]
+    assert [str(each).partition(":")[0] for each in there.notes] == ["note"]
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@given(examples(Features(INTEGERS, functions=False, nested=True)))
+def test_our_programs_in_souffle(example: Example) -> None:
+    written = [spell_fact(pred, row) for pred, rows in example.facts.items() for row in rows if pred.arity]
+    text = "\n".join([*written, *map(str, example.rules)])
+    there = converted(read_documents([text]), "souffle")
+    if not there.lost:
+        expected, found = facts(KnowledgeBase(text)), facts(KnowledgeBase(there.text, language="souffle"))
+        assert {name: rows for name, rows in found.items() if name in expected} == expected, there.text
