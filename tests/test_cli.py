@@ -345,10 +345,13 @@ def test_progress_and_table_go_to_standard_error(deltalog: Run) -> None:
     code, out, err = deltalog("run", "paths.dl", "--data", "edge.csv", "--out", "out")
     assert (code, out) == (0, "")
     assert re.search(r"hyper-node 1/1, round 1: 6 new facts \([\d,]+/s\), 9 total", err)
-    assert re.search(r"^path +6\nedge +3\n9 facts \(6 derived\) in \d rounds; load ", err, re.MULTILINE)
+    assert re.search(r"^path +6\nedge +3\n9 facts \(6 derived\) from 3 given\n", err, re.MULTILINE)
     assert re.search(r"^wrote out in ", err, re.MULTILINE)
-    assert re.search(r"; peak memory [\d,]+ MB$", err, re.MULTILINE)
-    assert err.splitlines()[-1] == "engine: local (input under 8 GB; use --engine spark to run on Spark)"
+    rounds, seconds, memory, engine = err.splitlines()[-4:]
+    assert re.fullmatch(r"\d rounds? in 1 hyper-node", rounds)
+    assert re.fullmatch(r"[\d.]+ s: load [\d.]+ s, plan [\d.]+ s, evaluate [\d.]+ s, write [\d.]+ s", seconds)
+    assert re.fullmatch(r"peak memory [\d,]+ MB", memory)
+    assert engine == "engine: local (input under 8 GB; use --engine spark to run on Spark)"
 
 
 @pytest.mark.usefixtures("paths")
@@ -516,7 +519,89 @@ def test_plan(deltalog: Run, tmp_path: Path) -> None:
     assert (code, err) == (1, "error: cannot write no/such/folder.svg: No such file or directory\n")
 
 
+# Facts on standard output
+
+
+@pytest.mark.usefixtures("paths")
+def test_a_small_run_prints_what_it_derives(deltalog: Run, tmp_path: Path) -> None:
+    code, out, err = deltalog("run", "paths.dl", "--data", "edge.csv")
+    assert (code, out.splitlines()[:2], len(out.splitlines())) == (0, ["path(a, b).", "path(a, c)."], 6)
+    assert "9 facts (6 derived)" in err
+    (tmp_path / "again.dl").write_text(out)
+    assert deltalog("query", "again.dl", "path(a, ?x)")[1].split() == ["b", "c", "d"]
+    shown = ("run", "paths.dl", "--data", "edge.csv", "-q", "--show", "edge", "--show", "path", "--limit", "1")
+    some = ["edge(a, b).", "# 2 more facts of edge/2 (--limit all shows them)", "path(a, b)."]
+    assert deltalog(*shown)[1].splitlines()[:3] == some
+    assert deltalog(*shown, "--derived")[1].splitlines()[0] == "path(a, b)."
+    assert deltalog(*shown, "--json")[0] == deltalog(*shown[:-1], "few")[0] == 2
+    code, _, err = deltalog("run", "paths.dl", "--data", "edge.csv", "--show", "pahts")
+    assert code == 1 and "did you mean 'path'?" in err
+
+
+@pytest.mark.usefixtures("paths")
+def test_a_terminal_has_tables(deltalog: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "ages.dl").write_text(
+        "PREFIX : <http://e/> :age[:ada, 36]. :age[:bo, 4]. :old[?x, ?n] :- :age[?x, ?n]."
+    )
+    monkeypatch.setattr("deltalog.cli.terminal.terminal_width", lambda _: 80)
+    out = deltalog("run", "ages.dl", "-q", "--show", ":old")[1]
+    assert out == ":old: 2 facts\nx      n\n----  --\n:ada  36\n:bo    4\n\n"
+
+
+@pytest.mark.usefixtures("paths")
+def test_verbose(deltalog: Run, tmp_path: Path) -> None:
+    err = deltalog("run", "paths.dl", "--data", "edge.csv", "-v", "--store", "store")[2]
+    for said in (
+        "engine local: ",
+        "read edge.csv: 3 facts, 12 bytes",
+        "scheme: path: transitive",
+        "slowest of 1 hyper",
+    ):
+        assert said in err
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new" / "edge.csv").write_text("d,e\n")
+    code, out, err = deltalog("update", "store", "--add", "new", "-v", "--json")
+    assert (code, json.loads(out)["added"]) == (0, {"edge": 1, "path": 4})
+    assert "path: a virtual relation, which follows its inputs" in err
+    assert re.search(
+        r"^materialised \(.*\), [\d.]+ ms$", deltalog("query", "store", "path(a, ?x)", "-v")[2], re.MULTILINE
+    )
+
+
 # Queries
+
+
+@pytest.mark.usefixtures("paths")
+def test_several_programs_and_goals(deltalog: Run, tmp_path: Path) -> None:
+    (tmp_path / "far.dl").write_text("far(X, Y) :- path(X, Y), NOT edge(X, Y).  describe(a).")
+    asked = ("query", "paths.dl", "far.dl", "--data", "edge.csv")
+    assert deltalog(*asked, "far(a, ?x)", "--engine", "local")[1].split() == ["c", "d"]
+    assert deltalog(*asked, "describe(?x)")[1] == "a\n"
+    (tmp_path / "goals.txt").write_text("# two\nfar(b, ?x).\npath(a,\n  d)\nPREFIX : <http://e/>\nedge(?x, :none)\n")
+    code, out, _ = deltalog(*asked, "--file", "goals.txt")
+    assert (code, out) == (0, "# far(b, ?x)\nd\n\n# path(a, d)\ntrue\n\n# edge(?x, :none)\n")
+    lines = deltalog(*asked, "@goals.txt", "--format", "jsonl")[1].splitlines()
+    assert [json.loads(line) for line in lines] == [
+        {"goal": "far(b, ?x)", "x": "d"},
+        {"goal": "path(a, d)", "holds": True},
+    ]
+    documents = json.loads(deltalog(*asked, "@goals.txt", "--format", "json")[1])
+    assert [each["goal"] for each in documents] == ["far(b, ?x)", "path(a, d)", "edge(?x, :none)"]
+    assert deltalog(*asked, "@goals.txt", "--format", "xml")[0] == 1
+    (tmp_path / "goals.txt").write_text("far(b, ?x).\npath(a ?x).\n")
+    assert "<goal>:2:8: error" in deltalog(*asked, "--file", "goals.txt")[2]
+
+
+@pytest.mark.usefixtures("paths")
+def test_answers_in_files(deltalog: Run, tmp_path: Path) -> None:
+    import pyarrow.parquet as parquet
+
+    asked = ("query", "paths.dl", "edge(a, ?x)", "--data", "edge.csv", "--out")
+    assert deltalog(*asked, "x.parquet") == (0, "", "")
+    assert parquet.read_table(tmp_path / "x.parquet").to_pydict() == {"x": ["b"]}
+    assert deltalog(*asked, "x.jsonl")[0] == 0 and (tmp_path / "x.jsonl").read_text() == '{"x": "b"}\n'
+    assert deltalog(*asked, "x.unknown")[0] == deltalog(*asked, "x.ttl")[0] == 1
+    assert not list(tmp_path.glob("*.ttl")) and not list(tmp_path.glob(".x*"))
 
 
 @pytest.mark.usefixtures("paths")

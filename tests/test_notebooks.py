@@ -38,6 +38,19 @@ def test_a_knowledge_base_shows_what_it_has_and_derives_nothing(kb: KnowledgeBas
     assert ">path<" in kb._repr_html_()
 
 
+def test_everything_has_a_short_text_and_html(kb: KnowledgeBase) -> None:
+    change = kb.update(add={"edge": [("c", "d")]})
+    assert repr(kb.explain("path(a, d)")) == "<Explanation of path(a, d): derived, height 3>"
+    assert repr(kb.explain("path(d, a)")).startswith("<Explanation of path(d, a): does not hold")
+    assert repr(kb.program).startswith("<Program: 2 rules in ") and repr(kb.draw()).startswith("<SVG: ")
+    assert repr(kb.plan()) == kb.plan() and "<pre" in kb.plan()._repr_html_()
+    assert kb.draw()._repr_svg_().startswith("<svg") and "<code>path" in kb.rules[0]._repr_html_()
+    solutions = kb.sparql("SELECT ?x { ?x <edge> ?y }")
+    assert not isinstance(solutions, bool) and "4 solutions" not in solutions._repr_html_()
+    assert "3 solutions of (x)" in solutions._repr_html_()
+    assert change.added._ipython_key_completions_() == ["edge", "path"] and ">path<" in change.added._repr_html_()
+
+
 def test_removed_facts(kb: KnowledgeBase) -> None:
     kb.remove("edge", [("a", "b"), ("never", "given")])
     assert set(kb["path"]) == {("b", "c")} and kb.explicit_facts == 1

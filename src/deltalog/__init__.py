@@ -25,6 +25,7 @@ from deltalog.model.terms import IRI, BlankNode, Literal
 if TYPE_CHECKING:
     from deltalog.io.documents import Files
     from deltalog.kb import KnowledgeBase
+    from deltalog.progress_bar import progress
 
 __version__ = "0.1.0"
 
@@ -45,6 +46,7 @@ __all__ = [
     "SyntaxProblem",
     "UnsafeRule",
     "UsageError",
+    "progress",
 ]
 
 
@@ -61,4 +63,8 @@ def __getattr__(name: str) -> Any:
         from deltalog.io.documents import Files
 
         return Files
+    if name == "progress":
+        from deltalog.progress_bar import progress
+
+        return progress
     raise AttributeError(f"module 'deltalog' has no attribute {name!r}")

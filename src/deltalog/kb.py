@@ -52,6 +52,7 @@ from deltalog.model.naming import predicate_name
 from deltalog.model.table_options import TableKeywords
 from deltalog.model.terms import Kind
 from deltalog.model.tuning import Tuning
+from deltalog.model.watching import watcher
 from deltalog.ontology.methods import OntologyMethods, OntologyPaths, Planned, ontology_files
 from deltalog.ontology.vocabulary import AUXILIARY
 from deltalog.other_languages import OtherLanguageMethods, check_no_files
@@ -263,6 +264,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
     def load_tables(self, read: Callable[[Backend[Any]], Mapping[Pred, AnyTable]]) -> None:
         """Adds the facts that a reader makes tables of, with the backend of this knowledge base."""
         started = time.perf_counter()
+        watcher().phase("load")
         self._check_writable()
         self._check_stages()
         self._add(read(self._backend))
@@ -320,11 +322,15 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
     # Materialise: to the fixpoint.
 
     @exclusive
-    def materialise(self, *, partial: bool = False) -> Report:
+    def materialise(self, *, partial: bool = False, progress: bool = False) -> Report:
         """Derives everything that follows. At a limit: raises LimitReached and keeps nothing, or with `partial` keeps
-        what has been derived, which is right but incomplete, and says so in the report."""
+        what has been derived, which is right but incomplete, and says so in the report. With `progress`, a bar shows
+        what goes on, on a terminal or in a notebook (`deltalog.progress()` is the same for any calls)."""
         if self._state is None or not (partial or self._is_complete):
-            self._materialise(partial)
+            from deltalog.progress_bar import progress as shown
+
+            with shown() if progress else nullcontext():
+                self._materialise(partial)
         self._warn_of_data()
         return self.report
 
@@ -336,6 +342,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
     @limited
     @within_budget
     def _materialise(self, partial: bool = False) -> None:
+        watcher().phase("plan")
         self._backend.failures.back_to({})
         if self._stages:
             self._run_stages()
@@ -395,7 +402,13 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
 
         naive = self.engine == "naive"
         trees = Trees("standard" if naive else self._cyclic, tuning=self._backend.tuning)
-        return Evaluator(self._backend, naive, self._maintenance, self._observe, trees)
+        observe = self._observe
+
+        def observed(round_: Round) -> None:
+            watcher().round(round_)
+            observe(round_)
+
+        return Evaluator(self._backend, naive, self._maintenance, observed, trees)
 
     @property
     def _equality_setting(self) -> EqualitySetting:
@@ -648,6 +661,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
         files begin with the names of columns."""
         started, wanted = time.perf_counter(), names_of(only, "only")
         contents = self._contents().materialised()
+        watcher().phase("write")
         tables = contents.tables(wanted, derived)
         if isinstance(format, str) and format in TRIPLE_FORMATS and self.ontology is not None and not wanted:
             tables = {pred: table for pred, table in tables.items() if pred not in AUXILIARY}

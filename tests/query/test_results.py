@@ -159,7 +159,7 @@ def test_streams_of_text_and_of_bytes(format: str) -> None:
 
 
 def test_what_has_no_place_in_a_format_is_refused() -> None:
-    with pytest.raises(UsageError, match="there is no format 'nt' for rows; formats are json, xml, csv, tsv, table"):
+    with pytest.raises(UsageError, match="no format 'nt' for rows; formats are json, xml, csv, tsv, jsonl, table"):
         solved().serialize("nt")
     with pytest.raises(UsageError, match=r"there is no format 'pdf' for triples; formats are .*nt, ttl"):
         solved("DESCRIBE :n1").serialize("pdf")

@@ -6,7 +6,7 @@ evaluates the rules with the local engine as long as that fits in memory (the en
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -47,6 +47,18 @@ def choose_engine(
     if need > limit * MEMORY_FACTORS[""]:
         return EngineChoice("auto", f"input over {limit >> 30} GB; {needed}")
     return EngineChoice("local", f"input under {limit >> 30} GB; use --engine spark to run on Spark")
+
+
+def prepare_spark(choice: EngineChoice, data: Iterable[Path], say: Callable[[str], None]) -> None:
+    """What comes before a JVM: this process is Spark's own, and data that is missing is told before the seconds that a
+    JVM takes."""
+    from deltalog.backends.spark.startup.session import own_process
+    from deltalog.model.errors import DataError
+
+    if missing := [path for path in data if not path.exists()]:
+        raise DataError(f"{missing[0]}: there is no such file or folder")
+    say(f"starting Spark ({choice.reason})")
+    own_process()
 
 
 def _spark_configured(master: str | None) -> str | None:

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import sys
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from deltalog.cli.options import add_data, add_limits, command_parser, count, version, warnings_shown, wrong_usage
-from deltalog.model.errors import UsageError
+from deltalog.cli.options import add_data, add_limits, command_parser, positive, version, warnings_shown, wrong_usage
+from deltalog.cli.terminal import has_colour, print_text, terminal_width, write_text
 
 if TYPE_CHECKING:
     from deltalog.explain.model import Explanation
 
 FORMATS = ("text", "json", "svg", "html", "mermaid")
 ENDINGS = {".txt": "text", ".json": "json", ".svg": "svg", ".html": "html", ".htm": "html", ".mmd": "mermaid"}
-PLAIN = str.maketrans({"│": "|", "├": "+", "└": "`", "─": "-", "✓": "+", "✗": "x", "≈": "~", "…": "..."})
 
 
 def parser() -> ArgumentParser:
@@ -31,11 +28,11 @@ def parser() -> ArgumentParser:
     add("--at", metavar="VERSION", type=version, help="a version of the store (default: the newest)")
     formats = "the format (default: that of the ending of --out, or text)"
     add("--format", choices=FORMATS, help=formats)
-    add("--all", metavar="N", type=_positive, default=1, help="up to N different proofs (default: 1)")
+    add("--all", metavar="N", type=positive, default=1, help="up to N different proofs (default: 1)")
     depth = "show the proof to this depth (default: all of it); for a fact that does not hold, explain premises that "
-    add("--depth", metavar="N", type=_positive, help=depth + "fail in turn, to this depth (default: 1)")
+    add("--depth", metavar="N", type=positive, help=depth + "fail in turn, to this depth (default: 1)")
     steps = "show at most about this many facts of the proof; a note says how many are hidden (default: by format; "
-    add("--steps", metavar="N", type=_positive, help=steps + "json: all)")
+    add("--steps", metavar="N", type=positive, help=steps + "json: all)")
     add("--out", metavar="FILE", type=Path, help="write to this file instead of standard output")
     add_limits(made)
     return made
@@ -53,9 +50,9 @@ def run(options: Namespace) -> int:
         explained = kb.explain(options.fact, all=options.all, depth=options.depth)
     text = _rendered(explained, form, options)
     if options.out is None:
-        _print(text)
+        print_text(text)
     else:
-        _write(options.out, text)
+        write_text(options.out, text)
         answer = "holds" if explained.holds else "does not hold"
         print(f"the fact {answer}; the explanation is in {options.out}", file=sys.stderr)
     return 0
@@ -81,31 +78,6 @@ def _rendered(explained: Explanation, form: str, options: Namespace) -> str:
 
 
 def _terminal() -> dict[str, Any]:
-    """Colour and width, if standard output is a terminal (https://no-color.org)."""
-    if not sys.stdout.isatty():
-        return {}
-    colour = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    return {"colour": colour, "width": shutil.get_terminal_size().columns}
-
-
-def _print(text: str) -> None:
-    """Prints text; what the encoding of standard output does not have is spelled in ASCII, or escaped."""
-    encoding = sys.stdout.encoding or "utf-8"
-    try:
-        text.encode(encoding)
-    except UnicodeEncodeError:
-        text = text.translate(PLAIN).encode(encoding, "backslashreplace").decode(encoding)
-    print(text, end="")
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, "utf-8")
-    except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror}") from None
-
-
-def _positive(text: str) -> int:
-    if (number := count(text)) < 1:
-        raise ArgumentTypeError(f"{text} is too small; write a whole number from 1 on")
-    return number
+    """Colour and width, if standard output is a terminal."""
+    width = terminal_width(sys.stdout)
+    return {} if width is None else {"colour": has_colour(), "width": width}

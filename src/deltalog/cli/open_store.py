@@ -1,4 +1,4 @@
-"""Opens stores for commands."""
+"""Knowledge bases for commands: of programs, with their options and data, or of stores."""
 
 from __future__ import annotations
 
@@ -13,16 +13,39 @@ if TYPE_CHECKING:
     from deltalog.store.catalog import Catalog
 
 
-def open_programs_or_store(paths: Sequence[Path], options: Namespace) -> KnowledgeBase:
-    """The knowledge base of programs with their --data, or of a store (a folder), for reading, with its --at."""
-    from deltalog.cli.options import load_data
+# Options that are settings of a knowledge base. A command has some of them.
+SETTINGS = (
+    *("language", "ontology", "profile", "equality", "master", "schemes", "cyclic", "default_graph"),
+    *("timeout", "max_facts", "memory"),
+)
+
+
+def settings_of(options: Namespace) -> dict[str, Any]:
+    """The options of a command that are settings of a knowledge base."""
+    return {name: value for name, value in vars(options).items() if name in SETTINGS}
+
+
+def knowledge_base(paths: Sequence[Path], options: Namespace, **settings: Any) -> KnowledgeBase:
+    """The knowledge base of programs, without data."""
     from deltalog.kb import KnowledgeBase
 
-    if paths[0].is_dir():
+    return KnowledgeBase(paths, **settings_of(options) | settings)
+
+
+def open_programs_or_store(paths: Sequence[Path], options: Namespace, **settings: Any) -> KnowledgeBase:
+    """The knowledge base of programs with their --data, or of a store (a folder), for reading, with its --at."""
+    from deltalog.cli.options import load_data
+
+    if is_store(paths):
         return open_store(paths[0], options, readonly=True, version=options.at)
-    kb = KnowledgeBase(paths, **_limits(options))
+    kb = knowledge_base(paths, options, **settings)
     load_data(kb, options)
     return kb
+
+
+def is_store(paths: Sequence[Path]) -> bool:
+    """Whether what is named is a store, and not programs."""
+    return bool(paths) and paths[0].is_dir()
 
 
 def mismatch(paths: Sequence[Path], options: Namespace) -> str | None:
@@ -33,7 +56,7 @@ def mismatch(paths: Sequence[Path], options: Namespace) -> str | None:
     if stores and options.data:
         return "--data goes with a program; `deltalog update STORE --add` adds facts to a store"
     if not stores and options.at is not None:
-        return f"--at goes with a store, and {paths[0]} is none"
+        return f"--at goes with a store{f', and {paths[0]} is none' if paths else ''}"
     return None
 
 

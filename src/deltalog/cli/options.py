@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
+from deltalog.engine.graph_relations import DEFAULT_GRAPHS
 from deltalog.equality.settings import EQUALITY_SETTINGS
 from deltalog.model.errors import DataWarning, DeltalogWarning, UsageError
 from deltalog.ontology.profile_names import PROFILES
@@ -65,6 +66,16 @@ def add_ontology(parser: ArgumentParser) -> None:
     ways = "how to evaluate owl:sameAs: with facts about one of several equal individuals (representatives, the "
     ways += "default), or about each of them (axioms)"
     parser.add_argument("--equality", choices=EQUALITY_SETTINGS, default="representatives", help=ways)
+
+
+def sort_out_ontologies(options: Namespace) -> None:
+    """`--ontology a.owl b.owl`: RDF files among the programs are ontologies."""
+    from deltalog.io.files import name_of
+
+    is_rdf = {path: name_of(path).format in ("turtle", "xml", "ntriples") for path in options.programs}
+    if options.ontology:
+        options.ontology += [path for path in options.programs if is_rdf[path]]
+        options.programs = [path for path in options.programs if not is_rdf[path]]
 
 
 def add_profile(parser: ArgumentParser) -> None:
@@ -149,8 +160,35 @@ def add_limits(parser: ArgumentParser) -> None:
     """Limits of a command that changes or reads a knowledge base."""
     add = parser.add_argument
     add("--timeout", metavar="S", type=seconds, help="stop after this many seconds")
-    add("--max-facts", metavar="N", type=count, help="stop when more facts than this are derived")
-    add("--memory", metavar="SIZE", type=memory, help="stop when the process uses more memory than this")
+    add("--max-facts", metavar="N", type=count, help="stop when there are more facts than this")
+    add("--memory", metavar="SIZE", type=memory, help="stop when the process uses more memory than this, such as 8GB")
+
+
+def add_evaluation(parser: ArgumentParser) -> None:
+    """Where and how rules are evaluated: --engine, --master, --schemes, --cyclic, --default-graph."""
+    add = parser.add_argument
+    engines = (
+        "where to evaluate: auto (default) is local while the data should fit in memory, else spark. With a Spark "
+        "master (from --master, spark-submit, PYSPARK_SUBMIT_ARGS, spark-defaults.conf or MASTER), or over 8 GB of "
+        "input, auto reads and writes with Spark; otherwise it starts no JVM"
+    )
+    add("--engine", choices=("auto", "local", "spark", "naive"), default="auto", help=engines)
+    master = (
+        "the Spark master, such as local[4] or spark://host:7077: Spark reads and writes, and with --engine auto its "
+        "driver evaluates the rules while that fits in memory"
+    )
+    add("--master", metavar="URL", help=master)
+    add_schemes(parser)
+    add_cyclic(parser)
+    graph = (
+        "what rules apply to, and queries outside of GRAPH: the union of all graphs (the default), or the unnamed one"
+    )
+    add("--default-graph", choices=DEFAULT_GRAPHS, default="union", help=graph)
+
+
+def add_verbose(parser: ArgumentParser, what: str, *aliases: str) -> None:
+    """-v, and what it says on standard error."""
+    parser.add_argument("-v", "--verbose", *aliases, action="store_true", help=f"also print {what} on standard error")
 
 
 def is_inside(one: Path, other: Path) -> bool:
@@ -271,6 +309,12 @@ def seconds(text: str) -> float:
 
 def count(text: str) -> int:
     return _count(text, "facts")
+
+
+def positive(text: str) -> int:
+    if (number := count(text)) < 1:
+        raise ArgumentTypeError(f"{text} is too small; write a whole number from 1 on")
+    return number
 
 
 def lines(text: str) -> int:

@@ -70,9 +70,9 @@ def _run(options: Namespace) -> int:
     from deltalog.spark.run import ConstraintViolated, Pipeline
 
     pipeline = Pipeline.from_file(options.file, options.overrides)
-    progress = Progress(options.quiet)
+    progress = Progress(lines=not options.quiet, bar=not options.quiet)
     own_process()
-    with log_messages(progress.say):
+    with progress, log_messages(progress.say):
         try:
             report = pipeline.run(master=options.master, observe=progress.round)
         except ConstraintViolated as error:
@@ -80,7 +80,6 @@ def _run(options: Namespace) -> int:
             _show_report(error.report, options)
             print(f"error: {error}", file=sys.stderr)
             return ERROR
-    progress.end()
     _show_report(report, options)
     return 0
 

@@ -15,7 +15,7 @@ from deltalog.cli.options import (
     load_data,
     warnings_shown,
 )
-from deltalog.model.errors import UsageError
+from deltalog.cli.terminal import write_text
 
 
 def parser() -> ArgumentParser:
@@ -41,13 +41,6 @@ def run(options: Namespace) -> int:
         load_data(kb, options)
         print(kb.plan() if options.goal is None else kb.plan_goal(options.goal), flush=True)
     if options.svg is not None:
-        _write(options.svg, kb.draw())
+        write_text(options.svg, kb.draw())
         print(f"the dependency graph is in {options.svg}", file=sys.stderr)
     return 0
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, "utf-8")
-    except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror}") from None

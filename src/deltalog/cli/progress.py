@@ -1,4 +1,4 @@
-"""Progress of a run on standard error."""
+"""Progress of a command on standard error: a bar on a terminal (`deltalog.progress_bar`), lines elsewhere."""
 
 from __future__ import annotations
 
@@ -7,49 +7,71 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from deltalog.engine.report import Round
+from deltalog.cli.options import counted
+from deltalog.engine.report import Round
+from deltalog.model.watching import FileRead
+from deltalog.progress_bar import ProgressBar, Status, TerminalBar, is_terminal
+
+SECONDS_BETWEEN_LINES = 5.0
 
 
-@dataclass(slots=True)
-class Progress:
-    """A line that is rewritten on a terminal, or a line every few seconds elsewhere."""
+class Progress(Status):
+    """A context that shows what is heard. `lines`: messages, and rounds now and then where there is no bar; `verbose`:
+    also each file that is read."""
 
-    quiet: bool
-    last: float = 0.0
-    open_line: bool = False
+    def __init__(self, *, lines: bool = True, bar: bool = True, verbose: bool = False) -> None:
+        super().__init__()
+        self._lines, self._verbose, self._last = lines, verbose, 0.0
+        self._bar = ProgressBar(self, TerminalBar) if bar and is_terminal() else None
 
-    def say(self, text: str) -> None:
-        if not self.quiet:
-            self.end()
-            print(text, file=sys.stderr, flush=True)
+    def __enter__(self) -> Progress:
+        if self._bar is not None:
+            self._bar.__enter__()
+        return self
 
-    def round(self, round_: Round) -> None:
-        """Shows a round: hyper-node, round, new facts, facts per second, facts in total."""
-        now = time.monotonic()
-        terminal = sys.stderr.isatty()
-        if self.quiet or now - self.last < (0.1 if terminal else 5.0):
-            return
-        self.last = now
-        rate = round_.new / round_.seconds if round_.seconds else 0.0
-        text = (
-            f"hyper-node {round_.hyper_node + 1}/{round_.hyper_nodes}, round {round_.number}: "
-            f"{round_.new:,} new facts ({rate:,.0f}/s), {round_.total:,} total"
-        )
-        if terminal:
-            print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
-            self.open_line = True
-        else:
-            print(text, file=sys.stderr, flush=True)
+    def __exit__(self, *problem: object) -> None:
+        self.end()
 
     def end(self) -> None:
-        """Ends a rewritten line."""
-        if self.open_line:
-            print(file=sys.stderr)
-            self.open_line = False
+        """Takes the bar away."""
+        if self._bar is not None:
+            self._bar.__exit__()
+            self._bar = None
+
+    def say(self, text: str) -> None:
+        """A line for whoever waits."""
+        if self._lines:
+            self._print(text)
+
+    def detail(self, text: str) -> None:
+        """A line for whoever asked for all of them."""
+        if self._verbose:
+            self._print(text)
+
+    def read(self, file: FileRead) -> None:
+        super().read(file)
+        size = f"{counted(file.facts, 'fact')}, {counted(file.bytes, 'byte')}"
+        self.detail(f"read {file.path}: {size} in {file.seconds:.2f} s")
+
+    def round(self, round_: Round) -> None:
+        """Shows a round now and then: hyper-node, round, new facts, facts per second, facts in total."""
+        super().round(round_)
+        now = time.monotonic()
+        if self._bar is not None or not self._lines or now - self._last < SECONDS_BETWEEN_LINES:
+            return
+        self._last = now
+        rate = round_.new / round_.seconds if round_.seconds else 0.0
+        self._print(
+            f"hyper-node {round_.hyper_node + 1}/{round_.hyper_nodes}, round {round_.number}: "
+            f"{round_.new:,} new facts ({rate:,.0f}/s), {self.facts:,} total"
+        )
+
+    def _print(self, text: str) -> None:
+        if self._bar is not None:
+            self._bar.say(text)
+        else:
+            print(text, file=sys.stderr, flush=True)
 
 
 @contextmanager

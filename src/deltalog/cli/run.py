@@ -14,24 +14,23 @@ from typing import TYPE_CHECKING
 from deltalog.cli.options import (
     LIMIT_HIT,
     RULES,
-    add_cyclic,
     add_data,
+    add_evaluation,
     add_language,
+    add_limits,
     add_ontology,
-    add_schemes,
+    add_verbose,
     command_parser,
-    count,
     counted,
     is_inside,
     load_data,
     load_inputs,
     local,
-    memory,
-    seconds,
+    sort_out_ontologies,
     warnings_shown,
     wrong_usage,
 )
-from deltalog.engine.graph_relations import DEFAULT_GRAPHS
+from deltalog.cli.show_facts import ROWS, is_shown, row_limit
 from deltalog.io.formats import OUTPUT_FORMATS
 from deltalog.nemo.program import TRIGGER
 
@@ -59,54 +58,36 @@ def parser() -> ArgumentParser:
     add("--out-header", action="store_true", help="CSV and TSV files of --out begin with the names of the columns")
     add("--only", metavar="PRED", action="append", default=[], help="write only this predicate; may be repeated")
     add("--derived", action="store_true", help="write only facts that were not in the input")
-    engines = ("auto", "local", "spark", "naive")
+    show = "print the facts of this predicate on standard output; may be repeated (default: what a small run derives, "
     add(
-        "--engine",
-        choices=engines,
-        default="auto",
-        help="where to evaluate: auto (default) is local while the data should fit in memory, else spark. With a Spark "
-        "master (from --master, spark-submit, PYSPARK_SUBMIT_ARGS, spark-defaults.conf or MASTER), or over 8 GB of "
-        "input, auto reads and writes with Spark; otherwise it starts no JVM",
+        "--show", metavar="PRED", action="append", default=[], help=show + "without --out, --store, --json and --quiet)"
     )
-    add(
-        "--master",
-        metavar="URL",
-        help="the Spark master, such as local[4] or spark://host:7077: Spark reads and writes, and with --engine auto "
-        "its driver evaluates the rules while that fits in memory",
-    )
-    add_schemes(made)
-    add("--memory", metavar="SIZE", type=memory, help="stop when the process uses more memory than this, such as 8GB")
-    add("--timeout", metavar="S", type=seconds, help="stop the evaluation after this many seconds")
-    add("--max-facts", metavar="N", type=count, help="stop when there are more facts than this")
+    limit = f"print at most N facts of a predicate, or `all` (default: {ROWS}; all with --show, unless on a terminal)"
+    add("--limit", metavar="N", type=row_limit, help=limit)
+    add_evaluation(made)
+    add_limits(made)
     add("--store", metavar="DIR", type=local, help="create a store in this folder, which is new or empty")
-    add_cyclic(made)
-    default = (
-        "what rules apply to, and queries outside of GRAPH: the union of all graphs (the default), or the unnamed one"
-    )
-    add("--default-graph", choices=DEFAULT_GRAPHS, default="union", help=default)
     add("--json", action="store_true", help="print the report as one JSON object on standard output")
-    add("-q", "--quiet", action="store_true", help="no progress and no table")
+    add("-q", "--quiet", action="store_true", help="no progress, no facts but those of --show, and no summary")
+    add_verbose(made, "files, schemes, decompositions and the slowest hyper-nodes, and why each was chosen,")
     return made
 
 
 def run(options: Namespace) -> int:
     """Runs it; the exit code."""
-    _sort_out_ontologies(options)
-    if not (options.programs or options.ontology or options.profile):
-        return wrong_usage("run", "the following arguments are required: PROGRAM, or --ontology")
+    sort_out_ontologies(options)
+    if wrong := _mismatch(options):
+        return wrong_usage("run", wrong)
     from deltalog.cli.choose_engine import choose_engine
     from deltalog.cli.progress import Progress, log_messages
+    from deltalog.model.watching import watching
 
-    out, store = options.out, options.store
-    if out is not None and store is not None and (is_inside(out, store) or is_inside(store, out)):
-        return wrong_usage("run", f"--store {store} and --out {out} are one inside of the other")
-    souffle = _are_souffle(options)
-    for folder in filter(None, (None if souffle else options.out, options.store)):
+    for folder in filter(None, (None if _are_souffle(options) else options.out, options.store)):
         from deltalog.io.write import check_output
 
         check_output(folder)
-    progress = Progress(options.quiet)
-    with log_messages(progress.say):
+    progress = Progress(lines=not options.quiet, bar=not options.quiet, verbose=options.verbose)
+    with progress, watching(progress), log_messages(progress.say):
         choice = choose_engine(options.engine, options.master, options.data, options.memory)
         if options.store is not None and choice.engine == "spark":
             return wrong_usage(
@@ -114,6 +95,7 @@ def run(options: Namespace) -> int:
                 f"--store needs the local engine ({choice.reason}); use --engine local, or a "
                 "pipeline with a state (docs/pipelines.md)",
             )
+        progress.detail(f"engine {choice.engine}: {choice.reason}")
         try:
             with warnings_shown(options.quiet):
                 report = _run(choice, options, progress)
@@ -127,6 +109,18 @@ def run(options: Namespace) -> int:
     where += f"; {options.store} was not created" if options.store is not None else ""
     print(f"INCOMPLETE: {report.why_incomplete}; facts are missing from the result{where}", file=sys.stderr)
     return LIMIT_HIT
+
+
+def _mismatch(options: Namespace) -> str:
+    """What is wrong with the options together, if anything."""
+    out, store = options.out, options.store
+    if not (options.programs or options.ontology or options.profile):
+        return "the following arguments are required: PROGRAM, or --ontology"
+    if out is not None and store is not None and (is_inside(out, store) or is_inside(store, out)):
+        return f"--store {store} and --out {out} are one inside of the other"
+    if options.json and options.show:
+        return "--show and --json both print on standard output; choose one of them"
+    return ""
 
 
 def _are_souffle(options: Namespace) -> bool:
@@ -144,19 +138,10 @@ def _written(options: Namespace) -> str:
     return " and ".join(f"{folder} is complete" for folder in folders if folder.is_dir() and any(folder.iterdir()))
 
 
-def _sort_out_ontologies(options: Namespace) -> None:
-    """`--ontology a.owl b.owl`: RDF files among the programs are ontologies."""
-    from deltalog.io.files import name_of
-
-    is_rdf = {path: name_of(path).format in ("turtle", "xml", "ntriples") for path in options.programs}
-    if options.ontology:
-        options.ontology += [path for path in options.programs if is_rdf[path]]
-        options.programs = [path for path in options.programs if not is_rdf[path]]
-
-
 def _run(choice: EngineChoice, options: Namespace, progress: Progress) -> Report:
     """Loads, materialises and writes."""
     from deltalog.cli.run_report import spark_by_phase
+    from deltalog.cli.verbose import details
 
     kb = _loaded(choice, options, progress)
     metrics = [kb.metrics()]
@@ -166,7 +151,8 @@ def _run(choice: EngineChoice, options: Namespace, progress: Progress) -> Report
     report.engine_reason = "; ".join(filter(None, [choice.reason, report.engine_reason]))
     _find_inconsistencies(kb, report)
     metrics.append(kb.metrics())
-    progress.end()
+    for line in details(kb, report) if options.verbose else ():
+        progress.detail(line)
     if kb.directives:
         _write_souffle(kb, options, progress)
     elif written := kb.write_outputs():
@@ -174,6 +160,8 @@ def _run(choice: EngineChoice, options: Namespace, progress: Progress) -> Report
     if options.out is not None and (not kb.directives or options.format is not None):
         _write(kb, options)
         progress.say(f"wrote {options.out} in {report.seconds['write']:.2f} s")
+    if is_shown(options):
+        _print_facts(kb, report, options, progress)
     if options.store is not None and report.complete:
         started = time.perf_counter()
         kb.save(options.store)
@@ -181,6 +169,16 @@ def _run(choice: EngineChoice, options: Namespace, progress: Progress) -> Report
         progress.say(f"created the store {options.store} in {time.perf_counter() - started:.2f} s")
     report.spark = spark_by_phase([*metrics, kb.metrics()])
     return report
+
+
+def _print_facts(kb: KnowledgeBase, report: Report, options: Namespace, progress: Progress) -> None:
+    from deltalog.cli.show_facts import shown_facts
+    from deltalog.cli.terminal import print_text
+
+    text = shown_facts(kb, report, options)
+    progress.end()
+    print_text(text)
+    sys.stdout.flush()
 
 
 def _chase(kb: KnowledgeBase, options: Namespace) -> None:
@@ -220,9 +218,8 @@ def _find_inconsistencies(kb: KnowledgeBase, report: Report) -> None:
         report.inconsistency_examples = [str(each) for each in kb.inconsistencies[:INCONSISTENCIES_SHOWN]]
 
 
-def _maker(options: Namespace) -> Callable[..., KnowledgeBase]:
-    """What makes a knowledge base of the programs: existential rules, which Nemo's have, need the restricted chase."""
-    from deltalog.kb import KnowledgeBase
+def _restricted(options: Namespace) -> Callable[..., KnowledgeBase] | None:
+    """What makes a knowledge base of programs with existential rules, which Nemo's may have: the restricted chase."""
     from deltalog.program.load_program import language_of, read_documents
 
     if options.store is None and any(language_of(program, options.language) == "nemo" for program in options.programs):
@@ -231,27 +228,27 @@ def _maker(options: Namespace) -> Callable[..., KnowledgeBase]:
             from deltalog.chase import restricted
 
             return partial(restricted, document)
-    return partial(KnowledgeBase, options.programs, language=options.language)
+    return None
+
+
+def _knowledge_base(engine: str, options: Namespace) -> KnowledgeBase:
+    from deltalog.cli.open_store import knowledge_base, settings_of
+
+    if (restricted := _restricted(options)) is None:
+        return knowledge_base(options.programs, options, engine=engine)
+    settings = settings_of(options)
+    del settings["language"]
+    return restricted(engine=engine, **settings)
 
 
 def _loaded(choice: EngineChoice, options: Namespace, progress: Progress) -> KnowledgeBase:
     """The knowledge base with rules and facts; the names of --only are checked if they can be known yet."""
+    from deltalog.cli.choose_engine import prepare_spark
+    from deltalog.cli.show_facts import full_name
+
     if choice.engine in ("spark", "auto"):
-        _prepare_spark(choice, options, progress)
-    kb = _maker(options)(
-        engine=choice.engine,
-        master=options.master,
-        schemes=options.schemes,
-        memory=options.memory,
-        timeout=options.timeout,
-        max_facts=options.max_facts,
-        cyclic=options.cyclic,
-        default_graph=options.default_graph,
-        ontology=options.ontology,
-        profile=options.profile,
-        equality=options.equality,
-        observe=progress.round,
-    )
+        prepare_spark(choice, options.data, progress.say)
+    kb = _knowledge_base(choice.engine, options)
     if kb.ontology is not None and not kb.ontology.is_generic:
         progress.say(_ontology_line(kb.ontology))
     if options.store is not None:
@@ -267,8 +264,8 @@ def _loaded(choice: EngineChoice, options: Namespace, progress: Progress) -> Kno
         load_data(kb, options)
         progress.say(f"read {kb.explicit_facts:,} facts in {kb.report.seconds['load']:.2f} s")
     if kb.names_are_known:
-        for name in options.only:
-            kb.arity(name)
+        for name in (*options.only, *options.show):
+            kb.arity(full_name(name, kb.prefixes))
         kb.check_outputs()
     _warn_of_no_facts(kb)
     return kb
@@ -289,16 +286,6 @@ def _ontology_line(ontology: Ontology) -> str:
     return f"{rules} from {axioms}{lost}"
 
 
-def _prepare_spark(choice: EngineChoice, options: Namespace, progress: Progress) -> None:
-    from deltalog.backends.spark.startup.session import own_process
-    from deltalog.model.errors import DataError
-
-    if missing := [path for path in options.data if not path.exists()]:  # before the seconds that a JVM takes
-        raise DataError(f"{missing[0]}: there is no such file or folder")
-    progress.say(f"starting Spark ({choice.reason})")
-    own_process()
-
-
 def _warn_of_inconsistencies(report: Report) -> None:
     """A loud line, in any case."""
     if report.inconsistencies:
@@ -309,11 +296,12 @@ def _warn_of_inconsistencies(report: Report) -> None:
 
 
 def _show(report: Report, options: Namespace) -> None:
-    from deltalog.cli.run_report import as_json, summary, warning_of_failures
+    from deltalog.cli.run_report import ROWS_SHOWN, TERMINAL_ROWS_SHOWN, as_json, summary, warning_of_failures
 
     if options.json:
         print(json.dumps(as_json(report)))
     elif not options.quiet:
-        print(summary(report), file=sys.stderr)
+        rows = TERMINAL_ROWS_SHOWN if sys.stderr.isatty() else ROWS_SHOWN
+        print(summary(report, rows), file=sys.stderr)
     if not options.quiet and (warning := warning_of_failures(report)):
         print(warning, file=sys.stderr)

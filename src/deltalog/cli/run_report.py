@@ -7,6 +7,7 @@ from dataclasses import asdict
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from deltalog.cli.options import counted
 from deltalog.syntax.printer import print_value
 
 if TYPE_CHECKING:
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from deltalog.engine.report import Report
 
 ROWS_SHOWN = 20
+TERMINAL_ROWS_SHOWN = 10
 FAILURES_SHOWN = 3
 
 
@@ -41,26 +43,28 @@ def as_json(report: Report) -> dict[str, Any]:
     }
 
 
-def summary(report: Report) -> str:
-    """The table at the end: the largest predicates, the totals, and the engine."""
+def summary(report: Report, most: int = ROWS_SHOWN) -> str:
+    """The end of a run: the largest predicates, and five lines of figures."""
     counts = sorted(report.per_predicate.items(), key=lambda item: (-item[1], item[0]))
-    width = max([len(name) for name, _ in counts[:ROWS_SHOWN]] + [len("predicate")])
+    width = max([len(name) for name, _ in counts[:most]] + [len("predicate")])
     lines = [f"{'predicate':<{width}} {'facts':>15}"]
-    lines += [f"{name:<{width}} {count:>15,}" for name, count in counts[:ROWS_SHOWN]]
-    if len(counts) > ROWS_SHOWN:
-        lines.append(f"... and {len(counts) - ROWS_SHOWN} more predicates")
+    lines += [f"{name:<{width}} {count:>15,}" for name, count in counts[:most]]
+    if len(counts) > most:
+        lines.append(f"... and {len(counts) - most:,} more predicates")
     seconds = ", ".join(f"{phase} {taken:.2f} s" for phase, taken in report.seconds.items())
-    lines.append(
-        f"{report.facts_total:,} facts ({report.facts_derived:,} derived) in {report.round_count:,} rounds; "
-        f"{seconds}; peak memory {report.peak_memory_bytes / 1e6:,.0f} MB"
-    )
-    lines.append(engine_line(report))
+    lines += [
+        f"{report.facts_total:,} facts ({report.facts_derived:,} derived) from {report.facts_in:,} given",
+        f"{counted(report.round_count, 'round')} in {counted(len(report.work), 'hyper-node')}",
+        f"{sum(report.seconds.values()):.2f} s: {seconds}",
+        f"peak memory {report.peak_memory_bytes / 1e6:,.0f} MB",
+        engine_line(report),
+    ]
     if report.equality:
         lines.append(f"equality by {report.equality}")
     trees = sum(rule.way == "hypertree" for rule in report.cyclic_rules)
     if trees:
-        count = len(report.cyclic_rules)
-        lines.append(f"{trees} of {count} cyclic rule{'s' if count > 1 else ''} evaluated by hypertree decompositions")
+        cyclic = counted(len(report.cyclic_rules), "cyclic rule")
+        lines.append(f"{trees} of {cyclic} evaluated by hypertree decompositions")
     return "\n".join(lines)
 
 

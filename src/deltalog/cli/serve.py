@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING
 
 from deltalog.cli.options import (
     add_data,
+    add_language,
+    add_ontology,
     command_parser,
     count,
     load_data,
     local,
     memory,
+    positive,
     seconds,
     warnings_shown,
     wrong_usage,
@@ -42,6 +45,8 @@ def parser() -> ArgumentParser:
     add = made.add_argument
     add("programs", metavar="STORE|PROGRAM", type=Path, nargs="+", help="a store, or files of rules")
     add_data(made)
+    add_ontology(made)
+    add_language(made)
     add("--host", default="127.0.0.1", help="the address to listen at (default: 127.0.0.1, this machine alone)")
     add("--port", metavar="N", type=_port, default=8080, help="the port (default: 8080; 0: one that is free)")
     add("--readonly", action="store_true", help="refuse changes; a store is followed while another process changes it")
@@ -58,8 +63,8 @@ def _add_limits(made: ArgumentParser) -> None:
     add = made.add_argument
     add("--timeout", metavar="S", type=seconds, default=30.0, help="seconds for a query or a change (default: 30)")
     add("--rows", metavar="N", type=count, default=100_000, help="rows of an answer (default: 100,000)")
-    add("--queries", metavar="N", type=_positive, default=8, help="queries at a time (default: 8)")
-    add("--connections", metavar="N", type=_positive, default=1000, help="open connections (default: 1,000)")
+    add("--queries", metavar="N", type=positive, default=8, help="queries at a time (default: 8)")
+    add("--connections", metavar="N", type=positive, default=1000, help="open connections (default: 1,000)")
     add("--body", metavar="SIZE", type=memory, default=16 << 20, help="size of a request (default: 16 MiB)")
     add("--max-facts", metavar="N", type=count, help="facts that a change may lead to")
     add("--memory", metavar="SIZE", type=memory, help="stop queries when the process uses more memory than this")
@@ -112,12 +117,13 @@ def _text(path: Path) -> str:
 
 def _opened(options: Namespace) -> KnowledgeBase:
     """What is served. The time limit is for requests, and not for this."""
+    from deltalog.cli.open_store import is_store, knowledge_base
     from deltalog.kb import KnowledgeBase
 
-    limits = {"max_facts": options.max_facts, "memory": options.memory}
-    if options.programs[0].is_dir():
+    if is_store(options.programs):
+        limits = {"max_facts": options.max_facts, "memory": options.memory}
         return KnowledgeBase.open(options.programs[0], readonly=options.readonly, **limits)
-    kb = KnowledgeBase(options.programs, **limits)
+    kb = knowledge_base(options.programs, options, timeout=None)
     load_data(kb, options)
     return kb
 
@@ -126,9 +132,3 @@ def _port(text: str) -> int:
     if not (text.isascii() and text.isdigit()) or int(text) > 65535:
         raise ArgumentTypeError(f"{text!r} is not a port; write a number from 0 to 65535")
     return int(text)
-
-
-def _positive(text: str) -> int:
-    if (number := count(text)) < 1:
-        raise ArgumentTypeError(f"{text} is too small; write a whole number from 1 on")
-    return number

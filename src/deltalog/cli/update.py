@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from deltalog.cli.options import (
     add_limits,
     add_reading,
+    add_verbose,
     command_parser,
+    counted,
     is_inside,
     local,
     reading_options,
@@ -24,6 +26,7 @@ from deltalog.io.formats import OUTPUT_FORMATS
 from deltalog.model.errors import DataError
 
 if TYPE_CHECKING:
+    from deltalog.cli.progress import Progress
     from deltalog.kb import KnowledgeBase
     from deltalog.model.change import Change
 
@@ -60,6 +63,7 @@ def parser() -> ArgumentParser:
     add("--format", choices=OUTPUT_FORMATS, default="csv", help="the format of --changes (default: csv)")
     add_limits(made)
     add("--json", action="store_true", help="print the result as one JSON object")
+    add_verbose(made, "the files that are read, and how each stratum followed the change and why,")
     return made
 
 
@@ -71,6 +75,8 @@ def rule_source(text: str) -> str | Path:
 def run(options: Namespace) -> int:
     """Makes the change, or says what it would be; the exit code."""
     from deltalog.cli.open_store import open_store
+    from deltalog.cli.progress import Progress
+    from deltalog.model.watching import watching
 
     if wrong := _mismatch(options):
         return wrong_usage("update", wrong)
@@ -80,11 +86,12 @@ def run(options: Namespace) -> int:
         if is_inside(options.changes, options.store):
             return wrong_usage("update", f"--changes {options.changes} is inside of the store; choose another folder")
         check_output(options.changes)
+    progress = Progress(lines=False, verbose=options.verbose)
     kb = open_store(options.store, options, readonly=options.dry_run)
     before = kb.version
     try:
-        with warnings_shown(), kb:
-            done = _changed(kb, options)
+        with progress, watching(progress), warnings_shown(), kb:
+            done = _changed(kb, options, progress)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(_after_interrupt(options.store, before)) from None
     print(json.dumps(done.as_json()) if options.json else done.text())
@@ -137,25 +144,25 @@ class UpdateDone(NamedTuple):
 
     def _sentence(self) -> str:
         added, removed = sum(self.added.values()), sum(self.removed.values())
-        what = f"{_counted(added, 'fact')} added, {removed:,} removed; "
+        what = f"{counted(added, 'fact')} added, {removed:,} removed; "
         if self.rules_added or self.rules_removed:
-            what += f"{_counted(self.rules_added, 'rule')} added, {self.rules_removed:,} removed; "
+            what += f"{counted(self.rules_added, 'rule')} added, {self.rules_removed:,} removed; "
         if any(self.quads):
-            what += f"{_counted(self.quads[0], 'triple')} added to named graphs, {self.quads[1]:,} removed; "
-        what += f"{_counted(self.facts_total, 'fact')} in total ({self.seconds:.2f} s)"
+            what += f"{counted(self.quads[0], 'triple')} added to named graphs, {self.quads[1]:,} removed; "
+        what += f"{counted(self.facts_total, 'fact')} in total ({self.seconds:.2f} s)"
         if not self.durable:
             return f"dry run, version {self.version} stays: {what}"
         return f"version {self.version}{'' if self.is_new else ' as before'}: {what}"
 
 
-def _counted(n: int, noun: str) -> str:
-    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+def _changed(kb: KnowledgeBase, options: Namespace, progress: Progress) -> UpdateDone:
+    from deltalog.cli.verbose import decisions
 
-
-def _changed(kb: KnowledgeBase, options: Namespace) -> UpdateDone:
     started, before = time.perf_counter(), kb.version
     change = _by_files(kb, options) if options.sparql is None else _by_request(kb, options)
     seconds = time.perf_counter() - started
+    for line in decisions(change.report, kb.prefixes) if options.verbose else ():
+        progress.detail(line)
     if options.changes is not None:
         _write(change, kb, options)
     added, removed, total = change.added.counts(), change.removed.counts(), kb.report.facts_total

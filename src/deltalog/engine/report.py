@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from deltalog.engine.failed_expressions import FailedExpression
+from deltalog.syntax.ast import Pred
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +20,7 @@ class Round:
     total: int
     seconds: float
     rules: int
+    heads: frozenset[Pred] = frozenset()  # the predicates of the hyper-node
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,20 @@ class CyclicRule:
     way: str  # hypertree or standard
     width: int
     why: str
+
+
+@dataclass(slots=True)
+class NodeWork:
+    """What a hyper-node took: rounds, the facts that they found, and seconds."""
+
+    rounds: int = 0
+    new: int = 0
+    seconds: float = 0.0
+
+    def add(self, round_: Round) -> None:
+        self.rounds += 1
+        self.new += round_.new
+        self.seconds += round_.seconds
 
 
 ROUNDS_KEPT = 1 << 14  # records: a few megabytes; a counter may have millions of rounds
@@ -48,6 +64,7 @@ class Report:
     per_predicate: dict[str, int] = field(default_factory=dict)
     rounds: list[Round] = field(default_factory=list)  # the last ones, at least `ROUNDS_KEPT` if there were so many
     round_count: int = 0
+    work: dict[frozenset[Pred], NodeWork] = field(default_factory=dict)  # of each hyper-node, by its predicates
     seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(("load", "plan", "evaluate", "write"), 0.0))
     failed_expressions: int = 0  # the number of rows
     failures: list[FailedExpression] = field(default_factory=list)  # the expressions
@@ -60,6 +77,10 @@ class Report:
 
     def add_round(self, round_: Round) -> None:
         self.round_count += 1
+        work = self.work.get(round_.heads)
+        if work is None:
+            work = self.work[round_.heads] = NodeWork()
+        work.add(round_)
         self.rounds.append(round_)
         if len(self.rounds) > 2 * ROUNDS_KEPT:
             del self.rounds[:ROUNDS_KEPT]

@@ -31,6 +31,7 @@ from deltalog.engine.small_rounds import SmallRoundEvaluation
 from deltalog.model.errors import LimitReached
 from deltalog.model.limits import FactCount, OverBudget
 from deltalog.model.tuning import Tuning
+from deltalog.model.watching import watcher
 from deltalog.plan import ir
 from deltalog.plan.ir import Part, Plan
 from deltalog.plan.join_order import Body
@@ -164,6 +165,7 @@ class SemiNaive(Generic[T]):
 
     def _is_evaluated(self, number: int, hyper_node: HyperNode, revision: Revision[T]) -> bool:
         """Evaluates a hyper-node; False if it has to be restarted with other choices."""
+        watcher().evaluating(number, len(self.program.hyper_nodes))
         try:
             for place, part in enumerate(self._by_trees(hyper_node)):
                 self.revision = revision.start()
@@ -282,8 +284,9 @@ class SemiNaive(Generic[T]):
 
     def observe_round(self, turn: int, found: int, seconds: float, rules: int) -> None:
         """Reports a round; the facts that it found are not counted yet."""
-        total = self.facts.total + found
-        self.observe(Round(self.number, len(self.program.hyper_nodes), turn, found, total, seconds, rules))
+        total, nodes = self.facts.total + found, self.program.hyper_nodes
+        heads = nodes[self.number].heads if self.number < len(nodes) else frozenset[Pred]()
+        self.observe(Round(self.number, len(nodes), turn, found, total, seconds, rules, heads))
 
     def derive(
         self, due: Iterable[PlannedVariant], wanted: Callable[[Pred, tuple[Plan, ...]], Plan] = new_facts

@@ -168,7 +168,7 @@ class Near:
     text: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Explanation:
     """Why a fact holds (`proofs`, the first of least height), or why it does not (`attempts`, `near`)."""
 
@@ -216,6 +216,10 @@ class Explanation:
 
     def __str__(self) -> str:
         return self.text()
+
+    def __repr__(self) -> str:
+        how = f"{self.kind}, height {self.height}" if self.holds else f"does not hold, {len(self.attempts)} rules tried"
+        return f"<Explanation of {self.fact}: {how}>"
 
     def _rendered(self, form: str, options: Mapping[str, Any]) -> Any:
         """What `render(explanation, **options)` of `deltalog.explain.render.<form>` returns; loaded when needed."""

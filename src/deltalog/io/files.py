@@ -13,7 +13,7 @@ import gzip
 import io
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
@@ -22,6 +22,7 @@ from typing import Any, BinaryIO, NamedTuple, cast
 from deltalog.io.formats import COMPRESSIONS, INPUT_FORMATS
 from deltalog.model.arguments import path_text
 from deltalog.model.errors import DataError, UsageError
+from deltalog.model.watching import watcher
 
 RATIO = 1000
 ALLOWANCE = 100 * 2**20
@@ -63,7 +64,9 @@ def local_path(path: str | PathLike[str]) -> Path:
 def opened(path: Path) -> Iterator[BinaryIO]:
     """The bytes of a file, decompressed. Errors while reading are DataErrors."""
     try:
-        with _open(path, name_of(path).compression) as stream:
+        stream, position = _open(path, name_of(path).compression)
+        with stream:
+            watcher().opened(position)
             yield stream
     except FileNotFoundError:
         raise DataError(f"{path}: there is no such file") from None
@@ -80,32 +83,34 @@ def read_all(path: Path) -> bytes:
         return stream.read()
 
 
-def _open(path: Path, compression: str) -> BinaryIO:
+def _open(path: Path, compression: str) -> tuple[BinaryIO, Callable[[], int]]:
+    """The bytes of a file, decompressed, and what tells how many bytes of the file itself have been read."""
     if not compression:
-        return open(path, "rb", buffering=0)
+        plain = io.FileIO(path)
+        return cast(BinaryIO, plain), plain.tell
     bound = ALLOWANCE + RATIO * path.stat().st_size
     raw: Any
+    file: Any
     match compression:
         case ".gz":
-            raw = gzip.GzipFile(path, "rb")
+            file = io.FileIO(path)
+            raw = gzip.GzipFile(fileobj=file, mode="rb")
         case ".bz2":
-            raw = bz2.BZ2File(path, "rb")
+            file = io.FileIO(path)
+            raw = bz2.BZ2File(file, "rb")
         case _:
-            raw = _zstd(path)
-    return cast(BinaryIO, io.BufferedReader(_Bounded(raw, bound, path), 2**20))
+            import pyarrow as pa
 
-
-def _zstd(path: Path) -> Any:
-    import pyarrow as pa
-
-    return pa.CompressedInputStream(pa.OSFile(str(path)), "zstd")
+            file = pa.OSFile(str(path))
+            raw = pa.CompressedInputStream(file, "zstd")
+    return cast(BinaryIO, io.BufferedReader(_Bounded(raw, file, bound, path), 2**20)), file.tell
 
 
 class _Bounded(io.RawIOBase):
     """The bytes of a decompressor, up to a limit."""
 
-    def __init__(self, stream: Any, bound: int, path: Path) -> None:
-        self._stream, self._left, self._path = stream, bound, path
+    def __init__(self, stream: Any, file: Any, bound: int, path: Path) -> None:
+        self._stream, self._file, self._left, self._path = stream, file, bound, path
 
     def readable(self) -> bool:
         return True
@@ -122,4 +127,5 @@ class _Bounded(io.RawIOBase):
 
     def close(self) -> None:
         self._stream.close()
+        self._file.close()
         super().close()

@@ -10,6 +10,7 @@ directly must have a known extension.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -22,6 +23,7 @@ from deltalog.io.table_files import NAMES, TableFile, TableFiles, is_ignored, is
 from deltalog.model.dictionary import Dictionary
 from deltalog.model.errors import DataError
 from deltalog.model.table_options import TableOptions
+from deltalog.model.watching import FileRead, watcher
 from deltalog.syntax.ast import Pred
 
 CATALOG, SNAPSHOTS = "catalog.db", "snapshots"  # what a store has (`deltalog.store`)
@@ -36,7 +38,17 @@ def read(
     if isinstance(paths, str | os.PathLike):
         paths = [paths]
     files, tables = [file for path in paths for file in files_of(Path(path))], TableFiles()
-    return together([read_file(file, dictionary, reading, tables.of) for file in files])
+    watcher().reading(files)
+    return together([_watched(file, lambda file: read_file(file, dictionary, reading, tables.of)) for file in files])
+
+
+def _watched(path: Path, read: Callable[[Path], FactColumns]) -> FactColumns:
+    """Reads a file, and tells whoever watches."""
+    started = time.perf_counter()
+    found = read(path)
+    facts = sum(len(columns[0]) if columns else 0 for columns in found.values())
+    watcher().read(FileRead(path, path.stat().st_size, facts, time.perf_counter() - started))
+    return found
 
 
 def read_file(

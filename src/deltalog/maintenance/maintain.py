@@ -39,6 +39,7 @@ from deltalog.program.strata import Stratum
 from deltalog.syntax.ast import Pred, Rule
 
 T = TypeVar("T")
+BY_TUPLES = "tuple at a time"
 STRATEGIES: dict[Strategy, type[DRed[Any]]] = {
     Strategy.DRED: DRed,
     Strategy.BACKWARD_FORWARD: BackwardForward,
@@ -142,6 +143,7 @@ class Maintenance(Generic[T]):
         for plans in strata[:done]:
             if update.affects(plans.stratum):
                 update.report.visit(plans.stratum.preds)
+                update.report.decide(plans.stratum.preds, BY_TUPLES)
         return after, done < len(chosen)
 
     def _maintain(self, plans: StratumPlans, update: Update[T], tuples_gave_up: bool) -> None:
@@ -155,16 +157,20 @@ class Maintenance(Generic[T]):
             decision = decide(plans, update)
         if decision.kind is DecisionKind.TUPLES:
             if by_tuples([plans], update):
+                update.report.decide(plans.stratum.preds, BY_TUPLES)
                 return
             decision = decide(plans, update, tuples_gave_up=True)
         self._carry_out(decision, plans, update)
 
     def _carry_out(self, decision: Decision, plans: StratumPlans, update: Update[T]) -> None:
+        preds, report = plans.stratum.preds, update.report
         if decision.kind is DecisionKind.VIRTUAL:
             maintain_virtual(plans.schemes[0], update)
+            report.decide(preds, "a virtual relation, which follows its inputs")
         elif decision.kind is DecisionKind.EXPLICIT:
             keep_explicit(plans, update)
-            update.report.notes.append(f"{plans.label}: {decision.why}, only explicit facts kept")
+            report.notes.append(f"{plans.label}: {decision.why}, only explicit facts kept")
+            report.decide(preds, "only explicit facts kept", decision.why)
         elif decision.kind is DecisionKind.RECOMPUTE:
             self._recompute(plans, update, decision.why)
         elif decision.kind is DecisionKind.SETS:
@@ -177,6 +183,7 @@ class Maintenance(Generic[T]):
             chosen = STRATEGIES[strategy]
             outcome = chosen(self.program, plans, update, bounded).maintain()
             if isinstance(outcome, Done):
+                update.report.decide(plans.stratum.preds, f"set at a time, {chosen.name}", reason)
                 if plans.stratum.recursive:
                     update.report.notes.append(f"{plans.label}: {chosen.name}")
                 return
@@ -190,6 +197,7 @@ class Maintenance(Generic[T]):
     def _recompute(self, plans: StratumPlans, update: Update[T], why: str) -> None:
         recompute(self.program, plans, update)
         update.report.notes.append(f"{plans.label}: recomputed, {why}")
+        update.report.decide(plans.stratum.preds, "recomputed", why)
 
     def _keep_explicit(self, update: Update[T], derived: set[Pred]) -> None:
         """Predicates without rules have their explicit facts alone."""

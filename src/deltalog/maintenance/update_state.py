@@ -45,6 +45,12 @@ class UpdateReport:
     directly_affected: tuple[HyperNode, ...] = field(default=(), repr=False)
     visited_preds: set[Pred] = field(default_factory=set, repr=False)
     recomputed_preds: set[Pred] = field(default_factory=set, repr=False)
+    # How each stratum that was visited followed the change, and why so, in the order of strata:
+    decisions: list[tuple[frozenset[Pred], str]] = field(default_factory=list, repr=False)
+
+    def decide(self, preds: frozenset[Pred], how: str, why: str = "") -> None:
+        """It was decided how a stratum follows the change."""
+        self.decisions.append((preds, f"{how} ({why})" if why else how))
 
     def visit(self, preds: frozenset[Pred]) -> None:
         """A stratum has been visited."""

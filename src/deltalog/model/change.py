@@ -70,6 +70,15 @@ class Difference(Mapping[str, Facts[Any]]):
     def __repr__(self) -> str:
         return f"{{{', '.join(f'{name!r}: {count:,}' for name, count in self.counts().items())}}}"
 
+    def _ipython_key_completions_(self) -> list[str]:
+        """The predicates that have facts, for completion of `change.added["`."""
+        return list(self)
+
+    def _repr_html_(self) -> str:
+        counts = sorted(self.counts().items(), key=lambda each: (-each[1], each[0]))
+        rows, total = ((name, f"{count:,}") for name, count in counts), sum(count for _, count in counts)
+        return html_table(("predicate", "facts") if counts else (), rows, len(counts), f"{total:,} facts")
+
     def __reduce__(self) -> tuple[Any, ...]:
         return _detached, (dict(self._facts),)
 

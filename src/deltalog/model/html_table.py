@@ -14,7 +14,7 @@ from deltalog.model.terms import IRI, BlankNode, Literal
 ROWS = 10  # that a preview shows
 LONGEST = 80  # characters of a cell
 
-_STYLE = "text-align:left;font-family:ui-monospace,Menlo,Consolas,monospace;font-size:13px"
+_STYLE = "text-align:left;font-family:ui-monospace,Menlo,Consolas,monospace;font-size:13px;padding:2px 8px"
 
 
 def html_table(columns: Sequence[str], rows: Iterable[Sequence[object]], total: int, caption: str = "") -> str:

@@ -35,7 +35,7 @@ from deltalog.syntax.ast import TRIPLES, TYPES, Atom, Pred, Rule
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Program:
     """Safe, stratified rules.
 
@@ -57,6 +57,9 @@ class Program:
     home: Mapping[Rule, HyperNode] = field(default_factory=dict, repr=False, compare=False)
     linted: tuple[Rule, ...] = field(default=(), repr=False, compare=False)  # the statements that `warnings` is about
     given: Mapping[Pred, Pred] = field(default_factory=dict)  # relations that have explicit facts of a predicate, too
+
+    def __repr__(self) -> str:
+        return f"<Program: {len(self.rules):,} rules in {len(self.hyper_nodes):,} hyper-nodes>"
 
     @cached_property
     def warnings(self) -> tuple[Diagnostic, ...]:

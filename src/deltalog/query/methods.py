@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from deltalog.concurrency.cached import cached_property
 from deltalog.concurrency.locks import exclusive
 from deltalog.model.limits import Limits, count, limited, within_budget
+from deltalog.model.shown_text import PlainText
 from deltalog.query.read_methods import ReadMethods
 
 if TYPE_CHECKING:
@@ -86,9 +87,9 @@ class QueryMethods(ReadMethods):
     @exclusive
     @limited
     @within_budget
-    def plan_goal(self, goal: str) -> str:
+    def plan_goal(self, goal: str) -> PlainText:
         """The rules that magic sets makes for a goal, after the fact that asks it."""
-        return self._session.plan(self._contents(), goal)
+        return PlainText(self._session.plan(self._contents(), goal))
 
     @exclusive
     @limited

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from deltalog.concurrency.locks import exclusive
 from deltalog.model.facts import Facts
 from deltalog.model.naming import Names
+from deltalog.model.shown_text import PlainText, SvgText
 from deltalog.query.warning_methods import WarningMethods
 from deltalog.syntax.ast import Pred
 
@@ -64,19 +65,19 @@ class ReadMethods(WarningMethods):
         return len(self.facts(predicate))
 
     @exclusive
-    def plan(self) -> str:
+    def plan(self) -> PlainText:
         """How the rules would be evaluated over the present facts: hyper-nodes, join orders, decompositions."""
         from deltalog.plan.explain import explain
 
         self._warn_of_data()
-        return explain(self.program, self._contents().statistics(self.program), self.prefixes, self._cyclic)
+        return PlainText(explain(self.program, self._contents().statistics(self.program), self.prefixes, self._cyclic))
 
     @exclusive
-    def draw(self) -> str:
+    def draw(self) -> SvgText:
         """The dependency graph of the rules, and the hypertree decompositions of those that have one, as SVG."""
         from deltalog.plan.rule_graph_svg import draw
 
-        return draw(self.program, self.prefixes, self._contents().statistics(self.program), self._cyclic)
+        return SvgText(draw(self.program, self.prefixes, self._contents().statistics(self.program), self._cyclic))
 
     @property
     @exclusive

@@ -295,6 +295,11 @@ class Rule:
     def __repr__(self) -> str:
         return f"<Rule: {self}>"
 
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        return f"<code>{escape(str(self))}</code>"
+
 
 def variables(node: BodyLiteral | Expression | None) -> Iterator[Variable]:
     """The variables of a literal or an expression, each occurrence, in the order of writing. For an aggregate: those

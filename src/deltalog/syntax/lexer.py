@@ -93,7 +93,7 @@ _WORD = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
-_BLANK_SPACE = re.compile(r"(?:[\s\ufeff]+|\#[^\n]*|//[^\n]*)*")
+_BLANK_SPACE = re.compile(r"(?:[\s\ufeff]++|\#[^\n]*+|//[^\n]*+)*+")  # possessive: nothing to try again
 _QUERY = re.compile(_BLANK_SPACE.pattern + r"\?-")
 _TO_LINE_END = re.compile(r"[^\n]*")
 _OPENS_ON_THE_LINE = re.compile(r"[ \t]*[(\[]")

@@ -8,6 +8,7 @@ The parser is built once per process, on demand.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -76,6 +77,37 @@ def parse_goal(text: str, name: str = "<goal>", prefixes: Mapping[str, str] | No
     _refuse_if_wrong(reading)
     goal: tuple[BodyLiteral, ...] = goals[0]
     return goal
+
+
+@dataclass(frozen=True)
+class Goals:
+    """A text of goals: each of them, behind blanks such that its place stays the same, and the prefixes for all."""
+
+    texts: tuple[str, ...]
+    prefixes: Mapping[str, str]
+
+
+def split_goals(text: str, name: str = "<goals>", prefixes: Mapping[str, str] | None = None) -> Goals:
+    """The goals of a text. A goal ends as a rule does: with a dot, or where the next line starts another one."""
+    from lark import UnexpectedToken
+
+    from deltalog.syntax.grammar import statement_parser
+
+    reading = ReadingState(Source(name, text), prefixes)
+    places = []
+    for words in Lexer(reading).statements():
+        if words[0].type == "PREFIX":
+            try:
+                statement_parser().parse(words)
+            except UnexpectedToken as error:
+                _complain(reading, words, error)
+        elif words[0].type == "BASE":
+            reading.complain("goals have no BASE", words[0].start, words[-1].end, "Write full IRIs, or use a PREFIX.")
+        else:
+            places.append((words[0].start, words[-1].start))
+    _refuse_if_wrong(reading)
+    blank = re.sub(r"[^\n]", " ", text)
+    return Goals(tuple(blank[:start] + text[start:end] for start, end in places), reading.prefixes)
 
 
 def _refuse_if_wrong(reading: ReadingState, rules: Sequence[Rule] = ()) -> None:

@@ -78,9 +78,24 @@ class Parsed:
 
 
 def is_sparql(text: str) -> bool:
-    """Whether a text is a query in SPARQL, and no goal: it begins as one, and goals have no braces."""
-    words = r"(?:\s|#[^\n]*\n)*(?:prefix|base|select|ask|construct|describe)\b"
-    return re.match(words, text, re.IGNORECASE) is not None and ("{" in text or "describe" in text.lower())
+    """Whether a text is a query in SPARQL, and no goal: after prefixes, it begins as one. A predicate may be called
+    `describe` or `select`, but goals have no braces outside of texts."""
+    found = _FORM.match(text)
+    if found is None:
+        return False
+    if found["form"].lower() == "describe":
+        return _DESCRIBED.match(text, found.end()) is not None
+    return "{" in _QUOTED.sub("", text[found.end() :])
+
+
+_BLANK = r"(?:\s|#[^\n]*(?:\n|$))"
+_FORM = re.compile(
+    rf"(?:{_BLANK}|prefix\b{_BLANK}*[^\s<:]*:{_BLANK}*<[^>]*>|base\b{_BLANK}*<[^>]*>)*"
+    r"(?P<form>select|ask|construct|describe)\b",
+    re.IGNORECASE,
+)
+_DESCRIBED = re.compile(rf"{_BLANK}*(?:[*?$<]|[^\s,()\[\]<>\"']*:)")  # what a DESCRIBE names first
+_QUOTED = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'")
 
 
 def parse(text: str, prefixes: Mapping[str, str], execution: Execution = NO_EXECUTION) -> Parsed:

@@ -5,6 +5,7 @@
     xml      SPARQL Query Results XML                        XML                 as rows
     csv      SPARQL 1.1 Query Results CSV: values as text    true or false       as rows
     tsv      SPARQL 1.1 Query Results TSV: terms             true or false       as rows
+    jsonl    an object a line, of JSON's own values          true or false       as rows
     table    a table to read, with a header                  true or false       as rows
     nt ttl   -                                               -                   N-Triples, Turtle
 
@@ -16,16 +17,19 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
+from decimal import Decimal
 from io import TextIOBase
 from itertools import groupby
+from math import isfinite
 from typing import IO, Any, Protocol, TypeVar
 from xml.sax.saxutils import escape, quoteattr
 
 from deltalog.io.turtle import TurtleNames, any_term, turtle_block, turtle_order, turtle_term
 from deltalog.model.errors import DataError, UsageError
 from deltalog.model.terms import IRI, XSD, BlankNode, Literal, Value, datatype, lexical
+from deltalog.model.text_table import text_table
 
 T = TypeVar("T")
 ResultRow = Sequence[Value | None]
@@ -36,6 +40,7 @@ MEDIA_TYPES = {
     "xml": "application/sparql-results+xml",
     "csv": "text/csv",
     "tsv": "text/tab-separated-values",
+    "jsonl": "application/jsonl",
     "table": "text/plain",
     "nt": "application/n-triples",
     "ttl": "text/turtle",
@@ -124,6 +129,31 @@ def _described(value: Value) -> tuple[str, dict[str, str]]:
 
 def _json_truth(truth: bool) -> Iterator[str]:
     yield json.dumps({"head": {}, "boolean": truth}) + "\n"
+
+
+# JSON lines, for whoever wants values and no terms: https://jsonlines.org
+
+
+def _json_lines(results: ResultRows) -> Iterator[str]:
+    for row in results:
+        values = {name: _json_plain(value) for name, value in zip(results.columns, row, strict=True)}
+        yield json.dumps(values, ensure_ascii=False) + "\n"
+
+
+def _json_plain(value: Any) -> Any:
+    """A value of JSON: IRIs and other terms are texts, as in CSV."""
+    match value:
+        case IRI():
+            return str(value)
+        case BlankNode():
+            return f"_:{value}"
+        case tuple():
+            return [_json_plain(each) for each in value]
+        case float() if not isfinite(value):
+            return lexical(value)
+        case None | str() | int() | float():
+            return value
+    return lexical(value)
 
 
 # XML: https://www.w3.org/TR/rdf-sparql-XMLres/
@@ -221,25 +251,22 @@ def _turtle(results: ResultRows) -> Iterator[str]:
 # A table to read.
 
 
+def table_lines(
+    columns: Sequence[str], found: Iterable[ResultRow], prefixes: Mapping[str, str], width: int | None = None
+) -> Iterator[str]:
+    """The lines of a table, at most so wide; IRIs by their prefixes."""
+    names, listed = TurtleNames(prefixes), list(found)
+    rows = [["" if v is None else _shown(v, names) for v in row] for row in listed]
+    are_numbers = [all(map(_is_number, column)) for column in zip(*listed, strict=True)]
+    return text_table(columns, rows, are_numbers, width)
+
+
 def _table(results: ResultRows) -> Iterator[str]:
-    """Columns as wide as their values, IRIs by their prefixes."""
-    names = TurtleNames(getattr(results, "prefixes", {}))
-    rows = [["" if v is None else _shown(v, names) for v in row] for row in results]
-    widths = [
-        max(map(len, (name, *column))) for name, column in zip(results.columns, _columns(rows, results), strict=True)
-    ]
-    yield _line(results.columns, widths)
-    yield _line(["-" * width for width in widths], widths)
-    for row in rows:
-        yield _line(row, widths)
+    return (f"{line}\n" for line in table_lines(results.columns, results, getattr(results, "prefixes", {})))
 
 
-def _columns(rows: Sequence[Sequence[str]], results: ResultRows) -> Collection[tuple[str, ...]]:
-    return list(zip(*rows, strict=True)) if rows else [()] * len(results.columns)
-
-
-def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
-    return "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip() + "\n"
+def _is_number(value: Value | None) -> bool:
+    return value is None or (isinstance(value, int | float | Decimal) and not isinstance(value, bool))
 
 
 def _shown(value: Value, names: TurtleNames) -> str:
@@ -254,12 +281,13 @@ _TABLES: dict[str, Callable[[ResultRows], Iterator[str]]] = {
     "xml": _xml,
     "csv": _csv,
     "tsv": _tsv,
+    "jsonl": _json_lines,
     "table": _table,
 }
 _TRUTHS: dict[str, Callable[[bool], Iterator[str]]] = {
     "json": _json_truth,
     "xml": _xml_truth,
-    **dict.fromkeys(("csv", "tsv", "table"), _plain_truth),
+    **dict.fromkeys(("csv", "tsv", "jsonl", "table"), _plain_truth),
 }
 _GRAPHS: dict[str, Callable[[ResultRows], Iterator[str]]] = {"nt": _ntriples, "ttl": _turtle}
 FORMATS = (*_TABLES, *_GRAPHS)

@@ -10,6 +10,7 @@ from deltalog.concurrency.cached import cached_property
 from deltalog.expressions.scalar import sort_key
 from deltalog.expressions.sparql_operators import is_unbound
 from deltalog.model.extras import extra_package
+from deltalog.model.html_table import html_table
 from deltalog.model.terms import Value, key
 from deltalog.query.sparql.parse import Form
 
@@ -51,6 +52,9 @@ class Solutions:
 
     def __repr__(self) -> str:
         return f"<{len(self):,} solutions of ({', '.join(self.columns)})>"
+
+    def _repr_html_(self) -> str:
+        return html_table(self.columns, self, len(self), f"{repr(self)[1:-1]} by {self.method}")
 
     @property
     def ask(self) -> bool:

@@ -1,0 +1,40 @@
+"""What a terminal has room for, and text on standard output and in files."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import IO, Any
+
+from deltalog.model.errors import UsageError
+
+PLAIN = str.maketrans({"│": "|", "├": "+", "└": "`", "─": "-", "✓": "+", "✗": "x", "≈": "~", "…": "..."})
+
+
+def terminal_width(stream: IO[Any]) -> int | None:
+    """The columns of the terminal that a stream goes to; None if it goes elsewhere."""
+    return shutil.get_terminal_size().columns if stream.isatty() else None
+
+
+def has_colour() -> bool:
+    """Whether a terminal may have colour (https://no-color.org)."""
+    return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def print_text(text: str) -> None:
+    """Prints text; what the encoding of standard output does not have is spelled in ASCII, or escaped."""
+    encoding = sys.stdout.encoding or "utf-8"
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        text = text.translate(PLAIN).encode(encoding, "backslashreplace").decode(encoding)
+    print(text, end="")
+
+
+def write_text(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, "utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror}") from None
