@@ -15,7 +15,7 @@ from benchmarks.report import OURS, Result, best, facts_of, is_ok, papers_table,
 from benchmarks.tasks import TASKS
 
 SCRATCH = "scratch"
-MAIN = ("tc_linear", "tc_nonlinear", "same_generation", "lubm_l", "motivating", "yago")  # in the project's README
+MAIN = ("tc_linear", "tc_nonlinear", "same_generation", "lubm_l", "motivating", "yago")  # on docs/benchmarks.md
 SETTINGS = tuple(way.name for way in ours() if way.settings)
 CHANGES = tuple(name for name, task in TASKS.items() if task.phase == "update")
 

@@ -1,9 +1,12 @@
-"""The site: `./uvw run sphinx-build -W docs build/site`. Pages are Markdown; two are made from the code itself."""
+"""The site: `./uvw run sphinx-build -W docs build/site`. Pages are Markdown; the references are made from the code, and
+the page of the notebook from the notebook."""
 
 from __future__ import annotations
 
+import json
 import re
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from deltalog import __version__
@@ -18,6 +21,10 @@ myst_heading_anchors = 4
 html_theme = "furo"
 html_title = f"deltalog {__version__}"
 html_copy_source = False
+html_show_copyright = False
+html_static_path = ["static"]
+html_css_files = ["site.css"]
+default_role = "code"  # of docstrings
 exclude_patterns = ["build"]
 autodoc_typehints = "signature"
 autodoc_member_order = "bysource"
@@ -36,9 +43,29 @@ def command_page() -> str:
     return "\n".join(parts)
 
 
+def notebook_page(path: Path) -> str:
+    """A notebook as a page: its texts, its code, and the outputs that are stored in it."""
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    return "\n\n".join(part for cell in cells for part in _cell_parts(cell))
+
+
+def _cell_parts(cell: dict[str, Any]) -> list[str]:
+    source = "".join(cell["source"])
+    if cell["cell_type"] == "markdown":
+        return [source]
+    return [f"```python\n{source}\n```", *(_output(output) for output in cell["outputs"])]
+
+
+def _output(output: dict[str, Any]) -> str:
+    data = output.get("data", {})
+    if "text/html" in data:
+        return "```{raw} html\n" + "".join(data["text/html"]) + "\n```"
+    return "```text\n" + "".join(output.get("text") or data["text/plain"]) + "\n```"
+
+
 def outside_links(text: str) -> str:
-    """Links out of the folder of the pages, to files of the repository, as plain text."""
-    return re.sub(r"\[([^\]]+)\]\(\.\./[^)]*\)", r"\1", text)
+    """Links out of the folder of the pages, to files of the repository, as plain text; pictures stay."""
+    return re.sub(r"(?<!!)\[([^\]]+)\]\(\.\./[^)]*\)", r"\1", text)
 
 
 def setup(app: Any) -> None:
@@ -46,4 +73,8 @@ def setup(app: Any) -> None:
 
 
 def _source(name: str, text: str) -> str:
-    return command_page() if name == "cli" else outside_links(text)
+    if name == "cli":
+        return command_page()
+    if name == "notebook":
+        return notebook_page(Path(__file__).parent.parent / "examples" / "packages" / "packages.ipynb")
+    return outside_links(text)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from deltalog.kernels import compiling
 from deltalog.model.terms import Value, key
 from deltalog.model.tuning import Tuning
 from deltalog.syntax.ast import Pred
@@ -29,6 +30,9 @@ settings.register_profile(
 )
 settings.register_profile("wide", parent=settings.get_profile("steady"), derandomize=False, max_examples=2_000)
 settings.load_profile("steady")
+
+# Tests compile all kernels (except tests/test_interpreted_kernels.py); commands that they start do as those of users.
+compiling.choose(compiling.COMPILE)
 
 Thresholds = Mapping[str, float]  # fields of a Tuning
 Materialisation = dict[str, set[tuple[tuple[type, object], ...]]]

@@ -190,7 +190,7 @@ def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
 
 def test_the_first_compilation_is_announced_once(tmp_path: Path) -> None:
     (tmp_path / "fact.dl").write_text("p(a).  q(X) :- p(X).")
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache"), "DELTALOG_KERNELS": "compile"}
     runs = [process("run", "fact.dl", cwd=tmp_path, env=environment) for _ in range(2)]
     assert [run.stderr.count("compiling kernels") for run in runs] == [1, 0]
 
@@ -319,7 +319,7 @@ def test_an_unforeseen_error_is_one_line(deltalog: Run, paths: None, monkeypatch
 
 FIELDS = {
     "facts_in", "facts_total", "facts_derived", "per_predicate", "rounds", "seconds", "peak_memory_bytes", "engine",
-    "engine_reason", "equality", "pipeline", "spark", "complete", "failed_expressions",
+    "engine_reason", "equality", "pipeline", "spark", "complete", "failed_expressions", "failures",
         "cyclic_rules", "inconsistencies", "inconsistency_examples",
 }  # fmt: skip
 
@@ -435,7 +435,9 @@ def test_failed_expressions_are_counted(deltalog: Run, tmp_path: Path) -> None:
     _, out, err = deltalog("run", "half.dl", "--json")
     assert json.loads(out)["failed_expressions"] == 2
     _, _, err = deltalog("run", "half.dl")
-    assert "2 rule instances did not apply because an expression failed" in err
+    assert "warning: 2 rule instances did not apply because an expression failed" in err
+    assert "half.dl:1:45: 1 / X of rule r1 failed 2 times: a division by zero; first for ?X = 0" in err
+    assert "warning" not in deltalog("run", "half.dl", "--quiet")[2]
 
 
 # Limits.

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import itertools
 import math
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 
 import pytest
 from hypothesis import given
@@ -18,7 +19,8 @@ from deltalog.syntax.ast import Call, Constant, Variable
 FAILS = "fails"
 MOST, LEAST = 2**63 - 1, -(2**63)
 BROKEN = Call("/", (Constant(1), Constant(0)))
-DECIMAL = Literal("2.5", XSD + "decimal")
+DECIMAL = Decimal("2.5")
+LONG = Decimal("1" + "0" * 3999)
 XSD_INT = Literal("7", XSD + "int")
 ENGLISH = Literal("Hello", language="en")
 NOON = datetime(2024, 5, 1, 12, 0)
@@ -45,7 +47,50 @@ def expected(value: Value) -> object:
 ARITHMETIC: list[Example] = [
     ("+", (2, 3), 5),
     ("+", (2, 3.0), 5.0),
-    ("+", (2, DECIMAL), 4.5),
+    ("+", (2, DECIMAL), Decimal("4.5")),
+    ("+", (2.0, DECIMAL), 4.5),
+    ("+", (Decimal("0.1"), Decimal("0.2")), Decimal("0.3")),
+    ("+", (Literal("2.50", XSD + "decimal"), MOST), Decimal("9223372036854775809.5")),
+    ("-", (DECIMAL,), Decimal("-2.5")),
+    ("-", (DECIMAL, Decimal("0.50")), Decimal(2)),
+    ("*", (DECIMAL, DECIMAL), Decimal("6.25")),
+    ("*", (DECIMAL, LONG), Decimal("2.5e3999")),
+    ("*", (LONG, LONG), FAILS),
+    ("/", (Decimal(1), Decimal(3)), Decimal("0." + "3" * 28)),
+    ("/", (DECIMAL, 2), Decimal("1.25")),
+    ("/", (1, DECIMAL), Decimal("0.4")),
+    ("/", (DECIMAL, 2.0), 1.25),
+    ("/", (DECIMAL, 0), FAILS),
+    ("/", (Decimal(0), Decimal(0)), FAILS),
+    ("%", (Decimal("-2.5"), 2), Decimal("1.5")),
+    ("%", (DECIMAL, Decimal(-2)), Decimal("-1.5")),
+    ("%", (DECIMAL, Decimal(0)), FAILS),
+    ("abs", (Decimal("-2.5"),), DECIMAL),
+    ("ceil", (DECIMAL,), Decimal(3)),
+    ("floor", (Decimal("-2.5"),), Decimal(-3)),
+    ("round", (Decimal("-2.5"),), Decimal(-3)),
+    ("round", (Decimal("2.4999999999999999999999"),), Decimal(2)),
+    ("min", (DECIMAL, 2.5, 3), DECIMAL),
+    ("max", (DECIMAL, 2, 2.5), DECIMAL),
+    ("min", (Decimal(2), 2), 2),
+    ("pow", (DECIMAL, 2), Decimal("6.25")),
+    ("pow", (DECIMAL, -1), 0.4),
+    ("pow", (LONG, 5), FAILS),
+    ("sqrt", (Decimal("6.25"),), 2.5),
+    ("div", (DECIMAL, 2), FAILS),
+    ("strlen", (DECIMAL,), FAILS),
+    ("str", (Decimal("1e2"),), "100"),
+    ("date_add", (date(2024, 2, 28), 2), date(2024, 3, 1)),
+    ("date_add", (NOON_UTC, -1), NOON_UTC - timedelta(1)),
+    ("date_add", (Literal("-0001-12-31+02:00", XSD + "date"), 1), Literal("0000-01-01+02:00", XSD + "date")),
+    ("date_add", (date(2024, 2, 28), 2.0), FAILS),
+    ("date_add", ("2024-02-28", 2), FAILS),
+    ("date_diff", (date(2024, 3, 1), date(2024, 2, 28)), 2),
+    ("date_diff", (NOON, date(2024, 1, 1)), (NOON.date() - date(2024, 1, 1)).days),
+    ("time_diff", (NOON, NOON - timedelta(days=1, microseconds=500_000)), Decimal("86400.5")),
+    ("time_diff", (NOON, NOON_UTC), FAILS),
+    ("concat", (Decimal("1.50"), "x"), "1.5x"),
+    ("datatype", (DECIMAL,), IRI(XSD + "decimal")),
     ("+", (2, XSD_INT), 9),
     ("+", (MOST, 1), FAILS),
     ("+", (MOST, 1.0), 2.0**63),
@@ -91,7 +136,7 @@ ARITHMETIC: list[Example] = [
     ("round", (3.5,), 4.0),
     ("round", (0.49999999999999994,), 0.0),
     ("round", (-0.2,), 0.0),
-    ("round", (DECIMAL,), 3.0),
+    ("round", (DECIMAL,), Decimal(3)),
     ("round", (7,), 7),
     ("round", ("7",), FAILS),
     ("min", (3, 1, 2), 1),
@@ -121,6 +166,14 @@ COMPARISONS: list[Example] = [
     ("=", ("1", 1), False),
     ("=", (XSD_INT, 7), True),
     ("=", (DECIMAL, 2.5), True),
+    ("=", (Decimal("0.1"), 0.1), True),
+    ("<", (Decimal("0.1"), 0.1), False),
+    ("=", (Decimal("0.1"), Decimal("0.10")), True),
+    ("=", (Decimal(2**53 + 1), 2**53), False),
+    (">", (Decimal("1e-3999"), 0), True),
+    ("sameterm", (Decimal("1.0"), Decimal(1)), True),
+    ("sameterm", (Decimal(1), 1), False),
+    ("=", (DECIMAL, NAN), False),
     ("=", (NAN, NAN), True),
     ("=", (2**53 + 1, 2.0**53), False),
     ("=", (ENGLISH, "Hello"), False),
@@ -257,7 +310,17 @@ AGGREGATES: list[tuple[str, list[Value], Value]] = [
     ("med", [3, 1, 2], 2),
     ("med", [4, 1, 2, 3], 2.5),
     ("med", [2, 2], 2.0),
-    ("med", [DECIMAL], 2.5),
+    ("med", [DECIMAL], DECIMAL),
+    ("med", [DECIMAL, 3], Decimal("2.75")),
+    ("med", [DECIMAL, 3.5], 3.0),
+    ("sum", [Decimal("0.1")] * 10, Decimal(1)),
+    ("sum", [Decimal("0.1"), MOST, 1], Decimal("9223372036854775808.1")),
+    ("sum", [Decimal("0.1"), 0.5], 0.6),
+    ("avg", [Decimal("0.1"), 1], Decimal("0.55")),
+    ("avg", [Decimal(1), 0, 0], Decimal("0." + "3" * 28)),
+    ("avg", [DECIMAL, 2.5], 2.5),
+    ("min", [Decimal("1.5"), 1.5, 2], 1.5),
+    ("max", [Decimal("2.0"), 2], 2),
     ("med", [], FAILS),
     ("med", ["a"], FAILS),
     ("min", [3, 1.0, 1], 1),

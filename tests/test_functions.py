@@ -24,7 +24,7 @@ def rows() -> Iterator[tuple[set[str], bool, bool]]:
         if len(cells) == 4 and cells[1] in ("yes", "") and cells[2] in ("yes", "") and "`" in cells[0]:
             spellings = re.findall(r"`([^`]*)`", cells[0].replace("\\|", "|"))
             names = {spelling.partition("(")[0].lower() for spelling in spellings}
-            yield {name.replace("datetime", "dateTime") for name in names}, cells[1] == "yes", cells[2] == "yes"
+            yield {name.replace("xsd:datetime", "xsd:dateTime") for name in names}, cells[1] == "yes", cells[2] == "yes"
 
 
 def documented(of_rules: bool) -> set[str]:

@@ -7,6 +7,7 @@ from bisect import bisect_left, bisect_right
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+from numba import njit
 
 from deltalog import KnowledgeBase
 from deltalog.expressions.scalar import skolem_of
@@ -15,6 +16,8 @@ from deltalog.kernels.run_search import STRIDE, search
 from deltalog.kernels.sorted_keys import mark_members, mark_members_words, ranges_words
 from deltalog.model.terms import BlankNode
 
+DISPATCHER = search.dispatcher
+COMPILED_SEARCH = njit(lambda places, run, key: DISPATCHER(places, run, key))
 lines = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=40)
 
 
@@ -45,7 +48,9 @@ def test_sorted_keys(keys: set[int], probe: list[int]) -> None:
     assert found.tolist() == [value in keys for value in probe]
     for address in [0, *([fence.ctypes.data] if len(keys) else [])]:
         places = np.array([stored.ctypes.data, len(stored), address], np.int64)
-        assert [search(places, 0, value) for value in asked] == [bisect_left(sorted(keys), value) for value in probe]
+        wanted = [bisect_left(sorted(keys), value) for value in probe]
+        assert [COMPILED_SEARCH(places, 0, value) for value in asked] == wanted
+        assert [search.interpreted(places, 0, value) for value in probe] == wanted
 
 
 @given(st.lists(st.lists(st.integers(0, 400), min_size=3, max_size=3), min_size=1, max_size=8))

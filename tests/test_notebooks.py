@@ -22,7 +22,7 @@ def kb(engine: str) -> KnowledgeBase:
 
 
 def test_short_texts(kb: KnowledgeBase) -> None:
-    assert repr(kb["path"]) == "<3 rows of (_0, _1)>"
+    assert repr(kb["path"]) == "<3 rows of (X, Y)>"
     assert repr(kb.rules[0]) == "<Rule: path(?X, ?Y) :- edge(?X, ?Y) .>"
     assert repr(kb.report).startswith("<Report: 5 facts (3 derived) in ")
     change = kb.update(add={"edge": [("c", "d")]})

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from deltalog.model.errors import (
     DataError,
+    DataWarning,
     DeltalogError,
+    DeltalogWarning,
     EngineError,
     LimitReached,
     NotStratified,
@@ -30,7 +32,9 @@ __all__ = [
     "IRI",
     "BlankNode",
     "DataError",
+    "DataWarning",
     "DeltalogError",
+    "DeltalogWarning",
     "EngineError",
     "Files",
     "KnowledgeBase",

@@ -7,8 +7,9 @@ A rule h(x, v) <- b(x, y) with a new variable v holds where some value for v is 
 whose facts are derived after all others, and each gives a fact h(x, n) with a new blank node n. These are added as
 explicit facts, and everything else is derived again, incrementally, until there is no trigger:
 
-    until no rule of any stratum has triggers:
-        take the first stratum that has, and its first rule that has: add the heads of all its triggers
+    for each stratum, until none of its rules has triggers:
+        take its rules in turn, and a rule whose heads are in its own body again and again until it has none:
+        add the heads of all its triggers
 
 Rules without new values are evaluated first, always; so facts that they derive satisfy triggers. Strata are those of
 the program: a negation sees all values that lower strata invent. Which values are invented depends on the order of
@@ -18,18 +19,21 @@ which is independent of any order and may invent more.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
 from deltalog.kb import KnowledgeBase
-from deltalog.model.terms import BlankNode, Value
+from deltalog.model.errors import DeltalogWarning
+from deltalog.model.terms import IRI, BlankNode, Value, lexical
 from deltalog.nemo.program import TRIGGER, ExistentialRule, NemoProgram
+from deltalog.program.body_atoms import negative, positive
 from deltalog.program.core_rules import core_rules
-from deltalog.program.dependency import DependencyGraph
 from deltalog.program.load_program import Documents
-from deltalog.syntax.ast import Atom, NegatedBody, Rule, Variable
+from deltalog.program.program import analyse
+from deltalog.syntax.ast import Atom, NegatedBody, Pred, Rule, Variable
 
 
 @dataclass(frozen=True)
@@ -44,11 +48,17 @@ class Trigger:
         head = Atom(f"{TRIGGER}{number}", rule.frontier)
         return cls(rule, Rule((head,), (*rule.body, NegatedBody(rule.heads))))
 
+    @property
+    def is_recursive(self) -> bool:
+        """Whether a predicate of the heads is in the body."""
+        names = {(head.name, len(head.terms)) for head in self.rule.heads}
+        return any(isinstance(each, Atom) and (each.name, len(each.terms)) in names for each in self.rule.body)
+
     def facts(self, rows: Sequence[tuple[Value, ...]], names: Iterator[int]) -> Iterator[tuple[str, tuple[Value, ...]]]:
         """The heads for triggers, with new blank nodes."""
         for row in rows:
             values = dict(zip(self.rule.frontier, row, strict=True))
-            values.update((variable, BlankNode(f"n{next(names)}")) for variable in self.rule.new)
+            values.update((variable, BlankNode(str(next(names)))) for variable in self.rule.new)
             for head in self.rule.heads:
                 yield head.name, tuple(values[t] if isinstance(t, Variable) else t.value for t in head.terms)
 
@@ -56,12 +66,16 @@ class Trigger:
 def restricted(document: Documents, **options: Any) -> KnowledgeBase:
     """A knowledge base for `chase`: the rules of a document with triggers in the place of existential rules, and the
     facts that it imports."""
+    analyse(document.rules)
     skolem = {rule.skolem for program in document.nemo for rule in program.existential}
     rules = [
         *(rule for rule in document.rules if rule not in skolem),
         *(each.trigger for each in _triggers(document.nemo)),
     ]
-    kb = KnowledgeBase("\n".join(map(str, rules)), language="deltalog", **options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeltalogWarning)  # about rules that the user did not write
+        kb = KnowledgeBase("\n".join(map(str, rules)), language="deltalog", **options)
+    kb._warns = False
     kb.prefixes, kb.nemo = document.prefixes, document.nemo
     kb.load_imports()
     return kb
@@ -70,13 +84,24 @@ def restricted(document: Documents, **options: Any) -> KnowledgeBase:
 def chase(kb: KnowledgeBase) -> None:
     """Adds the values that existential rules invent, and everything that follows."""
     triggers, names = _triggers(kb.nemo), count()
-    ordered = _by_stratum(kb, triggers)
-    while (found := next(((each, rows) for each in ordered if (rows := _rows(kb, each))), None)) is not None:
+    for stratum in _by_stratum(kb, triggers):
+        while any([_apply(kb, trigger, names) for trigger in stratum]):
+            pass
+    kb.remove_rules([str(each.trigger) for each in triggers])
+
+
+def _apply(kb: KnowledgeBase, trigger: Trigger, names: Iterator[int]) -> bool:
+    """Adds the heads of all triggers of a rule; of those that it has then, too, if it is recursive."""
+    applied = False
+    while rows := _rows(kb, trigger):
         facts: dict[str, list[tuple[Value, ...]]] = {}
-        for name, row in found[0].facts(found[1], names):
+        for name, row in trigger.facts(rows, names):
             facts.setdefault(name, []).append(row)
         kb.update(add=facts)
-    kb.remove_rules([str(each.trigger) for each in triggers])
+        applied = True
+        if not trigger.is_recursive:
+            break
+    return applied
 
 
 def _triggers(programs: Sequence[NemoProgram]) -> list[Trigger]:
@@ -86,12 +111,46 @@ def _triggers(programs: Sequence[NemoProgram]) -> list[Trigger]:
 
 def _rows(kb: KnowledgeBase, trigger: Trigger) -> list[tuple[Value, ...]]:
     """The triggers of a rule, in an order that is always the same."""
-    return sorted(kb.facts(trigger.trigger.heads[0].name), key=repr)
+    return sorted(kb.facts(trigger.trigger.heads[0].name), key=lambda row: [*map(_place, row)])
 
 
-def _by_stratum(kb: KnowledgeBase, triggers: Sequence[Trigger]) -> list[Trigger]:
-    """Triggers in the order of the strata of the predicates that their rules derive, then as written."""
-    rules = [*kb.rules, *(each.rule.skolem for each in triggers)]
-    graph = DependencyGraph.of([core for rule in rules for core in core_rules(rule)])
-    place = {pred: i for i, stratum in enumerate(graph.strata) for pred in stratum.preds}
-    return sorted(triggers, key=lambda each: max(place.get(head.pred, -1) for head in each.rule.heads))
+def _place(value: Value) -> tuple[int, float, str]:
+    """The place of a value in the order of triggers: IRIs and literals, then new values by their age, then numbers."""
+    match value:
+        case BlankNode() if (label := lexical(value)).isdigit():
+            return 1, int(label), ""
+        case int() | float() if not isinstance(value, bool):
+            return 2, value, ""
+        case _:
+            return 0, isinstance(value, str) and not isinstance(value, IRI), repr(value)
+
+
+def _by_stratum(kb: KnowledgeBase, triggers: Sequence[Trigger]) -> list[list[Trigger]]:
+    """Triggers by strata: rules whose values a negation or an aggregate sees come before it. Within one, they are as
+    written."""
+    rules = [core for rule in (*kb.rules, *(each.rule.skolem for each in triggers)) for core in core_rules(rule)]
+    strata = _strata(rules)
+    found: dict[int, list[Trigger]] = {}
+    for each in triggers:
+        found.setdefault(_stratum(each.rule.skolem, strata), []).append(each)
+    return [found[number] for number in sorted(found)]
+
+
+def _strata(rules: Sequence[Rule]) -> dict[Pred, int]:
+    """The number of negations and aggregates on the longest way to each predicate of a program that is stratified."""
+    strata: dict[Pred, int] = {}
+    changed = True
+    while changed:
+        changed = False
+        for rule in rules:
+            number = _stratum(rule, strata)
+            for head in rule.heads:
+                if strata.get(head.pred, 0) < number:
+                    strata[head.pred], changed = number, True
+    return strata
+
+
+def _stratum(rule: Rule, strata: Mapping[Pred, int]) -> int:
+    """The stratum of a rule, by those of the predicates of its body."""
+    positive_ones = (strata.get(atom.pred, 0) for atom in positive(rule.body))
+    return max((*positive_ones, *(strata.get(atom.pred, 0) + 1 for atom, _ in negative(rule.body))), default=0)

@@ -26,6 +26,7 @@ def frozen(kb: KnowledgeBase, before: KnowledgeBase | None = None) -> KnowledgeB
     """The present state of a knowledge base, which is materialised. `before` is an earlier frozen state of it that
     nobody uses any more: its prepared queries and plans are taken over."""
     backend = _backend_beside(kb._backend, None if before is None else before._backend)
+    backend.failures.back_to(kb._backend.failures.mark())
     made = object.__new__(type(kb))
     shared = {name: value for name, value in vars(kb).items() if name not in OWN}
     own: dict[str, Any] = {
@@ -33,7 +34,6 @@ def frozen(kb: KnowledgeBase, before: KnowledgeBase | None = None) -> KnowledgeB
         "_backend": backend,
         "_state": _beside(kb._completed(), backend),
         "_report": replace(kb._report, seconds=dict(kb._report.seconds), rounds=list(kb._report.rounds)),
-        "_ignored_failures": backend.failures,
         "_store": None,
         "_frozen": True,
         "examples": [],

@@ -27,9 +27,11 @@ from contextlib import nullcontext
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
+from deltalog.column_methods import ColumnMethods, NamedColumns
 from deltalog.concurrency.locks import CallLock, exclusive
+from deltalog.engine.failed_expressions import failed_expressions
 from deltalog.engine.graph_relations import DEFAULT_GRAPHS, GRAPHS, without_graphs
 from deltalog.engine.report import Report, Round
 from deltalog.equality.settings import EQUALITY_SETTINGS
@@ -38,15 +40,20 @@ from deltalog.explain.source_files import SourceFiles
 from deltalog.graphs.methods import GraphMethods, GraphName, graph_name
 from deltalog.io.documents import Files
 from deltalog.io.files import local_path
+from deltalog.io.formats import OutputForm
+from deltalog.io.table_settings import settings_beside
 from deltalog.maintenance.ladders import LADDERS
+from deltalog.model.arguments import check_choice, check_type, names_of, told
 from deltalog.model.change import Change, Difference
-from deltalog.model.errors import check_choice
+from deltalog.model.errors import UsageError
 from deltalog.model.facts import Facts, of_predicate
 from deltalog.model.limits import Limits, count, limited, memory_bytes, within_budget
+from deltalog.model.naming import predicate_name
+from deltalog.model.table_options import TableKeywords
 from deltalog.model.terms import Kind
 from deltalog.model.tuning import Tuning
-from deltalog.ontology.methods import OntologyMethods, OntologyPaths, Planned
-from deltalog.other_languages import OtherLanguageMethods
+from deltalog.ontology.methods import OntologyMethods, OntologyPaths, Planned, ontology_files
+from deltalog.other_languages import OtherLanguageMethods, check_no_files
 from deltalog.plan.hypertree.settings import CYCLIC_SETTINGS
 from deltalog.program import Program, analyse, read_documents
 from deltalog.program.load_program import Sources, as_sources
@@ -54,6 +61,7 @@ from deltalog.program.recognise import SCHEME_SETTINGS
 from deltalog.program.rule_set import RuleSet
 from deltalog.store.methods import StoreMethods
 from deltalog.syntax.ast import Pred, Rule
+from deltalog.syntax.parser import Document
 
 if TYPE_CHECKING:
     from deltalog.backends.base import Backend
@@ -71,20 +79,22 @@ GivenFacts = Mapping[str, Any] | Files | None  # rows and tables by predicate, o
 ENGINES = ("local", "spark", "auto", "naive")
 
 
-class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguageMethods, StoreMethods):
+class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguageMethods, ColumnMethods, StoreMethods):
     """Facts and rules, and everything that follows from them.
 
     Args:
         program: rules as text, a Path to a file of them, several of either, or none yet.
         language: "deltalog", "souffle", "nemo", "rif", or "auto": Soufflé's if a text has its directives
-            (`.decl`), Nemo's for a file whose name ends with .rls, RIF for .rif. What a Nemo program imports is
-            loaded.
+            (`.decl`), Nemo's for a file whose name ends with .rls, RIF for .rif. What a program names by `@input`, and
+            what a Nemo program imports, is loaded.
         engine: "local" (this process), "spark" (the SparkSession `spark`, or the active one, or a new one on
             `master`), "auto" (in Spark's driver by the local engine while facts fit its budget, else in Spark's
             executors), or "naive" (slow and obvious, for comparisons).
-        timeout, max_facts, memory: seconds, a number and a size such as "8GB", limits of every call that
-            derives facts or answers. At a limit it raises LimitReached, and the knowledge base is as it was.
-            `limits` has them, and they may be changed there.
+        timeout: seconds that a call may take that derives facts or answers. At this and the next two limits it
+            raises LimitReached, and the knowledge base is as it was. `limits` has all three, and they may be
+            changed there.
+        max_facts: the number of facts that a call may leave.
+        memory: what the process may use, such as "8GB".
         maintenance: how derived facts are deleted: "dred" deletes and rederives, "bf" searches for other proofs
             first, "auto" chooses between them; "counting" deletes and rederives by counts of derivations. All
             give the same facts.
@@ -133,6 +143,9 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
         check_choice("option", cyclic, CYCLIC_SETTINGS, " for cyclic rules")
         check_choice("option", schemes, SCHEME_SETTINGS, " for schemes")
         check_choice("default graph", default_graph, DEFAULT_GRAPHS)
+        check_type(Tuning() if tuning is None else tuning, Tuning, "a Tuning for tuning")
+        if observe is not None and not callable(observe):
+            raise UsageError(f"observe takes a function of a Round, and not {told(observe)}")
         check_choice("option", equality, EQUALITY_SETTINGS, " for equality")
         threads = None if threads is None else count(threads, "threads", least=1)
         sources = as_sources(program)
@@ -141,8 +154,13 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
         self._has_stages = bool(self._stages)
         self.nemo = document.nemo
         self.prefixes = document.prefixes
+        self.files = document.files
+        self._table_settings = settings_beside(sources)
+        self._column_names: NamedColumns = dict(document.columns)
+        self._declared_columns = frozenset(document.columns)
         self._mentioned = analyse(document.rules).preds  # a wrong program is refused at once
         self._rule_set = RuleSet().adding(document.rules)
+        self._given_names, self._warned = set(), set()
         self.engine, self._lock = engine, CallLock()
         self._maintenance, self._cyclic = maintenance, cyclic
         self._default_graph, self._equality = default_graph, equality
@@ -153,7 +171,6 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
         from deltalog.engine.encode_facts import encode_facts_of
 
         self._backend = create_backend(engine, self.limits, tuning or Tuning(), threads, master, spark)
-        self._ignored_failures = 0  # of expressions, in calls that failed and in explanations
         self._files = SourceFiles(self._backend.tuning)
         self._files.add_programs(sources)
         self._why_moved = ""  # from one backend to another
@@ -164,10 +181,11 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
         self._explicit: dict[Pred, AnyTable] = encode_facts_of(document.rules, self._backend)
         self._files.has_others = bool(self._explicit)
         self.examples = []
-        files = [ontology] if isinstance(ontology, str | PathLike) else list(ontology)
+        files = ontology_files(ontology)
         if files or profile is not None:
             self.load_ontology(*files, profile=profile)
         self.load_imports()
+        self._lints = self._warn_of_rules(document.rules)
 
     def __repr__(self) -> str:
         state = f"{self.report.facts_total:,} facts" if self._is_complete else "not materialised"
@@ -189,15 +207,16 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
         that they are in, instead of the unnamed one."""
         from deltalog.engine.encode_facts import listed_facts
 
-        facts = listed_facts({predicate: data})
-        self.load_tables(lambda _: self._encoded(facts, graph))
+        facts = listed_facts({predicate_name(predicate): data})
+        with self._naming(facts):
+            self.load_tables(lambda _: self._encoded(facts, graph))
 
     @exclusive
     def remove(self, predicate: str, data: Any, *, graph: GraphName | None = None) -> None:
         """Removes explicit facts of a predicate, as `add` adds them. Facts that were not given stay as they are."""
         from deltalog.engine.encode_facts import listed_facts
 
-        facts = listed_facts({predicate: data})
+        facts = listed_facts({predicate_name(predicate): data})
         self._check_writable()
         self._check_stages()
         self._add({}, self._encoded(facts, graph))
@@ -211,6 +230,8 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
         strict: bool = False,
         graphs: bool = True,
         graph: GraphName | None = None,
+        predicate: str | None = None,
+        **table: Unpack[TableKeywords],
     ) -> None:
         """Adds the facts of files and folders: N-Triples, N-Quads, Turtle, TriG, RDF/XML, CSV, TSV, .facts, Parquet.
 
@@ -219,9 +240,20 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
         strict: relative IRIs, bare numbers and booleans in N-Triples and N-Quads are errors.
         graphs: the quads of N-Quads and TriG are in their graphs; if not, they are triples of the unnamed graph.
         graph: a named graph to put the triples into.
+        predicate: the predicate of tables, instead of the one that the name of a file says.
+
+        Of tables (docs/tables.md): header=True if the first row has the names of the columns, or "auto"; delimiter,
+        quote, escape, encoding, skip (lines before the table), decimal="," for decimal commas; columns=["from", "to"],
+        or {"src": "from"} to rename; types=["int", "string"], or {"km": "float"}, of auto, string, int, float, decimal,
+        bool, date, datetime and iri; nulls="drop", "error" or a value, and null_values=["", "NA"].
         """
-        files = Files.of(*paths, base=base, shared_blank_nodes=shared_blank_nodes, strict=strict, graphs=graphs)
-        with self._files.loading(files):
+        reading = {"base": base, "shared_blank_nodes": shared_blank_nodes, "strict": strict, "graphs": graphs}
+        files = Files.of(*paths, **reading, predicate=predicate, **table)  # type: ignore[arg-type]
+        self._load(files, graph)
+
+    def _load(self, files: Files, graph: GraphName | None = None) -> None:
+        files = self._as_read(files)
+        with self._files.loading(files), self._naming(files):
             self.load_tables(lambda _: self._encoded(files, graph))
 
     @exclusive
@@ -264,7 +296,8 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
 
         moved = required(self._backend.capabilities.residence).move(self._explicit)
         after = dict[str, Any](_backend=moved.backend, _explicit=moved.tables, _state=None, _program=None)
-        self._assign(**after, _why_moved=reason, _ignored_failures=moved.backend.failures)
+        moved.backend.failures.back_to({})
+        self._assign(**after, _why_moved=reason)
         self._forget_queries()
 
     def _assign(self, **attributes: Any) -> None:
@@ -274,12 +307,13 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
     def _encoded(self, facts: Mapping[str, Any] | Files, graph: GraphName | None = None) -> dict[Pred, AnyTable]:
         """Facts as tables by predicate, or as quads of a graph."""
         name = None if graph is None else graph_name(graph)
+        self._note_names(facts.named_paths if isinstance(facts, Files) else facts)
         if isinstance(facts, Files):
             return self._in_graph(self._backend.codec.read(facts.paths, facts.reading), name)
         from deltalog.engine.encode_facts import encode_facts
 
         known = (self._mentioned, self._explicit)
-        return self._in_graph(encode_facts(facts, self._backend, known), name) if facts else {}
+        return self._in_graph(encode_facts(facts, self._backend, known, self.prefixes), name) if facts else {}
 
     # Materialise: to the fixpoint.
 
@@ -289,6 +323,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
         what has been derived, which is right but incomplete, and says so in the report."""
         if self._state is None or not (partial or self._is_complete):
             self._materialise(partial)
+        self._warn_of_data()
         return self.report
 
     @property
@@ -299,6 +334,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
     @limited
     @within_budget
     def _materialise(self, partial: bool = False) -> None:
+        self._backend.failures.back_to({})
         if self._stages:
             self._run_stages()
         report = Report(engine=self.engine, seconds={**self._report.seconds, "plan": 0.0, "evaluate": 0.0})
@@ -429,21 +465,33 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
         graph: GraphName | None = None,
     ) -> Change:
         """What `change` would add and remove. The knowledge base stays as it is."""
-        return self._describe(*_listed(add, remove, add_rules, remove_rules, graph))
+        with self._backend.failures.apart():
+            return self._describe(*_listed(add, remove, add_rules, remove_rules, graph))
 
     @within_budget
     def _make(self, add: Any, remove: Any, add_rules: Any, remove_rules: Any, graph: GraphName | None) -> Change:
         self._check_writable()  # first: it may take over what the store has
-        with self._files.loading(add) if isinstance(add, Files) else nullcontext():
-            change, _ = self._change(*self._wanted(add, remove, add_rules, remove_rules, graph))
+        add, remove = self._as_read(add), self._as_read(remove)
+        with self._files.loading(add) if isinstance(add, Files) else nullcontext(), self._naming(add):
+            rule_set, added, removed, document = self._wanted(add, remove, add_rules, remove_rules, graph)
+            lints = self._warn_of_rules(document.rules)
+            change, _ = self._change(rule_set, added, removed, document.prefixes)
         self._files.add_programs(add_rules)
+        if add_rules:
+            self._lints = lints
+            self._warn_of_data()
         return change
 
     @within_budget
-    def _describe(self, *asked: Any) -> Change:
-        rule_set, add, remove, _ = self._wanted(*asked)
-        planned = self._with_axioms(rule_set, *self._with_graphs(add, remove))
-        return self._described(planned.rule_set, self._changed(*planned[:3])[1])
+    def _describe(self, add: Any, remove: Any, *asked: Any) -> Change:
+        add, remove, names = self._as_read(add), self._as_read(remove), self._column_names
+        try:
+            with self._naming(add):
+                rule_set, added, removed, _ = self._wanted(add, remove, *asked)
+                planned = self._with_axioms(rule_set, *self._with_graphs(added, removed))
+                return self._described(planned.rule_set, self._changed(*planned[:3])[1])
+        finally:
+            self._column_names = names
 
     def _wanted(
         self,
@@ -452,15 +500,16 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
         add_rules: Sequence[str | Path],
         remove_rules: Sequence[str | Path],
         graph: GraphName | None = None,
-    ) -> tuple[RuleSet, dict[Pred, AnyTable], dict[Pred, AnyTable], Mapping[str, str]]:
-        """A change as `_change` takes it: the rules after it, facts to add and to remove, prefixes."""
+    ) -> tuple[RuleSet, dict[Pred, AnyTable], dict[Pred, AnyTable], Document]:
+        """A change: the rules after it, facts to add and to remove, and the statements that are added."""
         from deltalog.engine.encode_facts import encode_facts_of
 
         rule_set, facts_removed = self._rule_set.removing(remove_rules)
         document = read_documents(add_rules)
+        check_no_files(document)
         added = self._united(self._encoded(add, graph), encode_facts_of(document.rules, self._backend))
         removed = self._united(self._encoded(remove, graph), encode_facts_of(facts_removed, self._backend))
-        return rule_set.adding(document.rules), added, removed, document.prefixes
+        return rule_set.adding(document.rules), added, removed, document
 
     def _change(
         self,
@@ -537,12 +586,13 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
 
     def _difference(self, find: Callable[[], Mapping[Pred, AnyTable]]) -> Difference:
         backend = self._backend  # of the difference, even if the knowledge base moves later
+        columns = self._columns.known
 
         def views() -> dict[Pred, Facts[AnyTable]]:
             with self._lock:
-                return {pred: of_predicate(pred, table, backend) for pred, table in find().items()}
+                return {pred: of_predicate(pred, table, backend, columns(pred)) for pred, table in find().items()}
 
-        return Difference(views, self._names, backend)
+        return Difference(views, self._names, backend, columns)
 
     # Freeze: the present state, for other threads.
 
@@ -562,12 +612,13 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
 
         def materialised() -> Contents[AnyTable]:
             self._materialised()
+            self._warn_of_data()
             return self._contents()
 
         given = self.rules, without_graphs(self._explicit), self._mentioned, self.prefixes
         derive = self._evaluator, self._materialise, materialised, self._why_materialise
         quads = {pred: table for pred, table in self._explicit.items() if pred in GRAPHS}
-        return Contents(self._backend, *given, self._state, self._report, *derive, quads)
+        return Contents(self._backend, *given, self._state, self._report, *derive, quads, self._columns.known)
 
     def _why_materialise(self) -> str | None:
         return self._equality_setting.why_materialise(self.rules, self._evaluator())
@@ -582,16 +633,23 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
 
     @exclusive
     def write(
-        self, folder: str | PathLike[str], format: str = "csv", *, only: Iterable[str] = (), derived: bool = False
+        self,
+        folder: str | PathLike[str],
+        format: str = "csv",
+        *,
+        only: Iterable[str] = (),
+        derived: bool = False,
+        header: bool = False,
     ) -> None:
         """Writes facts to a folder that is new or empty: one file per predicate (csv, tsv, parquet), facts.nt,
-        or facts.nq, which also has the graphs of facts."""
-        started = time.perf_counter()
+        or facts.nq, which also has the graphs of facts. header: CSV and TSV files begin with the names of columns."""
+        started, wanted = time.perf_counter(), names_of(only, "only")
         contents = self._contents().materialised()
-        tables = contents.tables(only, derived)
-        if format == "nq" and not derived:
-            tables = self._with_quads(tables, [contents.names().find(name) for name in only])
-        self._backend.codec.write(local_path(folder), tables, format)
+        tables = contents.tables(wanted, derived)
+        if isinstance(format, str) and format == "nq" and not derived:
+            tables = self._with_quads(tables, [contents.names().find(name) for name in wanted])
+        columns = {pred: names for pred in tables if (names := self._columns.known(pred))}
+        self._backend.codec.write(local_path(folder), tables, OutputForm(format, columns, header))
         self._spent("write", started)
 
     @property
@@ -602,15 +660,11 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
         if self._state is not None:
             report.per_predicate = self._contents().counts()
             report.facts_total = sum(report.per_predicate.values())
-            report.failed_expressions = self._failures
+            report.failures = failed_expressions(self._backend.failures, self._rule_set.ids)
+            report.failed_expressions = sum(each.count for each in report.failures)
             report.equality = self._equality_setting.described(self._state, self._evaluator())
         report.facts_in = self.explicit_facts
         return report
-
-    @property
-    def _failures(self) -> int:
-        """The number of rows dropped because an expression failed, in calls that did not fail."""
-        return self._backend.failures - self._ignored_failures
 
     @exclusive
     def metrics(self) -> dict[str, int]:

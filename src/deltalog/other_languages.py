@@ -1,35 +1,60 @@
-"""The methods of a knowledge base for programs in other languages: a base class of `KnowledgeBase`.
+"""The methods of a knowledge base for files that programs name, and for programs in other languages: a base class of
+`KnowledgeBase`.
 
-load_inputs, write_outputs    files that a Soufflé program names
-load_imports, write_exports   files that a Nemo program names
+load_imports                  files that programs read by `@input`, or by Nemo's `@import`
+load_inputs                   files that a Soufflé program reads, in the folders of its facts
+write_outputs                 files that programs write by `@output`, or by Soufflé's `.output`
+write_exports                 files that a Nemo program writes
 _run_stages                   what a Soufflé program derives in an order, as explicit facts
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from deltalog.concurrency.locks import CallLock, exclusive
+from deltalog.io.documents import Files
 from deltalog.io.files import local_path
-from deltalog.model.errors import Diagnostic, UsageError
+from deltalog.model.errors import Diagnostic, ProgramError, UsageError
 from deltalog.model.facts import Facts
 from deltalog.syntax.ast import Atom, Constant, Pred, Rule
+from deltalog.syntax.file_directives import NamedFile
 
 if TYPE_CHECKING:
     from deltalog.backends.base import Backend
     from deltalog.kb import KnowledgeBase
     from deltalog.nemo.program import NemoProgram
+    from deltalog.program.load_program import Documents
     from deltalog.program.stages import OrderedStage
     from deltalog.query.contents import Contents
     from deltalog.souffle.directives import Directive
 
 
-class OtherLanguageMethods:
-    """A knowledge base as far as its programs are Soufflé's or Nemo's."""
+def check_no_files(document: Documents) -> None:
+    """ProgramError if rules that are added name files: only the programs of a new knowledge base may."""
+    if document.files:
+        hint = "Load the facts of files by kb.load, or with --add or --data."
+        message = "rules that are added to a knowledge base name no files"
+        raise ProgramError([Diagnostic(message, file.span, hint) for file in document.files])
 
+
+def output_names(pred: Pred, file: NamedFile, known: Sequence[str]) -> tuple[str, ...]:
+    """The names of the columns that an @output writes."""
+    if file.options.columns is None:
+        return tuple(known)
+    if len(file.options.columns) != pred.arity:
+        raise UsageError(f"{pred.name} has {pred.arity} columns, and {len(file.options.columns)} names are given")
+    return tuple(str(column.name or column.source) for column in file.options.columns)
+
+
+class OtherLanguageMethods:
+    """A knowledge base as far as its programs name files, or are Soufflé's or Nemo's."""
+
+    files: tuple[NamedFile, ...]
     directives: tuple[Directive, ...]
     nemo: tuple[NemoProgram, ...]
     notes: tuple[Diagnostic, ...]
@@ -46,7 +71,13 @@ class OtherLanguageMethods:
 
     @exclusive
     def load_imports(self) -> None:
-        """Adds the facts that Nemo programs import (as a new knowledge base does for its programs)."""
+        """Adds the facts that programs name by @input, and Nemo programs by @import (as a new knowledge base does for
+        its programs)."""
+        for file in (file for file in self.files if file.kind == "input"):
+            if not file.place.exists():
+                message = f"there is no file {file.place}"
+                raise ProgramError([Diagnostic(message, file.span, "A path is relative to the folder of the program.")])
+            self._own._load(Files.named(file))
         from deltalog.io.nemo_files import read_import
 
         for use in (use for program in self.nemo for use in program.imports):
@@ -116,18 +147,37 @@ class OtherLanguageMethods:
 
     @exclusive
     def write_outputs(self, folder: str | PathLike[str] | None = None) -> list[Path]:
-        """Writes what `.output` and `.printsize` directives of Soufflé programs name: files to a folder, if there is
-        one, and the rest to standard output. The files that were written."""
+        """Writes what programs name: files of @output; and of `.output` and `.printsize` directives of Soufflé programs
+        files to a folder, if there is one, and the rest to standard output. The files that were written."""
         from deltalog.io.souffle_output import write_output
 
         started = time.perf_counter()
         contents = self._own._contents().materialised()
         target = None if folder is None else local_path(folder)
+        named = [self._write_named(file, contents) for file in self.files if file.kind == "output"]
         written = [
             write_output(directive, self._relation(contents, directive), target) for directive in self.directives
         ]
         self._own._spent("write", started)
-        return [path for path in written if path is not None]
+        return [*named, *(path for path in written if path is not None)]
+
+    def check_outputs(self) -> None:
+        """ProgramError if an @output names a predicate that there is not, or as many columns as it has not."""
+        contents = self._own._contents()
+        for file in (file for file in self.files if file.kind == "output"):
+            try:
+                pred = contents.names().find(file.predicate or "")
+                output_names(pred, file, ())
+            except UsageError as problem:
+                raise ProgramError([Diagnostic(str(problem), file.span)]) from None
+
+    def _write_named(self, file: NamedFile, contents: Contents[Any]) -> Path:
+        """Writes the file of an @output."""
+        from deltalog.io.named_output import write_named
+
+        pred = contents.names().find(file.predicate or "")
+        names = output_names(pred, file, self._own._columns.known(pred))
+        return write_named(file, pred, contents.table(pred), names, self._backend)
 
     def _relation(self, contents: Contents[Any], directive: Directive) -> Facts[Any]:
         """The facts of a relation that a program declares."""

@@ -10,6 +10,7 @@ import xml.etree.ElementTree as ElementTree
 from base64 import b64encode
 from collections.abc import Iterator
 from datetime import UTC, date, datetime
+from decimal import Decimal
 from hashlib import sha256
 from html.parser import HTMLParser
 from itertools import combinations
@@ -277,7 +278,7 @@ ODD_VALUES: list[Value] = [
     *(0.0, -0.5, 1.0, 1e300, 5e-324, float("inf"), float("-inf"), float("nan")),
     *(IRI("http://example.org/ä b"), IRI(""), BlankNode("b0"), date(2024, 2, 29), date(1, 1, 1)),
     *(datetime(2024, 1, 1, 12, 30, 0, 123456), datetime(2024, 1, 1, tzinfo=UTC)),
-    *(Literal("x", language="en-GB"), Literal("1.50", XSD + "decimal"), Literal("abc", XSD + "integer")),
+    *(Literal("x", language="en-GB"), Decimal("1.5"), Literal("abc", XSD + "integer")),
     *(Literal("", "http://example.org/type"), Literal("1", XSD + "int")),
 ]
 

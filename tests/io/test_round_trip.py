@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from random_values import are_terms, blanks, iris, odd_blanks, texts, values
 
 from deltalog.io.csv_cells import parse_cell, print_cell
+from deltalog.io.formats import OutputForm
 from deltalog.io.read import read
 from deltalog.io.write import safe_names, whole, write
 from deltalog.model.dictionary import Dictionary
@@ -41,7 +42,7 @@ def there_and_back(facts: Mapping[Pred, Rows], format: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         here, there = Dictionary(), Dictionary()
         before = encoded(facts, here)
-        write(Path(folder) / "out", before, here, format)
+        write(Path(folder) / "out", before, here, OutputForm(format))
         after = read(Path(folder) / "out", there)
         assert decoded(after, there) == decoded(before, here)
 
@@ -113,7 +114,12 @@ def test_safe_names_are_different_and_mapped_back(tmp_path: Path) -> None:
     assert len(set(many.values())) == 20_000
     assert time.process_time() - started < 10  # each finds its number at once, and does not try those of all others
     dictionary = Dictionary()
-    write(tmp_path / "out", encoded({pred: [("a",) * pred.arity] for pred in preds}, dictionary), dictionary, "tsv")
+    write(
+        tmp_path / "out",
+        encoded({pred: [("a",) * pred.arity] for pred in preds}, dictionary),
+        dictionary,
+        OutputForm("tsv"),
+    )
     assert set(read(tmp_path / "out", dictionary)) == set(preds)
     one = next(tmp_path.glob("out/name*.tsv"))
     assert next(iter(read(one, dictionary))).name in {pred.name for pred in preds}
@@ -130,19 +136,19 @@ def test_only_whole_results(tmp_path: Path) -> None:
     fine, bad = Pred("fine", 2), Pred("bad", 3)
     facts = encoded({fine: [(IRI("a"), 1)], bad: [(IRI("a"), 1, 2)]}, dictionary)
     with pytest.raises(DataError, match=r"bad/3 cannot be written as triples"):
-        write(tmp_path / "out", facts, dictionary, "nt")
+        write(tmp_path / "out", facts, dictionary, OutputForm("nt"))
     with pytest.raises(DataError, match=r"fine/2 .* subject 'x' is not an IRI"):
-        write(tmp_path / "out", encoded({fine: [("x", 1)]}, dictionary), dictionary, "nt")
+        write(tmp_path / "out", encoded({fine: [("x", 1)]}, dictionary), dictionary, OutputForm("nt"))
     for value in (IRI("a b"), IRI("\x80"), BlankNode("a:b"), BlankNode("←"), literal("x", language="1")):
         with pytest.raises(DataError, match="cannot be written as N-Triples"):
-            write(tmp_path / "out", encoded({fine: [(IRI("a"), value)]}, dictionary), dictionary, "nt")
+            write(tmp_path / "out", encoded({fine: [(IRI("a"), value)]}, dictionary), dictionary, OutputForm("nt"))
     with pytest.raises(DataError, match="'a b' cannot be written as N-Triples"):
-        write(tmp_path / "out", encoded({Pred("a b", 1): [(IRI("a"),)]}, dictionary), dictionary, "nt")
+        write(tmp_path / "out", encoded({Pred("a b", 1): [(IRI("a"),)]}, dictionary), dictionary, OutputForm("nt"))
     with pytest.raises(DataError, match="surrogate"):
-        write(tmp_path / "out", encoded({fine: [("\ud800", 1)]}, dictionary), dictionary, "csv")
+        write(tmp_path / "out", encoded({fine: [("\ud800", 1)]}, dictionary), dictionary, OutputForm("csv"))
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(UsageError, match="csv, tsv, nt, nq, parquet"):
-        write(tmp_path / "out", facts, dictionary, "xlsx")
+        write(tmp_path / "out", facts, dictionary, OutputForm("xlsx"))
 
 
 def test_a_folder_with_something_in_it_is_left_alone(tmp_path: Path) -> None:
@@ -151,10 +157,10 @@ def test_a_folder_with_something_in_it_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "mine.txt").write_text("mine")
     with pytest.raises(DataError, match="not an empty folder"):
-        write(tmp_path / "full", facts, dictionary, "csv")
+        write(tmp_path / "full", facts, dictionary, OutputForm("csv"))
     assert (tmp_path / "full" / "mine.txt").read_text() == "mine"
     (tmp_path / "empty").mkdir()
-    write(tmp_path / "empty", facts, dictionary, "csv")
+    write(tmp_path / "empty", facts, dictionary, OutputForm("csv"))
     assert (tmp_path / "empty" / "p.csv").read_text() == "1\n"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["empty", "full"]
 
@@ -171,7 +177,9 @@ def test_an_interrupt_while_files_move_leaves_none_of_them(tmp_path: Path, monke
     monkeypatch.setattr(os, "replace", replace)
     dictionary = Dictionary()
     with pytest.raises(KeyboardInterrupt):
-        write(tmp_path, encoded({Pred("p", 1): [(1,)], Pred("q", 1): [(1,)]}, dictionary), dictionary, "csv")
+        write(
+            tmp_path, encoded({Pred("p", 1): [(1,)], Pred("q", 1): [(1,)]}, dictionary), dictionary, OutputForm("csv")
+        )
     assert moved[0] == "p.csv"
     assert list(tmp_path.iterdir()) == []
 
@@ -210,6 +218,6 @@ def test_many_rows(tmp_path: Path) -> None:
     for format in ("csv", "nt", "parquet"):
         if format == "nt":
             columns[0] = dictionary.encode([IRI(f"n{i}") for i in range(200_000)])
-        write(tmp_path / format, {pred: columns}, dictionary, format)
+        write(tmp_path / format, {pred: columns}, dictionary, OutputForm(format))
         back = read(tmp_path / format, dictionary)
         assert all(np.array_equal(a, b) for a, b in zip(back[pred], columns, strict=True))

@@ -14,7 +14,7 @@ import pytest
 
 from deltalog.cli.main import main
 from deltalog.model.errors import UsageError
-from deltalog.spark.columns import ColumnNames
+from deltalog.program.column_names import ColumnNames
 from deltalog.spark.spec import Changes, PipelineError, SourceColumn, Spec, read_spec, resolved
 from deltalog.syntax.ast import Pred
 from deltalog.syntax.parser import parse
@@ -208,7 +208,7 @@ def test_names_of_columns() -> None:
     rules = parse(
         "p(X, Y) :- e(X, Y).  p(A, B) :- e(B, A).  q(X, x) :- e(X, x).  r(X, 1) :- e(X, _).  e(X, Y) :- p(X, Y)."
     )
-    names = ColumnNames(rules, {"e": ["src", "dst"], "f/1": ["only"]})
+    names = ColumnNames.of_sources(rules, {"e": ["src", "dst"], "f/1": ["only"]})
     expected = {"p": ("X", "Y"), "q": ("c0", "c1"), "r": ("c0", "c1"), "e": ("src", "dst"), "other": ("c0", "c1")}
     assert {name: names.of(Pred(name, 2)) for name in expected} == expected
     assert names.of(Pred("f", 1)) == ("only",)

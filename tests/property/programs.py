@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from itertools import pairwise
 from random import Random
 from typing import Any, Protocol, TypeVar
@@ -42,6 +43,7 @@ from deltalog.syntax.ast import (
 )
 
 T = TypeVar("T")
+CASTS = ("int", "decimal", "float", "string", "boolean")  # as they are written
 VARIABLES = tuple(map(Variable, "XYZW"))
 STORED = (Pred("a", 1), Pred("b", 2), Pred("c", 2), Pred("d", 3), Pred("e", 4), Pred("f", 0))
 INTEGERS: tuple[Value, ...] = (0, 1, 2, 3, 4, 5, 6, 7)
@@ -49,6 +51,7 @@ MIXED: tuple[Value, ...] = (
     *(0, 1, 2, 1.0, 2.5, True, "a", "b", "1", IRI("http://example.org/a"), RDFLiteral("1", XSD + "int")),
     *(RDFLiteral("a", language="en"), (1, "a"), ((1, 1.0), ())),
 )
+DECIMALS: tuple[Value, ...] = (0, 1, 2, 1.0, 2.5, Decimal(1), Decimal(2), Decimal("2.5"), Decimal("-0.25"), "a", "1.5")
 SYMBOLS: tuple[Value, ...] = (0, 1, 2, 3, "a", "b", "c")
 
 
@@ -65,6 +68,10 @@ class Features:
     functions: bool = True  # everything in expressions; otherwise + * and %
     aggregates: bool = True
     nested: bool = False  # alternatives, negated bodies, PER, tuples taken apart
+
+    @property
+    def decimals(self) -> bool:
+        return any(isinstance(value, Decimal) for value in self.values)
 
 
 @dataclass
@@ -227,7 +234,10 @@ class _Maker:
     def bounded(self, bound: Sequence[Variable]) -> Expression:
         """An expression over finitely many values gives finitely many more, however often it is applied."""
         x, y = self.term(bound, 10), self.term(bound, 4)
-        ring = Call("%", (Call(self.pick("+*"), (x, y)), Constant(self.pick((2, 4)))))
+        product = Call(self.pick("+*"), (x, y))
+        if self.features.decimals:
+            product = Call("round", (product,))  # otherwise decimals would have more and more digits
+        ring = Call("%", (product, Constant(self.pick((2, 4)))))
         if not self.features.functions:
             return ring
         text = Call("substr", (Call("str", (x,)), Constant(1), Constant(1)))
@@ -256,6 +266,8 @@ class _Maker:
             "bxor",
             "bshl",
         )
+        if self.features.decimals and self.one_in(4):
+            one = Call(self.pick(CASTS), (x,))
         two = Call(self.pick((*binary, "tuple", "item")), (x, y))
         return self.pick((one, two, two, Call("coalesce", (two, one, y)), Call("if", (self.condition(bound), two, x))))
 

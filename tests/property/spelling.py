@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 
 from deltalog.model.terms import IRI, BlankNode, Value, lexical
 from deltalog.model.terms import Literal as RDFLiteral
@@ -58,6 +59,8 @@ def spell_value(value: Value) -> str:
             return f"_:{value}"
         case bool() | int() | float():
             return lexical(value)
+        case Decimal():
+            return f'"{lexical(value)}"^^xsd:decimal'
         case RDFLiteral(language=str()):
             return f"{json.dumps(value.text)}@{value.language}"
         case RDFLiteral():

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 from conftest import ENGINES, as_sets, materialise
 from hypothesis import given, settings
-from programs import INTEGERS, MIXED, Example, Features, examples
+from programs import DECIMALS, INTEGERS, MIXED, Example, Features, examples
 
 from deltalog.model.tuning import Tuning
 
@@ -18,6 +18,7 @@ KINDS = {
     "integers": Features(INTEGERS),
     "mixed": Features(MIXED),
     "nested": Features(MIXED, nested=True),
+    "decimals": Features(DECIMALS),
     "mixed-joins": Features(MIXED, functions=False, aggregates=False),
 }
 

@@ -14,7 +14,7 @@ import pytest
 from conftest import as_sets
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from programs import INTEGERS, MIXED, Example, Features, examples
+from programs import DECIMALS, INTEGERS, MIXED, Example, Features, examples
 from visible_facts import everything
 
 from deltalog import KnowledgeBase, LimitReached
@@ -159,7 +159,7 @@ def test_limits_of_facts_end_in_the_same_round(random: Random) -> None:
     check_limits(*recursion(random), random.randint(1, 60))
 
 
-@pytest.mark.parametrize("values", [INTEGERS, MIXED], ids=["integers", "mixed"])
+@pytest.mark.parametrize("values", [INTEGERS, MIXED, DECIMALS], ids=["integers", "mixed", "decimals"])
 def test_all_programs(values: tuple[object, ...]) -> None:
     @settings(max_examples=EXAMPLES)
     @given(examples(Features(values)), st.sampled_from(FEW))

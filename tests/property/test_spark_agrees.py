@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from conftest import as_sets, materialise
 from hypothesis import HealthCheck, Phase, given, settings
-from programs import INTEGERS, MIXED, Example, Features, examples
+from programs import DECIMALS, INTEGERS, MIXED, Example, Features, examples
 
 
 def agrees(example: Example) -> None:
@@ -16,7 +16,7 @@ def agrees(example: Example) -> None:
     assert as_sets(materialise("spark", example.program, facts)) == expected
 
 
-@pytest.mark.parametrize("values", [INTEGERS, MIXED], ids=["integers", "mixed"])
+@pytest.mark.parametrize("values", [INTEGERS, MIXED, DECIMALS], ids=["integers", "mixed", "decimals"])
 def test_random_programs(values: Any, in_frames: None) -> None:
     @settings(max_examples=5, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
     @given(examples(Features(values)))

@@ -245,7 +245,7 @@ def test_the_time_of_compiling_kernels_does_not_count(
     compiling: float, attempts: int, method: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In a first run the clock of a materialisation may run out while kernels are compiled: it is tried again."""
-    from deltalog.kernels.compiling import COMPILATIONS
+    from deltalog.kernels.compilations import COMPILATIONS
 
     kb, made = chain(60, goal_small_facts=10), list[None]()
     kb.selector = Model("tree", "tree", {"tree": 1}, None, "", 0, 0.0)  # else always magic sets

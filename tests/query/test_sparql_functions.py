@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from decimal import Decimal
 
 import pytest
 
@@ -91,8 +92,8 @@ def test_a_word_in_a_text_or_a_name_is_no_call() -> None:
 # Numbers.
 
 
-def decimal(text: str) -> Literal:
-    return Literal(text, XSD + "decimal")
+def decimal(text: str) -> Decimal:
+    return Decimal(text)
 
 
 @pytest.mark.parametrize(

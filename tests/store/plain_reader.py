@@ -95,7 +95,7 @@ def read_snapshot(folder: Path, crc: int) -> tuple[list[str], list[int], dict[st
     text = (folder / "manifest.json").read_bytes()
     assert zlib.crc32(text) == crc
     manifest = json.loads(text)
-    assert manifest["format"] == 1
+    assert manifest["format"] == 2
     arrays = {name: read_array(folder / "dictionary.bin", at) for name, at in manifest["dictionary"].items()}
     values = read_values(arrays, manifest["ids"])
     facts: set[Fact] = set()

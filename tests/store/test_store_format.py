@@ -6,13 +6,14 @@ import math
 import random
 import struct
 from datetime import UTC, date, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from deltalog import IRI, BlankNode, KnowledgeBase, Literal
-from deltalog.model.terms import Kind, kind
+from deltalog.model.terms import DECIMAL, Kind, kind
 from tests.store.plain_reader import Fact, Value, read_store
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
@@ -42,6 +43,8 @@ def plain(value: Any) -> Value:
             return what, "true" if value else "false"
         case int() if what == Kind.BIG_INTEGER:
             return what, f"{'-' if value < 0 else ''}{abs(value):x}"
+        case Decimal():
+            return what, f"{DECIMAL}\0{value}"
         case Literal():
             return what, f"{value.language or value.datatype}\0{value.text}"
         case date():

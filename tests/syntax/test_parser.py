@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date
+from decimal import Decimal
 
 import pytest
 
@@ -99,7 +100,7 @@ def test_conjunctions(conjunction: str) -> None:
         ('"1"^^xsd:integer', 1),
         ('"1"^^<http://www.w3.org/2001/XMLSchema#integer>', 1),
         ('"x"^^xsd:integer', Literal("x", XSD + "integer")),
-        ('"1.5"^^xsd:decimal', Literal("1.5", XSD + "decimal")),
+        ('"1.5"^^xsd:decimal', Decimal("1.5")),
         ('"a"^^xsd:string', "a"),
         ('"2024-02-29"^^xsd:date', date(2024, 2, 29)),
         ("12", 12),

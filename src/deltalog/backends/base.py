@@ -16,6 +16,7 @@ from typing import Any, Protocol, TypeVar
 
 from deltalog.backends.capabilities import Capabilities
 from deltalog.backends.codec import Codec
+from deltalog.expressions.failures import FailureLog
 from deltalog.model.limits import Limits
 from deltalog.model.tuning import Tuning
 from deltalog.plan.ir import Part, Plan, columns
@@ -79,8 +80,8 @@ class Backend(Protocol[T]):
         ...
 
     @property
-    def failures(self) -> int:
-        """The number of rows dropped so far because an expression failed."""
+    def failures(self) -> FailureLog:
+        """The rows dropped so far because an expression failed."""
         ...
 
     def load(self, columns: Sequence[Any], arity: int) -> T:

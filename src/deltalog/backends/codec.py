@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from deltalog.io.documents import Reading
+from deltalog.io.formats import OutputForm
 from deltalog.model.terms import Kind, Value
 from deltalog.syntax.ast import Pred
 
@@ -20,7 +21,7 @@ class Codec(Protocol[T]):
         """The facts of files and folders."""
         ...
 
-    def write(self, folder: Path, facts: Mapping[Pred, T], format: str) -> None:
+    def write(self, folder: Path, facts: Mapping[Pred, T], form: OutputForm) -> None:
         """Writes facts to a folder, all or nothing."""
         ...
 

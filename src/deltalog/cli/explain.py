@@ -10,7 +10,7 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from deltalog.cli.options import add_data, add_limits, command_parser, count, version, wrong_usage
+from deltalog.cli.options import add_data, add_limits, command_parser, count, version, warnings_shown, wrong_usage
 from deltalog.model.errors import UsageError
 
 if TYPE_CHECKING:
@@ -48,9 +48,9 @@ def run(options: Namespace) -> int:
     if wrong := mismatch(options.programs, options):
         return wrong_usage("explain", wrong)
     form = options.format or _format_of(options.out)
-    explained = open_programs_or_store(options.programs, options).explain(
-        options.fact, all=options.all, depth=options.depth
-    )
+    with warnings_shown():
+        kb = open_programs_or_store(options.programs, options)
+        explained = kb.explain(options.fact, all=options.all, depth=options.depth)
     text = _rendered(explained, form, options)
     if options.out is None:
         _print(text)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 
 from deltalog import __version__
-from deltalog.cli.options import ERROR, LIMIT_HIT, USAGE
+from deltalog.cli.options import ERROR, LIMIT_HIT, USAGE, spelled_out
 from deltalog.concurrency.interrupts import end_process, interrupted, raise_interrupts, was_interrupted
 from deltalog.model.errors import DeltalogError, LimitReached, ProgramError
 
@@ -90,7 +90,7 @@ def _answer(words: list[str]) -> int:
 
 def _run(name: str, words: list[str]) -> int:
     command = import_module(f"deltalog.cli.{name}")
-    return int(command.run(command.parser().parse_intermixed_args(words)))
+    return int(command.run(command.parser().parse_intermixed_args(spelled_out(words))))
 
 
 def _unknown_command(word: str) -> str:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import sys
 import warnings
 from argparse import ArgumentParser, ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from deltalog.equality.settings import EQUALITY_SETTINGS
-from deltalog.model.errors import UsageError
+from deltalog.model.errors import DataWarning, DeltalogWarning, UsageError
 from deltalog.ontology.profile_names import PROFILES
 from deltalog.plan.hypertree.settings import CYCLIC_SETTINGS
 from deltalog.syntax.languages import LANGUAGES
@@ -25,9 +25,26 @@ RULES = "a file of rules, or ready-made ones: @rdfs, @rdfs-plus, @owl2rl, @skos"
 EXIT_CODES = "Exit codes: 0 done; 1 an error in the input; 2 wrong usage; 3 a limit was hit, the answer is incomplete."
 
 
+class CommandParser(ArgumentParser):
+    """A parser that says which option was meant."""
+
+    def error(self, message: str) -> NoReturn:
+        unknown = message.removeprefix("unrecognized arguments: ").split()
+        if len(unknown) < len(message.split()):
+            message += self._meant([word.partition("=")[0] for word in unknown if word.startswith("-")])
+        super().error(message)
+
+    def _meant(self, words: list[str]) -> str:
+        from difflib import get_close_matches
+
+        known = [option for action in self._actions for option in action.option_strings]
+        near = dict.fromkeys(name for word in words for name in get_close_matches(word, known, 1))
+        return f"; did you mean {' or '.join(near)}?" if near else ""
+
+
 def command_parser(command: str, description: str, epilog: str = EXIT_CODES) -> ArgumentParser:
     """The parser of a command, without options yet."""
-    return ArgumentParser(
+    return CommandParser(
         prog=f"deltalog {command}",
         description=description,
         epilog=epilog,
@@ -83,6 +100,49 @@ def add_reading(parser: ArgumentParser) -> None:
     add("--shared-blank-nodes", action="store_true", help=shared)
     strict = "reject relative IRIs, bare numbers and booleans in N-Triples and N-Quads, as the standard does"
     add("--strict", action="store_true", help=strict)
+    add_tables(parser)
+
+
+def add_tables(parser: ArgumentParser) -> None:
+    """How to read tables: CSV, TSV, Parquet."""
+    group = parser.add_argument_group(
+        "tables", "options of all tables; a .deltalog.toml beside the program has options by predicate, @input its own"
+    )
+    add = group.add_argument
+    header = "the first row of tables has the names of their columns; auto finds out, false says that it is a fact"
+    add("--header", metavar="true|false|auto", choices=("true", "false", "auto"), help=header)
+    add("--delimiter", metavar="C", help="between cells, such as ';' or tab (default: a comma in .csv, else a tab)")
+    add("--quote", metavar="C", help="around cells (default: \"); '' for none")
+    add("--escape", metavar="C", help="before a quote in a quoted cell (default: quotes are doubled)")
+    add("--encoding", metavar="NAME", help="of the text, such as latin-1 (default: utf-8)")
+    add("--skip-lines", metavar="N", type=lines, help="lines before the table")
+    add("--decimal-comma", action="store_true", help="floats and decimals have a comma: 1,5")
+    chosen = "columns to read, by name or number from 1 on, and new names: from,to or src=from,dst=to"
+    add("--columns", metavar="NAMES", type=column_list, help=chosen)
+    types = "of columns: string,int or km=float; types are auto, string, int, float, decimal, bool, date, datetime, iri"
+    add("--types", metavar="TYPES", type=type_list, help=types)
+    nulls = "what becomes of a row with an empty cell: error, drop, or a text or number that takes its place"
+    add("--nulls", metavar="WHAT", type=null_policy, help=nulls)
+    texts = "a text that is no value, instead of the empty one; may be repeated"
+    add("--null-value", metavar="TEXT", action="append", help=texts)
+
+
+def table_options(options: Namespace) -> dict[str, Any]:
+    """The options of tables as `KnowledgeBase.load` takes them."""
+    header = {"true": True, "false": False}.get(options.header, options.header)
+    given = {name: getattr(options, name) for name in ("delimiter", "quote", "escape", "encoding", "columns", "types")}
+    given |= {"header": header, "skip": options.skip_lines, "decimal": "," if options.decimal_comma else None}
+    return given | {"nulls": options.nulls, "null_values": options.null_value}
+
+
+def spelled_out(words: Sequence[str]) -> list[str]:
+    """`--header` alone is `--header true`: it does not take the next word for its value."""
+    values = ("true", "false", "auto")
+    following = [*words[1:], ""]
+    return [
+        "--header=true" if word == "--header" and after not in values else word
+        for word, after in zip(words, following, strict=False)
+    ]
 
 
 def add_limits(parser: ArgumentParser) -> None:
@@ -100,12 +160,20 @@ def is_inside(one: Path, other: Path) -> bool:
 
 
 @contextmanager
-def warnings_shown() -> Iterator[None]:
-    """A context in which warnings of the library are lines on standard error."""
+def warnings_shown(quiet: bool = False) -> Iterator[None]:
+    """A context in which warnings of the library are lines on standard error; with `quiet`, those about data alone."""
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
-        warnings.showwarning = lambda message, *_, **__: print(f"warning: {message}", file=sys.stderr)
+        if quiet:
+            warnings.simplefilter("ignore", DeltalogWarning)
+            warnings.simplefilter("always", DataWarning)
+        warnings.showwarning = _show_warning
         yield
+
+
+def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
+    text = str(message.diagnostic) if isinstance(message, DeltalogWarning) else f"warning: {message}"
+    print(text, file=sys.stderr)
 
 
 def wrong_usage(command: str, message: str) -> int:
@@ -139,7 +207,14 @@ def load_data(kb: KnowledgeBase, options: Namespace) -> None:
     """Loads what --data names, if anything."""
     load_inputs(kb, options, "ignore")
     if options.data:
-        kb.load(*options.data, base=options.base, shared_blank_nodes=options.shared_blank_nodes, strict=options.strict)
+        with warnings_shown():
+            kb.load(*options.data, **reading_options(options))
+
+
+def reading_options(options: Namespace) -> dict[str, Any]:
+    """How to read files, as `KnowledgeBase.load` takes it."""
+    rdf = {"base": options.base, "shared_blank_nodes": options.shared_blank_nodes, "strict": options.strict}
+    return rdf | table_options(options)
 
 
 def add_cyclic(parser: ArgumentParser) -> None:
@@ -196,6 +271,36 @@ def seconds(text: str) -> float:
 
 def count(text: str) -> int:
     return _count(text, "facts")
+
+
+def lines(text: str) -> int:
+    return _count(text, "lines")
+
+
+def column_list(text: str) -> list[Any]:
+    """`from,to`, or `src=from,2=to`."""
+    pairs = [part.partition("=") for part in text.split(",")]
+    return [{"column": _name_or_number(old), **({"as": new} if new else {})} for old, _, new in pairs]
+
+
+def type_list(text: str) -> Any:
+    """`string,int`, or `km=float,1=string`."""
+    pairs = [part.partition("=") for part in text.split(",")]
+    by_column = [(_name_or_number(name), type) for name, equals, type in pairs if equals]
+    if by_column and len(by_column) < len(pairs):
+        raise ArgumentTypeError(f"give a type to each column in order, or to some by name, and not both: {text}")
+    return by_column or [name.strip() for name, _, _ in pairs]
+
+
+def null_policy(text: str) -> Any:
+    from deltalog.io.csv_cells import parse_plain
+
+    return parse_plain(text)
+
+
+def _name_or_number(text: str) -> str | int:
+    text = text.strip()
+    return int(text) if text.isascii() and text.isdigit() else text
 
 
 def version(text: str) -> int:

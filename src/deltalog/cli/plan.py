@@ -6,7 +6,15 @@ import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from deltalog.cli.options import add_cyclic, add_data, add_programs, add_schemes, command_parser, load_data
+from deltalog.cli.options import (
+    add_cyclic,
+    add_data,
+    add_programs,
+    add_schemes,
+    command_parser,
+    load_data,
+    warnings_shown,
+)
 from deltalog.model.errors import UsageError
 
 
@@ -28,9 +36,10 @@ def run(options: Namespace) -> int:
     """Prints the plan, and draws it with --svg; the exit code."""
     from deltalog.kb import KnowledgeBase
 
-    kb = KnowledgeBase(options.programs, cyclic=options.cyclic, schemes=options.schemes)
-    load_data(kb, options)
-    print(kb.plan() if options.goal is None else kb.plan_goal(options.goal), flush=True)
+    with warnings_shown():
+        kb = KnowledgeBase(options.programs, cyclic=options.cyclic, schemes=options.schemes)
+        load_data(kb, options)
+        print(kb.plan() if options.goal is None else kb.plan_goal(options.goal), flush=True)
     if options.svg is not None:
         _write(options.svg, kb.draw())
         print(f"the dependency graph is in {options.svg}", file=sys.stderr)

@@ -12,7 +12,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from deltalog.cli.options import add_data, add_limits, command_parser, version, wrong_usage
+from deltalog.cli.options import add_data, add_limits, command_parser, version, warnings_shown, wrong_usage
 from deltalog.model.errors import UsageError
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def run(options: Namespace) -> int:
     if wrong := mismatch([options.program], options) or _wrong_goal(options):
         return wrong_usage("query", wrong)
     goal = _goal(options)
-    with open_programs_or_store([options.program], options) as kb:
+    with warnings_shown(), open_programs_or_store([options.program], options) as kb:
         return _answer(kb, goal, options)
 
 

@@ -56,6 +56,7 @@ def parser() -> ArgumentParser:
     out = "write the facts to this folder, which is new or empty; of a Soufflé or Nemo program, what it names itself"
     add("-D", "--out", metavar="DIR", type=local, help=out)
     add("--format", choices=OUTPUT_FORMATS, help="the format of --out (default: csv, or as the program says)")
+    add("--out-header", action="store_true", help="CSV and TSV files of --out begin with the names of the columns")
     add("--only", metavar="PRED", action="append", default=[], help="write only this predicate; may be repeated")
     add("--derived", action="store_true", help="write only facts that were not in the input")
     engines = ("auto", "local", "spark", "naive")
@@ -114,7 +115,8 @@ def run(options: Namespace) -> int:
                 "pipeline with a state (docs/pipelines.md)",
             )
         try:
-            report = _run(choice, options, progress)
+            with warnings_shown(options.quiet):
+                report = _run(choice, options, progress)
         except KeyboardInterrupt:
             raise KeyboardInterrupt(_written(options)) from None
     _show(report, options)
@@ -167,6 +169,8 @@ def _run(choice: EngineChoice, options: Namespace, progress: Progress) -> Report
     progress.end()
     if kb.directives:
         _write_souffle(kb, options, progress)
+    elif written := kb.write_outputs():
+        progress.say(f"wrote {', '.join(map(str, written))} in {kb.report.seconds['write']:.2f} s")
     if options.out is not None and (not kb.directives or options.format is not None):
         _write(kb, options)
         progress.say(f"wrote {options.out} in {report.seconds['write']:.2f} s")
@@ -192,7 +196,8 @@ def _write(kb: KnowledgeBase, options: Namespace) -> None:
     if kb.nemo and options.format is None and not options.only:
         kb.write_exports(options.out)
     else:
-        kb.write(options.out, options.format or "csv", only=options.only, derived=options.derived)
+        how = {"only": options.only, "derived": options.derived, "header": options.out_header}
+        kb.write(options.out, options.format or "csv", **how)
 
 
 def _write_souffle(kb: KnowledgeBase, options: Namespace, progress: Progress) -> None:
@@ -233,27 +238,28 @@ def _loaded(choice: EngineChoice, options: Namespace, progress: Progress) -> Kno
     """The knowledge base with rules and facts; the names of --only are checked if they can be known yet."""
     if choice.engine in ("spark", "auto"):
         _prepare_spark(choice, options, progress)
-    with warnings_shown():
-        kb = _maker(options)(
-            engine=choice.engine,
-            master=options.master,
-            schemes=options.schemes,
-            memory=options.memory,
-            timeout=options.timeout,
-            max_facts=options.max_facts,
-            cyclic=options.cyclic,
-            default_graph=options.default_graph,
-            ontology=options.ontology,
-            profile=options.profile,
-            equality=options.equality,
-            observe=progress.round,
-        )
+    kb = _maker(options)(
+        engine=choice.engine,
+        master=options.master,
+        schemes=options.schemes,
+        memory=options.memory,
+        timeout=options.timeout,
+        max_facts=options.max_facts,
+        cyclic=options.cyclic,
+        default_graph=options.default_graph,
+        ontology=options.ontology,
+        profile=options.profile,
+        equality=options.equality,
+        observe=progress.round,
+    )
     if kb.ontology is not None and not kb.ontology.is_generic:
         progress.say(_ontology_line(kb.ontology))
     if options.store is not None:
         kb.check_storable()
     for note in kb.notes:
         progress.say(str(note))
+    if inputs := [str(file.place) for file in kb.files if file.kind == "input"]:
+        progress.say(f"read {kb.explicit_facts:,} facts, from {', '.join(inputs)}")
     if load_inputs(kb, options):
         progress.say(f"read {kb.explicit_facts:,} facts in {kb.report.seconds['load']:.2f} s")
     if options.data:
@@ -263,7 +269,17 @@ def _loaded(choice: EngineChoice, options: Namespace, progress: Progress) -> Kno
     if kb.names_are_known:
         for name in options.only:
             kb.arity(name)
+        kb.check_outputs()
+    _warn_of_no_facts(kb)
     return kb
+
+
+def _warn_of_no_facts(kb: KnowledgeBase) -> None:
+    """A program without any facts derives nothing, unless a rule needs none."""
+    if not kb.explicit_facts and kb.rules and all(rule.reads for rule in kb.rules) and not kb.nemo:
+        from deltalog.model.user_warnings import warn
+
+        warn("there are no facts, so nothing can be derived; --data PATH gives files of facts")
 
 
 def _ontology_line(ontology: Ontology) -> str:
@@ -293,9 +309,11 @@ def _warn_of_inconsistencies(report: Report) -> None:
 
 
 def _show(report: Report, options: Namespace) -> None:
-    from deltalog.cli.run_report import as_json, summary
+    from deltalog.cli.run_report import as_json, summary, warning_of_failures
 
     if options.json:
         print(json.dumps(as_json(report)))
     elif not options.quiet:
         print(summary(report), file=sys.stderr)
+    if not options.quiet and (warning := warning_of_failures(report)):
+        print(warning, file=sys.stderr)

@@ -7,10 +7,14 @@ from dataclasses import asdict
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from deltalog.syntax.printer import print_value
+
 if TYPE_CHECKING:
+    from deltalog.engine.failed_expressions import FailedExpression
     from deltalog.engine.report import Report
 
 ROWS_SHOWN = 20
+FAILURES_SHOWN = 3
 
 
 def as_json(report: Report) -> dict[str, Any]:
@@ -30,6 +34,7 @@ def as_json(report: Report) -> dict[str, Any]:
         "spark": report.spark,
         "complete": report.complete,
         "failed_expressions": report.failed_expressions,
+        "failures": [_failure(each) for each in report.failures],
         "inconsistencies": report.inconsistencies,
         "inconsistency_examples": report.inconsistency_examples,
         "cyclic_rules": [asdict(rule) for rule in report.cyclic_rules],
@@ -56,9 +61,25 @@ def summary(report: Report) -> str:
     if trees:
         count = len(report.cyclic_rules)
         lines.append(f"{trees} of {count} cyclic rule{'s' if count > 1 else ''} evaluated by hypertree decompositions")
-    if report.failed_expressions:
-        lines.append(f"{report.failed_expressions:,} rule instances did not apply because an expression failed")
     return "\n".join(lines)
+
+
+def _failure(failed: FailedExpression) -> dict[str, Any]:
+    examples = [{name: print_value(value) for name, value in example.items()} for example in failed.examples]
+    rule = {"id": failed.rule_id, "text": "" if failed.rule is None else str(failed.rule)}
+    found = {"rule": rule, "place": failed.place, "expression": failed.expression, "reason": failed.reason}
+    return {**found, "count": failed.count, "examples": examples}
+
+
+def warning_of_failures(report: Report) -> str:
+    """The expressions that failed, in a few lines; "" if none did."""
+    if not report.failures:
+        return ""
+    some, more = report.failures[:FAILURES_SHOWN], report.failures[FAILURES_SHOWN:]
+    count = report.failed_expressions
+    instances = f"{count:,} rule instances" if count > 1 else "1 rule instance"
+    lines = [f"warning: {instances} did not apply because an expression failed", *(f"  {each}" for each in some)]
+    return "\n".join([*lines, f"  and {len(more)} more expressions"] if more else lines)
 
 
 def engine_line(report: Report) -> str:

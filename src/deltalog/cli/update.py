@@ -10,7 +10,16 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from deltalog.cli.options import add_limits, add_reading, command_parser, is_inside, local, warnings_shown, wrong_usage
+from deltalog.cli.options import (
+    add_limits,
+    add_reading,
+    command_parser,
+    is_inside,
+    local,
+    reading_options,
+    warnings_shown,
+    wrong_usage,
+)
 from deltalog.io.formats import OUTPUT_FORMATS
 from deltalog.model.errors import DataError
 
@@ -162,7 +171,7 @@ def _by_files(kb: KnowledgeBase, options: Namespace) -> Change:
     from deltalog.io.documents import Files
     from deltalog.model.terms import IRI
 
-    reading = {"base": options.base, "shared_blank_nodes": options.shared_blank_nodes, "strict": options.strict}
+    reading = reading_options(options)
     add, remove = (Files.of(*paths, **reading) if paths else None for paths in (options.add, options.remove))
     graph = None if options.graph is None else IRI(options.graph)
     change = kb.what_if if options.dry_run else kb.change

@@ -4,7 +4,8 @@ A forked process has the memory of its parent, but only the thread that forked i
 locked for ever, over data that may be half changed. There are two kinds of locks here:
 
     awaited_lock   guards data that is changed in place, for moments; `os.fork` waits until it is free, so the child
-                   finds the data consistent. Numba's lock is treated the same way: a fork waits for compilations.
+                   finds the data consistent. Numba's lock is treated the same way: a fork waits for compilations, and
+                   while Numba is loaded.
     CallLock       is held for whole calls, and what it guards is replaced at once, at the end; `os.fork` does not wait,
                    and if another thread held the lock, the child has the state before that call and a new lock.
 
@@ -96,6 +97,8 @@ def _acquire_all() -> bool:
 
 def _locks() -> Iterator[Any]:
     yield _registry
+    kernels = sys.modules.get("deltalog.kernels.compiling")
+    yield from [kernels.loading] if kernels else []
     compiler = sys.modules.get("numba.core.compiler_lock")
     yield from [compiler.global_compiler_lock._lock] if compiler else []
     yield from _awaited

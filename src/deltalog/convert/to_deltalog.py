@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from deltalog.convert import writer
+from deltalog.convert import named_files, writer
 from deltalog.model.errors import Diagnostic
 from deltalog.program.load_program import Documents
 from deltalog.syntax.ast import Rule
@@ -12,9 +12,16 @@ class DeltalogWriter(writer.Writer):
     def __init__(self, document: Documents) -> None:
         super().__init__(document)
         self.rules = writer.without_hidden(document.rules)
-        hint = "Give the files with --data, or load them."
+        hint = "Name them by @input, with types of columns, or by @output."
         for use in (use for program in document.nemo for use in (*program.imports, *program.exports)):
-            self.lost.append(Diagnostic(f"@{use.kind} has no counterpart: programs name no files", use.span, hint))
+            self.lost.append(Diagnostic(f"@{use.kind} reads and writes other cells", use.span, hint))
+
+    def before(self) -> list[str]:
+        declared = named_files.columns(self.document.columns)
+        return [*(named_files.deltalog(file) for file in self.document.files if file.kind == "input"), *declared]
+
+    def after(self) -> list[str]:
+        return [named_files.deltalog(file) for file in self.document.files if file.kind == "output"]
 
     def statement(self, rule: Rule) -> str:
         return str(rule)

@@ -12,10 +12,11 @@ import re
 from collections.abc import Iterable, Iterator
 from datetime import date
 
-from deltalog.convert import writer
+from deltalog.convert import named_files, writer
 from deltalog.convert.writer import CannotSay
 from deltalog.expressions.nemo_functions import FLOAT
 from deltalog.model.terms import IRI, NUMERIC, BlankNode, Literal, Value, datatype, lexical
+from deltalog.nemo.functions import NEMO
 from deltalog.nemo.program import ExistentialRule, FileUse
 from deltalog.program.load_program import Documents
 from deltalog.syntax.ast import (
@@ -33,10 +34,10 @@ from deltalog.syntax.ast import (
     Variable,
     variables,
 )
-from deltalog.syntax.functions import COMPARISONS, NEMO
+from deltalog.syntax.functions import COMPARISONS
 
 _NAMES = {
-    **{function: name for name, (function, _, _) in NEMO.items() if name != "/"},
+    **{function: name for name, function in NEMO.items() if name != "/"},
     **{function: function.upper() for function in writer.CAPITALS},
     **{"band": "BITAND", "bor": "BITOR", "bxor": "BITXOR"},
 }
@@ -51,16 +52,22 @@ class NemoWriter(writer.Writer):
         written = [rule for rule in document.rules if rule not in self.existential]
         self.rules = [*writer.plain_rules(written), *self.existential]
         self.arities = writer.several_arities(self.rules)
+        self.inputs = named_files.said(document.files, "input", named_files.nemo, self.lost)
+        self.outputs = named_files.said(document.files, "output", named_files.nemo, self.lost)
 
     def before(self) -> Iterator[str]:
         for use in (use for program in self.document.nemo for use in program.imports):
             yield _file(use)
+        for file, resource in self.inputs:
+            yield f"@import {_predicate(file.predicate or '')} :- {resource} ."
 
     def after(self) -> Iterator[str]:
         files = [use for program in self.document.nemo for use in program.exports]
         yield from map(_file, files)
         outputs = [name for program in self.document.nemo for name in program.outputs]
-        if not self.document.nemo:
+        for file, resource in self.outputs:
+            yield f"@export {_predicate(file.predicate or '')} :- {resource} ."
+        if not self.document.nemo and not any(file.kind == "output" for file in self.document.files):
             heads = dict.fromkeys(head.pred for rule in self.rules if rule.body for head in rule.heads)
             outputs = [pred.name for pred in heads if pred in self.said and not pred.name.startswith("aux")]
         if outputs:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from deltalog.convert import writer
 from deltalog.convert.writer import CannotSay
+from deltalog.model.errors import Diagnostic
 from deltalog.model.terms import IRI, BlankNode, Value
 from deltalog.program.load_program import Documents
 from deltalog.syntax.ast import (
@@ -60,6 +61,9 @@ class RdfoxWriter(writer.Writer):
     def __init__(self, document: Documents) -> None:
         super().__init__(document)
         self.rules = writer.plain_rules(document.rules)
+        for file in document.files:
+            hint = "RDFox imports files by commands of its shell."
+            self.lost.append(Diagnostic(f"a program of RDFox names no files, as @{file.kind} does", file.span, hint))
 
     def statement(self, rule: Rule) -> str:
         outside = {v for head in rule.heads for v in variables(head)}

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator
 from itertools import count
 
-from deltalog.convert import writer
+from deltalog.convert import named_files, writer
 from deltalog.convert.writer import CannotSay
 from deltalog.model.terms import IRI, BlankNode, Value, lexical
 from deltalog.program.load_program import Documents
@@ -98,6 +98,8 @@ class SouffleWriter(writer.Writer):
         self.rules = writer.plain_rules(document.rules)
         self.predicates = writer.predicates(self.rules)
         self.arities = writer.several_arities(self.rules)
+        self.inputs = named_files.said(document.files, "input", named_files.souffle, self.lost)
+        self.outputs = named_files.said(document.files, "output", named_files.souffle, self.lost)
         self.types = ColumnTypes()
         self.wrong: dict[int, tuple[str, ...]] = {}  # the rules that would give a column another type
         for number, rule in enumerate(self.rules):
@@ -177,10 +179,19 @@ class SouffleWriter(writer.Writer):
                 continue
             columns = ", ".join(f"x{i + 1}: {self.types.of((pred, i))}" for i in range(pred.arity))
             yield f".decl {_predicate(pred)}({columns})"
-            if not derived:
+            named = [parameters for file, parameters in self.inputs if file.predicate == pred.name]
+            if named:
+                yield from (f".input {_predicate(pred)}({parameters})" for parameters in named)
+            elif not derived:
                 yield f".input {_predicate(pred)}"
 
     def after(self) -> Iterator[str]:
+        if any(file.kind == "output" for file in self.document.files):
+            names = {pred.name: pred for pred in self.said}
+            for file, parameters in self.outputs:
+                if file.predicate in names:
+                    yield f".output {_predicate(names[file.predicate])}({parameters})"
+            return
         heads = dict.fromkeys(head.pred for rule in self.rules if rule.body for head in rule.heads)
         for pred in heads:
             if not pred.name.startswith("aux") and pred in self.said:

@@ -9,18 +9,29 @@ from deltalog.backends.base import Backend
 from deltalog.backends.codec import encode_rows
 from deltalog.engine.distribute_triples import WILDCARDS, distributed
 from deltalog.io.frames import listed
-from deltalog.model.naming import Names, predicate_name, split
+from deltalog.model.arguments import told
+from deltalog.model.errors import Diagnostic, UnsafeRule, UsageError
+from deltalog.model.naming import Names, full_name, predicate_name, split
 from deltalog.model.terms import Value
+from deltalog.program.safety import unsafe
 from deltalog.syntax.ast import Constant, Pred, Rule
+from deltalog.syntax.lexer import PREFIXES
 
 T = TypeVar("T")
 
 
-def encode_facts(facts: Mapping[str, Any], backend: Backend[T], known: Collection[Collection[Pred]]) -> dict[Pred, T]:
+def encode_facts(
+    facts: Mapping[str, Any],
+    backend: Backend[T],
+    known: Collection[Collection[Pred]],
+    prefixes: Mapping[str, str] = PREFIXES,
+) -> dict[Pred, T]:
     """Rows and data frames by the names of predicates; triples, and types whose class is an IRI, under their own
     predicates. A name such as `p/2` may be one of the `known` predicates."""
     found: dict[Pred, T] = {}
-    by_name = {predicate_name(predicate): data for predicate, data in facts.items()}
+    by_name = {full_name(predicate_name(predicate), prefixes): data for predicate, data in facts.items()}
+    if len(by_name) < len(facts):
+        raise UsageError(f"one predicate is given under two names: {', '.join(sorted(map(str, facts)))}")
     for predicate, (arity, table) in backend.codec.encode(by_name).items():
         if backend.size(table):
             found[_pred(predicate, arity, known)] = table
@@ -29,7 +40,13 @@ def encode_facts(facts: Mapping[str, Any], backend: Backend[T], known: Collectio
 
 def listed_facts(facts: Mapping[str, Any] | None) -> dict[str, Any]:
     """Facts that can be read more than once: rows of iterators become lists."""
-    return {predicate: listed(data) for predicate, data in (facts or {}).items()}
+    if facts is None:
+        return {}
+    if not isinstance(facts, Mapping):
+        raise UsageError(
+            f"expected facts by predicate, such as {{'edge': [('a', 'b')]}}, or Files, and not {told(facts)}"
+        )
+    return {predicate: listed(data) for predicate, data in facts.items()}
 
 
 def _pred(predicate: str, arity: int, known: Collection[Collection[Pred]]) -> Pred:
@@ -39,8 +56,15 @@ def _pred(predicate: str, arity: int, known: Collection[Collection[Pred]]) -> Pr
 
 
 def encode_facts_of(rules: Iterable[Rule], backend: Backend[T]) -> dict[Pred, T]:
-    """The facts among some rules."""
+    """The facts among some rules; UnsafeRule if one has a variable."""
     rows: dict[Pred, list[tuple[Value, ...]]] = {}
-    for head in (head for rule in rules if rule.is_fact for head in rule.heads):
-        rows.setdefault(head.pred, []).append(tuple(t.value for t in head.terms if isinstance(t, Constant)))
+    wrong: list[Diagnostic] = []
+    for rule in (rule for rule in rules if rule.is_fact):
+        for head in rule.heads:
+            values = tuple(term.value for term in head.terms if isinstance(term, Constant))
+            if len(values) < len(head.terms):
+                wrong += unsafe(rule)
+            rows.setdefault(head.pred, []).append(values)
+    if wrong:
+        raise UnsafeRule(wrong)
     return {pred: encode_rows(backend.codec, values) for pred, values in rows.items()}

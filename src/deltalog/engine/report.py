@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from deltalog.engine.failed_expressions import FailedExpression
+
 
 @dataclass(frozen=True, slots=True)
 class Round:
@@ -47,7 +49,8 @@ class Report:
     rounds: list[Round] = field(default_factory=list)  # the last ones, at least `ROUNDS_KEPT` if there were so many
     round_count: int = 0
     seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(("load", "plan", "evaluate", "write"), 0.0))
-    failed_expressions: int = 0
+    failed_expressions: int = 0  # the number of rows
+    failures: list[FailedExpression] = field(default_factory=list)  # the expressions
     inconsistencies: int = 0  # with an ontology, as far as they have been counted
     inconsistency_examples: list[str] = field(default_factory=list)
     cyclic_rules: list[CyclicRule] = field(default_factory=list)

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from deltalog.explain.model import Fact
+from deltalog.model.arguments import told
 from deltalog.model.errors import UsageError
-from deltalog.model.naming import Names, predicate_name
+from deltalog.model.naming import Names, full_name, predicate_name
 from deltalog.model.terms import IRI, Value, kind
 from deltalog.syntax.ast import TRIPLES, TYPES, Atom, Constant, Pred
 from deltalog.syntax.parser import parse_goal
@@ -34,28 +35,28 @@ def asked_fact(fact: object, values: object, prefixes: Mapping[str, str], names:
     if isinstance(fact, Fact):
         values, fact = fact.values, fact.predicate
     if not isinstance(fact, str):
-        raise UsageError(f"expected a fact, {EXAMPLE}, and not {fact!r:.80}")
+        raise UsageError(f"expected a fact, {EXAMPLE}, and not {told(fact)}")
     if values is None:
         return _shown(*_parsed(fact, prefixes))
     if isinstance(values, str) or not isinstance(values, Sequence):
-        raise UsageError(f"expected the values of a fact of {fact!r} as a tuple, and not {values!r:.80}")
+        raise UsageError(f"expected the values of a fact of {fact!r} as a tuple, and not {told(values)}")
     given = tuple(values)
     for value in given:
         try:
             kind(value)
-        except TypeError as wrong:
+        except (TypeError, ValueError, RecursionError) as wrong:
             raise UsageError(f"a fact of {fact!r} has a wrong value: {wrong}") from None
-    return _shown(names.for_rows(predicate_name(fact), len(given)), given)
+    return _shown(names.for_rows(full_name(predicate_name(fact), prefixes), len(given)), given)
 
 
 def _parsed(text: str, prefixes: Mapping[str, str]) -> tuple[Pred, tuple[Value, ...]]:
     literals = parse_goal(text, "<fact>", prefixes)
     atom = literals[0]
     if len(literals) != 1 or not isinstance(atom, Atom):
-        raise UsageError(f"expected one fact, {EXAMPLE}, and not {text!r:.80}")
+        raise UsageError(f"expected one fact, {EXAMPLE}, and not {told(text)}")
     values = tuple(term.value for term in atom.terms if isinstance(term, Constant))
     if len(values) < len(atom.terms):
-        raise UsageError(f"a fact has no variables: {text!r:.80}; kb.query({text!r:.80}) finds the facts that match")
+        raise UsageError(f"a fact has no variables: {told(text)}; kb.query({told(text)}) finds the facts that match")
     return atom.pred, values
 
 

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 class ExplainMethods(QueryMethods):
     """A knowledge base as far as explanations see it."""
 
-    _ignored_failures: int
     _explainer: Explainer[Any] | None = None
 
     def _source(self, fact: Fact) -> str | None:
@@ -65,11 +64,9 @@ class ExplainMethods(QueryMethods):
         most = count(all, "all", least=1)
         levels = None if depth is None else count(depth, "depth", least=1)
         explainer = self._explaining(self._completed())
-        failures = self._backend.failures
-        try:
+        self._warn_of_data()
+        with self._backend.failures.apart():  # expressions that fail in the search are not the materialisation's
             return explainer.explain(self._asked(fact, values), most, levels, lambda: self._contents().preds)
-        finally:  # expressions that fail in the search are not those of the materialisation
-            self._ignored_failures += self._backend.failures - failures
 
     def consequences(self, fact: Any, values: Any = None) -> Change:
         """The facts that would go if an explicit fact went, and itself, unless it is derived, too; and those that would

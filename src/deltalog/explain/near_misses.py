@@ -11,6 +11,7 @@ spelling            the fact holds with a similar value
 from __future__ import annotations
 
 from collections.abc import Iterator
+from decimal import Decimal
 from difflib import get_close_matches
 from itertools import product
 from typing import TYPE_CHECKING, Generic, TypeVar
@@ -139,10 +140,12 @@ def _other_types(value: Value) -> list[Value]:
     found += [literal(text, XSD + name) for name in ("integer", "double", "boolean", "decimal", "date", "dateTime")]
     counted = number(value) if not isinstance(value, str) else number(literal(text, XSD + "double"))
     if counted is not None:
-        if isinstance(counted, float) and counted.is_integer():
+        if counted == counted and counted % 1 == 0:
             counted = int(counted)
-        found += [counted, float(counted), str(counted), str(float(counted))]
-        found += [Literal(str(counted), XSD + name) for name in ("decimal", "int", "long", "float")]
+        found += [counted, str(counted)]
+        if -(2**1023) < counted < 2**1023:
+            found += [float(counted), str(float(counted))]
+        found += [literal(str(counted), XSD + name) for name in ("decimal", "int", "long", "float")]
     own = key(value)
     unlike = {key(other): other for other in found if not isinstance(other, Literal) or number(other) is not None}
     return [other for name, other in unlike.items() if name != own]
@@ -162,6 +165,8 @@ def _type_name(value: Value) -> str:
             return "an integer"
         case float():
             return "a double"
+        case Decimal():
+            return "a decimal"
         case Literal():
             return value.datatype.rpartition("#")[2] if value.language is None else f"a text in {value.language}"
         case _:

@@ -24,8 +24,9 @@ from functools import reduce
 from typing import Any
 from urllib.parse import quote, unquote
 
+from deltalog.expressions.regular_expressions import WrongPattern, compiled
 from deltalog.expressions.sparql_operators import ExpressionFails
-from deltalog.model.terms import IRI, RDF, XSD, BlankNode, Literal, Value, lexical, literal
+from deltalog.model.terms import DECIMAL, IRI, RDF, XSD, BlankNode, Literal, Value, lexical, literal
 
 FLOAT = XSD + "float"
 _BITS = {"byte": 8, "short": 16, "int": 32, "long": 64}
@@ -55,11 +56,11 @@ def literal_value(text: str, datatype: str | None, language: str | None = None) 
         case "decimal":
             return _decimal_value(text)
         case "double":
-            return _finite(float(text))
+            return _double_value(text)
         case "float":
-            return float32(_finite(float(text)))
-        case "boolean" if text in ("true", "1", "false", "0"):
-            return text in ("true", "1")
+            return float32(_double_value(text))
+        case "boolean":
+            return _truth_value(text)
     return literal(text, datatype)
 
 
@@ -69,7 +70,9 @@ def _integer_value(text: str, name: str) -> Value:
     value, (least, most) = int(text), _RANGES[name]
     if (least is not None and value < least) or (most is not None and value > most):
         raise ValueError(f"{text} is not in the range of xsd:{name}")
-    return value if -(2**63) <= value < 2**63 else float(value)
+    if -(2**63) <= value < 2**63 or name == "integer":
+        return value
+    return Literal(str(value), XSD + name)
 
 
 def _decimal_value(text: str) -> Value:
@@ -79,7 +82,19 @@ def _decimal_value(text: str) -> Value:
         raise ValueError(f"{text!r} is no xsd:decimal") from None
     if value == value.to_integral_value() and -(2**63) <= value < 2**63:
         return int(value)
-    return Literal(_plain(value), XSD + "decimal")
+    return literal(_plain(value), DECIMAL)
+
+
+def _truth_value(text: str) -> bool:
+    if text not in ("true", "1", "false", "0"):
+        raise ValueError(f"{text!r} is no xsd:boolean")
+    return text in ("true", "1")
+
+
+def _double_value(text: str) -> float:
+    if "_" in text or text != text.strip():
+        raise ValueError(f"{text!r} is no number")
+    return _finite(float(text))
 
 
 def _finite(value: float) -> float:
@@ -91,6 +106,8 @@ def _finite(value: float) -> float:
 def float32(value: float) -> Literal:
     """A number as a float of 32 bits, by its shortest text."""
     rounded = struct.unpack("f", struct.pack("f", value))[0]
+    if not math.isfinite(rounded):
+        raise ExpressionFails(f"{value!r} is no float of 32 bits")
     texts = (f"{rounded:.{digits}g}" for digits in range(1, 18))
     text = next(text for text in texts if struct.unpack("f", struct.pack("f", float(text)))[0] == rounded)
     return Literal(_plain(Decimal(text)), FLOAT)
@@ -115,10 +132,14 @@ def datatype_of(value: Value) -> str:
             raise ExpressionFails("a null has no datatype")
         case bool():
             return XSD + "boolean"
-        case int():
+        case int() if -(2**31) <= value < 2**31:
             return XSD + "int"
+        case int():
+            return XSD + ("long" if _is_integer(value) else "integer")
         case float():
             return XSD + "double"
+        case Decimal():
+            return DECIMAL
         case str():
             return XSD + "string"
         case Literal(language=str()):
@@ -151,7 +172,8 @@ def quoted(text: str) -> str:
 
 
 def _is_integer(value: Value) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
+    """Whether a value is an integer of 64 bits; a larger one is no number."""
+    return isinstance(value, int) and not isinstance(value, bool) and -(2**63) <= value < 2**63
 
 
 def _number(value: Value) -> int | float:
@@ -178,18 +200,25 @@ def _checked(result: int | float) -> int | float:
     return result
 
 
-def _by_kind(integers: Callable[..., int] | None, floats: Callable[..., float]) -> Callable[..., int | float]:
-    """A function of numbers: of integers alone, if there is one for them, or of all as doubles."""
+def _by_kind(integers: Callable[..., int] | None, floats: Callable[..., float]) -> Callable[..., Value]:
+    """A function of numbers: of integers alone, if there is one for them, of floats of 32 bits alone, or of all as
+    doubles."""
 
-    def function(*values: Value) -> int | float:
+    def function(*values: Value) -> Value:
         numbers = [_number(value) for value in values]
         if all(map(_is_integer, numbers)):
             if integers is None:
                 raise ExpressionFails("not a function of integers")
             return _checked(integers(*numbers))
-        return _checked(floats(*map(float, numbers)))
+        result = _checked(floats(*map(float, numbers)))
+        return float32(result) if all(map(_is_float, values)) else result
 
     return function
+
+
+def _of_many(compute: Callable[..., Value]) -> Callable[..., Value]:
+    """A function of any number of values; of one, it is that value, whatever it is."""
+    return lambda *values: compute(*values) if len(values) > 1 else values[0]
 
 
 def _quotient(a: int, b: int) -> int:
@@ -213,7 +242,9 @@ def _logarithm(a: int, base: int) -> int:
 
 def _shift(compute: Callable[[int, int], int]) -> Callable[..., int]:
     def function(value: Value, by: Value) -> int:
-        bits = compute(_integer(value), _integer(by) % 64) % 2**64
+        if (places := _integer(by)) < 0:
+            raise ExpressionFails("a shift is by a number of bits, not less than 0")
+        bits = compute(_integer(value), places % 64) % 2**64
         return bits - 2**64 if bits >= 2**63 else bits
 
     return function
@@ -241,10 +272,10 @@ def _to_double(value: Value) -> float:
     if isinstance(value, bool | IRI | BlankNode):
         raise ExpressionFails(f"{value!r} is no number")
     if isinstance(value, str):
-        return float(_checked(float(value)))
+        return float(_checked(_double_value(value)))
     if isinstance(value, Literal) and not value.language:
-        return float(_checked(float(value.text)))
-    return float(_number(value))
+        return float(_checked(_double_value(value.text)))
+    return float(value if isinstance(value, Decimal) else _number(value))
 
 
 # Strings
@@ -263,17 +294,45 @@ def _of_strings(compute: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _keeping_language(compute: Callable[[str], str]) -> Callable[[Value], Value]:
-    def function(value: Value) -> Value:
-        text = compute(_string(value))
-        return Literal(text, language=value.language) if isinstance(value, Literal) else text
+    return lambda value: _like(value, compute(_string(value)))
+
+
+def _like(value: Value, text: str) -> Value:
+    """A text in the language of a value, if that has one."""
+    return Literal(text, language=value.language) if isinstance(value, Literal) else text
+
+
+def _of_two(compute: Callable[[str, str], Any], keeping: bool = False) -> Callable[[Value, Value], Any]:
+    """A function of two strings; the second has no language, or that of the first. None is a text that is not there."""
+
+    def function(one: Value, other: Value) -> Any:
+        texts = _string(one), _string(other)
+        if isinstance(other, Literal) and (not isinstance(one, Literal) or one.language != other.language):
+            raise ExpressionFails("the strings have different languages")
+        result = compute(*texts)
+        return (_like(one, result) if result is not None else "") if keeping else result
 
     return function
 
 
-def _substring(value: Value, start: Value, *length: Value) -> str:
+def _before(text: str, part: str) -> str | None:
+    return text[: text.index(part)] if part in text else None
+
+
+def _after(text: str, part: str) -> str | None:
+    return text[text.index(part) + len(part) :] if part in text else None
+
+
+def _concatenated(*values: Value) -> Value:
+    text = "".join(map(_string, values))
+    languages = {value.language if isinstance(value, Literal) else None for value in values}
+    return _like(values[0], text) if len(languages) == 1 else text
+
+
+def _substring(value: Value, start: Value, *length: Value) -> Value:
     text, begin = _string(value), _integer(start)
     end = begin + _integer(length[0]) if length else len(text) + 1
-    return text[max(begin, 1) - 1 : max(end, 1) - 1]
+    return _like(value, text[max(begin, 1) - 1 : max(end, 1) - 1])
 
 
 def _language(value: Value) -> str:
@@ -292,11 +351,19 @@ def _to_iri(value: Value) -> IRI:
     return IRI(lexical(value))
 
 
+_ELSEWHERE = re.compile(r"\(\?(?:[=!]|<[=!])|\\[1-9]")  # look-around and back-references
+
+
 def _matches(text: str, pattern: str) -> bool:
+    """Whether a pattern is in a text; what is no pattern is in none. `\\b`, `(?i)` and named groups are Python's."""
     try:
-        return re.search(pattern, text) is not None
-    except re.error as error:
-        raise ExpressionFails(str(error)) from None
+        return compiled(pattern).is_in(text)
+    except WrongPattern:
+        pass
+    try:
+        return not _ELSEWHERE.search(pattern) and re.search(pattern, text) is not None
+    except re.error:
+        return False
 
 
 def _distance(left: str, right: str) -> int:
@@ -331,16 +398,16 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "nemo_cos": _by_kind(None, math.cos),
     "nemo_tan": _by_kind(None, math.tan),
     "nemo_pow": _by_kind(_power, math.pow),
-    "nemo_log": _by_kind(_logarithm, math.log),
+    "nemo_log": _by_kind(_logarithm, lambda a, base: math.log(a) / (math.log(base) if base else -math.inf)),
     "nemo_round": _by_kind(lambda a: a, lambda a: float(math.floor(a + 0.5))),
-    "nemo_sum": _by_kind(lambda *a: sum(a), lambda *a: sum(a)),
-    "nemo_product": _by_kind(lambda *a: math.prod(a), lambda *a: math.prod(a)),
-    "nemo_min": _by_kind(lambda *a: min(a), lambda *a: min(a)),
-    "nemo_max": _by_kind(lambda *a: max(a), lambda *a: max(a)),
-    "nemo_luka": _by_kind(None, lambda *a: max(0.0, sum(a) - (len(a) - 1))),
-    "nemo_bitand": _bits(lambda a, b: a & b),
-    "nemo_bitor": _bits(lambda a, b: a | b),
-    "nemo_bitxor": _bits(lambda a, b: a ^ b),
+    "nemo_sum": _of_many(_by_kind(lambda *a: sum(a), lambda *a: sum(a))),
+    "nemo_product": _of_many(_by_kind(lambda *a: math.prod(a), lambda *a: math.prod(a))),
+    "nemo_min": _of_many(_by_kind(lambda *a: min(a), lambda *a: min(a))),
+    "nemo_max": _of_many(_by_kind(lambda *a: max(a), lambda *a: max(a))),
+    "nemo_luka": _of_many(_by_kind(None, lambda *a: max(0.0, sum(a) - (len(a) - 1)))),
+    "nemo_bitand": _of_many(_bits(lambda a, b: a & b)),
+    "nemo_bitor": _of_many(_bits(lambda a, b: a | b)),
+    "nemo_bitxor": _of_many(_bits(lambda a, b: a ^ b)),
     "nemo_bitshl": _shift(lambda a, n: a << n),
     "nemo_bitshr": _shift(lambda a, n: a >> n),
     "nemo_bitshru": _shift(lambda a, n: a % 2**64 >> n),
@@ -352,24 +419,24 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "nemo_datatype": lambda value: IRI(datatype_of(value)),
     "nemo_lang": _language,
     "nemo_iri": _to_iri,
-    "nemo_concat": _of_strings(lambda *texts: "".join(texts)),
+    "nemo_concat": _concatenated,
     "nemo_strlen": _of_strings(len),
     "nemo_substr": _substring,
-    "nemo_strrev": _of_strings(lambda text: text[::-1]),
+    "nemo_strrev": _keeping_language(lambda text: text[::-1]),
     "nemo_ucase": _keeping_language(str.upper),
     "nemo_lcase": _keeping_language(str.lower),
-    "nemo_strbefore": _of_strings(lambda a, b: a.partition(b)[0] if b and b in a else ""),
-    "nemo_strafter": _of_strings(lambda a, b: a.partition(b)[2] if b else a),
-    "nemo_strstarts": _of_strings(str.startswith),
-    "nemo_strends": _of_strings(str.endswith),
-    "nemo_contains": _of_strings(str.__contains__),
-    "nemo_compare": _of_strings(lambda a, b: (a > b) - (a < b)),
-    "nemo_regex": _of_strings(_matches),
-    "nemo_levenshtein": _of_strings(_distance),
+    "nemo_strbefore": _of_two(_before, keeping=True),
+    "nemo_strafter": _of_two(_after, keeping=True),
+    "nemo_strstarts": _of_two(str.startswith),
+    "nemo_strends": _of_two(str.endswith),
+    "nemo_contains": _of_two(str.__contains__),
+    "nemo_compare": _of_two(lambda a, b: (a > b) - (a < b)),
+    "nemo_regex": _of_two(_matches),
+    "nemo_levenshtein": _of_two(_distance),
     "nemo_uriencode": _of_strings(lambda text: quote(text, safe="-_.~")),
     "nemo_uridecode": _of_strings(unquote),
-    "nemo_and": lambda *values: all([_boolean(value) for value in values]),
-    "nemo_or": lambda *values: any([_boolean(value) for value in values]),
+    "nemo_and": _of_many(lambda *values: all([_boolean(value) for value in values])),
+    "nemo_or": _of_many(lambda *values: any([_boolean(value) for value in values])),
     "nemo_not": lambda value: not _boolean(value),
     "nemo_isstring": _is_plain_string,
     "nemo_isinteger": _is_integer,

@@ -4,25 +4,27 @@ This is the reference implementation: the vectorised engines compute the same, a
 fast path. An expression has a value or fails (`ExpressionFails`); a row for which an expression of its rule fails is
 dropped. An unbound variable fails.
 
-Numbers. A number is an `int`, a `float`, or a Literal of another numeric datatype, which counts as the number that
-`terms.number` says. Booleans are no numbers. Results are plain `int` or `float`.
+Numbers. A number is an `int`, a `float`, a `Decimal`, or a Literal of another numeric datatype, which counts as the
+number that `terms.number` says. Booleans are no numbers. Results are plain `int`, `float` or `Decimal`.
   - `+ - *` of two integers is an integer; beyond 64 bits it fails, it never wraps. An integer and a float give a float.
-  - `/` is always a float: both sides become floats, then they are divided. A zero divisor fails.
-  - `%` has the sign of the divisor, as in Python, for integers and floats; a zero divisor fails.
+  - A decimal and an integer give a decimal, exactly; beyond 4,000 digits it fails. A decimal and a float give a float.
+  - `/` is a float: both sides become floats, then they are divided. With a decimal and no float it is a decimal of 28
+    significant digits, as in SPARQL. A zero divisor fails.
+  - `%` has the sign of the divisor, as in Python; a zero divisor fails.
   - A float result that is NaN or infinite fails, unless an operand was so already. There is no negative zero.
   - `abs ceil floor round` keep the type of their argument. `round` takes halves away from zero.
   - `min max` of numbers give one of them (1 rather than 1.0; NaN is above every number).
-  - `pow` of an integer and a non-negative integer is an integer; otherwise a float. `sqrt` is a float, and fails for
-    negative numbers.
+  - `pow` of an integer and a non-negative integer is an integer, of a decimal and a whole number that is not negative a
+    decimal; otherwise a float. `sqrt` is a float, and fails for negative numbers.
   - `div` and `rem` take two integers: the quotient is cut off at the point, and the remainder has the sign of the first
     one (so `a = div(a, b) * b + rem(a, b)`, as in C); a zero divisor fails.
   - `band bor bxor bnot` work on the bits of integers of 64 bits, in two's complement. `bshl(a, n)` is a * 2^n and fails
     beyond 64 bits; `bshr` keeps the sign, `bshru` fills with zeros; n is from 0 to 63, anything else fails.
 
-Comparisons. `=` and `!=` never fail: numbers by value across types (exactly: 2**53 + 1 is not 2.0**53), other values by
-being one value (`terms.key`). NaN is one value, so it equals itself. `< <= > >=` compare two numbers (false with a
-NaN), two strings by code points, two booleans, two dates, or two datetimes of which both or none have a time zone;
-anything else fails.
+Comparisons. `=` and `!=` never fail: numbers by value across types (exactly: 2**53 + 1 is not 2.0**53; but a decimal
+and a float as floats, so that 0.1 is 0.1), other values by being one value (`terms.key`). NaN is one value, so it
+equals itself. `< <= > >=` compare two numbers (false with a NaN), two strings by code points, two booleans, two dates,
+or two datetimes of which both or none have a time zone; anything else fails.
 
 Conditions. `&&` is false when a side is false, even if the other fails; `||` is true when a side is true, even if the
 other fails; else a failing side fails them. What is not a boolean fails as a condition. `if` evaluates only the branch
@@ -42,14 +44,20 @@ Tuples. `tuple(a, b, ...)`, or `[a, b, ...]`, is the tuple of any values; `item(
 first is 1), and `arity(t)` how many it has; both fail on what is no tuple, and `item` on what it has not. Tuples are
 equal if they have the same elements ([1] is not [1.0]); `<` does not compare them, MIN and MAX do, element by element.
 
+Dates and times are those of XML Schema (`deltalog.model.datetimes`). `date_add(d, n)` is the date or the time n days
+later, of the same type; `date_diff(a, b)` is the number of days from the date of b to that of a, each in its own time
+zone; `time_diff(a, b)` is the seconds from b to a, a decimal, and fails if only one of them has a time zone.
+
 `skolem` is a blank node that depends on nothing but its arguments: "sk" and a 128-bit BLAKE2b digest of their kinds and
 texts. Equal arguments give the same blank node in every engine, process and machine.
 
-Aggregates (`aggregate`). COUNT counts. SUM of integers is exact, and fails beyond 64 bits; with a float among them it
-is the float nearest to the exact sum, whatever the order. AVG is that float sum divided by the count. MIN and MAX work
-on any values, in `order`. MED is the middle number, or the mean of the two in the middle as a float. SUM, AVG and MED
-fail on what is not a number; AVG, MED, MIN and MAX fail on nothing at all. `COUNT(e)` means `BIND(e AS ?v)` at the end
-of the aggregate's body and `COUNT(?v)`: a binding for which an argument fails takes no part in any call.
+Aggregates (`aggregate`). COUNT counts. SUM of integers is exact, and fails beyond 64 bits; with a decimal among them it
+is an exact decimal; with a float it is the float nearest to the exact sum, whatever the order. AVG is the sum divided
+by the count: a decimal of 28 significant digits if there is a decimal and no float, else a float. MIN and MAX work on
+any values, in `order`. MED is the middle number, or the mean of the two in the middle: exactly, if one of them is a
+decimal and none a float, else as a float. SUM, AVG and MED fail on what is not a number; AVG, MED, MIN and MAX fail on
+nothing at all. `COUNT(e)` means `BIND(e AS ?v)` at the end of the aggregate's body and `COUNT(?v)`: a binding for which
+an argument fails takes no part in any call.
 
 Regular expressions, languages, parts of dates and times, digests and casts (`FROM_SPARQL`) are those of SPARQL, in
 `deltalog.expressions.sparql_operators`. So are the functions `sparql:...`, which only SPARQL's expressions use. Those
@@ -63,7 +71,9 @@ import hashlib
 import math
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import date, datetime
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import partial, reduce
 from typing import Any, TypeGuard, TypeVar
@@ -71,16 +81,38 @@ from typing import Any, TypeGuard, TypeVar
 from deltalog.expressions import nemo_functions, souffle_functors, sparql_operators
 from deltalog.expressions.datatypes import in_value_space
 from deltalog.expressions.sparql_operators import (
+    EXACT,
+    TOO_LONG,
+    check_length,
+    checked_decimal,
+    concatenated,
+    divided,
+)
+from deltalog.expressions.sparql_operators import (
     ExpressionFails as ExpressionFails,  # a row for which an expression fails is dropped
 )
-from deltalog.expressions.sparql_operators import check_length, concatenated
-from deltalog.model.terms import IRI, BlankNode, Kind, Literal, Value, datatype, key, kind, lexical, number
+from deltalog.model.datetimes import Moment
+from deltalog.model.terms import (
+    IRI,
+    XSD,
+    BlankNode,
+    Kind,
+    Literal,
+    Value,
+    datatype,
+    key,
+    kind,
+    lexical,
+    literal,
+    number,
+)
 from deltalog.syntax.ast import Call, Constant, Expression, Variable, variables
 from deltalog.syntax.functions import FROM_SPARQL
 
+MOST_DAYS = 10**12  # that are added to a date
 T = TypeVar("T")
 R = TypeVar("R")
-PlainNumber = int | float
+PlainNumber = int | float | Decimal
 
 
 def evaluate(expression: Expression, binding: Mapping[Variable, Value]) -> Value:
@@ -99,7 +131,11 @@ def evaluate(expression: Expression, binding: Mapping[Variable, Value]) -> Value
             try:
                 return _FUNCTIONS[function](*values)
             except (ArithmeticError, ValueError) as error:  # of Python's own functions
-                raise ExpressionFails(str(error)) from None
+                raise ExpressionFails(_reason(error)) from None
+
+
+def _reason(error: Exception) -> str:
+    return "a division by zero" if isinstance(error, ZeroDivisionError) else str(error)
 
 
 def holds(condition: Expression, binding: Mapping[Variable, Value]) -> bool:
@@ -122,6 +158,15 @@ def apply_each(function: Callable[[T], R], arguments: Iterable[T]) -> tuple[list
             values.append(False)
             failed.append(position)
     return values, failed
+
+
+def why_it_fails(function: Callable[[T], object], argument: T) -> str:
+    """The reason for which a function of this module fails."""
+    try:
+        function(argument)
+    except ExpressionFails as fails:
+        return str(fails)
+    raise AssertionError(f"it does not fail for {argument!r}")
 
 
 def _boolean(value: Value) -> bool:
@@ -169,7 +214,15 @@ def _equal(left: Value, right: Value) -> bool:
     a, b = number(left), number(right)
     if a is None or b is None:
         return key(left) == key(right)
+    a, b = _comparable_numbers(a, b)
     return a == b or (_nan(a) and _nan(b))
+
+
+def _comparable_numbers(a: Any, b: Any) -> tuple[Any, Any]:
+    """Two numbers as Python compares them: exactly, but a decimal and a float as floats."""
+    if isinstance(a, float) and isinstance(b, Decimal):
+        return a, float(b)
+    return (float(a), b) if isinstance(a, Decimal) and isinstance(b, float) else (a, b)
 
 
 def _comparable(value: Value) -> tuple[str, Any]:
@@ -191,7 +244,7 @@ def _ordered(compare: Callable[[Any, Any], bool]) -> Callable[[Value, Value], bo
         (left_class, a), (right_class, b) = _comparable(left), _comparable(right)
         if left_class != right_class:
             raise ExpressionFails(f"{left!r} and {right!r} do not compare")
-        return compare(a, b)
+        return compare(*_comparable_numbers(a, b))
 
     return comparison
 
@@ -211,50 +264,76 @@ def _nan(n: PlainNumber) -> bool:
 
 
 def _finite(n: PlainNumber) -> bool:
-    return isinstance(n, int) or math.isfinite(n)
+    return not isinstance(n, float) or math.isfinite(n)
 
 
 def _checked(result: PlainNumber, operands: Iterable[PlainNumber]) -> PlainNumber:
-    """The result, if it is one: an integer of 64 bits, or a float that is finite if the operands are."""
+    """The result, if it is one: an integer of 64 bits, a decimal that is not too long, or a float that is finite if the
+    operands are."""
     if isinstance(result, int):
         if not -(2**63) <= result < 2**63:
             raise ExpressionFails("the result does not fit 64 bits")
         return result
+    if isinstance(result, Decimal):
+        return checked_decimal(result)
     if not math.isfinite(result) and all(map(_finite, operands)):
         raise ExpressionFails("the result is no finite number")
     return result + 0.0
 
 
 def _arithmetic(compute: Callable[..., PlainNumber]) -> Callable[..., PlainNumber]:
-    """A function of numbers as a function of values."""
+    """A function of numbers of one type as a function of values."""
 
     def function(*values: Value) -> PlainNumber:
         operands = [_number(value) for value in values]
         try:
+            if any(isinstance(n, Decimal) for n in operands):
+                with localcontext(EXACT):
+                    return _checked(compute(*_of_one_type(operands)), operands)
             return _checked(compute(*operands), operands)
         except (ArithmeticError, ValueError) as error:
-            raise ExpressionFails(str(error)) from None
+            raise ExpressionFails(_reason(error)) from None
 
     return function
 
 
-def _minus(a: PlainNumber, *b: PlainNumber) -> PlainNumber:
-    return a - b[0] if b else -a
+def _of_one_type(numbers: Sequence[PlainNumber]) -> Iterable[PlainNumber]:
+    """Numbers with a decimal among them: as floats if there is a float, else as decimals."""
+    return map(float if any(isinstance(n, float) for n in numbers) else Decimal, numbers)
 
 
-def _divide(a: PlainNumber, b: PlainNumber) -> float:
+def _chosen(choose: Callable[..., PlainNumber]) -> Callable[..., PlainNumber]:
+    """A function that gives one of its numbers, as it is."""
+    return lambda *values: _checked(n := choose(*map(_number, values)), (n,))
+
+
+def _minus(a: Any, *b: Any) -> PlainNumber:
+    result: PlainNumber = a - b[0] if b else -a
+    return result
+
+
+def _divide(a: PlainNumber, b: PlainNumber) -> PlainNumber:
+    if isinstance(a, Decimal) and isinstance(b, Decimal):
+        return divided(a, b)
     return float(a) / float(b)
 
 
-def _whole(to_whole: Callable[[float], int]) -> Callable[[PlainNumber], PlainNumber]:
+def _modulo(a: Any, b: Any) -> PlainNumber:
+    """The remainder with the sign of the divisor, which Python's has for integers and floats."""
+    rest = a % b
+    result: PlainNumber = rest + b if isinstance(b, Decimal) and rest and (rest < 0) != (b < 0) else rest
+    return result
+
+
+def _whole(to_whole: Callable[[Any], int]) -> Callable[[PlainNumber], PlainNumber]:
     def function(a: PlainNumber) -> PlainNumber:
-        return a if isinstance(a, int) or not math.isfinite(a) else float(to_whole(a))
+        return a if isinstance(a, int) or not math.isfinite(a) else type(a)(to_whole(a))
 
     return function
 
 
-def _half_away_from_zero(a: float) -> int:
-    whole = math.trunc(a)
+def _half_away_from_zero(a: Any) -> int:
+    whole: int = math.trunc(a)
     return whole if abs(a - whole) < 0.5 else whole + (1 if a > 0 else -1)
 
 
@@ -263,12 +342,23 @@ def _power(a: PlainNumber, b: PlainNumber) -> PlainNumber:
         if abs(a) > 1 and b > 64:
             raise OverflowError("the result does not fit 64 bits")
         return int(a**b)
+    if isinstance(a, Decimal) and isinstance(b, Decimal) and b >= 0 and b == int(b):
+        return _decimal_power(a, int(b))
     return math.pow(a, b)
 
 
-def _rank(n: PlainNumber) -> tuple[bool, PlainNumber, bool]:
-    """The order of numbers: by value, NaN above all, an integer before the float that equals it."""
-    return (_nan(n), 0 if _nan(n) else n, isinstance(n, float))
+def _decimal_power(a: Decimal, b: int) -> Decimal:
+    if a not in (-1, 0, 1) and b * len(a.as_tuple().digits) > EXACT.prec:
+        raise OverflowError(TOO_LONG)
+    return Decimal(a**b)
+
+
+_RANKS = {int: 0, Decimal: 1, float: 2}
+
+
+def _rank(n: PlainNumber) -> tuple[bool, PlainNumber, int]:
+    """The order of numbers: by value, NaN above all, an integer before the decimal and the float that equal it."""
+    return (_nan(n), 0 if _nan(n) else n, _RANKS[type(n)])
 
 
 def _least(*numbers: PlainNumber) -> PlainNumber:
@@ -395,6 +485,32 @@ def _has_datatype(value: Value, type_: Value) -> bool:
     return found
 
 
+# Dates and times
+
+
+def _moment(value: Value) -> Moment:
+    at = sparql_operators.moment_of(value)
+    if at is None:
+        raise ExpressionFails(f"{value!r} is no date or time")
+    return at
+
+
+def _date_add(value: Value, days: Value) -> Value:
+    at = _moment(value)
+    if abs(n := _integer(days)) > MOST_DAYS:
+        raise ExpressionFails(f"{n} days are too many")
+    return literal(str(replace(at, day=at.day + n)), XSD + ("date" if at.is_date else "dateTime"))
+
+
+def _time_diff(end: Value, start: Value) -> Decimal:
+    to, since = _moment(end), _moment(start)
+    if (to.zone is None) != (since.zone is None):
+        raise ExpressionFails("one has a time zone, the other none")
+    seconds = to.timeline - since.timeline
+    with localcontext(EXACT):
+        return checked_decimal(Decimal(seconds.numerator) / Decimal(seconds.denominator))
+
+
 def skolem(*values: Value) -> BlankNode:
     """The blank node that stands for these values, and for no others."""
     return skolem_of(b"".join(map(skolem_part, values)))
@@ -450,13 +566,13 @@ _FUNCTIONS: dict[str, Callable[..., Value]] = {
     "-": _arithmetic(_minus),
     "*": _arithmetic(operator.mul),
     "/": _arithmetic(_divide),
-    "%": _arithmetic(operator.mod),
+    "%": _arithmetic(_modulo),
     "abs": _arithmetic(abs),
     "ceil": _arithmetic(_whole(math.ceil)),
     "floor": _arithmetic(_whole(math.floor)),
     "round": _arithmetic(_whole(_half_away_from_zero)),
-    "min": _arithmetic(_least),
-    "max": _arithmetic(_greatest),
+    "min": _chosen(_least),
+    "max": _chosen(_greatest),
     "pow": _arithmetic(_power),
     "sqrt": _arithmetic(math.sqrt),
     "div": _of_integers(_quotient),
@@ -482,6 +598,9 @@ _FUNCTIONS: dict[str, Callable[..., Value]] = {
     "strends": _of_strings(str.endswith),
     "replace": _replace,
     "skolem": skolem,
+    "date_add": _date_add,
+    "date_diff": lambda end, start: _moment(end).day - _moment(start).day,
+    "time_diff": _time_diff,
     "isiri": lambda value: isinstance(value, IRI),
     "isblank": lambda value: isinstance(value, BlankNode),
     "isliteral": lambda value: not isinstance(value, IRI | BlankNode),
@@ -505,7 +624,7 @@ def order(value: Value) -> tuple[tuple[int, Any], tuple[Any, ...]]:
     this = kind(value)
     n = number(value)
     if n is not None:
-        sort = "" if not isinstance(value, Literal) else value.datatype
+        sort = "" if isinstance(value, int | float) else datatype(value)
         return ((Kind.INTEGER, _rank(n)[:2]), (this, sort, text(value)))
     if isinstance(value, datetime):
         zoned = value.utcoffset() is not None
@@ -571,14 +690,25 @@ def _float_sum(numbers: Sequence[PlainNumber]) -> float:
         return float(sum(map(Fraction, floats)))
 
 
+def _total(numbers: Sequence[Any]) -> PlainNumber:
+    """The sum, exact where no number is a float."""
+    if any(isinstance(n, float) for n in numbers):
+        return _float_sum(numbers)
+    with localcontext(EXACT):
+        total: PlainNumber = sum(numbers)
+    return total
+
+
 def _sum(values: Sequence[Value]) -> PlainNumber:
     numbers = [_number(value) for value in values]
-    integers = all(isinstance(n, int) for n in numbers)
-    return _checked(sum(numbers) if integers else _float_sum(numbers), numbers)
+    return _checked(_total(numbers), numbers)
 
 
 def _average(values: Sequence[Value]) -> PlainNumber:
     numbers = [_number(value) for value in values]
+    total = _total(numbers)
+    if isinstance(total, Decimal):
+        return _checked(divided(total, Decimal(len(numbers))), numbers)
     return _checked(_float_sum(numbers) / len(numbers), numbers)
 
 
@@ -586,7 +716,10 @@ def _median(values: Sequence[Value]) -> PlainNumber:
     numbers = sorted((_number(value) for value in values), key=_rank)
     below, above = numbers[(len(numbers) - 1) // 2], numbers[len(numbers) // 2]
     if len(numbers) % 2:
-        return below if isinstance(below, int) else below + 0.0
+        return below + 0.0 if isinstance(below, float) else below
+    if {type(below), type(above)} in ({Decimal}, {Decimal, int}):
+        with localcontext(EXACT):
+            return _checked((Decimal(below) + Decimal(above)) / 2, (below, above))
     return _checked((float(below) + float(above)) / 2, (below, above))
 
 
@@ -625,4 +758,4 @@ def aggregate(function: str, values: Sequence[Value], distinct: bool = False) ->
     try:
         return _AGGREGATES[function](values)
     except (ArithmeticError, ValueError) as error:
-        raise ExpressionFails(str(error)) from None
+        raise ExpressionFails(_reason(error)) from None

@@ -31,7 +31,22 @@ from urllib.parse import quote
 from deltalog.expressions import fresh_values
 from deltalog.expressions.regular_expressions import compiled, replaced
 from deltalog.model.datetimes import Moment, moment
-from deltalog.model.terms import IRI, NUMERIC, XSD, BlankNode, Literal, Value, datatype, key, lexical, literal, number
+from deltalog.model.terms import (
+    DECIMAL,
+    IRI,
+    NUMERIC,
+    XSD,
+    BlankNode,
+    Literal,
+    Value,
+    canonical,
+    datatype,
+    is_decimal,
+    key,
+    lexical,
+    literal,
+    number,
+)
 
 PREFIX = "sparql:"
 MOST_CHARACTERS = 1 << 24  # of a text that an expression makes
@@ -39,7 +54,8 @@ MOST_MATCHES = 64  # as many times longer may a replacement be that matches ever
 UNBOUND = Literal("", "#unbound")
 LIST = "#list"  # the datatype of the texts of a group, as JSON, on their way to GROUP_CONCAT's result
 DIGITS = Context(prec=28)  # of a quotient
-EXACT = Context(prec=9000)  # for sums and products of decimals, which are exact: a literal has at most 4,000 digits
+EXACT = Context(prec=16_100)  # for sums and products, which are exact: a decimal has at most 4,000 and 4,000 digits
+TOO_LONG = "a decimal of more than 4,000 digits before or after the point"
 
 
 class ExpressionFails(Exception):
@@ -71,10 +87,10 @@ def ranked(value: Value) -> Ranked | None:
     n = number(value)
     if n is None:
         return None
+    if isinstance(n, Decimal):
+        return (Rank.DECIMAL, n)
     if not isinstance(value, Literal):
         return (Rank.INTEGER if isinstance(n, int) else Rank.DOUBLE, n)
-    if value.datatype == XSD + "decimal":
-        return (Rank.DECIMAL, Decimal(value.text.strip()))
     return (Rank.FLOAT, _single(n)) if value.datatype == XSD + "float" else (Rank.INTEGER, n)
 
 
@@ -120,12 +136,25 @@ def _value(rank: Rank, n: Number) -> Value:
         case Rank.INTEGER:
             return int(n)
         case Rank.DECIMAL:
-            text = format(Decimal(n).normalize(EXACT), "f")
-            return Literal(text if text != "-0" else "0", XSD + "decimal")
+            return checked_decimal(Decimal(n))
         case Rank.FLOAT:
             return Literal(_single_text(_single(float(n)) + 0.0), XSD + "float")
         case _:
             return float(n) + 0.0
+
+
+def checked_decimal(n: Decimal) -> Decimal:
+    """A decimal as a value; ExpressionFails if it has too many digits."""
+    if not is_decimal(n):
+        raise ExpressionFails(TOO_LONG)
+    return canonical(n)
+
+
+def divided(a: Decimal, b: Decimal) -> Decimal:
+    """The quotient of decimals, of 28 significant digits."""
+    if not b:
+        raise ZeroDivisionError
+    return DIGITS.divide(a, b)
 
 
 def _arithmetic(compute: Callable[[Any, Any], Number], least: Rank = Rank.INTEGER) -> Callable[[Value, Value], Value]:
@@ -145,7 +174,7 @@ def _arithmetic(compute: Callable[[Any, Any], Number], least: Rank = Rank.INTEGE
 
 def _divide(a: Decimal | float, b: Decimal | float) -> Number:
     if isinstance(a, Decimal) and isinstance(b, Decimal):
-        return DIGITS.divide(a, b)
+        return divided(a, b)
     if b != 0:
         return float(a) / float(b)
     return math.nan if a == 0 or math.isnan(a) else math.copysign(math.inf, a) * math.copysign(1.0, b)
@@ -471,7 +500,7 @@ def _to_integer(value: Value) -> int:
 def _to_decimal(value: Value) -> Value:
     if isinstance(value, bool):
         return _value(Rank.DECIMAL, int(value))
-    n = ranked(value) or ranked(Literal(_simple(value), XSD + "decimal"))
+    n = ranked(value) or ranked(literal(_simple(value), DECIMAL))
     if n is None or (isinstance(n[1], float) and not math.isfinite(n[1])):
         raise ExpressionFails(f"{value!r} is no decimal")
     return _value(Rank.DECIMAL, Decimal(n[1]))
@@ -542,12 +571,12 @@ def _part_of(what: Callable[[Moment], int], of_dates: bool) -> Callable[[Value],
     return part
 
 
-def _seconds(value: Value) -> Literal:
+def _seconds(value: Value) -> Decimal:
     """The seconds of a time, with all digits that they have."""
     at = moment_of(value)
     if at is None or at.is_date:
         raise ExpressionFails(f"{value!r} has no such part")
-    return Literal(at.seconds, XSD + "decimal")
+    return canonical(Decimal(at.seconds))
 
 
 def _zone_text(value: Value) -> str:

@@ -18,7 +18,7 @@ class AllowedFiles:
     """Folders, with everything below them. Symbolic links count as what they lead to."""
 
     def __init__(self, folders: Iterable[str | PathLike[str]]) -> None:
-        given = [folders] if isinstance(folders, str | PathLike) else folders
+        given = [folders] if isinstance(folders, str | PathLike) or not isinstance(folders, Iterable) else folders
         self._folders = [local_path(folder).resolve() for folder in given]
 
     def find(self, source: IRI) -> Path:

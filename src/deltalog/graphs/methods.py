@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from deltalog.concurrency.locks import CallLock, exclusive
 from deltalog.io.documents import Reading
+from deltalog.model.arguments import told
 from deltalog.model.errors import UsageError
 from deltalog.model.facts import Facts
 from deltalog.model.limits import limited, within_budget
@@ -196,4 +197,4 @@ def graph_name(graph: Any) -> GraphName:
     """The name of a graph, checked."""
     if isinstance(graph, IRI | BlankNode):
         return graph
-    raise UsageError(f"a graph has an IRI or a BlankNode as its name, such as IRI('http://e.org/g'), not {graph!r}")
+    raise UsageError(f"a graph has an IRI or a BlankNode as its name, such as IRI('http://e.org/g'), not {told(graph)}")

@@ -5,6 +5,12 @@
     text        blocks of lines for kernels; errors with the line
     read        files and folders to facts
     table_files predicates of tables by the places of their files; folders that Spark wrote
+    table_head  the first rows of tables: headers
+    table_reader  tables with options
+    table_settings  `.deltalog.toml`
+    named_output  the files of @output
+    table_survey  a look at files before they are read: names of columns, warnings
+    typed_cells texts to values of declared types
     ntriples    N-Triples and N-Quads, in parallel
     rdf         Turtle and RDF/XML
     rdfxml      attributes of RDF/XML

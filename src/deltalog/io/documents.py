@@ -1,4 +1,4 @@
-"""RDF documents: global names for the blank nodes and relative IRIs of a file.
+"""How files are read; and RDF documents: global names for the blank nodes and relative IRIs of a file.
 
 A file is a document, and its IRI is the `file:` URL of its absolute path. In RDF a blank-node label means something
 inside one document only, so the node `_:x` of a file is called `f<16 hexadecimal digits of the IRI's hash>_x` here, and
@@ -17,13 +17,17 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from os import PathLike
 from pathlib import Path
+from typing import Unpack
 
 from deltalog.io.files import local_path
+from deltalog.model.arguments import told
 from deltalog.model.errors import UsageError
+from deltalog.model.table_options import DEFAULT_TABLES, TableKeywords, TableOptions, TableSettings
+from deltalog.syntax.file_directives import NamedFile
 
 MARK = b"# deltalog: blank nodes by their global names\n"
 HASH_BYTES = 8  # two of a million files have the same hash with a probability of 3e-8
@@ -32,22 +36,24 @@ _ABSOLUTE_IRI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20\x7f-\x9f<>\"{}|
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How RDF files are read.
+    """How files are read.
 
     base: the IRI against which relative IRIs are resolved, instead of the file's own.
     shared_blank_nodes: whether a label means the same node in all files.
     strict: whether N-Triples and N-Quads with relative IRIs, bare numbers or booleans are refused, and graphs in `.nt`.
     graphs: whether the graphs of quads are kept; without them a quad is a triple.
+    tables: how tables are read; the other options are those of RDF files.
     """
 
     base: str | None = None
     shared_blank_nodes: bool = False
     strict: bool = False
     graphs: bool = True
+    tables: TableSettings = DEFAULT_TABLES
 
     def __post_init__(self) -> None:
-        if self.base is not None and not _ABSOLUTE_IRI.fullmatch(self.base):
-            raise UsageError(f"the base {self.base!r} is not an absolute IRI, such as http://example.org/data")
+        if self.base is not None and not (isinstance(self.base, str) and _ABSOLUTE_IRI.fullmatch(self.base)):
+            raise UsageError(f"the base {told(self.base)} is not an absolute IRI, such as http://example.org/data")
 
     def base_of(self, path: Path) -> str:
         """The base IRI of a file."""
@@ -76,9 +82,30 @@ class Files:
         shared_blank_nodes: bool = False,
         strict: bool = False,
         graphs: bool = True,
+        predicate: str | None = None,
+        **table: Unpack[TableKeywords],
     ) -> Files:
         """Files and folders of this machine; the options are those of `KnowledgeBase.load`."""
-        return cls(tuple(map(local_path, paths)), Reading(base, shared_blank_nodes, strict, graphs))
+        tables = TableSettings(TableOptions.of(table), predicate=predicate)
+        return cls(tuple(map(local_path, paths)), Reading(base, shared_blank_nodes, strict, graphs, tables))
+
+    @classmethod
+    def named(cls, file: NamedFile) -> Files:
+        """The file that a program reads."""
+        tables = TableSettings(file.options, predicate=file.predicate)
+        return cls((local_path(file.place),), Reading(tables=tables))
+
+    @property
+    def named_paths(self) -> tuple[Path, ...]:
+        """The paths, and one with the name of the predicate that tables are asked to have, if there is one."""
+        predicate = self.reading.tables.predicate
+        return self.paths if predicate is None else (*self.paths, Path(f"{predicate}.csv"))
+
+    def over(self, settings: TableSettings) -> Files:
+        """The same files, with settings of tables where the options of the call say nothing."""
+        if settings is DEFAULT_TABLES:
+            return self
+        return replace(self, reading=replace(self.reading, tables=settings.beneath(self.reading.tables)))
 
 
 def document_iri(path: Path) -> str:

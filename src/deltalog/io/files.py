@@ -11,7 +11,6 @@ from __future__ import annotations
 import bz2
 import gzip
 import io
-import os
 import re
 import zlib
 from collections.abc import Iterator
@@ -21,6 +20,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, cast
 
 from deltalog.io.formats import COMPRESSIONS, INPUT_FORMATS
+from deltalog.model.arguments import path_text
 from deltalog.model.errors import DataError, UsageError
 
 RATIO = 1000
@@ -49,7 +49,7 @@ def name_of(path: Path) -> Name:
 
 def local_path(path: str | PathLike[str]) -> Path:
     """The path of a file of this machine, which may be a `file:` URI; UsageError for other URIs."""
-    text = os.fspath(path)
+    text = path_text(path)
     scheme = re.match(r"([A-Za-z][A-Za-z0-9+.-]+)://", text)
     if scheme is not None and scheme[1] != "file":
         raise UsageError(

@@ -1,10 +1,10 @@
 """Conversion of rows, Arrow tables, data frames and Parquet files to columns of ids, and back.
 
-A column of one kind of value gets Arrow's type for it: int64, double, bool, string, date32, timestamp. IRIs and blank
-nodes are strings, too, and the field's metadata has their kind: `deltalog:kind` is `iri` or `blank`. Any other
-column, and one of mixed kinds, has strings with the syntax of CSV cells (`deltalog.io.csv_cells`), and its kind is
-`cell`. So converting a table back gives the same values. pandas keeps the kinds in `attrs`; polars has no metadata, so
-IRIs become strings there.
+A column of one kind of value gets Arrow's type for it: int64, double, decimal128, bool, string, date32, timestamp. IRIs
+and blank nodes are strings, too, and the field's metadata has their kind: `deltalog:kind` is `iri` or `blank`. Any
+other column, and one of mixed kinds, has strings with the syntax of CSV cells (`deltalog.io.csv_cells`), and its kind
+is `cell`. So converting a table back gives the same values. pandas keeps the kinds in `attrs`; polars has no metadata,
+so IRIs become strings there.
 
 Data with Arrow's stream protocol is converted column by column, without a Python object for each value: pyarrow,
 pandas, polars, DuckDB and others. Spark's DataFrames are converted by `toArrow`. Everything else is rows of values.
@@ -12,9 +12,10 @@ pandas, polars, DuckDB and others. Spark's DataFrames are converted by `toArrow`
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence, Sized
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,24 +24,40 @@ import numpy as np
 from deltalog.io.columns import Column, Columns
 from deltalog.io.csv_cells import parse_cell, print_cell
 from deltalog.io.files import name_of, read_all
+from deltalog.model.arguments import told
 from deltalog.model.dictionary import Dictionary, distinct_ids, plain
 from deltalog.model.errors import DataError, UsageError
-from deltalog.model.terms import NO_VALUE, TOO_FINE, XSD, Kind, kind, literal
+from deltalog.model.terms import NO_VALUE, TOO_FINE, Kind, kind, lexical
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 KIND = b"deltalog:kind"
 MAX_SMALL_ROWS = 1 << 15
+MAX_ARROW_DIGITS = 38  # of a decimal of 128 bits
+_NO_ROWS = str | bytes | bytearray | memoryview
+_NO_VALUES = (TypeError, ValueError, OverflowError, RecursionError)  # of what is no value
 _TEXT_KINDS = {b"iri": Kind.IRI, b"blank": Kind.BLANK, b"string": Kind.STRING}
 
 
 # To columns of ids.
 
+_EXPECTED = "expected rows, such as [('a', 'b'), ('b', 'c')], or a table"
+
 
 def listed(data: Any) -> Any:
-    """Rows of any iterable as a list; any other data unchanged."""
-    is_table = isinstance(data, np.ndarray | str | bytes) or hasattr(data, "__arrow_c_stream__")
+    """Rows of any iterable as a list; a single column as a table; any other data unchanged."""
+    if isinstance(data, Mapping):
+        raise UsageError(
+            f"{_EXPECTED}, and not the dictionary {told(data)}; pandas.DataFrame(...) makes a table of columns"
+        )
+    if isinstance(data, tuple) and data and not any(isinstance(row, list | tuple) for row in data):
+        raise UsageError(f"{_EXPECTED}, and not a single row; write [{told(data)}]")
+    if type(data).__name__ == "Series" and hasattr(data, "to_frame"):
+        return data.to_frame()
+    is_table = isinstance(data, np.ndarray | str | bytes | bytearray | memoryview) or hasattr(
+        data, "__arrow_c_stream__"
+    )
     return list(data) if isinstance(data, Iterable) and not is_table else data
 
 
@@ -70,7 +87,7 @@ def columns_of_all(several: Sequence[Any], dictionary: Dictionary) -> list[list[
     columns = [list(zip(*rows, strict=True)) for rows in several]
     try:
         ids = iter(dictionary.encode_columns([column for table in columns for column in table]))
-    except TypeError:
+    except _NO_VALUES:
         raise _bad_value(columns) from None
     return [[next(ids) for _ in table] for table in columns]
 
@@ -87,7 +104,8 @@ def spark_to_arrow(data: Any) -> pa.Table:
 
 def _width(array: np.ndarray[Any, Any]) -> int:
     if array.ndim != 2:
-        raise UsageError(f"an array of facts has two dimensions, rows and columns; this one has {array.ndim}")
+        hint = "; array.reshape(-1, 1) has one value in each row" if array.ndim == 1 else ""
+        raise UsageError(f"an array of facts has two dimensions, rows and columns; this one has {array.ndim}{hint}")
     return int(array.shape[1])
 
 
@@ -97,8 +115,8 @@ def _array_values(column: np.ndarray[Any, Any]) -> list[Any]:
 
 
 def _from_rows(rows: Iterable[Sequence[Any]], dictionary: Dictionary) -> list[Column]:
-    if isinstance(rows, str | bytes) or not isinstance(rows, Iterable):
-        raise UsageError(f"expected rows, such as [('a', 'b'), ('b', 'c')], and not {rows!r:.80}")
+    if isinstance(rows, _NO_ROWS) or not isinstance(rows, Iterable):
+        raise UsageError(f"{_EXPECTED}, and not {told(rows)}")
     rows = list(rows)
     if not rows:
         return []
@@ -109,7 +127,7 @@ def _from_rows(rows: Iterable[Sequence[Any]], dictionary: Dictionary) -> list[Co
 def _from_values(columns: Sequence[Sequence[Any]], dictionary: Dictionary) -> list[Column]:
     try:
         return [dictionary.encode(column) for column in columns]
-    except TypeError:
+    except _NO_VALUES:
         raise _bad_value([columns]) from None
 
 
@@ -117,13 +135,13 @@ def _check_rows(rows: list[Any]) -> None:
     """Every row is a tuple or a list, and they are of one length."""
     if not set(map(type, rows)) <= {tuple, list}:
         for number, row in enumerate(rows, 1):
-            if isinstance(row, str | bytes) or not isinstance(row, Sequence):
-                hint = f"; a row of one value is written ({row!r:.40},)" if not isinstance(row, dict | set) else ""
-                raise UsageError(f"row {number}: expected a tuple of values, and not {row!r:.80}{hint}")
+            if isinstance(row, _NO_ROWS) or not isinstance(row, Sequence):
+                hint = f"; a row of one value is written ({told(row)},)" if not isinstance(row, dict | set) else ""
+                raise UsageError(f"row {number}: expected a tuple of values, and not {told(row)}{hint}")
     width = len(rows[0])
     if set(map(len, rows)) != {width}:
         number, row = next((n, row) for n, row in enumerate(rows, 1) if len(row) != width)
-        raise UsageError(f"row {number}: expected {width} values, as in the first row, and not {len(row)}: {row!r:.80}")
+        raise UsageError(f"row {number}: expected {width} values, as in the first row, and not {len(row)}: {told(row)}")
 
 
 def _bad_value(tables: Sequence[Sequence[Sequence[Any]]]) -> UsageError:
@@ -131,8 +149,10 @@ def _bad_value(tables: Sequence[Sequence[Sequence[Any]]]) -> UsageError:
     for number, row in (numbered for columns in tables for numbered in enumerate(zip(*columns, strict=True), 1)):
         for value in row:
             try:
-                kind(plain(value))
-            except TypeError as problem:
+                kind(plain(value)), lexical(plain(value)).encode()
+            except UnicodeEncodeError:
+                return UsageError(f"row {number}: {told(value)} has half a character (a surrogate), which is no text")
+            except _NO_VALUES as problem:
                 return UsageError(f"row {number}: {problem}")
     return UsageError("a value is of a type that deltalog does not have")
 
@@ -212,6 +232,16 @@ def _from_column(column: pa.ChunkedArray, what: bytes, dictionary: Dictionary) -
     return np.concatenate([np.empty(0, np.uint32), *parts])
 
 
+def ids_of_column(column: pa.ChunkedArray, field: pa.Field, dictionary: Dictionary) -> Column:
+    """The ids of the values of a column, none of which is null."""
+    return _from_column(column, (field.metadata or {}).get(KIND, b"string"), dictionary)
+
+
+def ids_of_strings(column: pa.ChunkedArray, dictionary: Dictionary) -> Column:
+    """The ids of strings."""
+    return _from_column(column, b"string", dictionary)
+
+
 def _from_array(array: Any, what: bytes, dictionary: Dictionary) -> Column:
     import pyarrow as pa
 
@@ -254,11 +284,8 @@ def _from_distinct(array: Any, dictionary: Dictionary) -> Column:
     if not (pa.types.is_primitive(type_) or pa.types.is_decimal(type_)):
         raise UsageError(f"values of the type {type_} are not values of deltalog")
     encoded = array.dictionary_encode()
-    values = _python_values(encoded.dictionary)
-    if pa.types.is_decimal(type_):
-        values = [literal(format(value, "f"), XSD + "decimal") for value in values]
     try:
-        ids = dictionary.encode(values)
+        ids = dictionary.encode(_python_values(encoded.dictionary))
     except TypeError as problem:
         raise UsageError(str(problem)) from None
     return _taken(ids, encoded.indices)
@@ -400,10 +427,23 @@ def _distinct_array(values: list[Any], kinds: set[int]) -> tuple[Any, bytes | No
         return pa.array(values, pa.date32()), None
     if kinds == {Kind.DATETIME} and (zone := _common_zone(values)) is not None:
         return pa.array(values, pa.timestamp("us", zone or None)), None
+    if kinds == {Kind.NUMBER} and (type_ := _decimal_type(values)) is not None:
+        return pa.array(values, type_), None
     try:
         return pa.array([print_cell(value) for value in values], pa.string()), b"cell"
     except UnicodeEncodeError:
         raise DataError("a string with half a surrogate pair has no place in Arrow") from None
+
+
+def _decimal_type(values: list[Any]) -> Any:
+    """The type of decimals, with as many digits as they need; None if there are other numbers, or too many digits."""
+    import pyarrow as pa
+
+    if not all(isinstance(value, Decimal) for value in values):
+        return None
+    scale = max(max(0, -value.as_tuple().exponent) for value in values)
+    precision = scale + max(max(0, value.adjusted() + 1) for value in values)
+    return pa.decimal128(max(1, precision), scale) if precision <= MAX_ARROW_DIGITS else None
 
 
 def _common_zone(values: list[datetime]) -> str | None:
@@ -421,6 +461,14 @@ def read_parquet(path: Path, dictionary: Dictionary, names: Sequence[str] = ()) 
         table = file.read()
         table.validate(full=True)
         return columns_by_name(table, names, dictionary)
+
+
+def parquet_table(path: Path, row_groups: Sequence[int] | None = None) -> pa.Table:
+    """A Parquet file, or some of its row groups, as Arrow has it."""
+    with _parquet(path) as file:
+        table = file.read() if row_groups is None else file.read_row_groups(row_groups)
+        table.validate(full=True)
+        return table
 
 
 def parquet_names(path: Path) -> tuple[str, ...]:
@@ -455,8 +503,8 @@ def _parquet(path: Path) -> Iterator[Any]:
         raise DataError(f"{path}: cannot be read as Parquet ({problem})") from None
 
 
-def write_parquet(path: Path, columns: Columns, dictionary: Dictionary) -> None:
+def write_parquet(path: Path, columns: Columns, dictionary: Dictionary, names: Sequence[str] | None = None) -> None:
     """Write columns of ids as a Parquet file."""
     import pyarrow.parquet as pq
 
-    pq.write_table(to_arrow(columns, dictionary), path, compression="zstd")
+    pq.write_table(to_arrow(columns, dictionary, names), path, compression="zstd")

@@ -20,16 +20,16 @@ import gzip
 import io
 import json
 import re
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 from typing import IO, Any
 
-from deltalog.expressions.nemo_functions import full_text, literal_value
+from deltalog.expressions.nemo_functions import full_text, literal_value, text_of
 from deltalog.io.documents import document_iri, document_name
-from deltalog.model.errors import DataError, UsageError
+from deltalog.model.errors import DataError, UsageError, warning
 from deltalog.model.terms import IRI, BlankNode, Value, lexical
+from deltalog.model.user_warnings import warn
 from deltalog.nemo.program import FileUse, NemoProgram
 from deltalog.syntax.ast import Source, Span
 
@@ -125,7 +125,7 @@ def _table(use: FileUse, text: IO[str]) -> Iterator[ImportedRow]:
         elif cells:
             yield row
     if left_out:
-        warnings.warn(f"{use.span}: {left_out:,} rows do not fit {use.predicate}, and are left out", stacklevel=2)
+        warn(warning(f"{left_out:,} rows do not fit {use.predicate}, and are left out", use.span))
 
 
 def _delimiter(use: FileUse) -> str:
@@ -143,6 +143,9 @@ def cell_formats(use: FileUse) -> list[str]:
     found = [str(each) for each in (given if isinstance(given, tuple) else (given,))]
     if wrong := [each for each in found if each not in CELL_FORMATS]:
         raise UsageError(f"{use.span}: a column is {', '.join(CELL_FORMATS)}, not {wrong[0]!r}")
+    columns = sum(each != "skip" for each in found)
+    if use.arity not in (None, columns):
+        raise UsageError(f"{use.span}: the format has {columns} columns; {use.predicate} has {use.arity} arguments")
     return found
 
 
@@ -156,7 +159,7 @@ def _row(cells: Sequence[str], formats: Sequence[str]) -> ImportedRow | None:
 
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
-_DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.[0-9]*|\.[0-9]+)")
+_DECIMAL = re.compile(r"[+-]?[0-9]+\.[0-9]*")
 _LITERAL = re.compile(r'"(.*)"(?:@([A-Za-z]+(?:-[A-Za-z0-9]+)*)|\^\^<([^<>]*)>)?', re.DOTALL)
 
 
@@ -165,22 +168,29 @@ def any_value(cell: str) -> Value:
     text = cell.strip()
     if not text:
         return ""
-    if text[0] == '"':
-        found = _LITERAL.fullmatch(text)
-        if found is None:
-            raise ValueError(text)
-        return literal_value(found[1], found[3], found[2])
+    if found := _LITERAL.fullmatch(text):
+        return _cell_literal(found)
     if text[0] == "<" and text[-1] == ">":
         return IRI(text[1:-1])
     if _INTEGER.fullmatch(text):
         return literal_value(text, "http://www.w3.org/2001/XMLSchema#integer")
     if _DECIMAL.fullmatch(text):
         return literal_value(text, "http://www.w3.org/2001/XMLSchema#decimal")
-    return text if re.search(r"\s", text) else IRI(text)
+    if text == '"':
+        raise ValueError(text)
+    return text if re.search(r"[> \n]", text) else IRI(text)
+
+
+def _cell_literal(found: re.Match[str]) -> Value:
+    """A literal; the text of all of it, if it is wrong for its datatype."""
+    try:
+        return literal_value(found[1], found[3], found[2])
+    except ValueError:
+        return found[0]
 
 
 def _integer(cell: str) -> Value:
-    return literal_value(cell.strip(), "http://www.w3.org/2001/XMLSchema#long")
+    return literal_value(cell.strip(), "http://www.w3.org/2001/XMLSchema#integer")
 
 
 def _double(cell: str) -> Value:
@@ -205,9 +215,23 @@ def _rdf(use: FileUse, path: Path, stream: IO[bytes]) -> Iterator[ImportedRow]:
     parsed: Iterable[Any] = pyoxigraph.parse(
         stream, format=format, base_iri=document_iri(path) if base is None else str(base)
     )
-    for quad in parsed:
+    for quad in _without_errors(parsed, use):
         row = tuple(_term(term, label) for term in (quad.subject, quad.predicate, quad.object))
         yield (_graph(quad.graph_name, label), *row) if has_graphs else row
+
+
+def _without_errors(parsed: Iterable[Any], use: FileUse) -> Iterator[Any]:
+    """Reading goes on after a statement that is wrong, as in Nemo."""
+    statements, wrong = iter(parsed), 0
+    while True:
+        try:
+            yield next(statements)
+        except StopIteration:
+            break
+        except SyntaxError:
+            wrong += 1
+    if wrong:
+        warn(warning(f"{wrong:,} statements are no {use.format}, and are left out", use.span))
 
 
 def _graph(term: Any, label: str) -> Value:
@@ -229,19 +253,20 @@ def _term(term: Any, label: str) -> Value:
 
 
 def _json(document: Any) -> Iterator[ImportedRow]:
-    """A value by its number, breadth first: its type, its value, and the numbers of its parts."""
-    values, at = [document], 0
-    while at < len(values):
-        value = values[at]
-        yield (at, IRI("type"), _JSON_TYPES[type(value)])
+    """A value by its number: its type, its value, and the numbers of its parts, which are numbered together when their
+    whole is visited; the last that was numbered is visited first, as in Nemo."""
+    waiting, numbers = [(0, document)], count(1)
+    while waiting:
+        number, value = waiting.pop()
+        yield (number, IRI("type"), _JSON_TYPES[type(value)])
         if isinstance(value, dict | list):
-            keys = value if isinstance(value, dict) else range(len(value))
+            keys: Iterable[Any] = sorted(value) if isinstance(value, dict) else range(len(value))
             for key in keys:
-                values.append(value[key])
-                yield (at, key, len(values) - 1)
+                part = next(numbers)
+                waiting.append((part, value[key]))
+                yield (number, key, part)
         elif value is not None:
-            yield (at, IRI("value"), value)
-        at += 1
+            yield (number, IRI("value"), value)
 
 
 _JSON_TYPES = {
@@ -294,16 +319,20 @@ def write_export(use: FileUse, rows: Iterable[ImportedRow], folder: Path) -> Pat
 
 def file_name(use: FileUse) -> str:
     """The name of a file that no resource names: the predicate, without what file systems do not take."""
-    ending = {"ntriples": "nt", "nquads": "nq", "turtle": "ttl", "rdf": "nt"}.get(use.format, use.format)
+    ending = {"ntriples": "nt", "nquads": "nq", "turtle": "ttl", "rdf": "nt", "rdfxml": "rdf"}.get(
+        use.format, use.format
+    )
     return f"{re.sub(r'[^A-Za-z0-9_.-]', '_', use.predicate)}.{ending}"
 
 
 def _lines(use: FileUse, rows: Iterable[ImportedRow]) -> Iterator[str]:
     if use.format in DELIMITERS:
         return _table_lines(use, rows)
-    if use.format in ("ntriples", "nquads", "turtle", "rdf"):
+    if use.format in ("trig", "rdfxml"):
+        return _document_lines(use, rows)
+    if use.format != "json":
         return _triple_lines(use, rows)
-    raise UsageError(f"{use.span}: facts can be exported as csv, tsv, dsv, ntriples, nquads and turtle only")
+    raise UsageError(f"{use.span}: facts cannot be exported as json, as in Nemo; export them as csv or RDF")
 
 
 def _table_lines(use: FileUse, rows: Iterable[ImportedRow]) -> Iterator[str]:
@@ -313,7 +342,8 @@ def _table_lines(use: FileUse, rows: Iterable[ImportedRow]) -> Iterator[str]:
             cells = [_WRITE[format](value) for value, format in zip(row, formats or ["any"] * len(row), strict=True)]
         except ValueError:
             continue
-        yield delimiter.join(_quoted(cell, delimiter) for cell in cells if cell is not None) + "\n"
+        texts = [_quoted(cell, delimiter) for cell in cells if cell is not None]
+        yield (delimiter.join(texts) if texts != [""] else '""') + "\n"
 
 
 def cell(value: Value) -> str:
@@ -333,9 +363,9 @@ def _string_cell(value: Value) -> str:
 
 def _number_cell(kind: type) -> Callable[[Value], str]:
     def write(value: Value) -> str:
-        if not isinstance(value, int | float) or isinstance(value, bool) or (kind is int and isinstance(value, float)):
+        if type(value) is not kind:
             raise ValueError(value)
-        return lexical(kind(value))
+        return text_of(value)
 
     return write
 
@@ -350,16 +380,35 @@ _WRITE: dict[str, Callable[[Value], str | None]] = {
 
 
 def _quoted(text: str, delimiter: str) -> str:
-    special = delimiter in text or '"' in text or "\n" in text or "\r" in text or not text
+    special = delimiter in text or '"' in text or "\n" in text or "\r" in text
     return '"' + text.replace('"', '""') + '"' if special else text
 
 
 def _triple_lines(use: FileUse, rows: Iterable[ImportedRow]) -> Iterator[str]:
-    from deltalog.io.triples import print_term
+    for graph, *terms in _quads(use, rows):
+        named = [] if graph == DEFAULT_GRAPH else [full_text(graph)]
+        yield " ".join([*map(full_text, terms), *named, "."]) + "\n"
 
+
+def _quads(use: FileUse, rows: Iterable[ImportedRow]) -> Iterator[tuple[Value, ...]]:
+    """Rows as quads; those that RDF cannot say are left out, as in Nemo."""
     for row in rows:
         if len(row) not in (3, 4):
             raise UsageError(f"{use.span}: RDF has triples and quads; {use.predicate} has {len(row)} arguments")
-        graph, terms = (row[0], row[1:]) if len(row) == 4 else (DEFAULT_GRAPH, row)
-        named = [] if graph == DEFAULT_GRAPH else [print_term(graph)]
-        yield " ".join([*map(print_term, terms), *named, "."]) + "\n"
+        graph, *terms = row if len(row) == 4 else (DEFAULT_GRAPH, *row)
+        if isinstance(graph, IRI | BlankNode) and isinstance(terms[0], IRI | BlankNode) and isinstance(terms[1], IRI):
+            yield (graph, *terms)
+
+
+def _document_lines(use: FileUse, rows: Iterable[ImportedRow]) -> Iterator[str]:
+    """TriG and RDF/XML."""
+    import pyoxigraph
+
+    lines = "".join(_triple_lines(use, rows))
+    try:
+        quads = pyoxigraph.parse(lines, format=pyoxigraph.RdfFormat.N_QUADS)
+        format = getattr(pyoxigraph.RdfFormat, RDF_FORMATS[use.format])
+        written = pyoxigraph.serialize(quads if use.format == "trig" else (q.triple for q in quads), format=format)
+    except (SyntaxError, ValueError) as error:
+        raise UsageError(f"{use.span}: {use.predicate} cannot be written as {use.format}: {error}") from None
+    yield (written or b"").decode()

@@ -3,7 +3,8 @@
 A file's extension determines its format (see `deltalog.io.files`). RDF files contain their predicates; the predicate of
 a table (CSV, TSV, `.facts`, Parquet) is that of its place (see `deltalog.io.table_files`): the file's name, or the name
 of a folder that Spark wrote. A folder is read with all folders in it, in the order of names; hidden files and files
-with other extensions are skipped. A file that is named directly must have a known extension.
+with other extensions are skipped (`deltalog.io.table_survey` warns of the latter). A file that is named directly must
+have a known extension.
 """
 
 from __future__ import annotations
@@ -11,14 +12,16 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
-from deltalog.io.columns import FactColumns, together
+from deltalog.io.columns import Column, FactColumns, together
 from deltalog.io.documents import DEFAULT, Reading
 from deltalog.io.files import name_of
 from deltalog.io.formats import COMPRESSIONS, INPUT_FORMATS
 from deltalog.io.table_files import NAMES, TableFile, TableFiles, is_ignored, is_part, names_of
 from deltalog.model.dictionary import Dictionary
 from deltalog.model.errors import DataError
+from deltalog.model.table_options import TableOptions
 from deltalog.syntax.ast import Pred
 
 CATALOG, SNAPSHOTS = "catalog.db", "snapshots"  # what a store has (`deltalog.store`)
@@ -40,7 +43,7 @@ def read_file(
     path: Path, dictionary: Dictionary, reading: Reading, table_of: Callable[[Path], TableFile]
 ) -> FactColumns:
     """The facts of one file; `table_of` tells what table a file is of."""
-    format, table = name_of(path).format, None
+    format = name_of(path).format
     match format:
         case "ntriples":
             from deltalog.io.ntriples import read_ntriples
@@ -50,47 +53,69 @@ def read_file(
             from deltalog.io.rdf import read_rdf
 
             return read_rdf(path, dictionary, format, reading)
-        case "csv" | "tsv":
-            from deltalog.io.tables import read_table
-
-            columns = read_table(path, dictionary, format)
-        case "parquet":
-            from deltalog.io.frames import read_parquet
-
-            table = table_of(path)
-            columns = read_parquet(path, dictionary, table.names)
+        case "csv" | "tsv" | "parquet":
+            table = table_of(path).renamed(reading.tables.predicate)
+            columns = _read_table(path, dictionary, format, reading.tables.of(table.predicate), table)
+            return {} if columns is None else {Pred(table.predicate, len(columns)): columns}
         case _:
             raise _unknown(path)
-    if columns is None:
-        return {}
-    table = table or table_of(path)
-    columns = table.with_partition(columns, dictionary)
-    return {Pred(table.predicate, len(columns)): columns}
+
+
+def _read_table(
+    path: Path, dictionary: Dictionary, format: str, options: TableOptions, table: TableFile
+) -> list[Column] | None:
+    """The columns of a table and of its partition; None if it has no row at all."""
+    if options.matter_for(format):
+        from deltalog.io.table_reader import read_parquet_table, read_text_table
+
+        if format == "parquet":
+            return read_parquet_table(path, dictionary, options, table)
+        return read_text_table(path, dictionary, format, options, table)
+    columns: list[Column] | None
+    if format == "parquet":
+        from deltalog.io.frames import read_parquet
+
+        columns = read_parquet(path, dictionary, table.names)
+    else:
+        from deltalog.io.tables import read_table
+
+        columns = read_table(path, dictionary, format)
+    return None if columns is None else table.with_partition(columns, dictionary)
+
+
+class ListedFiles(NamedTuple):
+    """The files of facts in a folder, or the one file that was named; and those that are skipped."""
+
+    files: list[Path]
+    skipped: list[Path]
 
 
 def files_of(path: Path) -> Iterator[Path]:
+    """The files of facts in a folder, or the one file that was named."""
+    yield from listed_files(path).files
+
+
+def listed_files(path: Path) -> ListedFiles:
+    """What is read of a file or a folder, and what is not."""
     if not path.exists():
         raise DataError(f"{path}: there is no such file or folder")
     if not path.is_dir():
         if not name_of(path).format:
             raise _unknown(path)
-        yield path
-        return
+        return ListedFiles([path], [])
     if (path / CATALOG).is_file() and (path / SNAPSHOTS).is_dir():
         raise DataError(
             f"{path} is a store, not a folder of facts; `deltalog query` and KnowledgeBase.open open it, and "
             "`deltalog store export` writes its facts as tables"
         )
-    unread = None
+    listed = ListedFiles([], [])
     for file in sorted(path.rglob("*")):
         if not file.is_file() or is_ignored(file, path) or (file.name == NAMES and names_of(file.parent)):
             continue
-        if name_of(file).format:
-            yield file
-        elif is_part(file):
-            unread = file
-    if unread is not None:
+        (listed.files if name_of(file).format else listed.skipped).append(file)
+    if unread := next(filter(is_part, listed.skipped), None):
         raise _unknown(unread)
+    return listed
 
 
 def _unknown(path: Path) -> DataError:

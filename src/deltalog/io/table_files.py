@@ -43,6 +43,11 @@ class TableFile(NamedTuple):
     predicate: str
     partition: tuple[Value, ...] = ()
     names: tuple[str, ...] = ()
+    partition_names: tuple[str, ...] = ()
+
+    def renamed(self, predicate: str | None) -> TableFile:
+        """The same file, of another predicate if one is asked for."""
+        return self if predicate is None else self._replace(predicate=predicate)
 
     def with_partition(self, columns: list[Column], dictionary: Dictionary) -> list[Column]:
         """The columns of the file, and those of its partition."""
@@ -62,7 +67,8 @@ class TableFiles:
         folder, partitions = _dataset(file)
         if is_written_by_spark(folder, file):
             partition = self._partition(file, folder, partitions)
-            return TableFile(self._predicate(folder.absolute()), partition, self._names_of_columns(file, folder))
+            names, keys = self._names_of_columns(file, folder), tuple(map(_partition_key, partitions))
+            return TableFile(self._predicate(folder.absolute()), partition, names, keys)
         return TableFile(self._predicate(file))
 
     def _predicate(self, place: Path) -> str:
@@ -158,6 +164,10 @@ def _types(folder: Path, depth: int) -> list[Callable[[str], Value]]:
 
 def _partition_folders(folder: Path) -> Iterator[Path]:
     return (inner for inner in folder.iterdir() if "=" in inner.name and inner.is_dir())
+
+
+def _partition_key(folder: str) -> str:
+    return unquote(folder.partition("=")[0])
 
 
 def _partition_value(folder: str) -> str:

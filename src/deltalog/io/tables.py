@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from deltalog.io.columns import Column, Columns
 from deltalog.io.csv_cells import parse_number, parse_plain, parse_quoted, print_cell
 from deltalog.io.files import opened
+from deltalog.io.formats import DELIMITERS
 from deltalog.io.text import BYTE_ORDER_MARK, NEWLINE, PADDING, Block, excerpt_error, fill, last_line_end, survey
 from deltalog.io.value_text import IRI_ESCAPED, Forms, Wrapping, print_all
 from deltalog.kernels import csv_cells as kernels
@@ -26,7 +27,6 @@ from deltalog.model.terms import Kind
 
 BLOCK = 2**20
 ROWS = 2**16  # written at a time
-DELIMITERS = {"csv": ",", "tsv": "\t"}
 CELLS = Forms(
     print_cell,
     {
@@ -44,12 +44,15 @@ _RAW = {
 def read_table(path: Path, dictionary: Dictionary, format: str) -> list[Column] | None:
     """The columns of a CSV or TSV file; None if it has no row at all."""
     with opened(path) as stream:
-        return read_stream(stream, path, dictionary, format)
+        return read_stream(stream, path, dictionary, DELIMITERS[format])
 
 
-def read_stream(stream: BinaryIO, path: Path, dictionary: Dictionary, format: str) -> list[Column] | None:
-    """The columns of the lines of a stream; errors call it by the path."""
-    table = _Table(path, ord(DELIMITERS[format]))
+def read_stream(
+    stream: BinaryIO, path: Path, dictionary: Dictionary, delimiter: str, lines: int = 0, arity: int = -1
+) -> list[Column] | None:
+    """The columns of the lines of a stream; errors call it by the path. `lines` of the file come before it; `arity` is
+    the number of columns if it is known."""
+    table = _Table(path, ord(delimiter), lines, arity)
     table.read(stream)
     if table.arity < 0:
         return [] if table.empty_lines else None
@@ -61,11 +64,11 @@ def read_stream(stream: BinaryIO, path: Path, dictionary: Dictionary, format: st
 class _Table:
     """A file being read: its terms, and the cells of its rows as ids of those."""
 
-    def __init__(self, path: Path, delimiter: int) -> None:
+    def __init__(self, path: Path, delimiter: int, lines: int, arity: int) -> None:
         self.path, self.delimiter = path, delimiter
         self.terms = Dictionary()
         self.pieces: list[NDArray[np.uint32]] = []
-        self.arity, self.empty_lines, self.lines = -1, 0, 0
+        self.arity, self.empty_lines, self.lines = arity, 0, lines
 
     def read(self, stream: BinaryIO) -> None:
         carry, size, first = np.empty(0, np.uint8), BLOCK, True
@@ -112,7 +115,7 @@ class _Table:
         return int(parsed.used)
 
     def _problem(self, parsed: _Parsed) -> str:
-        delimiter = {ord(","): "comma", ord("\t"): "tab"}[self.delimiter]
+        delimiter = {ord(","): "comma", ord("\t"): "tab"}.get(self.delimiter, f"`{chr(self.delimiter)}`")
         match int(parsed.error):
             case kernels.OPEN_QUOTE:
                 return 'the " that opens here is never closed (a quote inside a quoted cell is doubled: "")'

@@ -1,6 +1,6 @@
 """Writing facts to a folder: one file for each predicate, or all in `facts.nt` or `facts.nq`.
 
-    csv, tsv    cells as `deltalog.io.csv_cells` says, no header
+    csv, tsv    cells as `deltalog.io.csv_cells` says; a header if it is asked for
     parquet     columns as `deltalog.io.frames` says
     nt          p(x, y) is the triple x p y, and C(x) is x rdf:type C; other arities are an error
     nq          the same, and the triples of named graphs
@@ -24,28 +24,30 @@ from pathlib import Path
 from deltalog.io.columns import Columns
 from deltalog.io.csv_cells import print_cell
 from deltalog.io.files import name_of
-from deltalog.io.formats import OUTPUT_FORMATS, TRIPLE_FORMATS
+from deltalog.io.formats import DELIMITERS, OUTPUT_FORMATS, TRIPLE_FORMATS, OutputForm
 from deltalog.io.table_files import NAMES
+from deltalog.model.arguments import told
 from deltalog.model.dictionary import Dictionary
 from deltalog.model.errors import DataError, UsageError
 from deltalog.syntax.ast import Pred
 
 
-def write(out: str | os.PathLike[str], facts: Mapping[Pred, Columns], dictionary: Dictionary, format: str) -> None:
+def write(out: str | os.PathLike[str], facts: Mapping[Pred, Columns], dictionary: Dictionary, form: OutputForm) -> None:
     """Write facts to a folder that does not exist yet, or is empty."""
+    format = form.format
     check_format(format)
     if format in TRIPLE_FORMATS:
         from deltalog.io.triples import write_triples
 
         whole(Path(out), lambda folder: write_triples(folder / f"facts.{format}", facts, dictionary))
     else:
-        whole(Path(out), lambda folder: _write_files(folder, facts, dictionary, format))
+        whole(Path(out), lambda folder: _write_files(folder, facts, dictionary, form))
 
 
 def check_format(format: str) -> None:
     """Refuses a format that facts cannot be written in."""
-    if format not in OUTPUT_FORMATS:
-        raise UsageError(f"unknown format {format!r}: choose one of {', '.join(OUTPUT_FORMATS)}")
+    if not isinstance(format, str) or format not in OUTPUT_FORMATS:
+        raise UsageError(f"unknown format {told(format)}: choose one of {', '.join(OUTPUT_FORMATS)}")
 
 
 def check_output(out: Path) -> None:
@@ -113,12 +115,12 @@ def _umask() -> int:
     return mask
 
 
-def _write_files(folder: Path, facts: Mapping[Pred, Columns], dictionary: Dictionary, format: str) -> None:
+def _write_files(folder: Path, facts: Mapping[Pred, Columns], dictionary: Dictionary, form: OutputForm) -> None:
     names = safe_names(facts)
     for pred, columns in facts.items():
-        path = folder / f"{names[pred]}.{format}"
+        path = folder / f"{names[pred]}.{form.format}"
         try:
-            write_file(path, columns, dictionary, format)
+            write_file(path, pred, columns, dictionary, form)
         except DataError as problem:
             raise DataError(f"{pred}: {problem}") from None
     names_table(folder, names)
@@ -131,16 +133,25 @@ def names_table(folder: Path, names: Mapping[Pred, str]) -> None:
         (folder / NAMES).write_text("".join(lines), encoding="utf-8", newline="\n")
 
 
-def write_file(path: Path, columns: Columns, dictionary: Dictionary, format: str) -> None:
-    if format == "parquet":
+def write_file(path: Path, pred: Pred, columns: Columns, dictionary: Dictionary, form: OutputForm) -> None:
+    """Writes the facts of a predicate as one table."""
+    if form.format == "parquet":
         from deltalog.io.frames import write_parquet
 
-        write_parquet(path, columns, dictionary)
+        write_parquet(path, columns, dictionary, form.names(pred))
         return
     from deltalog.io.tables import write_table
 
     with open(path, "wb") as stream:
-        write_table(stream, columns, dictionary, format)
+        stream.write(header_of(pred, form))
+        write_table(stream, columns, dictionary, form.format)
+
+
+def header_of(pred: Pred, form: OutputForm) -> bytes:
+    """The header of a table of text, if it is to have one."""
+    if not form.header or not pred.arity or form.format not in DELIMITERS:
+        return b""
+    return (DELIMITERS[form.format].join(map(print_cell, form.names(pred))) + "\n").encode()
 
 
 def safe_names(preds: Iterable[Pred]) -> dict[Pred, str]:

@@ -1,3 +1,1 @@
-"""Numba functions over arrays. They know nothing of Datalog."""
-
-from deltalog.kernels import compiling  # noqa: F401  (it says when kernels are compiled)
+"""Functions over arrays and addresses, interpreted or compiled. They know nothing of Datalog."""

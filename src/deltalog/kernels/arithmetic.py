@@ -13,10 +13,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba import types
 
-from deltalog.kernels.intern import COUNT, DOUBLES, INTEGERS, KINDS, get, inner, instruction, load8, put, put_word
+from deltalog.kernels.compiling import inner
+from deltalog.kernels.intern import COUNT, DOUBLES, INTEGERS, KINDS, put_word
+from deltalog.kernels.memory import bits_of, get, load8, put, real_of
 
 OP, REGISTER, WORD = range(3)
 OP_FIELDS = 3
@@ -28,26 +28,6 @@ INTEGER, BIG_INTEGER, DOUBLE, OTHER_NUMBER = 4, 5, 6, 7
 TRUTH, AN_ID = 32, 33
 EXACT = 2.0**53  # integers below are exact as doubles; the next one after it is rounded to it
 INT64 = 2.0**63 - 2.0**13  # results below surely fit: factors and product are rounded, by one part in 2**53 each
-
-
-@instruction
-def real_of(typing_context: Any, bits: Any) -> Any:
-    """The double that has these bits."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.bitcast(arguments[0], ir.DoubleType())
-
-    return types.float64(types.int64), generate
-
-
-@instruction
-def bits_of(typing_context: Any, real: Any) -> Any:
-    """The bits of a double."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.bitcast(arguments[0], ir.IntType(64))
-
-    return types.int64(types.float64), generate
 
 
 @inner

@@ -7,16 +7,16 @@ Rows come in parts, one for each table; the i-th goes from ends[i] to ends[i + 1
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from deltalog.kernels.intern import get
+from deltalog.kernels.compiling import inner, kernel
+from deltalog.kernels.memory import get
 from deltalog.kernels.run_search import RUN, is_tombstone, search
 from deltalog.kernels.sorted_keys import HALF
 
 ABSENT, LIVE, TOMBSTONE = range(3)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def pack_parts(high, low, ends):
     """Rows as keys, sorted and distinct within each part, from where it begins; and their number in each part."""
     keys, counts = np.empty(len(high), np.uint64), np.zeros(len(ends) - 1, np.int64)
@@ -34,7 +34,7 @@ def pack_parts(high, low, ends):
     return keys, counts
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def sift(keys, ends, tables, adds, places):
     """The rows of each (sorted) part that its table has; or, for rows to be added, those that it does not have, and
     then those that it has as tombstones. And their numbers."""
@@ -54,7 +54,7 @@ def sift(keys, ends, tables, adds, places):
     return found, counts
 
 
-@njit(nogil=True)
+@inner
 def _status(places, place, key):
     for run in range(places[place]):
         here = place + 2 + RUN * run

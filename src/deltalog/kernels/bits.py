@@ -7,36 +7,15 @@ once, and the row of x is the union of bitmaps, 64 candidates at a time.
 from __future__ import annotations
 
 import numpy as np
-from llvmlite import ir
-from numba import njit, types
-from numba.extending import intrinsic
 
+from deltalog.kernels.compiling import inner, kernel
+from deltalog.kernels.memory import trailing_zeros
 from deltalog.kernels.sorted_keys import HALF, LOW
 
 SIX, ONE, LAST_SIX = np.uint64(6), np.uint64(1), np.uint64(63)
 
 
-@intrinsic
-def trailing_zeros(typing_context, word):  # type: ignore[no-untyped-def]
-    """The number of the lowest bit that is set in a word that is not zero."""
-
-    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
-
-    return types.uint64(types.uint64), generate
-
-
-@intrinsic
-def ones(typing_context, word):  # type: ignore[no-untyped-def]
-    """How many bits of a word are set."""
-
-    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        return builder.ctpop(arguments[0])
-
-    return types.uint64(types.uint64), generate
-
-
-@njit(nogil=True, cache=True)
+@inner
 def clear_known(x, known, known_offsets, bits):
     """Clears the bits of the ids z for which (x, z) is in one of the runs."""
     for r in range(len(known)):
@@ -46,7 +25,7 @@ def clear_known(x, known, known_offsets, bits):
                 bits[z >> SIX] &= ~(ONE << (z & LAST_SIX))
 
 
-@njit(nogil=True, cache=True)
+@inner
 def read_bits(x, bits, low, high, out, n):
     """Writes (x, z) for every bit z of the words low to high, in order, and clears them; the new length of out."""
     lead = np.uint64(x) << HALF
@@ -55,14 +34,14 @@ def read_bits(x, bits, low, high, out, n):
         if word:
             base = lead | (np.uint64(w) << SIX)
             while word:
-                out[n] = base | trailing_zeros(word)
+                out[n] = base | np.uint64(trailing_zeros(word))
                 n += 1
                 word &= word - ONE
             bits[w] = np.uint64(0)
     return n
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def fill_matrix(keys, first_y, first_word, matrix, low, high):
     """matrix[y - first_y] becomes the bitmap of the z of y, with words counted from first_word; low and high bound its
     words that are not zero."""
@@ -77,7 +56,7 @@ def fill_matrix(keys, first_y, first_word, matrix, low, high):
             high[y] = w
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def compose_dense(left, matrix, low, high, first_y, first_word, known, known_offsets, bits):
     """The new pairs (x, z): (x, y) in left, (y, z) in the matrix, (x, z) not in known; sorted."""
     out = np.empty(max(1024, len(left)), np.uint64)

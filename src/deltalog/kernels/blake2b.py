@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from deltalog.kernels.intern import inlined, inner, kernel
+from deltalog.kernels.compiling import inlined, inner, kernel
 
 SIZE = 16  # bytes of a digest
 NAME = 2 + 2 * SIZE  # characters of a name

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections import namedtuple
 
 import numpy as np
-from numba import njit
 
+from deltalog.kernels.compiling import inner
 from deltalog.kernels.run_search import MASK
 from deltalog.kernels.sorted_keys import HALF
 
@@ -28,10 +28,6 @@ MIX = np.uint64(0x9E3779B97F4A7C15)
 # `given` are the numbers of relations and the keys of the given changes, in four parts that end at `ends`; `touched`
 # says whether facts of a relation were removed, or added.
 ChangeArrays = namedtuple("ChangeArrays", "given ends facts buckets queue levels touched state")
-
-
-def inner(function):
-    return njit(nogil=True, no_cpython_wrapper=True)(function)
 
 
 @inner

@@ -1,45 +1,263 @@
-"""Logs, once per process, that kernels are being compiled, and counts the seconds that this takes.
+"""How a kernel runs: interpreted by Python, or compiled by Numba.
 
-A kernel is compiled when it is first used with arrays of some types, and cached on disk (beside the source, or where
-Numba keeps caches if that folder is not writable). So the very first use takes some tens of seconds longer, and this is
-the log line about it: an INFO message of the logger `deltalog`.
+A kernel is a Python function over arrays and addresses. Numba compiles it to machine code. That takes seconds the first
+time; later it is loaded from a cache on disk (beside the source, or where Numba keeps caches if that folder is not
+writable). But loading Numba alone takes half a second and 80 MB, and a small program is done before that. So a kernel
+is **interpreted** at first: Python runs it, on the same arrays and with the same results, and there is nothing to
+convert when it is compiled later. `Kernel` decides by one rule, for each kernel and call:
+
+- A call with much work is compiled: more than `most` of `work`, by default `MOST_ITEMS` items of all arrays together.
+- A kernel that has been interpreted for about as long as it takes to compile it is compiled: after `PATIENCE` seconds,
+  or after `PATIENCE_IF_CACHED` if Numba is loaded and the kernel is in the cache.
+- An interpreted call that turns out to be long raises `Outgrown`. It has changed nothing, and is made again, compiled.
+
+The environment variable `DELTALOG_KERNELS` is `auto` (this rule), `compile` (compile every kernel on first use) or
+`interpret` (compile none).
+
+The two forms of a kernel are functions with namespaces of their own. In the compiled one (`dispatcher`), the names of
+other kernels are Numba's dispatchers. In the interpreted one (`interpreted`), they are Python functions, and words of
+64 bits are Python's integers (`kernels.plain_numbers`). A kernel that would be slow as it is written has a second
+version for Python: the function of the same name in the module of the same name in `kernels.interpreted`.
 """
 
 from __future__ import annotations
 
-import logging
+import importlib
+import os
+import sys
 import threading
 import time
+from collections.abc import Callable
+from pathlib import Path
+from types import FunctionType
+from typing import Any, TypeVar
 
-from numba.core import event
+import numpy as np
 
-MESSAGE = "compiling kernels; this happens once and takes up to a minute"
+F = TypeVar("F", bound=Callable[..., Any])
+Namespace = dict[str, Any]
 
+SETTING = "DELTALOG_KERNELS"
+AUTO, INTERPRET, COMPILE = "auto", "interpret", "compile"
 
-class Compilations(event.Listener):
-    """Numba tells it of every compilation; a kernel that is loaded from disk is none. The kernels that a kernel calls
-    are compiled inside of its own compilation, and their time counts once."""
+MOST_ITEMS = 1 << 12  # at about a microsecond each
+MOST_ITEMS_BY_NUMPY = 1 << 17  # at about ten nanoseconds each
+PATIENCE = 0.25  # seconds: compiling a kernel takes 0.2 to 3 s, loading Numba 0.5 s
+PATIENCE_IF_CACHED = 0.02  # loading a compiled kernel takes 10 to 50 ms
 
-    def __init__(self):
-        self.announced = False
-        self.seconds = 0.0  # of all threads
-        self._thread = threading.local()
-
-    def on_start(self, event):
-        depth = getattr(self._thread, "depth", 0)
-        if depth == 0:
-            self._thread.started = time.monotonic()
-        self._thread.depth = depth + 1
-        kernel = event.data["dispatcher"].py_func
-        if not self.announced and kernel.__module__.startswith("deltalog."):
-            self.announced = True
-            logging.getLogger("deltalog").info(MESSAGE)
-
-    def on_end(self, event):
-        self._thread.depth -= 1
-        if self._thread.depth == 0:
-            self.seconds += time.monotonic() - self._thread.started
+CALLED = {"nogil": True, "cache": True}  # options of Numba for kernels that others call
+KERNELS: list[Kernel] = []
+_chosen = ""
+_interpreted: dict[str, Namespace] = {}
+_compiled: dict[str, Namespace] = {}
+loading = threading.RLock()  # held while Numba is loaded; a fork waits for it
 
 
-COMPILATIONS = Compilations()
-event.register("numba:compile", COMPILATIONS)
+class Outgrown(Exception):
+    """An interpreted call has more work than was expected; it has changed nothing."""
+
+
+def setting() -> str:
+    """How kernels run."""
+    how = _chosen or os.environ.get(SETTING) or AUTO
+    if how not in (AUTO, INTERPRET, COMPILE):
+        raise ValueError(f"{SETTING}={how}: expected {AUTO}, {INTERPRET} or {COMPILE}")
+    return how
+
+
+def choose(how: str) -> None:
+    """How kernels run in this process from now on, whatever the environment says, as if none had been called yet."""
+    global _chosen
+    _chosen = how
+    for each in KERNELS:
+        each.start_over()
+
+
+def outgrown(work: int, most: int) -> None:
+    """Gives up on an interpreted call that has much work, unless all kernels are interpreted."""
+    if work > most and setting() != INTERPRET:
+        raise Outgrown
+
+
+def items(*arguments: Any) -> int:
+    """The number of items of all arrays, also of those in tuples."""
+    count = 0
+    for argument in arguments:
+        if isinstance(argument, np.ndarray):
+            count += argument.size
+        elif isinstance(argument, tuple):
+            count += items(*argument)
+    return count
+
+
+def form(work: Callable[..., int] = items, most: int = MOST_ITEMS) -> Callable[[F], F]:
+    """A kernel written for Python, which runs if a call has no more than so much work."""
+
+    def with_limit(function: F) -> F:
+        function.work, function.most = work, most  # type: ignore[attr-defined]
+        return function
+
+    return with_limit
+
+
+by_numpy = form(most=MOST_ITEMS_BY_NUMPY)  # for versions without loops of Python over items
+
+
+class Kernel:
+    """A function that is interpreted or compiled; `run` is what a call calls."""
+
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
+        self.function, self.options = function, options
+        self.__name__, self.__doc__, self.__module__ = function.__name__, function.__doc__, function.__module__
+        self.start_over()
+        KERNELS.append(self)
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.run(*arguments)
+
+    def __repr__(self) -> str:
+        return f"<kernel {self.__module__.removeprefix('deltalog.kernels.')}.{self.__name__}>"
+
+    def start_over(self) -> None:
+        """As if it had not been called yet."""
+        self.run: Callable[..., Any] = self._first
+        self.seconds = 0.0  # that it was interpreted
+        self._cached: bool | None = None
+
+    def compile(self) -> None:
+        """From now on, calls are compiled."""
+        if self.options != CALLED:
+            raise TypeError(f"{self} can be called by kernels only")
+        self.run = self.dispatcher
+
+    @property
+    def interpreted(self) -> Callable[..., Any]:
+        """The form that Python runs."""
+        return _interpreted_namespace(self.__module__)[self.__name__]  # type: ignore[no-any-return]
+
+    @property
+    def straight(self) -> Callable[..., Any]:
+        """The function as it is written, for a version that prepares its arguments."""
+        return _copy(self.function, _interpreted_namespace(self.__module__))
+
+    @property
+    def dispatcher(self) -> Callable[..., Any]:
+        """The form that Numba compiles, for each combination of types of arguments."""
+        return _compiled_namespace(self.__module__)[self.__name__]  # type: ignore[no-any-return]
+
+    def _first(self, *arguments: Any) -> Any:
+        form = self.interpreted
+        self._form, self._work, self._most = form, getattr(form, "work", items), getattr(form, "most", MOST_ITEMS)
+        self.run = {COMPILE: self._compiled, INTERPRET: form}.get(setting(), self._measured)
+        return self.run(*arguments)
+
+    def _compiled(self, *arguments: Any) -> Any:
+        self.compile()
+        return self.run(*arguments)
+
+    def _measured(self, *arguments: Any) -> Any:
+        if self._work(*arguments) > self._most or (self.seconds > PATIENCE_IF_CACHED and self._is_due()):
+            return self._compiled(*arguments)
+        started = time.perf_counter()
+        try:
+            return self._form(*arguments)
+        except Outgrown:
+            pass
+        finally:
+            self.seconds += time.perf_counter() - started
+        return self._compiled(*arguments)
+
+    def _is_due(self) -> bool:
+        """Whether it has been interpreted for as long as it would take to compile or to load it."""
+        if self._cached is None and "numba" in sys.modules:
+            self._cached = self._is_cached()
+        return bool(self._cached) or self.seconds > PATIENCE
+
+    def _is_cached(self) -> bool:
+        """Whether the cache has the kernel, for some types of arguments."""
+        folder = self.dispatcher.stats.cache_path  # type: ignore[attr-defined]
+        line = self.function.__code__.co_firstlineno
+        return folder is not None and any(Path(folder).glob(f"*.{self.__name__}-{line}.*.nbi"))
+
+
+class Instruction(Kernel):
+    """A kernel that is one piece of LLVM code when it is compiled: that of its name in `kernels.instructions`."""
+
+
+def kernel(function: Callable[..., Any]) -> Kernel:
+    """A function that others call. Compiled, it is cached on disk, and lets other threads run."""
+    return Kernel(function, CALLED)
+
+
+def inner(function: Callable[..., Any]) -> Kernel:
+    """A function that only kernels call."""
+    return Kernel(function, {"nogil": True, "no_cpython_wrapper": True})
+
+
+def inlined(function: Callable[..., Any]) -> Kernel:
+    """A single expression, put into its callers before types are known."""
+    return Kernel(function, {"inline": "always"})
+
+
+def merged(function: Callable[..., Any]) -> Kernel:
+    """A function that LLVM puts into its callers."""
+    return Kernel(function, {"nogil": True, "no_cpython_wrapper": True, "forceinline": True})
+
+
+def instruction(function: Callable[..., Any]) -> Kernel:
+    """The interpreted form of a piece of LLVM code."""
+    return Instruction(function, {})
+
+
+# Namespaces.
+
+
+def _interpreted_namespace(module: str) -> Namespace:
+    found = _interpreted.get(module)
+    return _interpreted.setdefault(module, _with_python(module)) if found is None else found
+
+
+def _with_python(module: str) -> Namespace:
+    """The names of a module, with Python's numbers and functions."""
+    from deltalog.kernels.plain_numbers import plain
+
+    names, versions = vars(sys.modules[module]), _versions(module)
+    space = {name: plain(value) for name, value in names.items() if not isinstance(value, Kernel)}
+    for name, value in names.items():
+        if isinstance(value, Kernel):
+            own = value.__module__ == module
+            space[name] = (versions.get(name) or _copy(value.function, space)) if own else value.interpreted
+    return space
+
+
+def _versions(module: str) -> Namespace:
+    """The versions of a module's kernels that are written for Python."""
+    try:
+        return vars(importlib.import_module(module.replace(".kernels.", ".kernels.interpreted.")))
+    except ModuleNotFoundError:
+        return {}
+
+
+def _copy(function: Callable[..., Any], space: Namespace) -> Callable[..., Any]:
+    """A function with another namespace."""
+    return FunctionType(function.__code__, space, function.__name__, function.__defaults__)
+
+
+def _compiled_namespace(module: str) -> Namespace:
+    found = _compiled.get(module)
+    return _compiled.setdefault(module, _with_dispatchers(module)) if found is None else found
+
+
+def _with_dispatchers(module: str) -> Namespace:
+    """The names of a module, with Numba's dispatchers."""
+    with loading:
+        from deltalog.kernels import instructions
+    names = vars(sys.modules[module])
+    space = dict(names)
+    for name, value in names.items():
+        if isinstance(value, Instruction):
+            space[name] = getattr(instructions, value.__name__)
+        elif isinstance(value, Kernel):
+            own = value.__module__ == module
+            space[name] = instructions.njit(**value.options)(_copy(value.function, space)) if own else value.dispatcher
+    return space

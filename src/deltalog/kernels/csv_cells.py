@@ -17,7 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from deltalog.kernels.intern import DOUBLES, HEAP, OFFSETS, get, inner, kernel, load8, put, put_word, store8
+from deltalog.kernels.compiling import inner, kernel
+from deltalog.kernels.intern import DOUBLES, HEAP, OFFSETS, put_word
+from deltalog.kernels.memory import bits_of, get, load8, put, store8
 from deltalog.kernels.ntriples import (
     BLANK,
     ERROR,
@@ -85,7 +87,7 @@ def keep_decimal(at: Any, end: Any, state: Any) -> Any:
     if load8(at) == MINUS and number != 0.0:
         number = -number
     room = get(state, ROOM)
-    put(state, ID, put_word(np.float64(number).view(np.int64), DOUBLE, get(room, DOUBLES), room))
+    put(state, ID, put_word(bits_of(number), DOUBLE, get(room, DOUBLES), room))
     return True
 
 

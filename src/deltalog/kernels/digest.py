@@ -19,20 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from deltalog.kernels.intern import (
-    DOUBLES,
-    HEAP,
-    INTEGERS,
-    KINDS,
-    OFFSETS,
-    get,
-    inlined,
-    inner,
-    kernel,
-    load8,
-    load64,
-    store8,
-)
+from deltalog.kernels.compiling import inlined, inner, kernel
+from deltalog.kernels.intern import DOUBLES, HEAP, INTEGERS, KINDS, OFFSETS
+from deltalog.kernels.memory import get, load8, load64, store8
 
 INTEGER, BIG_INTEGER, DOUBLE, NUMBER = map(np.int64, (4, 5, 6, 7))  # of terms.Kind
 INLINE = np.int64(2**62)

@@ -6,10 +6,11 @@ A graph has the vertices 0 to n - 1, and the edges of vertex v are targets[offse
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from deltalog.kernels.compiling import kernel
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def offsets_of(sources, n):
     """Where the edges of each vertex begin, for edges in order of their sources."""
     offsets = np.zeros(n + 1, np.int64)
@@ -20,7 +21,7 @@ def offsets_of(sources, n):
     return offsets
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def strong_components(offsets, targets):
     """The strongly connected component of each vertex, and their number (Tarjan's algorithm, without recursion).
 
@@ -67,7 +68,7 @@ def strong_components(offsets, targets):
     return label, count
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def connected_components(sources, targets, n):
     """The connected component of each vertex of an undirected graph, and their number (union-find)."""
     parent = np.arange(n)
@@ -94,7 +95,7 @@ def connected_components(sources, targets, n):
     return label, count
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def grouped(label, values, count):
     """The values by label: where those of each label begin, and the values in this order."""
     offsets = np.zeros(count + 1, np.int64)

@@ -17,15 +17,12 @@ room for the case that everything is new.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba import njit, types
-from numba.extending import intrinsic
 
-F = TypeVar("F", bound=Callable[..., Any])
+from deltalog.kernels.compiling import inlined, inner, kernel
+from deltalog.kernels.memory import get, load8, load64, put, store8
 
 # The fields of a room.
 TABLE, MASK, HASHES, KINDS, OFFSETS, HEAP, INTEGERS, DOUBLES, COUNT = range(9)
@@ -38,100 +35,6 @@ UPPER = np.uint64(0xFFFFFFFF00000000)
 LOWER = np.uint64(0x00000000FFFFFFFF)
 EMPTY = np.uint64(0)
 AHEAD = 128  # texts that are looked up side by side
-
-
-_njit: Any = njit
-
-
-def kernel(function: F) -> F:
-    """Compiled on first use, cached on disk, and lets other threads run."""
-    return _njit(nogil=True, cache=True)(function)  # type: ignore[no-any-return]
-
-
-def inner(function: F) -> F:
-    """Compiled as a part of kernels only."""
-    return _njit(nogil=True, no_cpython_wrapper=True)(function)  # type: ignore[no-any-return]
-
-
-def inlined(function: F) -> F:
-    """A single expression, put into its callers."""
-    return _njit(inline="always")(function)  # type: ignore[no-any-return]
-
-
-def instruction(function: Callable[..., Any]) -> Any:
-    """A piece of LLVM code; the first argument of the function is not one of the instruction."""
-    return intrinsic(function)
-
-
-def _pointer(builder: Any, address: Any, bits: int) -> Any:
-    return builder.inttoptr(address, ir.IntType(bits).as_pointer())
-
-
-def _element(builder: Any, address: Any, index: Any) -> Any:
-    return _pointer(builder, builder.add(address, builder.shl(index, ir.Constant(ir.IntType(64), 3))), 64)
-
-
-@instruction
-def load8(typing_context: Any, address: Any) -> Any:
-    """The byte at an address."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.zext(builder.load(_pointer(builder, arguments[0], 8), align=1), ir.IntType(64))
-
-    return types.int64(types.int64), generate
-
-
-@instruction
-def load64(typing_context: Any, address: Any) -> Any:
-    """The eight bytes at an address, the first in the lowest bits."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.load(_pointer(builder, arguments[0], 64), align=1)
-
-    return types.uint64(types.int64), generate
-
-
-@instruction
-def store8(typing_context: Any, address: Any, byte: Any) -> Any:
-    """Put a byte at an address."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        byte = builder.trunc(arguments[1], ir.IntType(8))
-        builder.store(byte, _pointer(builder, arguments[0], 8), align=1)
-        return context.get_dummy_value()
-
-    return types.void(types.int64, types.int64), generate
-
-
-@instruction
-def get(typing_context: Any, address: Any, index: Any) -> Any:
-    """The word of an index of the array of words at an address."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.load(_element(builder, *arguments), align=8)
-
-    return types.int64(types.int64, types.int64), generate
-
-
-@instruction
-def put(typing_context: Any, address: Any, index: Any, word: Any) -> Any:
-    """Change the word of an index of the array of words at an address."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        builder.store(arguments[2], _element(builder, *arguments[:2]), align=8)
-        return context.get_dummy_value()
-
-    return types.void(types.int64, types.int64, types.int64), generate
-
-
-@instruction
-def trailing_zeros(typing_context: Any, word: Any) -> Any:
-    """How many of the lowest bits are 0; 64 for 0."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))
-
-    return types.int64(types.uint64), generate
 
 
 @inlined

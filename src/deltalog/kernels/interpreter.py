@@ -21,7 +21,6 @@ fact. A search begins at (0, -1); run -1 says that the step has no further match
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from deltalog.kernels.changed_facts import (
     ADDED,
@@ -33,22 +32,19 @@ from deltalog.kernels.changed_facts import (
     PRED,
     REMOVED,
     first_added,
-    inner,
     is_removed,
 )
-from deltalog.kernels.intern import get
+from deltalog.kernels.compiling import inner, merged
+from deltalog.kernels.memory import get
 from deltalog.kernels.run_search import MASK, RUN, is_tombstone, search
 from deltalog.kernels.sorted_keys import HALF
 
 KIND, FIRST, SECOND, HIGH, LOW, EQUAL, PLACE, OWN, SWAPPED = range(9)
 JOIN, EXISTS, ABSENT = range(3)
+ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
-def inlined(function):
-    return njit(nogil=True, no_cpython_wrapper=True, forceinline=True)(function)
-
-
-@inlined
+@merged
 def joined_key(registers, first, second):
     """The key of two registers, with 0 for -1."""
     key = np.uint64(0)
@@ -61,7 +57,7 @@ def joined_key(registers, first, second):
 
 @inner
 def _turned(key, swapped):
-    return (key << HALF) | (key >> HALF) if swapped else key
+    return ((key & MASK) << HALF) | (key >> HALF) if swapped else key
 
 
 @inner
@@ -69,10 +65,10 @@ def _greatest(step, bound):
     """The greatest key that a step can match, where `bound` is the least."""
     if step[SECOND] >= 0:
         return bound
-    return bound | MASK if step[FIRST] >= 0 else ~np.uint64(0)
+    return bound | MASK if step[FIRST] >= 0 else ALL
 
 
-@inlined
+@merged
 def _next_stored(places, change, after, step, bound, run, at):
     """The next match from a position of a run on: its run, the position after it, and the key; the run after the last
     one if there is none."""
@@ -120,7 +116,7 @@ def _next_added(change, step, bound, at):
     return -1, np.uint64(0)
 
 
-@inlined
+@merged
 def _next(registers, places, change, after, step, run, at):
     """The next match of a step: a run, a position, the key; run -1 when there is none."""
     bound = joined_key(registers, step[FIRST], step[SECOND])
@@ -137,7 +133,7 @@ def _next(registers, places, change, after, step, run, at):
     return -1, -1, np.uint64(0)
 
 
-@inlined
+@merged
 def advance(registers, places, change, after, levels, step, level):
     """One step of the search at a level: the level where it continues, which is less by one if there is no match, and
     more by one if there is."""

@@ -10,16 +10,16 @@ a bit per z.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from deltalog.kernels.bits import clear_known, read_bits
+from deltalog.kernels.compiling import inner, kernel
 from deltalog.kernels.sorted_keys import HALF, LOW, gallop
 
 SIX, ONE, LAST_SIX = np.uint64(6), np.uint64(1), np.uint64(63)
 RUNS = 6  # how many runs compose reads at once; shorter lists are padded with empty ones
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def ranges_offsets(offsets, ids, low, high):
     """low[i] to high[i] are the keys of id ids[i], by direct access."""
     last = len(offsets) - 1
@@ -32,7 +32,7 @@ def ranges_offsets(offsets, ids, low, high):
             low[i] = high[i] = 0
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def ranges_search(keys, ids, low, high):
     """The same by search: for few ids, or a run that is small beside the number of ids."""
     at = 0
@@ -46,7 +46,7 @@ def ranges_search(keys, ids, low, high):
         high[i] = at = gallop(keys, (np.uint64(ids[i]) + np.uint64(1)) << HALF, at)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def total(low, high):
     """How many rows the ranges have together."""
     n = 0
@@ -55,7 +55,7 @@ def total(low, high):
     return n
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def expand_keys(low, high, keys, left, right):
     """left: the row number, right: the low half of the key, for every key of every range."""
     n = 0
@@ -66,7 +66,7 @@ def expand_keys(low, high, keys, left, right):
             n += 1
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def expand(low, high, left, right):
     """left: the row number, right: the position in the run, for every key of every range."""
     n = 0
@@ -77,7 +77,7 @@ def expand(low, high, left, right):
             n += 1
 
 
-@njit(nogil=True, cache=True)
+@inner
 def has_key(runs, offsets, x, z):
     """Whether (x, z) is in one of the runs."""
     key = (np.uint64(x) << HALF) | np.uint64(z)
@@ -95,7 +95,7 @@ def has_key(runs, offsets, x, z):
     return False
 
 
-@njit(nogil=True, cache=True)
+@inner
 def row_size(offsets, x):
     """How many keys with high half x the runs have."""
     n = 0
@@ -105,7 +105,7 @@ def row_size(offsets, x):
     return n
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def compose(left, right, right_offsets, known, known_offsets, stamp, generation, bits):
     """The new pairs (x, z): (x, y) in left, (y, z) in right, (x, z) not in known; and the next free generation.
 
@@ -150,7 +150,7 @@ def compose(left, right, right_offsets, known, known_offsets, stamp, generation,
     return out[:n], generation
 
 
-@njit(nogil=True, cache=True)
+@inner
 def _row_by_stamps(x, pairs, right, right_offsets, known, known_offsets, stamp, generation, search, out, n):
     """The row of one x: a stamp per z. What is known is stamped first, or (`search`) looked up if it is much."""
     if not search:
@@ -176,7 +176,7 @@ def _row_by_stamps(x, pairs, right, right_offsets, known, known_offsets, stamp, 
     return n
 
 
-@njit(nogil=True, cache=True)
+@inner
 def _row_by_bits(x, pairs, right, right_offsets, known, known_offsets, bits, out, n):
     """The row of one x: a bit per z, set by candidates, cleared by what is known, then read in order."""
     low, high = len(bits), -1

@@ -17,8 +17,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from deltalog.kernels.intern import get, inner, kernel
+from deltalog.kernels.compiling import inner, kernel
 from deltalog.kernels.join import RUNS
+from deltalog.kernels.memory import get
 from deltalog.kernels.run_search import RUN, is_tombstone
 from deltalog.kernels.sorted_keys import HALF
 

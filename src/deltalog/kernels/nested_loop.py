@@ -6,17 +6,17 @@ One call runs any number of plans, and writes nothing but their results.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from deltalog.kernels.intern import get
+from deltalog.kernels.compiling import inner, kernel
 from deltalog.kernels.interpreter import HIGH, LOW, PLACE, advance, joined_key
+from deltalog.kernels.memory import get
 from deltalog.kernels.run_search import MASK, RUN, is_tombstone
 from deltalog.kernels.sorted_keys import HALF
 
 TOO_MUCH = -1
 
 
-@njit(nogil=True)
+@inner
 def _all_rows(code, first, depth, places, registers, levels, head, out, n, most):
     """Writes the keys of the registers `head` for every row to `out` from n on: where that ends; TOO_MUCH if they do
     not fit, or if there are more than `most` matches."""
@@ -37,7 +37,7 @@ def _all_rows(code, first, depth, places, registers, levels, head, out, n, most)
     return n
 
 
-@njit(nogil=True)
+@inner
 def _leaves_with_rows(code, first, depth, places, registers, levels, known, out, n, most):
     """Writes the keys of the first relation for which there is a row to `out`, except those that are known, and marks
     them as known."""
@@ -68,7 +68,7 @@ def _leaves_with_rows(code, first, depth, places, registers, levels, known, out,
     return n
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def nested_loops(code, starts, places, registers, register_starts, heads, known, known_starts, out, ends, most):
     """Runs plan after plan: the rows of each go to `out`, and where they end to `ends`; False if they are too many.
 

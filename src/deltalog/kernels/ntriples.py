@@ -22,23 +22,18 @@ from typing import Any
 
 import numpy as np
 
+from deltalog.kernels.compiling import inner, kernel
 from deltalog.kernels.intern import (
     COUNT,
     HEAP,
     INTEGERS,
     OFFSETS,
-    get,
-    inner,
-    kernel,
-    load8,
-    load64,
-    put,
     put_hashed,
     put_text,
     put_word,
     same_text,
-    store8,
 )
+from deltalog.kernels.memory import get, load8, load64, put, store8
 from deltalog.kernels.rdf_names import has_scheme, iri_fault, label_fault, language_end
 from deltalog.kernels.text_scan import (
     AT,

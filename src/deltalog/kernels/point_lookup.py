@@ -7,12 +7,12 @@ The result is written as it is found, into arrays that grow.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from deltalog.kernels.compiling import inner, kernel
 from deltalog.kernels.sorted_keys import HALF, LOW
 
 
-@njit(nogil=True, cache=True)
+@inner
 def lower_bound(keys, key):
     """The position of the first key that is not below `key`."""
     low, high = 0, len(keys)
@@ -25,7 +25,7 @@ def lower_bound(keys, key):
     return low
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def lookup_pairs(keys, leads):
     """Sorted keys by their high half: for every key of every lead, the number of the lead and the low half."""
     lows = np.empty(len(leads), np.int64)
@@ -49,7 +49,7 @@ def lookup_pairs(keys, leads):
     return left, right
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def scan_pairs(keys, tails):
     """Keys by their low half, reading all of them: for each match, the number of the tail and the high half."""
     left, right = np.empty(16, np.int64), np.empty(16, np.uint32)
@@ -66,7 +66,7 @@ def scan_pairs(keys, tails):
     return left[:n], right[:n]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def lookup_keys(keys, wanted):
     """The positions of the wanted keys that are present."""
     found = np.empty(len(wanted), np.int64)

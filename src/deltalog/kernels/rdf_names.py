@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from deltalog.kernels.intern import inner, load8
+from deltalog.kernels.compiling import inner
+from deltalog.kernels.memory import load8
 from deltalog.kernels.text_scan import COLON, MINUS, PLUS, POINT, UNDERSCORE, is_digit, is_letter
 
 MOST_IN_SUBTAG = 8  # characters, by BCP 47

@@ -14,9 +14,9 @@ sets in the same `data`.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from deltalog.kernels.bits import ones, trailing_zeros
+from deltalog.kernels.compiling import inner, kernel
+from deltalog.kernels.memory import ones, trailing_zeros
 
 LOW = np.uint64(0xFFFFFFFF)
 HALF = np.uint64(32)
@@ -25,18 +25,18 @@ ZERO = np.uint64(0)
 FULL = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
-@njit(nogil=True, cache=True)
+@inner
 def popcount(word):
-    return np.int64(ones(word))
+    return ones(word)
 
 
-@njit(nogil=True, cache=True)
+@inner
 def lowest(word):
     """The number of the lowest bit."""
-    return np.int64(trailing_zeros(word))
+    return trailing_zeros(word)
 
 
-@njit(nogil=True, cache=True)
+@inner
 def fill(bits, low, high):
     """Sets the bits low to high."""
     first, last = low >> 6, high >> 6
@@ -51,7 +51,7 @@ def fill(bits, low, high):
     bits[last] |= tail
 
 
-@njit(nogil=True, cache=True)
+@inner
 def include(bits, begin, length, data):
     """Adds a set to bits; gives the first and last word that it touches."""
     if length < 0:
@@ -65,7 +65,7 @@ def include(bits, begin, length, data):
     return np.int64(data[begin] >> HALF) >> 6, np.int64(data[begin + length - 1] & LOW) >> 6
 
 
-@njit(nogil=True, cache=True)
+@inner
 def runs_of(bits, first, last):
     """How many intervals the bits are."""
     runs, carry, part = 0, ZERO, bits[first : last + 1]
@@ -75,7 +75,7 @@ def runs_of(bits, first, last):
     return runs
 
 
-@njit(nogil=True, cache=True)
+@inner
 def write_intervals(bits, first, last, data, used):
     """Writes the bits as intervals."""
     low, high = np.int64(-1), np.int64(-2)
@@ -103,7 +103,7 @@ def write_intervals(bits, first, last, data, used):
     return used + 1
 
 
-@njit(nogil=True, cache=True)
+@inner
 def write(bits, first, last, data, used):
     """Writes the bits as a set and clears them; the data (larger, if need be), how much is used, and the length."""
     while first <= last and bits[first] == ZERO:
@@ -132,7 +132,7 @@ def write(bits, first, last, data, used):
     return data, used, length
 
 
-@njit(nogil=True, cache=True)
+@inner
 def has(c, d, start, length, data):
     """Whether set c has d."""
     n, begin = length[c], start[c]
@@ -149,7 +149,7 @@ def has(c, d, start, length, data):
     return low < begin + n and np.int64(data[low] >> HALF) <= d
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def close(order, must, offsets, successors, start, length, data, used, bits, fresh):
     """Writes the set of each vertex of `order`: its successors and their sets, which are there or come earlier.
 
@@ -184,7 +184,7 @@ def close(order, must, offsets, successors, start, length, data, used, bits, fre
     return data, used
 
 
-@njit(nogil=True, cache=True)
+@inner
 def same(data, a, b, n):
     for i in range(n):
         if data[a + i] != data[b + i]:
@@ -192,7 +192,7 @@ def same(data, a, b, n):
     return True
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def cardinalities(cs, start, length, data, offsets):
     """How many members the sets cs have, where number d stands for offsets[d + 1] - offsets[d] members."""
     out = np.empty(len(cs), np.int64)
@@ -217,7 +217,7 @@ def cardinalities(cs, start, length, data, offsets):
     return out
 
 
-@njit(nogil=True, cache=True)
+@inner
 def singles(offsets):
     """For each word of bits, whether all 64 numbers have one member."""
     out = np.ones((len(offsets) - 1) >> 6, np.bool_)
@@ -227,7 +227,7 @@ def singles(offsets):
     return out
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def expand(cs, place, start, length, data, offsets, members, out):
     """Writes the members of the sets cs, those of the i-th from place[i] on."""
     for i in range(len(cs)):
@@ -249,7 +249,7 @@ def expand(cs, place, start, length, data, offsets, members, out):
                     word &= word - ONE
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def mark_related(sources, targets, component, start, length, data, found):
     """Marks the pairs of which the set of the first one's component has the second one's."""
     n = len(component)
@@ -259,7 +259,7 @@ def mark_related(sources, targets, component, start, length, data, found):
             found[i] = c >= 0 and d >= 0 and has(c, d, start, length, data)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def meeting(wanted, start, length, data, count):
     """The numbers below `count` whose sets have one of those wanted."""
     bits, below = np.zeros((count >> 6) + 1, np.uint64), np.zeros(count + 1, np.int64)
@@ -275,7 +275,7 @@ def meeting(wanted, start, length, data, count):
     return out[:found]
 
 
-@njit(nogil=True, cache=True)
+@inner
 def _meets(c, wanted, bits, below, start, length, data):
     """Whether set c has one of those wanted, which are also given as bits and by how many are below each number: each
     of them is looked for in the set, or the set looked through, whichever is shorter."""
@@ -296,7 +296,7 @@ def _meets(c, wanted, bits, below, start, length, data):
     return False
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def gather(cs, start, length, data, bits):
     """Adds some numbers and their sets to bits."""
     for c in cs:
@@ -305,7 +305,7 @@ def gather(cs, start, length, data, bits):
             include(bits, start[c], length[c], data)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def numbers(bits):
     """The numbers of the bits that are set."""
     total = 0
@@ -321,7 +321,7 @@ def numbers(bits):
     return out
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def compacted(start, length, data):
     """The sets in data without gaps; their new starts, and the data."""
     total = 0
@@ -336,7 +336,7 @@ def compacted(start, length, data):
     return begin, out
 
 
-@njit(nogil=True, cache=True)
+@inner
 def _exclude(bits, begin, length, data, first, last):
     """Takes a set out of bits, of which only the words first to last matter."""
     if length < 0:
@@ -358,7 +358,7 @@ def _exclude(bits, begin, length, data, first, last):
             bits[w] &= ~mask
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def gained(before, after, old_start, old_length, old_data, start, length, data, offsets, bits):
     """For pairs of numbers: what the set of the second has that the set of the first, among the old ones, has not
     (number -1: the empty set). Where what is found for each pair begins, the numbers, and how many members they have.
@@ -388,7 +388,7 @@ def gained(before, after, old_start, old_length, old_data, start, length, data, 
     return begins, out[:n], weights
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def pairs(sources, group, begins, found, offsets, members, total):
     """Keys of each source with the members of what was found for its group."""
     out, n = np.empty(total, np.uint64), 0
@@ -401,7 +401,7 @@ def pairs(sources, group, begins, found, offsets, members, total):
     return out
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def sorted_pairs(sources, cs, start, length, data, offsets, members, bits, out):
     """Writes the pairs of each source with the members of its set, in order: members are marked as bits of ids, and
     read off. Gives how many pairs there are."""

@@ -9,16 +9,16 @@ cache lines.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from deltalog.kernels.intern import get
+from deltalog.kernels.compiling import inner
+from deltalog.kernels.memory import get
 
 MASK = np.uint64(0xFFFFFFFF)  # the lower half of a key
 RUN = 3  # words of a run in `places`
 STRIDE = 6  # a fence has every 64th key
 
 
-@njit(nogil=True)
+@inner
 def _first(address, low, high, key):
     """The first position from low on whose key is not less, or high."""
     while low < high:
@@ -30,7 +30,7 @@ def _first(address, low, high, key):
     return low
 
 
-@njit(nogil=True)
+@inner
 def search(places, run, key):
     """The first position of a run (by its place) whose key is not less."""
     address, length, fence = places[run], places[run + 1], places[run + 2]
@@ -40,7 +40,7 @@ def search(places, run, key):
     return _first(address, max(0, ((post - 1) << STRIDE) + 1), min(length, post << STRIDE), key)
 
 
-@njit(nogil=True)
+@inner
 def is_tombstone(places, place, key):
     """Whether a key is in one of the runs of tombstones."""
     first = place + 2 + RUN * places[place]
@@ -51,7 +51,7 @@ def is_tombstone(places, place, key):
     return False
 
 
-@njit(nogil=True)
+@inner
 def holds(places, place, key):
     """Whether a relation has a key."""
     for run in range(place + 2, place + 2 + RUN * places[place], RUN):

@@ -29,7 +29,8 @@ from typing import Any
 import numpy as np
 
 from deltalog.kernels.arithmetic import computed, interned, truth
-from deltalog.kernels.intern import get, inner, kernel, put
+from deltalog.kernels.compiling import inner, kernel
+from deltalog.kernels.memory import get, put
 from deltalog.kernels.run_search import MASK, RUN, STRIDE
 from deltalog.kernels.sorted_keys import HALF
 

@@ -8,7 +8,8 @@ are the fast path; the ones for words take any width.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from deltalog.kernels.compiling import inner, kernel
 
 LOW = np.uint64(0xFFFFFFFF)
 HALF = np.uint64(32)
@@ -17,7 +18,7 @@ FAR = 64  # with this many keys per probe, searches miss the cache
 NEAR = 8  # sets are of like size when neither is this many times larger
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def pack(high, low):
     """Keys of two columns."""
     out = np.empty(len(high), np.uint64)
@@ -26,7 +27,7 @@ def pack(high, low):
     return out
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def swap(keys):
     """Keys with their halves exchanged."""
     out = np.empty(len(keys), np.uint64)
@@ -35,7 +36,7 @@ def swap(keys):
     return out
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def unpack(keys, high, low):
     """Both columns of keys."""
     for i in range(len(keys)):
@@ -43,7 +44,7 @@ def unpack(keys, high, low):
         low[i] = np.uint32(keys[i] & LOW)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def is_sorted(keys):
     for i in range(1, len(keys)):
         if keys[i - 1] > keys[i]:
@@ -51,7 +52,7 @@ def is_sorted(keys):
     return True
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def unique(keys):
     """Sorted keys without repetitions, in place: how many there are."""
     if len(keys) == 0:
@@ -64,7 +65,7 @@ def unique(keys):
     return n
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def union(a, b):
     """The merge of two sorted sets that may share keys."""
     out = np.empty(len(a) + len(b), np.uint64)
@@ -86,7 +87,7 @@ def union(a, b):
     return out[:n]
 
 
-@njit(nogil=True, cache=True)
+@inner
 def gallop(keys, key, start):
     """The first position from `start` on whose key is not less than `key`: fast when it is near."""
     n = len(keys)
@@ -107,7 +108,7 @@ def gallop(keys, key, start):
     return low
 
 
-@njit(nogil=True, cache=True)
+@inner
 def mark_by_search(probe, keys, found):
     """The same for few probes: many searches are interleaved, so that their cache misses overlap."""
     at = np.empty(SIDE, np.int64)
@@ -125,7 +126,7 @@ def mark_by_search(probe, keys, found):
                 found[first + i] = True
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def mark_members(probe, keys, found):
     """found[i] becomes True where probe[i] is a key; a sorted probe walks, any other jumps."""
     if len(keys) == 0:
@@ -142,7 +143,7 @@ def mark_members(probe, keys, found):
             found[i] = True
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def mark_leads(probe, keys, found):
     """found[i] becomes True where probe[i] is the high half of a key."""
     at = 0
@@ -154,7 +155,7 @@ def mark_leads(probe, keys, found):
             found[i] = True
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def difference(keys, removed):
     """The sorted keys that are not in the sorted set `removed`."""
     out = np.empty(len(keys) + 1, np.uint64)
@@ -177,7 +178,7 @@ def difference(keys, removed):
     return out[:n]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def lead_offsets(keys, ids):
     """offsets[a] to offsets[a + 1] are the keys whose high half is a, for every id a below `ids`."""
     offsets = np.zeros(ids + 1, np.uint32)
@@ -190,7 +191,7 @@ def lead_offsets(keys, ids):
     return offsets
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def count_leads(keys):
     """How many distinct high halves sorted keys have."""
     n = 0
@@ -200,7 +201,7 @@ def count_leads(keys):
     return n
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def distinct_ids(column, ids):
     """The distinct ids of a column as sorted keys, by a bitmap."""
     bits = np.zeros((ids >> 6) + 1, np.uint64)
@@ -226,7 +227,7 @@ def distinct_ids(column, ids):
 # Rows of several words.
 
 
-@njit(nogil=True, cache=True)
+@inner
 def compare_words(a, i, b, j):
     """-1, 0 or 1 for line i of a against line j of b."""
     for w in range(a.shape[1]):
@@ -237,7 +238,7 @@ def compare_words(a, i, b, j):
     return 0
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def is_sorted_words(rows):
     for i in range(1, len(rows)):
         if compare_words(rows, i - 1, rows, i) > 0:
@@ -245,7 +246,7 @@ def is_sorted_words(rows):
     return True
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def unique_words(rows):
     """Sorted rows without repetitions, in place: how many there are."""
     if len(rows) == 0:
@@ -258,7 +259,7 @@ def unique_words(rows):
     return n
 
 
-@njit(nogil=True, cache=True)
+@inner
 def near_words(rows, probe, i, after, start):
     """The first line of `rows` not less than line i of `probe` (after: greater than), from a position on in either
     direction: fast when it is near."""
@@ -289,7 +290,7 @@ def near_words(rows, probe, i, after, start):
     return low
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def ranges_words(rows, first, last, low, high):
     """low[i] to high[i] are the lines from first[i] to last[i], both included."""
     at = 0
@@ -298,7 +299,7 @@ def ranges_words(rows, first, last, low, high):
         high[i] = near_words(rows, last, i, True, at)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def union_words(a, b):
     """The merge of two sorted sets of rows that may share rows."""
     out = np.empty((len(a) + len(b), a.shape[1]), np.uint64)
@@ -312,7 +313,7 @@ def union_words(a, b):
     return out[:n]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def mark_members_words(probe, rows, found):
     """found[i] becomes True where line i of probe is a row."""
     at = 0

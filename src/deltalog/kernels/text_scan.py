@@ -11,7 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from deltalog.kernels.intern import finish, inlined, inner, load8, load64, mix, seed, store8, trailing_zeros
+from deltalog.kernels.compiling import inlined, inner
+from deltalog.kernels.intern import finish, mix, seed
+from deltalog.kernels.memory import load8, load64, store8, trailing_zeros
 
 IRI = np.int64(2)  # of terms.Kind
 TAB, NEWLINE, RETURN, SPACE, DOUBLE_QUOTE, HASH, SINGLE_QUOTE = 9, 10, 13, 32, 34, 35, 39

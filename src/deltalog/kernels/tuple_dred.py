@@ -17,7 +17,6 @@ from __future__ import annotations
 from collections import namedtuple
 
 import numpy as np
-from numba import njit
 
 from deltalog.kernels.changed_facts import (
     ADDED,
@@ -36,9 +35,9 @@ from deltalog.kernels.changed_facts import (
     ChangeArrays,
     add_fact,
     find,
-    inner,
     link,
 )
+from deltalog.kernels.compiling import inner, kernel
 from deltalog.kernels.interpreter import advance, joined_key
 from deltalog.kernels.run_search import MASK, holds
 from deltalog.kernels.sorted_keys import HALF
@@ -276,7 +275,7 @@ def _maintain(rules, change, stratum, limits):
     return True
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def delete_and_rederive(
     plans, affected, inner, code, registers, places, own, given, ends, facts, buckets, queue, levels, limits, state
 ):
@@ -291,7 +290,7 @@ def delete_and_rederive(
     return len(limits)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def net_changes(facts, first, preds):
     """The net changes of the facts from a line on, by relation: the removed and the added keys, sorted, where those of
     each relation end (`preds` times two), and how many facts were overdeleted, rederived and inserted."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from deltalog.concurrency.cached import cached_property
 from deltalog.io.files import local_path
+from deltalog.io.formats import OutputForm
 from deltalog.model.detached_rows import DetachedRows
 from deltalog.model.facts import Facts, of_predicate
 from deltalog.model.html_table import html_table
@@ -33,9 +34,10 @@ class Difference(Mapping[str, Facts[Any]]):
         find: Callable[[], Mapping[Pred, Facts[Any]]],
         names: Callable[[Iterable[Pred]], Names],
         backend: Backend[Any],
+        columns: Callable[[Pred], Sequence[str]] = lambda _: (),
     ) -> None:
         self._find: Callable[[], Mapping[Pred, Facts[Any]]] | None = find
-        self._name, self._backend = names, backend
+        self._name, self._backend, self._columns = names, backend, columns
         self._found: Mapping[Pred, Facts[Any]] = {}
 
     @property
@@ -57,7 +59,7 @@ class Difference(Mapping[str, Facts[Any]]):
     def __getitem__(self, predicate: str) -> Facts[Any]:
         pred = self._names.find(predicate)
         backend = self._backend
-        return self._facts.get(pred) or of_predicate(pred, backend.empty(pred.arity), backend)
+        return self._facts.get(pred) or of_predicate(pred, backend.empty(pred.arity), backend, self._columns(pred))
 
     def __iter__(self) -> Iterator[str]:
         return (name for name, pred in self._names.by_name.items() if pred in self._facts)
@@ -80,7 +82,8 @@ class Difference(Mapping[str, Facts[Any]]):
         tables = {pred: facts.table for pred, facts in self._facts.items()}
         if format == "nq" and isinstance(quads, Facts):
             tables[QUADS] = quads.table
-        self._backend.codec.write(folder, tables, format)
+        columns = {pred: names for pred in tables if (names := self._columns(pred))}
+        self._backend.codec.write(folder, tables, OutputForm(format, columns))
 
 
 def _detached(facts: Mapping[Pred, Facts[Any]]) -> Difference:

@@ -50,7 +50,7 @@ class DetachedRows:
 
         return arrow_of_rows(table, columns)
 
-    def write(self, folder: Any, tables: Any, format: str) -> None:
+    def write(self, folder: Any, tables: Any, form: Any) -> None:
         from deltalog.model.errors import UsageError
 
         raise UsageError("a change that was pickled is not written: write it before, or read its facts one by one")

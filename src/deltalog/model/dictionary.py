@@ -27,6 +27,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime
+from decimal import Decimal
+from functools import partial
 from itertools import chain, compress, pairwise
 from typing import Any
 
@@ -38,7 +40,20 @@ from deltalog.kernels import intern
 from deltalog.kernels.addresses import address
 from deltalog.model.arrays import Ids
 from deltalog.model.errors import DataError, LimitReached
-from deltalog.model.terms import IRI, TOO_FINE, TUPLE, BlankNode, Kind, Literal, Value, kind, lexical, literal, number
+from deltalog.model.terms import (
+    DECIMAL,
+    IRI,
+    TOO_FINE,
+    TUPLE,
+    BlankNode,
+    Kind,
+    Literal,
+    Value,
+    kind,
+    lexical,
+    literal,
+    number,
+)
 
 Bytes = NDArray[np.uint8]
 Offsets = NDArray[np.int64]
@@ -602,6 +617,8 @@ def _payload(value: Any) -> bytes:
             text = format(value, "x")
         case date():
             text = value.isoformat()
+        case Decimal():
+            text = f"{DECIMAL}\0{lexical(value)}"
         case Literal():
             tag = value.language or value.datatype
             if "\0" in tag:
@@ -622,12 +639,17 @@ def _typed(text: str) -> Literal:
     return Literal(text, datatype)
 
 
+def _number(text: str) -> Value:
+    datatype, _, text = text.partition("\0")
+    return Decimal(text) if datatype == DECIMAL else Literal(text, datatype)
+
+
 _FROM_TEXT: dict[Kind, Callable[[str], Value]] = {
-    Kind.BLANK: BlankNode,
-    Kind.IRI: IRI,
+    Kind.BLANK: partial(str.__new__, BlankNode),  # they are texts for sure
+    Kind.IRI: partial(str.__new__, IRI),
     Kind.BOOLEAN: lambda text: text == "true",
     Kind.BIG_INTEGER: lambda text: int(text, 16),
-    Kind.NUMBER: _typed,
+    Kind.NUMBER: _number,
     Kind.DATE: date.fromisoformat,
     Kind.DATETIME: datetime.fromisoformat,
     Kind.STRING: str,

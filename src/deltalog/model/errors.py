@@ -11,11 +11,14 @@
     └── EngineError           an engine cannot run here (no Java, a missing package), or Spark failed
 
 The command line shows the message and nothing else, so a message says what, where and what to do.
+
+    DeltalogWarning           a rule that is allowed, and most likely not meant; has its Diagnostic
+    └── DataWarning           rules and data do not fit together, or data are doubtful
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -49,6 +52,32 @@ class Diagnostic:
             place, excerpt = f"{self.span}: ", "\n" + self.span.excerpt()
         hint = f"\n  {self.hint}" if self.hint else ""
         return f"{place}{self.severity}: {self.message}{excerpt}{hint}"
+
+    @property
+    def text(self) -> str:
+        """The same without the severity, where that is said already."""
+        return str(self).replace(f"{self.severity}: ", "", 1)
+
+
+def warning(message: str, span: Span | None, hint: str | None = None) -> Diagnostic:
+    """A lint warning."""
+    return Diagnostic(message, span, hint, "warning")
+
+
+class DeltalogWarning(UserWarning):
+    """What a program or its data most likely do not mean; `diagnostic` has the place and a hint."""
+
+    __module__ = "deltalog"
+
+    def __init__(self, about: Diagnostic | str) -> None:
+        self.diagnostic = Diagnostic(about, severity="warning") if isinstance(about, str) else about
+        super().__init__(self.diagnostic.text)
+
+
+class DataWarning(DeltalogWarning):
+    """Rules and data do not fit together, or data are doubtful."""
+
+    __module__ = "deltalog"
 
 
 class ProgramError(DeltalogError):
@@ -93,9 +122,3 @@ class LimitReached(DeltalogError):
 
 class EngineError(DeltalogError):
     """An engine cannot run on this machine, and the message says what to install; or a job of Spark's failed."""
-
-
-def check_choice(what: str, value: object, choices: Collection[str], where: str = "") -> None:
-    """UsageError if the value of an option is none of the choices."""
-    if value not in choices:
-        raise UsageError(f"there is no {what} {value!r}{where}; choose one of {', '.join(choices)}")

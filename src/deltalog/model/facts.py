@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from deltalog.model.arguments import checked_text, names_of, told
 from deltalog.model.detached_rows import DetachedRows
+from deltalog.model.errors import UsageError
 from deltalog.model.extras import extra_package
 from deltalog.model.html_table import html_table
+from deltalog.model.limits import count
 from deltalog.model.terms import Value
 
 if TYPE_CHECKING:
@@ -41,7 +44,8 @@ def rows(
 class Facts(Generic[T]):
     """Rows of values. Iterating gives tuples; `len`, `in` and the frames need no Python object per row.
 
-    `columns` are the names of the columns: the variables of a query, or `_0`, `_1`, ... for a predicate.
+    `columns` are the names of the columns: the variables of a query, or those of a predicate
+    (`deltalog.program.column_names`), or `_0`, `_1`, ... where they have none.
     """
 
     def __init__(self, columns: Sequence[str], table: T, backend: Backend[T]) -> None:
@@ -51,7 +55,10 @@ class Facts(Generic[T]):
 
     def named(self, columns: Sequence[str]) -> Facts[T]:
         """The same rows with other names of columns."""
-        return Facts(columns, self.table, self._backend)
+        names = names_of(columns, "columns")
+        if len(names) != len(self.columns):
+            raise UsageError(f"there are {len(self.columns)} columns, and {len(names)} names for them: {told(names)}")
+        return Facts(names, self.table, self._backend)
 
     def __len__(self) -> int:
         return self._backend.size(self.table)
@@ -64,7 +71,8 @@ class Facts(Generic[T]):
 
     def page(self, first: int, most: int) -> list[tuple[Value, ...]]:
         """Some rows: `most` of them, from the one with number `first` on, in the table's order."""
-        return list(rows(self.table, len(self.columns), self._backend, first, most))
+        places = count(first, "rows"), count(most, "rows")
+        return list(rows(self.table, len(self.columns), self._backend, *places))
 
     def check(self) -> None:
         """Raises LimitReached if the call that works on the rows has reached a limit."""
@@ -73,7 +81,10 @@ class Facts(Generic[T]):
     def __contains__(self, row: object) -> bool:
         if not isinstance(row, tuple | list) or len(row) != len(self.columns):
             return False
-        return self._backend.codec.contains(self.table, row)
+        try:
+            return self._backend.codec.contains(self.table, row)
+        except (TypeError, ValueError, OverflowError, RecursionError):  # what is no value is in no fact
+            return False
 
     def __repr__(self) -> str:
         return f"<{len(self):,} rows of ({', '.join(self.columns)})>"
@@ -100,6 +111,7 @@ class Facts(Generic[T]):
         """The rows as lines of CSV (or with another delimiter), in the form that readers take."""
         from deltalog.io.csv_cells import print_cell
 
+        delimiter = checked_text(delimiter, "a delimiter such as ','")
         return (delimiter.join(map(print_cell, row)) for row in self)
 
     def to_spark(self, session: Any = None) -> Any:
@@ -112,6 +124,6 @@ class Facts(Generic[T]):
         return session.createDataFrame(self.to_arrow())
 
 
-def of_predicate(pred: Pred, table: T, backend: Backend[T]) -> Facts[T]:
-    """The facts of a predicate."""
-    return Facts([f"_{i}" for i in range(pred.arity)], table, backend)
+def of_predicate(pred: Pred, table: T, backend: Backend[T], names: Sequence[str] = ()) -> Facts[T]:
+    """The facts of a predicate, with the names of its columns if they have any."""
+    return Facts(names or [f"_{i}" for i in range(pred.arity)], table, backend)

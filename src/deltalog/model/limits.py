@@ -12,7 +12,6 @@ of a call hold wherever its work is done.
 
 from __future__ import annotations
 
-import math
 import os
 import re
 import time
@@ -26,6 +25,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 from deltalog.concurrency.collector import rare_collections
 from deltalog.concurrency.interrupts import check_interrupts
+from deltalog.model.arguments import told
 from deltalog.model.errors import DeltalogError, LimitReached, UsageError
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -33,6 +33,7 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 # The memory of the process is read from the system, which takes about 10 microseconds: seldom enough to cost nothing,
 # often enough that not more than some 10 MB (what two cores fill in that time) come on top.
 MEMORY_INTERVAL_SECONDS = 0.005
+MAX_SECONDS = 1e10  # 300 years
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 
 
@@ -46,15 +47,15 @@ def parse_memory(text: str) -> int:
 
 def seconds(value: Any) -> float:
     """A number of seconds, checked."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) < math.inf:
-        raise UsageError(f"{value!r} is not a number of seconds; write it like 60 or 0.5")
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= value < MAX_SECONDS:  # type: ignore[operator]
+        raise UsageError(f"{told(value)} is not a number of seconds; write it like 60 or 0.5")
     return float(value)
 
 
 def count(value: Any, what: str = "facts", least: int = 0) -> int:
     """A number of things, checked."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-        raise UsageError(f"{value!r} is not a number of {what}; write a whole number from {least} on")
+        raise UsageError(f"{told(value)} is not a number of {what}; write a whole number from {least} on")
     return int(value)
 
 
@@ -63,7 +64,7 @@ def memory_bytes(value: Any) -> int:
     if isinstance(value, str):
         return parse_memory(value)
     if isinstance(value, bool) or not isinstance(value, Integral) or value < 0:
-        raise UsageError(f"{value!r} is not an amount of memory; write it like 8GB or 512MB, or in bytes")
+        raise UsageError(f"{told(value)} is not an amount of memory; write it like 8GB or 512MB, or in bytes")
     return int(value)
 
 
@@ -273,12 +274,12 @@ def limited(method: Method) -> Method:
 
     @wraps(method)
     def within_limits(self: Any, *args: Any, **kwargs: Any) -> Any:
-        failures = self._failures
+        failures = self._backend.failures.mark()
         try:
             with self.limits.running(call), rare_collections(self._backend.tuning.collector_min_objects):
                 return method(self, *args, **kwargs)
         except BaseException:
-            self._ignored_failures = self._backend.failures - failures
+            self._backend.failures.back_to(failures)
             raise
 
     return cast(Method, within_limits)

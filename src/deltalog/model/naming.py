@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from deltalog.concurrency.cached import cached_property
+from deltalog.model.arguments import told
 from deltalog.model.errors import UsageError
 from deltalog.syntax.ast import Pred
+from deltalog.syntax.lexer import PREFIXES
 
 
 class Names:
     """The names of some predicates. No two have the same, and no name is also the `name/arity` of another one."""
 
-    def __init__(self, preds: Iterable[Pred]) -> None:
-        self._preds = frozenset(preds)
+    def __init__(self, preds: Iterable[Pred], prefixes: Mapping[str, str] = PREFIXES) -> None:
+        self._preds, self._prefixes = frozenset(preds), prefixes
 
     @cached_property
     def by_name(self) -> dict[str, Pred]:
@@ -25,8 +27,11 @@ class Names:
 
     def find(self, predicate: str) -> Pred:
         """The predicate of a name, or of `name/arity`; UsageError if there is none, or if the name has several."""
+        predicate = predicate_name(predicate)
         if predicate in self.by_name:
             return self.by_name[predicate]
+        if (full := expanded(predicate, self._prefixes)) in self.by_name:
+            return self.by_name[full]
         found = [p for p in self._preds if p.name == predicate] or [p for p in self._preds if p == split(predicate)]
         if len(found) == 1:
             return found[0]
@@ -55,18 +60,52 @@ def split(predicate: str) -> tuple[str, int | None]:
     return (name, int(arity)) if slash and arity.isdigit() and len(arity) < 4 else (predicate, None)
 
 
-def unknown_predicate(predicate: str, known: list[str]) -> UsageError:
+class UnknownPredicate(UsageError, KeyError):
+    """There is no predicate of that name. A KeyError, too, so that facts by predicate behave as mappings do."""
+
+    __module__ = "deltalog"
+    __str__ = Exception.__str__
+
+
+def unknown_predicate(predicate: str, known: Iterable[str]) -> UnknownPredicate:
     from difflib import get_close_matches
 
-    near = get_close_matches(predicate, known, 3)
+    names = sorted(known)
+    local = local_name(predicate).casefold()
+    same = [name for name in names if local_name(name).casefold() == local]
+    near = same[:3] or get_close_matches(predicate, names, 3)
     hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "kb.predicates lists them"
-    return UsageError(f"there is no predicate {predicate!r}; {hint}")
+    return UnknownPredicate(f"there is no predicate {told(predicate)}; {hint}")
 
 
 def predicate_name(predicate: str) -> str:
     """The name of a predicate, checked, as a plain string."""
     if not isinstance(predicate, str):
-        raise UsageError(f"expected the name of a predicate, such as 'edge', and not {predicate!r:.80}")
+        raise UsageError(f"expected the name of a predicate, such as 'edge', and not {told(predicate)}")
     if predicate.startswith("<") and predicate.endswith(">"):
         raise UsageError(f"there is no predicate {predicate!r}: write the IRI without <>, {predicate[1:-1]!r}")
     return str.__str__(predicate)
+
+
+def expanded(predicate: str, prefixes: Mapping[str, str]) -> str:
+    """`:Dog` and `ex:Dog` as full IRIs, where the prefix is declared; other names as they are."""
+    prefix, colon, local = predicate.partition(":")
+    if not colon or local.startswith("//"):
+        return predicate
+    space = prefixes.get(prefix) or PREFIXES.get(prefix)
+    return predicate if space is None else space + local
+
+
+def full_name(predicate: str, prefixes: Mapping[str, str]) -> str:
+    """The same, of a predicate that may be new: UsageError if it has the empty prefix, and that is not declared."""
+    full = expanded(predicate, prefixes)
+    if full.startswith(":"):
+        raise UsageError(
+            f"the prefix of {predicate!r} is not declared; write PREFIX : <...> in the program, or pass the full IRI"
+        )
+    return full
+
+
+def local_name(name: str) -> str:
+    """The name of an IRI without its namespace; other names as they are."""
+    return name[max(name.rfind(sign) for sign in "#/:") + 1 :] if ":" in name else name

@@ -1,12 +1,13 @@
 """Values of facts.
 
-A value is Python's own `int`, `float`, `bool`, `str`, `date` or `datetime`, an RDF term that Python has no type for:
-`IRI`, `BlankNode`, `Literal` (a language, or a datatype without a Python type), or a `tuple` of values. Two values are
-one when they have the same type and are equal: an IRI, an integer, a float and a string are never equal to each other,
-whatever Python says of `1 == 1.0 == True`. `key` is that equality as a hashable thing.
+A value is Python's own `int`, `float`, `Decimal`, `bool`, `str`, `date` or `datetime`, an RDF term that Python has no
+type for: `IRI`, `BlankNode`, `Literal` (a language, or a datatype without a Python type), or a `tuple` of values. Two
+values are one when they have the same type and are equal: an IRI, an integer, a float and a string are never equal to
+each other, whatever Python says of `1 == 1.0 == True`. `key` is that equality as a hashable thing.
 
-In RDF, `str` is xsd:string, `int` xsd:integer, `float` xsd:double, `bool` xsd:boolean, `date` xsd:date and `datetime`
-xsd:dateTime. Other numeric datatypes (xsd:decimal, xsd:int, ...) stay Literals, and count as numbers in expressions.
+In RDF, `str` is xsd:string, `int` xsd:integer, `float` xsd:double, `Decimal` xsd:decimal, `bool` xsd:boolean, `date`
+xsd:date and `datetime` xsd:dateTime. Other numeric datatypes (xsd:int, xsd:float, ...) stay Literals, and count as
+numbers in expressions. A decimal has one text, without zeros that say nothing: 1.50 and 1.5 are one value.
 
 A tuple has a text, `[1, "a", <http://example.org/a>, [true, "chat"@fr]]`, with its elements as constants of the rule
 language, always in the same way: equal tuples have equal texts. In RDF and in tables it is a literal of the datatype
@@ -18,16 +19,20 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
-from datetime import date, datetime
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import IntEnum
 from typing import Any
+
+from deltalog.model.arguments import check_type, told
+from deltalog.model.errors import UsageError
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 TUPLE = "urn:deltalog:tuple"
 MAX_TUPLE_DEPTH = 200  # of tuples in tuples
 NO_VALUE = "there is no value (null); a fact has a value for each argument"
+NO_DECIMAL = "decimals are finite, with at most 4,000 digits before the point and after it"
 TOO_FINE = "times are kept to the microsecond, and some of these have nanoseconds"
 
 
@@ -35,6 +40,10 @@ class IRI(str):
     """An IRI, without angle brackets. A `str`, but never equal to a plain one."""
 
     __slots__ = ()
+
+    def __new__(cls, text: str) -> IRI:
+        check_type(text, str, "an IRI as text, such as 'http://example.org/a'")
+        return str.__new__(cls, text)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, IRI) and str.__eq__(self, other)
@@ -53,6 +62,10 @@ class BlankNode(str):
     """A blank node by its label, without `_:`. A `str`, but never equal to a plain one."""
 
     __slots__ = ()
+
+    def __new__(cls, label: str) -> BlankNode:
+        check_type(label, str, "the label of a blank node as text, such as 'b1'")
+        return str.__new__(cls, label)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, BlankNode) and str.__eq__(self, other)
@@ -76,6 +89,9 @@ class Literal:
     __slots__ = ("datatype", "language", "text")
 
     def __init__(self, text: str, datatype: str | None = None, language: str | None = None) -> None:
+        if not (isinstance(text, str) and isinstance(datatype, str | None) and isinstance(language, str | None)):
+            given = ", ".join(map(told, (text, datatype, language)))
+            raise UsageError(f"a Literal has a text, and a datatype or a language as texts, and not ({given})")
         self.text = text
         self.language = language.lower() if language else None
         self.datatype = RDF + "langString" if language else (datatype or XSD + "string")
@@ -89,12 +105,19 @@ class Literal:
     def _key(self) -> tuple[str, str, str | None]:
         return (self.text, self.datatype, self.language)
 
+    @property
+    def value(self) -> Any:
+        """Python's value, where there is one: an int, a float, a Decimal, a bool, a date, a datetime, a time or a
+        timedelta; else the text."""
+        found = python_value(self.text, self.datatype)
+        return self.text if found is None else found
+
     def __repr__(self) -> str:
         extra = f"language={self.language!r}" if self.language else f"datatype={self.datatype!r}"
         return f"Literal({self.text!r}, {extra})"
 
 
-Value = int | float | bool | str | date | datetime | IRI | BlankNode | Literal | tuple["Value", ...]
+Value = int | float | Decimal | bool | str | date | datetime | IRI | BlankNode | Literal | tuple["Value", ...]
 RDF_TYPE = IRI(RDF + "type")
 
 
@@ -107,7 +130,7 @@ class Kind(IntEnum):
     INTEGER = 4  # fits 64 bits
     BIG_INTEGER = 5  # does not
     DOUBLE = 6
-    NUMBER = 7  # a Literal of another numeric datatype
+    NUMBER = 7  # a Decimal, or a Literal of another numeric datatype
     DATE = 8
     DATETIME = 9
     STRING = 10
@@ -118,7 +141,10 @@ class Kind(IntEnum):
 
 MAX_STR_BITS = 13_000  # of an integer; Python's `str` takes 4,300 digits, which are 14,284 bits
 
-# The numeric datatypes that stay Literals.
+MAX_DECIMAL_DIGITS = 4000  # before the point, and after it
+DECIMAL = XSD + "decimal"
+
+# The numeric datatypes other than xsd:integer and xsd:double.
 NUMERIC = frozenset(
     XSD + name
     for name in (
@@ -144,6 +170,10 @@ def kind(value: Any) -> Kind:
             return Kind.INTEGER if -(2**63) <= value < 2**63 else Kind.BIG_INTEGER
         case float():
             return Kind.DOUBLE
+        case Decimal():
+            if not is_decimal(value):
+                raise TypeError(f"{value!r:.80} is not a value of deltalog: {NO_DECIMAL}")
+            return Kind.NUMBER
         case datetime():
             _check_moment(value)
             return Kind.DATETIME
@@ -160,7 +190,13 @@ def kind(value: Any) -> Kind:
             return Kind.TUPLE
         case _:
             null = value is None or type(value).__name__ == "NAType"  # pandas.NA
-            raise TypeError(NO_VALUE if null else f"{type(value).__name__} is not a value of deltalog: {value!r:.80}")
+            raise TypeError(NO_VALUE if null else f"{type(value).__name__} is not a value of deltalog: {told(value)}")
+
+
+def is_decimal(value: Decimal) -> bool:
+    """Whether a Decimal is an xsd:decimal: a finite number, with not too many digits."""
+    exponent = value.as_tuple().exponent
+    return isinstance(exponent, int) and -exponent <= MAX_DECIMAL_DIGITS and value.adjusted() < MAX_DECIMAL_DIGITS
 
 
 def _check_moment(value: datetime) -> None:
@@ -196,14 +232,14 @@ def key(value: Value) -> tuple[type, object]:
     return (type(value), value)
 
 
-def number(value: Value) -> int | float | None:
+def number(value: Value) -> int | float | Decimal | None:
     """The number that a value counts as in arithmetic and comparisons; None if it is none."""
     if isinstance(value, bool):
         return None
-    if isinstance(value, int | float):
+    if isinstance(value, int | float | Decimal):
         return value
     if isinstance(value, Literal) and value.datatype in NUMERIC:
-        return {XSD + "decimal": _decimal, XSD + "float": _double}.get(value.datatype, _integer)(value.text)
+        return {DECIMAL: _decimal, XSD + "float": _double}.get(value.datatype, _integer)(value.text)
     return None
 
 
@@ -240,9 +276,27 @@ def _double(text: str) -> float | None:
         return None
 
 
-def _decimal(text: str) -> float | None:
+_DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)")
+
+
+def _decimal(text: str) -> Decimal | None:
     """Digits with or without a point, and neither an exponent nor infinity."""
-    return _double(text) if text.strip(" \t\r\n+-.0123456789") == "" else None
+    text = text.strip(" \t\r\n")
+    if not _DECIMAL.fullmatch(text):
+        return None
+    value = Decimal(text)
+    return canonical(value) if is_decimal(value) else None
+
+
+def canonical(value: Decimal) -> Decimal:
+    """The same number without an exponent and without zeros at the end of a fraction."""
+    return Decimal(_plain_digits(value))
+
+
+def _plain_digits(value: Decimal) -> str:
+    text = format(value, "f")
+    text = text.rstrip("0").rstrip(".") if "." in text else text
+    return text if value else "0"
 
 
 def _boolean(text: str) -> bool | None:
@@ -377,6 +431,7 @@ _PYTHON_OWN: dict[str, Any] = {
     TUPLE: _tuple,
     XSD + "integer": _integer,
     XSD + "double": _double,
+    DECIMAL: _decimal,
     XSD + "boolean": _boolean,
     XSD + "date": _date,
     XSD + "dateTime": _datetime,
@@ -392,6 +447,8 @@ def lexical(value: Value) -> str:
             return "true" if value else "false"
         case float():
             return {"inf": "INF", "-inf": "-INF", "nan": "NaN"}.get(repr(value), repr(value))
+        case Decimal():
+            return _plain_digits(value)
         case datetime():
             return value.isoformat().removesuffix("+00:00") + ("Z" if value.isoformat().endswith("+00:00") else "")
         case date():
@@ -419,6 +476,8 @@ def datatype(value: Value) -> str | None:
             return XSD + "integer"
         case float():
             return XSD + "double"
+        case Decimal():
+            return DECIMAL
         case datetime():
             return XSD + "dateTime"
         case date():
@@ -427,3 +486,40 @@ def datatype(value: Value) -> str | None:
             return value.datatype
         case tuple():
             return TUPLE
+
+
+# Python's values of literals.
+
+_TIME = re.compile(r"(\d\d):(\d\d):(\d\d)(?:\.(\d{1,6})0*)?(Z|[+-]\d\d:\d\d)?")
+_DURATION = re.compile(r"(-)?P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d{1,6}0*)?)S)?)?")
+_DURATIONS = (XSD + "dayTimeDuration", XSD + "duration")
+
+
+def python_value(text: str, datatype: str) -> Any:
+    """Python's value of a literal; None if it has none, or if the text is wrong for the datatype."""
+    if datatype == XSD + "time":
+        return _time(text.strip())
+    if datatype in _DURATIONS:
+        return _duration(text.strip())
+    value = literal(text, datatype)
+    return number(value) if isinstance(value, Literal) else value
+
+
+def _time(text: str) -> time | None:
+    try:
+        return time.fromisoformat(text) if _TIME.fullmatch(text) else None
+    except ValueError:
+        return None
+
+
+def _duration(text: str) -> timedelta | None:
+    """A duration of days and times; months and years have no length in days."""
+    found = _DURATION.fullmatch(text)
+    if found is None or text.endswith(("P", "T")):
+        return None
+    days, hours, minutes, seconds = (Decimal(part or 0) for part in found.groups()[1:])
+    try:
+        length = timedelta(int(days), int(seconds), int(seconds % 1 * 10**6), 0, int(minutes), int(hours))
+    except OverflowError:
+        return None
+    return -length if found[1] else length

@@ -1,7 +1,8 @@
 r"""From the text of a Nemo program to words.
 
-`%` starts a comment everywhere outside of texts and `<iri>`s. Texts have no escapes: `"a\n"` has a backslash in it, and
-`\"\"\"...\"\"\"` may contain quotes and line ends. A number has digits after its point, so `p(5).` ends with a dot.
+`%` starts a comment everywhere outside of texts and `<iri>`s, and `/* */` are around one. Texts have no escapes, so
+`"a\n"` has a backslash; `\"\"\"...\"\"\"` may contain quotes and line ends. `p(5).` ends with a dot: a number
+has digits after its point.
 """
 
 from __future__ import annotations
@@ -17,13 +18,14 @@ _NAME = r"[^\W\d]\w*"
 _CONSTANT = r"[^\W\d](?:\w|%[0-9A-Fa-f]{2})*"  # such as Hello%20World
 _WORD = re.compile(
     rf"""
-    (?P<skip>(?:\s+|\ufeff|%[^\n]*)+)
+    (?P<skip>(?:\s+|\ufeff|%[^\n]*|/\*.*?\*/)+)
   | (?P<formatted>f\"\"\".*?\"\"\"|f"(?:\{{\{{|\}}\}}|\{{(?:"[^"]*"|[^"{{}}])*\}}|[^"{{}}])*")
   | (?P<long>\"\"\".*?\"\"\")
   | (?P<string>"[^"]*")
   | (?P<iri><(?![=-])[^<>\s"{{}}|^`\\]*>)
-  | (?P<number>(?:0b[01]+|0o[0-7]+|0x[0-9A-Fa-f]+|[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?))
+  | (?P<number>(?:0b[01]+|0o[0-7]+|0x[0-9A-Fa-f]+|[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?(?:[fFdD]\b)?))
   | (?P<directive>@{_NAME})
+  | (?P<attribute>\#\[)
   | (?P<aggregate>\#{_NAME})
   | (?P<variable>\?{_NAME})
   | (?P<existential>!{_NAME})

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -25,6 +26,7 @@ from deltalog.expressions.scalar import ExpressionFails, evaluate
 from deltalog.model.errors import Diagnostic, SyntaxProblem
 from deltalog.model.terms import Value
 from deltalog.nemo import tree
+from deltalog.nemo.functions import NEMO
 from deltalog.nemo.parser import Parser
 from deltalog.nemo.program import ExistentialRule, FileUse, NemoProgram
 from deltalog.syntax.ast import (
@@ -46,7 +48,6 @@ from deltalog.syntax.ast import (
     variables,
 )
 from deltalog.syntax.flatten import flattened
-from deltalog.syntax.functions import NEMO
 
 
 def read_nemo(text: str, name: str = "<text>", folder: Path | None = None) -> NemoProgram:
@@ -141,6 +142,9 @@ class _Lowering:
     # Rules
 
     def _rule(self, statement: tree.Statement) -> None:
+        for term in _existentials(part for literal in statement.body for part in _sides(literal)):
+            hint = f"New values are in heads; write ?{term.name} here."
+            raise self.wrong(f"!{term.name} is in the body of a rule", term.span, hint)
         body = _Body(self, statement)
         new = {term.name: term for head in statement.heads for term in _existentials(head.terms)}
         if new:
@@ -149,20 +153,18 @@ class _Lowering:
         heads = [head for head in statement.heads if not any(map(_aggregates, head.terms))]
         if heads:
             atoms = tuple(body.head(head) for head in heads)
-            self.rules.append(self._folded(Rule(atoms, tuple(body.literals), statement.span)))
+            self.rules += self._folded(Rule(atoms, tuple(body.literals), statement.span))
         for head in statement.heads:
             if head not in heads:
                 self.rules.append(body.aggregate(head))
 
-    def _folded(self, rule: Rule) -> Rule:
-        """A fact whose arguments are computed is a fact."""
-        if not rule.body:
-            try:
-                heads = [replace(h, terms=tuple(_constant(term) for term in h.terms)) for h in rule.heads]
-                return replace(rule, heads=tuple(heads))
-            except ExpressionFails:
-                pass
-        return flattened(rule)
+    def _folded(self, rule: Rule) -> Iterator[Rule]:
+        """A fact whose arguments are computed is a fact, and none if one of them has no value."""
+        if rule.body:
+            yield flattened(rule)
+            return
+        with suppress(ExpressionFails):
+            yield replace(rule, heads=tuple(replace(h, terms=tuple(map(_constant, h.terms))) for h in rule.heads))
 
     def _existential_rule(self, statement: tree.Statement, body: _Body) -> None:
         flat = flattened(Rule(tuple(map(body.head, statement.heads)), tuple(body.literals), statement.span))
@@ -185,7 +187,7 @@ class _Lowering:
                     raise self.wrong(f"there is no parameter ${name}", term.span, hint)
                 return Constant(self.parameters[name])
             case tree.Applied(function=function, arguments=arguments):
-                name = function.lower() if function in ("+", "-", "*") else NEMO[function][0]
+                name = function.lower() if function in ("+", "-", "*") else NEMO[function]
                 return Call(name, tuple(map(self.expression, arguments)), term.span)
             case tree.Existential():
                 return Variable(f"_new_{term.name}", term.span)
@@ -193,7 +195,8 @@ class _Lowering:
                 hint = "An aggregate is an argument of an atom in a head, or a part of one."
                 raise self.wrong(f"#{term.function} has no place here", term.span, hint)
             case tree.Tuple():
-                return Call("tuple", tuple(map(self.expression, term.elements)), term.span)
+                hint = "Nemo has no tuples yet; give each element an argument of its own."
+                raise self.wrong("a tuple has no place here", term.span, hint)
 
 
 class _Body:
@@ -247,7 +250,7 @@ class _Body:
                 same = Call("sameterm", (self._expression(left), self._expression(right)), literal.span)
                 yield Filter(Call("!", (same,), literal.span), literal.span)
             case tree.Condition(operator=operator, left=left, right=right) if right is not None:
-                sides = (self._expression(left), self._expression(right))
+                sides = _numbers(self._expression(left), self._expression(right))
                 yield Filter(Call(operator, sides, literal.span), literal.span)
 
     def _equality(self, literal: tree.Condition) -> Iterator[BodyLiteral]:
@@ -316,6 +319,23 @@ class _Body:
         )
 
 
+def _numbers(left: Expression, right: Expression) -> tuple[Expression, Expression]:
+    """The sides of `<` and its like, which compare numbers: what is added to 0 is one."""
+    if _is_number(left) or _is_number(right):
+        return left, right
+    return Call("+", (left, Constant(0))), right
+
+
+def _is_number(expression: Expression) -> bool:
+    """Whether the value of an expression is a number, if it has one."""
+    match expression:
+        case Constant(value=value):
+            return isinstance(value, int | float) and not isinstance(value, bool)
+        case Call(function=function):
+            return function in ("+", "-", "*", "nemo_div")
+    return False
+
+
 def _flat(body: Sequence[BodyLiteral]) -> tuple[BodyLiteral, ...]:
     return flattened(Rule((), tuple(body))).body
 
@@ -375,11 +395,13 @@ def _replaced(term: tree.Term, result: Variable) -> tree.Term:
 
 
 def _tree_variables(literal: tree.Literal) -> Iterator[Variable]:
+    yield from (part for term in _sides(literal) for part in _parts(term) if isinstance(part, Variable))
+
+
+def _sides(literal: tree.Literal) -> tuple[tree.Term, ...]:
+    """The arguments of an atom, or the sides of a comparison."""
     match literal:
-        case tree.Atom(terms=terms):
-            yield from (part for term in terms for part in _parts(term) if isinstance(part, Variable))
-        case tree.Not(atom=atom):
-            yield from _tree_variables(atom)
-        case tree.Condition():
-            sides = (side for side in (literal.left, literal.right) if side is not None)
-            yield from (part for side in sides for part in _parts(side) if isinstance(part, Variable))
+        case tree.Atom(terms=terms) | tree.Not(atom=tree.Atom(terms=terms)):
+            return terms
+        case tree.Condition(left=left, right=right):
+            return (left,) if right is None else (left, right)

@@ -5,7 +5,7 @@
                | "@output" name { "," name }
                | ( "@import" | "@export" ) name ":-" format "{" [ attribute { "," attribute } ] "}" { "," literal }
     attribute  = name "=" term
-    rule       = atom { "," atom } [ ":-" literal { "," literal } ]
+    rule       = { "#[" name "(" terms ")" "]" } atom { "," atom } [ ":-" literal { "," literal } ]
     literal    = "~" atom  |  atom  |  term [ operator term ]     (an application is an atom, unless it is a function)
     term       = product { ( "+" | "-" ) product }
     product    = primary { ( "*" | "/" ) primary }
@@ -17,17 +17,19 @@ A wrong statement is reported, and reading goes on after its dot.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import count
+from itertools import count, pairwise
 
-from deltalog.expressions.nemo_functions import literal_value
+from deltalog.expressions.nemo_functions import float32, literal_value
 from deltalog.model.errors import Diagnostic
 from deltalog.model.terms import IRI, RDF, XSD, Literal, Value
 from deltalog.nemo import tree
+from deltalog.nemo.functions import NEMO
 from deltalog.nemo.lexer import Word, words
 from deltalog.syntax.ast import Constant, Source, Span, Variable
-from deltalog.syntax.functions import ANY_NUMBER, NEMO, counted
+from deltalog.syntax.functions import arguments_of, arguments_wanted
 
 Statement = tree.Statement | tree.FileDirective | tree.Output | tree.ParameterDirective
+ATTRIBUTES = ("name", "display")
 COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
 MAX_DEPTH = 100  # of brackets in brackets
 PREFIXES = {"xsd": XSD, "rdf": RDF}
@@ -48,6 +50,7 @@ class Parser:
         self.words = list(words(source, self.diagnostics))
         self.at = self.depth = 0
         self._anonymous = count()
+        self._predicates = _derived(self.words)
 
     # Statements
 
@@ -125,6 +128,8 @@ class Parser:
         return name, self._term()
 
     def _rule(self) -> tree.Statement:
+        while self._word.kind == "attribute":
+            self._attributes()
         start = self._word
         heads = [self._atom()]
         while self._accept(","):
@@ -136,11 +141,26 @@ class Parser:
                 body.append(self._literal())
         return tree.Statement(tuple(heads), tuple(body), self._since(start))
 
+    def _attributes(self) -> None:
+        """#[name("...")] and #[display("...")], which say nothing about facts."""
+        self.at += 1
+        while self._word.kind != "]":
+            word = self._expect("name")
+            if word.text not in ATTRIBUTES:
+                hint = f"Attributes are {' '.join(ATTRIBUTES)}."
+                raise self._wrong(f"there is no attribute `{word.text}` of rules", word, hint)
+            self._expect("(")
+            self._terms(")")
+            if not self._accept(","):
+                break
+        self._expect("]")
+
     # Literals
 
     def _literal(self) -> tree.Literal:
         start = self._word
         if self._accept("~"):
+            self._check_negated()
             return tree.Not(self._atom(), self._since(start))
         if self._is_atom():
             return self._atom()
@@ -152,10 +172,19 @@ class Parser:
         return tree.Condition(operator, left, self._term(), self._since(start))
 
     def _is_atom(self) -> bool:
-        """Whether a predicate follows, and no function."""
+        """Whether a predicate follows, and no function. The name of a function is a predicate if it is one in a head,
+        and nothing is computed from it here."""
         word, after = self._word, self.words[min(self.at + 1, len(self.words) - 1)]
-        is_name = word.kind in ("iri", "prefixed") or (word.kind == "name" and word.text.upper() not in NEMO)
-        return is_name and after.kind == "("
+        if word.kind not in ("iri", "prefixed", "name") or after.kind != "(":
+            return False
+        if word.kind == "name" and word.text.upper() in NEMO:
+            return word.text in self._predicates and _after_brackets(self.words, self.at + 1).kind in (",", ".")
+        return True
+
+    def _check_negated(self) -> None:
+        word = self._word
+        if word.kind == "name" and word.text.upper() in NEMO and word.text not in self._predicates:
+            raise self._wrong("~ stands before a predicate", word, f"Write NOT({word.text}(...)).")
 
     def _atom(self) -> tree.Atom:
         start = self._word
@@ -237,18 +266,18 @@ class Parser:
         return Constant(_number(sign.text.replace("+", "") + number.text))
 
     def _name(self, word: Word) -> tree.Term:
-        lower = word.text.lower()
         if self._word.kind != "(":
-            return Constant(lower == "true") if lower in ("true", "false") else Constant(self._iri(word))
+            is_boolean = word.text in ("true", "false")
+            return Constant(word.text == "true") if is_boolean else Constant(self._iri(word))
         if word.kind != "name" or word.text.upper() not in NEMO:
             hint = f"Functions are {' '.join(NEMO)}."
             raise self._wrong(f"there is no function `{word.text}`", word, hint)
         self._expect("(")
         arguments = self._terms(")")
-        least, most = NEMO[word.text.upper()][1:]
+        function = NEMO[word.text.upper()]
+        least, most = arguments_of(function)
         if not least <= len(arguments) <= most:
-            wanted = counted(least) if least == most else f"{least} or {counted(most)}"
-            wanted = f"at least {counted(least)}" if most == ANY_NUMBER else wanted
+            wanted = arguments_wanted(function)
             raise self._wrong(f"{word.text} takes {wanted}, this has {len(arguments)}", word)
         return tree.Applied(word.text.upper(), arguments, self._since(word))
 
@@ -368,16 +397,41 @@ class Parser:
         self._accept(".")
 
 
+def _derived(program: list[Word]) -> set[str]:
+    """The names before `(` in the heads of statements."""
+    found, depth, in_head = set(), 0, True
+    for word, after in pairwise(program):
+        if word.kind == "name" and after.kind == "(" and in_head and not depth:
+            found.add(word.text)
+        depth += {"(": 1, ")": -1}.get(word.kind, 0)
+        in_head = word.kind == "." or (in_head and word.kind not in (":-", "directive"))
+        depth = 0 if word.kind == "." else depth
+    return found
+
+
+def _after_brackets(program: list[Word], at: int) -> Word:
+    """The word after the bracket that closes the one at a place."""
+    depth = 0
+    for word, after in pairwise(program[at:]):
+        depth += {"(": 1, ")": -1}.get(word.kind, 0)
+        if not depth:
+            return after
+    return program[-1]
+
+
 def _number(text: str) -> Value:
-    """An integer of 64 bits, or a float; a larger one in another base than 10 is no number."""
+    """An integer of 64 bits, or a double; a larger one in another base than 10 is no number. 1.5f has 32 bits."""
     sign, digits = (-1, text[1:]) if text.startswith("-") else (1, text)
     base = {"0b": 2, "0o": 8, "0x": 16}.get(digits[:2].lower(), 10)
+    if base == 10 and digits[-1] in "fFdD":
+        value = sign * float(digits[:-1])
+        return float32(value) if digits[-1] in "fF" else value
     if base == 10 and not digits.isdigit():
         return sign * float(digits)
-    value = sign * int(digits[2:] if base != 10 else digits, base)
-    if -(2**63) <= value < 2**63:
-        return value
-    return float(value) if base == 10 else Literal(str(value), "xsd:integer")  # as Nemo has it
+    number = sign * int(digits[2:] if base != 10 else digits, base)
+    if -(2**63) <= number < 2**63:
+        return number
+    return float(number) if base == 10 else Literal(str(number), "xsd:integer")  # as Nemo has it
 
 
 def _pieces(text: str, start: int, end: int) -> Iterator[tuple[str, tuple[int, int] | None]]:

@@ -7,7 +7,6 @@ inconsistencies                  what contradicts the ontology
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from os import PathLike
@@ -16,8 +15,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from deltalog.concurrency.locks import CallLock, exclusive
 from deltalog.io.documents import Reading
 from deltalog.io.files import local_path
+from deltalog.model.arguments import told
 from deltalog.model.errors import UsageError
 from deltalog.model.limits import limited, within_budget
+from deltalog.model.user_warnings import warn
 from deltalog.ontology.profile_names import check_profile
 from deltalog.syntax.ast import Atom, Constant, Pred, Rule
 
@@ -44,6 +45,15 @@ class Planned(NamedTuple):
     add: dict[Pred, Any]
     remove: dict[Pred, Any]
     ontology: Ontology | None
+
+
+def ontology_files(given: OntologyPaths) -> list[str | PathLike[str]]:
+    """One file or several, as a list."""
+    if isinstance(given, str | PathLike):
+        return [given]
+    if isinstance(given, bytes | Mapping) or not isinstance(given, Iterable):
+        raise UsageError(f"expected the paths of ontology files, such as ['univ.owl'], and not {told(given)}")
+    return list(given)
 
 
 class OntologyMethods:
@@ -107,7 +117,7 @@ class OntologyMethods:
         assert self._ontology is not None
         for each in self._ontology.missing_imports:
             if each.by in loaded:
-                warnings.warn(str(each), stacklevel=7)  # where load_ontology is called
+                warn(str(each))
 
     def _check_loaded(self, paths: Iterable[Path], ontology: Ontology) -> None:
         loaded = [file.path.resolve() for file in ontology.files]
@@ -121,7 +131,7 @@ class OntologyMethods:
         from deltalog.ontology.state import Ontology
 
         if self._ontology is None:
-            return Ontology(check_profile(profile or "owl2rl"), tuning=self._backend.tuning)
+            return Ontology(check_profile("owl2rl" if profile is None else profile), tuning=self._backend.tuning)
         if profile is not None and check_profile(profile) != self._ontology.profile:
             raise UsageError(
                 f"the ontology has the profile {self._ontology.profile}; use another knowledge base for {profile}"

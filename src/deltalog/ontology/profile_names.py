@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from deltalog.model.errors import check_choice
+from deltalog.model.arguments import check_choice
 
 PROFILES = ("owl2rl", "rdfs", "owl2rl-rdf")
 

@@ -60,7 +60,7 @@ def _taken_apart(whole: Expression, pattern: Call, fresh: Fresh) -> Iterator[Bod
         expression, whole = whole, next(fresh)
         yield Bind(expression, whole, pattern.span)
     size = Constant(len(pattern.arguments))
-    yield Filter(Call("=", (Call("arity", (whole,)), size)), pattern.span)
+    yield Filter(Call("=", (Call("arity", (whole,)), size), pattern.span), pattern.span)
     for i, element in enumerate(pattern.arguments, 1):
         item = Call("item", (whole, Constant(i)), pattern.span)
         if isinstance(element, Variable):

@@ -1,140 +1,52 @@
-"""Lint warnings: statements that are allowed, and most likely not meant. `deltalog check` shows them.
+"""Lint warnings: statements that are allowed, and most likely not meant.
 
-Each check is a function from the rules to diagnostics; `CHECKS` has them all.
+Each check is a function from rules to diagnostics, in a module by what it looks at; `CHECKS` has them all. Rules that
+the user did not write (ready-made ones, those of ontologies and of stores) are not looked at: they have no place, or
+their place is in a ready-made file. `deltalog.program.lint_data` has the checks that need to know the data.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from deltalog.model.errors import Diagnostic
-from deltalog.program.body_atoms import negative, positive
-from deltalog.program.safety import written
-from deltalog.program.stratification import shown
-from deltalog.syntax.ast import (
-    Aggregate,
-    Atom,
-    BodyLiteral,
-    NegatedBody,
-    Negation,
-    Pred,
-    Rule,
-    Span,
-    Variable,
-    variables,
+from deltalog.program.lint_constants import constants_like_variables, ill_typed_literals, kinds_that_never_match
+from deltalog.program.lint_predicates import (
+    functions_as_predicates,
+    heads_in_bodies,
+    predicates_by_case,
+    repeated_rules,
+    several_arities,
+    skolem_as_predicate,
 )
-from deltalog.syntax.functions import FUNCTIONS, ORDINARY_WORDS
+from deltalog.program.lint_variables import doubtful_variables, hidden_variables
+from deltalog.syntax.ast import Rule
+
+LintCheck = Callable[[Sequence[Rule]], Iterator[Diagnostic]]
+
+CHECKS: tuple[LintCheck, ...] = (
+    several_arities,
+    predicates_by_case,
+    repeated_rules,
+    heads_in_bodies,
+    doubtful_variables,
+    hidden_variables,
+    skolem_as_predicate,
+    constants_like_variables,
+    ill_typed_literals,
+    kinds_that_never_match,
+)
+# Where data may still come, a predicate with the name of a function may have facts (`deltalog.program.lint_data`).
+WITHOUT_DATA: tuple[LintCheck, ...] = (*CHECKS, functions_as_predicates)
 
 
-def lint(rules: Sequence[Rule]) -> tuple[Diagnostic, ...]:
+def lint(rules: Iterable[Rule], checks: tuple[LintCheck, ...] = WITHOUT_DATA) -> tuple[Diagnostic, ...]:
     """All lint warnings, in the order of the text."""
-    found = [diagnostic for check in CHECKS for diagnostic in check(rules)]
+    mine = tuple(filter(is_written, rules))
+    found = [diagnostic for check in checks for diagnostic in check(mine)]
     return tuple(sorted(found, key=lambda diagnostic: diagnostic.span.start if diagnostic.span else 0))
 
 
-def _warning(message: str, span: Span | None, hint: str | None = None) -> Diagnostic:
-    return Diagnostic(message, span, hint, "warning")
-
-
-def _atoms(rule: Rule) -> Iterator[Atom]:
-    yield from rule.heads
-    yield from positive(rule.body)
-    yield from (atom for atom, _ in negative(rule.body))
-
-
-def several_arities(rules: Sequence[Rule]) -> Iterator[Diagnostic]:
-    """p(X) and p(X, Y) are two predicates."""
-    first: dict[str, Atom] = {}
-    reported: set[Pred] = set()
-    for atom in (atom for rule in rules for atom in _atoms(rule)):
-        other = first.setdefault(atom.name, atom)
-        if other.pred != atom.pred and atom.pred not in reported:
-            reported.add(atom.pred)
-            place = f" (as in {other.span})" if other.span else ""
-            message = f"{shown(atom.pred)} has {len(atom.terms)} arguments here and {len(other.terms)} elsewhere{place}"
-            yield _warning(message, atom.span, "These are two predicates that have nothing to do with each other.")
-
-
-def repeated_rules(rules: Sequence[Rule]) -> Iterator[Diagnostic]:
-    seen: set[Rule] = set()
-    for rule in rules:
-        if rule in seen:
-            yield _warning("this rule has been there before", rule.span)
-        seen.add(rule)
-
-
-def heads_in_bodies(rules: Sequence[Rule]) -> Iterator[Diagnostic]:
-    """p(X) :- p(X) derives nothing."""
-    for rule in rules:
-        if rule.body and set(rule.heads) <= {literal for literal in rule.body if isinstance(literal, Atom)}:
-            yield _warning("this rule derives nothing new: its head is in its body", rule.span)
-
-
-def lonely_variables(rules: Sequence[Rule]) -> Iterator[Diagnostic]:
-    """A variable that occurs once may be a typo. Variables with a `?` (RDFox), with `_`, and those of negated atoms are
-    exempt."""
-    for rule in rules:
-        occurrences = Counter(_occurrences(rule))
-        for literal in rule.body:
-            if not isinstance(literal, Negation | NegatedBody):
-                yield from map(_lonely, (v for v in variables(literal) if occurrences[v] == 1 and _looks_named(v)))
-
-
-def _lonely(variable: Variable) -> Diagnostic:
-    name = written(variable)
-    return _warning(f"{name} occurs only once in this rule", variable.span, f"If it is meant so, write _ or _{name}.")
-
-
-def _occurrences(rule: Rule) -> Iterator[Variable]:
-    for head in rule.heads:
-        yield from variables(head)
-    for literal in rule.body:
-        yield from variables(literal)
-
-
-def _looks_named(variable: Variable) -> bool:
-    return not variable.name.startswith("_") and variable.span is not None and not written(variable).startswith("?")
-
-
-def hidden_variables(rules: Sequence[Rule]) -> Iterator[Diagnostic]:
-    """A variable inside of an AGGREGATE is another one than outside, unless it is an ON variable."""
-    for rule in rules:
-        for aggregate in (literal for literal in rule.body if isinstance(literal, Aggregate)):
-            outside = {v for literal in rule.body if literal is not aggregate for v in variables(literal)}
-            outside.update(v for head in rule.heads for v in variables(head))
-            for variable in dict.fromkeys(v for literal in aggregate.body for v in variables(literal)):
-                if variable in outside and variable not in aggregate.on:
-                    name = written(variable)
-                    message = f"{name} inside of the AGGREGATE is not the {name} outside"
-                    yield _warning(message, variable.span, f"Write ON {name} to make them one.")
-
-
-def functions_as_predicates(rules: Sequence[Rule]) -> Iterator[Diagnostic]:
-    """contains(?x, "a") in a body is an atom; FILTER(contains(?x, "a")) is the function."""
-    derived = {head.name for rule in rules for head in rule.heads}
-    for rule in rules:
-        for literal in rule.body:
-            atom = _bare_atom(literal)
-            if atom is not None and atom.name in FUNCTIONS.keys() - ORDINARY_WORDS - derived:
-                hint = f"For the function write FILTER({atom.name}(...))."
-                yield _warning(f"`{atom.name}` is a predicate here, not the function", atom.span, hint)
-
-
-def _bare_atom(literal: BodyLiteral) -> Atom | None:
-    match literal:
-        case Atom():
-            return literal
-        case Negation(atom=atom):
-            return atom
-    return None
-
-
-CHECKS: tuple[Callable[[Sequence[Rule]], Iterator[Diagnostic]], ...] = (
-    several_arities,
-    repeated_rules,
-    heads_in_bodies,
-    lonely_variables,
-    hidden_variables,
-    functions_as_predicates,
-)
+def is_written(rule: Rule) -> bool:
+    """Whether the user wrote a rule."""
+    return rule.span is not None and not rule.span.source.ready_made and not any(one.pred.hidden for one in rule.heads)

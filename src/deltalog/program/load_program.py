@@ -8,30 +8,39 @@ with .rif as RIF/XML, unless another language is asked for.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from os import PathLike, fspath
 from pathlib import Path
 
-from deltalog.model.errors import Diagnostic, ProgramError, SyntaxProblem, UsageError, check_choice
+from deltalog.model.arguments import check_choice, checked_text, told
+from deltalog.model.errors import Diagnostic, ProgramError, SyntaxProblem, UsageError
 from deltalog.nemo.program import NemoProgram
 from deltalog.program.program import analyse
 from deltalog.program.stages import OrderedStage, in_stages
 from deltalog.souffle.detect import is_souffle
 from deltalog.souffle.directives import Directive
-from deltalog.syntax.ast import Rule
+from deltalog.syntax.ast import Pred, Rule
+from deltalog.syntax.file_directives import NamedFile
 from deltalog.syntax.languages import LANGUAGES
 from deltalog.syntax.parser import Document, parse_document
 
 Sources = str | Path | Iterable[str | Path]
 _BY_SUFFIX = {".rls": "nemo", ".rif": "rif"}
 READY_MADE = Path(__file__).parent.parent / "rules"
+MAX_PATH = 1_000  # characters
+_FILE_NAME = re.compile(
+    r"""[^\s()\[\]<>"',:;]*[^\s()\[\]<>"',:;./\\]\.(?i:dl|dlog|datalog|rules|rls|rif|txt|ttl|owl|nt)
+    |(?:[A-Za-z]:)?[^\s()\[\]<>"',:;]*[/\\][^\s()\[\]<>"',:;]*\w""",
+    re.VERBOSE,
+)
 _READY_MADE_NAME = re.compile(r"\s*@([A-Za-z0-9-]+)\s*")
 
 
 @dataclass(frozen=True)
 class Documents(Document):
-    """What several texts and files say together: rules, prefixes, directives of Soufflé's language, and the programs of
-    Nemo's language among them."""
+    """What several texts and files say together: rules, prefixes, files and columns, directives of Soufflé's language,
+    and the programs of Nemo's language among them."""
 
     directives: tuple[Directive, ...] = ()
     notes: tuple[Diagnostic, ...] = ()
@@ -57,8 +66,40 @@ def read_rules(sources: Iterable[str | Path], language: str = "auto") -> list[Ru
 
 
 def as_sources(program: Sources) -> list[str | Path]:
-    """One text or file, or several, as a list."""
-    return [program] if isinstance(program, str | Path) else list(program)
+    """One text or file, or several, as a list; UsageError for anything else."""
+    if isinstance(program, str | PathLike):
+        return [_source(program)]
+    if isinstance(program, bytes | Mapping) or not isinstance(program, Iterable):
+        raise _no_program(program)
+    return list(map(_source, program))
+
+
+def _source(source: object) -> str | Path:
+    if isinstance(source, str):
+        return _checked_text(source)
+    if isinstance(source, PathLike) and isinstance(path := fspath(source), str):
+        return source if isinstance(source, Path) else Path(path)
+    raise _no_program(source)
+
+
+def _no_program(given: object) -> UsageError:
+    hint = "; str() of a Rule is its text" if isinstance(given, Rule) else ""
+    return UsageError(
+        f'expected rules as text, or the path of a file as Path("rules.dl"), or a list of these, and not '
+        f"{told(given)}{hint}"
+    )
+
+
+def _checked_text(text: str) -> str:
+    """A text, unless it is the name of a file: no program of one word has a slash or ends like a file."""
+    text = checked_text(text, "rules as text")
+    word = text.strip()
+    if len(word) < MAX_PATH and _FILE_NAME.fullmatch(word):
+        raise UsageError(
+            f'{word!r} is the name of a file, and not the text of a program; for the file, pass Path("{word}") from '
+            "pathlib"
+        )
+    return text
 
 
 def read_documents(sources: Iterable[str | Path], language: str = "auto") -> Documents:
@@ -72,6 +113,8 @@ def read_documents(sources: Iterable[str | Path], language: str = "auto") -> Doc
     prefixes: dict[str, str] = {}
     wrong: list[Diagnostic] = []
     names: dict[str, int] = {}
+    files: list[NamedFile] = []
+    columns: dict[Pred, tuple[str, ...]] = {}
     sources = list(sources)
     for number, source in enumerate(sources, 1):
         name = str(source) if isinstance(source, Path) else "<text>" if len(sources) == 1 else f"<text {number}>"
@@ -88,9 +131,12 @@ def read_documents(sources: Iterable[str | Path], language: str = "auto") -> Doc
             notes += document.notes
             stages += document.stages
             nemo += document.nemo
+            files += document.files
+            columns = {**document.columns, **columns}
     if wrong:
         raise SyntaxProblem(sorted([*wrong, *_also_wrong(rules)], key=lambda d: _place(d, names)))
-    return Documents(tuple(rules), prefixes, tuple(directives), tuple(notes), tuple(stages), tuple(nemo))
+    every = tuple(directives), tuple(notes), tuple(stages), tuple(nemo)
+    return Documents(tuple(rules), prefixes, tuple(files), columns, *every)
 
 
 def language_of(source: str | Path, language: str) -> str:
@@ -99,7 +145,8 @@ def language_of(source: str | Path, language: str) -> str:
 
 
 def _parsed(source: str | Path, name: str, language: str) -> Documents:
-    source = ready_made(source) or source
+    known = ready_made(source)
+    source = known or source
     text = source if isinstance(source, str) else _text(source)
     language = language_of(source, language)
     if language == "nemo":
@@ -116,9 +163,12 @@ def _parsed(source: str | Path, name: str, language: str) -> Documents:
 
         program = read_program(text, name, Path() if isinstance(source, str) else source.parent)
         rules, stages = in_stages(program.rules, program.procedures)
-        return Documents(rules, {}, program.directives, program.notes, stages)
-    document = parse_document(text, name)
-    return Documents(document.rules, document.prefixes)
+        columns = {use.pred: use.names for use in program.directives}
+        return Documents(rules, {}, (), columns, program.directives, program.notes, stages)
+    document = parse_document(text, name, ready_made=known is not None)
+    folder = None if isinstance(source, str) else source.parent
+    files = tuple(replace(file, folder=folder) for file in document.files)
+    return Documents(document.rules, document.prefixes, files, document.columns)
 
 
 def _text(source: Path) -> str:

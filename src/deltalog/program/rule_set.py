@@ -11,6 +11,7 @@ from deltalog.model.errors import UsageError
 from deltalog.program.load_program import read_rules
 from deltalog.syntax.ast import Pred, Rule
 
+MAX_COMPARED = 200  # rules with the same head
 _RULE_ID = re.compile(r"r[0-9]+")
 
 
@@ -60,14 +61,32 @@ class RuleSet:
             if isinstance(source, str) and source.strip() in self.ids:
                 left.pop(source.strip(), None)
             elif isinstance(source, str) and _RULE_ID.fullmatch(source.strip()):
-                raise UsageError(f"there is no rule {source.strip()}; kb.rule_ids and `deltalog store rules` list them")
+                raise self._no_rule(source.strip())
             else:
                 texts.append(source)
         given = read_rules(texts) if texts else []
         for rule in (rule for rule in given if not rule.is_fact):
             name = f"r{self.numbers.get(rule)}"
             if name not in self.ids:
-                raise UsageError(f"there is no such rule to remove: {rule}")
+                raise UsageError(f"there is no such rule to remove: {rule}{self._near(rule)}")
             left.pop(name, None)
         after = RuleSet(left, self.numbers, tuple(left.values())) if len(left) < len(self.ids) else self
         return after, [rule for rule in given if rule.is_fact]
+
+    def _no_rule(self, name: str) -> UsageError:
+        removed = " any more" if int(name[1:]) in self.numbers.values() else ""
+        known = (
+            f"there are {', '.join([*self.ids][:5])}{', ...' * (len(self.ids) > 5)}" if self.ids else "there are none"
+        )
+        return UsageError(
+            f"there is no rule {name}{removed}; {known}; kb.rule_ids and `deltalog store rules` list them"
+        )
+
+    def _near(self, rule: Rule) -> str:
+        """The rules that resemble one that is not there."""
+        from difflib import get_close_matches
+
+        wanted = {head.name for head in rule.heads}
+        texts = {str(each): name for name, each in self.ids.items() if wanted & {head.name for head in each.heads}}
+        near = get_close_matches(str(rule), list(texts)[:MAX_COMPARED], 1, 0.5)
+        return f"; did you mean {texts[near[0]]}, {near[0]}" if near else "; kb.rule_ids lists the rules"

@@ -10,7 +10,7 @@ Which variables get values is found by `deltalog.program.binding`. Then
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from deltalog.model.errors import Diagnostic
@@ -21,10 +21,12 @@ from deltalog.syntax.ast import (
     Atom,
     Bind,
     BodyLiteral,
+    Constant,
     Filter,
     Negation,
     Rule,
     Variable,
+    atoms,
     variables,
 )
 
@@ -76,7 +78,8 @@ def _unsafe_body(body: Sequence[BodyLiteral], outside: _Place) -> Iterator[Diagn
             if variable not in has_value and not existential:
                 unbound.setdefault(variable, place)
     if unbound:
-        yield from (_unbound(variable, unbound[variable], places) for variable in _causes(unbound, body))
+        small = {term.value for atom in atoms(tuple(body)) for term in atom.terms if isinstance(term, Constant)}
+        yield from (_unbound(variable, unbound[variable], places, small) for variable in _causes(unbound, body))
     for literal in body:
         if isinstance(literal, Aggregate):
             yield from _unsafe_aggregate(literal)
@@ -154,11 +157,14 @@ _WHERE = {
 }
 
 
-def _unbound(variable: Variable, place: _Place, places: Sequence[_Place]) -> Diagnostic:
+def _unbound(variable: Variable, place: _Place, places: Sequence[_Place], constants: Collection[object]) -> Diagnostic:
+    """`constants` are those of the body, one of which may be the variable, written small."""
     name = written(variable)
     negated = any(other.kind == "negation" and variable in other.variables for other in places)
     inside = " inside of the AGGREGATE" if places[0].kind == "aggregate" else ""
     hint = f"Mention {name} in an atom{inside}, or compute it: BIND(... AS {name})."
     if negated:
         hint = f"NOT only checks, it gives no values. Mention {name} in an atom without NOT{inside} as well."
+    if (small := name[:1].lower() + name[1:]) != name and small in constants:
+        hint = f"`{small}` in the body is a constant. A variable starts with a capital letter: write {name} there, too."
     return Diagnostic(_WHERE[place.kind].format(name), variable.span, hint)

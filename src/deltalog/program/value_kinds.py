@@ -37,13 +37,14 @@ _NO_NUMBER = frozenset(
     "datatype",
     "hasdatatype",
     "tuple",
+    "date_add",
     *("regex", "strbefore", "strafter", "encode_for_uri", "lang", "langmatches", "strlang", "iri", "uri", "isuri"),
     *("isnumeric", "timezone", "tz", "md5", "sha1", "sha256", "sha384", "sha512"),
     *(XSD + name for name in ("string", "boolean", "date", "dateTime")),
 }
 _INTEGER = frozenset(
     (
-        *("strlen", "count", "year", "month", "day", "hours", "minutes", "arity"),
+        *("strlen", "count", "year", "month", "day", "hours", "minutes", "arity", "date_diff"),
         *("div", "rem", "band", "bor", "bxor", "bnot", "bshl", "bshr", "bshru"),
     )
 )

@@ -38,6 +38,7 @@ class Contents(Generic[T]):
     materialised: Callable[[], Contents[T]]  # with the present materialisation, made if there is none
     why_materialise: Callable[[], str | None] = lambda: None  # why goals are better answered from a materialisation
     quads: Mapping[Pred, T] = field(default_factory=dict)  # what named graphs have (`engine.named_graphs`)
+    columns: Callable[[Pred], Sequence[str]] = lambda _: ()  # the names of the columns of a predicate, if they have any
 
     @property
     def is_complete(self) -> bool:
@@ -57,7 +58,7 @@ class Contents(Generic[T]):
 
     def names(self, others: Iterable[Pred] = ()) -> Names:
         """What the predicates, and others, are called."""
-        return Names(self.preds.union(others))
+        return Names(self.preds.union(others), self.prefixes)
 
     @property
     def has_wildcard_heads(self) -> bool:
@@ -68,7 +69,7 @@ class Contents(Generic[T]):
         """UsageError if a goal reads a predicate that is not known."""
         for pred in set(reads(literals)):
             if not self._is_known(pred):
-                raise unknown_predicate(str(pred), sorted(map(str, self.preds)))
+                raise unknown_predicate(str(pred), map(str, self.preds))
 
     def _is_known(self, pred: Pred) -> bool:
         """Whether a predicate has facts or rules, or may get facts from a rule with a variable for a predicate."""
@@ -88,7 +89,7 @@ class Contents(Generic[T]):
 
     def view(self, pred: Pred, table: T) -> Facts[T]:
         """A table as users see it."""
-        return of_predicate(pred, table, self.backend)
+        return of_predicate(pred, table, self.backend, self.columns(pred))
 
     def facts(self, predicate: str, derived: bool = False) -> Facts[T]:
         """The facts of a predicate by its name."""

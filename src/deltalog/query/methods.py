@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from deltalog.concurrency.cached import cached_property
 from deltalog.concurrency.locks import exclusive
-from deltalog.model.limits import Limits, limited, within_budget
+from deltalog.model.limits import Limits, count, limited, within_budget
 from deltalog.query.read_methods import ReadMethods
 
 if TYPE_CHECKING:
-    from deltalog.backends.base import Backend
     from deltalog.query.estimate import Features
     from deltalog.query.goal_evaluator import Answers
     from deltalog.query.selector import Model
@@ -25,6 +24,8 @@ if TYPE_CHECKING:
     from deltalog.query.sparql.solutions import Solutions
     from deltalog.query.training_goals import Example
 
+MAX_GOALS = 1_000_000  # to train a selector with
+
 
 class QueryMethods(ReadMethods):
     """A knowledge base as far as queries see it."""
@@ -32,7 +33,6 @@ class QueryMethods(ReadMethods):
     engine: str
     limits: Limits
     examples: list[Example]  # that `learn` has found
-    _backend: Backend[Any]
 
     @cached_property
     def _session(self) -> QuerySession[Any]:
@@ -57,7 +57,10 @@ class QueryMethods(ReadMethods):
         by magic sets (bottom-up, for goals that need much) or QSQ-R (top-down, for goals that need little); "auto"
         looks them up if everything is known, and chooses otherwise. The answers say which it was, and why.
         """
-        return self._session.query(self._contents(), goal, method, timeout)
+        self._warn_of_data()
+        now = self._contents()
+        with self._backend.failures.apart(now.state is not None):  # those of the goal are not the materialisation's
+            return self._session.query(now, goal, method, timeout)
 
     def sparql(self, query: str, method: str = "auto", *, dataset: Dataset | None = None) -> Solutions | bool:
         """The solutions of a SPARQL SELECT, whether an ASK has one, or the triples of a CONSTRUCT or DESCRIBE. `method`
@@ -75,7 +78,10 @@ class QueryMethods(ReadMethods):
     @within_budget
     def solve(self, query: str, method: str = "auto", *, dataset: Dataset | None = None) -> Solutions:
         """As `sparql`, but an ASK, too, has solutions, which say how they came about: `method`, `reason`, `seconds`."""
-        return self._session.solve(self._contents(), query, method, dataset)
+        self._warn_of_data()
+        now = self._contents()
+        with self._backend.failures.apart(now.state is not None):
+            return self._session.solve(now, query, method, dataset)
 
     @exclusive
     @limited
@@ -105,6 +111,7 @@ class QueryMethods(ReadMethods):
         """Goals to train a selector with, made from rules and facts (Joshi et al., Algorithm 3); kinds take turns."""
         from deltalog.query.training_goals import training_goals
 
+        most, seed = min(count(most, "goals"), MAX_GOALS), count(seed, "a seed")
         now = self._contents()
         return training_goals(now.rules, now.explicit, now.backend, most, seed)
 
@@ -115,6 +122,7 @@ class QueryMethods(ReadMethods):
         """Other goals, made from facts that follow in one step, two steps and so on, with that number of steps."""
         from deltalog.query.training_goals import test_goals
 
+        most, seed = min(count(most, "goals"), MAX_GOALS), count(seed, "a seed")
         now = self._contents()
         return test_goals(now.rules, now.explicit, now.backend, most, seed, without)
 

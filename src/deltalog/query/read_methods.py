@@ -6,9 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from deltalog.concurrency.locks import CallLock, exclusive
+from deltalog.concurrency.locks import exclusive
 from deltalog.model.facts import Facts
 from deltalog.model.naming import Names
+from deltalog.query.warning_methods import WarningMethods
 from deltalog.syntax.ast import Pred
 
 if TYPE_CHECKING:
@@ -16,12 +17,11 @@ if TYPE_CHECKING:
     from deltalog.query.contents import Contents
 
 
-class ReadMethods:
+class ReadMethods(WarningMethods):
     """A knowledge base as far as readers see it."""
 
     prefixes: Mapping[str, str]
     _cyclic: str
-    _lock: CallLock
 
     @property
     def program(self) -> Program:
@@ -47,7 +47,7 @@ class ReadMethods:
 
     def __contains__(self, predicate: object) -> bool:
         """Whether rules or facts speak of a predicate."""
-        return predicate in self.predicates
+        return isinstance(predicate, str) and str.__str__(predicate) in self.predicates
 
     def _ipython_key_completions_(self) -> list[str]:
         """The predicates, for completion of `kb["`."""
@@ -68,6 +68,7 @@ class ReadMethods:
         """How the rules would be evaluated over the present facts: hyper-nodes, join orders, decompositions."""
         from deltalog.plan.explain import explain
 
+        self._warn_of_data()
         return explain(self.program, self._contents().statistics(self.program), self.prefixes, self._cyclic)
 
     @exclusive

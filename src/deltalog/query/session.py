@@ -13,11 +13,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from os import PathLike
-from pathlib import Path
 from typing import Generic, TypeVar
 
 from deltalog.backends.base import Backend
+from deltalog.io.files import local_path
+from deltalog.model.arguments import check_choice, checked_text
 from deltalog.model.errors import LimitReached, UsageError
+from deltalog.model.limits import seconds
 from deltalog.plan.work_counter import GivenUp
 from deltalog.query import selector
 from deltalog.query.choose_method import UNSTRATIFIED, History, MethodChoice, choose, kind, kind_of_goal
@@ -28,7 +30,7 @@ from deltalog.query.goal_evaluator import Answers, Derived, GoalEvaluator, answe
 from deltalog.query.magic import show
 from deltalog.query.sparql.algebra import Select
 from deltalog.query.sparql.answer import SparqlEvaluator
-from deltalog.query.sparql.graphs import Dataset
+from deltalog.query.sparql.graphs import Dataset, check_dataset
 from deltalog.query.sparql.query import Query, of_select, translate
 from deltalog.query.sparql.solutions import Solutions
 from deltalog.syntax.ast import BodyLiteral, Pred
@@ -60,7 +62,7 @@ class QuerySession(Generic[T]):
 
     @model.setter
     def model(self, model: selector.Model | str | PathLike[str]) -> None:
-        self.own_model = model if isinstance(model, selector.Model) else selector.load(Path(model))
+        self.own_model = model if isinstance(model, selector.Model) else selector.load(local_path(model))
         self._model = self.own_model
 
     def take_over(self, other: QuerySession[T]) -> None:
@@ -74,7 +76,7 @@ class QuerySession(Generic[T]):
         self._check_method(method)
         literals = parse_goal(goal, "<goal>", now.prefixes)
         started = time.perf_counter()
-        with self._backend.limits.running("query", timeout):
+        with self._backend.limits.running("query", None if timeout is None else seconds(timeout)):
             found, complete = self._answers(now, literals, method)
         return Answers(found, time.perf_counter() - started, complete)
 
@@ -152,6 +154,8 @@ class QuerySession(Generic[T]):
     def solve(self, now: Contents[T], text: str, method: str, dataset: Dataset | None = None) -> Solutions:
         """The solutions of a SPARQL query; see `KnowledgeBase.solve`."""
         self._check_method(method)
+        check_dataset(dataset)
+        text = checked_text(text, "SPARQL as text, such as 'SELECT ?x { ?x a ?c }'")
         query = translate(text, now.prefixes, dataset)
         try:
             return self.solve_translated(now, query, method)
@@ -202,8 +206,7 @@ class QuerySession(Generic[T]):
     # Choices.
 
     def _check_method(self, method: str) -> None:
-        if method not in METHODS:
-            raise UsageError(f"there is no method {method!r}; methods are {', '.join(METHODS)}")
+        check_choice("method", method, METHODS)
         if method == "qsqr" and self._backend.capabilities.point_lookup is None:
             raise UsageError(
                 "QSQ-R makes many small look-ups, which only the local engine does fast; "
@@ -234,7 +237,7 @@ class QuerySession(Generic[T]):
     def _is_materialised(self, now: Contents[T], history: History) -> bool:
         """Materialises within the budget of an attempt. If the clock ran out while kernels were compiled, which happens
         once, there is another attempt."""
-        from deltalog.kernels.compiling import COMPILATIONS
+        from deltalog.kernels.compilations import COMPILATIONS
 
         compiled, most = COMPILATIONS.seconds, history.allowed_seconds
         with self._backend.limits.running("query", most), self._backend.meter.within(history.allowed):

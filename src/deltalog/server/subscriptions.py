@@ -48,7 +48,7 @@ class Watched:
     @classmethod
     def of_predicate(cls, name: str, kb: KnowledgeBase) -> Watched:
         pred = kb.predicate(name)
-        return cls(str(pred), tuple(f"_{i}" for i in range(pred.arity)), predicate=pred)
+        return cls(str(pred), kb.facts(name).columns, predicate=pred)
 
     @classmethod
     def of_goal(cls, text: str, kb: KnowledgeBase) -> Watched:

@@ -233,7 +233,8 @@ def _differences(before: KnowledgeBase, after: KnowledgeBase) -> list[FactsByPre
     """The facts that have come and gone, explicit and derived."""
     old, new = (dict(kb._completed().facts.whole()) for kb in (before, after))
     found = _compared(old, new, after)
-    return [{pred: of_predicate(pred, table, after._backend) for pred, table in each.items()} for each in found]
+    backend, names = after._backend, after._columns.known
+    return [{pred: of_predicate(pred, table, backend, names(pred)) for pred, table in each.items()} for each in found]
 
 
 def _compared(old: Mapping[Pred, Any], new: Mapping[Pred, Any], kb: KnowledgeBase) -> list[Mapping[Pred, Any]]:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from deltalog.syntax.ast import Pred
+
 if TYPE_CHECKING:
     from deltalog.souffle.types import Types
     from deltalog.syntax.ast import HiddenName
@@ -24,6 +26,15 @@ class Directive:
     folder: Path  # of the program
     place: str
     ordinals: HiddenName | None = None  # the relation of the numbers of symbols, if the program uses `ord`
+
+    @property
+    def pred(self) -> Pred:
+        return Pred(self.relation, len(self.attributes))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns of the relation."""
+        return tuple(name for name, _ in self.attributes)
 
     @property
     def names_file(self) -> bool:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from deltalog.model.errors import DeltalogError, ProgramError, UsageError
 from deltalog.model.naming import Names, split
 from deltalog.program import Program, analyse, read_documents
+from deltalog.program.column_names import ColumnNames
 from deltalog.spark.check_places import overlaps
-from deltalog.spark.columns import ColumnNames
 from deltalog.spark.failures import failed_in_spark, first_line, unlogged
 from deltalog.spark.hadoop import Hadoop
 from deltalog.spark.sources import KINDS, arguments, chosen, rdf_files, replaces, source_frame, stream_frame
@@ -338,7 +338,7 @@ def _check_columns(sink: SinkSpec, found: Checked, program: Program, known: Know
     if pred is None:
         return
     names = {source.predicate: found.frames[source.name].columns for source in _with_frames(found)}
-    columns = sink.columns or ColumnNames(program.rules, names).of(pred)
+    columns = sink.columns or ColumnNames.of_sources(program.rules, names).of(pred)
     if pred.arity == 0:
         found.say(f"{sink.place}.predicate", f"{pred} has no arguments, and so no columns to write")
     elif len(columns) != pred.arity:

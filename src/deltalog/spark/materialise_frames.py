@@ -10,10 +10,11 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from deltalog.kb import KnowledgeBase
+from deltalog.model.arguments import names_of, told
 from deltalog.model.errors import UsageError
 from deltalog.model.naming import split
+from deltalog.program.column_names import ColumnNames
 from deltalog.program.load_program import Sources
-from deltalog.spark.columns import ColumnNames
 from deltalog.spark.sources import naming
 from deltalog.syntax.ast import Pred
 
@@ -35,9 +36,12 @@ def materialise(
     sources: by predicate, a DataFrame or the name of a catalog table; columns are arguments, in their order.
     options: those of `KnowledgeBase`.
 
-    Columns have the names of `deltalog.spark.columns`. Nothing is collected in the driver, unless it evaluates the
-    rules (`engine="auto"`).
+    Columns have the names of `deltalog.program.column_names`. Nothing is collected in the driver, unless it evaluates
+    the rules (`engine="auto"`).
     """
+    chosen = None if only is None else names_of(only, "only")
+    if not isinstance(sources, Mapping):
+        raise UsageError(f"sources are DataFrames or names of tables by predicate, and not {told(sources)}")
     kb = KnowledgeBase(rules, engine=engine, spark=spark, **options)
     columns: dict[str, list[str]] = {}
     in_rules = kb.program.preds
@@ -48,8 +52,8 @@ def materialise(
             _check_arity(predicate, columns[predicate], in_rules)
             kb.add(predicate, frame)
     kb.materialise()
-    names, derived = ColumnNames(kb.rules, columns), kb.program.derived
-    wanted = [name for name in kb.predicates if kb.predicate(name) in derived] if only is None else list(only)
+    names, derived = ColumnNames.of_sources(kb.rules, columns), kb.program.derived
+    wanted = [name for name in kb.predicates if kb.predicate(name) in derived] if chosen is None else chosen
     return {name: kb.facts(name).named(names.of(kb.predicate(name))).to_spark() for name in wanted}
 
 

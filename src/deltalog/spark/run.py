@@ -20,9 +20,9 @@ from deltalog.backends.capabilities import required
 from deltalog.engine.report import Round
 from deltalog.kb import KnowledgeBase
 from deltalog.model.errors import DataError
+from deltalog.program.column_names import ColumnNames
 from deltalog.spark.check import Checked, check, check_rules
 from deltalog.spark.check_state import check_state
-from deltalog.spark.columns import ColumnNames
 from deltalog.spark.hadoop import Hadoop, escaped
 from deltalog.spark.lineage import lineage
 from deltalog.spark.report import PipelineReport, Transfer, Violation
@@ -219,7 +219,7 @@ class PipelineRun:
 
     def columns(self, predicate: str) -> tuple[str, ...]:
         """The names of the columns of a predicate."""
-        return ColumnNames(self.rules, self.source_columns).of(self.kb.predicate(predicate))
+        return ColumnNames.of_sources(self.rules, self.source_columns).of(self.kb.predicate(predicate))
 
     # Constraints.
 

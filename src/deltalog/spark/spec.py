@@ -16,6 +16,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar
 
+from deltalog.io.files import local_path
 from deltalog.model.errors import UsageError
 from deltalog.spark.hadoop import escaped
 
@@ -188,7 +189,7 @@ class Spec:
 
 def read_spec(path: str | Path, overrides: Iterable[str] = ()) -> Spec:
     """A pipeline file, with overrides such as `sources.edge.path=other`; PipelineError has all of its mistakes."""
-    file = Path(path)
+    file = local_path(path)
     reader = _Reader(str(path), [])
     values = _parsed(file, reader)
     for override in overrides:

@@ -8,16 +8,17 @@ compact, close       snapshots
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Self, cast
 
+from deltalog.column_methods import as_json
 from deltalog.concurrency.locks import CallLock, exclusive
 from deltalog.io.files import local_path
 from deltalog.model.errors import DataError, DeltalogError, UsageError
 from deltalog.model.limits import Limits, count, limited
+from deltalog.model.user_warnings import warn
 from deltalog.syntax.ast import Pred
 
 if TYPE_CHECKING:
@@ -203,6 +204,8 @@ class StoreMethods:
         mine: dict[str, Any] = {name: getattr(self, f"_{name}") for name in SETTINGS}
         if ontology is not None:
             mine["ontology"] = ontology.as_json
+        if self._whole._column_names:
+            mine["columns"] = as_json(self._whole._column_names)
         session = vars(self).get("_session")
         model: Model | None = None if session is None else session.own_model
         if model is not None:
@@ -267,7 +270,7 @@ class StoreMethods:
                 store.take_snapshot(self._image(), self.limits.check)
         except (DeltalogError, OSError, MemoryError) as problem:
             store.postpone_snapshot()
-            warnings.warn(f"no snapshot was taken, and the next opening takes longer: {problem}", stacklevel=4)
+            warn(f"no snapshot was taken, and the next opening takes longer: {problem}")
 
     @property
     def _is_local(self) -> bool:

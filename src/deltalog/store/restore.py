@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from deltalog.backends.base import united, without
 from deltalog.backends.local import LocalBackend
 from deltalog.backends.local.workers import Workers
+from deltalog.column_methods import from_json
 from deltalog.maintenance.snapshot import shape_of, stored_relations
 from deltalog.model.dictionary import Dictionary
 from deltalog.model.errors import UsageError
@@ -86,6 +87,8 @@ def applied(
 
 
 def _take_settings(kb: KnowledgeBase, settings: Mapping[str, Any]) -> None:
+    if "columns" in settings:
+        kb._assign(_column_names=from_json(settings["columns"]))
     if "selector" in settings:
         from deltalog.query.selector import Model
 

@@ -15,6 +15,7 @@ import json
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -27,13 +28,15 @@ from deltalog.backends.local.sorted_runs import Ids, Keys, Order, Run, pack, unp
 from deltalog.backends.local.table import Table
 from deltalog.backends.local.workers import Workers
 from deltalog.model.dictionary import Dictionary
+from deltalog.model.errors import DataError
+from deltalog.model.terms import DECIMAL, Kind, lexical
 from deltalog.model.tuning import Tuning
 from deltalog.program.stored_rules import StoredRules
 from deltalog.store import files
 from deltalog.store.arrays import ArrayWriter, MappedFile, StoredArray, damaged
 from deltalog.syntax.ast import HiddenName, Pred
 
-FORMAT = 1
+FORMAT = 2  # 1: decimals were kept as they had been written, 1.50 and 1.5 apart
 MANIFEST, DICTIONARY, RELATIONS = "manifest.json", "dictionary.bin", "relations.bin"
 EXPLICIT, DERIVED = "explicit", "derived"
 LimitCheck = Callable[[], None]
@@ -245,9 +248,12 @@ class Snapshot:
         mapped = self.mapped[DICTIONARY]
         arrays = {name: StoredArray.parse(values) for name, values in self.manifest["dictionary"].items()}
         workers.map(mapped.checked, sorted(arrays.values(), key=lambda stored: -stored.nbytes))
-        return Dictionary.mapped(
+        found = Dictionary.mapped(
             {name: mapped.array(stored, with_capacity=True) for name, stored in arrays.items()}, self.manifest["ids"]
         )
+        if self.manifest["format"] == 1:
+            _check_decimals(found, self.folder)
+        return found
 
     def tables(self, tuning: Tuning) -> StoredTables:
         """The tables; their rows are read, and checked, when they are needed."""
@@ -268,6 +274,17 @@ class Snapshot:
         for run, name in zip(self.manifest["runs"], names, strict=True):
             for values in (run["keys"], *(values for _, values in run["orders"])):
                 yield RELATIONS, name, StoredArray.parse(values)
+
+
+def _check_decimals(dictionary: Dictionary, folder: Path) -> None:
+    """DataError if a decimal has another text than it would be given now: it would be two values."""
+    texts = dictionary.strings(dictionary.having_prefix(Kind.NUMBER, DECIMAL + "\0"))
+    other = next((text for each in texts if (text := each.partition("\0")[2]) != lexical(Decimal(text.strip()))), None)
+    if other is not None:
+        raise DataError(
+            f"{folder}: an older release of deltalog wrote this snapshot, with the decimal {other}, which is "
+            f"{lexical(Decimal(other.strip()))} now; create the store again from its data and rules"
+        )
 
 
 def _names(relations: Iterable[Mapping[str, Any]], runs: int) -> Sequence[str]:

@@ -29,6 +29,7 @@ class Source:
 
     name: str
     text: str
+    ready_made: bool = False  # it came with deltalog
 
     @cached_property
     def line_starts(self) -> list[int]:
@@ -243,16 +244,17 @@ class NegatedBody:
 BodyLiteral = Atom | Negation | Filter | Bind | Aggregate | Disjunction | NegatedBody
 
 
-def _atoms(body: tuple[BodyLiteral, ...]) -> Iterator[Atom]:
+def atoms(body: tuple[BodyLiteral, ...]) -> Iterator[Atom]:
+    """The atoms of a body, negated and aggregated ones included."""
     for literal in body:
         if isinstance(literal, Atom):
             yield literal
         elif isinstance(literal, Negation):
             yield literal.atom
         elif isinstance(literal, Aggregate | NegatedBody):
-            yield from _atoms(literal.body)
+            yield from atoms(literal.body)
         elif isinstance(literal, Disjunction):
-            yield from (atom for body in literal.alternatives for atom in _atoms(body))
+            yield from (atom for body in literal.alternatives for atom in atoms(body))
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,7 +272,7 @@ class Rule:
     def reads(self) -> frozenset[Pred]:
         """The predicates in the body, negated and aggregated ones included."""
         if self._reads is None:
-            object.__setattr__(self, "_reads", frozenset(atom.pred for atom in _atoms(self.body)))
+            object.__setattr__(self, "_reads", frozenset(atom.pred for atom in atoms(self.body)))
         return self._reads  # type: ignore[return-value]
 
     def __hash__(self) -> int:

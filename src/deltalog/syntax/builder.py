@@ -39,6 +39,7 @@ from deltalog.syntax.ast import (
 from deltalog.syntax.flatten import flattened, flattened_body
 from deltalog.syntax.functions import (
     AGGREGATES,
+    ALIASES,
     CASTS,
     FUNCTIONS,
     NOT_IN_RULES,
@@ -435,9 +436,9 @@ def made_tuple(elements: tuple[Expression, ...], where: Span) -> Constant | Call
 
 def function(node: Application) -> Call:
     given = str(node.name.value)
-    name = given if node.name.type == "IRI" else given.lower()
+    name = given if node.name.type == "IRI" else ALIASES.get(given.lower(), given.lower())
     arguments = tuple([expression(argument) for argument in node.arguments])
-    if not is_function(name) or (name in CASTS) is not (node.name.type == "IRI"):
+    if not is_function(name) or (node.name.type == "IRI" and name not in CASTS):
         _complain_about_name(node.name, given)
     elif not arguments_of(name)[0] <= len(arguments) <= arguments_of(name)[1]:
         message = f"`{spelled(name)}` takes {arguments_wanted(name)}, this has {counted(len(arguments))}"

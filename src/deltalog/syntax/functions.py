@@ -12,6 +12,16 @@ from deltalog.model.terms import XSD
 
 ANY_NUMBER = 10**6
 CASTS = tuple(XSD + name for name in ("string", "integer", "decimal", "double", "float", "boolean", "date", "dateTime"))
+# Shorter names of casts, by the names of our values: a float is an xsd:double.
+ALIASES = {
+    "int": XSD + "integer",
+    "float": XSD + "double",
+    "decimal": XSD + "decimal",
+    "string": XSD + "string",
+    "boolean": XSD + "boolean",
+    "date": XSD + "date",
+    "datetime": XSD + "dateTime",
+}
 # Functions that SPARQL has under the same names, with the same meaning.
 _OF_SPARQL: dict[str, tuple[int, int]] = {
     "regex": (2, 3),
@@ -71,7 +81,11 @@ FUNCTIONS: dict[str, tuple[int, int]] = {
     "datatype": (1, 1),
     "hasdatatype": (2, 2),
     "sameterm": (2, 2),
+    "date_add": (2, 2),
+    "date_diff": (2, 2),
+    "time_diff": (2, 2),
     **_OF_SPARQL,
+    **dict.fromkeys(ALIASES, (1, 1)),
 }
 FROM_SPARQL = tuple(_OF_SPARQL)
 
@@ -86,7 +100,7 @@ NOT_IN_RULES = {
 
 # Names that people also give to their predicates.
 ORDINARY_WORDS = frozenset(
-    ("year", "month", "day", "hours", "minutes", "seconds", "timezone", "tz", "lang", "iri", "uri")
+    ("year", "month", "day", "hours", "minutes", "seconds", "timezone", "tz", "lang", "iri", "uri", *ALIASES)
 )
 
 # Names in other languages.
@@ -105,8 +119,20 @@ ELSEWHERE = {
     "to_string": "str",
     "isstring": "isliteral",
     "matches": "regex",
-    "tonumber": "xsd:double",
-    "to_number": "xsd:double",
+    "tonumber": "float",
+    "to_number": "float",
+    "to_float": "float",
+    "double": "float",
+    "integer": "int",
+    "toint": "int",
+    "to_int": "int",
+    "bool": "boolean",
+    "numeric": "decimal",
+    "timestamp": "datetime",
+    "to_date": "date",
+    "to_datetime": "datetime",
+    "datediff": "date_diff",
+    "dateadd": "date_add",
     "quotient": "div",
     "mod": "rem",
     "bitand": "band",
@@ -119,68 +145,22 @@ ELSEWHERE = {
     "record": "tuple",
 }
 
-# Functions of Nemo's language: ours, and the least and the greatest number of arguments. Those that mean something else
-# than ours of that name are `nemo_...`; rules print with them, so our language has them, too.
-NEMO: dict[str, tuple[str, int, int]] = {
-    "/": ("nemo_div", 2, 2),
-    "REM": ("nemo_rem", 2, 2),
-    "ABS": ("abs", 1, 1),
-    "SQRT": ("nemo_sqrt", 1, 1),
-    "SIN": ("nemo_sin", 1, 1),
-    "COS": ("nemo_cos", 1, 1),
-    "TAN": ("nemo_tan", 1, 1),
-    "POW": ("nemo_pow", 2, 2),
-    "LOG": ("nemo_log", 2, 2),
-    "ROUND": ("nemo_round", 1, 1),
-    "CEIL": ("ceil", 1, 1),
-    "FLOOR": ("floor", 1, 1),
-    "SUM": ("nemo_sum", 1, ANY_NUMBER),
-    "PRODUCT": ("nemo_product", 1, ANY_NUMBER),
-    "MIN": ("nemo_min", 1, ANY_NUMBER),
-    "MAX": ("nemo_max", 1, ANY_NUMBER),
-    "LUKA": ("nemo_luka", 1, ANY_NUMBER),
-    "BITAND": ("nemo_bitand", 1, ANY_NUMBER),
-    "BITOR": ("nemo_bitor", 1, ANY_NUMBER),
-    "BITXOR": ("nemo_bitxor", 1, ANY_NUMBER),
-    "BITSHL": ("nemo_bitshl", 2, 2),
-    "BITSHR": ("nemo_bitshr", 2, 2),
-    "BITSHRU": ("nemo_bitshru", 2, 2),
-    "INT": ("nemo_int", 1, 1),
-    "DOUBLE": ("nemo_double", 1, 1),
-    "FLOAT": ("nemo_float", 1, 1),
-    "STR": ("nemo_str", 1, 1),
-    "FULLSTR": ("nemo_fullstr", 1, 1),
-    "DATATYPE": ("nemo_datatype", 1, 1),
-    "LANG": ("nemo_lang", 1, 1),
-    "IRI": ("nemo_iri", 1, 1),
-    "CONCAT": ("nemo_concat", 1, ANY_NUMBER),
-    "STRLEN": ("nemo_strlen", 1, 1),
-    "SUBSTR": ("nemo_substr", 2, 3),
-    "STRREV": ("nemo_strrev", 1, 1),
-    "UCASE": ("nemo_ucase", 1, 1),
-    "LCASE": ("nemo_lcase", 1, 1),
-    "STRBEFORE": ("nemo_strbefore", 2, 2),
-    "STRAFTER": ("nemo_strafter", 2, 2),
-    "STRSTARTS": ("nemo_strstarts", 2, 2),
-    "STRENDS": ("nemo_strends", 2, 2),
-    "CONTAINS": ("nemo_contains", 2, 2),
-    "COMPARE": ("nemo_compare", 2, 2),
-    "REGEX": ("nemo_regex", 2, 2),
-    "LEVENSHTEIN": ("nemo_levenshtein", 2, 2),
-    "URIENCODE": ("nemo_uriencode", 1, 1),
-    "URIDECODE": ("nemo_uridecode", 1, 1),
-    "AND": ("nemo_and", 1, ANY_NUMBER),
-    "OR": ("nemo_or", 1, ANY_NUMBER),
-    "NOT": ("nemo_not", 1, 1),
-    "ISIRI": ("isiri", 1, 1),
-    "ISNULL": ("isblank", 1, 1),
-    "ISSTRING": ("nemo_isstring", 1, 1),
-    "ISINTEGER": ("nemo_isinteger", 1, 1),
-    "ISFLOAT": ("nemo_isfloat", 1, 1),
-    "ISDOUBLE": ("nemo_isdouble", 1, 1),
-    "ISNUMERIC": ("nemo_isnumeric", 1, 1),
+# Functions of other languages with a meaning of their own: rules print with them, so our language has them, too.
+FOREIGN: dict[str, tuple[int, int]] = {
+    **dict.fromkeys(("nemo_sqrt", "nemo_sin", "nemo_cos", "nemo_tan", "nemo_round", "nemo_not"), (1, 1)),
+    **dict.fromkeys(("nemo_int", "nemo_double", "nemo_float", "nemo_str", "nemo_fullstr", "nemo_iri"), (1, 1)),
+    **dict.fromkeys(("nemo_datatype", "nemo_lang", "nemo_strlen", "nemo_strrev", "nemo_ucase", "nemo_lcase"), (1, 1)),
+    **dict.fromkeys(("nemo_uriencode", "nemo_uridecode", "nemo_isstring", "nemo_isinteger"), (1, 1)),
+    **dict.fromkeys(("nemo_isfloat", "nemo_isdouble", "nemo_isnumeric"), (1, 1)),
+    **dict.fromkeys(("nemo_div", "nemo_rem", "nemo_pow", "nemo_log"), (2, 2)),
+    **dict.fromkeys(("nemo_bitshl", "nemo_bitshr", "nemo_bitshru"), (2, 2)),
+    **dict.fromkeys(("nemo_strbefore", "nemo_strafter", "nemo_strstarts", "nemo_strends"), (2, 2)),
+    **dict.fromkeys(("nemo_contains", "nemo_compare", "nemo_regex", "nemo_levenshtein"), (2, 2)),
+    "nemo_substr": (2, 3),
+    **dict.fromkeys(("nemo_sum", "nemo_product", "nemo_min", "nemo_max", "nemo_luka"), (1, ANY_NUMBER)),
+    **dict.fromkeys(("nemo_bitand", "nemo_bitor", "nemo_bitxor"), (1, ANY_NUMBER)),
+    **dict.fromkeys(("nemo_concat", "nemo_and", "nemo_or"), (1, ANY_NUMBER)),
 }
-FOREIGN = {name: (least, most) for name, least, most in NEMO.values() if name.startswith("nemo_")}
 
 AGGREGATES = ("count", "sum", "min", "max", "avg", "med")
 COMPARISONS = frozenset(("=", "!=", "<", "<=", ">", ">="))

@@ -88,7 +88,7 @@ _WORD = re.compile(
   | (?P<prefixed>{_PREFIXED})
   | (?P<number>[0-9]+(?P<fraction>(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?))
   | (?P<name>\w+)
-  | (?P<directive>@(?:prefix|base)\b)
+  | (?P<directive>@(?:prefix|base|input|output|columns)\b)
   | (?P<sign>:-|<-(?![0-9])|\?-|&&|\|\||!=|<=|>=|==|:=|[=<>+\-*/%!&(),;.\[\]])
     """,
     re.VERBOSE | re.IGNORECASE,

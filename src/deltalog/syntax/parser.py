@@ -9,11 +9,12 @@ The parser is built once per process, on demand.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from deltalog.model.arguments import checked_text
 from deltalog.model.errors import Diagnostic, SyntaxProblem
 from deltalog.syntax.ast import (
     Aggregate,
@@ -24,9 +25,11 @@ from deltalog.syntax.ast import (
     Expression,
     Filter,
     NegatedBody,
+    Pred,
     Rule,
     Source,
 )
+from deltalog.syntax.file_directives import DIRECTIVES, ColumnDeclaration, NamedFile, read_directive
 from deltalog.syntax.lexer import Lexer, ReadingState, Word
 
 if TYPE_CHECKING:
@@ -38,10 +41,13 @@ MAX_NESTING = 200  # of operators and functions in each other
 
 @dataclass(frozen=True)
 class Document:
-    """A text that was read: its rules, and the prefixes that it declares (with the ones that are always there)."""
+    """A text that was read: its rules, the prefixes that it declares (with the ones that are always there), the files
+    that it names and the columns that it declares."""
 
     rules: tuple[Rule, ...]
     prefixes: Mapping[str, str]
+    files: tuple[NamedFile, ...] = ()
+    columns: Mapping[Pred, tuple[str, ...]] = field(default_factory=dict)  # names that are declared
 
 
 def parse(text: str, name: str = "<text>") -> list[Rule]:
@@ -49,16 +55,22 @@ def parse(text: str, name: str = "<text>") -> list[Rule]:
     return list(parse_document(text, name).rules)
 
 
-def parse_document(text: str, name: str = "<text>", prefixes: Mapping[str, str] | None = None) -> Document:
+def parse_document(
+    text: str, name: str = "<text>", prefixes: Mapping[str, str] | None = None, ready_made: bool = False
+) -> Document:
     """The rules and the prefixes of a text. `prefixes` may be used in it without being declared there."""
-    reading = ReadingState(Source(name, text), prefixes)
-    rules = [meaning for meaning in _meanings(reading, Lexer(reading)) if isinstance(meaning, Rule)]
+    reading = ReadingState(Source(name, text, ready_made), prefixes)
+    meanings = list(_meanings(reading, Lexer(reading)))
+    rules = [meaning for meaning in meanings if isinstance(meaning, Rule)]
     _refuse_if_wrong(reading, rules)
-    return Document(tuple(rules), reading.prefixes)
+    files = tuple(meaning for meaning in meanings if isinstance(meaning, NamedFile))
+    columns = {each.pred: each.names for each in meanings if isinstance(each, ColumnDeclaration)}
+    return Document(tuple(rules), reading.prefixes, files, columns)
 
 
 def parse_goal(text: str, name: str = "<goal>", prefixes: Mapping[str, str] | None = None) -> tuple[BodyLiteral, ...]:
     """The literals of a query such as `path(a, ?x), edge(?x, ?y)`; `?-` before it and a dot after it may be missing."""
+    text = checked_text(text, "a goal as text, such as 'path(a, ?x)'")
     reading = ReadingState(Source(name, text), prefixes)
     goals = list(_meanings(reading, Lexer(reading, goal=True)))
     if not reading.diagnostics and len(goals) != 1:
@@ -84,6 +96,9 @@ def _meanings(reading: ReadingState, lexer: Lexer) -> Iterator[Any]:
     for words in lexer.statements():
         if words[0].type == "QUERY" and not lexer.goal:
             reading.complain("a query has no place among rules", words[0].start, words[-1].end, _QUERIES)
+            continue
+        if words[0].type in DIRECTIVES and not lexer.goal:
+            yield read_directive(words)
             continue
         try:
             meaning: Any = parse_words(words)

@@ -13,13 +13,15 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from deltalog.backends.local.column_expressions import ColumnExpressions
 from deltalog.backends.local.relation import Mask
 from deltalog.backends.local.sorted_runs import Ids, sort_distinct
 from deltalog.expressions import scalar
+from deltalog.expressions.failures import EXAMPLES, tally
 from deltalog.expressions.sparql_operators import PREFIX
 from deltalog.kernels import sorted_keys as kernel
 from deltalog.model.dictionary import Dictionary
-from deltalog.model.terms import Kind
+from deltalog.model.terms import Kind, Value
 from deltalog.syntax.ast import AggregateCall, Variable
 
 Bounds = NDArray[np.int64]
@@ -38,14 +40,20 @@ def group_starts(on: Sequence[Ids], size: int) -> Bounds:
 
 
 def aggregate(
-    call: AggregateCall, columns: dict[Variable, Ids], starts: Bounds, size: int, dictionary: Dictionary
+    call: AggregateCall,
+    columns: dict[Variable, Ids],
+    on: Sequence[Variable],
+    starts: Bounds,
+    size: int,
+    vectors: ColumnExpressions,
 ) -> tuple[Ids, Mask | None]:
     """The id of the call's value for each group, and the groups for which it has one (None: all)."""
+    dictionary = vectors.dictionary
     ends = np.append(starts[1:], size)[: len(starts)]  # no groups, no ends
     if call.argument is None or (call.function == "count" and not call.distinct):
         return dictionary.intern_integers(ends - starts), None
     assert isinstance(call.argument, Variable)
-    column = columns[call.argument]
+    column, begins = columns[call.argument], starts
     if call.distinct:
         column, starts, ends = _distinct_in_groups(column, starts, ends)
         if call.function == "count":
@@ -54,7 +62,21 @@ def aggregate(
         fast = _medians(column, starts, ends, dictionary)
     else:
         fast = _integers(_SPARQL.get(call.function, call.function), column, starts, ends, dictionary)
-    return (fast, None) if fast is not None else _reference(call, column, starts, ends, dictionary)
+    if fast is not None:
+        return fast, None
+    results, ok = _reference(call, column, starts, ends, dictionary)
+    failed = np.flatnonzero(~ok & (starts < ends))  # of nothing, a minimum is no failure
+    if len(failed):
+        some = failed[:EXAMPLES]
+        groups = {v.name: dictionary.decode(columns[v][begins[some]]) for v in on}
+        reasons = (_why(call, dictionary.decode(column[starts[i] : ends[i]])) for i in some)
+        examples = [({v: values[i] for v, values in groups.items()}, why) for i, why in enumerate(reasons)]
+        vectors.failures.add(call, tally(len(failed), examples))
+    return results, ok
+
+
+def _why(call: AggregateCall, values: Sequence[Value]) -> str:
+    return scalar.why_it_fails(partial(scalar.aggregate, call.function), values)
 
 
 def _distinct_in_groups(column: Ids, starts: Bounds, ends: Bounds) -> tuple[Ids, Bounds, Bounds]:

@@ -26,6 +26,7 @@ from deltalog.backends.local.scratch import Scratch
 from deltalog.backends.local.sorted_runs import Ids
 from deltalog.backends.local.table import Table
 from deltalog.backends.local.workers import Workers
+from deltalog.expressions.failures import FailureLog
 from deltalog.model.dictionary import Dictionary
 from deltalog.model.limits import Limits
 from deltalog.model.tuning import Tuning
@@ -97,7 +98,7 @@ class LocalBackend:
         )
 
     @property
-    def failures(self) -> int:
+    def failures(self) -> FailureLog:
         return self.vectors.failures
 
     @property

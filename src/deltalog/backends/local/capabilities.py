@@ -186,7 +186,7 @@ class LocalPointLookup:
         return process
 
     def group(self, on: int, names: Sequence[Variable], calls: Sequence[AggregateCall]) -> RowOperator:
-        dictionary = self.dictionary
+        vectors = self.vectors
 
         def process(rows: list[IdRow]) -> list[IdRow]:
             ids = np.array(rows, np.uint32).reshape(len(rows), len(names))
@@ -194,7 +194,7 @@ class LocalPointLookup:
             starts = group_starts([columns[v] for v in names[:on]], len(rows))
             results, present = [columns[v][starts] for v in names[:on]], np.ones(len(starts), np.bool_)
             for call in calls:
-                values, ok = aggregate(call, columns, starts, len(rows), dictionary)
+                values, ok = aggregate(call, columns, names[:on], starts, len(rows), vectors)
                 results.append(values)
                 present &= True if ok is None else ok
             return list(compress(zip(*(column.tolist() for column in results), strict=True), present.tolist()))

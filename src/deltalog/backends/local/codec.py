@@ -14,6 +14,7 @@ from deltalog.backends.local.relation import Relation
 from deltalog.backends.local.sorted_runs import pack, sort_distinct
 from deltalog.backends.local.table import Table
 from deltalog.io.documents import Reading
+from deltalog.io.formats import OutputForm
 from deltalog.model.dictionary import Dictionary
 from deltalog.model.terms import Kind, Value
 from deltalog.model.tuning import Tuning
@@ -42,10 +43,10 @@ class LocalCodec:
         found = read(paths, self.dictionary, reading)
         return {pred: load(columns, pred.arity, self.tuning) for pred, columns in found.items()}
 
-    def write(self, folder: Path, facts: Mapping[Pred, Relation], format: str) -> None:
+    def write(self, folder: Path, facts: Mapping[Pred, Relation], form: OutputForm) -> None:
         from deltalog.io.write import write
 
-        write(folder, {pred: table.columns() for pred, table in facts.items()}, self.dictionary, format)
+        write(folder, {pred: table.columns() for pred, table in facts.items()}, self.dictionary, form)
 
     def encode(self, facts: Mapping[str, Any]) -> dict[str, tuple[int, Relation]]:
         from deltalog.io.frames import columns_of_all, listed

@@ -21,6 +21,7 @@ from deltalog.backends.local.skolem_cache import NamedTerms, SkolemCache
 from deltalog.backends.local.sorted_runs import Ids, pack
 from deltalog.concurrency.locks import CallLock
 from deltalog.expressions import scalar
+from deltalog.expressions.failures import EXAMPLES, ExampleValues, FailureLog, tally
 from deltalog.expressions.scalar import SkolemForm, is_plain_skolem, skolem_form
 from deltalog.expressions.souffle_functors import PREFIX as SOUFFLE
 from deltalog.expressions.sparql_operators import PREFIX
@@ -56,7 +57,12 @@ _TESTS: dict[str, Callable[[Array], Array]] = {
     "isiri": lambda kinds: np.equal(kinds, Kind.IRI),
     "isblank": lambda kinds: np.equal(kinds, Kind.BLANK),
     "isliteral": lambda kinds: np.greater(kinds, Kind.IRI),
+    "nemo_isstring": lambda kinds: np.equal(kinds, Kind.STRING),
+    "nemo_isinteger": lambda kinds: np.equal(kinds, Kind.INTEGER),
+    "nemo_isdouble": lambda kinds: np.equal(kinds, Kind.DOUBLE),
+    "nemo_isnumeric": lambda kinds: _is_numeric(kinds),
 }
+_CUT_OFF = ("div", "rem", "nemo_div", "nemo_rem")  # at the point
 # Soufflé's arithmetic of 32 bits, over integers of 64: the last 32 bits are right even if a product overflows.
 _WRAPPING: dict[str, Callable[[Array, Array], Array]] = {
     "+": np.add,
@@ -76,13 +82,13 @@ _CONNECTIVES: dict[str, Callable[[Array, Array], Array]] = {"&&": np.logical_and
 
 @dataclass(slots=True)
 class ColumnExpressions:
-    """Evaluates expressions over rows, for one dictionary; counts the rows on which an expression failed."""
+    """Evaluates expressions over rows, for one dictionary; the log has the rows on which an expression failed."""
 
     dictionary: Dictionary
     tuning: Tuning
     limits: Limits
     lock: CallLock = field(default_factory=CallLock)
-    failures: int = 0
+    failures: FailureLog = field(default_factory=FailureLog)
     parts: dict[int, bytes] = field(default_factory=dict)  # arguments of SKOLEM as they are hashed, by id
     skolems: SkolemCache = field(init=False)
 
@@ -155,7 +161,9 @@ class ColumnExpressions:
                 return compute(_SPARQL[function], self._fast(left, rows), self._fast(right, rows))
             case Call(function, (left, right)) if function in _SIGNED or function in _UNSIGNED:
                 return _wrapped(function, self._fast(left, rows), self._fast(right, rows))
-            case Call("isiri" | "isblank" | "isliteral" as test, (Variable() as inner,)):
+            case Call(function, (left, right)) if function in _CUT_OFF:
+                return _cut_off(function, self._fast(left, rows), self._fast(right, rows))
+            case Call(test, (Variable() as inner,)) if test in _TESTS:
                 return _TESTS[test](self.dictionary.kinds[rows.columns[inner]])
             case Call("!", (inner,)):
                 return np.logical_not(_truth(self._fast(inner, rows)))
@@ -278,7 +286,10 @@ class ColumnExpressions:
         ok = np.ones(len(first), np.bool_)
         ok[failed] = False
         mask = ok[inverse]
-        self.failures += int(rows.size - np.count_nonzero(mask))
+        if failed:
+            some = list(self._bindings(names, rows, first[failed[:EXAMPLES]]))
+            dropped = int(rows.size - np.count_nonzero(mask))
+            self.failures.add(expression, tally(dropped, _explained(some, partial(function, expression))))
         return (results, inverse), mask
 
     def _bindings(
@@ -291,6 +302,14 @@ class ColumnExpressions:
             inputs = [self.dictionary.decode(rows.columns[v][some]) for v in names]
             for combination in zip(*inputs, strict=True) if names else [()]:
                 yield dict(zip(names, combination, strict=True))
+
+
+def _explained(
+    bindings: Sequence[dict[Variable, Value]], function: Callable[[dict[Variable, Value]], Any]
+) -> list[tuple[ExampleValues, str]]:
+    """Bindings for which an expression fails, by name, with the reason."""
+    reasons = (scalar.why_it_fails(function, binding) for binding in bindings)
+    return [({v.name: value for v, value in b.items()}, why) for b, why in zip(bindings, reasons, strict=True)]
 
 
 def _joined(parts: Sequence[bytes]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
@@ -313,6 +332,13 @@ def _distinct(columns: list[Ids], size: int) -> tuple[NDArray[np.intp], NDArray[
 
 def _one_value_one_id(kinds: NDArray[np.uint8]) -> bool:
     return not ((kinds >= Kind.BIG_INTEGER) & (kinds <= Kind.NUMBER)).any()
+
+
+def _is_numeric(kinds: Array) -> Array:
+    """Whether a value is a number of Nemo's; of other literals, only their datatype says it."""
+    if np.equal(kinds, Kind.NUMBER).any():
+        raise NoFastPath
+    return np.equal(kinds, Kind.INTEGER) | np.equal(kinds, Kind.DOUBLE)
 
 
 def _truth(values: Array) -> Array:
@@ -360,6 +386,17 @@ def _calculate(function: str, left: Array, right: Array) -> Array:
     if result.dtype == np.float64 and not np.isfinite(result).all():
         raise NoFastPath
     return result
+
+
+def _cut_off(function: str, left: Array, right: Array) -> Array:
+    """Quotients and remainders of integers. Nemo's quotient of doubles is the ordinary one."""
+    if function == "nemo_div" and np.float64 in (left.dtype, right.dtype):
+        return _calculate("/", left, right)
+    if left.dtype != np.int64 or right.dtype != np.int64 or (right == 0).any():
+        raise NoFastPath
+    left, right = _within(left, INT64), _within(right, INT64)
+    remainder: Array = np.fmod(left, right)
+    return remainder if function.endswith("rem") else (left - remainder) // right
 
 
 def _wrapped(function: str, left: Array, right: Array) -> Array:

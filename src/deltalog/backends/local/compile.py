@@ -482,7 +482,7 @@ def _aggregate(plan: ir.GroupBy, names: ColumnVariables, grouped: KeysOf, evalua
     result = Rows({v: values[v][starts] for v in plan.on}, len(starts))
     present = np.ones(len(starts), np.bool_)
     for call in plan.calls:
-        result.columns[call.variable], ok = aggregate(call, values, starts, len(keys), evaluation.dictionary)
+        result.columns[call.variable], ok = aggregate(call, values, plan.on, starts, len(keys), evaluation.vectors)
         present &= True if ok is None else ok
     return result if present.all() else result.take(present, tuple(result.columns))
 

@@ -41,6 +41,7 @@ from deltalog.backends.spark.jobs import SparkJobs, pred_names, round_name
 from deltalog.backends.spark.literals import IdMatrix
 from deltalog.backends.spark.operators.bindings import fresh_name
 from deltalog.backends.spark.operators.evaluate import SparkEvaluation
+from deltalog.backends.spark.operators.failures import ExecutorFailures
 from deltalog.backends.spark.operators.shared_scan import TaggedScan, copied_columns, full_scans, shared_scan
 from deltalog.backends.spark.operators.sql_expressions import TOO_LARGE
 from deltalog.backends.spark.operators.store import Known, store_distinct, without
@@ -57,6 +58,7 @@ from deltalog.backends.spark.table import (
     tag_of,
     width,
 )
+from deltalog.expressions.failures import FailureLog
 from deltalog.model.errors import EngineError
 from deltalog.model.limits import Limits
 from deltalog.model.tuning import Tuning
@@ -104,7 +106,7 @@ class SparkBackend:
         self._meters = Meters()
         self.jobs = SparkJobs(self.spark.sparkContext, limits, self.tuning)
         self.dictionary = SparkDictionary(self.spark, self.salt, self.tuning, self.jobs)
-        self.accumulator = self.spark.sparkContext.accumulator(0)
+        self.executor_failures = ExecutorFailures(self.spark.sparkContext)
         self.driver = DriverEngine(self)
         self._sql = True  # whether expressions may be SQL
         self._persisted: list[DataFrame] = []
@@ -120,9 +122,10 @@ class SparkBackend:
         )
 
     @property
-    def failures(self) -> int:
-        """The number of rows dropped because an expression failed, in executors and in the driver."""
-        return int(self.accumulator.value) + self.driver.failures
+    def failures(self) -> FailureLog:
+        """The rows dropped because an expression failed, in executors and in the driver. Comparisons of ids by the
+        driver (`_offload_ids`) cannot fail."""
+        return self.executor_failures.move_to(self.driver.local.failures)
 
     @property
     def task_partitions(self) -> int:

@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 from deltalog.backends.spark.jobs import listed, pred_names
 from deltalog.backends.spark.table import SparkTable
 from deltalog.io.documents import Reading
+from deltalog.io.formats import OutputForm
 from deltalog.model.terms import Kind, Value
 from deltalog.program.value_kinds import NUMERIC
 from deltalog.syntax.ast import Pred
@@ -35,11 +36,11 @@ class SparkCodec:
         with self.backend.jobs.named(f"read {listed(path.name for path in paths)}"):
             return read(paths, reading, self.backend)
 
-    def write(self, folder: Path, facts: Mapping[Pred, SparkTable], format: str) -> None:
+    def write(self, folder: Path, facts: Mapping[Pred, SparkTable], form: OutputForm) -> None:
         from deltalog.backends.spark.io.write import write
 
         with self.backend.jobs.named(pred_names("write", facts)):
-            write(folder, facts, self.backend, format)
+            write(folder, facts, self.backend, form)
 
     def encode(self, facts: Mapping[str, Any]) -> dict[str, tuple[int, SparkTable]]:
         return {predicate: self._encoded(predicate, data) for predicate, data in facts.items()}

@@ -59,11 +59,6 @@ class DriverEngine:
 
         self.local = LocalBackend(self.backend.limits, self.backend.dictionary.local, tuning=self.backend.tuning)
 
-    @property
-    def failures(self) -> int:
-        """The number of rows dropped because an expression failed. Comparisons of ids (`_offload_ids`) cannot fail."""
-        return int(self.local.failures)
-
     def run_all(self, plans: Mapping[Pred, Plan], tables: Tables[SparkTable]) -> dict[Pred, SparkTable] | None:
         """The rows of plans if they read only driver tables, of few rows in all; else None."""
         keys = {(scan.atom.pred, scan.part) for plan in plans.values() for scan in scans(plan)}

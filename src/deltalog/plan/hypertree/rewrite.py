@@ -298,7 +298,7 @@ def _expression(expression: Expression, renamed: Renaming) -> Expression:
     match expression:
         case Variable():
             return renamed(expression)
-        case Call(function, arguments):
-            return Call(function, tuple(_expression(argument, renamed) for argument in arguments))
+        case Call(function, arguments, span):
+            return Call(function, tuple(_expression(argument, renamed) for argument in arguments), span)
         case _:
             return expression

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from deltalog.model.arguments import check_type
 from deltalog.model.terms import IRI
 from deltalog.syntax.ast import QUADS, Atom, HiddenName, Term, Variable, triple
 
@@ -57,6 +58,12 @@ class ActiveGraph:
 
 
 ALL_GRAPHS, DEFAULT_GRAPH = Dataset(), ActiveGraph()
+
+
+def check_dataset(dataset: object) -> None:
+    """UsageError for what is no dataset."""
+    if dataset is not None:
+        check_type(dataset, Dataset, "a Dataset, such as Dataset.of([IRI('http://e.org/g')], [])")
 
 
 def node_terms(atom: Atom) -> tuple[Term, ...]:

@@ -18,6 +18,7 @@ import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date
+from decimal import Decimal
 from io import TextIOBase
 from itertools import groupby
 from typing import IO, Any, Protocol, TypeVar
@@ -204,7 +205,6 @@ def _word(truth: bool) -> str:
 
 # Terms as N-Triples and Turtle have them.
 
-_DECIMAL = re.compile(r"[+-]?[0-9]*\.[0-9]+")
 _DOUBLE = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)[eE][+-]?[0-9]+")
 
 
@@ -221,8 +221,8 @@ def _term(value: Value) -> str:
         return lexical(value)
     if isinstance(value, float) and _DOUBLE.fullmatch(lexical(value)):
         return lexical(value)
-    if isinstance(value, Literal) and value.datatype == XSD + "decimal" and _DECIMAL.fullmatch(value.text):
-        return value.text
+    if isinstance(value, Decimal) and "." in lexical(value):
+        return lexical(value)
     return _full_term(value)
 
 
@@ -269,7 +269,7 @@ class _Names:
         assert value is not None
         if isinstance(value, IRI):
             return self._short(str(value)) or _full_term(value)
-        if isinstance(value, Literal) and value.language is None and _term(value) != value.text:
+        if isinstance(value, Literal) and value.language is None:
             short = self._short(value.datatype)
             return _full_term(value) if short is None else f"{_full_term(value.text)}^^{short}"
         return _term(value)

@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import NoReturn
 
+from deltalog.model.arguments import checked_text
 from deltalog.model.errors import UsageError
 from deltalog.syntax.ast import Source, Span
 
@@ -81,6 +82,7 @@ class Tokens:
 
 def tokenize(query: str) -> Tokens:
     """The tokens of a query, the last of which is its end."""
+    query = checked_text(query, "SPARQL as text, such as 'SELECT ?x { ?x a ?c }'")
     source = Source("the query", _with_code_points(query))
     text, at = source.text, 0
     found: list[Token] = []

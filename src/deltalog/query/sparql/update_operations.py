@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from deltalog.model.errors import UsageError
 from deltalog.model.terms import IRI
 from deltalog.query.sparql.algebra import BGP, GraphPattern, GroupPattern, NamedGraphPattern, hidden, join
-from deltalog.query.sparql.graphs import ALL_GRAPHS, Dataset
+from deltalog.query.sparql.graphs import ALL_GRAPHS, Dataset, check_dataset
 from deltalog.syntax.ast import Term, Variable
 
 QuadPattern = tuple[Term | None, Term, Term, Term]
@@ -80,6 +80,7 @@ UpdateOperation = ChangeData | Modify | Load | Clear | Create | GraphTransfer
 
 def using(operations: Sequence[UpdateOperation], dataset: Dataset | None) -> tuple[UpdateOperation, ...]:
     """Operations whose patterns are matched in other graphs than all; UsageError if they say themselves in which."""
+    check_dataset(dataset)
     if dataset is None or dataset == ALL_GRAPHS:
         return tuple(operations)
     if any(isinstance(each, Modify) and (each.graph is not None or each.dataset != ALL_GRAPHS) for each in operations):

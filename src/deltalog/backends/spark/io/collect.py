@@ -59,7 +59,7 @@ class ParsedSplits(NamedTuple):
 
 def parse_files(paths: Sequence[Path], reading: Reading, backend: SparkBackend) -> ParsedSplits:
     """Has executors parse files and folders; raises the first error in the order of files."""
-    splits = list(splits_of(paths, backend))
+    splits = list(splits_of(paths, reading.tables, backend))
     groups = balanced(splits, backend.task_partitions)
 
     def each(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

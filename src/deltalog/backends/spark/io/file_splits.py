@@ -67,10 +67,11 @@ def read_triple_lines(path: Path, start: int, end: int, dictionary: Dictionary, 
 
 def read_table_lines(path: Path, format: str, start: int, end: int, dictionary: Dictionary) -> list[Column] | None:
     """The columns of the lines of a CSV or TSV file that begin in a range."""
+    from deltalog.io.formats import DELIMITERS
     from deltalog.io.tables import read_stream
 
     with _lines(path, start, end) as stream:
-        return read_stream(stream, path, dictionary, format)
+        return read_stream(stream, path, dictionary, DELIMITERS[format])
 
 
 @contextmanager

@@ -31,7 +31,7 @@ from deltalog.backends.spark.stored import TAG, checkpointed, column_names, rele
 from deltalog.backends.spark.table import SparkTable, tag_of, width
 from deltalog.io.columns import Column, FactColumns
 from deltalog.io.documents import Reading
-from deltalog.io.formats import TABLE_FORMATS
+from deltalog.io.formats import DELIMITERS, TABLE_FORMATS
 from deltalog.model.dictionary import Dictionary
 from deltalog.model.errors import DataError, DeltalogError, UsageError
 from deltalog.syntax.ast import HiddenName, Pred
@@ -39,6 +39,7 @@ from deltalog.syntax.ast import HiddenName, Pred
 if TYPE_CHECKING:
     from deltalog.backends.spark.backend import SparkBackend
     from deltalog.io.table_files import TableFile
+    from deltalog.model.table_options import TableSettings
 
 DRIVER_READ_BYTES = 2**20  # smaller input is read by the driver
 SPLIT_BYTES = 32 * 2**20  # of a file that one task parses
@@ -76,7 +77,7 @@ def input_bytes(paths: Sequence[Path]) -> int:
 
 def read(paths: Sequence[Path], reading: Reading, backend: SparkBackend) -> dict[Pred, SparkTable]:
     """The facts of files and folders."""
-    splits = list(splits_of(paths, backend))
+    splits = list(splits_of(paths, reading.tables, backend))
     if not splits:
         return {}
     groups = balanced(splits, backend.task_partitions)
@@ -116,7 +117,7 @@ def encode_frame(data: DataFrame, backend: SparkBackend) -> tuple[int, SparkTabl
 # In the driver.
 
 
-def splits_of(paths: Sequence[Path], backend: SparkBackend) -> Iterator[Split]:
+def splits_of(paths: Sequence[Path], settings: TableSettings, backend: SparkBackend) -> Iterator[Split]:
     from deltalog.io.files import name_of
     from deltalog.io.read import files_of
     from deltalog.io.table_files import TableFile, TableFiles
@@ -124,9 +125,10 @@ def splits_of(paths: Sequence[Path], backend: SparkBackend) -> Iterator[Split]:
     number, tables = 0, TableFiles()
     for file in (file for path in paths for file in files_of(Path(path))):
         _, format, compression = name_of(file)
-        table = tables.of(file) if format in TABLE_FORMATS else TableFile("")
+        table = tables.of(file).renamed(settings.predicate) if format in TABLE_FORMATS else TableFile("")
         size = file.stat().st_size
-        for start, end in _ranges(file, format, compression, size, backend):
+        whole_text = format in DELIMITERS and settings.of(table.predicate).matter_for(format)
+        for start, end in [(0, 0)] if whole_text else _ranges(file, format, compression, size, backend):
             whole = size * (DECOMPRESSION_FACTOR if compression else 1)
             yield Split(number, str(file.absolute()), format, table, start, end, (end - start) or whole)
             number += 1
@@ -265,10 +267,15 @@ def parse(split: Split, reading: Reading, dictionary: Dictionary) -> FactColumns
     """The facts of a split."""
     from deltalog.backends.spark.io.file_splits import read_row_groups, read_table_lines, read_triple_lines
     from deltalog.io.read import read_file
+    from deltalog.io.table_reader import read_parquet_table
 
     path, table = Path(split.path), split.table
     if not split.end:
         return read_file(path, dictionary, reading, lambda _: table)
+    options = reading.tables.of(table.predicate)
+    if split.format == "parquet" and options.matter_for("parquet"):
+        chosen = read_parquet_table(path, dictionary, options, table, range(split.start, split.end))
+        return {} if chosen is None else {Pred(table.predicate, len(chosen)): chosen}
     if split.format == "parquet":
         columns: list[Column] | None = read_row_groups(path, split.start, split.end, table.names, dictionary)
     elif split.format == "ntriples":

@@ -15,7 +15,7 @@ from __future__ import annotations
 import shutil
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,8 +32,8 @@ from deltalog.backends.spark.operators.broadcast_closure import BroadcastClosure
 from deltalog.backends.spark.operators.shared_scan import full_scans, shared_scan
 from deltalog.backends.spark.stored import TAG, column_names
 from deltalog.backends.spark.table import SparkTable, width
-from deltalog.io.formats import TRIPLE_FORMATS
-from deltalog.io.write import check_format, names_table, safe_names, whole, write_file
+from deltalog.io.formats import TRIPLE_FORMATS, OutputForm
+from deltalog.io.write import check_format, header_of, names_table, safe_names, whole, write_file
 from deltalog.model.arrays import Integers
 from deltalog.model.dictionary import Dictionary
 from deltalog.model.errors import DataError, DeltalogError
@@ -48,23 +48,24 @@ FILE_COST_ROWS = 2_000  # rows that take as long as opening a file
 NAMED = "tag int, number int, path string"
 
 
-def write(out: Path, facts: Mapping[Pred, SparkTable], backend: SparkBackend, format: str) -> None:
+def write(out: Path, facts: Mapping[Pred, SparkTable], backend: SparkBackend, form: OutputForm) -> None:
     """Writes facts to a folder that does not exist yet, or is empty."""
-    check_format(format)
-    whole(out, lambda folder: _fill(folder.absolute(), facts, backend, format))
+    check_format(form.format)
+    whole(out, lambda folder: _fill(folder.absolute(), facts, backend, form))
 
 
-def _fill(folder: Path, facts: Mapping[Pred, SparkTable], backend: SparkBackend, format: str) -> None:
+def _fill(folder: Path, facts: Mapping[Pred, SparkTable], backend: SparkBackend, form: OutputForm) -> None:
     parts_folder = folder / PARTS
     parts_folder.mkdir()
     parts_folder.chmod(0o777)
     names = safe_names(facts)
-    parts = _written(parts_folder, facts, backend, format)
-    if format in TRIPLE_FORMATS:
-        _merge_parts(_marked_first(path for pred in facts for path in parts[pred]), folder / f"facts.{format}", backend)
+    parts = _written(parts_folder, facts, backend, form)
+    if form.format in TRIPLE_FORMATS:
+        in_order = _marked_first(path for pred in facts for path in parts[pred])
+        _merge_parts(in_order, folder / f"facts.{form.format}", backend)
     else:
         for pred in facts:
-            _merge_parts(parts[pred], folder / f"{names[pred]}.{format}", backend)
+            _merge_parts(parts[pred], folder / f"{names[pred]}.{form.format}", backend, header_of(pred, form))
         names_table(folder, names)
     shutil.rmtree(parts_folder)
 
@@ -77,42 +78,42 @@ def _marked_first(parts: Iterable[Path]) -> list[Path]:
 
 
 def _written(
-    folder: Path, facts: Mapping[Pred, SparkTable], backend: SparkBackend, format: str
+    folder: Path, facts: Mapping[Pred, SparkTable], backend: SparkBackend, form: OutputForm
 ) -> dict[Pred, list[Path]]:
     """The parts of each predicate, in order."""
     parts: dict[Pred, list[Path]] = {pred: [] for pred in facts}
     in_executors: dict[int, dict[Pred, SparkTable]] = {}
     for pred, table in facts.items():
         if table.closure is not None and backend.dictionary.is_small:
-            parts |= _written_closure(folder, pred, table.closure, backend, format)
+            parts |= _written_closure(folder, pred, table.closure, backend, form)
             continue
         if table.driver_rows is None:
             in_executors.setdefault(width(pred.arity), {})[pred] = table
             continue
         columns = [backend.driver.local_ids(ids) for ids in backend.rows(table)]
-        parts[pred].append(_part(folder, pred, columns, backend.dictionary.local, format))
+        parts[pred].append(_part(folder, pred, columns, backend.dictionary.local, form))
     for wide, tables in in_executors.items():
-        parts |= _written_by_executors(folder, tables, wide, backend, format)
+        parts |= _written_by_executors(folder, tables, wide, backend, form)
     return parts
 
 
-def _part(folder: Path, pred: Pred, columns: Sequence[Any], dictionary: Dictionary, format: str) -> Path:
+def _part(folder: Path, pred: Pred, columns: Sequence[Any], dictionary: Dictionary, form: OutputForm) -> Path:
     """Writes one part file."""
-    path = folder / f"{uuid.uuid4().hex}.{format}"
-    if format in TRIPLE_FORMATS:
+    path = folder / f"{uuid.uuid4().hex}.{form.format}"
+    if form.format in TRIPLE_FORMATS:
         from deltalog.io.triples import write_triples
 
         write_triples(path, {pred: columns}, dictionary)
         return path
     try:
-        write_file(path, columns, dictionary, format)
+        write_file(path, pred, columns, dictionary, replace(form, header=False))
     except DataError as problem:
         raise DataError(f"{pred}: {problem}") from None
     return path
 
 
 def _written_by_executors(
-    folder: Path, tables: Mapping[Pred, SparkTable], columns: int, backend: SparkBackend, format: str
+    folder: Path, tables: Mapping[Pred, SparkTable], columns: int, backend: SparkBackend, form: OutputForm
 ) -> dict[Pred, list[Path]]:
     """Has executors write predicates of one width, in one job."""
     preds = list(tables)
@@ -127,7 +128,7 @@ def _written_by_executors(
             for number, rows in _by_part(batches):
                 pred = preds[parts.tags[number]]
                 dictionary, found = decoder.local(rows, names[: pred.arity])
-                path = _part(folder, pred, found, dictionary, format)
+                path = _part(folder, pred, found, dictionary, form)
                 yield _named(int(parts.tags[number]), number, str(path))
         except DeltalogError as problem:
             yield _named(-1, 0, str(problem))
@@ -210,7 +211,7 @@ def _in_order(named: Sequence[Any], preds: Sequence[Pred]) -> dict[Pred, list[Pa
 
 
 def _written_closure(
-    folder: Path, pred: Pred, closure: BroadcastClosure, backend: SparkBackend, format: str
+    folder: Path, pred: Pred, closure: BroadcastClosure, backend: SparkBackend, form: OutputForm
 ) -> dict[Pred, list[Path]]:
     """Has executors write a closure: each lists, decodes and writes its own part."""
     decoder = Decoder(*backend.dictionary.broadcast())
@@ -222,7 +223,7 @@ def _written_closure(
         try:
             for number in (number for batch in batches for number in batch.column(0).to_pylist()):
                 columns = [local[column] for column in pairs.chunk(number)]
-                path = _part(folder, pred, columns, dictionary, format)
+                path = _part(folder, pred, columns, dictionary, form)
                 yield _named(0, number, str(path))
         except DeltalogError as problem:
             yield _named(-1, 0, str(problem))
@@ -238,14 +239,15 @@ def _named(tag: int, number: int, path: str) -> pa.RecordBatch:
 # PartPlan into one file.
 
 
-def _merge_parts(parts: Sequence[Path], path: Path, backend: SparkBackend) -> None:
+def _merge_parts(parts: Sequence[Path], path: Path, backend: SparkBackend, header: bytes = b"") -> None:
     if path.suffix == ".parquet" and len(parts) > 1:
         _merge_row_groups(parts, path, backend)
         return
-    if parts:
+    if parts and not header:
         parts[0].replace(path)
     with open(path, "ab") as out:
-        for part in parts[1:]:
+        out.write(header)
+        for part in parts if header else parts[1:]:
             with open(part, "rb") as file:
                 shutil.copyfileobj(file, out, 1 << 24)
 

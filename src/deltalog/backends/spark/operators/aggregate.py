@@ -23,6 +23,7 @@ from deltalog.backends.spark.operators import reference
 from deltalog.backends.spark.operators.bindings import Bindings, fresh_name
 from deltalog.backends.spark.stored import UNIT
 from deltalog.expressions import scalar
+from deltalog.expressions.failures import Tally, tally
 from deltalog.syntax.ast import AggregateCall, Variable
 
 if TYPE_CHECKING:
@@ -125,14 +126,17 @@ def _by_reference(
     grouped: DataFrame, collected: dict[str, AggregateCall], names: Sequence[str], backend: SparkBackend
 ) -> DataFrame:
     """Replaces collected pairs (id, term) by the id of the result, NULL where the function fails."""
-    salt, plain, failures = backend.salt, [name for name in names if name not in collected], backend.accumulator
+    salt, plain = backend.salt, [name for name in names if name not in collected]
+    failures = backend.executor_failures.accumulator
+    numbers = {name: backend.executor_failures.number(call) for name, call in collected.items()}
 
     def each(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             arrays = [batch.column(name) for name in plain]
             for name, call in collected.items():
-                ids, terms = _results(call, batch.column(name), salt)
-                failures.add(ids.null_count)
+                ids, terms, failed = _results(call, batch.column(name), salt)
+                if failed is not None:
+                    failures.add({numbers[name]: failed})
                 arrays += [ids, terms]
             yield pa.RecordBatch.from_arrays(
                 arrays, [*plain, *(n for name in collected for n in (name, name + "term"))]
@@ -145,16 +149,19 @@ def _by_reference(
     return frame
 
 
-def _results(call: AggregateCall, lists: pa.Array, salt: int) -> tuple[pa.Array, pa.Array]:
-    """The result for each group of pairs (id, term), as ids and terms."""
+def _results(call: AggregateCall, lists: pa.Array, salt: int) -> tuple[pa.Array, pa.Array, Tally | None]:
+    """The result for each group of pairs (id, term), as ids and terms, and how it fails: of nothing, it does not."""
     pairs = lists.flatten()
     values = identity.values_of(pairs.field("id").to_numpy(zero_copy_only=False), pairs.field("term"))
     ends = np.cumsum(lists.value_lengths().to_numpy(zero_copy_only=False)).tolist()
     groups = (values[start:end] for start, end in pairwise([0, *ends]))
-    found, ok = reference.results(partial(scalar.aggregate, call.function), groups)
-    ids, terms = identity.encode(found, salt)
-    mask = pa.array(~ok)
+    found = reference.results(partial(scalar.aggregate, call.function), groups)
+    ids, terms = identity.encode(found.values, salt)
+    mask = pa.array(~found.ok)
+    count = int(np.count_nonzero(~found.ok & (lists.value_lengths().to_numpy(zero_copy_only=False) > 0)))
+    failed = tally(count, [({}, why) for values, why in found.failed if values]) if count else None
     return (
         pa.compute.if_else(mask, pa.scalar(None, pa.int64()), pa.array(ids)),
         pa.compute.if_else(mask, pa.scalar(None, pa.binary()), terms.cast(pa.binary())),
+        failed,
     )

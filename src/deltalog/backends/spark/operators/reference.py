@@ -3,24 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from deltalog.expressions.failures import EXAMPLES
 from deltalog.expressions.scalar import ExpressionFails
 
 A = TypeVar("A")
 
 
-def results(function: Callable[[A], Any], arguments: Iterable[A]) -> tuple[list[Any], NDArray[np.bool_]]:
-    """The result for each argument, False where the function fails; and where it does not fail."""
+@dataclass(frozen=True, slots=True)
+class Results(Generic[A]):
+    """The result for each argument, False where the function fails; where it does not fail; and the first arguments for
+    which it does, with the reasons."""
+
+    values: list[Any]
+    ok: NDArray[np.bool_]
+    failed: list[tuple[A, str]]
+
+
+def results(function: Callable[[A], Any], arguments: Iterable[A]) -> Results[A]:
     values, ok = [], []
+    failed: list[tuple[A, str]] = []
     for argument in arguments:
         try:
             values.append(function(argument))
             ok.append(True)
-        except ExpressionFails:
+        except ExpressionFails as fails:
             values.append(False)
             ok.append(False)
-    return values, np.array(ok, np.bool_)
+            if len(failed) < EXAMPLES:
+                failed.append((argument, str(fails)))
+    return Results(values, np.array(ok, np.bool_), failed)

@@ -23,6 +23,7 @@ from deltalog.backends.spark.io.hashed_ids import INLINE, Ids64
 from deltalog.backends.spark.operators import reference
 from deltalog.backends.spark.operators.bindings import Bindings, fresh_name
 from deltalog.expressions import scalar
+from deltalog.expressions.failures import Tally, tally
 from deltalog.model.terms import Value
 from deltalog.syntax.ast import Call, Constant, Expression, Variable, variables
 
@@ -157,12 +158,14 @@ def _modulo(a: Column, b: Column) -> Column:
 def _filtered(
     frame: Any, rows: Bindings, names: Sequence[Variable], condition: Expression, backend: SparkBackend
 ) -> Any:
-    kept, inputs, failures = list(rows.names.values()), [rows.names[v] for v in names], backend.accumulator
+    kept, inputs = list(rows.names.values()), [rows.names[v] for v in names]
+    failures, number = backend.executor_failures.accumulator, backend.executor_failures.number(condition)
 
     def each(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            truth, ok = _results(condition, names, _columns(batch, inputs), batch.num_rows, scalar.holds)
-            failures.add(int(batch.num_rows - np.count_nonzero(ok)))
+            truth, ok, failed = _results(condition, names, _columns(batch, inputs), batch.num_rows, scalar.holds)
+            if failed is not None:
+                failures.add({number: failed})
             mask = pa.array(ok & np.array(truth, np.bool_))
             yield pa.RecordBatch.from_arrays([batch.column(n).filter(mask) for n in kept], kept)
 
@@ -184,13 +187,15 @@ def _computed(
     frame: Any, rows: Bindings, names: Sequence[Variable], expression: Expression, name: str, backend: SparkBackend
 ) -> Any:
     """The bindings with the columns `name` and `name + "term"`, the id and the term of an expression's value."""
-    kept, inputs, failures = list(rows.names.values()), [rows.names[v] for v in names], backend.accumulator
+    kept, inputs = list(rows.names.values()), [rows.names[v] for v in names]
+    failures, number = backend.executor_failures.accumulator, backend.executor_failures.number(expression)
     salt, all_names = backend.salt, [*rows.names.values(), name, name + "term"]
 
     def each(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            found, ok = _results(expression, names, _columns(batch, inputs), batch.num_rows, scalar.evaluate)
-            failures.add(int(batch.num_rows - np.count_nonzero(ok)))
+            found, ok, failed = _results(expression, names, _columns(batch, inputs), batch.num_rows, scalar.evaluate)
+            if failed is not None:
+                failures.add({number: failed})
             mask = pa.array(ok)
             ids, terms = identity.encode([value for value, good in zip(found, ok, strict=True) if good], salt)
             old = [batch.column(n).filter(mask) for n in kept]
@@ -210,18 +215,21 @@ def _results(
     columns: Sequence[tuple[Ids64, pa.Array]],
     size: int,
     function: Callable[[Expression, dict[Variable, Value]], Any],
-) -> tuple[list[Any], np.ndarray[Any, np.dtype[np.bool_]]]:
-    """The result for each row (False where the expression fails), and where it does not fail."""
+) -> tuple[list[Any], np.ndarray[Any, np.dtype[np.bool_]], Tally | None]:
+    """The result for each row (False where the expression fails), where it does not fail, and how it fails."""
     coded = [_distinct_values(ids, terms) for ids, terms in columns]
     keys = list(zip(*(codes for _, codes in coded), strict=True)) if coded else [()] * size
     numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
 
-    def result(key: tuple[int, ...]) -> Any:
-        return function(expression, {v: values[code] for v, (values, _), code in zip(names, coded, key, strict=True)})
+    def binding(key: tuple[int, ...]) -> dict[Variable, Value]:
+        return {v: values[code] for v, (values, _), code in zip(names, coded, key, strict=True)}
 
-    found, ok = reference.results(result, numbers)
+    found = reference.results(lambda key: function(expression, binding(key)), numbers)
     rows = [numbers[key] for key in keys]
-    return [found[row] for row in rows], ok[rows]
+    ok = found.ok[rows]
+    examples = [({v.name: value for v, value in binding(key).items()}, why) for key, why in found.failed]
+    failed = tally(int(size - np.count_nonzero(ok)), examples) if examples else None
+    return [found.values[row] for row in rows], ok, failed
 
 
 def _distinct_values(ids: Ids64, terms: pa.Array) -> tuple[list[Value], list[int]]:

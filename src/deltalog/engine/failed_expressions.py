@@ -1,0 +1,102 @@
+"""Failed expressions as users see them: the rule, the place, the reason, and the values of the first ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from deltalog.expressions.failures import ExampleValues, FailureLog, Fallible
+from deltalog.model.terms import Value
+from deltalog.syntax.ast import (
+    Aggregate,
+    AggregateCall,
+    Bind,
+    BodyLiteral,
+    Call,
+    Disjunction,
+    Filter,
+    NegatedBody,
+    Rule,
+    Span,
+)
+from deltalog.syntax.printer import print_aggregate_call, print_expression, print_value
+
+
+@dataclass(frozen=True, slots=True)
+class FailedExpression:
+    """An expression of a rule that had no value for some rows, so that the rule did not apply to them.
+
+    `rule_id` and `rule` are "" and None for an expression of a goal, `place` is "" for a rule that no text was read
+    for. `count` is the number of rows. `examples` are the values of the variables in the first of them (for an
+    aggregate, those of its group); `reason` is that of the first one.
+    """
+
+    rule_id: str
+    rule: Rule | None
+    place: str
+    expression: str
+    reason: str
+    count: int
+    examples: tuple[ExampleValues, ...]
+
+    def __str__(self) -> str:
+        where = f"{self.place}: " if self.place else ""
+        which = f" of rule {self.rule_id}" if self.rule_id else ""
+        times = "" if self.count == 1 else f" {self.count:,} times"
+        shown = ", ".join(f"?{name} = {_shown(value)}" for name, value in self.examples[0].items())
+        first = "" if not shown else f"; for {shown}" if self.count == 1 else f"; first for {shown}"
+        return f"{where}{self.expression}{which} failed{times}: {self.reason}{first}"
+
+
+def failed_expressions(log: FailureLog, rules: Mapping[str, Rule]) -> list[FailedExpression]:
+    """The failures of a log, the most frequent first, with the rules by id that the expressions belong to."""
+    found = []
+    for (expression, span), tally in log.tallies.items():
+        rule_id = _owner(expression, span, rules)
+        rule = rules.get(rule_id)
+        place = span or (None if rule is None else rule.span)
+        text = _printed(expression) if span is None else " ".join(span.source.text[span.start : span.end].split())
+        shown = "" if place is None else str(place)
+        found.append(FailedExpression(rule_id, rule, shown, text, tally.reason, tally.count, tally.examples))
+    return sorted(found, key=lambda each: (-each.count, each.place))
+
+
+def _printed(expression: Fallible) -> str:
+    return print_aggregate_call(expression) if isinstance(expression, AggregateCall) else print_expression(expression)
+
+
+def _owner(expression: Fallible, span: Span | None, rules: Mapping[str, Rule]) -> str:
+    """The id of the rule that has an expression: at its place, or one that has an equal expression."""
+    if span is not None:
+        for name, rule in rules.items():
+            if rule.span is not None and _within(span, rule.span):
+                return name
+    return next((name for name, rule in rules.items() if expression in _expressions(rule.body)), "")
+
+
+def _within(inner: Span, outer: Span) -> bool:
+    return outer.start <= inner.start and inner.end <= outer.end and inner.source == outer.source
+
+
+def _expressions(body: tuple[BodyLiteral, ...]) -> Iterator[Fallible]:
+    for literal in body:
+        match literal:
+            case Filter(condition):
+                yield condition
+            case Bind(expression, variable):
+                yield from (expression, Call("sameterm", (variable, expression)))
+            case Aggregate(inner, _, calls):
+                yield from _expressions(inner)
+                yield from (each for call in calls for each in (call, call.argument) if each is not None)
+            case NegatedBody(inner):
+                yield from _expressions(inner)
+            case Disjunction(alternatives):
+                yield from (each for inner in alternatives for each in _expressions(inner))
+
+
+MOST_CHARACTERS = 60  # of a value in a message
+
+
+def _shown(value: Value) -> str:
+    text = print_value(value)
+    return text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}..."
