@@ -107,6 +107,5 @@ def _column(column: ColumnChoice) -> str:
 
 def columns(declared: Mapping[Any, tuple[str, ...]]) -> list[str]:
     """@columns of all predicates that have names of columns."""
-    return [
-        f"@columns {print_predicate(p.name)}({', '.join(map(print_value, names))}) ." for p, names in declared.items()
-    ]
+    named = ((pred, names) for pred, names in declared.items() if names)
+    return [f"@columns {print_predicate(p.name)}({', '.join(map(print_value, names))}) ." for p, names in named]

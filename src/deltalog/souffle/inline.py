@@ -2,7 +2,8 @@
 
 Such rules need not give values to all variables of their heads, as in `less(x, y) :- x < y.` An atom becomes the
 disjunction of the bodies, each with the head's arguments equal to the atom's. Under a negation that is right only if
-bodies have no variables of their own; else, and in aggregates, the relation stays one, and its rules are used as rules.
+bodies have no variables of their own, and in an aggregate only if there is one body, too; else the relation stays one,
+and its rules are used as rules.
 """
 
 from __future__ import annotations
@@ -57,9 +58,11 @@ class _Inliner:
         self.rules, self.normaliser, self.diagnostics = rules, normaliser, diagnostics
 
     def statement(self, statement: Any) -> Any:
-        if not isinstance(statement, tree.Clause) or statement.body is None:
+        if not isinstance(statement, tree.Clause):
             return statement
-        return replace(statement, body=self.body(statement.body, True, 0))
+        heads = tuple(self._with_aggregates(head) for head in statement.heads)
+        body = None if statement.body is None else self.body(statement.body, True, 0)
+        return replace(statement, heads=heads, body=body)
 
     def body(self, body: tree.BodyNode, positive: bool, depth: int) -> tree.BodyNode:
         match body:
@@ -69,7 +72,29 @@ class _Inliner:
                 return replace(body, operand=self.body(operand, not positive, depth))
             case tree.AtomNode(name=name) if name in self.rules:
                 return self._atom(body, positive, depth)
-        return body
+        changed: tree.BodyNode = self._with_aggregates(body)
+        return changed
+
+    def _with_aggregates(self, node: Any) -> Any:
+        """A node with relations replaced in the bodies of its aggregates."""
+
+        def change(each: Any) -> Any:
+            return replace(each, body=self._inside(each.body)) if isinstance(each, tree.AggregateNode) else None
+
+        return replaced(node, change)
+
+    def _inside(self, body: Any) -> Any:
+        match body:
+            case tree.AndNode(parts=parts) | tree.OrNode(parts=parts):
+                return replace(body, parts=tuple(map(self._inside, parts)))
+            case tree.NotNode(operand=operand):
+                return replace(body, operand=self._inside(operand))
+            case tree.AtomNode(name=name) if name in self.rules:
+                rules = self.rules[name]
+                unnamed = any(isinstance(node, tree.Unnamed) for node in tree.walk(body))
+                is_said = len(rules) == 1 and _is_closed(rules[0]) and not unnamed
+                return self._instance(rules[0], body, True, 0) if is_said else body
+        return self._with_aggregates(body)
 
     def _atom(self, atom: tree.AtomNode, positive: bool, depth: int) -> tree.BodyNode:
         if depth > MAX_DEPTH:
