@@ -270,7 +270,8 @@ def _loaded(choice: EngineChoice, options: Namespace, progress: Progress) -> Kno
         for name in options.only:
             kb.arity(name)
         kb.check_outputs()
-    _warn_of_no_facts(kb)
+    if options.store is None:  # which may get its facts later
+        _warn_of_no_facts(kb)
     return kb
 
 
