@@ -60,9 +60,9 @@ def ready_made(source: str | Path) -> Path | None:
     return path
 
 
-def read_rules(sources: Iterable[str | Path], language: str = "auto") -> list[Rule]:
+def read_rules(sources: Iterable[str | Path], language: str = "auto", includes: bool = True) -> list[Rule]:
     """The rules of texts and files, in order; SyntaxProblem has the errors of all of them."""
-    return list(read_documents(sources, language).rules)
+    return list(read_documents(sources, language, includes).rules)
 
 
 def as_sources(program: Sources) -> list[str | Path]:
@@ -102,8 +102,9 @@ def _checked_text(text: str) -> str:
     return text
 
 
-def read_documents(sources: Iterable[str | Path], language: str = "auto") -> Documents:
-    """The rules, and all declared prefixes; a prefix is known only in its own text or file."""
+def read_documents(sources: Iterable[str | Path], language: str = "auto", includes: bool = True) -> Documents:
+    """The rules, and all declared prefixes; a prefix is known only in its own text or file. includes: whether texts may
+    include files; those that others send, as to a server, may not."""
     check_choice("language", language, LANGUAGES)
     nemo: list[NemoProgram] = []
     rules: list[Rule] = []
@@ -120,7 +121,7 @@ def read_documents(sources: Iterable[str | Path], language: str = "auto") -> Doc
         name = str(source) if isinstance(source, Path) else "<text>" if len(sources) == 1 else f"<text {number}>"
         names.setdefault(name, number)
         try:
-            document = _parsed(source, name, language)
+            document = _parsed(source, name, language, includes)
         except SyntaxProblem as problem:
             wrong += problem.diagnostics
             rules += problem.rules
@@ -144,7 +145,7 @@ def language_of(source: str | Path, language: str) -> str:
     return _BY_SUFFIX.get(source.suffix, language) if language == "auto" and isinstance(source, Path) else language
 
 
-def _parsed(source: str | Path, name: str, language: str) -> Documents:
+def _parsed(source: str | Path, name: str, language: str, includes: bool) -> Documents:
     known = ready_made(source)
     source = known or source
     text = source if isinstance(source, str) else _text(source)
@@ -161,7 +162,8 @@ def _parsed(source: str | Path, name: str, language: str) -> Documents:
     if language == "souffle" or (language == "auto" and is_souffle(text)):
         from deltalog.souffle.program import read_program
 
-        program = read_program(text, name, Path() if isinstance(source, str) else source.parent)
+        place, may_include = (Path(), includes) if isinstance(source, str) else (source.parent, True)
+        program = read_program(text, name, place, may_include)
         rules, stages = in_stages(program.rules, program.procedures)
         columns = {use.pred: use.names for use in program.directives}
         return Documents(rules, {}, (), columns, program.directives, program.notes, stages)

@@ -30,10 +30,10 @@ class SouffleProgram:
     procedures: Procedures
 
 
-def read_program(text: str, name: str, folder: Path) -> SouffleProgram:
-    """The program of a text; SyntaxProblem has all errors."""
+def read_program(text: str, name: str, folder: Path, includes: bool = True) -> SouffleProgram:
+    """The program of a text; SyntaxProblem has all errors. includes: whether it may include files."""
     source = Source(name, text)
-    statements, diagnostics = parse(source, folder)
+    statements, diagnostics = parse(source, folder if includes else None)
     flat = flattened(statements, diagnostics)
     relations = _declared(flat, diagnostics)
     types = _types(flat, diagnostics)
