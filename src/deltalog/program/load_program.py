@@ -40,12 +40,13 @@ _READY_MADE_NAME = re.compile(r"\s*@([A-Za-z0-9-]+)\s*")
 @dataclass(frozen=True)
 class Documents(Document):
     """What several texts and files say together: rules, prefixes, files and columns, directives of Soufflé's language,
-    and the programs of Nemo's language among them."""
+    and the programs of Nemo's language among them. `souffle` has the texts of all programs if they are Soufflé's."""
 
     directives: tuple[Directive, ...] = ()
     notes: tuple[Diagnostic, ...] = ()
     stages: tuple[OrderedStage, ...] = ()
     nemo: tuple[NemoProgram, ...] = ()
+    souffle: tuple[str, ...] = ()
 
 
 def ready_made(source: str | Path) -> Path | None:
@@ -116,6 +117,7 @@ def read_documents(sources: Iterable[str | Path], language: str = "auto", includ
     names: dict[str, int] = {}
     files: list[NamedFile] = []
     columns: dict[Pred, tuple[str, ...]] = {}
+    souffle: list[str] = []
     sources = list(sources)
     for number, source in enumerate(sources, 1):
         name = str(source) if isinstance(source, Path) else "<text>" if len(sources) == 1 else f"<text {number}>"
@@ -132,12 +134,14 @@ def read_documents(sources: Iterable[str | Path], language: str = "auto", includ
             notes += document.notes
             stages += document.stages
             nemo += document.nemo
+            souffle += document.souffle
             files += document.files
             columns = {**document.columns, **columns}
     if wrong:
         raise SyntaxProblem(sorted([*wrong, *_also_wrong(rules)], key=lambda d: _place(d, names)))
     every = tuple(directives), tuple(notes), tuple(stages), tuple(nemo)
-    return Documents(tuple(rules), prefixes, tuple(files), columns, *every)
+    texts = tuple(souffle) if len(souffle) == len(sources) else ()
+    return Documents(tuple(rules), prefixes, tuple(files), columns, *every, texts)
 
 
 def language_of(source: str | Path, language: str) -> str:
@@ -166,7 +170,7 @@ def _parsed(source: str | Path, name: str, language: str, includes: bool) -> Doc
         program = read_program(text, name, place, may_include)
         rules, stages = in_stages(program.rules, program.procedures)
         columns = {use.pred: use.names for use in program.directives}
-        return Documents(rules, {}, (), columns, program.directives, program.notes, stages)
+        return Documents(rules, {}, (), columns, program.directives, program.notes, stages, souffle=(text,))
     document = parse_document(text, name, ready_made=known is not None)
     folder = None if isinstance(source, str) else source.parent
     files = tuple(replace(file, folder=folder) for file in document.files)
