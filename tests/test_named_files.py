@@ -77,6 +77,25 @@ def test_outputs(folder: Path, engine: str) -> None:
     }
 
 
+def test_two_outputs_are_not_one_file(tmp_path: Path) -> None:
+    with pytest.raises(ProgramError, match="another @output writes this file already, the one of p"):
+        KnowledgeBase('@output p to "x.csv" . @output q to "x.csv" . p(1). q(2).')
+    KnowledgeBase(['@output p to "x.csv" . p(1).', '@output p to "x.csv" .'])
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "jsonl.gz", "ttl", "trig", "nq"])
+def test_every_format_is_an_output_and_an_input(tmp_path: Path, ending: str) -> None:
+    prefix = "PREFIX : <http://example.org/>"
+    out, back = tmp_path / "out.dl", tmp_path / "back.dl"
+    out.write_text(f'{prefix} @output :p to "p.{ending}" . :p[:a, "x"] . :p[:b, "1.5"^^xsd:decimal] .')
+    back.write_text(
+        f'{prefix} @input {":p from " if "jsonl" in ending else ""}"p.{ending}" . :q[?x, ?y] :- :p[?x, ?y] .'
+    )
+    written = KnowledgeBase(out)
+    written.write_outputs()
+    assert set(KnowledgeBase(back).facts("http://example.org/q")) == set(written.facts("http://example.org/p"))
+
+
 def test_outputs_that_cannot_be_are_errors_before_the_run(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "p.dl").write_text(INPUT + RULES + '@output paht to "x.csv" .\n')
     assert main(["run", str(folder / "p.dl"), "--quiet"]) == 1

@@ -199,7 +199,7 @@ class OtherLanguageMethods:
 
         pred = contents.names().find(file.predicate or "")
         names = output_names(pred, file, self._own._columns.known(pred))
-        return write_named(file, pred, contents.table(pred), names, self._backend)
+        return write_named(file, pred, contents.table(pred), names, self._backend, self._own.prefixes)
 
     def _relation(self, contents: Contents[Any], directive: Directive) -> Facts[Any]:
         """The facts of a relation that a program declares."""

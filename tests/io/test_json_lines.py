@@ -120,3 +120,17 @@ def test_helpers_of_ontologies_are_no_triples(tmp_path: Path, format: str) -> No
     assert kb.count("all_different") == 2
     kb.write(tmp_path / "out", format)
     assert (tmp_path / "out" / f"facts.{format}").is_file()
+
+
+def test_columns_are_chosen(tmp_path: Path) -> None:
+    path = tmp_path / "road.jsonl"
+    path.write_text('{"from": "a", "to": "b", "km": 3}\n')
+    kb = KnowledgeBase("")
+    kb.load(path, header=True, columns={"km": "length", "from": "start"})
+    assert (kb.facts("road").columns, list(kb.facts("road"))) == (("length", "start"), [(3, "a")])
+    with pytest.raises(DataError, match="there is no column 'tos'; did you mean 'to'"):
+        kb.load(path, columns=["tos"])
+    path.write_text('["a", "b", 3]\n')
+    kb = KnowledgeBase("")
+    kb.load(path, columns={3: "length", 1: "start"})
+    assert (kb.facts("road").columns, list(kb.facts("road"))) == (("length", "start"), [(3, "a")])

@@ -136,6 +136,23 @@ def test_what_does_not_fit_the_table(people: Path, options: dict[str, Any], mess
     assert f"{people.parent}/{message}" in str(error.value)
 
 
+def test_no_table_is_empty_because_its_first_row_cannot_be_read(tmp_path: Path) -> None:
+    old_mac = written(tmp_path, "id,name\r1,Ada\r")
+    with pytest.raises(DataError, match="carriage return"):
+        rows(old_mac, header=True)
+    assert rows(written(tmp_path, f'"{"x" * 200_000}",1\nb,2\n'), types=["string", "int"])[1] == ("b", 2)
+    assert rows(written(tmp_path, "#\n" * 100_000 + "id\n1\n"), header=True, skip=100_000) == [(1,)]
+    wide = [f"column{i}" for i in range(20_000)]
+    assert len(rows(written(tmp_path, ",".join(wide) + "\n" + "1," * 19_999 + "1\n"), header=True)[0]) == 20_000
+
+
+def test_places_beyond_strange_rows(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"t\.csv: row 4: column 1: 'x' is not of the type int"):
+        rows(written(tmp_path, "1\n2\r3\nx\n"), types=["int"])
+    with pytest.raises(DataError, match=r"t\.csv:2: column 1: '0x10' is not of the type int"):
+        rows(written(tmp_path, f'1,"{"y" * 200_000}"\n0x10,2\n'), types=["int", "string"])
+
+
 def test_rows_of_other_widths_and_other_bytes(tmp_path: Path) -> None:
     narrow = written(tmp_path, "a,b\n1,2\n\n3\n")
     for types in (None, ["int", "int"]):
@@ -153,6 +170,7 @@ WRONG = [
     ({"header": 1}, 'header is true, false or "auto", and not 1'),
     ({"delimiter": "||"}, "delimiter is one character of ASCII, such as ';', and not '||'"),
     ({"encoding": "latin1x"}, "there is no encoding 'latin1x'; common ones are utf-8, latin-1, cp1252, utf-16"),
+    ({"encoding": "base64"}, "there is no encoding 'base64'; common ones are utf-8, latin-1, cp1252, utf-16"),
     ({"types": ["integer"]}, "there is no type 'integer' of a column; did you mean 'int'?"),
     ({"types": "int"}, "types is a list of types, or types by column, and not 'int'"),
     ({"columns": ["a", "A"]}, "columns has two columns 'A'; names differ by more than upper and lower case"),
@@ -170,6 +188,12 @@ def test_wrong_options(options: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError) as error:
         TableOptions.of(options)
     assert message in str(error.value)
+
+
+@pytest.mark.parametrize("predicate", ["", 3])
+def test_a_predicate_is_a_name(people: Path, predicate: Any) -> None:
+    with pytest.raises(UsageError, match="predicate is the name of a predicate"):
+        KnowledgeBase("").load(people, predicate=predicate)
 
 
 def test_options_lie_over_each_other() -> None:

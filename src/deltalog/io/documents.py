@@ -86,6 +86,8 @@ class Files:
         **table: Unpack[TableKeywords],
     ) -> Files:
         """Files and folders of this machine; the options are those of `KnowledgeBase.load`."""
+        if predicate is not None and (not isinstance(predicate, str) or not predicate):
+            raise UsageError(f"predicate is the name of a predicate, such as 'edge', and not {predicate!r}")
         tables = TableSettings(TableOptions.of(table), predicate=predicate)
         return cls(tuple(map(local_path, paths)), Reading(base, shared_blank_nodes, strict, graphs, tables))
 

@@ -30,6 +30,7 @@ from deltalog.io.json_values import json_value, value_of
 from deltalog.io.text import BYTE_ORDER_MARK
 from deltalog.model.dictionary import Dictionary
 from deltalog.model.errors import DataError, UsageError
+from deltalog.model.table_options import ChosenColumn, TableOptions
 from deltalog.model.terms import NO_VALUE, Value
 
 BATCH = 1 << 16  # rows between two additions to the dictionary
@@ -53,13 +54,33 @@ def read_jsonl(path: Path, dictionary: Dictionary) -> list[Column] | None:
 
 def jsonl_names(path: Path) -> tuple[str, ...]:
     """The names of the columns: the keys of the first line, if it is an object."""
+    found = _first(path)
+    return tuple(found) if isinstance(found, dict) else ()
+
+
+def jsonl_width(path: Path) -> int:
+    """The number of columns, as the first line has it."""
+    return len(_first(path))
+
+
+def _first(path: Path) -> dict[str, Any] | list[Any]:
+    """The first line; an empty array if there is none, or a wrong one."""
     with opened(path) as stream:
         first = next((line for line in _lines(stream) if line.strip()), b"[]")
     try:
         found = _parsed(first)
     except _BadLine:
-        return ()
-    return tuple(found) if isinstance(found, dict) else ()
+        return []
+    return found if isinstance(found, dict | list) else []
+
+
+def jsonl_columns(path: Path, options: TableOptions, more: Sequence[str], width: int) -> list[ChosenColumn]:
+    """The chosen columns of a file of JSON lines, and of those that it has more in folders of partitions."""
+    keys = jsonl_names(path)
+    try:
+        return TableOptions(columns=options.columns).chosen((*keys, *more) if keys else None, width)
+    except UsageError as problem:
+        raise DataError(f"{path}: {problem}") from None
 
 
 def _batches(stream: BinaryIO, path: Path, terms: Dictionary) -> Iterator[list[Column]]:

@@ -11,7 +11,7 @@ import gzip
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -29,10 +29,17 @@ if TYPE_CHECKING:
     from deltalog.backends.base import Backend
 
 
-def write_named(file: NamedFile, pred: Pred, table: Any, names: Sequence[str], backend: Backend[Any]) -> Path:
+def write_named(
+    file: NamedFile,
+    pred: Pred,
+    table: Any,
+    names: Sequence[str],
+    backend: Backend[Any],
+    prefixes: Mapping[str, str],
+) -> Path:
     """Writes the facts of a predicate to the place of a file; the place."""
     place = local_path(file.place)
-    form = OutputForm(_format(place), {pred: names} if names else {}, file.options.header is True)
+    form = OutputForm(_format(place), {pred: names} if names else {}, file.options.header is True, prefixes)
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
         aside = Path(tempfile.mkdtemp(prefix=".deltalog-", dir=place.parent))

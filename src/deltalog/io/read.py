@@ -76,13 +76,10 @@ def read_file(
 def _read_table(
     path: Path, dictionary: Dictionary, format: str, options: TableOptions, table: TableFile
 ) -> list[Column] | None:
-    """The columns of a table and of its partition; None if it has no row at all. JSON lines have no options."""
+    """The columns of a table and of its partition; None if it has no row at all."""
     columns: list[Column] | None
     if format == "jsonl":
-        from deltalog.io.jsonl import read_jsonl
-
-        columns = read_jsonl(path, dictionary)
-        return None if columns is None else table.with_partition(columns, dictionary)
+        return _read_jsonl(path, dictionary, options, table)
     if options.matter_for(format):
         from deltalog.io.table_reader import read_parquet_table, read_text_table
 
@@ -98,6 +95,17 @@ def _read_table(
 
         columns = read_table(path, dictionary, format)
     return None if columns is None else table.with_partition(columns, dictionary)
+
+
+def _read_jsonl(path: Path, dictionary: Dictionary, options: TableOptions, table: TableFile) -> list[Column] | None:
+    """The columns of JSON lines; of the options, `columns` alone matters."""
+    from deltalog.io.jsonl import jsonl_columns, read_jsonl
+
+    found = read_jsonl(path, dictionary)
+    if found is None:
+        return None
+    columns = table.with_partition(found, dictionary)
+    return [columns[column.place] for column in jsonl_columns(path, options, table.partition_names, len(columns))]
 
 
 class ListedFiles(NamedTuple):

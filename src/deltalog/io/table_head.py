@@ -23,6 +23,7 @@ from deltalog.model.table_options import AUTO, TableOptions
 SAMPLE_BYTES = 1 << 16
 SAMPLE_ROWS = 200
 LONGEST_NAME = 64
+LONGEST_CELL = 2**31 - 1  # characters; Python's limit is 2**17 for the whole process
 
 _NO_TEXT = re.compile(
     r"[+-]?[0-9]+(?:[.,][0-9]+)*(?:[eE][+-]?[0-9]+)?|[+-]?\.[0-9]+|[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9:.+Z-]*)?"
@@ -100,20 +101,32 @@ def _all_texts(rows: Sequence[Sequence[str]]) -> bool:
 def _rows(path: Path, format: str, options: TableOptions) -> Iterator[tuple[int, list[str]]]:
     """The rows at the beginning that have cells, each with the number of lines up to its end."""
     lines = _sampled_lines(path, options)[options.skip or 0 :]
-    reader = records(iter(lines), format, options)
+    reader, found = records(iter(lines), format, options), False
     try:
         for cells in reader:
             if cells:
+                found = True
                 yield reader.line_num, cells
             if reader.line_num > SAMPLE_ROWS:
                 return
-    except csv.Error:  # the reader of the whole file says what is wrong
-        return
+    except csv.Error as problem:  # of later rows, the reader of the whole file says what is wrong
+        if not found:
+            raise _unreadable(path, lines[max(reader.line_num - 1, 0)], format, problem) from None
+
+
+def _unreadable(path: Path, line: str, format: str, problem: csv.Error) -> DataError:
+    """The error for a table whose first row cannot be read."""
+    if "\r" in line:
+        return DataError(
+            f"{path}: a line ends with a carriage return alone, as in old files of Macs; end lines with a newline"
+        )
+    return DataError(f"{path}: cannot be read as {format.upper()} ({problem})")
 
 
 def records(lines: Iterator[str], format: str, options: TableOptions) -> Any:
     """Rows of cells by Python's reader: slow, and it knows the lines."""
     quote = '"' if options.quote is None else options.quote
+    csv.field_size_limit(max(csv.field_size_limit(), LONGEST_CELL))
     return csv.reader(
         lines,
         delimiter=options.delimiter or DELIMITERS[format],
@@ -125,11 +138,12 @@ def records(lines: Iterator[str], format: str, options: TableOptions) -> Any:
 
 
 def _sampled_lines(path: Path, options: TableOptions) -> list[str]:
+    """The first lines, and at least one that is not skipped."""
     with opened(path) as stream:
-        data = b""
-        while len(data) < SAMPLE_BYTES and (more := stream.read(SAMPLE_BYTES - len(data))):
-            data += more
-    is_whole = len(data) < SAMPLE_BYTES
+        data, is_whole = b"", False
+        while not is_whole and (len(data) < SAMPLE_BYTES or data.count(b"\n") <= (options.skip or 0)):
+            more = stream.read(max(SAMPLE_BYTES, len(data)))
+            data, is_whole = data + more, not more
     text = decoded(data, path, options, is_whole)
     lines = text.split("\n")
     ended = [line.removesuffix("\r") + "\n" for line in lines[:-1]]

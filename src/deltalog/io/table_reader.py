@@ -270,10 +270,13 @@ class _TextFile(NamedTuple):
                 end = reader.line_num
 
     def _place(self, row: int) -> str:
-        for number, (line, _) in enumerate(self._records()):
-            if number == row:
-                return f"{self.path}:{line}"
-        return str(self.path)
+        try:
+            for number, (line, _) in enumerate(self._records()):
+                if number == row:
+                    return f"{self.path}:{line}"
+        except csv.Error:  # a row before it that Python's reader refuses, and Arrow does not
+            pass
+        return f"{self.path}: row {row + 1}"
 
     def _not_utf8(self) -> int:
         """The first line that is not UTF-8."""

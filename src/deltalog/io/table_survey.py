@@ -66,10 +66,10 @@ def _names(path: Path, table: TableFile, options: TableOptions) -> tuple[str, ..
     """The names of the columns of a table; none if one of them has no name."""
     format = name_of(path).format
     if format == "jsonl":
-        from deltalog.io.jsonl import jsonl_names
+        from deltalog.io.jsonl import jsonl_columns, jsonl_width
 
-        keys = jsonl_names(path)
-        return (*keys, *table.partition_names) if keys else ()
+        width = jsonl_width(path) + len(table.partition)
+        return _given_names([c.name for c in jsonl_columns(path, options, table.partition_names, width)])
     if format == "parquet":
         from deltalog.io.frames import parquet_names
 
@@ -80,9 +80,13 @@ def _names(path: Path, table: TableFile, options: TableOptions) -> tuple[str, ..
         _say_what_was_found(path, head, options)
         header, width = head.header, head.width or len(table.names)
     names = None if header is None else (*header, *table.partition_names)
-    chosen = [column.name for column in options.chosen(names, width + len(table.partition))]
-    named = tuple(name for name in chosen if name is not None)
-    return () if len(named) < len(chosen) or are_default_names(named) else named
+    return _given_names([column.name for column in options.chosen(names, width + len(table.partition))])
+
+
+def _given_names(names: Sequence[str | None]) -> tuple[str, ...]:
+    """The names of columns if all of them have one that was given."""
+    named = tuple(name for name in names if name is not None)
+    return () if len(named) < len(names) or are_default_names(named) else named
 
 
 def _say_what_was_found(path: Path, head: TableHead, options: TableOptions) -> None:

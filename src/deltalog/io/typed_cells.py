@@ -65,9 +65,12 @@ def typed_ids(texts: pa.ChunkedArray, type: str, decimal: str, dictionary: Dicti
 def _numbers(texts: pa.ChunkedArray, type: str, dictionary: Dictionary) -> Column | None:
     """Integers of 64 bits, or floats; None if Arrow does not take all texts for them."""
     import pyarrow as pa
+    import pyarrow.compute as pc
 
     try:
         if type == "int":
+            if pc.any(pc.match_substring(texts, "x", ignore_case=True)).as_py():  # 0x10 is an integer of Arrow
+                return None
             return dictionary.intern_integers(texts.cast(pa.int64()).to_numpy())
         return dictionary.intern_doubles(texts.cast(pa.float64()).to_numpy())
     except pa.ArrowInvalid:

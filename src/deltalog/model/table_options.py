@@ -281,8 +281,9 @@ _EXAMPLES = {"delimiter": ";", "quote": "'", "escape": "\\"}
 
 def _encoding(name: str, value: Any) -> str:
     try:
+        "".encode(value)  # also refuses codecs that are no encodings of text, such as base64
         return codecs.lookup(value).name
-    except (LookupError, TypeError):
+    except (LookupError, TypeError, ValueError):
         raise UsageError(f"there is no encoding {value!r}; common ones are utf-8, latin-1, cp1252, utf-16") from None
 
 

@@ -8,7 +8,7 @@ with .rif as RIF/XML, unless another language is asked for.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from os import PathLike, fspath
 from pathlib import Path
@@ -137,11 +137,22 @@ def read_documents(sources: Iterable[str | Path], language: str = "auto", includ
             souffle += document.souffle
             files += document.files
             columns = {**document.columns, **columns}
+    wrong += _written_twice(files)
     if wrong:
         raise SyntaxProblem(sorted([*wrong, *_also_wrong(rules)], key=lambda d: _place(d, names)))
     every = tuple(directives), tuple(notes), tuple(stages), tuple(nemo)
     texts = tuple(souffle) if len(souffle) == len(sources) else ()
     return Documents(tuple(rules), prefixes, tuple(files), columns, *every, texts)
+
+
+def _written_twice(files: Iterable[NamedFile]) -> Iterator[Diagnostic]:
+    """Outputs that would replace other ones."""
+    first: dict[Path, NamedFile] = {}
+    for file in (file for file in files if file.kind == "output"):
+        other = first.setdefault(file.place.absolute(), file)
+        if (other.predicate, other.options) != (file.predicate, file.options):
+            message = f"another @output writes this file already, the one of {other.predicate}"
+            yield Diagnostic(message, file.span, "A file has one predicate; name another file.")
 
 
 def language_of(source: str | Path, language: str) -> str:

@@ -30,10 +30,10 @@ from deltalog.syntax.ast import Pred, Span, Variable
 from deltalog.syntax.lexer import Word
 
 DIRECTIVES = ("INPUT", "OUTPUT", "COLUMNS")
-_TABLES = (".csv", ".tsv", ".facts", ".parquet")
-_RDF = (".nt", ".nq", ".ttl", ".trig", ".rdf", ".owl", ".xml")
+_TABLES = (".csv", ".tsv", ".facts", ".parquet", ".jsonl", ".ndjson")
+_RDF = (".nt", ".nq", ".ttl", ".trig", ".jsonld", ".rdf", ".owl", ".xml")
 _COMPRESSIONS = (".gz", ".bz2", ".zst")
-_WRITTEN = (".csv", ".tsv", ".parquet", ".nt", ".nq")
+_WRITTEN = (".csv", ".tsv", ".jsonl", ".parquet", ".nt", ".nq", ".ttl", ".trig")
 
 
 @dataclass(frozen=True)
