@@ -56,7 +56,7 @@ from deltalog.model.tuning import Tuning
 from deltalog.model.watching import watcher
 from deltalog.ontology.methods import OntologyMethods, OntologyPaths, Planned, ontology_files
 from deltalog.ontology.vocabulary import AUXILIARY
-from deltalog.other_languages import OtherLanguageMethods, check_no_files
+from deltalog.other_languages import OtherLanguageMethods, check_addable
 from deltalog.plan.hypertree.settings import CYCLIC_SETTINGS
 from deltalog.program import Program, analyse, read_documents
 from deltalog.program.load_program import Sources, as_sources
@@ -501,6 +501,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
 
     @within_budget
     def _describe(self, add: Any, remove: Any, *asked: Any) -> Change:
+        self._complete_stages()
         add, remove, names = self._as_read(add), self._as_read(remove), self._column_names
         try:
             with self._naming(add):
@@ -522,8 +523,8 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
         from deltalog.engine.encode_facts import encode_facts_of
 
         rule_set, facts_removed = self._rule_set.removing(remove_rules)
-        document = read_documents(add_rules)
-        check_no_files(document)
+        document = read_documents(add_rules, includes=False)
+        check_addable(document)
         added = self._united(self._encoded(add, graph), encode_facts_of(document.rules, self._backend))
         removed = self._united(self._encoded(remove, graph), encode_facts_of(facts_removed, self._backend))
         return rule_set.adding(document.rules), added, removed, document
@@ -543,9 +544,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
     ) -> tuple[Change, Update[AnyTable]]:
         """Makes a change that has the rules of axioms already."""
         self._check_writable()
-        if self._has_stages:
-            self._completed()
-            self._check_stages()
+        self._complete_stages()
         rule_set, add, remove, ontology = planned
         state, update = self._changed(rule_set, add, remove)
         change = self._described(rule_set, update)
@@ -636,6 +635,12 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
         derive = self._evaluator, self._materialise, materialised, self._why_materialise
         quads = {pred: table for pred, table in self._explicit.items() if pred in GRAPHS}
         return Contents(self._backend, *given, self._state, self._report, *derive, quads, self._columns.known)
+
+    def _contents_for_goal(self, timeout: float | None = None) -> Contents[AnyTable]:
+        if self._stages:
+            with self.limits.running("query", timeout):
+                self._completed()
+        return self._contents()
 
     def _why_materialise(self) -> str | None:
         return self._equality_setting.why_materialise(self.rules, self._evaluator())

@@ -34,13 +34,25 @@ if TYPE_CHECKING:
     from deltalog.query.contents import Contents
     from deltalog.souffle.directives import Directive
 
+_ORDER = "rules with choice-domain, subsumption, .limitsize or autoinc() cannot be added to a knowledge base"
+_WHOLE = "Make a new KnowledgeBase with the whole program."
 
-def check_no_files(document: Documents) -> None:
-    """ProgramError if rules that are added name files: only the programs of a new knowledge base may."""
-    if document.files:
-        hint = "Load the facts of files by kb.load, or with --add or --data."
-        message = "rules that are added to a knowledge base name no files"
-        raise ProgramError([Diagnostic(message, file.span, hint) for file in document.files])
+
+def check_addable(document: Documents) -> None:
+    """ProgramError if rules that are added name files, or depend on the order of derivation: only the programs of a new
+    knowledge base may."""
+    hint = "Load the facts of files by kb.load, or with --add or --data."
+    message = "rules that are added to a knowledge base name no files"
+    wrong = [Diagnostic(message, file.span, hint) for file in document.files]
+    wrong += [
+        Diagnostic(f"{message}: .{use.kind} {use.relation} at {use.place}", None, hint)
+        for use in document.directives
+        if use.kind in ("input", "output")
+    ]
+    wrong += [Diagnostic(message, None, hint) for program in document.nemo if program.imports or program.exports]
+    wrong += [Diagnostic(_ORDER, rule.span, _WHOLE) for stage in document.stages for rule in stage.rules]
+    if wrong:
+        raise ProgramError(wrong)
 
 
 def output_names(pred: Pred, file: NamedFile, known: Sequence[str]) -> tuple[str, ...]:
@@ -124,6 +136,12 @@ class OtherLanguageMethods:
                 "this Soufflé program has choice-domain, subsumption, .limitsize or autoinc(), so its facts cannot "
                 "change once they are derived; make a new KnowledgeBase with all facts"
             )
+
+    def _complete_stages(self) -> None:
+        """Before a change: a program with stages is evaluated first, and then has none."""
+        if self._has_stages:
+            self._own._completed()
+            self._check_stages()
 
     def check_storable(self) -> None:
         """UsageError if the rules cannot be kept in a store."""

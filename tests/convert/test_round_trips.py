@@ -47,6 +47,15 @@ def test_what_has_no_counterpart_is_named() -> None:
     there = converted(read_documents(['.decl p(x : number)\np(ord("a")).\np(x + 1) :- p(x), x < 9.']), "deltalog")
     assert [each.message for each in there.lost] == ["`ord` of Soufflé has no counterpart"]
     assert [str(each).partition(":")[0] for each in there.notes] == ["note"]
+    there = converted(read_documents([".decl p(x : number)\n.input p\n.output p"]), "deltalog")
+    assert [each.message for each in there.lost] == [".input p at <text>:2:8 is left out"]
+    assert [each.message for each in there.notes] == [".output p at <text>:3:9 is left out"]
+
+
+def test_souffle_programs_in_souffle_are_the_same() -> None:
+    case = CASES / "records" / "records.dl"
+    there = converted(read_documents([case]), "souffle")
+    assert (there.text, there.lost) == (case.read_text(), ())
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))

@@ -3,6 +3,7 @@ the forms in which solutions come."""
 
 from __future__ import annotations
 
+from decimal import Decimal
 from math import inf
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from sparql_oracle import PREFIX, Twins
 
 from deltalog import KnowledgeBase, UsageError
-from deltalog.model.terms import IRI, XSD, Literal, Value
+from deltalog.model.terms import IRI, Literal, Value
 from deltalog.model.tuning import Tuning
 from deltalog.query.selector import Model
 from deltalog.query.sparql.query import translate
@@ -337,8 +338,7 @@ def test_columns_are_in_the_order_of_the_text() -> None:
 def test_order() -> None:
     values = 'VALUES ?x { 10 9.5 "b" "a" :i UNDEF true }'
     rows = [row[0] for row in select(f"SELECT * {{ {values} }} ORDER BY ?x")]
-    decimal = Literal("9.5", XSD + "decimal")
-    assert rows == [None, IRI("http://e/i"), True, decimal, 10, "a", "b"]
+    assert rows == [None, IRI("http://e/i"), True, Decimal("9.5"), 10, "a", "b"]
     assert [row[0] for row in select(f"SELECT * {{ {values} }} ORDER BY DESC(?x)")] == rows[::-1]
     pairs = select("SELECT * {VALUES (?x ?y) {(1 1) (2 1) (1 2)}} ORDER BY DESC(?y) ?x")
     assert pairs == [(1, 2), (1, 1), (2, 1)]

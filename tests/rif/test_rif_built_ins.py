@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date, datetime
+from decimal import Decimal
 from itertools import count
 
 import pytest
@@ -52,7 +53,7 @@ VALUES: list[tuple[str, tuple[Value, ...], Value]] = [
     ("day-from-dateTime", (MOMENT,), 17),
     ("hours-from-dateTime", (MOMENT,), 22),
     ("minutes-from-dateTime", (MOMENT,), 50),
-    ("seconds-from-dateTime", (MOMENT,), Literal("1.5", XSD + "decimal")),
+    ("seconds-from-dateTime", (MOMENT,), Decimal("1.5")),
     ("timezone-from-dateTime", (MOMENT,), Literal("PT0S", XSD + "dayTimeDuration")),
     ("PlainLiteral-from-string-lang", ("hello", "en"), HELLO),
     ("string-from-PlainLiteral", (HELLO,), "hello"),
@@ -68,7 +69,7 @@ VALUES: list[tuple[str, tuple[Value, ...], Value]] = [
     (XSD + "double", ("1.5",), 1.5),
     (XSD + "boolean", ("true",), True),
     (XSD + "date", ("2026-11-16",), A),
-    (XSD + "decimal", (1,), Literal("1", XSD + "decimal")),
+    (XSD + "decimal", (1,), Decimal("1")),
     (XSD + "float", (1,), Literal("1.0", XSD + "float")),
     (XSD + "dateTime", ("2026-11-17T22:50:01",), datetime(2026, 11, 17, 22, 50, 1)),
 ]

@@ -108,7 +108,9 @@ def test_a_slow_query_holds_up_no_change() -> None:
     """The changes are all made while the query runs, which only its time limit ends."""
     with running(chain(300), seconds=5.0) as server, httpx2.Client(base_url=server.address, timeout=30) as made:
         post(made, "/query", {"goal": "path(1, ?x)"})
-        post(made, "/update", {"add": {"edge": [[-2, -1]]}})
+        made.post("/query", json={"goal": SLOW, "timeout": 0.1})  # now all kernels are compiled
+        post(made, "/update", {"add": {"edge": [[-101, -100]]}})
+        post(made, "/query", {"goal": "path(-101, ?x)"})
         with ThreadPoolExecutor(1) as pool:
             slow = pool.submit(httpx2.post, f"{server.address}/query", json={"goal": SLOW}, timeout=30)
             for i in range(10):

@@ -181,8 +181,10 @@ def test_rules_and_queries_reach_no_files(tmp_path: Path) -> None:
     secret = tmp_path / "secret.dl"
     secret.write_text('secret("found").')
     with client(knowledge_base()) as made:
-        for text in (str(secret), f"@{secret}", "@../../../etc/passwd", f'LOAD "{secret}".'):
+        included = f'.decl p(x : number)\n#include "{secret}"\n'
+        for text in (str(secret), f"@{secret}", "@../../../etc/passwd", f'LOAD "{secret}".', included):
             answer = made.post("/update", json={"add_rules": text})
             assert answer.status_code == 400 and "found" not in answer.text, text
             assert made.post("/update", json={"remove_rules": text}).status_code == 400
-            assert made.post("/check", json={"text": text, "kind": "rules"}).json()["diagnostics"]
+            checked = made.post("/check", json={"text": text, "kind": "rules"})
+            assert checked.json()["diagnostics"] and "found" not in checked.text

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from deltalog import KnowledgeBase, UsageError
+from deltalog import KnowledgeBase, LimitReached, UsageError
 from deltalog.cli.main import main
 from deltalog.expressions.scalar import evaluate
 from deltalog.expressions.souffle_functors import PREFIX, fields_of, record
-from deltalog.model.errors import DataError, SyntaxProblem
+from deltalog.model.errors import DataError, ProgramError, SyntaxProblem
 from deltalog.syntax.ast import Call, Constant
 
 ROOT = Path(__file__).parent.parent.parent
@@ -82,6 +82,51 @@ def test_facts_of_stages_do_not_change() -> None:
     assert kb.count("p") == 2
     with pytest.raises(UsageError, match="facts cannot change"):
         kb.update(add={"q": [(3,)]})
+    with pytest.raises(UsageError, match="facts cannot change"):
+        kb.what_if(add={"q": [(3,)]})
+
+
+@pytest.mark.parametrize("method", ["auto", "magic", "qsqr", "materialised"])
+def test_goals_see_facts_of_stages(method: str) -> None:
+    kb = KnowledgeBase("""
+        .decl p(x : number, y : number) choice-domain x
+        .decl q(x : number)
+        p(1, 2). p(1, 3). q(x) :- p(_, x).
+    """)
+    assert list(kb.query("q(?x)", method)) == [(2,)]
+    assert list(kb.query("p(1, ?y) ; q(?y)", method)) == [(2,)]
+
+
+def test_stages_count_facts() -> None:
+    kb = KnowledgeBase(".decl n(x : number) choice-domain x\nn(0). n(x + 1) :- n(x).", max_facts=50)
+    with pytest.raises(LimitReached, match="50 facts"):
+        kb.materialise()
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (".decl p(x : number, y : number) choice-domain x\np(1, 2).", "choice-domain"),
+        (".decl p(x : number)\np(autoinc()).", r"autoinc\(\)"),
+        (".decl p(x : symbol)\n.input p", "name no files: .input p"),
+        (".decl p(x : symbol)\n.output p", "name no files: .output p"),
+    ],
+)
+def test_rules_that_cannot_be_added(text: str, reason: str) -> None:
+    with pytest.raises(ProgramError, match=reason):
+        KnowledgeBase("p(a).").add_rules(text)
+
+
+@pytest.mark.parametrize("include", ['#include "{}"', '.include "{}"'])
+def test_added_text_includes_no_files(include: str, tmp_path: Path) -> None:
+    included, program = tmp_path / "other.dl", tmp_path / "program.dl"
+    included.write_text(".decl q(x : number)\nq(7).\n")
+    program.write_text(text := f".decl p(x : number)\n{include.format(included)}\np(x) :- q(x).\n")
+    kb = KnowledgeBase("r(a).")
+    with pytest.raises(SyntaxProblem, match="include no files"):
+        kb.add_rules(text)
+    kb.add_rules(program)
+    assert list(kb.facts("p")) == [(7,)]
 
 
 def test_stores(tmp_path: Path) -> None:

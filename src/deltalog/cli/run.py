@@ -267,7 +267,8 @@ def _loaded(choice: EngineChoice, options: Namespace, progress: Progress) -> Kno
         for name in (*options.only, *options.show):
             kb.arity(full_name(name, kb.prefixes))
         kb.check_outputs()
-    _warn_of_no_facts(kb)
+    if options.store is None:  # which may get its facts later
+        _warn_of_no_facts(kb)
     return kb
 
 

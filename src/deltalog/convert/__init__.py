@@ -19,6 +19,7 @@ from deltalog.syntax.ast import Rule
 
 T = TypeVar("T")
 _ORDER = "It has choice-domain, subsumption, .limitsize, autoinc(), or an aggregate over its own recursion."
+_FILES = "Name the file in the program that is made, or give it with --data."
 TARGETS = ("deltalog", "souffle", "nemo", "rdfox")
 
 
@@ -32,9 +33,11 @@ class Converted:
 
 
 def converted(document: Documents, target: str) -> Converted:
-    """A program in another language."""
+    """A program in another language; a Soufflé program in its own is its text."""
+    if target == "souffle" and document.souffle:
+        return Converted("".join(f"{text.rstrip()}\n" for text in document.souffle), ())
     functions = CoreFunctions()
-    lost: list[Diagnostic] = [*_ordered(document)]
+    lost: list[Diagnostic] = [*_files(document, "input", "error"), *_ordered(document)]
     rules = [made for rule in document.rules if (made := _said(functions.rule, rule, lost)) is not None]
     module = import_module(f"deltalog.convert.to_{target}")
     writer: Writer = getattr(module, f"{target.capitalize()}Writer")(replace(document, rules=tuple(rules)))
@@ -46,8 +49,9 @@ def converted(document: Documents, target: str) -> Converted:
             writer.said.update((*rule.reads, *(head.pred for head in rule.heads)))
     lost += writer.lost
     text = "".join(f"{line}\n" for line in (*writer.before(), *lines, *writer.after()))
-    notes = tuple(Diagnostic(each, None, None, "note") for each in functions.differences if target != "souffle")
-    return Converted(text, tuple(_in_order(lost)), notes)
+    notes = [Diagnostic(each, None, None, "note") for each in functions.differences if target != "souffle"]
+    notes += _files(document, "output", "note")
+    return Converted(text, tuple(_in_order(lost)), tuple(notes))
 
 
 def _said(say: Callable[[Rule], T], rule: Rule, lost: list[Diagnostic]) -> T | None:
@@ -57,6 +61,14 @@ def _said(say: Callable[[Rule], T], rule: Rule, lost: list[Diagnostic]) -> T | N
     except CannotSay as problem:
         lost.append(Diagnostic(problem.message, rule.span, problem.hint))
         return None
+
+
+def _files(document: Documents, kind: str, severity: str) -> Iterator[Diagnostic]:
+    """The files that a Soufflé program names, whose cells have the types of its declarations. Without an output, more
+    is written; without an input, facts are missing."""
+    for use in document.directives:
+        if use.kind == kind:
+            yield Diagnostic(f".{kind} {use.relation} at {use.place} is left out", None, _FILES, severity)
 
 
 def _ordered(document: Documents) -> Iterator[Diagnostic]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import count
 
 from deltalog.expressions.scalar import ExpressionFails, aggregate, evaluate, holds
-from deltalog.model.limits import Limits
+from deltalog.model.limits import FactCount, Limits
 from deltalog.model.terms import Value
 from deltalog.program.stages import OrderedStage
 from deltalog.souffle.procedures import COUNTER
@@ -107,10 +107,12 @@ class StageEvaluation:
         for rule in self.stage.rules:
             if rule not in recursive:
                 self._derive(rule, {}, self.full)
-        self._drop_dominated(self.full, None)
+        self._drop_dominated(self.full, self.full)
         delta = {pred: list(rows.rows) for pred, rows in self.full.items()}
+        counted = FactCount(self.limits)
         while any(delta.values()) and recursive and not self._is_full():
             delta = self._round(recursive, delta)
+            counted.reach(sum(len(rows.rows) for pred, rows in self.full.items() if not pred.hidden))
         return {pred: list(rows.rows) for pred, rows in self.full.items()}
 
     def _is_full(self) -> bool:
@@ -125,7 +127,7 @@ class StageEvaluation:
             for at, literal in enumerate(rule.body):
                 if isinstance(literal, Atom) and literal.pred in last and literal.pred not in asked:
                     self._derive(rule, {at: last[literal.pred]}, new)
-        self._drop_dominated(new, self.full)
+        self._drop_dominated(new, new, self.full)
         for pred, rows in new.items():
             for row in rows.rows:
                 self.full[pred].add(row)
@@ -151,13 +153,11 @@ class StageEvaluation:
 
     # Subsumption
 
-    def _drop_dominated(self, facts: Mapping[Pred, OrderedRows], others: Mapping[Pred, OrderedRows] | None) -> None:
-        """Drops facts that others dominate, or that facts among them do."""
+    def _drop_dominated(self, facts: Mapping[Pred, OrderedRows], *others: Mapping[Pred, OrderedRows]) -> None:
+        """Drops facts that others dominate."""
         for rule in self.stage.procedures.dominance:
             pred = rule.heads[0].pred
-            for dominating in (facts, others):
-                if dominating is None:
-                    continue
+            for dominating in others:
                 places = {0: facts[pred], 1: dominating[pred]}
                 for binding in list(self._bindings(rule.body, places)):
                     less, greater = (_row(rule.body[at], binding) for at in (0, 1))

@@ -26,6 +26,7 @@ from deltalog.model.terms import Literal, Value
 PREFIX = "souffle:"
 RECORD = "tag:deltalog,record"
 BITS = 32
+MAX_DIGITS = 4000  # that Python reads
 _MASK = (1 << BITS) - 1
 _SIGN = 1 << (BITS - 1)
 _FORMATS = {"i": "i", "u": "I", "f": "f"}  # of `struct`
@@ -198,7 +199,10 @@ def _number_in(text: str, bits: Callable[[int], int]) -> int:
         raise ExpressionFails(f"{text!r} is no number")
     digits = found[0].strip()
     base = 16 if "x" in digits else 2 if "b" in digits else 10
-    return bits(int(digits, base))
+    value = int(digits[:MAX_DIGITS], base)
+    if bits(value) != value:
+        raise ExpressionFails(f"{text!r} has more than 32 bits")
+    return value
 
 
 def _float_in(text: str) -> float:

@@ -8,7 +8,7 @@ convert when it is compiled later. `Kernel` decides by one rule, for each kernel
 
 - A call with much work is compiled: more than `most` of `work`, by default `MOST_ITEMS` items of all arrays together.
 - A kernel that has been interpreted for about as long as it takes to compile it is compiled: after `PATIENCE` seconds,
-  or after `PATIENCE_IF_CACHED` if Numba is loaded and the kernel is in the cache.
+  or its own `patience`; earlier if it is in the cache, after `PATIENCE_IF_CACHED` once Numba is loaded.
 - An interpreted call that turns out to be long raises `Outgrown`. It has changed nothing, and is made again, compiled.
 
 The environment variable `DELTALOG_KERNELS` is `auto` (this rule), `compile` (compile every kernel on first use) or
@@ -90,11 +90,12 @@ def items(*arguments: Any) -> int:
     return count
 
 
-def form(work: Callable[..., int] = items, most: int = MOST_ITEMS) -> Callable[[F], F]:
-    """A kernel written for Python, which runs if a call has no more than so much work."""
+def form(work: Callable[..., int] = items, most: int = MOST_ITEMS, patience: float = PATIENCE) -> Callable[[F], F]:
+    """A kernel written for Python, which runs if a call has no more than so much work, and for about so many seconds in
+    all: as long as it takes to compile it."""
 
     def with_limit(function: F) -> F:
-        function.work, function.most = work, most  # type: ignore[attr-defined]
+        function.work, function.most, function.patience = work, most, patience  # type: ignore[attr-defined]
         return function
 
     return with_limit
@@ -148,6 +149,7 @@ class Kernel:
     def _first(self, *arguments: Any) -> Any:
         form = self.interpreted
         self._form, self._work, self._most = form, getattr(form, "work", items), getattr(form, "most", MOST_ITEMS)
+        self._patience = getattr(form, "patience", PATIENCE)
         self.run = {COMPILE: self._compiled, INTERPRET: form}.get(setting(), self._measured)
         return self.run(*arguments)
 
@@ -169,9 +171,9 @@ class Kernel:
 
     def _is_due(self) -> bool:
         """Whether it has been interpreted for as long as it would take to compile or to load it."""
-        if self._cached is None and "numba" in sys.modules:
+        if self._cached is None and ("numba" in sys.modules or self.seconds > PATIENCE):
             self._cached = self._is_cached()
-        return bool(self._cached) or self.seconds > PATIENCE
+        return bool(self._cached) or self.seconds > self._patience
 
     def _is_cached(self) -> bool:
         """Whether the cache has the kernel, for some types of arguments."""

@@ -40,12 +40,13 @@ _READY_MADE_NAME = re.compile(r"\s*@([A-Za-z0-9-]+)\s*")
 @dataclass(frozen=True)
 class Documents(Document):
     """What several texts and files say together: rules, prefixes, files and columns, directives of Soufflé's language,
-    and the programs of Nemo's language among them."""
+    and the programs of Nemo's language among them. `souffle` has the texts of all programs if they are Soufflé's."""
 
     directives: tuple[Directive, ...] = ()
     notes: tuple[Diagnostic, ...] = ()
     stages: tuple[OrderedStage, ...] = ()
     nemo: tuple[NemoProgram, ...] = ()
+    souffle: tuple[str, ...] = ()
 
 
 def ready_made(source: str | Path) -> Path | None:
@@ -60,9 +61,9 @@ def ready_made(source: str | Path) -> Path | None:
     return path
 
 
-def read_rules(sources: Iterable[str | Path], language: str = "auto") -> list[Rule]:
+def read_rules(sources: Iterable[str | Path], language: str = "auto", includes: bool = True) -> list[Rule]:
     """The rules of texts and files, in order; SyntaxProblem has the errors of all of them."""
-    return list(read_documents(sources, language).rules)
+    return list(read_documents(sources, language, includes).rules)
 
 
 def as_sources(program: Sources) -> list[str | Path]:
@@ -102,8 +103,9 @@ def _checked_text(text: str) -> str:
     return text
 
 
-def read_documents(sources: Iterable[str | Path], language: str = "auto") -> Documents:
-    """The rules, and all declared prefixes; a prefix is known only in its own text or file."""
+def read_documents(sources: Iterable[str | Path], language: str = "auto", includes: bool = True) -> Documents:
+    """The rules, and all declared prefixes; a prefix is known only in its own text or file. includes: whether texts may
+    include files; those that others send, as to a server, may not."""
     check_choice("language", language, LANGUAGES)
     nemo: list[NemoProgram] = []
     rules: list[Rule] = []
@@ -115,12 +117,13 @@ def read_documents(sources: Iterable[str | Path], language: str = "auto") -> Doc
     names: dict[str, int] = {}
     files: list[NamedFile] = []
     columns: dict[Pred, tuple[str, ...]] = {}
+    souffle: list[str] = []
     sources = list(sources)
     for number, source in enumerate(sources, 1):
         name = str(source) if isinstance(source, Path) else "<text>" if len(sources) == 1 else f"<text {number}>"
         names.setdefault(name, number)
         try:
-            document = _parsed(source, name, language)
+            document = _parsed(source, name, language, includes)
         except SyntaxProblem as problem:
             wrong += problem.diagnostics
             rules += problem.rules
@@ -131,13 +134,15 @@ def read_documents(sources: Iterable[str | Path], language: str = "auto") -> Doc
             notes += document.notes
             stages += document.stages
             nemo += document.nemo
+            souffle += document.souffle
             files += document.files
             columns = {**document.columns, **columns}
     wrong += _written_twice(files)
     if wrong:
         raise SyntaxProblem(sorted([*wrong, *_also_wrong(rules)], key=lambda d: _place(d, names)))
     every = tuple(directives), tuple(notes), tuple(stages), tuple(nemo)
-    return Documents(tuple(rules), prefixes, tuple(files), columns, *every)
+    texts = tuple(souffle) if len(souffle) == len(sources) else ()
+    return Documents(tuple(rules), prefixes, tuple(files), columns, *every, texts)
 
 
 def _written_twice(files: Iterable[NamedFile]) -> Iterator[Diagnostic]:
@@ -155,7 +160,7 @@ def language_of(source: str | Path, language: str) -> str:
     return _BY_SUFFIX.get(source.suffix, language) if language == "auto" and isinstance(source, Path) else language
 
 
-def _parsed(source: str | Path, name: str, language: str) -> Documents:
+def _parsed(source: str | Path, name: str, language: str, includes: bool) -> Documents:
     known = ready_made(source)
     source = known or source
     text = source if isinstance(source, str) else _text(source)
@@ -172,10 +177,11 @@ def _parsed(source: str | Path, name: str, language: str) -> Documents:
     if language == "souffle" or (language == "auto" and is_souffle(text)):
         from deltalog.souffle.program import read_program
 
-        program = read_program(text, name, Path() if isinstance(source, str) else source.parent)
+        place, may_include = (Path(), includes) if isinstance(source, str) else (source.parent, True)
+        program = read_program(text, name, place, may_include)
         rules, stages = in_stages(program.rules, program.procedures)
         columns = {use.pred: use.names for use in program.directives}
-        return Documents(rules, {}, (), columns, program.directives, program.notes, stages)
+        return Documents(rules, {}, (), columns, program.directives, program.notes, stages, souffle=(text,))
     document = parse_document(text, name, ready_made=known is not None)
     folder = None if isinstance(source, str) else source.parent
     files = tuple(replace(file, folder=folder) for file in document.files)

@@ -64,7 +64,7 @@ class RuleSet:
                 raise self._no_rule(source.strip())
             else:
                 texts.append(source)
-        given = read_rules(texts) if texts else []
+        given = read_rules(texts, includes=False) if texts else []
         for rule in (rule for rule in given if not rule.is_fact):
             name = f"r{self.numbers.get(rule)}"
             if name not in self.ids:

@@ -59,7 +59,7 @@ class QueryMethods(ReadMethods):
         looks them up if everything is known, and chooses otherwise. The answers say which it was, and why.
         """
         self._warn_of_data()
-        now = self._contents()
+        now = self._contents_for_goal(timeout)
         with self._backend.failures.apart(now.state is not None):  # those of the goal are not the materialisation's
             return self._session.query(now, goal, method, timeout)
 
@@ -80,7 +80,7 @@ class QueryMethods(ReadMethods):
     def solve(self, query: str, method: str = "auto", *, dataset: Dataset | None = None) -> Solutions:
         """As `sparql`, but an ASK, too, has solutions, which say how they came about: `method`, `reason`, `seconds`."""
         self._warn_of_data()
-        now = self._contents()
+        now = self._contents_for_goal()
         with self._backend.failures.apart(now.state is not None):
             return self._session.solve(now, query, method, dataset)
 
@@ -89,14 +89,14 @@ class QueryMethods(ReadMethods):
     @within_budget
     def plan_goal(self, goal: str) -> PlainText:
         """The rules that magic sets makes for a goal, after the fact that asks it."""
-        return PlainText(self._session.plan(self._contents(), goal))
+        return PlainText(self._session.plan(self._contents_for_goal(), goal))
 
     @exclusive
     @limited
     @within_budget
     def estimate(self, goal: str) -> Features:
         """About how much work a goal is (Joshi et al., Algorithm 2): what the choice of a method goes by."""
-        return self._session.estimate(self._contents(), goal)
+        return self._session.estimate(self._contents_for_goal(), goal)
 
     @exclusive
     def learn(self, goal: str, *, timeout: float = 10.0) -> Example:
@@ -113,7 +113,7 @@ class QueryMethods(ReadMethods):
         from deltalog.query.training_goals import training_goals
 
         most, seed = min(count(most, "goals"), MAX_GOALS), count(seed, "a seed")
-        now = self._contents()
+        now = self._contents_for_goal()
         return training_goals(now.rules, now.explicit, now.backend, most, seed)
 
     @exclusive
@@ -124,7 +124,7 @@ class QueryMethods(ReadMethods):
         from deltalog.query.training_goals import test_goals
 
         most, seed = min(count(most, "goals"), MAX_GOALS), count(seed, "a seed")
-        now = self._contents()
+        now = self._contents_for_goal()
         return test_goals(now.rules, now.explicit, now.backend, most, seed, without)
 
     @property

@@ -33,6 +33,10 @@ class ReadMethods(WarningMethods):
         """The present rules and facts, for one call."""
         raise NotImplementedError
 
+    def _contents_for_goal(self, timeout: float | None = None) -> Contents[Any]:
+        """The same for a goal: what depends on the order of derivation is derived before."""
+        raise NotImplementedError
+
     @exclusive
     def facts(self, predicate: str) -> Facts[Any]:
         """The facts of a predicate, derived ones included."""

@@ -49,7 +49,7 @@ def kind_of(text: str) -> str:
 def _check_rules(text: str, kb: KnowledgeBase) -> Iterator[JsonDocument]:
     """Of the rules themselves, and together with those that are there: a cycle through a negation."""
     try:
-        given = read_documents([text]).rules
+        given = read_documents([text], includes=False).rules
         own = analyse(given)
         yield from (diagnostic(each, text) for each in own.warnings)
         analyse([*kb.rules, *given], kb._explicit)

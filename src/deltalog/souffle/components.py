@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeGuard
 
 from deltalog.model.errors import Diagnostic
 from deltalog.souffle import tree
 
 MAX_DEPTH = 50  # of components in each other
+_OVERRIDABLE = "Declare it as `overridable`, or remove `.override` from the component that inherits it."
 
 
 @dataclass(frozen=True)
@@ -74,14 +75,21 @@ def _instance(init: tree.Init, scope: ComponentScope, diagnostics: list[Diagnost
     if scope.depth > MAX_DEPTH:
         diagnostics.append(Diagnostic("components contain each other without end", init.span))
         return
-    found = list(_members(init.type, scope, diagnostics, frozenset()))
+    found = list(_members(init.type, scope, diagnostics))
     yield from _placed(found, f"{scope.prefix}{init.name}.", scope, diagnostics)
 
 
 def _members(
-    type_: tree.ComponentType, scope: ComponentScope, diagnostics: list[Diagnostic], overridden: frozenset[str]
+    type_: tree.ComponentType,
+    scope: ComponentScope,
+    diagnostics: list[Diagnostic],
+    overridden: frozenset[str] = frozenset(),
+    depth: int = 0,
 ) -> Iterator[tree.Statement]:
     """The statements of a component with its parameters replaced, after those that it inherits."""
+    if depth > MAX_DEPTH:
+        diagnostics.append(Diagnostic("components inherit from each other without end", type_.span))
+        return
     component = scope.component(type_.name)
     if component is None:
         diagnostics.append(Diagnostic(f"there is no component {type_.name}", type_.span))
@@ -96,11 +104,17 @@ def _members(
     own = [_substituted(statement, bound) for statement in component.statements]
     dropped = overridden | {s.name for s in own if isinstance(s, tree.Override)}
     for base in component.bases:
-        yield from _members(_substituted(base, bound), scope, diagnostics, dropped)
+        yield from _members(_substituted(base, bound), scope, diagnostics, dropped, depth + 1)
     for statement in own:
+        if _is_fixed(statement) and statement.name in overridden:
+            diagnostics.append(Diagnostic(f"{statement.name} is overridden", statement.span, _OVERRIDABLE))
         clause = isinstance(statement, tree.Clause)
         if not (clause and any(head.name in overridden for head in statement.heads)):
             yield statement
+
+
+def _is_fixed(statement: tree.Statement) -> TypeGuard[tree.RelationDeclaration]:
+    return isinstance(statement, tree.RelationDeclaration) and "overridable" not in statement.qualifiers
 
 
 def _substituted(node: Any, bound: Mapping[str, str]) -> Any:

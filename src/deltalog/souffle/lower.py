@@ -30,7 +30,7 @@ from deltalog.model.terms import Value
 from deltalog.souffle import tree
 from deltalog.souffle.normalise import Normaliser, replaced
 from deltalog.souffle.procedures import COUNTER, AskedAggregate
-from deltalog.souffle.types import CONVERSIONS, LETTER, NUMERIC, Inference, Types
+from deltalog.souffle.types import CONVERSIONS, LETTER, NUMERIC, Inference, Types, integer
 from deltalog.syntax import ast
 from deltalog.syntax.ast import (
     Bind,
@@ -684,14 +684,10 @@ _GROUND = "Mention it in an atom without negation, or give it a value with `=`."
 def number(text: str, base: str) -> Value:
     """The value of a number as it was written."""
     if base == "float":
-        return single(float(text) if "x" not in text and "b" not in text else float(_integer(text)))
+        return single(float(text) if "x" not in text and "b" not in text else float(integer(text)))
     if "." in text:
         return single(float(text))
-    return unsigned(_integer(text)) if base == "unsigned" else signed(_integer(text))
-
-
-def _integer(text: str) -> int:
-    return int(text, 16 if "x" in text else 2 if "0b" in text else 10)
+    return unsigned(integer(text)) if base == "unsigned" else signed(integer(text))
 
 
 def _branch(name: str) -> str:

@@ -65,7 +65,7 @@ class Unexpected(Exception):
         self.diagnostic = Diagnostic(message, span, hint)
 
 
-def parse(source: Source, folder: Path) -> tuple[list[tree.Statement], list[Diagnostic]]:
+def parse(source: Source, folder: Path | None) -> tuple[list[tree.Statement], list[Diagnostic]]:
     """The statements of a text that could be read, and what is wrong with the others."""
     preprocessor = Preprocessor()
     tokens = list(preprocessor.tokens(source, folder))

@@ -30,10 +30,10 @@ class SouffleProgram:
     procedures: Procedures
 
 
-def read_program(text: str, name: str, folder: Path) -> SouffleProgram:
-    """The program of a text; SyntaxProblem has all errors."""
+def read_program(text: str, name: str, folder: Path, includes: bool = True) -> SouffleProgram:
+    """The program of a text; SyntaxProblem has all errors. includes: whether it may include files."""
     source = Source(name, text)
-    statements, diagnostics = parse(source, folder)
+    statements, diagnostics = parse(source, folder if includes else None)
     flat = flattened(statements, diagnostics)
     relations = _declared(flat, diagnostics)
     types = _types(flat, diagnostics)
@@ -93,6 +93,11 @@ def _check_relations(
             if not types.known(attribute.type):
                 yield unknown_type(attribute.type, attribute.span)
         names = {attribute.name for attribute in relation.attributes}
+        if len(names) < len(relation.attributes):
+            yield Diagnostic(f"two attributes of {relation.name} have one name", relation.span, "Rename one of them.")
+        if "eqrel" in relation.qualifiers and not _is_binary(relation):
+            message = f"the equivalence relation {relation.name} needs two attributes of one type"
+            yield Diagnostic(message, relation.span)
         for key in relation.choice:
             for name in sorted(names.symmetric_difference(key).difference(names)):
                 yield Diagnostic(f"{relation.name} has no attribute {name} for choice-domain", relation.span)
@@ -101,9 +106,16 @@ def _check_relations(
             yield Diagnostic(".limitsize needs a size", statement.span, "Write .limitsize p(n=1000).")
         if isinstance(statement, tree.DirectiveNode) and statement.relation not in relations:
             yield _unknown_relation(statement.relation, statement, relations)
+        if isinstance(statement, tree.Subsumption) and statement.less.name != statement.greater.name:
+            message = f"facts of {statement.less.name} are not subsumed by facts of {statement.greater.name}"
+            yield Diagnostic(message, statement.span, "Both sides of `<=` are of one relation.")
         for node in tree.walk(statement):
             if isinstance(node, tree.AtomNode):
                 yield from _check_atom(node, relations)
+
+
+def _is_binary(relation: tree.RelationDeclaration) -> bool:
+    return len(relation.attributes) == 2 and len({attribute.type for attribute in relation.attributes}) == 1
 
 
 def _has_size(directive: tree.DirectiveNode) -> bool:

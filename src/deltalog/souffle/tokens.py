@@ -71,7 +71,7 @@ class Preprocessor:
 
     # A file
 
-    def tokens(self, source: Source, folder: Path, depth: int = 0) -> Iterator[SouffleToken]:
+    def tokens(self, source: Source, folder: Path | None, depth: int = 0) -> Iterator[SouffleToken]:
         """The tokens of a text, with macros replaced and files included."""
         pending: list[SouffleToken] = []
         taken: list[bool | None] = []  # of each #if: in a taken branch, not yet, or (None) a branch was taken already
@@ -96,7 +96,7 @@ class Preprocessor:
             self.complain("an `#if` has no `#endif`", Span(source, end, end))
 
     def _dot_include(
-        self, token: SouffleToken, pending: list[SouffleToken], source: Source, folder: Path, depth: int
+        self, token: SouffleToken, pending: list[SouffleToken], source: Source, folder: Path | None, depth: int
     ) -> Iterator[SouffleToken]:
         if token.kind == "include":
             yield from self.expanded(pending)
@@ -108,7 +108,10 @@ class Preprocessor:
         else:
             self.complain("`.include` needs the name of a file in quotes", token.span)
 
-    def _included(self, name: str, span: Span, folder: Path, depth: int) -> Iterator[SouffleToken]:
+    def _included(self, name: str, span: Span, folder: Path | None, depth: int) -> Iterator[SouffleToken]:
+        if folder is None:
+            self.complain("rules that are added as text include no files; write the rules themselves", span)
+            return
         path = folder / name
         if depth > MAX_INCLUDED:
             self.complain(f"more than {MAX_INCLUDED} files include each other", span)
@@ -125,7 +128,7 @@ class Preprocessor:
     # Lines with #
 
     def _directive(
-        self, token: SouffleToken, taken: list[bool | None], folder: Path, depth: int
+        self, token: SouffleToken, taken: list[bool | None], folder: Path | None, depth: int
     ) -> Iterator[SouffleToken]:
         text = token.text.lstrip()[1:]
         match = re.match(r"\s*([a-z]+)", text)
@@ -150,7 +153,7 @@ class Preprocessor:
         text = token.span.source.text[start : token.span.end]
         return re.sub(r"//[^\n]*|/\*.*?\*/", " ", text, flags=re.S)
 
-    def _hash_include(self, token: SouffleToken, start: int, folder: Path, depth: int) -> Iterator[SouffleToken]:
+    def _hash_include(self, token: SouffleToken, start: int, folder: Path | None, depth: int) -> Iterator[SouffleToken]:
         name = re.fullmatch(r'\s*["<]([^">]+)[">]\s*', self._text(token, start))
         if name is None:
             self.complain("`#include` needs the name of a file in quotes", token.span)

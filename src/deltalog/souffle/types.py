@@ -230,25 +230,18 @@ class Inference:
                 return self.of_node.get(id(argument))
 
     def _functor(self, functor: tree.Functor) -> str | None:
-        name, arguments = functor.name, functor.arguments
+        name = functor.name
         if name in _TO:
             return _TO[name]
+        for argument, type_ in zip(functor.arguments, argument_types(functor), strict=False):
+            self.expect(argument, type_)
         if name in CONVERSIONS:
-            self.expect(arguments[0], CONVERSIONS[name][0])
             return CONVERSIONS[name][1]
         match name:
-            case "cat":
-                for argument in arguments:
-                    self.expect(argument, "symbol")
+            case "cat" | "substr":
                 return "symbol"
             case "strlen" | "ord":
-                if name == "strlen":
-                    self.expect(arguments[0], "symbol")
                 return "number"
-            case "substr":
-                for argument, type_ in zip(arguments, ("symbol", "number", "number"), strict=True):
-                    self.expect(argument, type_)
-                return "symbol"
         return self._same_types(functor)
 
     def _same_types(self, functor: tree.Functor) -> str | None:
@@ -286,6 +279,7 @@ class Inference:
     # Checks
 
     def _check(self, clause: tree.Clause) -> None:
+        cast = {id(node.argument) for node in tree.walk(clause) if isinstance(node, tree.Cast)}
         for node in tree.walk(clause):
             match node:
                 case tree.AtomNode():
@@ -298,6 +292,8 @@ class Inference:
                     self._check_branch(node)
                 case tree.RecordNode():
                     self._check_record(node)
+                case tree.NumberNode() if id(node) not in cast:
+                    self._check_number(node)
                 case tree.Cast(type=type_) if not self.types.known(type_):
                     self.diagnostics.append(unknown_type(type_, node.span))
         self._check_heads(clause)
@@ -340,7 +336,17 @@ class Inference:
             hint = f"{_written(left)} is {first}, {_written(right)} is {second}."
             self.diagnostics.append(Diagnostic(f"cannot compare {first} and {second}", span, hint))
 
+    def _check_number(self, number: tree.NumberNode) -> None:
+        """A number as it is written has 32 bits; what is computed from it wraps around."""
+        base = self.base_of(number)
+        least, most = (0, 2**32 - 1) if base == "unsigned" else (-(2**31), 2**31 - 1)
+        if base in ("number", "unsigned") and "." not in number.text and not least <= integer(number.text) <= most:
+            hint = f"It has 32 bits: from {least} to {most}."
+            self.diagnostics.append(Diagnostic(f"{number.text} is no {base}", number.span, hint))
+
     def _check_functor(self, functor: tree.Functor) -> None:
+        for argument, type_ in zip(functor.arguments, argument_types(functor), strict=False):
+            self._fits(argument, type_)
         base = self.base_of(functor)
         same = self._like_result(functor)
         bases = {self._own_base(a) for a in same} - {None}
@@ -359,6 +365,9 @@ class Inference:
             wanted = len(found[1].attributes)
             message = f"the branch ${branch.name} has {wanted} arguments, not {len(branch.arguments)}"
             self.diagnostics.append(Diagnostic(message, branch.span))
+        else:
+            for argument, attribute in zip(branch.arguments, found[1].attributes, strict=True):
+                self._fits(argument, attribute.type)
 
     def _check_record(self, record: tree.RecordNode) -> None:
         type_ = self.of_node.get(id(record))
@@ -368,6 +377,8 @@ class Inference:
             if wanted != len(record.arguments):
                 message = f"a record of the type {structure.name} has {wanted} fields, not {len(record.arguments)}"
                 self.diagnostics.append(Diagnostic(message, record.span))
+            for argument, attribute in zip(record.arguments, structure.attributes, strict=False):
+                self._fits(argument, attribute.type)
 
     def _check_heads(self, clause: tree.Clause) -> None:
         """A variable in a head has values that belong there: a type of the body is a subtype of the head's."""
@@ -406,6 +417,23 @@ class Inference:
 
 _SAME = "Both sides have the same type; to_number, to_float, to_string and others convert."
 _BRANCH = "Declare it: .type T = Branch {x : number} | Other {}"
+
+
+def integer(text: str) -> int:
+    """The integer of a number as it was written."""
+    return int(text, 16 if "x" in text else 2 if "0b" in text else 10)
+
+
+def argument_types(functor: tree.Functor) -> tuple[str, ...]:
+    """The types of the arguments of a functor, where they do not depend on those of others."""
+    match functor.name:
+        case "cat":
+            return ("symbol",) * len(functor.arguments)
+        case "strlen":
+            return ("symbol",)
+        case "substr":
+            return ("symbol", "number", "number")
+    return CONVERSIONS[functor.name][:1] if functor.name in CONVERSIONS else ()
 
 
 def _article(base: str | None) -> str:

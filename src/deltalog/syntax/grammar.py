@@ -19,7 +19,7 @@ from lark.lexer import Lexer
 from deltalog.syntax.builder import Builder
 
 
-class Words(Lexer):
+class WordStream(Lexer):
     """Words are words already."""
 
     def __init__(self, conf: object) -> None:
@@ -36,4 +36,4 @@ def statement_parser() -> Lark:
     tables = Path(cache_from_source(__file__)).with_suffix(".tables")
     with suppress(OSError):
         tables.parent.mkdir(parents=True, exist_ok=True)
-    return Lark(grammar, start="statement", parser="lalr", lexer=Words, transformer=Builder(), cache=str(tables))
+    return Lark(grammar, start="statement", parser="lalr", lexer=WordStream, transformer=Builder(), cache=str(tables))

@@ -11,7 +11,7 @@ from deltalog.kernels.compiling import INTERPRET, form, setting
 MOST_MATCHES = 1 << 10  # of a plan
 
 
-@form(work=lambda code, *_: len(code))
+@form(work=lambda code, *_: len(code), patience=2.0)
 def nested_loops(
     code: Any,
     starts: Any,

@@ -12,7 +12,7 @@ from deltalog.kernels.tuple_dred import MAX_MATCHES
 MOST_MATCHES = 1 << 12  # of a stratum
 
 
-@form(work=lambda *arguments: len(arguments[7]))  # the given changes
+@form(work=lambda *arguments: len(arguments[7]), patience=4.0)  # the given changes
 def delete_and_rederive(
     plans: Any,
     affected: Any,
