@@ -15,7 +15,7 @@ import pytest
 from conftest import as_sets, materialise
 from test_cases import PROGRAMS
 
-from deltalog import KnowledgeBase
+from deltalog import KnowledgeBase, UsageError
 from deltalog.kernels import bits, blake2b, compiling, digest, graphs, join, point_lookup, reachable_sets, sorted_keys
 from deltalog.kernels.compiling import KERNELS, Kernel, Outgrown
 from deltalog.kernels.join import RUNS
@@ -497,6 +497,8 @@ def test_a_call_that_outgrows_is_made_again(automatic: None, monkeypatch: pytest
 def test_an_unknown_setting_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(compiling.SETTING, "fast")
     monkeypatch.setattr(compiling, "_chosen", "")
+    with pytest.raises(UsageError, match="DELTALOG_KERNELS=fast"):
+        KnowledgeBase("")
     with pytest.raises(ValueError, match="DELTALOG_KERNELS=fast: expected auto, interpret or compile"):
         compiling.setting()
 
