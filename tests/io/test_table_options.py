@@ -140,6 +140,8 @@ def test_no_table_is_empty_because_its_first_row_cannot_be_read(tmp_path: Path) 
     old_mac = written(tmp_path, "id,name\r1,Ada\r")
     with pytest.raises(DataError, match="carriage return"):
         rows(old_mac, header=True)
+    with pytest.warns(UserWarning, match="carriage return"):
+        KnowledgeBase("").load(old_mac)
     assert rows(written(tmp_path, f'"{"x" * 200_000}",1\nb,2\n'), types=["string", "int"])[1] == ("b", 2)
     assert rows(written(tmp_path, "#\n" * 100_000 + "id\n1\n"), header=True, skip=100_000) == [(1,)]
     wide = [f"column{i}" for i in range(20_000)]

@@ -42,6 +42,10 @@ COMMON_NAMES = frozenset(
 )
 
 
+class UnreadableRow(DataError):
+    """The first row cannot be divided into cells."""
+
+
 class TableHead(NamedTuple):
     """The beginning of a table. `lines` come before its first row of facts."""
 
@@ -114,13 +118,13 @@ def _rows(path: Path, format: str, options: TableOptions) -> Iterator[tuple[int,
             raise _unreadable(path, lines[max(reader.line_num - 1, 0)], format, problem) from None
 
 
-def _unreadable(path: Path, line: str, format: str, problem: csv.Error) -> DataError:
+def _unreadable(path: Path, line: str, format: str, problem: csv.Error) -> UnreadableRow:
     """The error for a table whose first row cannot be read."""
     if "\r" in line:
-        return DataError(
+        return UnreadableRow(
             f"{path}: a line ends with a carriage return alone, as in old files of Macs; end lines with a newline"
         )
-    return DataError(f"{path}: cannot be read as {format.upper()} ({problem})")
+    return UnreadableRow(f"{path}: cannot be read as {format.upper()} ({problem})")
 
 
 def records(lines: Iterator[str], format: str, options: TableOptions) -> Any:

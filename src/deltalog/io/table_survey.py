@@ -16,7 +16,7 @@ from deltalog.io.files import name_of
 from deltalog.io.formats import TABLE_FORMATS
 from deltalog.io.read import listed_files
 from deltalog.io.table_files import TableFile, TableFiles, is_part
-from deltalog.io.table_head import TableHead, table_head
+from deltalog.io.table_head import TableHead, UnreadableRow, table_head
 from deltalog.model.errors import DeltalogError
 from deltalog.model.table_options import AUTO, TableOptions
 from deltalog.model.user_warnings import warn
@@ -33,7 +33,9 @@ def survey(files: Files) -> dict[Pred, tuple[str, ...]]:
     for path, table, options in _tables(files):
         try:
             names = _names(path, table, options)
-        except DeltalogError:
+        except DeltalogError as error:
+            if isinstance(error, UnreadableRow) and not options.matter_for(name_of(path).format):
+                warn(str(error))  # the reader of tables without options takes it for a character of a cell
             continue
         if names and (problem := wrong_names(names)):
             warn(f"{path}: {problem}, so its columns keep their default names")
