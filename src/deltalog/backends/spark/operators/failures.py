@@ -1,4 +1,4 @@
-"""Failures of expressions in executors, in an accumulator, by numbers that the driver gives to expressions.
+"""Driver and executors: failures of expressions, in an accumulator, by numbers that the driver gives to expressions.
 
 A task adds the failures of a batch, with the values of the first ones; a task that is repeated adds them again. What
 Spark SQL computes is not counted: there, a failure is a NULL, and its row is dropped in the JVM.
