@@ -31,6 +31,7 @@ from deltalog.syntax.ast import (
     Rule,
     Term,
     Variable,
+    atoms,
     variables,
 )
 
@@ -157,7 +158,8 @@ class StageEvaluation:
         """Drops facts that others dominate."""
         for rule in self.stage.procedures.dominance:
             pred = rule.heads[0].pred
-            for dominating in others:
+            grows = any(atom.pred in self.stage.preds for atom in atoms(rule.body[2:]))
+            for dominating in (self.full, *others) if grows else others:
                 places = {0: facts[pred], 1: dominating[pred]}
                 for binding in list(self._bindings(rule.body, places)):
                     less, greater = (_row(rule.body[at], binding) for at in (0, 1))

@@ -64,6 +64,7 @@ class Lowering:
     asked: dict[Pred, AskedAggregate] = field(default_factory=dict)  # with a context
     ordinals: HiddenName | None = None  # the relation of symbols and their numbers, if `ord` is used
     numbers: Iterator[int] = field(default_factory=lambda: count(1))
+    in_place: bool = False  # whether records are taken apart in the rule itself
 
     def clause(self, clause: tree.Clause) -> None:
         """Adds the rules of a clause."""
@@ -79,7 +80,9 @@ class Lowering:
         less = replaced(statement.less, lambda node: self._named(node))
         body = tree.AndNode(statement.span, (less, statement.greater, statement.body))
         before = len(self.rules)
+        self.in_place = True  # fields of facts that are new in a round, which no relation of parts has yet
         self.clause(tree.Clause(statement.span, (less,), body))
+        self.in_place = False
         found = [rule for rule in self.rules[before:] if rule.heads[0].name == less.name]
         self.rules[before:] = [rule for rule in self.rules[before:] if rule.heads[0].name != less.name]
         return found
@@ -244,7 +247,7 @@ class Conjunction:
         inner = [self._field_variable(argument, span) for argument in pattern.arguments]
         literals = list(_fields_of(whole, pattern, inner, span))
         source = next((each for each in self.body if isinstance(each, ast.Atom) and whole in each.terms), None)
-        if isinstance(whole, ast.Variable) and source is not None:
+        if isinstance(whole, ast.Variable) and source is not None and not self.lowering.in_place:
             literals = [self._parts(source, whole, pattern, inner, span)]
         self.body += literals
         self.bound.update(variable.name for variable in inner if variable is not None)
