@@ -83,7 +83,7 @@ def restricted(document: Documents, **options: Any) -> KnowledgeBase:
 
 def chase(kb: KnowledgeBase) -> None:
     """Adds the values that existential rules invent, and everything that follows."""
-    triggers, names = _triggers(kb.nemo), count(kb.imported_nulls)
+    triggers, names = _triggers(kb.nemo), count(kb._imported_nulls)
     with kb.limits.running("the chase"):
         for stratum in _by_stratum(kb, triggers):
             while any([_apply(kb, trigger, names) for trigger in stratum]):

@@ -42,7 +42,6 @@ from deltalog.io.documents import Files
 from deltalog.io.files import local_path
 from deltalog.io.formats import GRAPH_FORMATS, TRIPLE_FORMATS, OutputForm
 from deltalog.io.table_settings import settings_beside
-from deltalog.kernels.compiling import setting
 from deltalog.maintenance.ladders import LADDERS
 from deltalog.model.arguments import check_choice, check_type, names_of, told
 from deltalog.model.change import Change, Difference
@@ -150,7 +149,6 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
         if observe is not None and not callable(observe):
             raise UsageError(f"observe takes a function of a Round, and not {told(observe)}")
         check_choice("option", equality, EQUALITY_SETTINGS, " for equality")
-        _check_kernels()
         threads = None if threads is None else count(threads, "threads", least=1)
         sources = as_sources(program)
         document = read_documents(sources, language)
@@ -728,11 +726,3 @@ def _listed(
 
     facts = (given if isinstance(given, Files) else listed_facts(given) for given in (add, remove))
     return *facts, as_sources(add_rules), as_sources(remove_rules), graph
-
-
-def _check_kernels() -> None:
-    """UsageError if the environment says of kernels what there is not."""
-    try:
-        setting()
-    except ValueError as problem:
-        raise UsageError(str(problem)) from None

@@ -71,7 +71,7 @@ class OtherLanguageMethods:
     directives: tuple[Directive, ...]
     nemo: tuple[NemoProgram, ...]
     notes: tuple[Diagnostic, ...]
-    imported_nulls: int = 0  # blank nodes that Nemo programs import, whose names are the numbers before
+    _imported_nulls: int = 0  # blank nodes that Nemo programs import, whose names are the numbers before
     _stages: tuple[OrderedStage, ...]
     _has_stages: bool
     _explicit: dict[Pred, Any]
@@ -99,7 +99,7 @@ class OtherLanguageMethods:
             rows = read_import(use, nulls)
             if rows:
                 self._own.add(use.predicate, rows)
-        self.imported_nulls = next(nulls)
+        self._imported_nulls = next(nulls)
 
     @exclusive
     def load_inputs(self, *folders: str | PathLike[str], missing: str = "error") -> None:

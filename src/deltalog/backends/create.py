@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from deltalog.backends.base import Backend
+from deltalog.kernels.compiling import setting
+from deltalog.model.errors import UsageError
 from deltalog.model.limits import Limits
 from deltalog.model.tuning import Tuning
 
@@ -13,6 +15,7 @@ def create_backend(
     engine: str, limits: Limits, tuning: Tuning, threads: int | None, master: str | None, spark: Any = None
 ) -> Backend[Any]:
     """The backend of an engine (on `spark`, if that is given); the naive engine stores its facts in the local one."""
+    _check_kernels()
     if engine in ("spark", "auto"):
         from deltalog.backends.spark.startup.session import session
 
@@ -27,3 +30,11 @@ def create_backend(
     from deltalog.backends.local import LocalBackend
 
     return LocalBackend(limits, threads=threads, tuning=tuning)
+
+
+def _check_kernels() -> None:
+    """UsageError if the environment says of kernels what there is not."""
+    try:
+        setting()
+    except ValueError as problem:
+        raise UsageError(str(problem)) from None
