@@ -55,8 +55,9 @@ def turtle_term(value: Value) -> str:
         return lexical(value)
     if isinstance(value, float) and _DOUBLE.fullmatch(lexical(value)):
         return lexical(value)
-    if isinstance(value, Decimal) and "." in lexical(value):
-        return lexical(value)
+    if isinstance(value, Decimal):
+        text = lexical(value)
+        return text if "." in text else f"{text}.0"
     return any_term(value)
 
 
