@@ -67,7 +67,7 @@ def test_the_language_page_shows_programs(block: str, tmp_path: Path) -> None:
 
 def test_the_first_screen_has_two_commands() -> None:
     run, test = (block.strip() for block in blocks("sh", FIRST_SCREEN))
-    assert run.startswith("./uvw run deltalog run examples/")
+    assert run.startswith("./uvw run --no-dev deltalog run examples/")
     assert test == "./uvw run pytest -n auto"
     assert len(FIRST_SCREEN.splitlines()) < 35
     assert "grep -m1 -E '^\\./uvw run pytest' README.md" in (ROOT / ".ci" / "run").read_text()
