@@ -198,7 +198,9 @@ class _Maker:
         if self.features.aggregates and not inner:
             makers.append(self.aggregate)
         if self.features.nested:
-            makers += [self.alternatives, self.negated_body, self.taken_apart]
+            makers.append(self.taken_apart)
+        if self.features.nested and not (inner and self.recursive):  # a nested one may need values from outside
+            makers += [self.alternatives, self.negated_body]
         made: list[BodyLiteral] = self.pick(makers)(bound)
         return made
 
