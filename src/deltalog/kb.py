@@ -153,7 +153,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
         sources = as_sources(program)
         document = read_documents(sources, language)
         self.directives, self.notes, self._stages = document.directives, document.notes, document.stages
-        self._has_stages = bool(self._stages)
+        self.has_stages = bool(self._stages)
         self.nemo = document.nemo
         self.prefixes = document.prefixes
         self.files = document.files

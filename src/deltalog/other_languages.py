@@ -73,7 +73,7 @@ class OtherLanguageMethods:
     notes: tuple[Diagnostic, ...]
     _imported_nulls: int = 0  # blank nodes that Nemo programs import, whose names are the numbers before
     _stages: tuple[OrderedStage, ...]
-    _has_stages: bool
+    has_stages: bool  # whether facts of some relations depend on the order of derivation
     _explicit: dict[Pred, Any]
     _backend: Backend[Any]
     _lock: CallLock
@@ -131,15 +131,15 @@ class OtherLanguageMethods:
 
     def _check_stages(self) -> None:
         """Facts of a program with stages change before it is evaluated, or not at all."""
-        if self._has_stages and not self._stages:
+        if self.has_stages and not self._stages:
             raise UsageError(
-                "this Soufflé program has choice-domain, subsumption, .limitsize or autoinc(), so its facts cannot "
+                "this Soufflé program has choice-domain, subsumption, .limitsize, autoinc() or the like, so its facts cannot "
                 "change once they are derived; make a new KnowledgeBase with all facts"
             )
 
     def _complete_stages(self) -> None:
         """Before a change: a program with stages is evaluated first, and then has none."""
-        if self._has_stages:
+        if self.has_stages:
             self._own._completed()
             self._check_stages()
 
@@ -147,7 +147,7 @@ class OtherLanguageMethods:
         """UsageError if the rules cannot be kept in a store."""
         from deltalog.program.stored_rules import check_storable
 
-        if self._has_stages:
+        if self.has_stages:
             raise UsageError(
                 "a Soufflé program with choice-domain or the like cannot be kept in a store; write its facts"
             )

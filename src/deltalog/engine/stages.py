@@ -16,7 +16,7 @@ from deltalog.expressions.scalar import ExpressionFails, aggregate, evaluate, ho
 from deltalog.model.limits import FactCount, Limits
 from deltalog.model.terms import Value
 from deltalog.program.stages import OrderedStage
-from deltalog.souffle.procedures import COUNTER
+from deltalog.souffle.procedures import COUNTER, ITERATION
 from deltalog.syntax.ast import (
     Aggregate,
     Atom,
@@ -97,6 +97,7 @@ class StageEvaluation:
     numbers: Iterator[int] = field(default_factory=count)
     full: dict[Pred, OrderedRows] = field(default_factory=dict)
     keys: dict[tuple[Pred, tuple[int, ...]], set[StageRow]] = field(default_factory=dict)
+    iteration: int = 0  # the number of the round: 0 before the first one of a recursion
 
     def run(self, explicit: Mapping[Pred, Sequence[StageRow]]) -> dict[Pred, list[StageRow]]:
         """The facts of the relations of the stage, from given ones and rules."""
@@ -111,10 +112,21 @@ class StageEvaluation:
         self._drop_dominated(self.full, self.full)
         delta = {pred: list(rows.rows) for pred, rows in self.full.items()}
         counted = FactCount(self.limits)
+        if recursive:
+            self._keep(delta)
         while any(delta.values()) and recursive and not self._is_full():
+            self.iteration += 1
             delta = self._round(recursive, delta)
+            self._keep(delta)
             counted.reach(sum(len(rows.rows) for pred, rows in self.full.items() if not pred.hidden))
         return {pred: list(rows.rows) for pred, rows in self.full.items()}
+
+    def _keep(self, delta: Mapping[Pred, Sequence[StageRow]]) -> None:
+        """Adds the deltas of a round to the relations that keep them."""
+        for pred, rows in delta.items():
+            name = self.stage.procedures.deltas.get(pred.name)
+            for row in rows if name is not None else ():
+                self.full[Pred(name, pred.arity + 1)].add((*row, self.iteration))
 
     def _is_full(self) -> bool:
         sizes = ((pred, self.stage.procedures.limits.get(pred.name)) for pred in self.stage.preds)
@@ -237,6 +249,8 @@ class StageEvaluation:
     def _evaluate(self, expression: Expression, binding: ValueBinding) -> Value:
         if isinstance(expression, Call) and expression.function == COUNTER:
             return next(self.numbers)
+        if isinstance(expression, Call) and expression.function == ITERATION:
+            return self.iteration
         return evaluate(expression, binding)
 
 

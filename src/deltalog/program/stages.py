@@ -1,7 +1,7 @@
 """Programs in stages: ordinary rules, and relations whose facts depend on the order of derivation.
 
-A relation with choice-domain, subsumption, a size limit or a counter (`deltalog.souffle.procedures`) is evaluated, with
-everything that is recursive with it, tuple by tuple and in order (`deltalog.engine.stages`), once all that it reads is
+A relation with choice-domain, subsumption, a size limit, a counter, the number of a round or deltas that are kept
+(`deltalog.souffle.procedures`) is evaluated, with everything that is recursive with it, tuple by tuple and in order (`deltalog.engine.stages`), once all that it reads is
 known; its facts are explicit ones for the ordinary rules. So is recursion through an aggregate that asks for groups by
 facts of the recursion, but aggregates others.
 """
@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from deltalog.program.aggregates import separate
 from deltalog.program.dependency import DependencyGraph
 from deltalog.program.strata import single_heads
-from deltalog.souffle.procedures import COUNTER, Procedures
-from deltalog.syntax.ast import Bind, Call, Expression, Pred, Rule
+from deltalog.souffle.procedures import COUNTER, ITERATION, Procedures
+from deltalog.syntax.ast import Atom, Bind, Call, Constant, Expression, Pred, Rule, Variable
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,8 @@ class OrderedStage:
 
 def in_stages(rules: Sequence[Rule], procedures: Procedures) -> tuple[tuple[Rule, ...], tuple[OrderedStage, ...]]:
     """The ordinary rules, and the stages in the order of evaluation."""
-    ordered = {*procedures.choice, *procedures.limits, *(r.heads[0].name for r in procedures.dominance)}
+    dominated = (rule.heads[0].name for rule in procedures.dominance)
+    ordered = {*procedures.choice, *procedures.limits, *dominated, *procedures.deltas}
     ordered |= {head.name for rule in rules if _counts(rule) for head in rule.heads}
     if not ordered and not procedures.aggregates:
         return tuple(rules), ()
@@ -49,8 +50,12 @@ def in_stages(rules: Sequence[Rule], procedures: Procedures) -> tuple[tuple[Rule
 
 
 def _stages(rules: Sequence[Rule], ordered: set[str], procedures: Procedures) -> Iterator[OrderedStage]:
-    graph = DependencyGraph.of([rule for rule in (*rules, *procedures.dominance) if rule.body])
     heads = {rule.heads[0].pred for rule in rules} | {rule.heads[0].pred for rule in procedures.dominance}
+    kept = {
+        pred: Pred(procedures.deltas[pred.name], pred.arity + 1) for pred in heads if pred.name in procedures.deltas
+    }
+    links = [_link(pred, deltas) for pred, deltas in kept.items()]
+    graph = DependencyGraph.of([rule for rule in (*rules, *procedures.dominance, *links) if rule.body])
     by_node = {node: pred for pred, node in graph.preds.items()}
     without_rules = [frozenset((pred,)) for pred in sorted(heads) if pred not in graph.preds]
     members = [frozenset(by_node[node] for node in each if node in by_node) for each in reversed(graph.members)]
@@ -60,7 +65,14 @@ def _stages(rules: Sequence[Rule], ordered: set[str], procedures: Procedures) ->
             replaced = frozenset(asked).union(*(each.helpers for each in asked.values()))
             own = tuple(rule for rule in rules if rule.heads[0].pred in preds - replaced)
             dominance = tuple(rule for rule in procedures.dominance if rule.heads[0].pred in preds)
-            yield OrderedStage(preds, own, replace(procedures, dominance=dominance, aggregates=asked))
+            deltas = frozenset(kept[pred] for pred in preds if pred in kept)
+            yield OrderedStage(preds | deltas, own, replace(procedures, dominance=dominance, aggregates=asked))
+
+
+def _link(pred: Pred, deltas: Pred) -> Rule:
+    """What the deltas of a relation depend on, as a rule."""
+    terms = tuple(Variable(f"x{i}") for i in range(pred.arity))
+    return Rule((Atom(deltas.name, (*terms, Constant(0))),), (Atom(pred.name, terms),))
 
 
 def _counts(rule: Rule) -> bool:
@@ -69,5 +81,5 @@ def _counts(rule: Rule) -> bool:
 
 def _has_counter(expression: Expression) -> bool:
     return isinstance(expression, Call) and (
-        expression.function == COUNTER or any(map(_has_counter, expression.arguments))
+        expression.function in (COUNTER, ITERATION) or any(map(_has_counter, expression.arguments))
     )

@@ -35,7 +35,7 @@ class WarningMethods:
     directives: tuple[Directive, ...]
     files: tuple[NamedFile, ...]
     nemo: tuple[NemoProgram, ...]
-    _has_stages: bool
+    has_stages: bool
     _backend: Backend[Any]
     _lock: CallLock
     _rule_set: RuleSet
@@ -73,7 +73,7 @@ class WarningMethods:
         given = {*self._given_names, *(each.relation for each in self.directives if each.kind == "input")}
         given.update(use.predicate for program in self.nemo for use in program.imports)
         given.update(file.predicate for file in self.files if file.predicate and file.kind == "input")
-        rules = () if self._has_stages else self._rule_set.rules  # facts of stages come later
+        rules = () if self.has_stages else self._rule_set.rules  # facts of stages come later
         found = lint_data(rules, without_graphs(self._explicit), given)
         return (*found, *self._literal_lints())
 

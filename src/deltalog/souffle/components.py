@@ -141,7 +141,8 @@ def _with_names(node: Any, relation: Any, type_: Any, component: Any) -> Any:
             case tree.DirectiveNode():
                 return replace(each, relation=relation(each.relation))
             case tree.RelationDeclaration():
-                return replace(each, name=relation(each.name))
+                source = None if each.delta_of is None else relation(each.delta_of)
+                return replace(each, name=relation(each.name), delta_of=source)
             case tree.Attribute() | tree.Cast():
                 return replace(each, type=type_(each.type))
             case tree.TypeDeclaration():

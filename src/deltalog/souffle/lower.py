@@ -29,7 +29,7 @@ from deltalog.model.errors import Diagnostic
 from deltalog.model.terms import Value
 from deltalog.souffle import tree
 from deltalog.souffle.normalise import Normaliser, replaced
-from deltalog.souffle.procedures import COUNTER, AskedAggregate
+from deltalog.souffle.procedures import COUNTER, ITERATION, AskedAggregate
 from deltalog.souffle.types import CONVERSIONS, LETTER, NUMERIC, Inference, Types, integer
 from deltalog.syntax import ast
 from deltalog.syntax.ast import (
@@ -397,6 +397,8 @@ class Conjunction:
                 return self._functor(argument)
             case tree.Counter():
                 return Call(COUNTER, (), argument.span)
+            case tree.Iteration():
+                return Call(ITERATION, (), argument.span)
             case tree.Unnamed() | tree.AggregateNode():
                 self.failed = True
                 self.lowering.diagnostics.append(Diagnostic("`_` has no value here", argument.span, _GROUND))

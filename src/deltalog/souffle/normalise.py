@@ -150,7 +150,7 @@ class Normaliser:
 
 
 def _stands_alone(node: Any) -> bool:
-    return isinstance(node, tree.AggregateNode | tree.Counter) or (
+    return isinstance(node, tree.AggregateNode | tree.Counter | tree.Iteration) or (
         isinstance(node, tree.Functor) and node.name == "range"
     )
 

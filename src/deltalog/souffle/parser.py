@@ -51,9 +51,8 @@ _BINARY: tuple[dict[str, str], ...] = (  # from the weakest on
     {"+": "+", "-": "-"},
     {"*": "*", "/": "/", "%": "%"},
 )
-_RESERVED = frozenset((*FUNCTORS, *AGGREGATES, "match", "contains", "true", "false", "nil", "as", "autoinc", "_")) | {
-    word for level in _BINARY for word in level
-}
+_WORDS = ("match", "contains", "true", "false", "nil", "as", "autoinc", "recursive_iteration_cnt", "_")
+_RESERVED = frozenset((*FUNCTORS, *AGGREGATES, *_WORDS, *(word for level in _BINARY for word in level)))
 _IO = ("input", "output", "printsize", "limitsize")
 
 
@@ -185,7 +184,7 @@ class Parser:
             yield from self.relations(start.span)
         elif word == "functor":
             self.functor(start.span)
-        elif word in ("lattice", "debug_delta"):
+        elif word == "lattice":
             raise Unexpected(_REFUSED[word][0], start.span, _REFUSED[word][1])
         else:
             yield getattr(self, f"_{word}")(start.span)
@@ -205,8 +204,10 @@ class Parser:
         names = [self.name("the name of a relation")]
         while self.skip(","):
             names.append(self.name("the name of a relation"))
-        if self.sees("="):
-            raise Unexpected("relations of .debug_delta are not supported", self.token.span, "Remove the declaration.")
+        if self.skip("="):
+            source = self.debug_delta()
+            yield from (tree.RelationDeclaration(each.span, each.text, (), delta_of=source) for each in names)
+            return
         self.expect("(")
         attributes = self.listed(self.attribute, ")")
         qualifiers: list[str] = []
@@ -221,6 +222,14 @@ class Parser:
             yield tree.RelationDeclaration(name.span, name.text, attributes, tuple(qualifiers), tuple(choice))
             for word in set(qualifiers).intersection(_IO):
                 yield tree.DirectiveNode(name.span, word, name.text, {})
+
+    def debug_delta(self) -> str:
+        """The relation whose deltas are kept."""
+        self.expect("debug_delta")
+        self.expect("(")
+        source = self.qualified("the name of a relation")
+        self.expect(")")
+        return source
 
     def choice_key(self) -> tuple[str, ...]:
         if self.skip("("):
@@ -495,8 +504,10 @@ class Parser:
                 self.expect("(")
                 self.expect(")")
                 return tree.Counter(token.span)
-            case "__ITERATION__":
-                raise Unexpected("__ITERATION__ is not supported", token.span, "Results must not depend on rounds.")
+            case "recursive_iteration_cnt":
+                self.expect("(")
+                self.expect(")")
+                return tree.Iteration(token.span)
             case "as":
                 return self.cast(token.span)
         if self.sees("("):
@@ -552,6 +563,5 @@ _REFUSED = {
         "user-defined functors are not supported",
         "They are C++ code in a library of their own. Compute the values before, and read them as facts.",
     ),
-    "debug_delta": (".debug_delta is not supported", "Remove it: results must not depend on rounds."),
     "lattice": ("lattices are not supported", "Use an aggregate, or a subsumptive rule: p(x, a) <= p(x, b) :- a <= b."),
 }

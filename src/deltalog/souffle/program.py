@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
 
@@ -48,7 +48,8 @@ def read_program(text: str, name: str, folder: Path, includes: bool = True) -> S
         raise SyntaxProblem(sorted(distinct.values(), key=_place), ())
     lowering.rules += _ordinals(flat, lowering.ordinals)
     directives = tuple(_directives(flat, relations, types, folder, lowering.ordinals))
-    procedures = Procedures(dict(_choices(relations)), dict(_limits(flat)), tuple(dominance), lowering.asked)
+    deltas = {each.delta_of: name for name, each in relations.items() if each.delta_of is not None}
+    procedures = Procedures(dict(_choices(relations)), dict(_limits(flat)), tuple(dominance), lowering.asked, deltas)
     return SouffleProgram(tuple(lowering.rules), directives, tuple(_notes(flat)), procedures)
 
 
@@ -71,7 +72,22 @@ def _declared(
                 message = f"the relation {statement.name} is declared twice"
                 diagnostics.append(Diagnostic(message, statement.span, "Remove one of the declarations."))
             relations[statement.name] = statement
-    return relations
+    return {name: _with_attributes(each, relations, diagnostics) for name, each in relations.items()}
+
+
+def _with_attributes(
+    relation: tree.RelationDeclaration,
+    relations: Mapping[str, tree.RelationDeclaration],
+    diagnostics: list[Diagnostic],
+) -> tree.RelationDeclaration:
+    """A relation of deltas has the attributes of the other relation, and the number of the round."""
+    if relation.delta_of is None:
+        return relation
+    if relation.delta_of not in relations:
+        diagnostics.append(_unknown_relation(relation.delta_of, relation, relations))
+        return relation
+    attributes = relations[relation.delta_of].attributes
+    return replace(relation, attributes=(*attributes, tree.Attribute(relation.span, "iteration", "unsigned")))
 
 
 def _types(statements: Sequence[tree.Statement], diagnostics: list[Diagnostic]) -> Types:
@@ -109,9 +125,20 @@ def _check_relations(
         if isinstance(statement, tree.Subsumption) and statement.less.name != statement.greater.name:
             message = f"facts of {statement.less.name} are not subsumed by facts of {statement.greater.name}"
             yield Diagnostic(message, statement.span, "Both sides of `<=` are of one relation.")
+        if isinstance(statement, tree.Clause):
+            yield from (_derived_delta(head, relations) for head in statement.heads if _keeps_deltas(head, relations))
         for node in tree.walk(statement):
             if isinstance(node, tree.AtomNode):
                 yield from _check_atom(node, relations)
+
+
+def _keeps_deltas(atom: tree.AtomNode, relations: Mapping[str, tree.RelationDeclaration]) -> bool:
+    return atom.name in relations and relations[atom.name].delta_of is not None
+
+
+def _derived_delta(head: tree.AtomNode, relations: Mapping[str, tree.RelationDeclaration]) -> Diagnostic:
+    message = f"{head.name} has the deltas of {relations[head.name].delta_of}, and no rules of its own"
+    return Diagnostic(message, head.span, "Derive facts of another relation.")
 
 
 def _is_binary(relation: tree.RelationDeclaration) -> bool:

@@ -18,7 +18,7 @@ from deltalog.syntax.ast import Source, Span
 
 DIRECTIVES = (
     *("decl", "functor", "input", "output", "printsize", "limitsize", "type", "comp", "init", "number_type"),
-    *("symbol_type", "override", "pragma", "plan", "lattice", "debug_delta"),
+    *("symbol_type", "override", "pragma", "plan", "lattice"),
 )
 _TOKEN = r"""
     (?P<space>(?:[^\S\n]|\\\r?\n)+|\n+)

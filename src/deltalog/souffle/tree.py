@@ -87,8 +87,24 @@ class Counter(SouffleNode):
     """`autoinc()`"""
 
 
+@dataclass(frozen=True, slots=True)
+class Iteration(SouffleNode):
+    """`recursive_iteration_cnt()`: the number of the round."""
+
+
 Argument = (
-    VariableNode | Unnamed | Text | NumberNode | Functor | RecordNode | Nil | Branch | Cast | AggregateNode | Counter
+    VariableNode
+    | Unnamed
+    | Text
+    | NumberNode
+    | Functor
+    | RecordNode
+    | Nil
+    | Branch
+    | Cast
+    | AggregateNode
+    | Counter
+    | Iteration
 )
 
 # Bodies
@@ -144,6 +160,7 @@ class RelationDeclaration(SouffleNode):
     attributes: tuple[Attribute, ...]
     qualifiers: tuple[str, ...] = ()
     choice: tuple[tuple[str, ...], ...] = ()  # the keys of choice-domain
+    delta_of: str | None = None  # the relation whose deltas it has
 
 
 @dataclass(frozen=True, slots=True)

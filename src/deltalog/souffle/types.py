@@ -210,6 +210,8 @@ class Inference:
                 return fixed or self.of_node.get(id(argument))
             case tree.Counter():
                 return self.of_node.get(id(argument), "number")
+            case tree.Iteration():
+                return "unsigned"
             case tree.Cast(argument=inner, type=type_):
                 if argument.of_number and self.types.base(type_) in NUMERIC:
                     self.expect(inner, type_)
