@@ -133,8 +133,8 @@ class OtherLanguageMethods:
         """Facts of a program with stages change before it is evaluated, or not at all."""
         if self.has_stages and not self._stages:
             raise UsageError(
-                "this Soufflé program has choice-domain, subsumption, .limitsize, autoinc() or the like, so its facts cannot "
-                "change once they are derived; make a new KnowledgeBase with all facts"
+                "this Soufflé program has choice-domain, subsumption, .limitsize, autoinc() or the like, so its facts "
+                "cannot change once they are derived; make a new KnowledgeBase with all facts"
             )
 
     def _complete_stages(self) -> None:

@@ -1,9 +1,9 @@
 """Programs in stages: ordinary rules, and relations whose facts depend on the order of derivation.
 
 A relation with choice-domain, subsumption, a size limit, a counter, the number of a round or deltas that are kept
-(`deltalog.souffle.procedures`) is evaluated, with everything that is recursive with it, tuple by tuple and in order (`deltalog.engine.stages`), once all that it reads is
-known; its facts are explicit ones for the ordinary rules. So is recursion through an aggregate that asks for groups by
-facts of the recursion, but aggregates others.
+(`deltalog.souffle.procedures`) is evaluated, with everything that is recursive with it, tuple by tuple and in order
+(`deltalog.engine.stages`), once all that it reads is known; its facts are explicit ones for the ordinary rules. So is
+recursion through an aggregate that asks for groups by facts of the recursion, but aggregates others.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def _stages(rules: Sequence[Rule], ordered: set[str], procedures: Procedures) ->
     kept = {
         pred: Pred(procedures.deltas[pred.name], pred.arity + 1) for pred in heads if pred.name in procedures.deltas
     }
-    links = [_link(pred, deltas) for pred, deltas in kept.items()]
+    links = [_link(pred, into) for pred, into in kept.items()]
     graph = DependencyGraph.of([rule for rule in (*rules, *procedures.dominance, *links) if rule.body])
     by_node = {node: pred for pred, node in graph.preds.items()}
     without_rules = [frozenset((pred,)) for pred in sorted(heads) if pred not in graph.preds]
@@ -65,8 +65,8 @@ def _stages(rules: Sequence[Rule], ordered: set[str], procedures: Procedures) ->
             replaced = frozenset(asked).union(*(each.helpers for each in asked.values()))
             own = tuple(rule for rule in rules if rule.heads[0].pred in preds - replaced)
             dominance = tuple(rule for rule in procedures.dominance if rule.heads[0].pred in preds)
-            deltas = frozenset(kept[pred] for pred in preds if pred in kept)
-            yield OrderedStage(preds | deltas, own, replace(procedures, dominance=dominance, aggregates=asked))
+            into = frozenset(kept[pred] for pred in preds if pred in kept)
+            yield OrderedStage(preds | into, own, replace(procedures, dominance=dominance, aggregates=asked))
 
 
 def _link(pred: Pred, deltas: Pred) -> Rule:
