@@ -160,7 +160,8 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
         self._table_settings = settings_beside(sources)
         self._column_names: NamedColumns = dict(document.columns)
         self._declared_columns = frozenset(document.columns)
-        self._mentioned = analyse(document.rules).preds  # a wrong program is refused at once
+        checked = analyse(document.rules)  # a wrong program is refused at once
+        self._mentioned = checked.preds | self._declared_columns
         self._rule_set = RuleSet().adding(document.rules)
         self._given_names, self._warned = set(), set()
         self.engine, self._lock = engine, CallLock()

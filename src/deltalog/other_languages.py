@@ -155,14 +155,14 @@ class OtherLanguageMethods:
 
     def _run_stages(self) -> None:
         """Derives what depends on the order of derivation, stage by stage, as explicit facts."""
-        from deltalog.engine.encode_facts import encode_facts_of
         from deltalog.engine.run_stages import run_stages
 
         stages, self._stages = self._stages, ()
-        before = self._explicit
+        before, naive = self._explicit, self._own.engine == "naive"
         try:
-            for facts in run_stages(stages, lambda: self._own._contents().materialised(), self._own.limits):
-                self._own._add(encode_facts_of(facts, self._backend))
+            for found in run_stages(stages, lambda: self._own._contents().materialised(), self._backend, naive):
+                given = {pred: self._explicit[pred] for pred in found if pred in self._explicit}
+                self._own._add(found, given)
         except BaseException:
             self._own._assign(_stages=stages, _explicit=before, _state=None, _program=None)
             raise

@@ -104,7 +104,7 @@ class StageEvaluation:
         self.full = {pred: OrderedRows(self.order) for pred in self.stage.preds}
         for pred, rows in explicit.items():
             for row in rows:
-                self._insert(pred, row, self.full)
+                self._include(pred, row, self.full)
         recursive = [rule for rule in self.stage.rules if not rule.reads.isdisjoint(self.stage.preds)]
         for rule in self.stage.rules:
             if rule not in recursive:
@@ -124,9 +124,10 @@ class StageEvaluation:
     def _keep(self, delta: Mapping[Pred, Sequence[StageRow]]) -> None:
         """Adds the deltas of a round to the relations that keep them."""
         for pred, rows in delta.items():
-            name = self.stage.procedures.deltas.get(pred.name)
-            for row in rows if name is not None else ():
-                self.full[Pred(name, pred.arity + 1)].add((*row, self.iteration))
+            if (name := self.stage.procedures.deltas.get(pred.name)) is not None:
+                kept = self.full[Pred(name, pred.arity + 1)]
+                for row in rows:
+                    kept.add((*row, self.iteration))
 
     def _is_full(self) -> bool:
         sizes = ((pred, self.stage.procedures.limits.get(pred.name)) for pred in self.stage.preds)
@@ -156,27 +157,36 @@ class StageEvaluation:
     def _insert(self, pred: Pred, row: StageRow, into: Mapping[Pred, OrderedRows]) -> None:
         if row in self.full[pred].rows or row in into[pred].rows:
             return
-        choices = self.stage.procedures.choice.get(pred.name, ())
-        keys = [((pred, places), tuple(row[place] for place in places)) for places in choices]
-        if any(key in self.keys.setdefault(where, set()) for where, key in keys):
-            return
-        for where, key in keys:
-            self.keys[where].add(key)
+        if not any(key in self.keys.get(where, ()) for where, key in self._keys_of(pred, row)):
+            self._include(pred, row, into)
+
+    def _include(self, pred: Pred, row: StageRow, into: Mapping[Pred, OrderedRows]) -> None:
+        for where, key in self._keys_of(pred, row):
+            self.keys.setdefault(where, set()).add(key)
         into[pred].add(row)
+
+    def _keys_of(self, pred: Pred, row: StageRow) -> list[tuple[tuple[Pred, tuple[int, ...]], StageRow]]:
+        """What choice-domain says can be there once."""
+        choices = self.stage.procedures.choice.get(pred.name, ())
+        return [((pred, places), tuple(row[place] for place in places)) for places in choices]
 
     # Subsumption
 
     def _drop_dominated(self, facts: Mapping[Pred, OrderedRows], *others: Mapping[Pred, OrderedRows]) -> None:
-        """Drops facts that others dominate."""
+        """Drops facts that others dominate, all at once: two that dominate each other both go."""
+        gone: dict[Pred, set[StageRow]] = {}
         for rule in self.stage.procedures.dominance:
             pred = rule.heads[0].pred
             grows = any(atom.pred in self.stage.preds for atom in atoms(rule.body[2:]))
             for dominating in (self.full, *others) if grows else others:
                 places = {0: facts[pred], 1: dominating[pred]}
-                for binding in list(self._bindings(rule.body, places)):
+                for binding in self._bindings(rule.body, places):
                     less, greater = (_row(rule.body[at], binding) for at in (0, 1))
-                    if less != greater and greater in dominating[pred].rows:
-                        facts[pred].remove(less)
+                    if less != greater:
+                        gone.setdefault(pred, set()).add(less)
+        for pred, rows in gone.items():
+            for row in rows:
+                facts[pred].remove(row)
 
     # Bodies
 

@@ -180,8 +180,7 @@ def _parsed(source: str | Path, name: str, language: str, includes: bool) -> Doc
         place, may_include = (Path(), includes) if isinstance(source, str) else (source.parent, True)
         program = read_program(text, name, place, may_include)
         rules, stages = in_stages(program.rules, program.procedures)
-        columns = {use.pred: use.names for use in program.directives}
-        return Documents(rules, {}, (), columns, program.directives, program.notes, stages, souffle=(text,))
+        return Documents(rules, {}, (), program.columns, program.directives, program.notes, stages, souffle=(text,))
     document = parse_document(text, name, ready_made=known is not None)
     folder = None if isinstance(source, str) else source.parent
     files = tuple(replace(file, folder=folder) for file in document.files)

@@ -27,6 +27,16 @@ class OrderedStage:
     procedures: Procedures
 
     @property
+    def by_sets(self) -> bool:
+        """Whether subsumption is all that it has, so that its rounds can be computed a set at a time."""
+        procedures = self.procedures
+        names = {pred.name for pred in self.preds}
+        in_order = not names.isdisjoint({*procedures.choice, *procedures.limits, *procedures.deltas})
+        conditions = (Rule(rule.heads, rule.body[2:]) for rule in procedures.dominance)
+        grows = any(not rule.reads.isdisjoint(self.preds) for rule in conditions)
+        return not (in_order or grows or procedures.aggregates or any(map(_counts, self.rules)))
+
+    @property
     def reads(self) -> frozenset[Pred]:
         """What must be known before."""
         asked = (each.rule for each in self.procedures.aggregates.values())

@@ -17,7 +17,7 @@ from deltalog.souffle.normalise import Normaliser
 from deltalog.souffle.parser import parse
 from deltalog.souffle.procedures import Procedures
 from deltalog.souffle.types import Types, unknown_type
-from deltalog.syntax.ast import Atom, Constant, HiddenName, Rule, Source, Variable
+from deltalog.syntax.ast import Atom, Constant, HiddenName, Pred, Rule, Source, Variable
 
 IGNORED = ("magic", "no_magic", "brie", "btree", "btree_delete", "no_inline")
 
@@ -28,6 +28,7 @@ class SouffleProgram:
     directives: tuple[Directive, ...]
     notes: tuple[Diagnostic, ...]
     procedures: Procedures
+    columns: Mapping[Pred, tuple[str, ...]]  # of all relations
 
 
 def read_program(text: str, name: str, folder: Path, includes: bool = True) -> SouffleProgram:
@@ -50,7 +51,12 @@ def read_program(text: str, name: str, folder: Path, includes: bool = True) -> S
     directives = tuple(_directives(flat, relations, types, folder, lowering.ordinals))
     deltas = {each.delta_of: name for name, each in relations.items() if each.delta_of is not None}
     procedures = Procedures(dict(_choices(relations)), dict(_limits(flat)), tuple(dominance), lowering.asked, deltas)
-    return SouffleProgram(tuple(lowering.rules), directives, tuple(_notes(flat)), procedures)
+    return SouffleProgram(tuple(lowering.rules), directives, tuple(_notes(flat)), procedures, _columns(relations))
+
+
+def _columns(relations: Mapping[str, tree.RelationDeclaration]) -> dict[Pred, tuple[str, ...]]:
+    declared = (each for each in relations.values() if "inline" not in each.qualifiers)
+    return {Pred(each.name, len(each.attributes)): tuple(a.name for a in each.attributes) for each in declared}
 
 
 def _label(source: Source) -> str:
