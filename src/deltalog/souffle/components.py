@@ -1,19 +1,21 @@
 """Components: every `.init` becomes declarations and rules under its own name.
 
 `.init c = C<T>` copies the statements of C, and of the components that it inherits from, with its parameters replaced;
-a relation or type R that is declared there is called `c.R`. Other names mean what they mean around the component.
-`.override R` drops the rules for R of inherited components.
+a relation, type or branch R that is declared there is called `c.R`. Other names mean what they mean around the
+component. A relation and a type may have the same name. `.override R` drops the rules for R of inherited components.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeGuard
 
 from deltalog.model.errors import Diagnostic
 from deltalog.souffle import tree
 
+KINDS = ("relation", "type", "branch", "instance")
 MAX_DEPTH = 50  # of components in each other
 _OVERRIDABLE = "Declare it as `overridable`, or remove `.override` from the component that inherits it."
 
@@ -23,15 +25,16 @@ class ComponentScope:
     """The names that are declared in one place, and the places around it."""
 
     prefix: str
-    names: frozenset[str]
+    names: Mapping[str, frozenset[str]]  # of relations, types, branches and instances
     components: Mapping[str, tuple[tree.Component, ComponentScope | None]]
     outer: ComponentScope | None = None
 
-    def resolved(self, name: str) -> str:
-        """The full name of a relation or type."""
-        if name.split(".")[0] in self.names:
+    def resolved(self, kind: str, name: str) -> str:
+        """The full name of a relation, type or branch."""
+        first, dot, _ = name.partition(".")
+        if first in self.names["instance" if dot else kind]:
             return self.prefix + name
-        return self.outer.resolved(name) if self.outer else name
+        return self.outer.resolved(kind, name) if self.outer else name
 
     def component(self, name: str) -> tree.Component | None:
         if name in self.components:
@@ -52,7 +55,8 @@ def _placed(
     statements: Sequence[tree.Statement], prefix: str, outer: ComponentScope | None, diagnostics: list[Diagnostic]
 ) -> Iterator[tree.Statement]:
     """The statements of one place under their full names, those of its instances included."""
-    names = frozenset(_declared(statements))
+    declared = list(_declared(statements))
+    names = {kind: frozenset(name for what, name in declared if what == kind) for kind in KINDS}
     components = {s.type.name: (s, None) for s in statements if isinstance(s, tree.Component)}
     scope = ComponentScope(prefix, names, components, outer)
     for statement in statements:
@@ -65,10 +69,16 @@ def _placed(
             yield _renamed(statement, scope)
 
 
-def _declared(statements: Sequence[tree.Statement]) -> Iterator[str]:
+def _declared(statements: Sequence[tree.Statement]) -> Iterator[tuple[str, str]]:
+    """The names that statements declare, with what they are."""
     for statement in statements:
-        if isinstance(statement, tree.RelationDeclaration | tree.TypeDeclaration | tree.Init):
-            yield statement.name
+        if isinstance(statement, tree.RelationDeclaration):
+            yield "relation", statement.name
+        elif isinstance(statement, tree.Init):
+            yield "instance", statement.name
+        elif isinstance(statement, tree.TypeDeclaration):
+            yield "type", statement.name
+            yield from (("branch", branch.name) for branch in statement.branches)
 
 
 def _instance(init: tree.Init, scope: ComponentScope, diagnostics: list[Diagnostic]) -> Iterator[tree.Statement]:
@@ -85,8 +95,10 @@ def _members(
     diagnostics: list[Diagnostic],
     overridden: frozenset[str] = frozenset(),
     depth: int = 0,
+    checked: bool = True,
 ) -> Iterator[tree.Statement]:
-    """The statements of a component with its parameters replaced, after those that it inherits."""
+    """The statements of a component with its parameters replaced, after those that it inherits. checked: whether
+    relations must be overridable; those of a base that is a parameter need not, as in Soufflé."""
     if depth > MAX_DEPTH:
         diagnostics.append(Diagnostic("components inherit from each other without end", type_.span))
         return
@@ -104,9 +116,9 @@ def _members(
     own = [_substituted(statement, bound) for statement in component.statements]
     dropped = overridden | {s.name for s in own if isinstance(s, tree.Override)}
     for base in component.bases:
-        yield from _members(_substituted(base, bound), scope, diagnostics, dropped, depth + 1)
+        yield from _members(_substituted(base, bound), scope, diagnostics, dropped, depth + 1, base.name not in bound)
     for statement in own:
-        if _is_fixed(statement) and statement.name in overridden:
+        if checked and _is_fixed(statement) and statement.name in overridden:
             diagnostics.append(Diagnostic(f"{statement.name} is overridden", statement.span, _OVERRIDABLE))
         clause = isinstance(statement, tree.Clause)
         if not (clause and any(head.name in overridden for head in statement.heads)):
@@ -124,20 +136,26 @@ def _substituted(node: Any, bound: Mapping[str, str]) -> Any:
         first, dot, rest = text.partition(".")
         return bound.get(first, first) + dot + rest
 
-    return _with_names(node, name, name, name) if bound else node
+    def change(kind: str, text: str) -> str:
+        return name(text) if kind != "branch" or "." in text else text
+
+    return _with_names(node, change) if bound else node
 
 
 def _renamed(statement: tree.Statement, scope: ComponentScope) -> Any:
-    return _with_names(statement, scope.resolved, scope.resolved, lambda name: name)
+    return _with_names(statement, lambda kind, name: name if kind == "component" else scope.resolved(kind, name))
 
 
-def _with_names(node: Any, relation: Any, type_: Any, component: Any) -> Any:
-    """A node with names of relations, types and components changed."""
+def _with_names(node: Any, changed: Callable[[str, str], str]) -> Any:
+    """A node with names of relations, types, branches and components changed."""
+    relation, type_, branch, component = (partial(changed, kind) for kind in ("relation", "type", "branch", "component"))
 
     def change(each: Any) -> Any:
         match each:
             case tree.AtomNode():
                 return replace(each, name=relation(each.name))
+            case tree.Branch() | tree.BranchDeclaration():
+                return replace(each, name=branch(each.name))
             case tree.DirectiveNode():
                 return replace(each, relation=relation(each.relation))
             case tree.RelationDeclaration():

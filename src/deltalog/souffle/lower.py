@@ -234,7 +234,8 @@ class Conjunction:
             self._filter(Constant(False), span)
             return
         pairs = zip(left.arguments, right.arguments, strict=True)
-        self.pending += [(a, b, span) for a, b in pairs if not isinstance(a, tree.Unnamed | tree.Nil) or a != b]
+        unnamed = tree.Unnamed
+        self.pending += [(a, b, span) for a, b in pairs if not (isinstance(a, unnamed) or isinstance(b, unnamed))]
 
     def _take_apart(self, value: tree.Argument, pattern: tree.Argument, span: Span) -> None:
         """Gives values to the variables in a record by a value."""
@@ -245,7 +246,7 @@ class Conjunction:
             self.body.append(Bind(whole, variable, span))
             whole = variable
         inner = [self._field_variable(argument, span) for argument in pattern.arguments]
-        literals = list(_fields_of(whole, pattern, inner, span))
+        literals = list(self._fields_of(whole, pattern, inner, span))
         source = next((each for each in self.body if isinstance(each, ast.Atom) and whole in each.terms), None)
         if isinstance(whole, ast.Variable) and source is not None and not self.lowering.in_place:
             literals = [self._parts(source, whole, pattern, inner, span)]
@@ -274,17 +275,33 @@ class Conjunction:
         fields. Rules that take the same records apart share it."""
         place = source.terms.index(whole)
         used = tuple(at for at, variable in enumerate(inner) if variable is not None)
-        name = pattern.name if isinstance(pattern, tree.Branch) else ""
+        name = str(self.tag(pattern).value) if isinstance(pattern, tree.Branch) else ""
         key = (source.pred, place, name, used)
         if key not in self.lowering.parts:
             record = ast.Variable("record")
             fields = [ast.Variable(f"field{at}") if at in used else None for at in range(len(inner))]
             terms = tuple(record if at == place else self._anonymous(span) for at in range(len(source.terms)))
-            body = (ast.Atom(source.name, terms, span), *_fields_of(record, pattern, fields, span))
+            body = (ast.Atom(source.name, terms, span), *self._fields_of(record, pattern, fields, span))
             head = (record, *(field for field in fields if field is not None))
             self.lowering.parts[key] = self.lowering.hidden("parts", head, body, span).name
         asked = (whole, *(variable for variable in inner if variable is not None))
         return ast.Atom(self.lowering.parts[key], asked, span)
+
+    def _fields_of(
+        self,
+        whole: ast.Variable | Constant,
+        pattern: tree.RecordNode | tree.Branch,
+        variables: Sequence[ast.Variable | None],
+        span: Span,
+    ) -> Iterator[BodyLiteral]:
+        """What gives the fields of a record, or of a branch, to variables."""
+        if isinstance(pattern, tree.Branch):
+            yield Filter(Call(PREFIX + "is", (whole, self.tag(pattern))), span)
+        else:
+            yield Filter(Call(PREFIX + "isrecord", (whole,)), span)
+        for position, variable in enumerate(variables, int(isinstance(pattern, tree.Branch))):
+            if variable is not None:
+                yield Bind(Call(PREFIX + "field", (whole, Constant(position))), variable, span)
 
     def _refuse_pending(self) -> None:
         """What has no value, and with it everything that is computed from it."""
@@ -388,8 +405,8 @@ class Conjunction:
                 return Constant(NIL)
             case tree.RecordNode(arguments=arguments):
                 return self._call("record", arguments, argument.span)
-            case tree.Branch(name=name, arguments=arguments):
-                fields = (Constant(_branch(name)), *map(self.expression, arguments))
+            case tree.Branch(arguments=arguments):
+                fields = (self.tag(argument), *map(self.expression, arguments))
                 return _folded(Call(PREFIX + "record", fields, argument.span))
             case tree.Cast(argument=inner, type=type_):
                 return self._cast(inner, self.inference.types.base(type_) or "number", argument.span)
@@ -403,6 +420,11 @@ class Conjunction:
                 self.failed = True
                 self.lowering.diagnostics.append(Diagnostic("`_` has no value here", argument.span, _GROUND))
                 return Constant(0)
+
+    def tag(self, branch: tree.Branch) -> Constant:
+        """The first field of a value of an algebraic data type: the full name of its branch."""
+        found = self.inference.types.branch(branch.name, self.inference.type_of(branch))
+        return Constant(branch.name if found is None else found[1].name)
 
     def _call(self, name: str, arguments: Sequence[tree.Argument], span: Span) -> Expression:
         return _folded(Call(PREFIX + name, tuple(map(self.expression, arguments)), span))
@@ -657,22 +679,6 @@ class Conjunction:
         self.add(literals)
 
 
-def _fields_of(
-    whole: ast.Variable | Constant,
-    pattern: tree.RecordNode | tree.Branch,
-    variables: Sequence[ast.Variable | None],
-    span: Span,
-) -> Iterator[BodyLiteral]:
-    """What gives the fields of a record, or of a branch, to variables."""
-    if isinstance(pattern, tree.Branch):
-        yield Filter(Call(PREFIX + "is", (whole, Constant(_branch(pattern.name)))), span)
-    else:
-        yield Filter(Call(PREFIX + "isrecord", (whole,)), span)
-    for position, variable in enumerate(variables, int(isinstance(pattern, tree.Branch))):
-        if variable is not None:
-            yield Bind(Call(PREFIX + "field", (whole, Constant(position))), variable, span)
-
-
 def _defines_aggregate(part: tree.BodyNode) -> bool:
     return isinstance(part, tree.Comparison) and isinstance(part.right, tree.AggregateNode)
 
@@ -693,10 +699,6 @@ def number(text: str, base: str) -> Value:
     if "." in text:
         return single(float(text))
     return unsigned(integer(text)) if base == "unsigned" else signed(integer(text))
-
-
-def _branch(name: str) -> str:
-    return name.split(".")[-1]
 
 
 def _folded(call: Call) -> Expression:

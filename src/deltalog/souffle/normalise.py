@@ -136,17 +136,23 @@ class Normaliser:
             if isinstance(node, tree.Functor):
                 return replace(node, arguments=tuple(self._alone(each, alone) for each in node.arguments))
             return node
-        found = conjunctions(node.body)
+        found = conjunctions(node.body) or conjunctions(tree.rewrite(node.body, _as_comparison))
         if len(found) != 1:
             message = "a disjunction in an aggregate is not supported"
             self.diagnostics.append(Diagnostic(message, node.body.span, "Put it into a relation of its own."))
-            found = found[:1] or [[]]
+            found = found[:1]
         inner: Literals = []
         literals = [self._alone(each, inner) for each in found[0]]
         argument = node.argument
         if argument is not None:
             argument = self._alone(argument, inner)
         return replace(node, argument=argument, body=tree.AndNode(node.span, (*literals, *inner)))
+
+
+def _as_comparison(node: Any) -> Any:
+    """`false` in an aggregate as a comparison that never holds; the atoms beside it give values to variables."""
+    zero = tree.NumberNode(node.span, "0", "number")
+    return tree.Comparison(node.span, "!=", zero, zero) if node == tree.Truth(node.span, False) else node
 
 
 def _stands_alone(node: Any) -> bool:

@@ -64,12 +64,11 @@ class Types:
     def branch(self, name: str, type_: str | None) -> tuple[str, tree.BranchDeclaration] | None:
         """The algebraic data type of a branch, in a given one if it is known, and its declaration."""
         structure = self.structure(type_) if type_ else None
-        wanted = name.split(".")[-1]
-        for declaration in [structure] if structure else self.declared.values():
-            for branch in declaration.branches:
-                if branch.name == wanted:
-                    return declaration.name, branch
-        return None
+        declarations = [structure] if structure else list(self.declared.values())
+        branches = [(declaration.name, branch) for declaration in declarations for branch in declaration.branches]
+        full = (found for found in branches if found[1].name == name)
+        last = (found for found in branches if found[1].name.split(".")[-1] == name.split(".")[-1])
+        return next(full, None) or next(last, None)
 
     def roots(self, name: str) -> frozenset[str]:
         """The types that a type is made of: those that are no unions and no other names."""
