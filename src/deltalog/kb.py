@@ -27,6 +27,7 @@ from contextlib import nullcontext
 from functools import partial
 from os import PathLike
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Unpack
 
 from deltalog.column_methods import ColumnMethods, NamedColumns
@@ -58,7 +59,7 @@ from deltalog.ontology.vocabulary import AUXILIARY
 from deltalog.other_languages import OtherLanguageMethods, check_addable
 from deltalog.plan.hypertree.settings import CYCLIC_SETTINGS
 from deltalog.program import Program, analyse, read_documents
-from deltalog.program.load_program import Sources, as_sources
+from deltalog.program.load_program import IncludeDirs, Sources, as_preprocessing, as_sources
 from deltalog.program.recognise import SCHEME_SETTINGS
 from deltalog.program.rule_set import RuleSet
 from deltalog.store.methods import StoreMethods
@@ -89,6 +90,8 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
         language: "deltalog", "souffle", "nemo", "rif", or "auto": Soufflé's if a text has its directives
             (`.decl`), Nemo's for a file whose name ends with .rls, RIF for .rif. What a program names by `@input`, and
             what a Nemo program imports, is loaded.
+        include_dirs: folders of the files that Soufflé programs include, besides those of the programs.
+        macros: values of macros of Soufflé programs, by name, as `#define` gives them.
         engine: "local" (this process), "spark" (the SparkSession `spark`, or the active one, or a new one on
             `master`), "auto" (in Spark's driver by the local engine while facts fit its budget, else in Spark's
             executors), or "naive" (slow and obvious, for comparisons).
@@ -123,6 +126,8 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
         program: Sources = "",
         *,
         language: str = "auto",
+        include_dirs: IncludeDirs = (),
+        macros: Mapping[str, str] = MappingProxyType({}),
         engine: str = "local",
         timeout: float | None = None,
         max_facts: int | None = None,
@@ -151,7 +156,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
         check_choice("option", equality, EQUALITY_SETTINGS, " for equality")
         threads = None if threads is None else count(threads, "threads", least=1)
         sources = as_sources(program)
-        document = read_documents(sources, language)
+        document = read_documents(sources, language, preprocessing=as_preprocessing(include_dirs, macros))
         self.directives, self.notes, self._stages = document.directives, document.notes, document.stages
         self.has_stages = bool(self._stages)
         self.nemo = document.nemo

@@ -44,7 +44,34 @@ def test_command_line(paths: Path, tmp_path: Path) -> None:
 
 def test_data_is_a_folder_of_facts(paths: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "-q", str(paths), "--data", str(tmp_path / "facts"), "-D", "-"]) == 0
-    assert capsys.readouterr().out.splitlines()[:3] == ["---------------", "path", "==============="]
+    assert capsys.readouterr().out.splitlines()[:4] == ["---------------", "path", "x\ty", "==============="]
+
+
+def test_without_output_nothing_is_written(paths: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    paths.write_text(PATHS.replace(".output path", ""))
+    out = tmp_path / "out"
+    assert main(["run", str(paths), "-F", str(tmp_path / "facts"), "-D", str(out)]) == 0
+    assert "no .output, so nothing is written" in capsys.readouterr().err
+    assert list(out.iterdir()) == []
+    assert main(["run", "-q", str(paths), "-F", str(tmp_path / "facts"), "-D", str(out), "--format", "csv"]) == 0
+    assert "path.csv" in [path.name for path in out.iterdir()]
+
+
+def test_include_folders_and_macros(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, text in (("one/a.dl", "p(1).\n"), ("two/b.dl", '#include "c.dl"\n'), ("two/c.dl", "p(N).\n")):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    program = tmp_path / "main.dl"
+    program.write_text('.decl p(x : number)\n.include "a.dl"\n#include "b.dl"\n#ifdef MORE\np(3).\n#endif\n.output p\n')
+    folders = [tmp_path / "one", tmp_path / "two"]
+    kb = KnowledgeBase(program, include_dirs=folders, macros={"N": "7"})
+    assert set(kb.facts("p")) == {(1,), (7,)}
+    given = ["-I", str(folders[0]), "-I", str(folders[1]), "-M", "N=8", "-M", "MORE"]
+    assert main(["run", "-q", str(program), *given, "-D", str(tmp_path / "out")]) == 0
+    assert sorted((tmp_path / "out" / "p.csv").read_text().split()) == ["1", "3", "8"]
+    assert main(["check", str(program), *given]) == 0
+    with pytest.raises(SyntaxProblem, match="cannot read the included file"):
+        KnowledgeBase(program)
 
 
 def test_missing_facts(paths: Path) -> None:

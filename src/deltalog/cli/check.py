@@ -7,7 +7,15 @@ import warnings
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 
-from deltalog.cli.options import add_data, add_language, add_programs, command_parser, counted, load_data
+from deltalog.cli.options import (
+    add_data,
+    add_language,
+    add_programs,
+    command_parser,
+    counted,
+    load_data,
+    preprocessing_of,
+)
 from deltalog.model.errors import DeltalogWarning, Diagnostic
 
 
@@ -23,9 +31,11 @@ def run(options: Namespace) -> int:
     """Checks the programs; the exit code. Errors are raised."""
     from deltalog.io.table_settings import settings_beside
     from deltalog.program import analyse, read_rules
+    from deltalog.program.load_program import as_preprocessing
 
     settings_beside(options.programs)
-    program = analyse(read_rules(options.programs, options.language))
+    given = as_preprocessing(**preprocessing_of(options))
+    program = analyse(read_rules(options.programs, options.language, preprocessing=given))
     found = _with_data(options) if options.data else program.warnings
     for warning in found:
         print(f"{warning}\n", file=sys.stderr)
@@ -41,6 +51,6 @@ def _with_data(options: Namespace) -> Sequence[Diagnostic]:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeltalogWarning)  # they come all at once
-        kb = KnowledgeBase(options.programs, language=options.language)
+        kb = KnowledgeBase(options.programs, language=options.language, **preprocessing_of(options))
         load_data(kb, options)
     return kb.warnings

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser, Namespace
 
-from deltalog.cli.options import ERROR, add_language, add_programs, command_parser, counted
+from deltalog.cli.options import ERROR, add_language, add_programs, command_parser, counted, preprocessing_of
 
 TARGETS = ("deltalog", "souffle", "nemo", "rdfox")
 
@@ -25,10 +25,11 @@ def parser() -> ArgumentParser:
 def run(options: Namespace) -> int:
     """Runs it; the exit code."""
     from deltalog.convert import converted
-    from deltalog.program.load_program import read_documents
+    from deltalog.program.load_program import as_preprocessing, read_documents
     from deltalog.program.program import analyse
 
-    document = read_documents(options.programs, options.language)
+    given = as_preprocessing(**preprocessing_of(options))
+    document = read_documents(options.programs, options.language, preprocessing=given)
     analyse(document.rules)  # a wrong program is refused
     result = converted(document, options.to)
     print(result.text, end="")

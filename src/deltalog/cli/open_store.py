@@ -22,7 +22,10 @@ SETTINGS = (
 
 def settings_of(options: Namespace) -> dict[str, Any]:
     """The options of a command that are settings of a knowledge base."""
-    return {name: value for name, value in vars(options).items() if name in SETTINGS}
+    from deltalog.cli.options import preprocessing_of
+
+    settings = {name: value for name, value in vars(options).items() if name in SETTINGS}
+    return settings | preprocessing_of(options)
 
 
 def knowledge_base(paths: Sequence[Path], options: Namespace, **settings: Any) -> KnowledgeBase:

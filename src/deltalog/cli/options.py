@@ -221,7 +221,7 @@ def wrong_usage(command: str, message: str) -> int:
 
 
 def add_language(parser: ArgumentParser) -> None:
-    """--language and --facts."""
+    """--language, --facts, and what is included and defined."""
     languages = (
         "the language of the programs (default: auto; a program with directives such as .decl is Soufflé's, "
         "a file whose name ends with .rls Nemo's, with .rif RIF)"
@@ -229,6 +229,23 @@ def add_language(parser: ArgumentParser) -> None:
     parser.add_argument("--language", choices=LANGUAGES, default="auto", help=languages)
     facts = "a folder of files that .input directives name (default: folders of --data, else the program's own)"
     parser.add_argument("-F", "--facts", metavar="DIR", type=local, action="append", default=[], help=facts)
+    include = "a folder of files that Soufflé programs include, besides the program's own; may be repeated"
+    parser.add_argument("-I", "--include-dir", metavar="DIR", type=local, action="append", default=[], help=include)
+    macro = "a macro of Soufflé programs, as #define NAME VALUE; may be repeated"
+    parser.add_argument(
+        "-M", "--macro", metavar="NAME[=VALUE]", type=macro_value, action="append", default=[], help=macro
+    )
+
+
+def macro_value(text: str) -> tuple[str, str]:
+    """The name and the value of a macro."""
+    name, _, value = text.partition("=")
+    return name, value
+
+
+def preprocessing_of(options: Namespace) -> dict[str, Any]:
+    """The settings of the preprocessor among the options of a command."""
+    return {"include_dirs": getattr(options, "include_dir", []), "macros": dict(getattr(options, "macro", []))}
 
 
 def load_inputs(kb: KnowledgeBase, options: Namespace, missing: str = "error") -> bool:

@@ -153,11 +153,12 @@ def _run(choice: EngineChoice, options: Namespace, progress: Progress) -> Report
     metrics.append(kb.metrics())
     for line in details(kb, report) if options.verbose else ():
         progress.detail(line)
-    if kb.directives:
+    souffle = _are_souffle(options)
+    if souffle:
         _write_souffle(kb, options, progress)
     elif written := kb.write_outputs():
         progress.say(f"wrote {', '.join(map(str, written))} in {kb.report.seconds['write']:.2f} s")
-    if options.out is not None and (not kb.directives or options.format is not None):
+    if options.out is not None and (not souffle or options.format is not None):
         _write(kb, options)
         progress.say(f"wrote {options.out} in {report.seconds['write']:.2f} s")
     if is_shown(options):
@@ -201,13 +202,15 @@ def _write(kb: KnowledgeBase, options: Namespace) -> None:
 def _write_souffle(kb: KnowledgeBase, options: Namespace, progress: Progress) -> None:
     """What .output and .printsize name; with --format, all facts are written in that format instead of the files."""
     folder = options.out if options.format is None else None
-    if folder is not None:
+    if folder is not None and str(folder) != "-":
         folder.mkdir(parents=True, exist_ok=True)
     written = kb.write_outputs(folder)
     if written:
         progress.say(f"wrote {counted(len(written), 'file')} to {folder} in {kb.report.seconds['write']:.2f} s")
     elif options.out is None and any(each.names_file for each in kb.directives):
         progress.say("files of .output are written with --out DIR (or -D DIR)")
+    elif folder is not None and not any(each.kind in ("output", "printsize") for each in kb.directives):
+        progress.say("the program has no .output, so nothing is written; --format csv writes all facts")
 
 
 def _find_inconsistencies(kb: KnowledgeBase, report: Report) -> None:
@@ -237,7 +240,8 @@ def _knowledge_base(engine: str, options: Namespace) -> KnowledgeBase:
     if (restricted := _restricted(options)) is None:
         return knowledge_base(options.programs, options, engine=engine)
     settings = settings_of(options)
-    del settings["language"]
+    for name in ("language", "include_dirs", "macros"):
+        del settings[name]
     return restricted(engine=engine, **settings)
 
 

@@ -229,4 +229,9 @@ def _from_sqlite(directive: Directive, folders: Sequence[Path]) -> list[tuple[Va
         raise DataError(f"{path}: {error} (relation {directive.relation})") from None
     finally:
         connection.close()
-    return [tuple(read(str(cell)) for read, cell in zip(readers, row, strict=True)) for row in rows]
+    return [tuple(read(_cell(cell)) for read, cell in zip(readers, row, strict=True)) for row in rows]
+
+
+def _cell(cell: object) -> str:
+    """The text of a cell of a database; one without a value is `n/a`, as in Soufflé."""
+    return "n/a" if cell is None or cell == "" else str(cell)

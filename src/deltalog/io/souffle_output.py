@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import sys
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -25,8 +26,11 @@ def write_output(directive: Directive, facts: Any, folder: Path | None) -> Path 
         return None
     elif kind == "json" or (kind == "jsonfile" and str(folder) == "-"):
         sys.stdout.writelines(json_lines(directive, facts))
-    elif kind == "stdout" or str(folder) == "-":
+    elif kind == "stdout":
         _print(directive, facts, sys.stdout)
+    elif str(folder) == "-":  # with the names of the columns
+        headers = {"headers": "true", **directive.parameters}
+        _print(replace(directive, parameters=headers), facts, sys.stdout)
     elif kind == "sqlite":
         return None if folder is None else _to_sqlite(directive, facts, folder)
     elif kind not in ("file", "jsonfile"):

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from os import PathLike, fspath
 from pathlib import Path
 
-from deltalog.model.arguments import check_choice, checked_text, told
+from deltalog.model.arguments import check_choice, checked_text, path_text, told
 from deltalog.model.errors import Diagnostic, ProgramError, SyntaxProblem, UsageError
 from deltalog.nemo.program import NemoProgram
 from deltalog.program.program import analyse
@@ -22,10 +22,11 @@ from deltalog.souffle.detect import is_souffle
 from deltalog.souffle.directives import Directive
 from deltalog.syntax.ast import Pred, Rule
 from deltalog.syntax.file_directives import NamedFile
-from deltalog.syntax.languages import LANGUAGES
+from deltalog.syntax.languages import LANGUAGES, Preprocessing
 from deltalog.syntax.parser import Document, parse_document
 
 Sources = str | Path | Iterable[str | Path]
+IncludeDirs = str | PathLike[str] | Iterable[str | PathLike[str]]
 _BY_SUFFIX = {".rls": "nemo", ".rif": "rif"}
 READY_MADE = Path(__file__).parent.parent / "rules"
 MAX_PATH = 1_000  # characters
@@ -61,9 +62,14 @@ def ready_made(source: str | Path) -> Path | None:
     return path
 
 
-def read_rules(sources: Iterable[str | Path], language: str = "auto", includes: bool = True) -> list[Rule]:
+def read_rules(
+    sources: Iterable[str | Path],
+    language: str = "auto",
+    includes: bool = True,
+    preprocessing: Preprocessing | None = None,
+) -> list[Rule]:
     """The rules of texts and files, in order; SyntaxProblem has the errors of all of them."""
-    return list(read_documents(sources, language, includes).rules)
+    return list(read_documents(sources, language, includes, preprocessing).rules)
 
 
 def as_sources(program: Sources) -> list[str | Path]:
@@ -103,7 +109,27 @@ def _checked_text(text: str) -> str:
     return text
 
 
-def read_documents(sources: Iterable[str | Path], language: str = "auto", includes: bool = True) -> Documents:
+def as_preprocessing(include_dirs: object, macros: object) -> Preprocessing:
+    """Folders and macros as users give them, checked."""
+    folders = [include_dirs] if isinstance(include_dirs, str | PathLike) else include_dirs
+    if not isinstance(folders, Iterable) or isinstance(folders, bytes | Mapping):
+        raise UsageError(f"expected folders for include_dirs, such as ['include'], and not {told(include_dirs)}")
+    if not isinstance(macros, Mapping):
+        raise UsageError(f"expected the values of macros by name, such as {{'N': '4'}}, and not {told(macros)}")
+    given: dict[str, str] = {}
+    for name, value in macros.items():
+        if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z_]\w*", name):
+            raise UsageError(f"{told(name)} is no name of a macro")
+        given[name] = checked_text(value, f"a text for the macro {name}, such as '4'")
+    return Preprocessing(tuple(Path(path_text(folder)) for folder in folders), given)
+
+
+def read_documents(
+    sources: Iterable[str | Path],
+    language: str = "auto",
+    includes: bool = True,
+    preprocessing: Preprocessing | None = None,
+) -> Documents:
     """The rules, and all declared prefixes; a prefix is known only in its own text or file. includes: whether texts may
     include files; those that others send, as to a server, may not."""
     check_choice("language", language, LANGUAGES)
@@ -123,7 +149,7 @@ def read_documents(sources: Iterable[str | Path], language: str = "auto", includ
         name = str(source) if isinstance(source, Path) else "<text>" if len(sources) == 1 else f"<text {number}>"
         names.setdefault(name, number)
         try:
-            document = _parsed(source, name, language, includes)
+            document = _parsed(source, name, language, includes, preprocessing)
         except SyntaxProblem as problem:
             wrong += problem.diagnostics
             rules += problem.rules
@@ -160,7 +186,9 @@ def language_of(source: str | Path, language: str) -> str:
     return _BY_SUFFIX.get(source.suffix, language) if language == "auto" and isinstance(source, Path) else language
 
 
-def _parsed(source: str | Path, name: str, language: str, includes: bool) -> Documents:
+def _parsed(
+    source: str | Path, name: str, language: str, includes: bool, preprocessing: Preprocessing | None
+) -> Documents:
     known = ready_made(source)
     source = known or source
     text = source if isinstance(source, str) else _text(source)
@@ -178,7 +206,7 @@ def _parsed(source: str | Path, name: str, language: str, includes: bool) -> Doc
         from deltalog.souffle.program import read_program
 
         place, may_include = (Path(), includes) if isinstance(source, str) else (source.parent, True)
-        program = read_program(text, name, place, may_include)
+        program = read_program(text, name, place, may_include, preprocessing)
         rules, stages = in_stages(program.rules, program.procedures)
         return Documents(rules, {}, (), program.columns, program.directives, program.notes, stages, souffle=(text,))
     document = parse_document(text, name, ready_made=known is not None)

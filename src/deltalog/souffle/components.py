@@ -148,7 +148,9 @@ def _renamed(statement: tree.Statement, scope: ComponentScope) -> Any:
 
 def _with_names(node: Any, changed: Callable[[str, str], str]) -> Any:
     """A node with names of relations, types, branches and components changed."""
-    relation, type_, branch, component = (partial(changed, kind) for kind in ("relation", "type", "branch", "component"))
+    relation, type_, branch, component = (
+        partial(changed, kind) for kind in ("relation", "type", "branch", "component")
+    )
 
     def change(each: Any) -> Any:
         match each:

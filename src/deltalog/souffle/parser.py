@@ -25,6 +25,7 @@ from deltalog.model.errors import Diagnostic
 from deltalog.souffle import tree
 from deltalog.souffle.tokens import Preprocessor, SouffleToken, unescaped
 from deltalog.syntax.ast import Source, Span
+from deltalog.syntax.languages import Preprocessing
 
 T = TypeVar("T")
 
@@ -64,9 +65,11 @@ class Unexpected(Exception):
         self.diagnostic = Diagnostic(message, span, hint)
 
 
-def parse(source: Source, folder: Path | None) -> tuple[list[tree.Statement], list[Diagnostic]]:
+def parse(
+    source: Source, folder: Path | None, given: Preprocessing | None = None
+) -> tuple[list[tree.Statement], list[Diagnostic]]:
     """The statements of a text that could be read, and what is wrong with the others."""
-    preprocessor = Preprocessor()
+    preprocessor = Preprocessor(given or Preprocessing())
     tokens = list(preprocessor.tokens(source, folder))
     parser = Parser(tokens, Span(source, len(source.text), len(source.text)))
     statements = list(parser.statements(inside=False))

@@ -18,6 +18,7 @@ from deltalog.souffle.parser import parse
 from deltalog.souffle.procedures import Procedures
 from deltalog.souffle.types import Types, unknown_type
 from deltalog.syntax.ast import Atom, Constant, HiddenName, Pred, Rule, Source, Variable
+from deltalog.syntax.languages import Preprocessing
 
 IGNORED = ("magic", "no_magic", "brie", "btree", "btree_delete", "no_inline")
 
@@ -31,10 +32,13 @@ class SouffleProgram:
     columns: Mapping[Pred, tuple[str, ...]]  # of all relations
 
 
-def read_program(text: str, name: str, folder: Path, includes: bool = True) -> SouffleProgram:
-    """The program of a text; SyntaxProblem has all errors. includes: whether it may include files."""
+def read_program(
+    text: str, name: str, folder: Path, includes: bool = True, given: Preprocessing | None = None
+) -> SouffleProgram:
+    """The program of a text; SyntaxProblem has all errors. includes: whether it may include files; given: where these
+    may be besides, and macros."""
     source = Source(name, text)
-    statements, diagnostics = parse(source, folder if includes else None)
+    statements, diagnostics = parse(source, folder if includes else None, given)
     flat = flattened(statements, diagnostics)
     relations = _declared(flat, diagnostics)
     types = _types(flat, diagnostics)

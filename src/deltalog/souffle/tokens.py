@@ -15,6 +15,7 @@ from pathlib import Path
 from deltalog.expressions.souffle_functors import BITS
 from deltalog.model.errors import Diagnostic
 from deltalog.syntax.ast import Source, Span
+from deltalog.syntax.languages import Preprocessing
 
 DIRECTIVES = (
     *("decl", "functor", "input", "output", "printsize", "limitsize", "type", "comp", "init", "number_type"),
@@ -61,10 +62,16 @@ _BITS = Macro(None, (SouffleToken("number", str(BITS), Span(Source("<built-in>",
 class Preprocessor:
     """The state while the files of a program are read."""
 
+    given: Preprocessing = field(default_factory=Preprocessing)
     macros: dict[str, Macro] = field(default_factory=lambda: {"RAM_DOMAIN_SIZE": _BITS})
     diagnostics: list[Diagnostic] = field(default_factory=list)
     once: set[str] = field(default_factory=set)
     files: list[Path] = field(default_factory=list)  # that were included
+
+    def __post_init__(self) -> None:
+        for name, value in self.given.macros.items():
+            source = Source(f"<macro {name}>", value)
+            self.macros[name] = Macro(None, tuple(lex(source, 0, len(value), _IN_LINE, self.complain)))
 
     def complain(self, message: str, span: Span, hint: str | None = None) -> None:
         self.diagnostics.append(Diagnostic(message, span, hint))
@@ -112,7 +119,8 @@ class Preprocessor:
         if folder is None:
             self.complain("rules that are added as text include no files; write the rules themselves", span)
             return
-        path = folder / name
+        places = [place / name for place in (folder, *self.given.folders)]
+        path = next((place for place in places if place.is_file()), places[0])
         if depth > MAX_INCLUDED:
             self.complain(f"more than {MAX_INCLUDED} files include each other", span)
             return
