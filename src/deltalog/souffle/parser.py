@@ -38,7 +38,7 @@ FUNCTORS = {  # how many arguments each takes
 }
 QUALIFIERS = (
     *("overridable", "inline", "no_inline", "magic", "no_magic", "brie", "btree", "btree_delete", "eqrel", "output"),
-    *("input", "printsize"),
+    *("btree_min", "btree_max", "input", "printsize"),
 )
 COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
 _BINARY: tuple[dict[str, str], ...] = (  # from the weakest on
@@ -216,6 +216,13 @@ class Parser:
         qualifiers: list[str] = []
         while self.sees(*QUALIFIERS):
             qualifiers.append(self.next().text)
+        if (
+            self.token.kind == "name"
+            and self.tokens[self.at + 1].text not in ("(", ".")
+            and not self.sees("choice-domain")
+        ):
+            known = ", ".join((*QUALIFIERS, "choice-domain"))
+            raise Unexpected(f"there is no qualifier {self.token.text}", self.token.span, f"There are {known}.")
         choice: list[tuple[str, ...]] = []
         if self.skip("choice-domain"):
             choice.append(self.choice_key())

@@ -192,7 +192,19 @@ def _lower(
     for relation in relations.values():
         if "eqrel" in relation.qualifiers:
             lowering.rules += _equivalence(relation)
+        dominance += [rule for statement in _extremes(relation) for rule in lowering.dominance(statement)]
     return dominance
+
+
+def _extremes(relation: tree.RelationDeclaration) -> Iterator[tree.Subsumption]:
+    """What btree_min and btree_max mean: p(x, a) <= p(x, b) :- b < a, for the last attribute."""
+    span = relation.span
+    keys = tuple(tree.VariableNode(span, f"x{i}") for i in range(len(relation.attributes) - 1))
+    a, b = tree.VariableNode(span, "a"), tree.VariableNode(span, "b")
+    less, greater = (tree.AtomNode(span, relation.name, (*keys, last)) for last in (a, b))
+    for word, operator in (("btree_min", "<"), ("btree_max", ">")):
+        if word in relation.qualifiers and relation.attributes:
+            yield tree.Subsumption(span, less, greater, tree.Comparison(span, operator, b, a))
 
 
 def _equivalence(relation: tree.RelationDeclaration) -> Iterator[Rule]:
