@@ -183,6 +183,13 @@ def test_sqlite(tmp_path: Path) -> None:
     connection.close()
 
 
+def test_check_counts_rules_of_stages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    program = tmp_path / "p.dl"
+    program.write_text(".decl p(x : number)\np(1). p(2).\np(x + 1) :- p(x), x < 5.\np(x) <= p(y) :- x < y.\n")
+    assert main(["check", str(program)]) == 0
+    assert capsys.readouterr().out == "2 rules and 2 facts in 1 hyper-node: no errors, 0 warnings\n"
+
+
 def test_notes() -> None:
     kb = KnowledgeBase('.decl p(x : number) brie\n.pragma "provenance" "explain"\np(1).')
     assert [note.message for note in kb.notes] == [

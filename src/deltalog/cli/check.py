@@ -30,17 +30,21 @@ def parser() -> ArgumentParser:
 def run(options: Namespace) -> int:
     """Checks the programs; the exit code. Errors are raised."""
     from deltalog.io.table_settings import settings_beside
-    from deltalog.program import analyse, read_rules
+    from deltalog.program import analyse, read_documents
     from deltalog.program.load_program import as_preprocessing
 
     settings_beside(options.programs)
     given = as_preprocessing(**preprocessing_of(options))
-    program = analyse(read_rules(options.programs, options.language, preprocessing=given))
+    document = read_documents(options.programs, options.language, preprocessing=given)
+    program = analyse(document.rules)
     found = _with_data(options) if options.data else program.warnings
     for warning in found:
         print(f"{warning}\n", file=sys.stderr)
-    counts = [(len(program.rules), "rule"), (len(program.facts), "fact"), (len(program.hyper_nodes), "hyper-node")]
-    rules, facts, hyper_nodes = (counted(n, noun) for n, noun in counts)
+    ordered = [rule for stage in document.stages for rule in (*stage.rules, *stage.procedures.dominance)]
+    given_facts = sum(rule.is_fact for rule in ordered)
+    rules = counted(len(program.rules) + len(ordered) - given_facts, "rule")
+    facts = counted(len(program.facts) + given_facts, "fact")
+    hyper_nodes = counted(len(program.hyper_nodes) + len(document.stages), "hyper-node")
     print(f"{rules} and {facts} in {hyper_nodes}: no errors, {counted(len(found), 'warning')}")
     return 0
 

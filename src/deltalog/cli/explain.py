@@ -8,7 +8,16 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from deltalog.cli.options import add_data, add_limits, command_parser, positive, version, warnings_shown, wrong_usage
+from deltalog.cli.options import (
+    add_data,
+    add_language,
+    add_limits,
+    command_parser,
+    positive,
+    version,
+    warnings_shown,
+    wrong_usage,
+)
 from deltalog.cli.terminal import has_colour, print_text, terminal_width, write_text
 
 if TYPE_CHECKING:
@@ -25,6 +34,7 @@ def parser() -> ArgumentParser:
     add("programs", metavar="STORE|PROGRAM", type=Path, nargs="+", help="a store, or files of rules")
     add("fact", metavar="FACT", help="the fact, in the rule language, with the prefixes of the program")
     add_data(made)
+    add_language(made)
     add("--at", metavar="VERSION", type=version, help="a version of the store (default: the newest)")
     formats = "the format (default: that of the ending of --out, or text)"
     add("--format", choices=FORMATS, help=formats)

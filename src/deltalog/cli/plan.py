@@ -9,6 +9,7 @@ from pathlib import Path
 from deltalog.cli.options import (
     add_cyclic,
     add_data,
+    add_language,
     add_programs,
     add_schemes,
     command_parser,
@@ -24,6 +25,7 @@ def parser() -> ArgumentParser:
     )
     add_programs(made)
     add_data(made)
+    add_language(made)
     made.add_argument("--goal", metavar="GOAL", help="show the magic-sets program of this goal instead")
     add_cyclic(made)
     add_schemes(made)
@@ -34,10 +36,10 @@ def parser() -> ArgumentParser:
 
 def run(options: Namespace) -> int:
     """Prints the plan, and draws it with --svg; the exit code."""
-    from deltalog.kb import KnowledgeBase
+    from deltalog.cli.open_store import knowledge_base
 
     with warnings_shown():
-        kb = KnowledgeBase(options.programs, cyclic=options.cyclic, schemes=options.schemes)
+        kb = knowledge_base(options.programs, options)
         load_data(kb, options)
         print(kb.plan() if options.goal is None else kb.plan_goal(options.goal), flush=True)
     if options.svg is not None:

@@ -208,6 +208,8 @@ def _parsed(
         place, may_include = (Path(), includes) if isinstance(source, str) else (source.parent, True)
         program = read_program(text, name, place, may_include, preprocessing)
         rules, stages = in_stages(program.rules, program.procedures)
+        for stage in stages:
+            analyse(stage.rules)  # NotStratified, if it negates what it derives
         return Documents(rules, {}, (), program.columns, program.directives, program.notes, stages, souffle=(text,))
     document = parse_document(text, name, ready_made=known is not None)
     folder = None if isinstance(source, str) else source.parent
