@@ -59,12 +59,11 @@ from deltalog.ontology.vocabulary import AUXILIARY
 from deltalog.other_languages import OtherLanguageMethods, check_addable
 from deltalog.plan.hypertree.settings import CYCLIC_SETTINGS
 from deltalog.program import Program, analyse, read_documents
-from deltalog.program.load_program import IncludeDirs, Sources, as_preprocessing, as_sources
+from deltalog.program.load_program import Documents, IncludeDirs, Sources, as_preprocessing, as_sources
 from deltalog.program.recognise import SCHEME_SETTINGS
 from deltalog.program.rule_set import RuleSet
 from deltalog.store.methods import StoreMethods
 from deltalog.syntax.ast import Pred, Rule
-from deltalog.syntax.parser import Document
 
 if TYPE_CHECKING:
     from deltalog.backends.base import Backend
@@ -158,7 +157,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
         sources = as_sources(program)
         document = read_documents(sources, language, preprocessing=as_preprocessing(include_dirs, macros))
         self.directives, self.notes, self._stages = document.directives, document.notes, document.stages
-        self.has_stages = bool(self._stages)
+        self._ordered, self.has_stages = document.stages, bool(document.stages)
         self.nemo = document.nemo
         self.prefixes = document.prefixes
         self.files = document.files
@@ -193,7 +192,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
         if files or profile is not None:
             self.load_ontology(*files, profile=profile)
         self.load_imports()
-        self._lints = self._warn_of_rules(document.rules)
+        self._lints = self._warn_of_rules(document)
 
     def __repr__(self) -> str:
         state = f"{self.report.facts_total:,} facts" if self._is_complete else "not materialised"
@@ -495,7 +494,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
         add, remove = self._as_read(add), self._as_read(remove)
         with self._files.loading(add) if isinstance(add, Files) else nullcontext(), self._naming(add):
             rule_set, added, removed, document = self._wanted(add, remove, add_rules, remove_rules, graph)
-            lints = self._warn_of_rules(document.rules)
+            lints = self._warn_of_rules(document)
             change, _ = self._change(rule_set, added, removed, document.prefixes)
         self._files.add_programs(add_rules)
         if add_rules:
@@ -522,7 +521,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
         add_rules: Sequence[str | Path],
         remove_rules: Sequence[str | Path],
         graph: GraphName | None = None,
-    ) -> tuple[RuleSet, dict[Pred, AnyTable], dict[Pred, AnyTable], Document]:
+    ) -> tuple[RuleSet, dict[Pred, AnyTable], dict[Pred, AnyTable], Documents]:
         """A change: the rules after it, facts to add and to remove, and the statements that are added."""
         from deltalog.engine.encode_facts import encode_facts_of
 

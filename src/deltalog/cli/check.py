@@ -37,7 +37,7 @@ def run(options: Namespace) -> int:
     given = as_preprocessing(**preprocessing_of(options))
     document = read_documents(options.programs, options.language, preprocessing=given)
     program = analyse(document.rules)
-    found = _with_data(options) if options.data else program.warnings
+    found = _with_data(options) if options.data else (*document.warnings, *program.warnings)
     for warning in found:
         print(f"{warning}\n", file=sys.stderr)
     ordered = [rule for stage in document.stages for rule in (*stage.rules, *stage.procedures.dominance)]

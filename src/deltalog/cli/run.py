@@ -278,7 +278,10 @@ def _loaded(choice: EngineChoice, options: Namespace, progress: Progress) -> Kno
 
 def _warn_of_no_facts(kb: KnowledgeBase) -> None:
     """A program without any facts derives nothing, unless a rule needs none."""
-    if not kb.explicit_facts and kb.rules and all(rule.reads for rule in kb.rules) and not (kb.nemo or kb.has_stages):
+    from deltalog.program.body_atoms import needs_facts
+
+    idle = kb.rules and all(needs_facts(rule.body) for rule in kb.rules) and not (kb.nemo or kb.has_stages)
+    if idle and not kb.explicit_facts:
         from deltalog.model.user_warnings import warn
 
         warn("there are no facts, so nothing can be derived; --data PATH gives files of facts")

@@ -2,7 +2,9 @@
 
 Each check is a function from rules to diagnostics, in a module by what it looks at; `CHECKS` has them all. Rules that
 the user did not write (ready-made ones, those of ontologies and of stores) are not looked at: they have no place, or
-their place is in a ready-made file. `deltalog.program.lint_data` has the checks that need to know the data.
+their place is in a ready-made file. Nor are those of Soufflé programs, which are not as they were written:
+`deltalog.program.lint_souffle` looks at their text. `deltalog.program.lint_data` has the checks that need to know the
+data.
 """
 
 from __future__ import annotations
@@ -42,9 +44,14 @@ WITHOUT_DATA: tuple[LintCheck, ...] = (*CHECKS, functions_as_predicates)
 
 def lint(rules: Iterable[Rule], checks: tuple[LintCheck, ...] = WITHOUT_DATA) -> tuple[Diagnostic, ...]:
     """All lint warnings, in the order of the text."""
-    mine = tuple(filter(is_written, rules))
+    mine = tuple(rule for rule in rules if is_written(rule) and not is_lowered(rule))
     found = [diagnostic for check in checks for diagnostic in check(mine)]
     return tuple(sorted(found, key=lambda diagnostic: diagnostic.span.start if diagnostic.span else 0))
+
+
+def is_lowered(rule: Rule) -> bool:
+    """Whether a rule comes from a Soufflé program."""
+    return rule.span is not None and rule.span.source.souffle
 
 
 def is_written(rule: Rule) -> bool:

@@ -6,7 +6,7 @@ arguments, in another case, in another namespace, or spelled almost alike. Absen
   - a predicate that is only negated or aggregated may well be empty, and is named only if another one was meant;
   - data rarely have all classes and properties of a vocabulary; IRIs without one that was meant are named only if none
     of those that the rules read has facts;
-  - without any facts there is nothing to compare with.
+  - without any facts, or rules that need none, there is nothing to compare with.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from difflib import get_close_matches
 
 from deltalog.model.errors import Diagnostic, warning
 from deltalog.model.naming import local_name
-from deltalog.program.body_atoms import positive
+from deltalog.program.body_atoms import needs_facts, positive
 from deltalog.program.lint import is_written
 from deltalog.program.lint_predicates import function_hint, is_function_name
 from deltalog.syntax.ast import TRIPLES, TYPES, Atom, Pred, Rule, atoms
@@ -33,7 +33,7 @@ _NO_DIGITS = str.maketrans("", "", "0123456789")
 def lint_data(rules: Sequence[Rule], data: Collection[Pred], given: Collection[str] = ()) -> tuple[Diagnostic, ...]:
     """Warnings about the predicates that rules read. `data` are those of explicit facts, `given` are names under which
     data were given, maybe without rows."""
-    if not data:
+    if not data and all(needs_facts(rule.body) for rule in rules):
         return ()
     have = {head.pred for rule in rules for head in rule.heads}.union(data)
     missing = _missing(rules, have, given)
@@ -76,14 +76,20 @@ def _of_others(missing: list[Atom], rules: Sequence[Rule], data: Collection[Pred
     read = {atom.pred for rule in rules for atom in positive(rule.body)}
     for atom in missing:
         if atom.pred in read and not _is_iri(atom.pred):
-            hint = f"{function_hint(atom.name)}" if is_function_name(atom.name) else _EMPTY
-            yield _of_meant(atom, hint)
+            yield _of_meant(atom, _how_to_give(atom))
     of_rdf = [atom for atom in missing if atom.pred in read and _is_iri(atom.pred) and not _is_standard(atom.name)]
     if of_rdf and not any(_is_iri(pred) and not _is_standard(pred.name) for pred in read.intersection(data)):
         names = ", ".join(_shown(atom.pred) for atom in of_rdf[:MAX_NAMED])
         more = f" and {len(of_rdf) - MAX_NAMED} more" if len(of_rdf) > MAX_NAMED else ""
         message = f"none of the classes and properties that the rules read has facts: {names}{more}"
         yield warning(message, of_rdf[0].span, "Do the rules have the prefixes and namespaces of the data?")
+
+
+def _how_to_give(atom: Atom) -> str:
+    """What to do about a predicate without facts."""
+    if atom.span is not None and atom.span.source.souffle:
+        return f"Rules that need it derive nothing. If a file has its facts, write .input {atom.name}"
+    return function_hint(atom.name) if is_function_name(atom.name) else _EMPTY
 
 
 _EMPTY = "Rules that need it derive nothing. If it is meant to be empty, give it an empty file, or kb.add(name, [])."

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from deltalog.model.errors import Diagnostic, warning
 from deltalog.program.stratification import shown
-from deltalog.syntax.ast import Atom, Pred, Rule, atoms
+from deltalog.syntax.ast import Atom, Pred, Rule, Span, atoms
 from deltalog.syntax.functions import AGGREGATES, FUNCTIONS, ORDINARY_WORDS
 
 
@@ -50,18 +50,26 @@ def _mentioned(rule: Rule) -> frozenset[Pred]:
 
 
 def repeated_rules(rules: Sequence[Rule]) -> Iterator[Diagnostic]:
-    seen: set[Rule] = set()
+    seen: dict[Rule, Rule] = {}
     for rule in rules:
-        if rule in seen:
-            yield warning("this rule has been there before", rule.span)
-        seen.add(rule)
+        first = seen.setdefault(rule, rule)
+        if first is not rule:
+            yield repeated(rule.span, first.span, not rule.body)
+
+
+def repeated(span: Span | None, first: Span | None, is_fact: bool) -> Diagnostic:
+    return warning(f"this {'fact' if is_fact else 'rule'} has been there before", span, f"It is also at {first}.")
 
 
 def heads_in_bodies(rules: Sequence[Rule]) -> Iterator[Diagnostic]:
     """p(X) :- p(X) derives nothing."""
     for rule in rules:
         if rule.body and all(head in rule.body for head in rule.heads):
-            yield warning("this rule derives nothing new: its head is in its body", rule.span)
+            yield nothing_new(rule.span)
+
+
+def nothing_new(span: Span | None) -> Diagnostic:
+    return warning("this rule derives nothing new: its head is in its body", span)
 
 
 def skolem_as_predicate(rules: Sequence[Rule]) -> Iterator[Diagnostic]:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from deltalog.model.errors import Diagnostic, warning
 from deltalog.program.safety import written
-from deltalog.syntax.ast import Aggregate, Atom, Constant, NegatedBody, Negation, Rule, Variable, variables
+from deltalog.syntax.ast import Aggregate, Atom, Constant, NegatedBody, Negation, Rule, Span, Variable, variables
 
 MAX_PROJECTIONS = 3  # rules of one atom with a variable that occurs once; more of them are a habit of the author
 
@@ -41,7 +41,16 @@ def doubtful_variables(rules: Sequence[Rule]) -> Iterator[Diagnostic]:
 def _of_lonely(variable: Variable) -> Diagnostic:
     name = written(variable)
     unnamed = f"?_{name[1:]}" if name.startswith("?") else f"_{name}"
-    return warning(f"{name} occurs only once in this rule", variable.span, f"If it is meant so, write _ or {unnamed}.")
+    return occurs_once(name, variable.span, f"_ or {unnamed}")
+
+
+def occurs_once(name: str, span: Span | None, instead: str) -> Diagnostic:
+    return warning(f"{name} occurs only once in this rule", span, f"If it is meant so, write {instead}.")
+
+
+def differ_in_case(one: str, other: str, span: Span | None) -> Diagnostic:
+    hint = "These are two variables. Write them alike if they are one."
+    return warning(f"{one} and {other} differ only in case", span, hint)
 
 
 def _lonely(rule: Rule, times: Counter[str]) -> list[Variable]:
@@ -100,8 +109,7 @@ def _alike_variables(rule: Rule) -> Iterator[Diagnostic]:
     for variable in times:
         other = first.setdefault(variable.name.casefold(), variable)
         if other != variable and 1 in (times[other], times[variable]):
-            message = f"{written(other)} and {written(variable)} differ only in case"
-            yield warning(message, variable.span, "These are two variables. Write them alike if they are one.")
+            yield differ_in_case(written(other), written(variable), variable.span)
 
 
 def hidden_variables(rules: Sequence[Rule]) -> Iterator[Diagnostic]:

@@ -41,13 +41,15 @@ _READY_MADE_NAME = re.compile(r"\s*@([A-Za-z0-9-]+)\s*")
 @dataclass(frozen=True)
 class Documents(Document):
     """What several texts and files say together: rules, prefixes, files and columns, directives of Soufflé's language,
-    and the programs of Nemo's language among them. `souffle` has the texts of all programs if they are Soufflé's."""
+    and the programs of Nemo's language among them. `souffle` has the texts of all programs if they are Soufflé's, and
+    `warnings` those about their texts, which rules do not tell."""
 
     directives: tuple[Directive, ...] = ()
     notes: tuple[Diagnostic, ...] = ()
     stages: tuple[OrderedStage, ...] = ()
     nemo: tuple[NemoProgram, ...] = ()
     souffle: tuple[str, ...] = ()
+    warnings: tuple[Diagnostic, ...] = ()
 
 
 def ready_made(source: str | Path) -> Path | None:
@@ -144,6 +146,7 @@ def read_documents(
     files: list[NamedFile] = []
     columns: dict[Pred, tuple[str, ...]] = {}
     souffle: list[str] = []
+    warnings: list[Diagnostic] = []
     sources = list(sources)
     for number, source in enumerate(sources, 1):
         name = str(source) if isinstance(source, Path) else "<text>" if len(sources) == 1 else f"<text {number}>"
@@ -161,6 +164,7 @@ def read_documents(
             stages += document.stages
             nemo += document.nemo
             souffle += document.souffle
+            warnings += document.warnings
             files += document.files
             columns = {**document.columns, **columns}
     wrong += _written_twice(files)
@@ -168,7 +172,7 @@ def read_documents(
         raise SyntaxProblem(sorted([*wrong, *_also_wrong(rules)], key=lambda d: _place(d, names)))
     every = tuple(directives), tuple(notes), tuple(stages), tuple(nemo)
     texts = tuple(souffle) if len(souffle) == len(sources) else ()
-    return Documents(tuple(rules), prefixes, tuple(files), columns, *every, texts)
+    return Documents(tuple(rules), prefixes, tuple(files), columns, *every, texts, tuple(warnings))
 
 
 def _written_twice(files: Iterable[NamedFile]) -> Iterator[Diagnostic]:
@@ -203,6 +207,7 @@ def _parsed(
 
         return Documents(read_rif(text, name), {})
     if language == "souffle" or (language == "auto" and is_souffle(text)):
+        from deltalog.program.lint_souffle import lint_souffle
         from deltalog.souffle.program import read_program
 
         place, may_include = (Path(), includes) if isinstance(source, str) else (source.parent, True)
@@ -210,7 +215,9 @@ def _parsed(
         rules, stages = in_stages(program.rules, program.procedures)
         for stage in stages:
             analyse(stage.rules)  # NotStratified, if it negates what it derives
-        return Documents(rules, {}, (), program.columns, program.directives, program.notes, stages, souffle=(text,))
+        said = program.columns, program.directives, program.notes
+        warnings = lint_souffle(program.statements)
+        return Documents(rules, {}, (), *said, stages, souffle=(text,), warnings=warnings)
     document = parse_document(text, name, ready_made=known is not None)
     folder = None if isinstance(source, str) else source.parent
     files = tuple(replace(file, folder=folder) for file in document.files)

@@ -16,6 +16,7 @@ from deltalog.engine.graph_relations import without_graphs
 from deltalog.io.files import name_of
 from deltalog.model.errors import DataWarning, DeltalogWarning, Diagnostic
 from deltalog.model.user_warnings import warn_of_all
+from deltalog.program.body_atoms import needs_facts
 from deltalog.program.lint import CHECKS, lint
 from deltalog.program.lint_data import lint_data
 from deltalog.syntax.ast import Pred, Rule, Span
@@ -24,7 +25,9 @@ if TYPE_CHECKING:
     from deltalog.backends.base import Backend
     from deltalog.model.dictionary import Dictionary
     from deltalog.nemo.program import NemoProgram
+    from deltalog.program.load_program import Documents
     from deltalog.program.rule_set import RuleSet
+    from deltalog.program.stages import OrderedStage
     from deltalog.souffle.directives import Directive
     from deltalog.syntax.file_directives import NamedFile
 
@@ -35,7 +38,7 @@ class WarningMethods:
     directives: tuple[Directive, ...]
     files: tuple[NamedFile, ...]
     nemo: tuple[NemoProgram, ...]
-    has_stages: bool
+    _ordered: tuple[OrderedStage, ...]  # the stages of the programs, also after their evaluation
     _backend: Backend[Any]
     _lock: CallLock
     _rule_set: RuleSet
@@ -56,15 +59,15 @@ class WarningMethods:
         lints = [each for each in self._lints if not any(_is_in(each.span, span) for span in gone)]
         return [*lints, *self._data_lints()]
 
-    def _warn_of_rules(self, statements: Iterable[Rule]) -> tuple[Diagnostic, ...]:
+    def _warn_of_rules(self, document: Documents) -> tuple[Diagnostic, ...]:
         """Warns of rules that come; what `_lints` has when they have come."""
-        found = lint(statements, CHECKS)
+        found = (*document.warnings, *lint(document.rules, CHECKS))
         self._warn(found, DeltalogWarning)
         return (*self._lints, *found)
 
     def _warn_of_data(self) -> None:
         """Warns of rules and data that do not fit together, if rules have changed since that was last looked at."""
-        if self._compared is self._rule_set or not self._explicit or not self._warns:
+        if self._compared is self._rule_set or not self._warns or not self._has_anything:
             return
         self._compared = self._rule_set
         self._warn(self._data_lints(), DataWarning)
@@ -73,9 +76,19 @@ class WarningMethods:
         given = {*self._given_names, *(each.relation for each in self.directives if each.kind == "input")}
         given.update(use.predicate for program in self.nemo for use in program.imports)
         given.update(file.predicate for file in self.files if file.predicate and file.kind == "input")
-        rules = () if self.has_stages else self._rule_set.rules  # facts of stages come later
-        found = lint_data(rules, without_graphs(self._explicit), given)
+        given.update(pred.name for stage in self._ordered for pred in stage.preds)
+        found = lint_data(self._with_ordered, without_graphs(self._explicit), given)
         return (*found, *self._literal_lints())
+
+    @property
+    def _with_ordered(self) -> tuple[Rule, ...]:
+        """The rules, and those of stages."""
+        return (*self._rule_set.rules, *(rule for stage in self._ordered for rule in stage.rules))
+
+    @property
+    def _has_anything(self) -> bool:
+        """Whether there are facts, or rules that need none."""
+        return bool(self._explicit) or not all(needs_facts(rule.body) for rule in self._with_ordered)
 
     @property
     def _local_dictionary(self) -> Dictionary | None:

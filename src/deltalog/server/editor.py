@@ -49,10 +49,10 @@ def kind_of(text: str) -> str:
 def _check_rules(text: str, kb: KnowledgeBase) -> Iterator[JsonDocument]:
     """Of the rules themselves, and together with those that are there: a cycle through a negation."""
     try:
-        given = read_documents([text], includes=False).rules
-        own = analyse(given)
-        yield from (diagnostic(each, text) for each in own.warnings)
-        analyse([*kb.rules, *given], kb._explicit)
+        given = read_documents([text], includes=False)
+        own = analyse(given.rules)
+        yield from (diagnostic(each, text) for each in (*given.warnings, *own.warnings))
+        analyse([*kb.rules, *given.rules], kb._explicit)
     except ProgramError as error:
         yield from (diagnostic(each, text) for each in error.diagnostics)
     except DeltalogError as error:

@@ -26,15 +26,10 @@ def inlined(
     diagnostics: list[Diagnostic],
 ) -> list[tree.Statement]:
     """The statements without atoms of inline relations, as far as that is possible, and without their unused rules."""
-    names = {name for name, relation in relations.items() if "inline" in relation.qualifiers}
+    rules = _inline_rules(statements, relations)
+    names = set(rules)
     if not names:
         return list(statements)
-    rules: dict[str, list[tree.Clause]] = {name: [] for name in names}
-    for statement in statements:
-        if isinstance(statement, tree.Clause):
-            for head in statement.heads:
-                if head.name in names:
-                    rules[head.name].append(replace(statement, heads=(head,)))
     inliner = _Inliner(rules, normaliser, diagnostics)
     others = [_without(statement, names) for statement in statements]
     changed = [inliner.statement(statement) for statement in others if statement is not None]
@@ -42,6 +37,19 @@ def inlined(
     used |= {statement.relation for statement in changed if isinstance(statement, tree.DirectiveNode)}
     kept = [inliner.statement(rule) for name in sorted(used & names) for rule in rules[name]]
     return [*changed, *kept]
+
+
+def _inline_rules(
+    statements: Sequence[tree.Statement], relations: Mapping[str, tree.RelationDeclaration]
+) -> dict[str, list[tree.Clause]]:
+    """The rules of inline relations. One without rules is an ordinary relation without facts."""
+    rules: dict[str, list[tree.Clause]] = {}
+    for statement in statements:
+        if isinstance(statement, tree.Clause):
+            for head in statement.heads:
+                if "inline" in relations[head.name].qualifiers:
+                    rules.setdefault(head.name, []).append(replace(statement, heads=(head,)))
+    return rules
 
 
 def _without(statement: Any, names: set[str]) -> Any:
@@ -107,7 +115,7 @@ class _Inliner:
         if not positive and any(isinstance(node, tree.Unnamed) for node in tree.walk(atom)):
             return atom
         bodies = tuple(self._instance(rule, atom, positive, depth) for rule in rules)
-        return tree.OrNode(atom.span, bodies) if bodies else tree.Truth(atom.span, False)
+        return tree.OrNode(atom.span, bodies)
 
     def _named(self, node: Any) -> tree.VariableNode | None:
         return self.normaliser.fresh(node) if isinstance(node, tree.Unnamed) else None

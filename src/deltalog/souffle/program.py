@@ -30,6 +30,7 @@ class SouffleProgram:
     notes: tuple[Diagnostic, ...]
     procedures: Procedures
     columns: Mapping[Pred, tuple[str, ...]]  # of all relations
+    statements: tuple[tree.Statement, ...] = ()  # as they were written
 
 
 def read_program(
@@ -37,7 +38,7 @@ def read_program(
 ) -> SouffleProgram:
     """The program of a text; SyntaxProblem has all errors. includes: whether it may include files; given: where these
     may be besides, and macros."""
-    source = Source(name, text)
+    source = Source(name, text, souffle=True)
     statements, diagnostics = parse(source, folder if includes else None, given)
     flat = flattened(statements, diagnostics)
     relations = _declared(flat, diagnostics)
@@ -55,7 +56,9 @@ def read_program(
     directives = tuple(_directives(flat, relations, types, folder, lowering.ordinals))
     deltas = {each.delta_of: name for name, each in relations.items() if each.delta_of is not None}
     procedures = Procedures(dict(_choices(relations)), dict(_limits(flat)), tuple(dominance), lowering.asked, deltas)
-    return SouffleProgram(tuple(lowering.rules), directives, tuple(_notes(flat)), procedures, _columns(relations))
+    notes = tuple(dict.fromkeys(_notes(flat)))  # each once, whatever the instances of a component
+    columns = _columns(relations)
+    return SouffleProgram(tuple(lowering.rules), directives, notes, procedures, columns, tuple(statements))
 
 
 def _columns(relations: Mapping[str, tree.RelationDeclaration]) -> dict[Pred, tuple[str, ...]]:

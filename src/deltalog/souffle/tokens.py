@@ -131,7 +131,7 @@ class Preprocessor:
             self.complain(f"cannot read the included file {path}: {reason}", span)
             return
         self.files.append(path)
-        yield from self.tokens(Source(str(path), text), path.parent, depth + 1)
+        yield from self.tokens(Source(str(path), text, souffle=True), path.parent, depth + 1)
 
     # Lines with #
 

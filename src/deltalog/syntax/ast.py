@@ -30,6 +30,7 @@ class Source:
     name: str
     text: str
     ready_made: bool = False  # it came with deltalog
+    souffle: bool = False  # it is in Soufflé's language, so its rules are not as they were written
 
     @cached_property
     def line_starts(self) -> list[int]:
