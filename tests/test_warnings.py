@@ -55,11 +55,23 @@ def test_of_many_the_first_are_shown_and_all_are_listed() -> None:
     assert len(kb.warnings) == 19
 
 
+def test_repeated_statements_are_told_with_the_first() -> None:
+    found = given(lambda: KnowledgeBase("p(1). q(X) :- p(X). p(1). q(X) :- p(X)."))
+    assert [str(each.message).splitlines()[::3] for each in found] == [
+        ["<text>:1:21: this fact has been there before", "  It is also at <text>:1:1."],
+        ["<text>:1:27: this rule has been there before", "  It is also at <text>:1:7."],
+    ]
+
+
 @pytest.mark.parametrize(
     ("rules", "facts", "said"),
     [
         (PATH, {"edge": EDGE}, None),
         (PATH, {}, None),  # nothing to compare with
+        (PATH + " path(X, X) :- BIND(1 AS X).", {}, "there are no facts of `edge`"),  # there is something without facts
+        (PATH + " none(1) :- NOT edge(1, 1).", {}, "<text>:1:15: there are no facts of `edge`"),
+        ("few(N) :- AGGREGATE(q(X) BIND COUNT(*) AS N).  p(X) :- q(X).", {}, "<text>:1:56: there are no facts of `q`"),
+        ("most(N) :- AGGREGATE(q(X) BIND MAX(X) AS N).  p(X) :- q(X).", {}, None),
         (PATH, {"Edge": EDGE}, "Did you mean `Edge`?"),
         (PATH, {"egde": EDGE}, "Did you mean `egde`?"),
         (PATH, {"http__edge": EDGE}, "Did you mean `http://e.org/edge`?"),

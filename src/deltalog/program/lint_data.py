@@ -46,16 +46,19 @@ def lint_data(rules: Sequence[Rule], data: Collection[Pred], given: Collection[s
 
 
 def _missing(rules: Iterable[Rule], have: set[Pred], given: Collection[str]) -> dict[Pred, Atom]:
-    """The predicates without facts, with an atom that reads them."""
+    """The predicates without facts, with an atom that reads them, without negation or aggregate if there is one."""
     internal, empty = (TRIPLES, TYPES), set(given) - {pred.name for pred in have}
     found: dict[Pred, Atom] = {}
+    needed: dict[Pred, Atom] = {}
     for rule in rules:
         if not rule.reads <= have and is_written(rule):
             for atom in atoms(rule.body):
                 pred = atom.pred
                 if pred not in have and pred.name not in empty and not pred.hidden and pred not in internal:
                     found.setdefault(pred, atom)
-    return {pred: atom for pred, atom in found.items() if not _may_be_derived(pred, have)}
+            for atom in positive(rule.body):
+                needed.setdefault(atom.pred, atom)
+    return {pred: needed.get(pred, atom) for pred, atom in found.items() if not _may_be_derived(pred, have)}
 
 
 def _may_be_derived(pred: Pred, have: set[Pred]) -> bool:
