@@ -87,6 +87,16 @@ def test_run_says_that_there_are_no_facts(
     assert bool((tmp_path / "out" / "p.csv").read_text()) is not is_idle
 
 
+def test_failed_expressions_have_the_names_of_the_program() -> None:
+    kb = KnowledgeBase(
+        '.decl s(x : symbol)\n.decl p(n : number)\n.decl q(x : symbol)\ns("a").\n'
+        'p(n) :- n = count : { s(text), to_number(text) > 0 }.\nq(x) :- s(x), 1 = to_number(cat(x, "1")).'
+    )
+    kb.materialise()
+    found = sorted(map(str, kb.report.failures))
+    assert len(found) == 2 and found[0].endswith("for text = a") and found[1].endswith("for x = a"), found
+
+
 if __name__ == "__main__":
     import os
 
