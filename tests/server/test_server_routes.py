@@ -252,6 +252,13 @@ def test_errors_in_place(reader: TestClient, text: str, kind: str, place: tuple[
     assert places[:1] == ([] if place is None else [place]), found
 
 
+def test_warnings_of_souffle_programs(reader: TestClient) -> None:
+    text = ".decl e(x : number, y : number)\n.decl p(x : number)\np(x) :- e(x, y)."
+    (found,) = post(reader, "/check", {"text": text, "kind": "rules"})["diagnostics"]
+    assert (found["severity"], found["line"], found["column"]) == ("warning", 3, 14)
+    assert found["message"].startswith("y occurs only once")
+
+
 def test_completion(reader: TestClient) -> None:
     found = get(reader, "/complete", prefix="E")
     assert [each["name"] for each in found["predicates"]][:2] == ["edge", "end"]
