@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 
@@ -91,6 +92,48 @@ def generate(size: int, seed: int = 0) -> dict[str, list[tuple[str, ...]]]:
                 facts["virtualCall"].append((one, random.choice(signatures), call, f"m{m}"))
                 facts["actual"].append((call, "1", two))
     return facts
+
+
+def generate_deep(size: int, seed: int = 0) -> dict[str, list[tuple[str, ...]]]:
+    """Facts of about this many, in packages whose variables point to most of the objects of their package.
+
+    A package is a chain of assignments with short cuts, back and forth, and few fields, which all objects share. So
+    most of the work is in the recursion, and there are many times as many facts as given ones.
+    """
+    random = Random(seed)
+    facts: dict[str, list[tuple[str, ...]]] = {name: [] for name in INPUTS}
+    package = 0
+    while sum(map(len, facts.values())) < size:
+        _deep_package(package, random, facts)
+        package += 1
+    return facts
+
+
+def _deep_package(p: int, random: Random, facts: dict[str, list[tuple[str, ...]]]) -> None:
+    types = [f"p{p}/T{i}" for i in range(20)]
+    facts["extends"] += [(types[i], types[random.randrange(i)]) for i in range(1, len(types))]
+    methods, variables = [f"p{p}/m{m}" for m in range(10)], [f"p{p}/v{v}" for v in range(400)]
+    facts["entry"].append((methods[0],))
+    facts["entry"] += [(method,) for method in methods[1:] if random.random() < 0.8]
+    for m, method in enumerate(methods):
+        facts["declares"].append((random.choice(types), f"s{m % 3}", method))
+        facts["this"].append((method, variables[40 * m]))
+        facts["formal"].append((method, "1", variables[40 * m + 1]))
+    facts["move"] += [(later, earlier) for earlier, later in pairwise(variables)]
+    facts["move"] += [(random.choice(variables), random.choice(variables)) for _ in range(40)]
+    for a in range(60):
+        heap = f"p{p}/h{a}"
+        facts["heapType"].append((heap, random.choice(types)))
+        facts["allocation"].append((random.choice(variables), heap, random.choice(methods)))
+    for _ in range(20):
+        base, other, field = random.choice(variables), random.choice(variables), f"f{random.randrange(3)}"
+        facts["load"].append((other, base, field))
+        base, other, field = random.choice(variables), random.choice(variables), f"f{random.randrange(3)}"
+        facts["store"].append((base, field, other))
+    for _ in range(20):
+        call = f"i{len(facts['virtualCall'])}"
+        facts["virtualCall"].append((random.choice(variables), f"s{random.randrange(3)}", call, random.choice(methods)))
+        facts["actual"].append((call, "1", random.choice(variables)))
 
 
 def souffle_program() -> str:
