@@ -12,11 +12,11 @@
 // Soufflé starts a look-up at the leaf of the last one, and without its locks. Soufflé's own figures may be better or
 // worse.
 //
-// Join orders: `text` takes atoms as the rules have them, as Soufflé does without .plan. `plan` starts every version
-// with its delta, as one would write with .plan; of two ways to go on from new facts of fields, `plan` looks up the
-// bases first, and `plan-field` the loads of that field.
+// Join orders: `text` takes atoms as the rules have them, as Soufflé does without .plan. The others start with the
+// delta, as one would write with .plan. From new facts of fields, `plan-base` goes on with variables that point to the
+// object, and `plan-field` with loads of the field; `plan-calls` has the order of the text for loads and stores.
 //
-// points_to FOLDER text|plan|plan-field: prints a line of JSON with the seconds to read the .facts files and to
+// points_to FOLDER text|plan-base|plan-field|plan-calls: prints a line of JSON with the seconds to read the .facts files and to
 // evaluate, and the sizes of the derived relations.
 
 #include <absl/container/btree_set.h>
@@ -172,23 +172,25 @@ void read(const std::string& folder, const char* name, SymbolTable& symbols, Sto
     }
 }
 
-enum class Plan { text, plan, plan_field };
+enum class Plan { text, base, field, calls };
 
 // The indexes of `text` are those that its look-ups need, and so for the other orders.
 template <Plan P>
 struct Analysis {
     static constexpr bool planned = P != Plan::text;
-    static constexpr bool by_base = P == Plan::plan;
+    static constexpr bool by_base = P == Plan::base;
+    static constexpr bool by_field = P == Plan::field;
+    static constexpr bool fields_planned = by_base || by_field;
     template <class InText, class InPlan>
     using Either = std::conditional_t<planned, InPlan, InText>;
 
     // Inputs.
     Relation<3, Order<2, 0, 1>> allocation;                                            // var, heap, method
     Relation<2, Order<0, 1>> move;                                                     // to, from
-    Either<Relation<3, Order<0, 1, 2>>,
-           std::conditional_t<by_base, Relation<3, Order<1, 2, 0>>,
-                              Relation<3, Order<1, 2, 0>, Order<2, 1, 0>>>> load;      // to, base, field
-    Either<Relation<3, Order<0, 1, 2>>, Relation<3, Order<0, 1, 2>, Order<2, 0, 1>>> store;  // base, field, from
+    std::conditional_t<by_field, Relation<3, Order<1, 2, 0>, Order<2, 1, 0>>,
+        std::conditional_t<by_base, Relation<3, Order<1, 2, 0>>, Relation<3, Order<0, 1, 2>>>> load;                     // to, base, field
+    std::conditional_t<fields_planned, Relation<3, Order<0, 1, 2>, Order<2, 0, 1>>,
+                       Relation<3, Order<0, 1, 2>>> store;  // base, field, from
     Either<Relation<4, Order<0, 1, 2, 3>>, Relation<4, Order<0, 1, 2, 3>, Order<3, 0, 1, 2>>>
         virtual_call;                                                                  // base, signature, call, method
     Relation<2, Order<0, 1>> heap_type;                                                // heap, type
@@ -322,7 +324,7 @@ struct Analysis {
                     if (!points.full.contains({v, h}) && !field_points.delta.contains({g, f, h}))
                         points.fresh.insert({v, h});
             };
-            if constexpr (planned) {
+            if constexpr (fields_planned) {
                 for (auto& [b, g] : points.delta)
                     for (auto& [v, b_, f] : load.template range<0>(by<1>, b)) found(v, f, g);
             } else {
@@ -335,7 +337,7 @@ struct Analysis {
             for (auto& [g, f, h] : field_points.delta)
                 for (auto& [b, g_] : points.full.template range<1>(by<1>, g))
                     for (auto& [v, b_, f_] : load.template range<0>(by<1, 2>, b, f)) points.derive(Tuple<2>{v, h});
-        } else if constexpr (planned) {
+        } else if constexpr (by_field) {
             for (auto& [g, f, h] : field_points.delta)
                 for (auto& [v, b, f_] : load.template range<1>(by<2>, f))
                     if (points.full.contains({b, g})) points.derive(Tuple<2>{v, h});
@@ -355,7 +357,7 @@ struct Analysis {
                 if (!field_points.full.contains({g, f, h}) && !points.delta.contains({v, h}))
                     field_points.fresh.insert({g, f, h});
         };
-        if constexpr (planned) {
+        if constexpr (fields_planned) {
             for (auto& [b, g] : points.delta)
                 for (auto& [b_, f, v] : store.template range<0>(by<0>, b)) of_base(f, v, g);
             for (auto& [v, h] : points.delta)
@@ -431,8 +433,9 @@ int run(const std::string& folder) {
 int main(int count, char** arguments) {
     std::string plan = count == 3 ? arguments[2] : "";
     if (plan == "text") return run<Plan::text>(arguments[1]);
-    if (plan == "plan") return run<Plan::plan>(arguments[1]);
-    if (plan == "plan-field") return run<Plan::plan_field>(arguments[1]);
-    std::fprintf(stderr, "points_to FOLDER text|plan|plan-field\n");
+    if (plan == "plan-base") return run<Plan::base>(arguments[1]);
+    if (plan == "plan-field") return run<Plan::field>(arguments[1]);
+    if (plan == "plan-calls") return run<Plan::calls>(arguments[1]);
+    std::fprintf(stderr, "points_to FOLDER text|plan-base|plan-field|plan-calls\n");
     return 2;
 }
