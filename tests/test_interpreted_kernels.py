@@ -103,6 +103,15 @@ def ids_of(random: np.random.Generator) -> Any:
     return random.choice(np.array([0, 3, 5, 8, 11, 2**32 - 2], np.uint32), 6)
 
 
+def pairs_in_rows(random: np.random.Generator) -> Arguments:
+    """Sorted lines, the offsets of their first ids, and pairs of ids to look up."""
+    rows = np.unique(
+        np.stack((random.choice(keys_of(random, 20), 60), random.integers(0, 9, 60).astype(np.uint64)), 1), axis=0
+    )
+    offsets = sorted_keys.lead_offsets(np.ascontiguousarray(rows[:, 0]), 9)
+    return rows, offsets, ids_of(random), ids_of(random), *np.zeros((2, 6), np.int64)
+
+
 def ranges(random: np.random.Generator) -> Arguments:
     low = random.integers(0, 10, 8)
     return low, low + random.integers(0, 4, 8)
@@ -192,6 +201,7 @@ def messages(random: np.random.Generator) -> Arguments:
 
 CHECKS: list[tuple[Kernel, Callable[[np.random.Generator], Arguments]]] = [
     (sorted_keys.pack, lambda r: tuple(r.choice(np.array([0, 5, 2**32 - 1], np.uint32), (2, 9)))),
+    (sorted_keys.pack_into, lambda r: (np.zeros((6, 2), np.uint64), int(r.integers(2)), ids_of(r), ids_of(r))),
     (sorted_keys.swap, lambda r: (with_ends(r),)),
     (sorted_keys.unpack, lambda r: (k := with_ends(r), *np.zeros((2, len(k)), np.uint32))),
     (sorted_keys.is_sorted, lambda r: (r.permutation(with_ends(r))[:2],)),
@@ -208,6 +218,10 @@ CHECKS: list[tuple[Kernel, Callable[[np.random.Generator], Arguments]]] = [
     (sorted_keys.union_words, lambda r: (rows_of(r), rows_of(r))),
     (sorted_keys.mark_members_words, lambda r: (p := rows_of(r)[::-1].copy(), rows_of(r), np.zeros(len(p), np.bool_))),
     (sorted_keys.ranges_words, lambda r: (rows_of(r), p := rows_of(r), p, *np.zeros((2, len(p)), np.int64))),
+    (sorted_keys.ranges_pairs, pairs_in_rows),
+    (sorted_keys.widest_halves, lambda r: (rows_of(r)[: r.integers(9)],)),
+    (sorted_keys.narrowed, lambda r: (rows_of(r), np.array([32, 5, 20, 4], np.uint64))),
+    (sorted_keys.spread, lambda r: (r.integers(0, 2**63, 9).astype(np.uint64), np.array([32, 5, 20, 7], np.uint64))),
     (join.ranges_offsets, lambda r: (np.arange(9, dtype=np.uint32), ids_of(r), *np.zeros((2, 6), np.int64))),
     (join.ranges_search, lambda r: (with_ends(r), ids_of(r), *np.zeros((2, 6), np.int64))),
     (join.total, ranges),

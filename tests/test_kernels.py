@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from random import Random
 
 import numpy as np
 from hypothesis import given
@@ -10,10 +11,11 @@ from hypothesis import strategies as st
 from numba import njit
 
 from deltalog import KnowledgeBase
+from deltalog.backends.local.sorted_runs import pack, sort_distinct, unpack
 from deltalog.expressions.scalar import skolem_of
 from deltalog.kernels.blake2b import NAME, skolem_names
 from deltalog.kernels.run_search import STRIDE, search
-from deltalog.kernels.sorted_keys import mark_members, mark_members_words, ranges_words
+from deltalog.kernels.sorted_keys import lead_offsets, mark_members, mark_members_words, ranges_pairs, ranges_words
 from deltalog.model.terms import BlankNode
 
 DISPATCHER = search.dispatcher
@@ -37,6 +39,28 @@ def test_ranges_of_words(rows: list[tuple[int, int]], probe: list[tuple[int, int
     found = np.zeros(len(probe), np.bool_)
     mark_members_words(words(probe), words(rows), found)
     assert found.tolist() == [row in rows for row in probe]
+
+
+@given(st.lists(st.tuples(*[st.integers(0, 4)] * 3), max_size=60), lines)
+def test_ranges_of_pairs(rows: list[tuple[int, int, int]], probe: list[tuple[int, int]]) -> None:
+    """The lines that begin with two ids, for pairs in any order, also of ids above all offsets."""
+    rows = sorted(set(rows))
+    stored = pack([np.array([row[i] for row in rows], np.uint32) for i in range(3)], len(rows))
+    offsets = lead_offsets(np.ascontiguousarray(stored[:, 0]), 5)
+    a, b = (np.array([pair[i] for pair in probe], np.uint32) for i in range(2))
+    low, high = np.empty(len(probe), np.int64), np.empty(len(probe), np.int64)
+    ranges_pairs(stored, offsets, a, b, low, high)
+    found = [rows[start:end] for start, end in zip(low, high, strict=True)]
+    assert found == [[row for row in rows if row[:2] == pair] for pair in probe]
+
+
+@given(st.integers(3, 6), st.sampled_from([1, 5, 2**16, 2**21, 2**32 - 1]), st.integers(0, 40), st.randoms())
+def test_sorted_words(arity: int, most: int, size: int, random: Random) -> None:
+    """Lines are sorted in the same way, whether they fit into 64 bits or not."""
+    rows = [tuple(random.choice((0, random.randint(0, most), most)) for _ in range(arity)) for _ in range(size)]
+    columns = [np.array([row[i] for row in rows], np.uint32) for i in range(arity)]
+    lines = sort_distinct(pack(columns, size))
+    assert list(zip(*(column.tolist() for column in unpack(lines, arity)), strict=True)) == sorted(set(rows))
 
 
 @given(st.sets(st.integers(0, 2000), max_size=400), st.lists(st.integers(0, 2001), max_size=12))

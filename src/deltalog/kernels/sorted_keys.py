@@ -28,6 +28,13 @@ def pack(high, low):
 
 
 @kernel
+def pack_into(words, word, high, low):
+    """The same, as one word of every line."""
+    for i in range(len(high)):
+        words[i, word] = (np.uint64(high[i]) << HALF) | np.uint64(low[i])
+
+
+@kernel
 def swap(keys):
     """Keys with their halves exchanged."""
     out = np.empty(len(keys), np.uint64)
@@ -297,6 +304,80 @@ def ranges_words(rows, first, last, low, high):
     for i in range(len(first)):
         low[i] = at = near_words(rows, first, i, False, at)
         high[i] = near_words(rows, last, i, True, at)
+
+
+@inner
+def first_not_below(rows, key, low, high):
+    """The first line from low to high whose first word is not less than a key."""
+    while low < high:
+        middle = (low + high) >> 1
+        if rows[middle, 0] < key:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@kernel
+def ranges_pairs(rows, offsets, a, b, low, high):
+    """low[i] to high[i] are the lines that begin with the ids a[i] and b[i]. The offsets are those of their first ids
+    (`lead_offsets`)."""
+    for i in range(len(a)):
+        if i > 0 and a[i] == a[i - 1] and b[i] == b[i - 1]:
+            low[i], high[i] = low[i - 1], high[i - 1]
+            continue
+        lead = np.int64(a[i])
+        if lead + 1 >= len(offsets):
+            low[i] = high[i] = 0
+            continue
+        end = np.int64(offsets[lead + 1])
+        key = (np.uint64(a[i]) << HALF) | np.uint64(b[i])
+        low[i] = at = first_not_below(rows, key, np.int64(offsets[lead]), end)
+        step = 1  # ranges are short beside what is left
+        while at + step < end and rows[at + step, 0] == key:
+            step *= 2
+        high[i] = at if at == end else first_not_below(rows, key + np.uint64(1), at, min(at + step, end))
+
+
+@kernel
+def widest_halves(rows):
+    """The bitwise or of each column of ids: as many bits as its largest id."""
+    widest = np.zeros(2 * rows.shape[1], np.uint64)
+    for i in range(len(rows)):
+        for w in range(rows.shape[1]):
+            widest[2 * w] |= rows[i, w] >> HALF
+            widest[2 * w + 1] |= rows[i, w] & LOW
+    return widest
+
+
+@kernel
+def narrowed(rows, bits):
+    """Each line as one number, in the same order: `bits` for each id, no more than 64 in all."""
+    out = np.zeros(len(rows), np.uint64)
+    for i in range(len(rows)):
+        value = np.uint64(0)
+        for w in range(rows.shape[1]):
+            value = (value << bits[2 * w]) | (rows[i, w] >> HALF)
+            value = (value << bits[2 * w + 1]) | (rows[i, w] & LOW)
+        out[i] = value
+    return out
+
+
+@kernel
+def spread(numbers, bits):
+    """The lines of `narrowed`."""
+    words = len(bits) // 2
+    one = np.uint64(1)
+    out = np.empty((len(numbers), words), np.uint64)
+    for i in range(len(numbers)):
+        value = numbers[i]
+        for w in range(words - 1, -1, -1):
+            low = value & ((one << bits[2 * w + 1]) - one)
+            value >>= bits[2 * w + 1]
+            high = value & ((one << bits[2 * w]) - one)
+            value >>= bits[2 * w]
+            out[i, w] = (high << HALF) | low
+    return out
 
 
 @kernel

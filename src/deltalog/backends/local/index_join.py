@@ -100,18 +100,23 @@ class IndexJoin:
         low, high = np.empty(rows.size, np.int64), np.empty(rows.size, np.int64)
         if not self.keys:
             low[:], high[:] = 0, len(run)
+        elif len(self.keys) <= 2 and (run.has_offsets(self.order) or 16 * rows.size > ids):
+            self._ranges_by_offsets(rows, run, ids, low, high)
         elif len(self.order) <= 2:
-            column = self.key_columns(rows)[0]
-            if run.has_offsets(self.order) or 16 * rows.size > ids:
-                kernel.ranges_offsets(run.offsets(self.order, ids), column, low, high)
-            else:
-                kernel.ranges_search(run.order(self.order), column, low, high)
+            kernel.ranges_search(run.order(self.order), self.key_columns(rows)[0], low, high)
         else:
             columns, rest = self.key_columns(rows), len(self.order) - len(self.keys)
             zeros, ones = np.zeros(rows.size, np.uint32), np.full(rows.size, 0xFFFFFFFF, np.uint32)
             first, last = (pack([*columns, *[fill] * rest], rows.size) for fill in (zeros, ones))
             row_kernel.ranges_words(run.order(self.order), first, last, low, high)
         return low, high
+
+    def _ranges_by_offsets(self, rows: Rows, run: Run, ids: int, low: Positions, high: Positions) -> None:
+        offsets, columns = run.offsets(self.order, ids), self.key_columns(rows)
+        if len(self.order) <= 2 or len(columns) == 1:
+            kernel.ranges_offsets(offsets, columns[0], low, high)
+        else:
+            row_kernel.ranges_pairs(run.order(self.order), offsets, *columns, low, high)
 
     def matches(self, relation: Relation, rows: Rows, ids: int) -> Mask:
         """Which rows have at least one match in a relation."""

@@ -35,10 +35,11 @@ def pack(columns: Sequence[Ids], rows: int) -> Keys:
     if len(columns) == 2:
         packed: Keys = kernel.pack(columns[0], columns[1])
         return packed
-    words = np.zeros((rows, (len(columns) + 1) // 2), np.uint64)
-    for i, column in enumerate(columns):
-        half = column.astype(np.uint64)
-        words[:, i // 2] |= half if i % 2 else half << kernel.HALF
+    words = np.empty((rows, (len(columns) + 1) // 2), np.uint64)
+    for i in range(0, len(columns) - 1, 2):
+        kernel.pack_into(words, i // 2, columns[i], columns[i + 1])
+    if len(columns) % 2:
+        np.left_shift(columns[-1], kernel.HALF, out=words[:, -1], dtype=np.uint64)
     return words
 
 
@@ -68,8 +69,18 @@ def sort_distinct(keys: Keys) -> Keys:
             keys = np.sort(keys)
         return keys[: kernel.unique(keys)]
     if not kernel.is_sorted_words(keys):
-        keys = np.ascontiguousarray(keys[np.lexsort(keys.T[::-1])])
+        keys = sort_words(keys)
     return keys[: kernel.unique_words(keys)]
+
+
+def sort_words(words: Keys) -> Keys:
+    """Sorted lines of words; as one number each, where the ids of a line have no more than 64 bits in all."""
+    halves = [int(bound).bit_length() for bound in kernel.widest_halves(words)]
+    if sum(halves) > 64 or not len(words):
+        return np.ascontiguousarray(words[np.lexsort(words.T[::-1])])
+    shifts = np.array(halves, np.uint64)
+    spread: Keys = kernel.spread(np.sort(kernel.narrowed(words, shifts)), shifts)
+    return spread
 
 
 def union(a: Keys, b: Keys) -> Keys:
@@ -124,8 +135,7 @@ class Run:
         if self.arity == 2:
             return np.sort(kernel.swap(self.keys))
         columns = unpack(self.keys, self.arity)
-        keys = pack([columns[i] for i in order], len(self))
-        return np.ascontiguousarray(keys[np.lexsort(keys.T[::-1])])
+        return sort_words(pack([columns[i] for i in order], len(self)))
 
     def indexes(self) -> dict[Order, Keys]:
         """The rows in all other orders that have been needed so far."""
@@ -143,10 +153,12 @@ class Run:
         return order == self.canonical or order in self._orders
 
     def offsets(self, order: Order, ids: int) -> Ids:
-        """Where the rows of each first id begin, for direct access; for arity 1 and 2."""
+        """Where the rows of each first id begin, for direct access."""
         found = self._offsets.get(order)
         if found is None:
-            found = self._offsets.setdefault(order, kernel.lead_offsets(self.order(order), ids))
+            keys = self.order(order)
+            leads = keys if keys.ndim == 1 else np.ascontiguousarray(keys[:, 0])
+            found = self._offsets.setdefault(order, kernel.lead_offsets(leads, ids))
         return found
 
     def has_offsets(self, order: Order) -> bool:

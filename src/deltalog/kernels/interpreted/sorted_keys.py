@@ -18,6 +18,11 @@ def pack(high: Any, low: Any) -> Any:
 
 
 @by_numpy
+def pack_into(words: Any, word: int, high: Any, low: Any) -> None:
+    words[:, word] = pack(high, low)
+
+
+@by_numpy
 def swap(keys: Any) -> Any:
     return (keys << HALF) | (keys >> HALF)
 
@@ -115,6 +120,38 @@ def ranges_words(rows: Any, first: Any, last: Any, low: Any, high: Any) -> None:
     texts = _texts(rows)
     low[:] = np.searchsorted(texts, _texts(first))
     high[:] = np.searchsorted(texts, _texts(last), side="right")
+
+
+@by_numpy
+def ranges_pairs(rows: Any, offsets: Any, a: Any, b: Any, low: Any, high: Any) -> None:
+    words, keys, known = np.ascontiguousarray(rows[:, 0]), pack(a, b), a < len(offsets) - 1
+    low[:] = np.where(known, np.searchsorted(words, keys), 0)
+    high[:] = np.where(known, np.searchsorted(words, keys, side="right"), 0)
+
+
+@by_numpy
+def widest_halves(rows: Any) -> Any:
+    halves = np.stack((rows >> HALF, rows & LOW), axis=2).reshape(len(rows), 2 * rows.shape[1])
+    return np.bitwise_or.reduce(halves, axis=0) if len(rows) else np.zeros(2 * rows.shape[1], np.uint64)
+
+
+@by_numpy
+def narrowed(rows: Any, bits: Any) -> Any:
+    numbers = np.zeros(len(rows), np.uint64)
+    for w in range(rows.shape[1]):
+        numbers = (numbers << bits[2 * w]) | (rows[:, w] >> HALF)
+        numbers = (numbers << bits[2 * w + 1]) | (rows[:, w] & LOW)
+    return numbers
+
+
+@by_numpy
+def spread(numbers: Any, bits: Any) -> Any:
+    words, one = np.empty((len(numbers), len(bits) // 2), np.uint64), np.uint64(1)
+    for w in range(words.shape[1] - 1, -1, -1):
+        low, numbers = numbers & ((one << bits[2 * w + 1]) - one), numbers >> bits[2 * w + 1]
+        high, numbers = numbers & ((one << bits[2 * w]) - one), numbers >> bits[2 * w]
+        words[:, w] = (high << HALF) | low
+    return words
 
 
 @by_numpy
