@@ -160,10 +160,12 @@ def souffle_program() -> str:
 
 @dataclass(frozen=True)
 class Measured:
-    """Seconds to read and to evaluate (None: included in `read`), and sizes of derived relations."""
+    """Seconds to read and to evaluate (None: included in `read`), CPU seconds of all threads to evaluate (ours:
+    to plan, too), and sizes of derived relations."""
 
     read: float
     evaluate: float | None
+    cpu: float
     sizes: dict[str, int]
 
 
@@ -178,8 +180,10 @@ def evaluated(program: Path, folder: Path, threads: int | None = None) -> Measur
     else:
         kb.load(folder)
     read = time.perf_counter() - started
+    before = time.process_time()
     report = kb.materialise()
-    return Measured(read, report.seconds["evaluate"], {name: kb.count(name) for name in DERIVED})
+    cpu = time.process_time() - before
+    return Measured(read, report.seconds["evaluate"], cpu, {name: kb.count(name) for name in DERIVED})
 
 
 def our_ways(folder: Path) -> dict[str, Way]:
@@ -215,12 +219,12 @@ def _run_souffle(binary: Path, folder: Path) -> Measured:
     printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     total = time.perf_counter() - started
     lines = (line.split("\t") for line in printed.splitlines() if "\t" in line)
-    return Measured(total, None, {name: int(size) for name, size in lines})
+    return Measured(total, None, 0.0, {name: int(size) for name, size in lines})
 
 
 def _run_stand_in(binary: Path, facts: Path, order: str) -> Measured | None:
     found = points_to.run(binary, facts, order, TIMEOUT)
-    return None if found is None else Measured(found["read"], found["evaluate"], found["sizes"])
+    return None if found is None else Measured(found["read"], found["evaluate"], found["cpu"], found["sizes"])
 
 
 def alternated(ways: dict[str, Way], repeat: int) -> dict[str, list[Measured]]:
@@ -263,13 +267,17 @@ def _shown(found: list[Measured]) -> str:
     read = median(run.read for run in found)
     if found[0].evaluate is None:
         return f"read and evaluate {read:.3f} s"
-    return f"read {read:.3f} s  evaluate {_seconds(found):.3f} s"
+    return f"read {read:.3f} s  evaluate {_seconds(found):.3f} s, CPU {_cpu(found):.3f} s"
 
 
 def _seconds(found: list[Measured], total: bool = False) -> float:
     """The median to evaluate; of reading and evaluating together, where only that is known."""
     total = total or found[0].evaluate is None
     return median((run.read if total else 0.0) + (run.evaluate or 0.0) for run in found)
+
+
+def _cpu(found: list[Measured]) -> float:
+    return median(run.cpu for run in found)
 
 
 def _within_ratios(runs: dict[str, list[Measured]], peers: list[str]) -> bool:
@@ -281,6 +289,8 @@ def _within_ratios(runs: dict[str, list[Measured]], peers: list[str]) -> bool:
     total = runs[best][0].evaluate is None
     against = {way: _seconds(runs[way], total) / _seconds(runs[best]) for way in (OWN_TEXT, ONE_THREAD)}
     print(f"against {best}: {against[OWN_TEXT]:.2f} times, on one thread {against[ONE_THREAD]:.2f} times")
+    if not total:
+        print(f"CPU: {' and '.join(f'{_cpu(runs[way]) / _cpu(runs[best]):.2f}' for way in against)} times")
     return ratio <= RATIO and against[OWN_TEXT] <= PEER_RATIO
 
 
