@@ -92,22 +92,22 @@ def _truth_value(text: str) -> bool:
 
 
 def _double_value(text: str) -> float:
-    if "_" in text or text != text.strip():
+    if "_" in text or text != text.strip() or not text.isascii():
         raise ValueError(f"{text!r} is no number")
-    return _finite(float(text))
+    return finite(float(text))
 
 
-def _finite(value: float) -> float:
+def finite(value: float) -> float:
     if not math.isfinite(value):
         raise ValueError("a number is finite: neither infinity nor NaN")
     return value
 
 
 def float32(value: float) -> Literal:
-    """A number as a float of 32 bits, by its shortest text."""
+    """A number as a float of 32 bits, by its shortest text; ValueError if it is too large for one."""
     rounded = struct.unpack("f", struct.pack("f", value))[0]
     if not math.isfinite(rounded):
-        raise ExpressionFails(f"{value!r} is no float of 32 bits")
+        raise ValueError(f"{value!r} is no float of 32 bits")
     texts = (f"{rounded:.{digits}g}" for digits in range(1, 18))
     text = next(text for text in texts if struct.unpack("f", struct.pack("f", float(text)))[0] == rounded)
     return Literal(_plain(Decimal(text)), FLOAT)
@@ -238,6 +238,11 @@ def _logarithm(a: int, base: int) -> int:
     while a >= base:
         a, result = a // base, result + 1
     return result
+
+
+def _half_up(value: float) -> float:
+    below = math.floor(value)
+    return float(below + (value - below >= 0.5))
 
 
 def _shift(compute: Callable[[int, int], int]) -> Callable[..., int]:
@@ -399,7 +404,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "nemo_tan": _by_kind(None, math.tan),
     "nemo_pow": _by_kind(_power, math.pow),
     "nemo_log": _by_kind(_logarithm, lambda a, base: math.log(a) / (math.log(base) if base else -math.inf)),
-    "nemo_round": _by_kind(lambda a: a, lambda a: float(math.floor(a + 0.5))),
+    "nemo_round": _by_kind(lambda a: a, _half_up),
     "nemo_sum": _of_many(_by_kind(lambda *a: sum(a), lambda *a: sum(a))),
     "nemo_product": _of_many(_by_kind(lambda *a: math.prod(a), lambda *a: math.prod(a))),
     "nemo_min": _of_many(_by_kind(lambda *a: min(a), lambda *a: min(a))),
@@ -434,7 +439,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "nemo_regex": _of_two(_matches),
     "nemo_levenshtein": _of_two(_distance),
     "nemo_uriencode": _of_strings(lambda text: quote(text, safe="-_.~")),
-    "nemo_uridecode": _of_strings(unquote),
+    "nemo_uridecode": _of_strings(lambda text: unquote(text, errors="strict")),
     "nemo_and": _of_many(lambda *values: all([_boolean(value) for value in values])),
     "nemo_or": _of_many(lambda *values: any([_boolean(value) for value in values])),
     "nemo_not": lambda value: not _boolean(value),

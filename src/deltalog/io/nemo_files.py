@@ -9,9 +9,9 @@ A cell of CSV, TSV or DSV of the format `any` is trimmed, and then
     two words, or nothing     a string; a literal whose text is wrong for its datatype, too
     everything else           an IRI: a, http://example.org/a, 1e5, true
 
-A row with another number of cells than the predicate has arguments, or with a cell that its format does not allow, is
-left out, as in Nemo; a warning says how many were. So is a statement of RDF that is wrong. Blank nodes of RDF are
-numbered in the order of reading, before those that existential rules invent.
+A row with another number of cells than the predicate has arguments, or with a cell that its format does not allow or
+that is no UTF-8, is left out, as in Nemo; a warning says how many were. So is a statement of RDF that is wrong. Blank
+nodes of RDF are numbered in the order of reading, before those that existential rules invent.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ import io
 import json
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import count, islice
 from pathlib import Path
 from typing import IO, Any
@@ -41,12 +42,14 @@ RDF_FORMATS = {
     **{"ntriples": "N_TRIPLES", "nquads": "N_QUADS", "turtle": "TURTLE", "trig": "TRIG", "rdfxml": "RDF_XML"},
     **{"nt": "N_TRIPLES", "nq": "N_QUADS", "ttl": "TURTLE", "rdf": "RDF_XML", "xml": "RDF_XML", "owl": "RDF_XML"},
 }
+QUADS = ("N_QUADS", "TRIG")
 PARAMETERS = {
     **dict.fromkeys(DELIMITERS, ("delimiter", "format", "ignore_headers", "quoting")),
     **dict.fromkeys(("rdf", "ntriples", "nquads", "turtle", "trig", "rdfxml"), ("base",)),
     "json": (),
 }
 COMMON = {"resource", "limit", "compression"}
+FLAGS = {"ignore_headers", "quoting"}
 DEFAULT_GRAPH = IRI("tag:nemo:defaultgraph")
 CELL_FORMATS = ("any", "string", "int", "double", "skip")
 
@@ -59,12 +62,13 @@ def read_import(use: FileUse, nulls: Iterator[int] | None = None) -> list[Import
     try:
         with _opened(path, use) as stream:
             rows = _rows(use, path, stream, count() if nulls is None else nulls)
-            limit = use.parameters.get("limit")
-            return list(islice(rows, limit if isinstance(limit, int) else None))
+            return [row for row in islice(rows, _limit(use)) if row is not None]
     except OSError as error:
         raise DataError(f"{use.span}: cannot read {resource}: {error.strerror or error}") from None
     except (UnicodeDecodeError, csv.Error, SyntaxError, ValueError) as error:
         raise DataError(f"{use.span}: {resource} is not {use.format}: {error}") from None
+    except RecursionError:
+        raise DataError(f"{use.span}: {resource} has too many parts inside of each other") from None
 
 
 def _check(use: FileUse) -> None:
@@ -81,6 +85,24 @@ def _check(use: FileUse) -> None:
     if unknown:
         names = ", ".join(sorted(known))
         raise UsageError(f"{use.span}: {use.format} has no parameter {unknown[0]!r}; its parameters are {names}")
+    for name in FLAGS.intersection(use.parameters):
+        if not isinstance(use.parameters[name], bool):
+            raise UsageError(f"{use.span}: {name} is true or false, not {use.parameters[name]!r}")
+    if use.format == "dsv" and "delimiter" not in use.parameters:
+        raise UsageError(f'{use.span}: dsv needs a delimiter; write delimiter = ";" or the like')
+
+
+def _limit(use: FileUse) -> int | None:
+    """How many rows are read or written at most; 0 is no limit, as in Nemo."""
+    found = use.parameters.get("limit", 0)
+    if not isinstance(found, int) or isinstance(found, bool) or found < 0:
+        raise UsageError(f"{use.span}: a limit is a number of rows, not {found!r}")
+    return found or None
+
+
+def _check_arity(use: FileUse, arity: int) -> None:
+    if use.arity not in (None, arity):
+        raise UsageError(f"{use.span}: {use.format} has {arity} columns; {use.predicate} has {use.arity} arguments")
 
 
 def _input(resource: str, use: FileUse) -> Path:
@@ -102,29 +124,31 @@ def _opened(path: Path, use: FileUse) -> IO[bytes]:
     return gzip.open(path, "rb") if _is_compressed(path, use) else path.open("rb")  # type: ignore[return-value]
 
 
-def _rows(use: FileUse, path: Path, stream: IO[bytes], nulls: Iterator[int]) -> Iterator[ImportedRow]:
+def _rows(use: FileUse, path: Path, stream: IO[bytes], nulls: Iterator[int]) -> Iterator[ImportedRow | None]:
+    """The rows of a file; None for one that does not fit, and counts."""
     if use.format in DELIMITERS:
-        return _table(use, io.TextIOWrapper(stream, "utf-8-sig", newline=""))
+        return _table(use, io.TextIOWrapper(stream, "utf-8-sig", "surrogateescape", newline=""))
     if use.format == "json":
-        return _json(json.load(stream))
+        _check_arity(use, 3)
+        return _json(json.load(stream, parse_constant=_no_constant))
     return _rdf(use, path, stream, nulls)
 
 
 # Tables
 
 
-def _table(use: FileUse, text: IO[str]) -> Iterator[ImportedRow]:
+def _table(use: FileUse, text: IO[str]) -> Iterator[ImportedRow | None]:
     formats = cell_formats(use)
     quoted = use.parameters.get("quoting", True) is not False
     reader = csv.reader(text, delimiter=_delimiter(use), quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE)
     if use.parameters.get("ignore_headers") is True:
         next(reader, None)
     left_out = 0
-    for cells in reader:
-        row = _row(cells, formats or ["any"] * (use.arity or len(cells)))
-        if row is None:
-            left_out += bool(cells)
-        elif cells:
+    for cells in filter(None, reader):
+        used = formats or ["any"] * (use.arity or len(cells))
+        row = _row(cells, used)
+        left_out += row is None
+        if row is not None or len(cells) == len(used):
             yield row
     if left_out:
         warn(warning(f"{left_out:,} rows do not fit {use.predicate}, and are left out", use.span))
@@ -152,7 +176,7 @@ def cell_formats(use: FileUse) -> list[str]:
 
 
 def _row(cells: Sequence[str], formats: Sequence[str]) -> ImportedRow | None:
-    if len(cells) != len(formats):
+    if len(cells) != len(formats) or any(map(_NO_TEXT.search, cells)):
         return None
     try:
         return tuple(_READ[format](cell) for cell, format in zip(cells, formats, strict=True) if format != "skip")
@@ -160,6 +184,7 @@ def _row(cells: Sequence[str], formats: Sequence[str]) -> ImportedRow | None:
         return None
 
 
+_NO_TEXT = re.compile("[\ud800-\udfff]")  # bytes that are no UTF-8
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _DECIMAL = re.compile(r"[+-]?[0-9]+\.[0-9]*")
 _LITERAL = re.compile(r'"(.*)"(?:@([A-Za-z]+(?:-[A-Za-z0-9]+)*)|\^\^<([^<>]*)>)?', re.DOTALL)
@@ -192,11 +217,11 @@ def _cell_literal(found: re.Match[str]) -> Value:
 
 
 def _integer(cell: str) -> Value:
-    return literal_value(cell.strip(), "http://www.w3.org/2001/XMLSchema#integer")
+    return literal_value(cell, "http://www.w3.org/2001/XMLSchema#integer")
 
 
 def _double(cell: str) -> Value:
-    return literal_value(cell.strip(), "http://www.w3.org/2001/XMLSchema#double")
+    return literal_value(cell, "http://www.w3.org/2001/XMLSchema#double")
 
 
 _READ: dict[str, Callable[[str], Value]] = {"any": any_value, "string": str, "int": _integer, "double": _double}
@@ -207,12 +232,11 @@ _READ: dict[str, Callable[[str], Value]] = {"any": any_value, "string": str, "in
 def _rdf(use: FileUse, path: Path, stream: IO[bytes], nulls: Iterator[int]) -> Iterator[ImportedRow]:
     import pyoxigraph
 
-    name = use.format if use.format != "rdf" else Path(path.name.removesuffix(".gz")).suffix[1:]
-    if name not in RDF_FORMATS:
-        raise UsageError(f"{use.span}: the ending of {path.name} is none of RDF; write turtle{{...}} or the like")
+    name = _rdf_name(use, path)
     format = getattr(pyoxigraph.RdfFormat, RDF_FORMATS[name])
     base = use.parameters.get("base")
-    has_graphs = RDF_FORMATS[name] in ("N_QUADS", "TRIG")
+    has_graphs = RDF_FORMATS[name] in QUADS
+    _check_arity(use, 4 if has_graphs else 3)
     labels: defaultdict[str, int] = defaultdict(nulls.__next__)
     parsed: Iterable[Any] = pyoxigraph.parse(
         stream, format=format, base_iri=document_iri(path) if base is None else str(base)
@@ -220,6 +244,14 @@ def _rdf(use: FileUse, path: Path, stream: IO[bytes], nulls: Iterator[int]) -> I
     for quad in _without_errors(parsed, use):
         row = tuple(_term(term, labels) for term in (quad.subject, quad.predicate, quad.object))
         yield (_graph(quad.graph_name, labels), *row) if has_graphs else row
+
+
+def _rdf_name(use: FileUse, path: Path) -> str:
+    """The name of a format of RDF; `rdf` is what the ending of the file says."""
+    name = use.format if use.format != "rdf" else Path(path.name.removesuffix(".gz")).suffix[1:]
+    if name not in RDF_FORMATS:
+        raise UsageError(f"{use.span}: the ending of {path.name} is none of RDF; write turtle{{...}} or the like")
+    return name
 
 
 def _without_errors(parsed: Iterable[Any], use: FileUse) -> Iterator[Any]:
@@ -269,6 +301,10 @@ def _json(document: Any) -> Iterator[ImportedRow]:
             yield (number, IRI("value"), value)
 
 
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"JSON has no {name}")
+
+
 _JSON_TYPES = {
     dict: "object",
     list: "array",
@@ -283,19 +319,31 @@ _JSON_TYPES = {
 
 
 def exports_of(program: NemoProgram) -> Iterator[FileUse]:
-    """What a program exports: what its directives say, else all predicates that it derives or states, as CSV."""
+    """What a program exports: what its directives say, else all predicates that its rules derive, as CSV. No two files
+    have the same name."""
     yield from program.exports
     named = {use.predicate for use in program.exports}
+    taken = {str(use.parameters.get("resource") or file_name(use)) for use in program.exports}
+    heads = dict.fromkeys((head.name, len(head.terms)) for rule in program.rules for head in rule.heads)
     outputs = program.outputs if program.outputs or program.exports else _derived(program)
-    for name in outputs:
-        if name not in named:
-            arity = next((len(head.terms) for rule in program.rules for head in rule.heads if head.name == name), None)
-            yield FileUse("export", name, "csv", {}, _NOWHERE, arity)
+    for name in (name for name in outputs if name not in named):
+        for arity in [n for derived, n in heads if derived == name] or [None]:
+            use = FileUse("export", name, "csv", {}, _NOWHERE, arity)
+            resource = _free_name(file_name(use), taken)
+            taken.add(resource)
+            yield replace(use, parameters={"resource": resource})
 
 
-def _derived(program: NemoProgram) -> Iterator[str]:
-    heads = dict.fromkeys(head.name for rule in program.rules if rule.body for head in rule.heads)
-    yield from heads
+def _derived(program: NemoProgram) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(head.name for rule in program.rules if rule.body for head in rule.heads))
+
+
+def _free_name(name: str, taken: Container[str]) -> str:
+    """The name of a file; with a number if another has it."""
+    if name not in taken:
+        return name
+    stem, _, ending = name.rpartition(".")
+    return next(each for i in count(2) if (each := f"{stem}-{i}.{ending}") not in taken)
 
 
 _NOWHERE = Span(Source("<export>", ""), 0, 0)
@@ -308,11 +356,10 @@ def write_export(use: FileUse, rows: Iterable[ImportedRow], folder: Path) -> Pat
     path = folder / resource
     if not path.resolve().is_relative_to(folder.resolve()):
         raise UsageError(f"{use.span}: {resource} is outside of the folder for exports; name a file inside of it")
-    limit = use.parameters.get("limit")
-    chosen = islice(rows, limit if isinstance(limit, int) else None)
+    lines = _lines(use, path, rows)
     path.parent.mkdir(parents=True, exist_ok=True)
     with gzip.open(path, "wb") if _is_compressed(path, use) else path.open("wb") as stream:
-        for line in _lines(use, chosen):
+        for line in lines:
             stream.write(line.encode())
     return path
 
@@ -325,14 +372,14 @@ def file_name(use: FileUse) -> str:
     return f"{re.sub(r'[^A-Za-z0-9_.-]', '_', use.predicate)}.{ending}"
 
 
-def _lines(use: FileUse, rows: Iterable[ImportedRow]) -> Iterator[str]:
+def _lines(use: FileUse, path: Path, rows: Iterable[ImportedRow]) -> Iterator[str]:
     if use.format in DELIMITERS:
-        return _table_lines(use, rows)
-    if use.format in ("trig", "rdfxml"):
-        return _document_lines(use, rows)
-    if use.format != "json":
-        return _triple_lines(use, rows)
-    raise UsageError(f"{use.span}: facts cannot be exported as json, as in Nemo; export them as csv or RDF")
+        return islice(_table_lines(use, rows), _limit(use))
+    if use.format == "json":
+        raise UsageError(f"{use.span}: facts cannot be exported as json, as in Nemo; export them as csv or RDF")
+    name = RDF_FORMATS[_rdf_name(use, path)]
+    triples = islice(_triple_lines(use, rows, name in QUADS), _limit(use))
+    return _document_lines(use, name, triples) if name in ("TRIG", "RDF_XML") else triples
 
 
 def _table_lines(use: FileUse, rows: Iterable[ImportedRow]) -> Iterator[str]:
@@ -384,31 +431,32 @@ def _quoted(text: str, delimiter: str) -> str:
     return '"' + text.replace('"', '""') + '"' if special else text
 
 
-def _triple_lines(use: FileUse, rows: Iterable[ImportedRow]) -> Iterator[str]:
-    for graph, *terms in _quads(use, rows):
+def _triple_lines(use: FileUse, rows: Iterable[ImportedRow], has_graphs: bool) -> Iterator[str]:
+    for graph, *terms in _quads(use, rows, has_graphs):
         named = [] if graph == DEFAULT_GRAPH else [full_text(graph)]
         yield " ".join([*map(full_text, terms), *named, "."]).replace("\t", "\\t") + "\n"
 
 
-def _quads(use: FileUse, rows: Iterable[ImportedRow]) -> Iterator[tuple[Value, ...]]:
+def _quads(use: FileUse, rows: Iterable[ImportedRow], has_graphs: bool) -> Iterator[tuple[Value, ...]]:
     """Rows as quads; those that RDF cannot say are left out, as in Nemo."""
     for row in rows:
-        if len(row) not in (3, 4):
-            raise UsageError(f"{use.span}: RDF has triples and quads; {use.predicate} has {len(row)} arguments")
+        if len(row) != 3 and not (has_graphs and len(row) == 4):
+            what = "triples and quads" if has_graphs else "triples"
+            raise UsageError(f"{use.span}: {use.format} has {what}; {use.predicate} has {len(row)} arguments")
         graph, *terms = row if len(row) == 4 else (DEFAULT_GRAPH, *row)
         if isinstance(graph, IRI | BlankNode) and isinstance(terms[0], IRI | BlankNode) and isinstance(terms[1], IRI):
             yield (graph, *terms)
 
 
-def _document_lines(use: FileUse, rows: Iterable[ImportedRow]) -> Iterator[str]:
-    """TriG and RDF/XML."""
+def _document_lines(use: FileUse, format: str, lines: Iterable[str]) -> Iterator[str]:
+    """TriG and RDF/XML. IRIs may be relative, as names of programs are."""
     import pyoxigraph
 
-    lines = "".join(_triple_lines(use, rows))
     try:
-        quads = pyoxigraph.parse(lines, format=pyoxigraph.RdfFormat.N_QUADS)
-        format = getattr(pyoxigraph.RdfFormat, RDF_FORMATS[use.format])
-        written = pyoxigraph.serialize(quads if use.format == "trig" else (q.triple for q in quads), format=format)
+        quads = pyoxigraph.parse("".join(lines), format=pyoxigraph.RdfFormat.N_QUADS, lenient=True)
+        written = pyoxigraph.serialize(
+            quads if format == "TRIG" else (q.triple for q in quads), format=getattr(pyoxigraph.RdfFormat, format)
+        )
     except (SyntaxError, ValueError) as error:
         raise UsageError(f"{use.span}: {use.predicate} cannot be written as {use.format}: {error}") from None
     yield (written or b"").decode()

@@ -27,7 +27,7 @@ from deltalog.model.errors import Diagnostic, SyntaxProblem
 from deltalog.model.terms import Value
 from deltalog.nemo import tree
 from deltalog.nemo.functions import NEMO
-from deltalog.nemo.parser import Parser
+from deltalog.nemo.parser import Parser, Statement
 from deltalog.nemo.program import ExistentialRule, FileUse, NemoProgram
 from deltalog.syntax.ast import (
     Aggregate,
@@ -54,13 +54,24 @@ def read_nemo(text: str, name: str = "<text>", folder: Path | None = None) -> Ne
     """The program of a text; SyntaxProblem has all errors."""
     parser = Parser(Source(name, text))
     lowering = _Lowering(parser.diagnostics, folder)
-    for statement in parser.statements():
+    for statement in _parameters_first(list(parser.statements())):
         lowering.add(statement)
     program = lowering.program(parser.prefixes)
     if parser.diagnostics:
         in_order = sorted(parser.diagnostics, key=lambda each: each.span.start if each.span else 0)
         raise SyntaxProblem(in_order, program.rules)
     return program
+
+
+def _parameters_first(statements: Sequence[Statement]) -> Iterator[Statement]:
+    """Parameters come before everything else, and a parameter after those that its value names."""
+    waiting = [each for each in statements if isinstance(each, tree.ParameterDirective)]
+    while waiting:
+        missing = {each.name for each in waiting}
+        ready = [each for each in waiting if not missing.intersection(_parameter_names(each.value))] or waiting
+        yield from ready
+        waiting = [each for each in waiting if each not in ready]
+    yield from (each for each in statements if not isinstance(each, tree.ParameterDirective))
 
 
 class _Wrong(Exception):
@@ -114,6 +125,8 @@ class _Lowering:
         if statement.value is None:
             hint = f"Give it a value: @parameter ${statement.name} = 5 ."
             raise self.wrong(f"the parameter ${statement.name} has no value", statement.span, hint)
+        if statement.name in self.parameters:
+            raise self.wrong(f"the parameter ${statement.name} has a value already", statement.span)
         self.parameters[statement.name] = self._value(statement.value, {}, statement.span)
 
     def _file(self, statement: tree.FileDirective) -> None:
@@ -151,6 +164,8 @@ class _Lowering:
             self._existential_rule(statement, body)
             return
         heads = [head for head in statement.heads if not any(map(_aggregates, head.terms))]
+        if 1 < len(statement.heads) != len(heads):
+            body.compute(statement.heads)
         if heads:
             atoms = tuple(body.head(head) for head in heads)
             self.rules += self._folded(Rule(atoms, tuple(body.literals), statement.span))
@@ -183,7 +198,7 @@ class _Lowering:
                 return term
             case tree.Parameter(name=name):
                 if name not in self.parameters:
-                    hint = f"Declare it before: @parameter ${name} = 5 ."
+                    hint = f"Declare it: @parameter ${name} = 5 ."
                     raise self.wrong(f"there is no parameter ${name}", term.span, hint)
                 return Constant(self.parameters[name])
             case tree.Applied(function=function, arguments=arguments):
@@ -267,6 +282,14 @@ class _Body:
         yield from (Bind(left, value, literal.span), Bind(right, value, literal.span))
 
     # Aggregates
+
+    def compute(self, heads: Iterable[tree.Atom]) -> None:
+        """Computes in the body what heads with and without aggregates have, so that all of them fail together."""
+        for term in (term for head in heads for term in head.terms):
+            found = _aggregates(term)
+            for part in [each.argument for each in found] or [term]:
+                if isinstance(part, tree.Applied):
+                    self.literals.append(Bind(self._expression(part), next(self._fresh), part.span))
 
     def aggregate(self, head: tree.Atom) -> Rule:
         found = [each for term in head.terms for each in _aggregates(term)]
@@ -373,6 +396,10 @@ def _parts(term: tree.Term) -> Iterator[tree.Term]:
             yield from (part for each in inner for part in _parts(each))
         case tree.Aggregated():
             yield from (part for each in (term.argument, *term.distinct) for part in _parts(each))
+
+
+def _parameter_names(term: tree.Term | None) -> set[str]:
+    return set() if term is None else {part.name for part in _parts(term) if isinstance(part, tree.Parameter)}
 
 
 def _existentials(terms: Iterable[tree.Term]) -> Iterator[tree.Existential]:

@@ -16,22 +16,23 @@ A wrong statement is reported, and reading goes on after its dot.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from itertools import count, pairwise
 
-from deltalog.expressions.nemo_functions import float32, literal_value
+from deltalog.expressions.nemo_functions import finite, float32, literal_value
 from deltalog.model.errors import Diagnostic
 from deltalog.model.terms import IRI, RDF, XSD, Literal, Value
 from deltalog.nemo import tree
 from deltalog.nemo.functions import NEMO
-from deltalog.nemo.lexer import Word, words
+from deltalog.nemo.lexer import MAX_DEPTH, Word, term_end, words
 from deltalog.syntax.ast import Constant, Source, Span, Variable
 from deltalog.syntax.functions import arguments_of, arguments_wanted
 
 Statement = tree.Statement | tree.FileDirective | tree.Output | tree.ParameterDirective
 ATTRIBUTES = ("name", "display")
 COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
-MAX_DEPTH = 100  # of brackets in brackets
+MAX_NESTING = 200  # of operations in a row
 PREFIXES = {"xsd": XSD, "rdf": RDF}
 
 
@@ -40,14 +41,14 @@ class _Wrong(Exception):
 
 
 class Parser:
-    """The statements of one text."""
+    """The statements of one text, or the term that a part of it is."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, start: int = 0, end: int | None = None) -> None:
         self.source = source
         self.diagnostics: list[Diagnostic] = []
         self.prefixes: dict[str, str] = {}
         self.base = ""
-        self.words = list(words(source, self.diagnostics))
+        self.words = list(words(source, self.diagnostics, start, end))
         self.at = self.depth = 0
         self._anonymous = count()
         self._predicates = _derived(self.words)
@@ -207,26 +208,44 @@ class Parser:
 
     def _terms(self, close: str) -> tuple[tree.Term, ...]:
         found = []
+        self._deeper()
         while self._word.kind != close:
             found.append(self._term())
             if not self._accept(","):
                 break
+        self.depth -= 1
         self._expect(close)
         return tuple(found)
 
+    def _deeper(self) -> None:
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            raise self._wrong(f"more than {MAX_DEPTH} brackets in brackets", self._word)
+
     def _term(self) -> tree.Term:
         start, left = self._word, self._product()
-        while (sign := self._word).kind in ("+", "-"):
+        for many in count(1):
+            if (sign := self._word).kind not in ("+", "-"):
+                break
+            self._check_nesting(many, start)
             self.at += 1
             left = tree.Applied(sign.kind, (left, self._product()), self._since(start))
         return left
 
     def _product(self) -> tree.Term:
         start, left = self._word, self._primary()
-        while (sign := self._word).kind in ("*", "/"):
+        for many in count(1):
+            if (sign := self._word).kind not in ("*", "/"):
+                break
+            self._check_nesting(many, start)
             self.at += 1
             left = tree.Applied(sign.kind, (left, self._primary()), self._since(start))
         return left
+
+    def _check_nesting(self, many: int, start: Word) -> None:
+        if many > MAX_NESTING:
+            hint = "Compute it in several steps, with ?y = ... ."
+            raise self._wrong(f"more than {MAX_NESTING} operations in one term", start, hint)
 
     def _primary(self) -> tree.Term:
         word = self._word
@@ -239,7 +258,7 @@ class Parser:
             case "parameter":
                 return tree.Parameter(word.text[1:], word.span)
             case "number":
-                return Constant(_number(word.text))
+                return Constant(self._number(word, word.text))
             case "+" | "-":
                 return self._signed(word)
             case "string" | "long":
@@ -263,7 +282,13 @@ class Parser:
             hint = "Nemo has no operator for that; write 0 - ?x."
             raise self._wrong(f"`{sign.text}` stands before a number only", sign, hint)
         self.at += 1
-        return Constant(_number(sign.text.replace("+", "") + number.text))
+        return Constant(self._number(number, sign.text.replace("+", "") + number.text))
+
+    def _number(self, word: Word, text: str) -> Value:
+        try:
+            return _number(text)
+        except ValueError as error:
+            raise self._wrong(str(error), word) from None
 
     def _name(self, word: Word) -> tree.Term:
         if self._word.kind != "(":
@@ -292,11 +317,7 @@ class Parser:
         return tree.Aggregated(name, terms[0], terms[1:], self._since(word))
 
     def _bracket(self, word: Word) -> tree.Term:
-        self.depth += 1
-        if self.depth > MAX_DEPTH:
-            raise self._wrong(f"more than {MAX_DEPTH} brackets in brackets", word)
         terms = self._terms(")")
-        self.depth -= 1
         return terms[0] if len(terms) == 1 else tree.Tuple(terms, self._since(word))
 
     # Constants
@@ -304,16 +325,9 @@ class Parser:
     def _string(self, word: Word) -> Value:
         text = word.text[3:-3] if word.kind == "long" else word.text[1:-1]
         if self._accept("@"):
-            parts = [self._expect("name").text]
-            while self._word.kind == "-":
-                self.at += 1
-                parts.append(self._expect("name").text)
-            return literal_value(text, None, "-".join(parts))
+            return literal_value(text, None, self._expect("name").text + self._subtags())
         if self._word.kind == "directive" and self._word.span.start == word.span.end:
-            tag = self._expect("directive").text[1:]  # @en
-            while self._accept("-"):
-                tag += "-" + self._expect("name").text
-            return literal_value(text, None, tag)
+            return literal_value(text, None, self._expect("directive").text[1:] + self._subtags())  # @en
         if not self._accept("^^"):
             return text
         datatype = self._word
@@ -322,6 +336,18 @@ class Parser:
             return literal_value(text, str(self._iri(datatype)))
         except ValueError as error:
             raise self._wrong(str(error), word) from None
+
+    def _subtags(self) -> str:
+        """The rest of a language such as en-GB, without spaces; `"a"@en - 1` has none."""
+        found = ""
+        while self._word.kind == "-" and self._is_joined(self.at) and self._is_joined(self.at + 1):
+            self.at += 1
+            found += "-" + self._expect("number" if self._word.kind == "number" else "name").text
+        return found
+
+    def _is_joined(self, at: int) -> bool:
+        """Whether nothing is between a word and the one before."""
+        return self.words[at].span.start == self.words[at - 1].span.end
 
     def _formatted(self, word: Word) -> tree.Term:
         """f"a {?x} b" joins texts and the texts of terms."""
@@ -337,13 +363,20 @@ class Parser:
 
     def _inner(self, start: int, end: int) -> tree.Term:
         """The term of a piece of a formatted text."""
-        blank = "".join("\n" if c == "\n" else " " for c in self.source.text[:start])
-        inside = Parser(Source(self.source.name, blank + self.source.text[start:end]))
+        if not self.source.text.startswith("}", end):
+            self.diagnostics.append(Diagnostic("this `{` is not closed", Span(self.source, start - 1, start)))
+            raise _Wrong
+        inside = Parser(self.source, start, end)
         inside.prefixes, inside.base, inside._anonymous = self.prefixes, self.base, self._anonymous
+        inside.depth = self.depth
         try:
-            return inside._term()
+            inside._deeper()
+            term = inside._term()
+            if inside._word.kind != "end":
+                raise inside._unexpected("`}`")
+            return term
         finally:
-            self.diagnostics += [_moved(each, self.source) for each in inside.diagnostics]
+            self.diagnostics += inside.diagnostics
 
     def _iri(self, word: Word) -> IRI:
         if word.kind == "iri":
@@ -380,7 +413,10 @@ class Parser:
 
     def _unexpected(self, wanted: str) -> _Wrong:
         word = self._word
-        what = "the program ends too early" if word.kind == "end" else f"did not expect `{word.text}` here"
+        what = f"did not expect `{word.text}` here"
+        if word.kind == "end":
+            whole = "program" if word.span.end == len(self.source.text) else "term"
+            what = f"the {whole} ends too early"
         return self._wrong(what, word, f"Expected {wanted}.")
 
     def _wrong(self, message: str, word: Word, hint: str | None = None) -> _Wrong:
@@ -427,11 +463,18 @@ def _number(text: str) -> Value:
         return float32(sign * float(digits[:-1]))
     digits = digits.rstrip("fd") if base == 10 else digits
     if base == 10 and not digits.isdigit():
-        return sign * float(digits)
+        return finite(sign * float(digits))
     number = sign * int(digits[2:] if base != 10 else digits, base)
     if -(2**63) <= number < 2**63:
         return number
-    return float(number) if base == 10 else Literal(str(number), "xsd:integer")  # as Nemo has it
+    return finite(_double(number)) if base == 10 else Literal(str(number), "xsd:integer")  # as Nemo has it
+
+
+def _double(number: int) -> float:
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf
 
 
 def _pieces(text: str, start: int, end: int) -> Iterator[tuple[str, tuple[int, int] | None]]:
@@ -441,7 +484,8 @@ def _pieces(text: str, start: int, end: int) -> Iterator[tuple[str, tuple[int, i
         if text[at : at + 2] in ("{{", "}}"):
             plain, at = plain + text[at], at + 2
         elif text[at] == "{":
-            close = _closing(text, at, end)
+            close = term_end(text, at + 1)
+            close = close if 0 < close < end else end
             if plain:
                 yield plain, None
             yield "", (at + 1, close)
@@ -450,18 +494,3 @@ def _pieces(text: str, start: int, end: int) -> Iterator[tuple[str, tuple[int, i
             plain, at = plain + text[at], at + 1
     if plain:
         yield plain, None
-
-
-def _closing(text: str, at: int, end: int) -> int:
-    quoted = False
-    for i in range(at + 1, end):
-        quoted ^= text[i] == '"'
-        if text[i] == "}" and not quoted:
-            return i
-    return end
-
-
-def _moved(diagnostic: Diagnostic, source: Source) -> Diagnostic:
-    span = diagnostic.span
-    where = Span(source, span.start, span.end) if span else None
-    return Diagnostic(diagnostic.message, where, diagnostic.hint)
