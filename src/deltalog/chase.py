@@ -25,8 +25,9 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
+from deltalog.engine.encode_facts import encode_facts_of
 from deltalog.kb import KnowledgeBase
-from deltalog.model.errors import DeltalogWarning
+from deltalog.model.errors import DeltalogWarning, UsageError
 from deltalog.model.terms import IRI, BlankNode, Value, lexical
 from deltalog.nemo.program import TRIGGER, ExistentialRule, NemoProgram
 from deltalog.program.body_atoms import negative, positive
@@ -64,8 +65,13 @@ class Trigger:
 
 
 def restricted(document: Documents, **options: Any) -> KnowledgeBase:
-    """A knowledge base for `chase`: the rules of a document with triggers in the place of existential rules, and the
-    facts that it imports."""
+    """A knowledge base for `chase`: the rules of a document with triggers in the place of existential rules, the facts
+    that it imports, and the files that it names."""
+    if document.stages:
+        raise UsageError(
+            "existential rules of Nemo cannot be evaluated together with a Soufflé program that has choice-domain, "
+            "subsumption, .limitsize, autoinc() or the like; run that first, and give its facts with --data"
+        )
     analyse(document.rules)
     skolem = {rule.skolem for program in document.nemo for rule in program.existential}
     rules = [
@@ -74,9 +80,14 @@ def restricted(document: Documents, **options: Any) -> KnowledgeBase:
     ]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeltalogWarning)  # about rules that the user did not write
-        kb = KnowledgeBase("\n".join(map(str, rules)), language="deltalog", **options)
+        kb = KnowledgeBase(**options)
     kb._warns = False
-    kb.prefixes, kb.nemo = document.prefixes, document.nemo
+    kb._rule_set, kb._mentioned = kb._rule_set.adding(rules), kb._mentioned | analyse(rules).preds
+    kb._add(encode_facts_of(rules, kb._backend))
+    kb.prefixes, kb.nemo, kb.files = document.prefixes, document.nemo, document.files
+    kb.directives, kb.notes = document.directives, document.notes
+    kb._column_names, kb._declared_columns = dict(document.columns), frozenset(document.columns)
+    kb._mentioned |= kb._declared_columns
     kb.load_imports()
     return kb
 

@@ -147,7 +147,6 @@ def _run(choice: EngineChoice, options: Namespace, progress: Progress) -> Report
     metrics = [kb.metrics()]
     _chase(kb, options)
     report = kb.materialise(partial=True)
-    report.per_predicate = {name: n for name, n in report.per_predicate.items() if not name.startswith(TRIGGER)}
     report.engine_reason = "; ".join(filter(None, [choice.reason, report.engine_reason]))
     _find_inconsistencies(kb, report)
     metrics.append(kb.metrics())
@@ -161,6 +160,7 @@ def _run(choice: EngineChoice, options: Namespace, progress: Progress) -> Report
     if options.out is not None and (not souffle or options.format is not None):
         _write(kb, options)
         progress.say(f"wrote {options.out} in {report.seconds['write']:.2f} s")
+    report.per_predicate = {name: n for name, n in report.per_predicate.items() if not name.startswith(TRIGGER)}
     if is_shown(options):
         _print_facts(kb, report, options, progress)
     if options.store is not None and report.complete:
