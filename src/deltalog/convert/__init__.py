@@ -50,6 +50,7 @@ def converted(document: Documents, target: str) -> Converted:
     lost += writer.lost
     text = "".join(f"{line}\n" for line in (*writer.before(), *lines, *writer.after()))
     notes = [Diagnostic(each, None, None, "note") for each in functions.differences if target != "souffle"]
+    notes += [Diagnostic(each, None, None, "note") for each in writer.notes]
     notes += _files(document, "output", "note")
     return Converted(text, tuple(_in_order(lost)), tuple(notes))
 

@@ -6,29 +6,13 @@ branch a tuple with its name first. Where that may give other results, `differen
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
-from itertools import count
+from dataclasses import replace
 
+from deltalog.convert.rule_map import RuleMap, new_names
 from deltalog.convert.writer import CannotSay
 from deltalog.expressions.souffle_functors import PREFIX, RECORD, fields_of
 from deltalog.model.terms import XSD, Literal, Value
-from deltalog.syntax.ast import (
-    Aggregate,
-    AggregateCall,
-    Atom,
-    Bind,
-    BodyLiteral,
-    Call,
-    Constant,
-    Expression,
-    Filter,
-    Negation,
-    Rule,
-    Term,
-    Variable,
-    variables,
-)
+from deltalog.syntax.ast import Call, Constant, Expression, Rule, Term, Variable
 
 _INTEGERS = {"+": "+", "-": "-", "*": "*", "/": "div", "%": "rem", "&": "band", "|": "bor", "^": "bxor"}
 _INTEGERS |= {"<<": "bshl", ">>": "bshr", "min": "min", "max": "max"}
@@ -41,51 +25,24 @@ _BITS = "integers have 64 bits here, and 32 in Soufflé: what wraps around there
 _PRECISION = "floats have double precision here, and single in Soufflé"
 
 
-@dataclass
-class CoreFunctions:
+class CoreFunctions(RuleMap):
     """Replaces functions, and collects what may differ."""
 
-    differences: dict[str, None] = field(default_factory=dict)
-    names: dict[Variable, Variable] = field(default_factory=dict)  # of the variables of the present rule
+    def __init__(self) -> None:
+        super().__init__()
+        self.differences: dict[str, None] = {}
 
     def rule(self, rule: Rule) -> Rule:
         """The rule with functions of our own; CannotSay if there is none for one of them."""
-        self.names = _plain_names(rule)
-        heads = tuple(self._atom(head) for head in rule.heads)
-        body = tuple(self._literal(literal) for literal in rule.body)
-        return rule if (heads, body) == (rule.heads, rule.body) else replace(rule, heads=heads, body=body)
+        self.names = new_names(rule, lambda v: "#" in v.name and not v.anonymous)
+        return super().rule(rule)
 
-    def _literal(self, literal: BodyLiteral) -> BodyLiteral:
-        match literal:
-            case Atom():
-                return self._atom(literal)
-            case Negation(atom):
-                return replace(literal, atom=self._atom(atom))
-            case Filter(condition):
-                return replace(literal, condition=self.expression(condition))
-            case Bind(expression, variable):
-                return replace(literal, expression=self.expression(expression), variable=self._variable(variable))
-            case Aggregate(body, on, calls):
-                inner, groups = tuple(map(self._literal, body)), tuple(map(self._variable, on))
-                return replace(literal, body=inner, on=groups, calls=tuple(map(self._call, calls)))
-        return literal
-
-    def _call(self, call: AggregateCall) -> AggregateCall:
-        argument = None if call.argument is None else self.expression(call.argument)
-        return replace(call, argument=argument, variable=self._variable(call.variable))
-
-    def _atom(self, atom: Atom) -> Atom:
-        return replace(atom, terms=tuple(self._term(term) for term in atom.terms))
-
-    def _variable(self, variable: Variable) -> Variable:
-        return self.names.get(variable, variable)
-
-    def _term(self, term: Term) -> Term:
-        return Constant(_as_tuple(term.value)) if isinstance(term, Constant) else self._variable(term)
+    def term(self, term: Term) -> Term:
+        return Constant(_as_tuple(term.value)) if isinstance(term, Constant) else self.variable(term)
 
     def expression(self, expression: Expression) -> Expression:
         if isinstance(expression, Variable | Constant):
-            return self._term(expression)
+            return self.term(expression)
         arguments = tuple(map(self.expression, expression.arguments))
         if not expression.function.startswith(PREFIX):
             return replace(expression, arguments=arguments)
@@ -129,21 +86,6 @@ class CoreFunctions:
             case "is", (whole, branch):
                 return Call("=", (Call("item", (whole, Constant(1))), branch))
         raise CannotSay(f"`{name}` of Soufflé has no counterpart")
-
-
-def _plain_names(rule: Rule) -> dict[Variable, Variable]:
-    """Names that can be written for variables that the reader of Soufflé's language has made."""
-    found = dict.fromkeys(v for literal in (*rule.heads, *rule.body) for v in _variables(literal))
-    taken = {v.name for v in found}
-    free = (name for name in (f"v{i}" for i in count(1)) if name not in taken)
-    return {v: Variable(next(free)) for v in found if "#" in v.name and not v.anonymous}
-
-
-def _variables(literal: BodyLiteral) -> Iterator[Variable]:
-    yield from variables(literal)
-    if isinstance(literal, Aggregate):
-        yield from (v for inner in literal.body for v in _variables(inner))
-        yield from (v for call in literal.calls if call.argument is not None for v in variables(call.argument))
 
 
 def _as_tuple(value: Value) -> Value:

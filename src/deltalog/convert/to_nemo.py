@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from datetime import date
 
 from deltalog.convert import named_files, writer
+from deltalog.convert.rule_map import RuleMap, all_variables, new_names
 from deltalog.convert.writer import CannotSay
 from deltalog.expressions.nemo_functions import FLOAT
 from deltalog.model.terms import IRI, NUMERIC, BlankNode, Literal, Value, datatype, lexical
@@ -27,6 +28,7 @@ from deltalog.syntax.ast import (
     Bind,
     BodyLiteral,
     Call,
+    Constant,
     Expression,
     Filter,
     Negation,
@@ -44,6 +46,8 @@ _NAMES = {
 }
 _NOT_IN_IRI = re.compile(r'[<>\s"{}|^`\\]|^[=-]')
 _AGGREGATES = ("count", "sum", "min", "max")
+_ORDER = "`<` and its like compare numbers alone in Nemo, and texts here, too"
+_EQUALITY = "`=` and `!=` compare values in Nemo: 1 is not 1.0 there"
 
 
 class NemoWriter(writer.Writer):
@@ -69,17 +73,20 @@ class NemoWriter(writer.Writer):
         for file, resource in self.outputs:
             yield f"@export {_predicate(file.predicate or '')} :- {resource} ."
         if not self.document.nemo and not any(file.kind == "output" for file in self.document.files):
-            heads = dict.fromkeys(head.pred for rule in self.rules if rule.body for head in rule.heads)
-            outputs = [pred.name for pred in heads if pred in self.said and not pred.name.startswith("aux")]
+            outputs = [pred.name for pred in self.outputs_said]
         if outputs:
             yield f"@output {', '.join(map(_predicate, outputs))} ."
 
     def statement(self, rule: Rule) -> str:
-        for name in (head.name for head in rule.heads):
+        for name in (pred.name for pred in (*(head.pred for head in rule.heads), *rule.reads)):
             if name in self.arities:
                 raise CannotSay(f"`{name}` has several numbers of arguments, and a predicate of Nemo has one")
+        if rule.body and not any(_has_atom(literal) for literal in rule.body):
+            raise CannotSay("a rule of Nemo needs an atom that is not negated")
         if rule in self.existential:
             return self._existential(self.existential[rule])
+        for literal in rule.body:
+            self.notes.update(dict.fromkeys(_differences(literal)))
         if len(rule.body) == 1 and isinstance(rule.body[0], Aggregate):
             return self._aggregate(rule, rule.body[0])
         return _rule(", ".join(map(_atom, rule.heads)), rule.body)
@@ -96,12 +103,52 @@ class NemoWriter(writer.Writer):
             raise CannotSay(f"Nemo has no aggregate {call.function.upper()}")
         if not literal.on and call.function in ("count", "sum"):
             raise CannotSay(f"{call.function.upper()} of nothing is 0 here, and Nemo derives nothing for it")
-        body, counted = _counted(literal)
+        body, counted = _counted(_with_names(rule, literal))
         extra = () if call.distinct else tuple(v for v in counted if v not in literal.on and v != call.argument)
         argument = [] if call.argument is None else [_expression(call.argument)]
         shown = f"#{call.function}({', '.join([*argument, *map(_term, extra)]) or '1'})"
         heads = ", ".join(_atom(head, aggregate={call.variable: shown}) for head in rule.heads)
         return _rule(heads, body)
+
+
+def _with_names(rule: Rule, literal: Aggregate) -> Aggregate:
+    """An aggregate with names in the place of `_`, so that it can be over them."""
+    counted = {v for one in literal.body if not isinstance(one, Negation) for v in all_variables(one) if v.anonymous}
+    named = RuleMap(new_names(rule, counted.__contains__)).literal(literal)
+    assert isinstance(named, Aggregate)
+    return named
+
+
+def _has_atom(literal: BodyLiteral) -> bool:
+    return isinstance(literal, Atom) or (isinstance(literal, Aggregate) and any(map(_has_atom, literal.body)))
+
+
+def _differences(literal: BodyLiteral) -> Iterator[str]:
+    """How comparisons may give another result; CannotSay if they certainly do."""
+    match literal:
+        case Aggregate(body):
+            yield from (text for inner in body for text in _differences(inner))
+        case Filter(Call("&&", sides)):
+            yield from (text for side in sides for text in _differences(Filter(side)))
+        case Filter(Call(("<" | "<=" | ">" | ">="), sides)) if not any(map(_is_number, sides)):
+            if any(isinstance(side, Constant) for side in sides):
+                raise CannotSay("`<` and its like compare numbers alone in Nemo")
+            yield _ORDER
+        case Filter(Call(("=" | "!="), sides)) if not any(map(_is_text, sides)):
+            yield _EQUALITY
+
+
+def _is_number(side: Expression) -> bool:
+    match side:
+        case Constant(value):
+            return isinstance(value, int | float) and not isinstance(value, bool)
+        case Call(function):
+            return function in ("+", "-", "*", "/", "%", "nemo_div", "strlen")
+    return False
+
+
+def _is_text(side: Expression) -> bool:
+    return isinstance(side, Constant) and isinstance(side.value, str)
 
 
 def _counted(literal: Aggregate) -> tuple[tuple[BodyLiteral, ...], tuple[Variable, ...]]:

@@ -11,10 +11,12 @@ outputs. Groups of an aggregate are the values that its body has outside of it:
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from decimal import Decimal
 from itertools import count
 
 from deltalog.convert import named_files, writer
+from deltalog.convert.rule_map import RuleMap, new_names
 from deltalog.convert.writer import CannotSay
 from deltalog.model.terms import IRI, BlankNode, Value, lexical
 from deltalog.program.load_program import Documents
@@ -57,6 +59,18 @@ _ARGUMENTS = {
     "contains": "symbol",
     **dict.fromkeys(_NUMBERS, "number"),
 }
+_BITS = "integers have 32 bits in Soufflé, and 64 here: results beyond that wrap around there"
+_PRECISION = "floats have single precision in Soufflé, and double here"
+_LARGEST, _SMALLEST = 3.4028235e38, 1.1754944e-38  # of floats of 32 bits
+RESERVED = frozenset(
+    (
+        *("acos", "acosh", "as", "asin", "asinh", "atan", "atanh", "autoinc", "band", "bnot", "bor", "bshl", "bshr"),
+        *("bshru", "bxor", "cat", "contains", "cos", "cosh", "count", "exp", "false", "ftoi", "ftou", "itof", "itou"),
+        *("land", "lnot", "log", "lor", "lxor", "match", "max", "mean", "min", "nil", "ord", "range", "sin", "sinh"),
+        *("strlen", "substr", "sum", "tan", "tanh", "to_float", "to_number", "to_string", "to_unsigned", "true"),
+        *("recursive_iteration_cnt", "utof", "utoi", "inline", "eqrel", "brie", "btree", "overridable", "magic"),
+    )
+)  # words of Soufflé's language, which name no relations and no variables
 _AGGREGATES = {"count": "count", "sum": "sum", "min": "min", "max": "max", "avg": "mean"}
 
 
@@ -66,6 +80,7 @@ class ColumnTypes:
     def __init__(self) -> None:
         self.parent: dict[TypedColumn, TypedColumn] = {}
         self.types: dict[TypedColumn, dict[str, Span | None]] = {}
+        self.computed: set[TypedColumn] = set()
         self.conflict: tuple[str, ...] = ()  # the types of a class that has several
 
     def root(self, node: TypedColumn) -> TypedColumn:
@@ -88,15 +103,22 @@ class ColumnTypes:
         if len(self.types.get(root, ())) > 1:
             self.conflict = tuple(self.types[root])
 
+    def compute(self, node: TypedColumn) -> None:
+        """The node is computed with, so it is a number unless something says more."""
+        self.computed.add(node)
+
     def of(self, node: TypedColumn) -> str:
-        return next((each for each in self.types.get(self.root(node), {}) if each != OTHER), "symbol")
+        root = self.root(node)
+        default = "number" if any(self.root(each) == root for each in self.computed) else "symbol"
+        return next((each for each in self.types.get(root, {}) if each != OTHER), default)
 
 
 class SouffleWriter(writer.Writer):
     def __init__(self, document: Documents) -> None:
         super().__init__(document)
-        self.rules = writer.plain_rules(document.rules)
+        self.rules = writer.plain_rules(document.rules, RESERVED)
         self.predicates = writer.predicates(self.rules)
+        self.names = _names(self.predicates)
         self.arities = writer.several_arities(self.rules)
         self.inputs = named_files.said(document.files, "input", named_files.souffle, self.lost)
         self.outputs = named_files.said(document.files, "output", named_files.souffle, self.lost)
@@ -109,6 +131,8 @@ class SouffleWriter(writer.Writer):
                 for earlier in range(number):
                     if earlier not in self.wrong:
                         self._infer(earlier, self.rules[earlier])
+        for rule in self.rules:
+            self.notes.update(dict.fromkeys(note for literal in rule.body for note in _differences(literal)))
 
     # Types
 
@@ -163,6 +187,8 @@ class SouffleWriter(writer.Writer):
             case Call(function, arguments):
                 if function in _RESULTS:
                     self.types.give(node, _RESULTS[function], span)
+                if function in _ARITHMETIC:
+                    self.types.compute(node)
                 for argument in arguments:
                     inner: TypedColumn = node
                     if function in _RESULTS:
@@ -177,25 +203,26 @@ class SouffleWriter(writer.Writer):
         for pred, derived in self.predicates.items():
             if pred not in self.said:
                 continue
-            columns = ", ".join(f"x{i + 1}: {self.types.of((pred, i))}" for i in range(pred.arity))
-            yield f".decl {_predicate(pred)}({columns})"
+            types = [self.types.of((pred, i)) for i in range(pred.arity)]
+            yield f".decl {self.names[pred]}({', '.join(f'x{i}: {each}' for i, each in enumerate(types, 1))})"
+            if "float" in types:
+                self.notes[_PRECISION] = None
+            if self.names[pred] != pred.name:
+                self.notes[f"<{pred.name}> is called {self.names[pred]}"] = None
             named = [parameters for file, parameters in self.inputs if file.predicate == pred.name]
             if named:
-                yield from (f".input {_predicate(pred)}({parameters})" for parameters in named)
+                yield from (f".input {self.names[pred]}({parameters})" for parameters in named)
             elif not derived:
-                yield f".input {_predicate(pred)}"
+                yield f".input {self.names[pred]}"
 
     def after(self) -> Iterator[str]:
         if any(file.kind == "output" for file in self.document.files):
             names = {pred.name: pred for pred in self.said}
             for file, parameters in self.outputs:
                 if file.predicate in names:
-                    yield f".output {_predicate(names[file.predicate])}({parameters})"
+                    yield f".output {self.names[names[file.predicate]]}({parameters})"
             return
-        heads = dict.fromkeys(head.pred for rule in self.rules if rule.body for head in rule.heads)
-        for pred in heads:
-            if not pred.name.startswith("aux") and pred in self.said:
-                yield f".output {_predicate(pred)}"
+        yield from (f".output {self.names[pred]}" for pred in self.outputs_said)
 
     # Statements
 
@@ -225,9 +252,9 @@ class SouffleWriter(writer.Writer):
         inside = {v for one in literal.body if not isinstance(one, Negation) for v in variables(one)}
         body = [text for one in literal.body for text in self._literal(number, one, inside)]
         if literal.on:
-            fresh = {v: Variable(f"out{i}") for i, v in zip(count(), sorted(inside, key=str)) if v not in literal.on}
-            for one in literal.body:
-                yield from (_renamed(text, fresh) for text in self._literal(number, one, inside))
+            outer = RuleMap(new_names(self.rules[number], lambda v: v in inside and v not in literal.on, RESERVED))
+            for one in map(outer.literal, literal.body):
+                yield from self._literal(number, one, set(map(outer.variable, inside)))
         for call in literal.calls:
             if call.function not in _AGGREGATES or (call.distinct and call.function not in ("min", "max")):
                 what = f"{call.function.upper()}{' DISTINCT' if call.distinct else ''}"
@@ -264,7 +291,7 @@ class SouffleWriter(writer.Writer):
             "_" if outside is not None and isinstance(t, Variable) and t not in outside else _term(t)
             for t in atom.terms
         ]
-        return f"{_predicate(atom.pred)}({', '.join(terms)})"
+        return f"{self.names[atom.pred]}({', '.join(terms)})"
 
     def _expression(self, number: int, expression: Expression) -> str:
         if not isinstance(expression, Call):
@@ -290,12 +317,6 @@ class SouffleWriter(writer.Writer):
         raise CannotSay(f"Soufflé has no `{expression.function}` that means the same")
 
 
-def _renamed(text: str, fresh: dict[Variable, Variable]) -> str:
-    """A literal with other names for some variables."""
-    names = {_variable(old): new.name for old, new in fresh.items()}
-    return re.sub(r'"(?:[^"\\]|\\.)*"|[A-Za-z_]\w*', lambda found: names.get(found[0], found[0]), text)
-
-
 def _type(value: Value) -> str:
     match value:
         case bool() | BlankNode() | tuple():
@@ -309,8 +330,35 @@ def _type(value: Value) -> str:
     return OTHER
 
 
-def _predicate(pred: Pred) -> str:
-    return re.sub(r"\W", "_", pred.name) if not writer.PLAIN_NAME.fullmatch(pred.name) else pred.name
+def _names(predicates: Iterable[Pred]) -> dict[Pred, str]:
+    """A name of letters and digits for every predicate, and for each another; several arities have been refused."""
+    found = {pred: pred.name for pred in predicates if writer.PLAIN_NAME.fullmatch(pred.name)}
+    found = {pred: name for pred, name in found.items() if name not in RESERVED}
+    taken = set(found.values())
+    for pred in (pred for pred in predicates if pred not in found):
+        stem = re.sub(r"[^A-Za-z0-9_]", "_", pred.name)
+        stem = stem if stem[:1].isalpha() else f"p{stem}"
+        wanted = (stem if i == 1 else f"{stem}_{i}" for i in count(1))
+        found[pred] = next(name for name in wanted if name not in taken and name not in RESERVED)
+        taken.add(found[pred])
+    return found
+
+
+def _differences(literal: BodyLiteral) -> Iterator[str]:
+    match literal:
+        case Aggregate(body, _, calls):
+            yield from (note for inner in body for note in _differences(inner))
+            if any(call.function == "sum" for call in calls):
+                yield _BITS
+        case Filter(expression) | Bind(expression):
+            if any(function in _ARITHMETIC or function in _NUMBERS for function in _functions(expression)):
+                yield _BITS
+
+
+def _functions(expression: Expression) -> Iterator[str]:
+    if isinstance(expression, Call):
+        yield expression.function
+        yield from (function for argument in expression.arguments for function in _functions(argument))
 
 
 def _term(term: Term) -> str:
@@ -332,8 +380,9 @@ def _value(value: Value) -> str:
             raise CannotSay(f"{lexical(value)} has no counterpart among Soufflé's values")
         case int() if -(2**31) <= value < 2**31:
             return str(value)
-        case float():
-            return repr(value)
+        case float() if abs(value) < _LARGEST and (not value or abs(value) > _SMALLEST):
+            text = format(Decimal(repr(value)), "f")
+            return text if "." in text else f"{text}.0"
         case str():
             return _quoted(value)
     raise CannotSay(f"{lexical(value)} has no counterpart among Soufflé's values")

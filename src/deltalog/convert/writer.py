@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import count
 from typing import TypeVar
 
+from deltalog.convert.rule_map import with_plain_names
 from deltalog.model.errors import Diagnostic
 from deltalog.program.aggregates import separate
 from deltalog.program.binding import directed_rule
@@ -35,7 +36,15 @@ class Writer:
         self.document = document
         self.rules: Sequence[Rule] = document.rules
         self.lost: list[Diagnostic] = []
+        self.notes: dict[str, None] = {}  # what may mean something else there
         self.said: set[Pred] = set()  # the predicates of the statements that could be said
+
+    @property
+    def outputs_said(self) -> list[Pred]:
+        """The predicates of the program that rules derive which could be said."""
+        own = {head.pred for rule in self.document.rules for head in rule.heads}
+        heads = dict.fromkeys(head.pred for rule in self.rules if rule.body for head in rule.heads)
+        return [pred for pred in heads if pred in own and pred in self.said]
 
     def statement(self, rule: Rule) -> str:
         raise NotImplementedError
@@ -49,10 +58,12 @@ class Writer:
         return ()
 
 
-def plain_rules(rules: Iterable[Rule]) -> list[Rule]:
-    """Rules of the core language with one aggregate alone in a body, and names for the relations that this takes."""
+def plain_rules(rules: Iterable[Rule], reserved: Container[str] = ()) -> list[Rule]:
+    """Rules of the core language with one aggregate alone in a body, names for the relations that this takes, and
+    variables with plain names that are not reserved."""
     core = [directed_rule(made) for rule in rules for made in core_rules(rule)]
-    return without_hidden(named_negations(separate(dict.fromkeys(core))))
+    made = without_hidden(named_negations(separate(dict.fromkeys(core))))
+    return [with_plain_names(rule, reserved) for rule in made]
 
 
 def without_hidden(rules: Sequence[Rule]) -> list[Rule]:
