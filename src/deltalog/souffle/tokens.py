@@ -35,9 +35,12 @@ _TOKEN = r"""
   | (?P<name>choice-domain\b|[_?a-zA-Z][_?a-zA-Z0-9]*)
   | (?P<op>:-|<:|<=|>=|!=|::|->|\#\#|==|&&|\|\||[-+*/%^|\[\]$(),:;.=!@{}<>\#])
 """.replace("DIRECTIVES", "|".join(DIRECTIVES))
-_IN_FILE = re.compile(r"(?P<hash>^[ \t]*\#(?:\\\r?\n|/\*.*?\*/|[^\n])*) |" + _TOKEN, re.X | re.S | re.M)
+_HASH = r"(?P<hash>^[ \t]*\#(?:\\\r?\n|/\*.*?\*/|[^\n])*) | (?P<remark>\#[^\n]*) |"  # inside of a line: a comment
+_IN_FILE = re.compile(_HASH + _TOKEN, re.X | re.S | re.M)
+_BLANK = ("space", "comment", "remark")
 _IN_LINE = re.compile(_TOKEN, re.X | re.S)
 _DEFINE = re.compile(r"\s*([_a-zA-Z][_a-zA-Z0-9]*)(\(([^)]*)\))?")
+_NAME = re.compile(r"[_a-zA-Z][_a-zA-Z0-9]*")
 _ONCE = re.compile(r"\s*#\s*pragma\s+once\b")
 _FOLDERS = "-I DIR (include_dirs) names a folder of included files, besides that of the file that includes them."
 _ESCAPES = {'"': '"', "'": "'", "\\": "\\", "a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
@@ -190,7 +193,7 @@ class Preprocessor:
         if match is None:
             self.complain("`#define` needs a name", token.span)
             return
-        parameters = None if match[2] is None else tuple(filter(None, (p.strip() for p in match[3].split(","))))
+        parameters = None if match[2] is None else tuple(_NAME.findall(match[3]))
         body = tuple(lex(source, match.end(), token.span.end, _IN_LINE, self.complain))
         self.macros[match[1]] = Macro(parameters, body)
 
@@ -323,9 +326,9 @@ def lex(
             number = (parts[0] << 24) + (parts[1] << 16) + (parts[2] << 8) + parts[3]
             signed = number - (1 << 32) if number >= 1 << 31 else number
             yield SouffleToken("number", str(signed), Span(source, start, match.end()), joined)
-        elif kind not in ("space", "comment"):
+        elif kind not in _BLANK:
             yield SouffleToken(kind, match[0], Span(source, start, match.end()), joined)
-        joined = kind not in ("space", "comment")
+        joined = kind not in _BLANK
         start = match.end()
 
 
