@@ -706,7 +706,8 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
     @exclusive
     def explicit_facts(self) -> int:
         """How many facts were given."""
-        return sum(self._backend.size(table) for table in without_graphs(self._explicit).values())
+        given = without_graphs(self._explicit)
+        return sum(self._backend.size(table) for pred, table in given.items() if not pred.hidden)
 
     @property
     def rules(self) -> tuple[Rule, ...]:

@@ -292,6 +292,13 @@ def _field(value: Value, position: Value) -> Value:
     return fields[at] if at < len(fields) else NIL
 
 
+def _branch(n: Any, *names: Any) -> Value:
+    """The value of an enumeration: the branch of that number."""
+    if not 0 <= _integer(n) < len(names):
+        raise ExpressionFails(f"the type has {len(names)} branches")
+    return record(names[n])
+
+
 def _is_branch(value: Value, name: Value) -> bool:
     fields = fields_of(value)
     return bool(fields) and fields[0] == name
@@ -329,5 +336,7 @@ FUNCTIONS: dict[str, Callable[..., Value]] = {
     "record": record,
     "field": _field,
     "is": _is_branch,
+    "index": lambda value, *names: names.index(_field(value, 0)),
+    "branch": _branch,
     "isrecord": lambda value: value != NIL,
 }

@@ -122,6 +122,7 @@ def _to_sqlite(directive: Directive, facts: Any, folder: Path) -> Path:
     )
     connection = sqlite3.connect(path)
     try:
+        connection.execute("PRAGMA synchronous = OFF")  # a database of a hundred relations would wait for the disk as often
         with connection:
             connection.execute(f'DROP TABLE IF EXISTS "{table}"')
             connection.execute(f'CREATE TABLE "{table}" ({columns})')

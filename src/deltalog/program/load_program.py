@@ -244,7 +244,9 @@ def _also_wrong(rules: list[Rule]) -> tuple[Diagnostic, ...]:
     return ()
 
 
-def _place(diagnostic: Diagnostic, names: dict[str, int]) -> tuple[int, int]:
-    """Files in their order, included ones at the end."""
+def _place(diagnostic: Diagnostic, names: dict[str, int]) -> tuple[int, str, int]:
+    """Files in their order, included ones at the end, by their names."""
     span = diagnostic.span
-    return (names.get(span.source.name, len(names)), span.start) if span else (len(names) + 1, 0)
+    if span is None:
+        return len(names) + 1, "", 0
+    return names.get(span.source.name, len(names)), span.source.name, span.start

@@ -409,7 +409,7 @@ class Conjunction:
                 fields = (self.tag(argument), *map(self.expression, arguments))
                 return _folded(Call(PREFIX + "record", fields, argument.span))
             case tree.Cast(argument=inner, type=type_):
-                return self._cast(inner, self.inference.types.base(type_) or "number", argument.span)
+                return self._cast(inner, type_, argument.span)
             case tree.Functor():
                 return self._functor(argument)
             case tree.Counter():
@@ -454,9 +454,9 @@ class Conjunction:
             return inner
         return _folded(Call(f"{PREFIX}{LETTER.get(source, 'i')}>{LETTER[target]}", (inner,), span))
 
-    def _cast(self, inner: tree.Argument, target: str, span: Span) -> Expression:
-        """The same bits as another type; a symbol or record becomes its ordinal."""
-        source = self.inference.base_of(inner)
+    def _cast(self, inner: tree.Argument, type_: str, span: Span) -> Expression:
+        """The same bits as another type; a symbol or record becomes its ordinal, a number a branch without fields."""
+        source, target = self.inference.base_of(inner), self.inference.types.base(type_) or "number"
         if source == target:
             return self.expression(inner)
         if {source, target} == {"number", "unsigned"}:
@@ -465,6 +465,8 @@ class Conjunction:
             return self._call(f"{LETTER[source]}={LETTER[target]}", (inner,), span)
         if target in ("number", "unsigned"):
             return self._ordinal(inner, span)
+        if source in ("number", "unsigned") and (names := self.inference.types.enumeration(type_)):
+            return _folded(Call(PREFIX + "branch", (self.expression(inner), *map(Constant, names)), span))
         self.failed = True
         message = f"a cast from {source} to {target} is not supported"
         self.lowering.diagnostics.append(Diagnostic(message, span, "Its result is an address in Soufflé's memory."))
@@ -473,6 +475,8 @@ class Conjunction:
     def _ordinal(self, argument: tree.Argument, span: Span) -> Expression:
         """The number of a symbol, from the relation of those that are known, or its own one."""
         base = self.inference.base_of(argument)
+        if base == "adt" and (names := self.inference.types.enumeration(self.inference.type_of(argument))):
+            return _folded(Call(PREFIX + "index", (self.expression(argument), *map(Constant, names)), span))
         if base != "symbol":
             return self.expression(argument) if base in NUMERIC else self._call("ord", (argument,), span)
         symbol = self.head_term(argument)

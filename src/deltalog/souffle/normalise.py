@@ -9,7 +9,7 @@ x = y and x = 5                     are replaced: one variable, or the constant,
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from itertools import count, product
 from typing import Any
 
@@ -182,16 +182,7 @@ def _renamed(node: Any, names: dict[str, str]) -> Any:
 def replaced(node: Any, change: Callable[[Any], Any]) -> Any:
     """A node with those below it replaced for which `change` gives something; it does not look into these."""
     new = change(node)
-    if new is not None:
-        return new
-    changed = {}
-    for each in fields(node):
-        value = getattr(node, each.name)
-        if isinstance(value, tree.SouffleNode):
-            changed[each.name] = replaced(value, change)
-        elif isinstance(value, tuple) and any(isinstance(item, tree.SouffleNode) for item in value):
-            changed[each.name] = tuple(replaced(item, change) for item in value)
-    return replace(node, **changed) if changed else node
+    return tree.with_children(node, lambda each: replaced(each, change)) if new is None else new
 
 
 def substitute(nodes: list[Any], heads: int) -> list[Any] | None:

@@ -68,9 +68,12 @@ class Unexpected(Exception):
 def parse(
     source: Source, folder: Path | None, given: Preprocessing | None = None
 ) -> tuple[list[tree.Statement], list[Diagnostic]]:
-    """The statements of a text that could be read, and what is wrong with the others."""
+    """The statements of a text that could be read, and what is wrong with the others. Without all of its files, a
+    program is not read: most errors would only say that."""
     preprocessor = Preprocessor(given or Preprocessing())
     tokens = list(preprocessor.tokens(source, folder))
+    if preprocessor.is_incomplete:
+        return [], preprocessor.diagnostics
     parser = Parser(tokens, Span(source, len(source.text), len(source.text)))
     statements = list(parser.statements(inside=False))
     return statements, [*preprocessor.diagnostics, *parser.diagnostics]
@@ -83,6 +86,7 @@ class Parser:
         self.tokens = [*tokens, SouffleToken("end", "", end)]
         self.at = 0
         self.diagnostics: list[Diagnostic] = []
+        self.functors: set[str] = set()  # user-defined ones that were refused
 
     # Tokens
 
@@ -130,8 +134,7 @@ class Parser:
 
     def _is_qualifying(self) -> bool:
         """Whether the name after this dot belongs to the name before: there is no space in between."""
-        before, dot, after = (self.tokens[self.at + i].span for i in (-1, 0, 1))
-        return before.end == dot.start and dot.end == after.start
+        return self.token.joined and self.tokens[self.at + 1].joined
 
     def string(self) -> str:
         if self.token.kind != "string":
@@ -194,14 +197,20 @@ class Parser:
 
     def functor(self, start: Span) -> None:
         """Refuses the declaration of a functor, and goes on behind it."""
-        self.diagnostics.append(Diagnostic(_REFUSED["functor"][0], start, _REFUSED["functor"][1]))
-        self.name()
+        self.refuse_functor(self.name("the name of a functor").text, start)
         self.expect("(")
         while not self.skip(")") and self.token.kind != "end":
             self.next()
         self.expect(":")
         self.qualified("a type")
         self.skip("stateful")
+
+    def refuse_functor(self, name: str, start: Span) -> None:
+        """Reports a user-defined functor, once."""
+        if name not in self.functors:
+            self.functors.add(name)
+            message, hint = _REFUSED["functor"]
+            self.diagnostics.append(Diagnostic(f"{message}: {name}", self.span(start), hint))
 
     def relations(self, start: Span) -> Iterator[tree.Statement]:
         names = [self.name("the name of a relation")]
@@ -489,9 +498,18 @@ class Parser:
         if self.skip("$"):
             return self.dollar(token.span)
         if self.skip("@"):
-            message, hint = _REFUSED["functor"]
-            raise Unexpected(message, token.span, hint)
+            return self.user_defined(token.span)
         raise self.unexpected("a variable, a constant or an expression")
+
+    def user_defined(self, start: Span) -> tree.Argument:
+        """Refuses a functor, or an aggregate (`@@`), and goes on behind its arguments."""
+        aggregates = self.skip("@")
+        self.refuse_functor(self.name("the name of a functor").text, start)
+        if aggregates:
+            raise Unexpected(_REFUSED["functor"][0], start)
+        self.expect("(")
+        self.listed(self.argument, ")")
+        return tree.Unnamed(self.span(start))
 
     def dollar(self, start: Span) -> tree.Argument:
         if self.token.kind != "name":

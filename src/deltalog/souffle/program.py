@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
@@ -56,7 +56,7 @@ def read_program(
     directives = tuple(_directives(flat, relations, types, folder, lowering.ordinals))
     deltas = {each.delta_of: name for name, each in relations.items() if each.delta_of is not None}
     procedures = Procedures(dict(_choices(relations)), dict(_limits(flat)), tuple(dominance), lowering.asked, deltas)
-    notes = tuple(dict.fromkeys(_notes(flat)))  # each once, whatever the instances of a component
+    notes = tuple(_together(dict.fromkeys(_notes(flat))))  # each once, whatever the instances of a component
     columns = _columns(relations)
     return SouffleProgram(tuple(lowering.rules), directives, notes, procedures, columns, tuple(statements))
 
@@ -266,3 +266,13 @@ def _notes(statements: Sequence[tree.Statement]) -> Iterator[Diagnostic]:
             if words:
                 message = f"{', '.join(words)} changes nothing here"
                 yield Diagnostic(message, statement.span, "Relations have one representation.", "note")
+
+
+def _together(notes: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
+    """One note for all that say the same, at the place of the first."""
+    alike: dict[str, list[Diagnostic]] = {}
+    for note in notes:
+        alike.setdefault(note.message, []).append(note)
+    for message, (first, *others) in alike.items():
+        more = f" (and in {len(others)} more place{'s' if len(others) > 1 else ''})" if others else ""
+        yield replace(first, message=message + more)

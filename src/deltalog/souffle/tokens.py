@@ -1,8 +1,8 @@
 """From text to tokens: comments, strings, numbers, and a small C preprocessor.
 
 The preprocessor works on tokens, so every token keeps its place in the file in which it was written: `#include`,
-`#define` (with and without parameters, `##` and `#`), `#undef`, `#if`, `#ifdef`, `#ifndef`, `#elif`, `#else`, `#endif`
-and `#error`; `.include` and `.once` of Soufflé itself. Tokens of a macro have the place where it is used.
+`#define` (with and without parameters, `##` and `#`), `#undef`, `#if`, `#ifdef`, `#ifndef`, `#elif`, `#else`, `#endif`,
+`#error` and `#pragma once`; `.include` and `.once` of Soufflé itself. Tokens of a macro have the place where it is used.
 """
 
 from __future__ import annotations
@@ -35,9 +35,14 @@ _TOKEN = r"""
   | (?P<name>choice-domain\b|[_?a-zA-Z][_?a-zA-Z0-9]*)
   | (?P<op>:-|<:|<=|>=|!=|::|->|\#\#|==|&&|\|\||[-+*/%^|\[\]$(),:;.=!@{}<>\#])
 """.replace("DIRECTIVES", "|".join(DIRECTIVES))
-_IN_FILE = re.compile(r"(?P<hash>^[ \t]*\#(?:\\\r?\n|/\*.*?\*/|[^\n])*) |" + _TOKEN, re.X | re.S | re.M)
+_HASH = r"(?P<hash>^[ \t]*\#(?:\\\r?\n|/\*.*?\*/|[^\n])*) | (?P<remark>\#[^\n]*) |"  # inside of a line: a comment
+_IN_FILE = re.compile(_HASH + _TOKEN, re.X | re.S | re.M)
+_BLANK = ("space", "comment", "remark")
 _IN_LINE = re.compile(_TOKEN, re.X | re.S)
 _DEFINE = re.compile(r"\s*([_a-zA-Z][_a-zA-Z0-9]*)(\(([^)]*)\))?")
+_NAME = re.compile(r"[_a-zA-Z][_a-zA-Z0-9]*")
+_ONCE = re.compile(r"\s*#\s*pragma\s+once\b")
+_FOLDERS = "-I DIR (include_dirs) names a folder of included files, besides that of the file that includes them."
 _ESCAPES = {'"': '"', "'": "'", "\\": "\\", "a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 MAX_INCLUDED = 200  # files in each other
 
@@ -47,6 +52,7 @@ class SouffleToken:
     kind: str  # directive, string, float, unsigned, number, name, op, end
     text: str
     span: Span
+    joined: bool = False  # to the token before it, without space
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +71,9 @@ class Preprocessor:
     given: Preprocessing = field(default_factory=Preprocessing)
     macros: dict[str, Macro] = field(default_factory=lambda: {"RAM_DOMAIN_SIZE": _BITS})
     diagnostics: list[Diagnostic] = field(default_factory=list)
-    once: set[str] = field(default_factory=set)
+    once: set[Path] = field(default_factory=set)  # files that are read once
     files: list[Path] = field(default_factory=list)  # that were included
+    is_incomplete: bool = False  # whether an included file could not be read
 
     def __post_init__(self) -> None:
         for name, value in self.given.macros.items():
@@ -86,21 +93,28 @@ class Preprocessor:
             if token.kind == "hash":
                 yield from self.expanded(pending)
                 pending = []
+                if _ONCE.match(token.text) and all(taken) and self._was_read(source):
+                    return
                 yield from self._directive(token, taken, folder, depth)
             elif not all(taken):
                 continue
             elif token.kind == "include" or (pending and pending[-1].kind == "include"):
                 yield from self._dot_include(token, pending, source, folder, depth)
-                if token.text == ".once" and source.name in self.once:
+                if token.text == ".once" and self._was_read(source):
                     return
-                if token.text == ".once":
-                    self.once.add(source.name)
             else:
                 pending.append(token)
         yield from self.expanded(pending)
         if taken:
             end = len(source.text)
             self.complain("an `#if` has no `#endif`", Span(source, end, end))
+
+    def _was_read(self, source: Source) -> bool:
+        """Whether a file that is read once has been read before."""
+        file = Path(source.name).resolve()
+        known = file in self.once
+        self.once.add(file)
+        return known
 
     def _dot_include(
         self, token: SouffleToken, pending: list[SouffleToken], source: Source, folder: Path | None, depth: int
@@ -115,11 +129,15 @@ class Preprocessor:
         else:
             self.complain("`.include` needs the name of a file in quotes", token.span)
 
-    def _included(self, name: str, span: Span, folder: Path | None, depth: int) -> Iterator[SouffleToken]:
+    def _included(
+        self, name: str, span: Span, folder: Path | None, depth: int, quoted: bool = True
+    ) -> Iterator[SouffleToken]:
+        """The tokens of a file. A quoted name is looked for beside the file that includes it first, another one last."""
         if folder is None:
             self.complain("rules that are added as text include no files; write the rules themselves", span)
             return
-        places = [place / name for place in (folder, *self.given.folders)]
+        given = self.given.folders
+        places = [place / name for place in ((folder, *given) if quoted else (*given, folder))]
         path = next((place for place in places if place.is_file()), places[0])
         if depth > MAX_INCLUDED:
             self.complain(f"more than {MAX_INCLUDED} files include each other", span)
@@ -128,7 +146,8 @@ class Preprocessor:
             text = path.read_text("utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
             reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
-            self.complain(f"cannot read the included file {path}: {reason}", span)
+            self.complain(f"cannot read the included file {path}: {reason}", span, _FOLDERS)
+            self.is_incomplete = True
             return
         self.files.append(path)
         yield from self.tokens(Source(str(path), text, souffle=True), path.parent, depth + 1)
@@ -162,11 +181,11 @@ class Preprocessor:
         return re.sub(r"//[^\n]*|/\*.*?\*/", " ", text, flags=re.S)
 
     def _hash_include(self, token: SouffleToken, start: int, folder: Path | None, depth: int) -> Iterator[SouffleToken]:
-        name = re.fullmatch(r'\s*["<]([^">]+)[">]\s*', self._text(token, start))
+        name = re.fullmatch(r'\s*(["<])([^">]+)[">]\s*', self._text(token, start))
         if name is None:
             self.complain("`#include` needs the name of a file in quotes", token.span)
         else:
-            yield from self._included(name[1], token.span, folder, depth)
+            yield from self._included(name[2], token.span, folder, depth, quoted=name[1] == '"')
 
     def _define(self, token: SouffleToken, start: int) -> None:
         source = token.span.source
@@ -174,7 +193,7 @@ class Preprocessor:
         if match is None:
             self.complain("`#define` needs a name", token.span)
             return
-        parameters = None if match[2] is None else tuple(filter(None, (p.strip() for p in match[3].split(","))))
+        parameters = None if match[2] is None else tuple(_NAME.findall(match[3]))
         body = tuple(lex(source, match.end(), token.span.end, _IN_LINE, self.complain))
         self.macros[match[1]] = Macro(parameters, body)
 
@@ -229,7 +248,7 @@ class Preprocessor:
                     continue
                 arguments, i = self._arguments(tokens, i)
             body = [replace(each, span=token.span) for each in self._substituted(macro, arguments, active)]
-            yield from self.expanded(body, active | {token.text})
+            yield from self.expanded(_put(body, token), active | {token.text})
 
     def _builtin(self, token: SouffleToken) -> SouffleToken:
         if token.text == "__FILE__":
@@ -277,10 +296,15 @@ class Preprocessor:
             elif token.kind == "name" and token.text in by_name:
                 raw = by_name[token.text]
                 pastes = bool(body) and body[0].text == "##"
-                result += raw if pastes else list(self.expanded(raw, active))
+                result += _put(raw if pastes else list(self.expanded(raw, active)), token)
             else:
                 result.append(token)
         return iter(result)
+
+
+def _put(tokens: list[SouffleToken], place: SouffleToken) -> list[SouffleToken]:
+    """Tokens in the place of another one: the first is joined to what comes before if that was."""
+    return [replace(tokens[0], joined=place.joined), *tokens[1:]] if tokens else tokens
 
 
 def lex(
@@ -288,6 +312,7 @@ def lex(
 ) -> Iterator[SouffleToken]:
     """The tokens of a part of a text, without spaces and comments."""
     text = source.text
+    joined = False
     while start < end:
         match = pattern.match(text, start, end)
         kind = "unexpected" if match is None else match.lastgroup or ""
@@ -300,9 +325,10 @@ def lex(
             parts = [int(part) for part in match[0].split(".")]
             number = (parts[0] << 24) + (parts[1] << 16) + (parts[2] << 8) + parts[3]
             signed = number - (1 << 32) if number >= 1 << 31 else number
-            yield SouffleToken("number", str(signed), Span(source, start, match.end()))
-        elif kind not in ("space", "comment"):
-            yield SouffleToken(kind, match[0], Span(source, start, match.end()))
+            yield SouffleToken("number", str(signed), Span(source, start, match.end()), joined)
+        elif kind not in _BLANK:
+            yield SouffleToken(kind, match[0], Span(source, start, match.end()), joined)
+        joined = kind not in _BLANK
         start = match.end()
 
 

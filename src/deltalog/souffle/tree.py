@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
+from functools import cache
+from operator import is_not
 from typing import Any
 
 from deltalog.syntax.ast import Span
@@ -242,21 +244,35 @@ Statement = (
 )
 
 
-def children(node: Any) -> Iterator[Any]:
+# The types of fields that have no nodes in them.
+_PLAIN = ("Span", "str", "str | None", "bool", "tuple[str, ...]", "tuple[tuple[str, ...], ...]", "Mapping[str, str]")
+
+
+@cache
+def parts(kind: type[SouffleNode]) -> tuple[str, ...]:
+    """The fields of a kind of node that have nodes in them."""
+    return tuple(each.name for each in fields(kind) if each.type not in _PLAIN)
+
+
+def children(node: Any) -> list[Any]:
     """The nodes directly below a node, in the order of writing."""
-    for each in fields(node):
-        value = getattr(node, each.name)
-        if isinstance(value, SouffleNode):
-            yield value
-        elif isinstance(value, tuple):
-            yield from (item for item in value if isinstance(item, SouffleNode))
+    found: list[Any] = []
+    for name in parts(type(node)):
+        value = getattr(node, name)
+        if isinstance(value, tuple):
+            found += value
+        elif value is not None:
+            found.append(value)
+    return found
 
 
 def walk(node: Any) -> Iterator[Any]:
-    """A node and everything below it."""
-    yield node
-    for child in children(node):
-        yield from walk(child)
+    """A node and everything below it, in the order of writing."""
+    pending = [node]
+    while pending:
+        each = pending.pop()
+        yield each
+        pending += reversed(children(each))
 
 
 def variables(node: Any) -> Iterator[str]:
@@ -264,19 +280,20 @@ def variables(node: Any) -> Iterator[str]:
     return (each.name for each in walk(node) if isinstance(each, VariableNode))
 
 
-def rewrite(node: Any, change: Any) -> Any:
+def rewrite(node: Any, change: Callable[[Any], Any]) -> Any:
     """The node with `change` applied to every node below it and then to itself."""
-    changed: dict[str, Any] = {}
-    for each in fields(node):
-        value = getattr(node, each.name)
-        if isinstance(value, SouffleNode):
-            new: Any = rewrite(value, change)
-        elif isinstance(value, tuple) and any(isinstance(item, SouffleNode) for item in value):
-            new = tuple(rewrite(item, change) for item in value)
-        else:
-            continue
-        if new is not value:
-            changed[each.name] = new
-    from dataclasses import replace
+    return change(with_children(node, lambda each: rewrite(each, change)))
 
-    return change(replace(node, **changed) if changed else node)
+
+def with_children(node: Any, change: Callable[[Any], Any]) -> Any:
+    """The node with `change` applied to those directly below it."""
+    changed: dict[str, Any] = {}
+    for name in parts(type(node)):
+        value = getattr(node, name)
+        if isinstance(value, tuple):
+            new: Any = tuple(map(change, value))
+            if any(map(is_not, new, value)):
+                changed[name] = new
+        elif value is not None and (new := change(value)) is not value:
+            changed[name] = new
+    return replace(node, **changed) if changed else node

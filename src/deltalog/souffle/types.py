@@ -61,6 +61,12 @@ class Types:
             name = declaration.types[0]
         return None
 
+    def enumeration(self, name: str | None) -> tuple[str, ...]:
+        """The branches of an algebraic data type without fields, as Soufflé numbers them: by their names."""
+        structure = self.structure(name) if name else None
+        branches = structure.branches if structure else ()
+        return () if any(each.attributes for each in branches) else tuple(sorted(each.name for each in branches))
+
     def branch(self, name: str, type_: str | None) -> tuple[str, tree.BranchDeclaration] | None:
         """The algebraic data type of a branch, in a given one if it is known, and its declaration."""
         structure = self.structure(type_) if type_ else None
