@@ -73,7 +73,8 @@ def test_any_values(expression: Call, pairs: list[tuple[Value, Value]]) -> None:
     dictionary = Dictionary()
     vectors = ColumnExpressions(dictionary, Tuning(), Limits())
     rows = Rows({v: column(dictionary, [pair[i] for pair in pairs]) for i, v in enumerate((X, Y))}, len(pairs))
-    shown = [dict(zip((X, Y), pair, strict=True)) for pair in zip(*map(dictionary.decode, rows.columns.values()))]
+    read = zip(*map(dictionary.decode, rows.columns.values()), strict=True)
+    shown = [dict(zip((X, Y), pair, strict=True)) for pair in read]
     ids, ok = vectors.values(expression, rows)
     good = [True] * len(pairs) if ok is None else ok.tolist()
     found = [key(value) if has else None for value, has in zip(dictionary.decode(ids), good, strict=True)]

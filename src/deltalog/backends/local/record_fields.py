@@ -69,7 +69,8 @@ class RecordFields:
         if not self._know(records):
             return None
         starts = self.starts[records]
-        return (self.heap[starts] > 0) & (self.heap[starts + 1] == value)
+        found: NDArray[np.bool_] = (self.heap[starts] > 0) & (self.heap[starts + 1] == value)
+        return found
 
     @property
     def nil(self) -> int:
@@ -202,7 +203,7 @@ class _Pieces:
 
     def rows(self, columns: Sequence[NDArray[np.intp]], size: int) -> Iterator[tuple[Bytes, Offsets]]:
         """The pieces of each row one after the other: texts of some rows at a time, and their boundaries."""
-        data, begin, lengths = (np.concatenate(each) for each in (self.data, self.begin, self.lengths))
+        data, begin, lengths = np.concatenate(self.data), np.concatenate(self.begin), np.concatenate(self.lengths)
         table = np.stack([np.broadcast_to(column, size) for column in columns], axis=1)
         ends = np.cumsum(lengths[table].sum(axis=1))
         for start, stop in _chunks(ends):
