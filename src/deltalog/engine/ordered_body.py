@@ -8,13 +8,15 @@ in it, and what is bound where is known before.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from operator import itemgetter
 
-from deltalog.engine.ordered_rows import OrderedRows, StageRow
-from deltalog.expressions.scalar import ExpressionFails, compiled, truth
+from deltalog.engine.ordered_rows import OrderedRows, StageRow, ValueOrder
+from deltalog.expressions.scalar import ExpressionFails, aggregate, compiled, truth
 from deltalog.model.terms import Value
 from deltalog.souffle.procedures import COUNTER
 from deltalog.syntax.ast import (
+    Aggregate,
     Atom,
     Bind,
     BodyLiteral,
@@ -29,6 +31,7 @@ from deltalog.syntax.ast import (
     variables,
 )
 
+_LOOPS = Atom | Aggregate
 Step = Callable[[], None]
 Function = Callable[[Sequence[Value]], Value]
 Found = Callable[[StageRow], object]
@@ -53,6 +56,7 @@ class OrderedBody:
         self._values: list[Value] = []
         self._places: dict[Term, int] = {}
         self._reads: dict[int, Pred] = {}
+        self._groups: dict[int, Groups] = {}
         self._rows: dict[int, OrderedRows] = {}
         self._found: Found = print
         self._given = [self._place(variable) for variable in given]
@@ -67,8 +71,9 @@ class OrderedBody:
 
     def run(self, rows: Callable[[int, Pred], OrderedRows], found: Found, given: Sequence[Value] = ()) -> None:
         """Calls `found` with the wanted values of each binding, in order; `rows` gives the facts of an atom, by its
-        number and its predicate."""
+        number (-1: in an aggregate) and its predicate."""
         self._rows = {at: rows(at, pred) for at, pred in self._reads.items()}
+        self._rows |= {at: groups.rows(lambda _, pred: rows(-1, pred)) for at, groups in self._groups.items()}
         self._found = found
         for place, value in zip(self._given, given, strict=True):
             self._values[place] = value
@@ -98,6 +103,10 @@ class OrderedBody:
             case Atom():
                 self._reads[at] = literal.pred
                 return self._join(at, literal, known, then)
+            case Aggregate():
+                self._groups[at] = Groups(literal, self._inner)
+                results = Atom("", tuple(variables(literal)))
+                return self._join(at, results, known, then)
             case Negation(atom=atom):
                 self._reads[at] = atom.pred
                 return self._absent(at, atom, known, then)
@@ -174,6 +183,9 @@ class OrderedBody:
 
         return computed
 
+    def _inner(self, body: Sequence[BodyLiteral], wanted: Sequence[Term]) -> OrderedBody:
+        return OrderedBody(body, wanted, self._check, self._special, self._ask)
+
     def _asked(self, atom: Atom, known: frozenset[Variable], then: Step) -> Step:
         ask, row = self._ask[atom.pred], _row_of([self._place(term) for term in atom.terms[:-1]])
         return self._computed(lambda values: ask(row(values)), atom.terms[-1], known, then)
@@ -183,6 +195,45 @@ class OrderedBody:
             special = self._special[expression.function]
             return lambda values: special()
         return compiled(expression, {v: self._place(v) for v in variables(expression) if v in known})
+
+
+class Groups:
+    """An aggregate over relations that do not change: its ON variables and results, for each group."""
+
+    def __init__(
+        self, literal: Aggregate, body: Callable[[Sequence[BodyLiteral], Sequence[Variable]], OrderedBody]
+    ) -> None:
+        self._literal = literal
+        names = aggregated_variables(literal)
+        self._body = body(literal.body, names)
+        places = {variable: place for place, variable in enumerate(names)}
+        self._arguments = [compiled(call.argument or Constant(True), places) for call in literal.calls]
+
+    def rows(self, rows: Callable[[int, Pred], OrderedRows]) -> OrderedRows:
+        """The groups, as facts; an argument that fails is left out, and so is a group of which a result fails."""
+        found: dict[StageRow, None] = {}
+        self._body.run(rows, found.setdefault)
+        on = len(self._literal.on)
+        members: dict[StageRow, list[StageRow]] = {} if on else {(): []}
+        for row in found:
+            with suppress(ExpressionFails):
+                arguments = tuple(argument(row) for argument in self._arguments)
+                members.setdefault(row[:on], []).append(arguments)
+        groups = OrderedRows(ValueOrder())
+        for group, arguments_of in members.items():
+            with suppress(ExpressionFails):
+                groups.add((*group, *self._results(arguments_of)))
+        return groups
+
+    def _results(self, arguments: Sequence[StageRow]) -> Iterator[Value]:
+        for place, call in enumerate(self._literal.calls):
+            yield aggregate(call.function, [row[place] for row in arguments], call.distinct)
+
+
+def aggregated_variables(literal: Aggregate) -> tuple[Variable, ...]:
+    """The variables of an aggregate, those that it is grouped by first: each binding of them counts once."""
+    positive = (each for each in literal.body if not isinstance(each, Negation))
+    return tuple(dict.fromkeys((*literal.on, *(v for each in positive for v in variables(each)))))
 
 
 def _repeated(atom: Atom, new: Mapping[Variable, int]) -> list[tuple[int, int]]:
@@ -202,15 +253,16 @@ def _row_of(places: Sequence[int]) -> Callable[[Sequence[Value]], StageRow]:
 
 
 def arranged(body: Sequence[BodyLiteral], given: Iterable[Variable] = ()) -> Iterator[int]:
-    """The literals in the order of evaluation: atoms as they are written, the others as soon as they can be checked."""
+    """The literals in the order of evaluation: atoms and aggregates as they are written, the others as soon as they can
+    be checked."""
     waiting = list(range(len(body)))
     bound = set(given)
-    positive = {v for literal in body if isinstance(literal, Atom | Bind) for v in variables(literal)}
+    positive = {v for literal in body if isinstance(literal, Bind | _LOOPS) for v in variables(literal)}
     while waiting:
         ready = [
-            at for at in waiting if not isinstance(body[at], Atom) and bound.issuperset(_needs(body[at], positive))
+            at for at in waiting if not isinstance(body[at], _LOOPS) and bound.issuperset(_needs(body[at], positive))
         ]
-        at = ready[0] if ready else next((at for at in waiting if isinstance(body[at], Atom)), waiting[0])
+        at = ready[0] if ready else next((at for at in waiting if isinstance(body[at], _LOOPS)), waiting[0])
         waiting.remove(at)
         bound.update(variables(body[at]))
         yield at

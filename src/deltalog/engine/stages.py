@@ -19,7 +19,7 @@ from itertools import count
 from operator import itemgetter
 from typing import Any
 
-from deltalog.engine.ordered_body import Ask, OrderedBody
+from deltalog.engine.ordered_body import Ask, OrderedBody, aggregated_variables
 from deltalog.engine.ordered_rows import OrderedRows, StageRow, ValueOrder
 from deltalog.expressions.scalar import aggregate, compiled
 from deltalog.model.limits import FactCount, Limits
@@ -31,13 +31,11 @@ from deltalog.syntax.ast import (
     Atom,
     BodyLiteral,
     Constant,
-    Negation,
     Pred,
     Rule,
     Term,
     Variable,
     atoms,
-    variables,
 )
 
 
@@ -180,8 +178,7 @@ class StageEvaluation:
         [literal] = rule.body
         assert isinstance(literal, Aggregate)
         [call] = literal.calls
-        positive = (each for each in literal.body if not isinstance(each, Negation))
-        names = tuple(dict.fromkeys((*literal.on, *(v for each in positive for v in variables(each)))))
+        names = aggregated_variables(literal)
         argument = compiled(call.argument or Constant(True), {v: place for place, v in enumerate(names)})
 
         @cache
