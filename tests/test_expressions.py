@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltalog.expressions.scalar import ExpressionFails, aggregate, evaluate, holds, order
+from deltalog.expressions.scalar import ExpressionFails, aggregate, compiled, evaluate, holds, order
 from deltalog.model.terms import IRI, XSD, BlankNode, Literal, Value, key, literal
 from deltalog.syntax.ast import Call, Constant, Variable
 
@@ -338,6 +338,20 @@ AGGREGATES: list[tuple[str, list[Value], Value]] = [
 @pytest.mark.parametrize(("function", "arguments", "result"), ARITHMETIC + COMPARISONS + CONDITIONS + TERMS + STRINGS)
 def test_function(function: str, arguments: tuple[Value, ...], result: Value) -> None:
     assert outcome(function, *arguments) == expected(result)
+
+
+@pytest.mark.parametrize(("function", "arguments", "result"), ARITHMETIC + COMPARISONS + CONDITIONS + TERMS + STRINGS)
+def test_compiled_function(function: str, arguments: tuple[Value | Call, ...], result: Value) -> None:
+    given = [(Variable(f"x{i}"), a) for i, a in enumerate(arguments) if not isinstance(a, Call)]
+    places = {variable: place for place, (variable, _) in enumerate(given)}
+    terms = iter(places)
+    expression = Call(function, tuple(a if isinstance(a, Call) else next(terms) for a in arguments))
+    try:
+        found = key(compiled(expression, places)([value for _, value in given]))  # type: ignore[misc]
+    except ExpressionFails:
+        assert expected(result) is FAILS
+    else:
+        assert found == expected(result)
 
 
 @pytest.mark.parametrize(("function", "values", "result"), AGGREGATES)

@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 from deltalog.backends.base import Backend, united
 from deltalog.backends.codec import encode_rows
 from deltalog.engine.encode_facts import encode_facts_of
-from deltalog.engine.stages import OrderedRows, StageEvaluation, ValueOrder
+from deltalog.engine.ordered_rows import OrderedRows, ValueOrder
+from deltalog.engine.stages import StageEvaluation
 from deltalog.engine.subsumption import subsumed
 from deltalog.program.stages import OrderedStage
 from deltalog.syntax.ast import Pred

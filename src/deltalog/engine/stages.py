@@ -1,18 +1,27 @@
 """The evaluation of a stage (`deltalog.program.stages`): tuple by tuple, in the order that Soufflé documents.
 
-Rules are taken in the order of the text, atoms of a body as nested loops in the order of writing, and the facts of a
-relation in their order: numbers by value, everything else by when it was first seen. A fact whose key is taken is not
-derived (choice-domain). After each round, facts go that others dominate (subsumption). Recursion is semi-naive: in each
-round, one atom of a body has the new facts of the round before. For data of moderate size.
+Rules are taken in the order of the text, atoms of a body as nested loops in the order of writing
+(`deltalog.engine.ordered_body`), and the facts of a relation in their order (`deltalog.engine.ordered_rows`): numbers
+by value, everything else by when it was first seen. A fact whose key is taken is not derived (choice-domain). After
+each round, facts go that others dominate (subsumption). Recursion is semi-naive: in each round, one atom of a body has
+the new facts of the round before.
+
+A body never reads the relation that its rule derives into: a round reads what was there before it, and rules that are
+not recursive read other relations. So facts are inserted as they are found.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache, partial
 from itertools import count
+from operator import itemgetter
+from typing import Any
 
-from deltalog.expressions.scalar import ExpressionFails, aggregate, evaluate, holds
+from deltalog.engine.ordered_body import Ask, OrderedBody, aggregated_variables
+from deltalog.engine.ordered_rows import OrderedRows, StageRow, ValueOrder
+from deltalog.expressions.scalar import aggregate, compiled
 from deltalog.model.limits import FactCount, Limits
 from deltalog.model.terms import Value
 from deltalog.program.stages import OrderedStage
@@ -20,70 +29,22 @@ from deltalog.souffle.procedures import COUNTER, ITERATION
 from deltalog.syntax.ast import (
     Aggregate,
     Atom,
-    Bind,
     BodyLiteral,
-    Call,
     Constant,
-    Expression,
-    Filter,
-    Negation,
     Pred,
     Rule,
     Term,
     Variable,
     atoms,
-    variables,
 )
 
-StageRow = tuple[Value, ...]
-ValueBinding = dict[Variable, Value]
-Read = Callable[[Pred], "OrderedRows"]
 
+@dataclass(frozen=True)
+class TakenKeys:
+    """What choice-domain says can be there once, and what is."""
 
-@dataclass
-class ValueOrder:
-    """The order of values: numbers by value, others by when they were first seen."""
-
-    seen: dict[Value, int] = field(default_factory=dict)
-
-    def key(self, row: StageRow) -> tuple[float, ...]:
-        return tuple(v if isinstance(v, int | float) else self.seen.setdefault(v, len(self.seen)) for v in row)
-
-
-@dataclass
-class OrderedRows:
-    """The facts of a relation; sorted and indexed when they are read."""
-
-    order: ValueOrder
-    rows: dict[StageRow, None] = field(default_factory=dict)
-    _sorted: list[StageRow] | None = None
-    _indexes: dict[tuple[int, ...], dict[StageRow, list[StageRow]]] = field(default_factory=dict)
-
-    def add(self, row: StageRow) -> None:
-        self.rows[row] = None
-        self._forget()
-
-    def remove(self, row: StageRow) -> None:
-        self.rows.pop(row, None)
-        self._forget()
-
-    def _forget(self) -> None:
-        self._sorted = None
-        if self._indexes:
-            self._indexes = {}
-
-    def having(self, places: tuple[int, ...], values: StageRow) -> Sequence[StageRow]:
-        """The facts with some values in some places, in order."""
-        if self._sorted is None:
-            self._sorted = sorted(self.rows, key=self.order.key)
-        if not places:
-            return self._sorted
-        if places not in self._indexes:
-            index: dict[StageRow, list[StageRow]] = {}
-            for row in self._sorted:
-                index.setdefault(tuple(row[place] for place in places), []).append(row)
-            self._indexes[places] = index
-        return self._indexes[places].get(values, ())
+    key: Callable[[StageRow], Any]
+    values: set[Any] = field(default_factory=set)
 
 
 @dataclass
@@ -96,12 +57,19 @@ class StageEvaluation:
     limits: Limits
     numbers: Iterator[int] = field(default_factory=count)
     full: dict[Pred, OrderedRows] = field(default_factory=dict)
-    keys: dict[tuple[Pred, tuple[int, ...]], set[StageRow]] = field(default_factory=dict)
+    taken: dict[Pred, list[TakenKeys]] = field(default_factory=dict)
     iteration: int = 0  # the number of the round: 0 before the first one of a recursion
+    bodies: dict[tuple[Rule, tuple[Term, ...]], OrderedBody] = field(default_factory=dict)
+    asked: dict[Pred, Ask] = field(default_factory=dict)  # the aggregates of the stage
 
     def run(self, explicit: Mapping[Pred, Sequence[StageRow]]) -> dict[Pred, list[StageRow]]:
         """The facts of the relations of the stage, from given ones and rules."""
         self.full = {pred: OrderedRows(self.order) for pred in self.stage.preds}
+        choice = self.stage.procedures.choice
+        self.taken = {
+            pred: [TakenKeys(itemgetter(*places)) for places in choice.get(pred.name, ())] for pred in self.full
+        }
+        self.asked = {pred: self._aggregate(each.rule) for pred, each in self.stage.procedures.aggregates.items()}
         for pred, rows in explicit.items():
             for row in rows:
                 self._include(pred, row, self.full)
@@ -110,65 +78,59 @@ class StageEvaluation:
             if rule not in recursive:
                 self._derive(rule, {}, self.full)
         self._drop_dominated(self.full, self.full)
-        delta = {pred: list(rows.rows) for pred, rows in self.full.items()}
+        delta = {pred: OrderedRows(self.order, dict.fromkeys(rows.rows)) for pred, rows in self.full.items()}
         counted = FactCount(self.limits)
         if recursive:
             self._keep(delta)
-        while any(delta.values()) and recursive and not self._is_full():
+        while any(rows.rows for rows in delta.values()) and recursive and not self._is_full():
             self.iteration += 1
             delta = self._round(recursive, delta)
             self._keep(delta)
             counted.reach(sum(len(rows.rows) for pred, rows in self.full.items() if not pred.hidden))
         return {pred: list(rows.rows) for pred, rows in self.full.items()}
 
-    def _keep(self, delta: Mapping[Pred, Sequence[StageRow]]) -> None:
+    def _keep(self, delta: Mapping[Pred, OrderedRows]) -> None:
         """Adds the deltas of a round to the relations that keep them."""
         for pred, rows in delta.items():
             if (name := self.stage.procedures.deltas.get(pred.name)) is not None:
                 kept = self.full[Pred(name, pred.arity + 1)]
-                for row in rows:
+                for row in rows.rows:
                     kept.add((*row, self.iteration))
 
     def _is_full(self) -> bool:
         sizes = ((pred, self.stage.procedures.limits.get(pred.name)) for pred in self.stage.preds)
         return any(size is not None and len(self.full[pred].rows) >= size for pred, size in sizes)
 
-    def _round(self, rules: Sequence[Rule], delta: Mapping[Pred, list[StageRow]]) -> dict[Pred, list[StageRow]]:
-        last = {pred: OrderedRows(self.order, dict.fromkeys(rows)) for pred, rows in delta.items()}
+    def _round(self, rules: Sequence[Rule], last: Mapping[Pred, OrderedRows]) -> dict[Pred, OrderedRows]:
         new = {pred: OrderedRows(self.order) for pred in self.stage.preds}
         asked = self.stage.procedures.aggregates
         for rule in rules:
             for at, literal in enumerate(rule.body):
-                if isinstance(literal, Atom) and literal.pred in last and literal.pred not in asked:
-                    self._derive(rule, {at: last[literal.pred]}, new)
+                if isinstance(literal, Atom) and (pred := literal.pred) in last and pred not in asked:
+                    self._derive(rule, {at: last[pred]}, new)
         self._drop_dominated(new, new, self.full)
         for pred, rows in new.items():
             for row in rows.rows:
                 self.full[pred].add(row)
         self._drop_dominated(self.full, new)
-        return {pred: list(rows.rows) for pred, rows in new.items()}
+        return new
 
     def _derive(self, rule: Rule, places: Mapping[int, OrderedRows], into: Mapping[Pred, OrderedRows]) -> None:
         head = rule.heads[0]
-        found = [tuple(_value(term, binding) for term in head.terms) for binding in self._bindings(rule.body, places)]
-        for row in found:
-            self._insert(head.pred, row, into)
+        self._run(rule, head.terms, places, partial(self._insert, head.pred, into=into))
 
     def _insert(self, pred: Pred, row: StageRow, into: Mapping[Pred, OrderedRows]) -> None:
         if row in self.full[pred].rows or row in into[pred].rows:
             return
-        if not any(key in self.keys.get(where, ()) for where, key in self._keys_of(pred, row)):
-            self._include(pred, row, into)
+        for taken in self.taken[pred]:
+            if taken.key(row) in taken.values:
+                return
+        self._include(pred, row, into)
 
     def _include(self, pred: Pred, row: StageRow, into: Mapping[Pred, OrderedRows]) -> None:
-        for where, key in self._keys_of(pred, row):
-            self.keys.setdefault(where, set()).add(key)
+        for taken in self.taken[pred]:
+            taken.values.add(taken.key(row))
         into[pred].add(row)
-
-    def _keys_of(self, pred: Pred, row: StageRow) -> list[tuple[tuple[Pred, tuple[int, ...]], StageRow]]:
-        """What choice-domain says can be there once."""
-        choices = self.stage.procedures.choice.get(pred.name, ())
-        return [((pred, places), tuple(row[place] for place in places)) for places in choices]
 
     # Subsumption
 
@@ -179,129 +141,65 @@ class StageEvaluation:
             pred = rule.heads[0].pred
             grows = any(atom.pred in self.stage.preds for atom in atoms(rule.body[2:]))
             for dominating in (self.full, *others) if grows else others:
-                places = {0: facts[pred], 1: dominating[pred]}
-                for binding in self._bindings(rule.body, places):
-                    less, greater = (_row(rule.body[at], binding) for at in (0, 1))
-                    if less != greater:
-                        gone.setdefault(pred, set()).add(less)
+                self._run(
+                    rule,
+                    (*_terms(rule.body[0]), *_terms(rule.body[1])),
+                    {0: facts[pred], 1: dominating[pred]},
+                    partial(_collect_less, gone.setdefault(pred, set())),
+                )
         for pred, rows in gone.items():
             for row in rows:
                 facts[pred].remove(row)
 
     # Bodies
 
-    def _rows(self, at: int, atom: Atom, places: Mapping[int, OrderedRows]) -> OrderedRows:
-        return places.get(at) or self.full.get(atom.pred) or self.read[atom.pred]
+    def _run(
+        self,
+        rule: Rule,
+        wanted: tuple[Term, ...],
+        places: Mapping[int, OrderedRows],
+        found: Callable[[StageRow], object],
+    ) -> None:
+        """Calls `found` with the values of terms for each binding of the body; `places` has the relations that some of
+        its atoms read."""
+        if (rule, wanted) not in self.bodies:
+            self.bodies[rule, wanted] = self._body(rule.body, wanted)
+        self.bodies[rule, wanted].run(lambda at, pred: places.get(at) or self._known(at, pred), found)
 
-    def _bindings(
-        self, body: Sequence[BodyLiteral], places: Mapping[int, OrderedRows], given: ValueBinding | None = None
-    ) -> Iterator[ValueBinding]:
-        check = self.limits.checker()
+    def _known(self, at: int, pred: Pred) -> OrderedRows:
+        return self.full.get(pred) or self.read[pred]
 
-        def extended(rest: Sequence[int], binding: ValueBinding) -> Iterator[ValueBinding]:
-            check()
-            if not rest:
-                yield binding
-                return
-            at, later = rest[0], rest[1:]
-            for each in self._extensions(at, body[at], binding, places):
-                yield from extended(later, each)
+    def _body(self, body: Sequence[BodyLiteral], wanted: Sequence[Term], given: Sequence[Variable] = ()) -> OrderedBody:
+        special = {COUNTER: lambda: next(self.numbers), ITERATION: lambda: self.iteration}
+        return OrderedBody(body, wanted, self.limits.checker(), special, self.asked, given)
 
-        return extended(tuple(arranged(body, given or {})), given or {})
-
-    def _extensions(
-        self, at: int, literal: BodyLiteral, binding: ValueBinding, places: Mapping[int, OrderedRows]
-    ) -> Iterator[ValueBinding]:
-        match literal:
-            case Atom() if literal.pred in self.stage.procedures.aggregates:
-                yield from self._aggregated(literal, binding)
-            case Atom():
-                yield from _matching(literal, self._rows(at, literal, places), binding)
-            case Negation(atom=atom):
-                if next(_matching(atom, self._rows(-1, atom, {}), binding), None) is None:
-                    yield binding
-            case Filter(condition=condition):
-                try:
-                    if holds(condition, binding):
-                        yield binding
-                except ExpressionFails:
-                    return
-            case Bind(expression=expression, variable=variable):
-                try:
-                    value = self._evaluate(expression, binding)
-                except ExpressionFails:
-                    return
-                if variable not in binding:
-                    yield {**binding, variable: value}
-                elif Constant(binding[variable]) == Constant(value):
-                    yield binding
-
-    def _aggregated(self, atom: Atom, binding: ValueBinding) -> Iterator[ValueBinding]:
-        """The result of an aggregate for given values."""
-        rule = self.stage.procedures.aggregates[atom.pred].rule
+    def _aggregate(self, rule: Rule) -> Ask:
+        """An aggregate as a function of the values of its ON variables."""
         [literal] = rule.body
         assert isinstance(literal, Aggregate)
-        given = {v: _value(t, binding) for v, t in zip(literal.on, atom.terms, strict=False)}
         [call] = literal.calls
-        names = [v for each in literal.body for v in variables(each)]
-        distinct = {tuple(each[v] for v in names): each for each in self._bindings(literal.body, {}, given)}
-        try:
-            values = [evaluate(call.argument or Constant(True), each) for each in distinct.values()]
-            result = aggregate(call.function, values)
-        except ExpressionFails:
-            return
-        target = atom.terms[-1]
-        if isinstance(target, Variable) and target not in binding:
-            yield {**binding, target: result}
-        elif Constant(_value(target, binding)) == Constant(result):
-            yield binding
+        names = aggregated_variables(literal)
+        argument = compiled(call.argument or Constant(True), {v: place for place, v in enumerate(names)})
 
-    def _evaluate(self, expression: Expression, binding: ValueBinding) -> Value:
-        if isinstance(expression, Call) and expression.function == COUNTER:
-            return next(self.numbers)
-        if isinstance(expression, Call) and expression.function == ITERATION:
-            return self.iteration
-        return evaluate(expression, binding)
+        @cache
+        def body() -> OrderedBody:  # when it is first asked for: it may have other aggregates in it
+            return self._body(literal.body, names, literal.on)
+
+        def ask(given: StageRow) -> Value:
+            distinct: dict[StageRow, None] = {}
+            body().run(self._known, distinct.setdefault, given)
+            return aggregate(call.function, [argument(row) for row in distinct])
+
+        return ask
 
 
-def arranged(body: Sequence[BodyLiteral], given: Iterable[Variable] = ()) -> Iterator[int]:
-    """The literals in the order of evaluation: atoms as they are written, the others as soon as they can be checked."""
-    waiting = list(range(len(body)))
-    bound = set(given)
-    positive = {v for literal in body if isinstance(literal, Atom | Bind) for v in variables(literal)}
-    while waiting:
-        ready = [
-            at for at in waiting if not isinstance(body[at], Atom) and bound.issuperset(_needs(body[at], positive))
-        ]
-        at = ready[0] if ready else next((at for at in waiting if isinstance(body[at], Atom)), waiting[0])
-        waiting.remove(at)
-        bound.update(variables(body[at]))
-        yield at
+def _terms(literal: object) -> tuple[Term, ...]:
+    assert isinstance(literal, Atom)
+    return literal.terms
 
 
-def _needs(literal: BodyLiteral, positive: set[Variable]) -> set[Variable]:
-    if isinstance(literal, Bind):
-        counts = isinstance(literal.expression, Call) and literal.expression.function == COUNTER
-        return positive - {literal.variable} if counts else set(variables(literal.expression))
-    return positive.intersection(variables(literal))
-
-
-def _value(term: Term, binding: ValueBinding) -> Value:
-    return term.value if isinstance(term, Constant) else binding[term]
-
-
-def _row(atom: BodyLiteral, binding: ValueBinding) -> StageRow:
-    assert isinstance(atom, Atom)
-    return tuple(_value(term, binding) for term in atom.terms)
-
-
-def _matching(atom: Atom, rows: OrderedRows, binding: ValueBinding) -> Iterator[ValueBinding]:
-    known = [i for i, term in enumerate(atom.terms) if isinstance(term, Constant) or term in binding]
-    values = tuple(_value(atom.terms[i], binding) for i in known)
-    for row in rows.having(tuple(known), values):
-        extended = dict(binding)
-        if all(
-            isinstance(term, Constant) or extended.setdefault(term, value) == value
-            for term, value in zip(atom.terms, row, strict=True)
-        ):
-            yield extended
+def _collect_less(gone: set[StageRow], both: StageRow) -> None:
+    """Adds the first half of two facts, unless they are one."""
+    half = len(both) // 2
+    if both[:half] != both[half:]:
+        gone.add(both[:half])

@@ -134,13 +134,49 @@ def evaluate(expression: Expression, binding: Mapping[Variable, Value]) -> Value
                 raise ExpressionFails(_reason(error)) from None
 
 
+def compiled(expression: Expression, places: Mapping[Variable, int]) -> Callable[[Sequence[Value]], Value]:
+    """`evaluate` for many bindings: a function of values, in which variables have places."""
+    match expression:
+        case Constant(value):
+            return lambda values: value
+        case Variable() if expression in places:
+            return operator.itemgetter(places[expression])
+        case Call(function, arguments) if function in _FUNCTIONS:
+            return _applied(_FUNCTIONS[function], [compiled(argument, places) for argument in arguments])
+    known = [(v, places[v]) for v in dict.fromkeys(variables(expression)) if v in places]
+    return lambda values: evaluate(expression, {v: values[place] for v, place in known})
+
+
+def _applied(
+    function: Callable[..., Value], arguments: Sequence[Callable[[Sequence[Value]], Value]]
+) -> Callable[[Sequence[Value]], Value]:
+    def apply(values: Sequence[Value]) -> Value:
+        given = [argument(values) for argument in arguments]
+        try:
+            return function(*given)
+        except (ArithmeticError, ValueError) as error:
+            raise ExpressionFails(_reason(error)) from None
+
+    def apply_to_two(values: Sequence[Value]) -> Value:
+        left, right = one(values), other(values)
+        try:
+            return function(left, right)
+        except (ArithmeticError, ValueError) as error:
+            raise ExpressionFails(_reason(error)) from None
+
+    if len(arguments) != 2:
+        return apply
+    one, other = arguments
+    return apply_to_two
+
+
 def _reason(error: Exception) -> str:
     return "a division by zero" if isinstance(error, ZeroDivisionError) else str(error)
 
 
 def holds(condition: Expression, binding: Mapping[Variable, Value]) -> bool:
     """Whether a condition is true; ExpressionFails if it fails or is no boolean."""
-    return _boolean(evaluate(condition, binding))
+    return truth(evaluate(condition, binding))
 
 
 # Conditions
@@ -169,7 +205,8 @@ def why_it_fails(function: Callable[[T], object], argument: T) -> str:
     raise AssertionError(f"it does not fail for {argument!r}")
 
 
-def _boolean(value: Value) -> bool:
+def truth(value: Value) -> bool:
+    """The truth of a condition's value."""
     if not isinstance(value, bool):
         raise ExpressionFails(f"{value!r} is neither true nor false")
     return value
@@ -209,8 +246,12 @@ def _coalesce(arguments: Sequence[Expression], binding: Mapping[Variable, Value]
 
 # Comparisons
 
+_SIMPLE = (int, str)  # that compare as Python does
+
 
 def _equal(left: Value, right: Value) -> bool:
+    if type(left) is type(right) and type(left) in _SIMPLE:
+        return left == right
     a, b = number(left), number(right)
     if a is None or b is None:
         return key(left) == key(right)
@@ -241,6 +282,8 @@ def _comparable(value: Value) -> tuple[str, Any]:
 
 def _ordered(compare: Callable[[Any, Any], bool]) -> Callable[[Value, Value], bool]:
     def comparison(left: Value, right: Value) -> bool:
+        if type(left) is type(right) and type(left) in _SIMPLE:
+            return compare(left, right)
         (left_class, a), (right_class, b) = _comparable(left), _comparable(right)
         if left_class != right_class:
             raise ExpressionFails(f"{left!r} and {right!r} do not compare")
@@ -554,7 +597,7 @@ _LAZY: dict[str, Callable[[Sequence[Expression], Mapping[Variable, Value]], Valu
 }
 
 _FUNCTIONS: dict[str, Callable[..., Value]] = {
-    "!": lambda value: not _boolean(value),
+    "!": lambda value: not truth(value),
     "=": _equal,
     "!=": lambda left, right: not _equal(left, right),
     "sameterm": lambda left, right: key(left) == key(right),

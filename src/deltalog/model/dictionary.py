@@ -209,6 +209,12 @@ class Dictionary:
             intern.gather_texts(ids, bounds[1:], buffer, self._room)
         return buffer, bounds
 
+    def text_lengths(self, ids: Ids) -> Offsets:
+        """The numbers of heap bytes of ids."""
+        with self.lock:
+            lengths: Offsets = self._offsets[1:][ids] - self._offsets[ids]
+        return lengths
+
     def having_prefix(self, what: Kind, prefix: str) -> NDArray[np.intp]:
         """The ids of a kind whose heap texts start with a prefix."""
         wanted = np.frombuffer(prefix.encode(), np.uint8)

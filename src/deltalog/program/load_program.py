@@ -17,6 +17,7 @@ from deltalog.model.arguments import check_choice, checked_text, path_text, told
 from deltalog.model.errors import Diagnostic, ProgramError, SyntaxProblem, UsageError
 from deltalog.nemo.program import NemoProgram
 from deltalog.program.program import analyse
+from deltalog.program.record_joins import joined_by_fields
 from deltalog.program.stages import OrderedStage, in_stages
 from deltalog.souffle.detect import is_souffle
 from deltalog.souffle.directives import Directive
@@ -215,6 +216,7 @@ def _parsed(
         rules, stages = in_stages(program.rules, program.procedures)
         for stage in stages:
             analyse(stage.rules)  # NotStratified, if it negates what it derives
+        rules = joined_by_fields(rules, [rule for stage in stages for rule in stage.rules])
         said = program.columns, program.directives, program.notes
         warnings = lint_souffle(program.statements)
         return Documents(rules, {}, (), *said, stages, souffle=(text,), warnings=warnings)

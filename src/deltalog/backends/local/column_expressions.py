@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deltalog.backends.local.index_join import Rows
+from deltalog.backends.local.record_fields import RecordFields
 from deltalog.backends.local.relation import Mask
 from deltalog.backends.local.skolem_cache import NamedTerms, SkolemCache
 from deltalog.backends.local.sorted_runs import Ids, pack
@@ -36,6 +37,8 @@ from deltalog.syntax.ast import Call, Constant, Expression, Variable, variables
 UNCHECKED_ROWS = 256  # whose values are computed one by one between two checks of limits, some 10 ms
 EXACT = 2**53  # integers below are exact as floats
 INT64 = 2.0**63 - 2.0**13  # results below surely fit: factors and product are rounded, by one part in 2**53 each
+
+A = TypeVar("A")
 
 
 class NoFastPath(Exception):
@@ -77,6 +80,7 @@ _WRAPPING: dict[str, Callable[[Array, Array], Array]] = {
 }
 _SIGNED = {f"{SOUFFLE}i{name}": compute for name, compute in _WRAPPING.items()}
 _UNSIGNED = {f"{SOUFFLE}u{name}": compute for name, compute in _WRAPPING.items()}
+_RECORD, _FIELD, _IS, _IS_RECORD = (SOUFFLE + name for name in ("record", "field", "is", "isrecord"))
 _CONNECTIVES: dict[str, Callable[[Array, Array], Array]] = {"&&": np.logical_and, "||": np.logical_or}
 
 
@@ -91,9 +95,11 @@ class ColumnExpressions:
     failures: FailureLog = field(default_factory=FailureLog)
     parts: dict[int, bytes] = field(default_factory=dict)  # arguments of SKOLEM as they are hashed, by id
     skolems: SkolemCache = field(init=False)
+    records: RecordFields = field(init=False)
 
     def __post_init__(self) -> None:
         self.skolems = SkolemCache(self.tuning)
+        self.records = RecordFields(self.dictionary)
 
     def holds(self, condition: Expression, rows: Rows) -> Mask:
         """The rows for which a condition is true."""
@@ -114,13 +120,16 @@ class ColumnExpressions:
         if is_plain_skolem(expression):
             return self._skolems(expression, rows), None
         with self.lock:
-            if isinstance(expression, Constant):
-                return np.full(rows.size, self.dictionary.intern(expression.value), np.uint32), None
             try:
-                return self._interned(np.broadcast_to(self._fast(expression, rows), rows.size)), None
+                return _for_each(self._ids(expression, rows), rows.size), None
             except NoFastPath:
                 (found, inverse), ok = self._slowly(expression, rows, scalar.evaluate)
                 return self.dictionary.encode(found)[inverse], ok
+
+    def _ids(self, expression: Expression, rows: Rows) -> Ids:
+        """The ids of values, one for each row or one for all."""
+        column = self._column(expression, rows)
+        return self._interned(self._fast(expression, rows)) if column is None else column
 
     def _interned(self, values: Array) -> Ids:
         if values.dtype == np.bool_:
@@ -163,6 +172,10 @@ class ColumnExpressions:
                 return _wrapped(function, self._fast(left, rows), self._fast(right, rows))
             case Call(function, (left, right)) if function in _CUT_OFF:
                 return _cut_off(function, self._fast(left, rows), self._fast(right, rows))
+            case Call(function, (Variable() as inner, Constant(value))) if function == _IS:
+                return _found(self.records.begin_with(rows.columns[inner], self.dictionary.intern(value)))
+            case Call(function, (Variable() as inner,)) if function == _IS_RECORD:
+                return np.not_equal(rows.columns[inner], self.records.nil)
             case Call(test, (Variable() as inner,)) if test in _TESTS:
                 return _TESTS[test](self.dictionary.kinds[rows.columns[inner]])
             case Call("!", (inner,)):
@@ -197,8 +210,18 @@ class ColumnExpressions:
                 return rows.columns[side]
             case Constant(value):
                 return np.array([self.dictionary.intern(value)], np.uint32)
+            case Call(function, (_, *_) as fields) if function == _RECORD:
+                return self._records([self._ids(each, rows) for each in fields], rows.size)
+            case Call(function, (inner, Constant(int(position)))) if function == _FIELD and position >= 0:
+                return _found(self.records.at(self._ids(inner, rows), position))
             case _:
                 return None
+
+    def _records(self, fields: Sequence[Ids], size: int) -> Ids:
+        """Each distinct one is built once."""
+        columns = [_for_each(column, size) for column in fields]
+        first, inverse = _distinct(columns, size)
+        return _found(self.records.build([column[first] for column in columns]))[inverse]
 
     # SKOLEM: the part of the hashed text that belongs to an argument is computed once per value.
 
@@ -322,12 +345,22 @@ def _distinct(columns: list[Ids], size: int) -> tuple[NDArray[np.intp], NDArray[
     """The number of the first row of each distinct combination, and for every row which combination it is."""
     if not columns:
         return np.zeros(1, np.intp), np.zeros(size, np.intp)
-    keys = pack(columns, size)
-    if keys.ndim == 1:
+    _, first, inverse = np.unique(pack(columns[:2], size), return_index=True, return_inverse=True)
+    for column in columns[2:]:
+        keys = pack([inverse.astype(np.uint32), column], size)
         _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
-    else:
-        _, first, inverse = np.unique(keys, axis=0, return_index=True, return_inverse=True)
     return first, inverse.reshape(-1)
+
+
+def _for_each(column: Ids, size: int) -> Ids:
+    """A column with a value for each row, of one that may have a value for all."""
+    return column if len(column) == size else np.full(size, column[0], np.uint32)
+
+
+def _found(values: A | None) -> A:
+    if values is None:
+        raise NoFastPath
+    return values
 
 
 def _one_value_one_id(kinds: NDArray[np.uint8]) -> bool:
