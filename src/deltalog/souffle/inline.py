@@ -49,12 +49,13 @@ def _used(statement: tree.Statement) -> Iterator[str]:
 def _inline_rules(
     statements: Sequence[tree.Statement], relations: Mapping[str, tree.RelationDeclaration]
 ) -> dict[str, list[tree.Clause]]:
-    """The rules of inline relations. One without rules is an ordinary relation without facts."""
+    """The rules of inline relations. One without rules, or with an `.input`, is an ordinary relation."""
+    read = {each.relation for each in statements if isinstance(each, tree.DirectiveNode) and each.kind == "input"}
     rules: dict[str, list[tree.Clause]] = {}
     for statement in statements:
         if isinstance(statement, tree.Clause):
             for head in statement.heads:
-                if "inline" in relations[head.name].qualifiers:
+                if "inline" in relations[head.name].qualifiers and head.name not in read:
                     rules.setdefault(head.name, []).append(replace(statement, heads=(head,)))
     return rules
 
@@ -129,9 +130,7 @@ class _Inliner:
         rules = self.rules[atom.name]
         if not positive and (_has_unnamed(atom) or not all(map(_is_closed, rules))):
             return atom
-        bodies = tuple(
-            self._instance(rule, atom, lambda each: self.body(each, positive, depth + 1)) for rule in rules
-        )
+        bodies = tuple(self._instance(rule, atom, lambda each: self.body(each, positive, depth + 1)) for rule in rules)
         return tree.OrNode(atom.span, bodies)
 
     def _is_too_deep(self, atom: tree.AtomNode, depth: int) -> bool:
