@@ -174,6 +174,6 @@ def _has_unnamed(node: tree.SouffleNode) -> bool:
 
 
 def _is_closed(rule: tree.Clause) -> bool:
-    """Whether a rule has no variables but those of its head."""
-    names = set(tree.variables(rule.heads[0]))
-    return not _has_unnamed(rule.heads[0]) and (rule.body is None or names.issuperset(tree.variables(rule.body)))
+    """Whether all variables of a rule are arguments of its head."""
+    names = {each.name for each in rule.heads[0].arguments if isinstance(each, tree.VariableNode)}
+    return not _has_unnamed(rule.heads[0]) and names.issuperset(tree.variables(rule))

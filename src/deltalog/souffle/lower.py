@@ -542,16 +542,17 @@ class Conjunction:
     # Aggregates
 
     def _next_aggregate(self) -> int:
-        """The aggregate with the fewest variables that have no value yet, and may get one by something else: first
-        those that its own atoms give no values to."""
+        """The aggregate with the fewest variables that have no value yet, and may get one by something else. What
+        counts first are those that its own atoms give no values to, and its own result."""
         waiting = {name for left, right, _ in self.pending for side in (left, right) for name in tree.variables(side)}
 
         def missing(at: int) -> tuple[int, int]:
             variable, aggregate = self.aggregates[at]
             others = waiting.union(*(_mentioned(each) for each in self.aggregates if each[0] is not variable))
-            found = others.intersection(tree.variables(aggregate)) - self.bound
+            found = (others | {variable.name}).intersection(tree.variables(aggregate)) - self.bound
             parts = aggregate.body.parts if isinstance(aggregate.body, tree.AndNode) else (aggregate.body,)
-            return len(found.difference(*map(grounded, parts))), len(found)
+            lacking = found.difference(*map(grounded, parts)) | found.intersection((variable.name,))
+            return len(lacking), len(found)
 
         return min(range(len(self.aggregates)), key=missing)
 
