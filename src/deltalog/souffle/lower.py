@@ -559,11 +559,12 @@ class Conjunction:
     def _aggregate(
         self, variable: tree.VariableNode, aggregate: tree.AggregateNode, literals: Sequence[tree.BodyNode]
     ) -> None:
-        witnesses = set(tree.variables(aggregate)) & self._elsewhere(aggregate, literals) - self.bound
+        elsewhere = self._elsewhere(aggregate, literals) | {variable.name}
+        witnesses = set(tree.variables(aggregate)) & elsewhere - self.bound
         if witnesses and aggregate.argument is None:
             self._join_witnesses(aggregate, witnesses, None)
             witnesses = set()
-        direct = variable.name not in self.bound and aggregate.function not in _WRAPPED
+        direct = variable.name not in self.bound | witnesses and aggregate.function not in _WRAPPED
         result = variable if direct else self._typed(aggregate, self.inference.type_of(aggregate))
         self._grouped(aggregate, ast.Variable(result.name, aggregate.span))
         self.bound.add(result.name)
