@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import re
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -229,3 +231,54 @@ def test_documentation(capsys: pytest.CaptureFixture[str]) -> None:
     exec(block, {})
     wanted = re.findall(r"\)  # (.*)$", block, re.MULTILINE)
     assert capsys.readouterr().out.splitlines() == wanted
+
+
+def test_damaged_files_are_named(tmp_path: Path) -> None:
+    declared = ".decl s(x : symbol, n : number)\n"
+    packed = gzip.compress(b"a\t1\n")
+    database = tmp_path / "s.db"
+    with closing(sqlite3.connect(database)) as connection, connection:
+        connection.execute("CREATE TABLE s (x, n, more)")
+        connection.execute("INSERT INTO s VALUES ('a', 1, 2)")
+    wrong = {
+        ".input s": (packed[:-3], "cannot be decompressed"),
+        '.input s(columns="a:b")': (b"1\ta\n", "'a' is no number of a column"),
+        '.input s(columns="5:0")': (b"1\ta\n", "there is no column 5"),
+        '.input s(IO=sqlite, dbname="s.db")': (b"", "2 columns expected, 3 found"),
+        '.input s(IO=jsonfile, filename="s.facts")': (b'[["\\ud800", 1]]', "surrogates not allowed"),
+    }
+    for directive, (data, message) in wrong.items():
+        (tmp_path / "s.facts").write_bytes(data)
+        with pytest.raises(DataError, match=message):
+            KnowledgeBase(declared + directive, language="souffle").load_inputs(tmp_path)
+
+
+@pytest.mark.parametrize(("type_", "cell"), [("float", "1_0"), ("number", "\N{ARABIC-INDIC DIGIT THREE}")])
+def test_digits_are_those_of_ascii(type_: str, cell: str, tmp_path: Path) -> None:
+    (tmp_path / "s.facts").write_text(f"{cell}\n", encoding="utf-8")
+    with pytest.raises(DataError, match=f"is no {type_}"):
+        KnowledgeBase(f".decl s(x : {type_})\n.input s", language="souffle").load_inputs(tmp_path)
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_byte_order_mark(end: str, tmp_path: Path) -> None:
+    (tmp_path / "s.facts").write_bytes(f"\ufeffa\t1{end}".encode())
+    kb = KnowledgeBase(".decl s(x : symbol, n : number)\n.input s", language="souffle")
+    kb.load_inputs(tmp_path)
+    assert list(kb.facts("s")) == [("a", 1)]
+
+
+def test_infinite_floats_are_read_back(tmp_path: Path) -> None:
+    text = ".decl f(x : float)\n.decl g(x : float)\nf(1.0 / 0.0). f(-1.0 / 0.0).\n.output f(IO=jsonfile)\n"
+    KnowledgeBase(text, language="souffle").write_outputs(tmp_path)
+    kb = KnowledgeBase('.decl g(x : float)\n.input g(IO=jsonfile, filename="f.json")', language="souffle")
+    kb.load_inputs(tmp_path)
+    assert set(kb.facts("g")) == {(float("inf"),), (float("-inf"),)}
+
+
+def test_an_inline_relation_may_be_read(tmp_path: Path) -> None:
+    (tmp_path / "a.facts").write_text("1\n")
+    text = ".decl a(x : number) inline\n.input a\n.decl b(x : number)\nb(x) :- a(x)."
+    kb = KnowledgeBase(text, language="souffle")
+    kb.load_inputs(tmp_path)
+    assert list(kb.facts("b")) == [(1,)]

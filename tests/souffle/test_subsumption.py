@@ -40,6 +40,21 @@ PROGRAMS = {
         route(x, a, _) <= route(x, b, _) :- a <= b, !blocked(x).
         route(_, a, s) <= route(_, a, t) :- blocked(a), s < t.
     """,
+    "several rules at once": """
+        via(x, y, w) :- edge(x, y, w), !blocked(y).
+        dist(0, 0). dist(4, 0).
+        dist(x, w) :- edge(x, _, w).
+        dist(y, w) :- via(_, y, w).
+        dist(y, a + 1) :- dist(x, a), edge(x, y, _), a < 5.
+        dist(_, a) <= dist(_, b) :- a >= b.
+    """,
+    "aggregates in conditions": """
+        dist(x, w) :- edge(x, _, w).
+        dist(y, d + 1) :- dist(x, d), edge(x, y, _), d < 8.
+        dist(x, a) <= dist(x, b) :- b < a, count : { edge(x, _, _) } > 1, b < max w : { edge(_, _, w) }.
+        route(x, n, m) :- edge(x, n, m), dist(x, _).
+        route(x, n, _) <= route(y, _, m) :- m = sum w : { edge(x, _, w) }, n < count : { edge(y, _, _), blocked(_) }.
+    """,
     "given facts": "edge(x, y, a) <= edge(x, y, b) :- b < a.",
 }
 numbers = st.integers(0, 5)
@@ -60,7 +75,7 @@ def test_ways_agree(program: str, graph: dict[str, list[Any]]) -> None:
     assert facts_of(program, graph) == facts_of(program, graph, engine="naive")
 
 
-@pytest.mark.parametrize("program", ["both costs", "given facts"])
+@pytest.mark.parametrize("program", ["both costs", "several rules at once", "given facts"])
 def test_spark_agrees(program: str, spark: Any) -> None:
     graph = {"edge": [(0, 1, 3), (0, 1, 1), (1, 2, 1), (0, 2, 5), (2, 0, 1), (2, 3, 1), (0, 3, 9)], "blocked": [5]}
     assert facts_of(program, graph, engine="spark", spark=spark) == facts_of(program, graph, engine="naive")

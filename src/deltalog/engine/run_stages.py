@@ -33,7 +33,10 @@ def run_stages(
             read = {pred: _rows(now, pred, order) for pred in sorted(stage.reads)}
             given = {pred: list(_rows(now, pred, order).rows) for pred in stage.preds}
             found = StageEvaluation(stage, read, order, backend.limits, numbers).run(given)
-            yield {pred: encode_rows(backend.codec, rows) for pred, rows in found.items() if rows}
+            yield {
+                pred: encode_rows(backend.codec, rows) if rows else backend.empty(pred.arity)
+                for pred, rows in found.items()
+            }
 
 
 def _by_sets(stage: OrderedStage, contents: Any, backend: Backend[T]) -> dict[Pred, T]:

@@ -5,14 +5,15 @@
     delta = new - {facts of new that another fact of new, or a known one, dominates}
     all   = all - {facts of all that a fact of delta dominates} + delta
 
-as in Soufflé: two facts that dominate each other both go. The rules say which facts are dominated over two relations
-of the round, #less and #greater, so the joins are those of the backend. (`deltalog.engine.stages` does the same tuple
-by tuple; it has what depends on an order, and is what the naive engine runs.)
+and before the first one, all facts of rules that are not recursive are compared at once, as in Soufflé: two facts that
+dominate each other both go. The rules say which facts are dominated over two relations of the round, #less and
+#greater, so the joins are those of the backend. (`deltalog.engine.stages` does the same tuple by tuple; it has what
+depends on an order, and is what the naive engine runs.)
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from typing import Generic, TypeVar
@@ -40,10 +41,13 @@ def subsumed(stage: OrderedStage, given: Mapping[Pred, T], backend: Backend[T]) 
             evaluation.dominance.setdefault(pred, []).append(PlannedVariant(Variant(rule)))
     for pred in evaluation.dominance.keys() - program.derived:
         evaluation.keep_undominated(pred, relations.get(pred))
-    for node in program.hyper_nodes:
-        if node.heads.isdisjoint(dominated):
-            evaluation.fixpoint(node)
+    evaluation.fixpoint(_together([node for node in program.hyper_nodes if node.heads.isdisjoint(dominated)]))
     return {pred: relations.get(pred) for pred in stage.preds}
+
+
+def _together(nodes: Sequence[HyperNode]) -> HyperNode:
+    """The rules of a stage as one hyper-node: what all of them derive before the recursion is compared at once."""
+    return HyperNode.of(tuple(rule for node in nodes for rule in node.rules), True, 0)
 
 
 def _round_relation(what: str, pred: Pred) -> Pred:

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import gzip
 import sys
+import zlib
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +23,7 @@ from deltalog.souffle.directives import Directive
 _ARROW = {"symbol": "string", "number": "int64", "unsigned": "int64", "float": "float64"}
 _NARROW = {"number": "int32", "unsigned": "uint32", "float": "float32"}
 GZIP = b"\x1f\x8b"
+BOM = b"\xef\xbb\xbf"
 
 
 def read_input(directive: Directive, folders: Sequence[Path], missing: str = "error") -> Any:
@@ -78,15 +81,32 @@ class _Format:
     def of(cls, directive: Directive) -> _Format:
         given = directive.parameters
         quoted = given.get("rfc4180") == "true"
-        columns = tuple(map(int, given["columns"].split(":"))) if given.get("columns") else ()
+        columns = (
+            tuple(_column(directive, each) for each in given["columns"].split(":")) if given.get("columns") else ()
+        )
         delimiter = given.get("delimiter", "," if quoted else "\t")
         return cls(delimiter, quoted, given.get("headers") == "true", columns)
 
 
+def _column(directive: Directive, text: str) -> int:
+    if not text.strip().isdecimal():
+        raise DataError(f'{directive.place}: {text!r} is no number of a column; write columns="0:2"')
+    return int(text)
+
+
+def _bytes(path: Path) -> bytes:
+    """What is in a file, without compression and byte order mark."""
+    try:
+        data = path.read_bytes()
+        return (gzip.decompress(data) if data.startswith(GZIP) else data).removeprefix(BOM)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise DataError(f"{path}: cannot be decompressed: {error}") from None
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror}") from None
+
+
 def _from_file(directive: Directive, path: Path, kind: str) -> Any:
-    data = path.read_bytes()
-    if data.startswith(GZIP):
-        data = gzip.decompress(data)
+    data = _bytes(path)
     if not data:
         return None
     table = _by_arrow(directive, data) if kind == "file" else None
@@ -143,11 +163,13 @@ def _rows(directive: Directive, text: str, name: str) -> Iterator[tuple[Value, .
             continue
         try:
             cells = list(_cells(line.removesuffix("\r"), format))
+            if format.columns and max(format.columns) >= len(cells):
+                raise ValueError(f"there is no column {max(format.columns)}")
             chosen = [cells[at] for at in format.columns] if format.columns else cells[: len(readers)]
             if len(chosen) != len(readers):
                 raise ValueError(f"{len(readers)} values expected, {len(chosen)} found")
             yield tuple(read(cell) for read, cell in zip(readers, chosen, strict=True))
-        except (ValueError, IndexError) as error:
+        except ValueError as error:
             raise DataError(f"{name}:{number}: {error} (relation {directive.relation})") from None
 
 
@@ -156,14 +178,14 @@ def _lines(text: str, quoted: bool) -> Iterator[tuple[int, str]]:
     lines = text.split("\n")
     if lines[-1] == "":
         lines.pop()
-    whole, first = "", 1
+    whole: list[str] = []
+    is_open = False
     for number, line in enumerate(lines, 1):
-        whole += line
-        if quoted and whole.count('"') % 2 and number < len(lines):
-            whole += "\n"
-        else:
-            yield first, whole
-            whole, first = "", number + 1
+        whole.append(line)
+        is_open ^= quoted and bool(line.count('"') % 2)
+        if not is_open or number == len(lines):
+            yield number - len(whole) + 1, "\n".join(whole)
+            whole = []
 
 
 def _cells(line: str, format: _Format) -> Iterator[str]:
@@ -222,14 +244,14 @@ def _from_sqlite(directive: Directive, folders: Sequence[Path]) -> list[tuple[Va
         raise DataError(f"{directive.place}: there is no database {places[0]} for {directive.relation}")
     readers = [reader(directive.types, type_) for _, type_ in directive.attributes]
     quoted = directive.relation.replace('"', '""')
-    connection = sqlite3.connect(path)
     try:
-        rows = connection.execute(f'SELECT * FROM "{quoted}"').fetchall()
-    except sqlite3.Error as error:
+        with closing(sqlite3.connect(path)) as connection:
+            rows = connection.execute(f'SELECT * FROM "{quoted}"').fetchall()
+        if rows and len(rows[0]) != len(readers):
+            raise ValueError(f"{len(readers)} columns expected, {len(rows[0])} found")
+        return [tuple(read(_cell(cell)) for read, cell in zip(readers, row, strict=True)) for row in rows]
+    except (sqlite3.Error, ValueError) as error:
         raise DataError(f"{path}: {error} (relation {directive.relation})") from None
-    finally:
-        connection.close()
-    return [tuple(read(_cell(cell)) for read, cell in zip(readers, row, strict=True)) for row in rows]
 
 
 def _cell(cell: object) -> str:

@@ -1,10 +1,11 @@
 """Facts as JSON, for `IO=json` and `IO=jsonfile`: an array of tuples, each an array or (`format=object`) an object with
 the names of attributes. A record is written in the same way, and `nil` is null. As in Soufflé, algebraic data types
-have no JSON."""
+have no JSON. Infinity and NaN are written as Python and JavaScript write them."""
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -53,7 +54,8 @@ def _value_text(types: Types, type_: str, value: Value, objects: bool) -> str:
         case "symbol":
             return json.dumps(value, ensure_ascii=False)
         case "float":
-            return float_text(value)
+            assert isinstance(value, float)
+            return float_text(value) if math.isfinite(value) else json.dumps(value)
         case "record":
             return "null" if value == NIL else _tuple_text(types, _fields(types, type_), fields_of(value), objects)
     return str(value)
@@ -91,6 +93,7 @@ def _read_value(types: Types, type_: str, cell: Any) -> Value:
     if base == "record":
         return NIL if cell is None else record(*_read_tuple(types, _fields(types, type_), cell))
     if base == "symbol" and isinstance(cell, str):
+        cell.encode()  # a half of a surrogate pair is no text
         return cell
     if base == "float" and type(cell) in (int, float):
         return single(float(cell))

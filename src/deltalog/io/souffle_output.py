@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TextIO
@@ -110,7 +111,6 @@ def _to_sqlite(directive: Directive, facts: Any, folder: Path) -> Path:
 
     name = directive.parameters.get("dbname") or directive.parameters.get("filename") or f"{directive.relation}.sqlite"
     path = Path(directive.parameters.get("output-dir", folder)) / name
-    path.parent.mkdir(parents=True, exist_ok=True)
     table = directive.relation.replace('"', '""')
     printers = [printer(directive.types, type_) for _, type_ in directive.attributes]
     sql = {"number": "INTEGER", "unsigned": "INTEGER", "float": "REAL"}
@@ -120,15 +120,13 @@ def _to_sqlite(directive: Directive, facts: Any, folder: Path) -> Path:
         tuple(show(v) if kind == "TEXT" else v for show, v, kind in zip(printers, row, kinds, strict=True))
         for row in facts
     )
-    connection = sqlite3.connect(path)
     try:
-        connection.execute("PRAGMA synchronous = OFF")  # a database of a hundred relations would wait for the disk as often
-        with connection:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with closing(sqlite3.connect(path)) as connection, connection:
+            connection.execute("PRAGMA synchronous = OFF")  # many relations would each wait for the disk
             connection.execute(f'DROP TABLE IF EXISTS "{table}"')
             connection.execute(f'CREATE TABLE "{table}" ({columns})')
             connection.executemany(f'INSERT INTO "{table}" VALUES ({", ".join("?" * len(kinds))})', rows)
-    except sqlite3.Error as error:
+    except (sqlite3.Error, OSError) as error:
         raise DataError(f"{path}: {error} (relation {directive.relation})") from None
-    finally:
-        connection.close()
     return path

@@ -14,7 +14,7 @@ from deltalog.souffle.types import Types
 
 RANGES = {"number": (-(2**31), 2**31 - 1), "unsigned": (0, 2**32 - 1)}
 _QUOTED = re.compile(r'"((?:\\.|[^"\\])*)"', re.S)
-_INTEGER = re.compile(r"[+-]?(?:0x[0-9a-fA-F]+|0b[01]+|\d+)")
+_INTEGER = re.compile(r"[+-]?(?:0x[0-9a-fA-F]+|0b[01]+|[0-9]+)")
 
 # Writing
 
@@ -75,7 +75,7 @@ def reader(types: Types, type_: str) -> Callable[[str], Value]:
         case "number" | "unsigned":
             return lambda text: integer(text, base)
         case "float":
-            return lambda text: single(float(text))
+            return floating
     return lambda text: _whole(types, type_, text)
 
 
@@ -88,6 +88,12 @@ def integer(text: str, base: str) -> int:
     if not least <= value <= most:
         raise ValueError(f"{text} does not fit 32 bits")
     return value
+
+
+def floating(text: str) -> float:
+    if "_" in text or not text.isascii():  # which Python reads
+        raise ValueError(f"{text!r} is no float")
+    return single(float(text))
 
 
 def _whole(types: Types, type_: str, text: str) -> Value:

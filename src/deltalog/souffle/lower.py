@@ -13,6 +13,9 @@ so where a group may be missing there is a second rule for it:
 with the values that the clause asks for in #context, and the groups that are there in #some. A variable of the
 aggregate that the clause uses without giving it a value is a witness: the body is joined again, with the result.
 
+The condition of a subsumption is about facts that are new in a round: no relation of their fields has these yet, nor a
+#context. There, records are taken apart in the rule itself, and aggregates are computed when they are asked for.
+
 `ord(x)` is a relation as well: #ordinal has the symbols of the program and of its inputs, numbered in the order in
 which they first occur, as Soufflé numbers them. A symbol that is computed gets a number of its own.
 """
@@ -28,7 +31,7 @@ from deltalog.expressions.souffle_functors import NIL, PREFIX, signed, single, u
 from deltalog.model.errors import Diagnostic
 from deltalog.model.terms import Value
 from deltalog.souffle import tree
-from deltalog.souffle.normalise import Normaliser, replaced
+from deltalog.souffle.normalise import Normaliser, grounded, replaced
 from deltalog.souffle.procedures import COUNTER, ITERATION, AskedAggregate
 from deltalog.souffle.types import CONVERSIONS, LETTER, NUMERIC, Inference, Types, integer
 from deltalog.syntax import ast
@@ -64,7 +67,7 @@ class Lowering:
     asked: dict[Pred, AskedAggregate] = field(default_factory=dict)  # with a context
     ordinals: HiddenName | None = None  # the relation of symbols and their numbers, if `ord` is used
     numbers: Iterator[int] = field(default_factory=lambda: count(1))
-    in_place: bool = False  # whether records are taken apart in the rule itself
+    in_place: bool = False  # in the condition of a subsumption: no relations of facts that are new in a round
 
     def clause(self, clause: tree.Clause) -> None:
         """Adds the rules of a clause."""
@@ -80,7 +83,7 @@ class Lowering:
         less = replaced(statement.less, lambda node: self._named(node))
         body = tree.AndNode(statement.span, (less, statement.greater, statement.body))
         before = len(self.rules)
-        self.in_place = True  # fields of facts that are new in a round, which no relation of parts has yet
+        self.in_place = True
         self.clause(tree.Clause(statement.span, (less,), body))
         self.in_place = False
         found = [rule for rule in self.rules[before:] if rule.heads[0].name == less.name]
@@ -364,10 +367,25 @@ class Conjunction:
     def _projected(self, atom: tree.AtomNode) -> ast.Atom:
         """A relation of the variables of an atom with a `_` inside of a record."""
         inner = Conjunction(self.lowering, self.inference, set())
+        atom = replace(atom, arguments=tuple(map(self._computed, atom.arguments)))
+        self.inference.retype([atom])
         inner.add([atom])
         names = sorted(set(tree.variables(atom)))
         terms = [ast.Variable(name, atom.span) for name in names]
         return self.lowering.hidden("matches", terms, inner.body, atom.span)
+
+    def _computed(self, argument: tree.Argument) -> tree.Argument:
+        """A pattern with variables of this body in place of the expressions in it."""
+        if isinstance(argument, tree.VariableNode) or self._is_constant(argument):
+            return argument
+        if not self._has_value(argument):
+            assert isinstance(argument, tree.Unnamed | tree.RecordNode | tree.Branch)
+            if isinstance(argument, tree.Unnamed):
+                return argument
+            return replace(argument, arguments=tuple(map(self._computed, argument.arguments)))
+        variable = self._typed(argument, self.inference.type_of(argument))
+        self._bind(variable.name, argument, argument.span)
+        return variable
 
     def head(self, atom: tree.AtomNode) -> ast.Atom:
         """An atom of values that are known."""
@@ -495,6 +513,11 @@ class Conjunction:
 
     def _range(self, target: tree.Argument, functor: tree.Functor, span: Span) -> None:
         """range(a, b, step) as a relation of a, b, step and each value in between."""
+        if self.lowering.in_place:
+            self.failed = True
+            message = "`range` in the condition of a subsumption is not supported"
+            self.lowering.diagnostics.append(Diagnostic(message, span, "Compare with the first and the last value."))
+            return
         base = self.inference.base_of(functor)
         letter = LETTER.get(base, "i")
         terms = [self.head_term(argument) for argument in functor.arguments]
@@ -523,23 +546,29 @@ class Conjunction:
     # Aggregates
 
     def _next_aggregate(self) -> int:
-        """The aggregate with the fewest variables that still have no value and something else mentions."""
+        """The aggregate with the fewest variables that have no value yet, and may get one by something else. What
+        counts first are those that its own atoms give no values to, and its own result."""
+        waiting = {name for left, right, _ in self.pending for side in (left, right) for name in tree.variables(side)}
 
-        def missing(at: int) -> int:
+        def missing(at: int) -> tuple[int, int]:
             variable, aggregate = self.aggregates[at]
-            others = {other.name for other, _ in self.aggregates if other is not variable}
-            return len(others.intersection(tree.variables(aggregate)) - self.bound)
+            others = waiting.union(*(_mentioned(each) for each in self.aggregates if each[0] is not variable))
+            found = (others | {variable.name}).intersection(tree.variables(aggregate)) - self.bound
+            parts = aggregate.body.parts if isinstance(aggregate.body, tree.AndNode) else (aggregate.body,)
+            lacking = found.difference(*map(grounded, parts)) | found.intersection((variable.name,))
+            return len(lacking), len(found)
 
         return min(range(len(self.aggregates)), key=missing)
 
     def _aggregate(
         self, variable: tree.VariableNode, aggregate: tree.AggregateNode, literals: Sequence[tree.BodyNode]
     ) -> None:
-        witnesses = set(tree.variables(aggregate)) & self._elsewhere(aggregate, literals) - self.bound
+        elsewhere = self._elsewhere(aggregate, literals) | {variable.name}
+        witnesses = set(tree.variables(aggregate)) & elsewhere - self.bound
         if witnesses and aggregate.argument is None:
             self._join_witnesses(aggregate, witnesses, None)
             witnesses = set()
-        direct = variable.name not in self.bound and aggregate.function not in _WRAPPED
+        direct = variable.name not in self.bound | witnesses and aggregate.function not in _WRAPPED
         result = variable if direct else self._typed(aggregate, self.inference.type_of(aggregate))
         self._grouped(aggregate, ast.Variable(result.name, aggregate.span))
         self.bound.add(result.name)
@@ -558,15 +587,16 @@ class Conjunction:
         call = ast.AggregateCall(AGGREGATES[aggregate.function], argument, result)
         on = tuple(ast.Variable(name, span) for name in injected)
         literal = ast.Aggregate(tuple(inner.counted(aggregate, on)), on, (call,), span)
-        if context is None and not (on and aggregate.function in ("count", "sum")):
+        may_be_empty = bool(on) and aggregate.function in ("count", "sum")
+        if context is None and not may_be_empty and not self.lowering.in_place:
             self.body.append(literal)
             return
         total = self.lowering.hidden("total", (*on, result), (literal,), span)
         self.body.append(total)
         helpers = [] if context is None else [context]
-        if aggregate.function in ("count", "sum"):
+        if may_be_empty:
             helpers += self._empty_groups(total, inner, on, self._zero(aggregate), context)
-        if context is not None:
+        if context is not None or self.lowering.in_place:
             without = tuple(each for each in literal.body if each != context)
             asked = Rule((total,), (replace(literal, body=without),), span)
             self.lowering.asked[total.pred] = AskedAggregate(asked, tuple(helper.pred for helper in helpers))
@@ -600,7 +630,8 @@ class Conjunction:
     ) -> tuple[Conjunction, ast.Atom | None]:
         """The body of an aggregate, and the context in it if only that gives a value to a variable."""
         assert isinstance(aggregate.body, tree.AndNode)
-        outside = self.outside.union(injected)
+        target = () if aggregate.argument is None else tree.variables(aggregate.argument)
+        outside = self.outside.union(injected, target)
         before, rules, parts = len(self.lowering.diagnostics), len(self.lowering.rules), dict(self.lowering.parts)
         inner = Conjunction(self.lowering, self.inference, set(outside))
         if not self._reaches_inside(aggregate, injected):
@@ -681,6 +712,11 @@ class Conjunction:
             literals.append(tree.Comparison(aggregate.span, "=", result, target))
         self.inference.retype(literals)
         self.add(literals)
+
+
+def _mentioned(definition: tuple[tree.VariableNode, tree.AggregateNode]) -> Iterator[str]:
+    yield definition[0].name
+    yield from tree.variables(definition[1])
 
 
 def _defines_aggregate(part: tree.BodyNode) -> bool:

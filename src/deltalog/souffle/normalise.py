@@ -93,13 +93,13 @@ class Normaliser:
         """Nodes in which variables of an aggregate have names of their own: those that only aggregates mention, and
         those of which it takes the minimum or the like, if something else gives a value to one of that name."""
         around = outside.union(*(tree.variables(replaced(node, _nothing)) for node in nodes))
-        grounded = outside.union(*map(_grounded, nodes))
+        given = outside.union(*map(grounded, nodes))
 
         def change(node: Any) -> Any:
             if not isinstance(node, tree.AggregateNode):
                 return None
             target = set(tree.variables(node.argument)) if node.argument is not None else set()
-            own = {name for name in tree.variables(node) if name not in around or name in target & grounded}
+            own = {name for name in tree.variables(node) if name not in around or name in target & given}
             names = {name: self.fresh(node, name).name for name in sorted(own)}
             return self._inner_renamed(tree.rewrite(node, lambda each: _renamed(each, names)), around)
 
@@ -108,7 +108,8 @@ class Normaliser:
     def _inner_renamed(self, aggregate: tree.AggregateNode, outside: frozenset[str]) -> tree.AggregateNode:
         """An aggregate with the variables of those inside of it renamed."""
         parts = aggregate.body.parts if isinstance(aggregate.body, tree.AndNode) else (aggregate.body,)
-        renamed = self._renamed_aggregates(parts, outside)
+        target = () if aggregate.argument is None else tree.variables(aggregate.argument)
+        renamed = self._renamed_aggregates(parts, outside.union(target))
         return replace(aggregate, body=tree.AndNode(aggregate.body.span, tuple(renamed)))
 
     def _alone(self, node: Any, alone: Literals) -> Any:
@@ -161,7 +162,7 @@ def _stands_alone(node: Any) -> bool:
     )
 
 
-def _grounded(node: Any) -> Iterator[str]:
+def grounded(node: Any) -> Iterator[str]:
     """The variables that a literal may give values to, outside of aggregates."""
     if isinstance(node, tree.AtomNode):
         yield from (name for name in tree.variables(replaced(node, _nothing)))

@@ -38,6 +38,11 @@ _TOKEN = r"""
 _HASH = r"(?P<hash>^[ \t]*\#(?:\\\r?\n|/\*.*?\*/|[^\n])*) | (?P<remark>\#[^\n]*) |"  # inside of a line: a comment
 _IN_FILE = re.compile(_HASH + _TOKEN, re.X | re.S | re.M)
 _BLANK = ("space", "comment", "remark")
+_SKIPPED = re.compile(  # where an #if does not hold: anything but lines with #
+    r"""(?P<hash>^[ \t]*\#(?:\\\r?\n|/\*.*?\*/|[^\n])*)
+  | (?P<comment>/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|[^/"\n]+|.)""",
+    re.X | re.S | re.M,
+)
 _IN_LINE = re.compile(_TOKEN, re.X | re.S)
 _DEFINE = re.compile(r"\s*([_a-zA-Z][_a-zA-Z0-9]*)(\(([^)]*)\))?")
 _NAME = re.compile(r"[_a-zA-Z][_a-zA-Z0-9]*")
@@ -89,7 +94,7 @@ class Preprocessor:
         """The tokens of a text, with macros replaced and files included."""
         pending: list[SouffleToken] = []
         taken: list[bool | None] = []  # of each #if: in a taken branch, not yet, or (None) a branch was taken already
-        for token in lex(source, 0, len(source.text), _IN_FILE, self.complain):
+        for token in self._lexed(source, taken):
             if token.kind == "hash":
                 yield from self.expanded(pending)
                 pending = []
@@ -115,6 +120,19 @@ class Preprocessor:
         known = file in self.once
         self.once.add(file)
         return known
+
+    def _lexed(self, source: Source, taken: Sequence[bool | None]) -> Iterator[SouffleToken]:
+        """The tokens of a text; what is skipped need not be any. A line with # may change what is taken."""
+        at, end = 0, len(source.text)
+        while at < end:
+            is_taken = all(taken)
+            for token in lex(source, at, end, _IN_FILE if is_taken else _SKIPPED, self.complain):
+                at = token.span.end
+                yield token
+                if token.kind == "hash" and all(taken) is not is_taken:
+                    break
+            else:
+                return
 
     def _dot_include(
         self, token: SouffleToken, pending: list[SouffleToken], source: Source, folder: Path | None, depth: int
@@ -193,6 +211,8 @@ class Preprocessor:
         if match is None:
             self.complain("`#define` needs a name", token.span)
             return
+        if match[2] is not None and "..." in match[3]:
+            self.complain("macros with any number of parameters are not supported", token.span, "Name the parameters.")
         parameters = None if match[2] is None else tuple(_NAME.findall(match[3]))
         body = tuple(lex(source, match.end(), token.span.end, _IN_LINE, self.complain))
         self.macros[match[1]] = Macro(parameters, body)
@@ -224,7 +244,7 @@ class Preprocessor:
             else:
                 resolved.append(word)
         try:
-            return bool(_Condition(list(self.expanded(resolved))).value())
+            return bool(_Condition(list(self.expanded(resolved))).whole())
         except (IndexError, ValueError, ZeroDivisionError):
             self.complain("this condition has no value", token.span, "It is made of numbers, defined(X) and operators.")
             return False
@@ -247,6 +267,7 @@ class Preprocessor:
                     yield token
                     continue
                 arguments, i = self._arguments(tokens, i)
+                self._check_arguments(token, macro.parameters, arguments)
             body = [replace(each, span=token.span) for each in self._substituted(macro, arguments, active)]
             yield from self.expanded(_put(body, token), active | {token.text})
 
@@ -276,6 +297,14 @@ class Preprocessor:
         self.complain("the arguments of a macro have no end", opening.span)
         return arguments, i
 
+    def _check_arguments(
+        self, name: SouffleToken, parameters: tuple[str, ...], arguments: Sequence[Sequence[SouffleToken]]
+    ) -> None:
+        given = 0 if not parameters and arguments == [[]] else len(arguments)
+        if given != len(parameters):
+            counted = f"{len(parameters)} parameter{'' if len(parameters) == 1 else 's'}"
+            self.complain(f"the macro {name.text} has {counted}, not {given}", name.span)
+
     def _substituted(
         self, macro: Macro, arguments: list[list[SouffleToken]], active: frozenset[str]
     ) -> Iterator[SouffleToken]:
@@ -285,8 +314,8 @@ class Preprocessor:
         while body:
             token = body.pop(0)
             if token.text == "#" and body and body[0].text in by_name:
-                text = " ".join(each.text for each in by_name[body.pop(0).text])
-                result.append(replace(token, kind="string", text='"' + text.replace('"', '\\"') + '"'))
+                text = _spelled(by_name[body.pop(0).text]).replace("\\", "\\\\").replace('"', '\\"')
+                result.append(replace(token, kind="string", text=f'"{text}"'))
             elif token.text == "##" and result and body:
                 right = body.pop(0)
                 pasted = by_name.get(right.text, [right])
@@ -305,6 +334,16 @@ class Preprocessor:
 def _put(tokens: list[SouffleToken], place: SouffleToken) -> list[SouffleToken]:
     """Tokens in the place of another one: the first is joined to what comes before if that was."""
     return [replace(tokens[0], joined=place.joined), *tokens[1:]] if tokens else tokens
+
+
+def _spelled(tokens: Sequence[SouffleToken]) -> str:
+    """Tokens as they are written, with one space where there is some."""
+    text = ""
+    for at, token in enumerate(tokens):
+        before = tokens[at - 1].span if at else token.span
+        is_apart = at > 0 and (before.source is not token.span.source or before.end != token.span.start)
+        text += " " * is_apart + token.text
+    return text
 
 
 def lex(
@@ -361,6 +400,12 @@ class _Condition:
 
     tokens: list[SouffleToken]
 
+    def whole(self) -> int:
+        value = self.value()
+        if self.tokens:
+            raise ValueError(self.tokens[0].text)
+        return value
+
     def value(self, level: int = 0) -> int:
         if level == len(_LEVELS):
             return self._unary()
@@ -378,6 +423,7 @@ class _Condition:
             return -self._unary()
         if token.text == "(":
             value = self.value()
-            self.tokens.pop(0)
+            if self.tokens.pop(0).text != ")":
+                raise ValueError(token.text)
             return value
-        return int(token.text, 0) if token.kind == "number" else 0
+        return int(token.text.removesuffix("u"), 0) if token.kind in ("number", "unsigned") else 0

@@ -136,6 +136,7 @@ class Inference:
     of_node: dict[int, str] = field(default_factory=dict)
     diagnostics: list[Diagnostic] = field(default_factory=list)
     changed: bool = False
+    retyped: list[Sequence[tree.BodyNode]] = field(default_factory=list)  # kept: `of_node` has their identities
 
     def run(self, clause: tree.Clause) -> None:
         self._infer(clause)
@@ -156,6 +157,7 @@ class Inference:
     def retype(self, literals: Sequence[tree.BodyNode]) -> None:
         """Finds the types of more literals."""
         if literals:
+            self.retyped.append(literals)
             self._infer(tree.AndNode(literals[0].span, tuple(literals)))
 
     def base_of(self, argument: tree.Argument, default: str = "number") -> str:
