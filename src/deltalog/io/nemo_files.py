@@ -327,7 +327,8 @@ def exports_of(program: NemoProgram) -> Iterator[FileUse]:
     heads = dict.fromkeys((head.name, len(head.terms)) for rule in program.rules for head in rule.heads)
     outputs = program.outputs if program.outputs or program.exports else _derived(program)
     for name in (name for name in outputs if name not in named):
-        for arity in [n for derived, n in heads if derived == name] or [None]:
+        arities: list[int | None] = [n for derived, n in heads if derived == name]
+        for arity in arities or [None]:
             use = FileUse("export", name, "csv", {}, _NOWHERE, arity)
             resource = _free_name(file_name(use), taken)
             taken.add(resource)

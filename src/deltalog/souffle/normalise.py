@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import count, product
 from typing import Any
 
@@ -211,7 +212,8 @@ def substitute(nodes: list[Any], heads: int) -> list[Any] | None:
                 continue
         del nodes[at]
         if not (isinstance(right, tree.VariableNode) and right.name == name):
-            nodes = [tree.rewrite(node, lambda each, n=name, r=right: _with(each, n, r)) for node in nodes]
+            put = partial(_with, name=name, value=right)
+            nodes = [tree.rewrite(node, put) for node in nodes]
             at = heads
     return nodes
 

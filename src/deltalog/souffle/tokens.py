@@ -2,7 +2,7 @@
 
 The preprocessor works on tokens, so every token keeps its place in the file in which it was written: `#include`,
 `#define` (with and without parameters, `##` and `#`), `#undef`, `#if`, `#ifdef`, `#ifndef`, `#elif`, `#else`, `#endif`,
-`#error` and `#pragma once`; `.include` and `.once` of Soufflé itself. Tokens of a macro have the place where it is used.
+`#error` and `#pragma once`; `.include` and `.once` of Soufflé itself. Tokens of a macro have the place of its use.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ class Preprocessor:
     def _included(
         self, name: str, span: Span, folder: Path | None, depth: int, quoted: bool = True
     ) -> Iterator[SouffleToken]:
-        """The tokens of a file. A quoted name is looked for beside the file that includes it first, another one last."""
+        """The tokens of a file. A quoted name is looked for beside the file that includes it first, others last."""
         if folder is None:
             self.complain("rules that are added as text include no files; write the rules themselves", span)
             return

@@ -257,7 +257,7 @@ def parts(kind: type[SouffleNode]) -> tuple[str, ...]:
 def children(node: Any) -> list[Any]:
     """The nodes directly below a node, in the order of writing."""
     found: list[Any] = []
-    for name in parts(type(node)):
+    for name in parts(node.__class__):
         value = getattr(node, name)
         if isinstance(value, tuple):
             found += value
@@ -288,7 +288,7 @@ def rewrite(node: Any, change: Callable[[Any], Any]) -> Any:
 def with_children(node: Any, change: Callable[[Any], Any]) -> Any:
     """The node with `change` applied to those directly below it."""
     changed: dict[str, Any] = {}
-    for name in parts(type(node)):
+    for name in parts(node.__class__):
         value = getattr(node, name)
         if isinstance(value, tuple):
             new: Any = tuple(map(change, value))
