@@ -37,6 +37,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("backends.local", "engine"),
     ("maintenance",),
     ("equality",),
+    ("staged",),
     ("backends.spark",),
     ("backends.create",),
     ("query",),

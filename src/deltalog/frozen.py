@@ -15,6 +15,7 @@ from deltalog.concurrency.locks import CallLock
 from deltalog.engine.seminaive import Relations
 from deltalog.maintenance.materialisation import LazyMaintenance, Materialisation
 from deltalog.model.errors import UsageError
+from deltalog.staged import StagedMaterialisation
 
 if TYPE_CHECKING:
     from deltalog.kb import KnowledgeBase
@@ -66,5 +67,8 @@ def _beside(state: Materialisation[Any], backend: LocalBackend) -> Materialisati
     """The same tables on another backend; plans of maintenance are its own."""
     relations = Relations(backend, state.relations.parts)
     made = replace(state, relations=relations, trees=state.trees.copied(), lazy=LazyMaintenance())
+    if isinstance(made, StagedMaterialisation):
+        stages = tuple(replace(stage, reads=_beside(stage.reads, backend)) for stage in made.stages)
+        made = replace(made, stages=stages)
     vars(made)["facts"] = Relations(backend, state.facts.parts)
     return made

@@ -62,18 +62,19 @@ from deltalog.program import Program, analyse, read_documents
 from deltalog.program.load_program import Documents, IncludeDirs, Sources, as_preprocessing, as_sources
 from deltalog.program.recognise import SCHEME_SETTINGS
 from deltalog.program.rule_set import RuleSet
+from deltalog.program.stages import StagedRules
 from deltalog.store.methods import StoreMethods
 from deltalog.syntax.ast import Pred, Rule
 
 if TYPE_CHECKING:
     from deltalog.backends.base import Backend
-    from deltalog.equality.apply import EqualitySetting
     from deltalog.explain.model import Fact
     from deltalog.maintenance.materialisation import Evaluator, Materialisation
     from deltalog.maintenance.snapshot import StoredProgram
     from deltalog.maintenance.update_state import Update
     from deltalog.ontology.state import Ontology
     from deltalog.query.contents import Contents
+    from deltalog.staged import EvaluationSetting
 
 AnyTable = Any  # the backend's own handle
 GivenFacts = Mapping[str, Any] | Files | None  # rows and tables by predicate, or files
@@ -157,7 +158,6 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
         sources = as_sources(program)
         document = read_documents(sources, language, preprocessing=as_preprocessing(include_dirs, macros))
         self.directives, self.notes, self._stages = document.directives, document.notes, document.stages
-        self._ordered, self.has_stages = document.stages, bool(document.stages)
         self.nemo = document.nemo
         self.prefixes = document.prefixes
         self.files = document.files
@@ -165,6 +165,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
         self._column_names: NamedColumns = dict(document.columns)
         self._declared_columns = frozenset(document.columns)
         checked = analyse(document.rules)  # a wrong program is refused at once
+        StagedRules.of(checked.rules, self._stages)
         self._mentioned = checked.preds | self._declared_columns
         self._rule_set = RuleSet().adding(document.rules)
         self._given_names, self._warned = set(), set()
@@ -225,7 +226,6 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
 
         facts = listed_facts({predicate_name(predicate): data})
         self._check_writable()
-        self._check_stages()
         self._add({}, self._encoded(facts, graph))
 
     @exclusive
@@ -271,7 +271,6 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
         started = time.perf_counter()
         watcher().phase("load")
         self._check_writable()
-        self._check_stages()
         self._add(read(self._backend))
         self._files.has_others = True
         self._spent("load", started)
@@ -349,10 +348,8 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
     def _materialise(self, partial: bool = False) -> None:
         watcher().phase("plan")
         self._backend.failures.back_to({})
-        if self._stages:
-            self._run_stages()
         report = Report(engine=self.engine, seconds={**self._report.seconds, "plan": 0.0, "evaluate": 0.0})
-        how = self._equality_setting
+        how = self._setting
         state = how.materialise(lambda: self.program, self._explicit, self._evaluator(), report, partial)
         if report.complete:
             self._check_budget(self._explicit, state)
@@ -416,15 +413,17 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
         return Evaluator(self._backend, naive, self._maintenance, observed, trees)
 
     @property
-    def _equality_setting(self) -> EqualitySetting:
-        from deltalog.equality.apply import EqualitySetting
+    def _setting(self) -> EvaluationSetting:
+        from deltalog.staged import EvaluationSetting
 
-        return EqualitySetting(self._equality, self._schemes)
+        return EvaluationSetting(self._equality, self._schemes, self._stages)
 
     @property
     @exclusive
     def program(self) -> Program:
         """The rules, checked, as hyper-nodes in the order of evaluation."""
+        if self._stages and self._state is not None:
+            return self._state.program  # over the facts of stages
         known = self._program
         if known is None or known.rules != self.rules or known.data != self._explicit.keys():
             from deltalog.maintenance.apply_change import number_kinds
@@ -504,7 +503,6 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
 
     @within_budget
     def _describe(self, add: Any, remove: Any, *asked: Any) -> Change:
-        self._complete_stages()
         add, remove, names = self._as_read(add), self._as_read(remove), self._column_names
         try:
             with self._naming(add):
@@ -547,7 +545,6 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
     ) -> tuple[Change, Update[AnyTable]]:
         """Makes a change that has the rules of axioms already."""
         self._check_writable()
-        self._complete_stages()
         rule_set, add, remove, ontology = planned
         state, update = self._changed(rule_set, add, remove)
         change = self._described(rule_set, update)
@@ -573,7 +570,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
         self, rule_set: RuleSet, add: dict[Pred, AnyTable], remove: dict[Pred, AnyTable]
     ) -> tuple[Materialisation[AnyTable], Update[AnyTable]]:
         """The materialisation after a change, which has not taken the place of the present one yet."""
-        rules, how = None if rule_set is self._rule_set else rule_set.rules, self._equality_setting
+        rules, how = None if rule_set is self._rule_set else rule_set.rules, self._setting
         state, update = how.apply_change(self._completed(), rules, add, remove, self._evaluator())
         self._check_budget(state.explicit, state)
         return state, update
@@ -635,9 +632,10 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
             return self._contents()
 
         given = self.rules, without_graphs(self._explicit), self._mentioned, self.prefixes
+        base = without_graphs(self._state.base) if self._stages and self._state is not None else None
         derive = self._evaluator, self._materialise, materialised, self._why_materialise
         quads = {pred: table for pred, table in self._explicit.items() if pred in GRAPHS}
-        return Contents(self._backend, *given, self._state, self._report, *derive, quads, self._columns.known)
+        return Contents(self._backend, *given, self._state, self._report, *derive, quads, self._columns.known, base)
 
     def _contents_for_goal(self, timeout: float | None = None) -> Contents[AnyTable]:
         if self._stages:
@@ -646,7 +644,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
         return self._contents()
 
     def _why_materialise(self) -> str | None:
-        return self._equality_setting.why_materialise(self.rules, self._evaluator())
+        return self._setting.why_materialise(self.rules, self._evaluator())
 
     # Explain: `explain` and `consequences` are in `ExplainMethods`.
 
@@ -692,7 +690,8 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
             report.facts_total = sum(report.per_predicate.values())
             report.failures = failed_expressions(self._backend.failures, self._rule_set.ids)
             report.failed_expressions = sum(each.count for each in report.failures)
-            report.equality = self._equality_setting.described(self._state, self._evaluator())
+            report.equality = self._setting.described(self._state, self._evaluator())
+            report.facts_dominated = self._facts_dominated(self._state)
         report.facts_in = self.explicit_facts
         return report
 

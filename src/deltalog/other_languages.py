@@ -5,7 +5,6 @@ load_imports                  files that programs read by `@input`, or by Nemo's
 load_inputs                   files that a Soufflé program reads, in the folders of its facts
 write_outputs                 files that programs write by `@output`, or by Soufflé's `.output`
 write_exports                 files that a Nemo program writes
-_run_stages                   what a Soufflé program derives in an order, as explicit facts
 """
 
 from __future__ import annotations
@@ -28,6 +27,7 @@ from deltalog.syntax.file_directives import NamedFile
 if TYPE_CHECKING:
     from deltalog.backends.base import Backend
     from deltalog.kb import KnowledgeBase
+    from deltalog.maintenance.materialisation import Materialisation
     from deltalog.nemo.program import NemoProgram
     from deltalog.program.load_program import Documents
     from deltalog.program.stages import OrderedStage
@@ -72,8 +72,7 @@ class OtherLanguageMethods:
     nemo: tuple[NemoProgram, ...]
     notes: tuple[Diagnostic, ...]
     _imported_nulls: int = 0  # blank nodes that Nemo programs import, whose names are the numbers before
-    _stages: tuple[OrderedStage, ...]
-    has_stages: bool  # whether facts of some relations depend on the order of derivation
+    _stages: tuple[OrderedStage, ...]  # relations whose facts depend on the order of derivation
     _explicit: dict[Pred, Any]
     _backend: Backend[Any]
     _lock: CallLock
@@ -82,6 +81,17 @@ class OtherLanguageMethods:
     def _own(self) -> KnowledgeBase:
         """The knowledge base that this is."""
         return cast("KnowledgeBase", self)
+
+    @property
+    def has_stages(self) -> bool:
+        """Whether facts of some relations depend on the order of derivation."""
+        return bool(self._stages)
+
+    def _facts_dominated(self, state: Materialisation[Any]) -> int:
+        """How many given facts are left out, because others dominate them."""
+        given = ((pred, state.explicit[pred]) for pred in state.in_order if pred in state.explicit)
+        minus, size = self._backend.minus, self._backend.size
+        return sum(size(minus(table, state.facts.get(pred))) for pred, table in given if not pred.hidden)
 
     @exclusive
     def load_imports(self) -> None:
@@ -129,20 +139,6 @@ class OtherLanguageMethods:
         numbered = [Atom(pred.name, (Constant(text), Constant(n))) for n, text in enumerate(fresh, len(known))]
         self._own._add(encode_facts_of([Rule(tuple(numbered), ())] if numbered else [], self._backend))
 
-    def _check_stages(self) -> None:
-        """Facts of a program with stages change before it is evaluated, or not at all."""
-        if self.has_stages and not self._stages:
-            raise UsageError(
-                "this Soufflé program has choice-domain, subsumption, .limitsize, autoinc() or the like, so its facts "
-                "cannot change once they are derived; make a new KnowledgeBase with all facts"
-            )
-
-    def _complete_stages(self) -> None:
-        """Before a change: a program with stages is evaluated first, and then has none."""
-        if self.has_stages:
-            self._own._completed()
-            self._check_stages()
-
     def check_storable(self) -> None:
         """UsageError if the rules cannot be kept in a store."""
         from deltalog.program.stored_rules import check_storable
@@ -152,20 +148,6 @@ class OtherLanguageMethods:
                 "a Soufflé program with choice-domain or the like cannot be kept in a store; write its facts"
             )
         check_storable(self._own.rules)
-
-    def _run_stages(self) -> None:
-        """Derives what depends on the order of derivation, stage by stage, as explicit facts."""
-        from deltalog.engine.run_stages import run_stages
-
-        stages, self._stages = self._stages, ()
-        before, naive = self._explicit, self._own.engine == "naive"
-        try:
-            for found in run_stages(stages, lambda: self._own._contents().materialised(), self._backend, naive):
-                given = {pred: self._explicit[pred] for pred in found if pred in self._explicit}
-                self._own._add(found, given)
-        except BaseException:
-            self._own._assign(_stages=stages, _explicit=before, _state=None, _program=None)
-            raise
 
     @exclusive
     def write_outputs(self, folder: str | PathLike[str] | None = None) -> list[Path]:

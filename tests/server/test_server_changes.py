@@ -77,6 +77,29 @@ def test_differences_are_exact(seed: int) -> None:
             known[each.text] = now
 
 
+def test_programs_in_stages_have_differences() -> None:
+    versions = Versions(
+        KnowledgeBase("""
+            .decl edge(x : symbol, y : symbol, w : number)
+            .decl dist(x : symbol, d : number)
+            dist("a", 0).
+            dist(y, d + w) :- dist(x, d), edge(x, y, w), d < 20.
+            dist(x, a) <= dist(x, b) :- b < a.
+        """),
+        Settings(),
+    )
+    deltas, kb = GoalDeltas(versions), versions.kb
+    watched = [Watched.of_goal("dist(?x, ?d), ?d > 1", kb), Watched.of_predicate("dist", kb)]
+    versions.change(lambda kb: kb.update(add={"edge": [("a", "b", 3)]}))
+    versions.change(lambda kb: kb.update(add={"edge": [("a", "b", 2)]}))
+    steps = versions.since(1) or []
+    for each in watched:
+        assert [tuple(map(list, deltas.of(step, each))) for step in steps] == [
+            ([("b", 3)], []),
+            ([("b", 2)], [("b", 3)]),
+        ]
+
+
 def test_what_is_no_longer_known_is_not_told() -> None:
     versions = Versions(knowledge_base(), Settings(recent_versions=2, recent_changes=4))
     deltas, kb = GoalDeltas(versions), versions.kb

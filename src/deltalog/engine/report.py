@@ -60,6 +60,7 @@ class Report:
     pipeline: str = "local"  # what reads and writes: this process, or Spark
     spark: dict[str, dict[str, int]] = field(default_factory=dict)  # jobs, stages, shuffles of each phase
     facts_in: int = 0
+    facts_dominated: int = 0  # given facts that subsumption leaves out
     facts_total: int = 0
     per_predicate: dict[str, int] = field(default_factory=dict)
     rounds: list[Round] = field(default_factory=list)  # the last ones, at least `ROUNDS_KEPT` if there were so many
@@ -87,7 +88,7 @@ class Report:
 
     @property
     def facts_derived(self) -> int:
-        return self.facts_total - self.facts_in
+        return self.facts_total - (self.facts_in - self.facts_dominated)
 
     def __repr__(self) -> str:
         return f"<Report: {self._summary}>"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from math import isinf
 from typing import Generic, TypeVar
 
@@ -19,6 +19,7 @@ from deltalog.explain.why_not import WhyNot
 from deltalog.explain.wording import Wording
 from deltalog.maintenance.materialisation import Materialisation
 from deltalog.model.errors import LimitReached
+from deltalog.model.terms import Value
 from deltalog.program.binding import directed_rule
 from deltalog.program.core_rules import core_rules
 from deltalog.syntax.ast import Aggregate, Atom, BodyLiteral, Constant, Pred, Rule, Variable
@@ -74,10 +75,10 @@ class Explainer(Generic[T]):
         return self.wording.rule(name, self.rules[name])
 
     def holds(self, fact: AskedFact) -> bool:
-        table = self.state.facts.get(fact.pred)
-        if fact.pred.arity == 0:
-            return self.backend.size(table) > 0
-        return self.backend.codec.contains(table, fact.values)
+        return self._has(self.state.facts.get(fact.pred), fact.values)
+
+    def _has(self, table: T, values: Sequence[Value]) -> bool:
+        return self.backend.codec.contains(table, values) if values else self.backend.size(table) > 0
 
     def explain(self, fact: AskedFact, all: int, depth: int | None, known: Callable[[], set[Pred]]) -> Explanation:
         """The explanation of a fact. `known` tells all predicates, for names that are misspelt."""
@@ -95,7 +96,8 @@ class Explainer(Generic[T]):
     def proofs_of(self, fact: FactKey, most: int) -> list[Proof]:
         """Up to so many proofs of a fact that holds, the first of least height."""
         cone = self._cone(fact)
-        builder = ProofBuilder(cone, self.wording, self.rule_ref, self.source, self.tuning.explain_shown_members)
+        shown = self.tuning.explain_shown_members
+        builder = ProofBuilder(cone, self.wording, self.rule_ref, self.source, shown, self._is_given)
         derived = self._is_derived(cone, thoroughly=most > 1)
         given = [builder.explicit(also_derived=derived)] if cone.is_explicit else []
         if not derived or len(given) >= most:
@@ -109,10 +111,20 @@ class Explainer(Generic[T]):
         closures = {pred: closure.forgotten() for pred, closure in self.closures.items()}
         return Cone(self.heads, closures, self.finder(), root)
 
+    def _is_given(self, fact: FactKey) -> bool:
+        if fact.pred not in self.state.in_order:
+            return True
+        return self.is_explicit(fact.pred, self.terms.values(fact.row))
+
+    def is_explicit(self, pred: Pred, values: Sequence[Value]) -> bool:
+        """Whether a fact was given."""
+        table = self.state.explicit.get(pred)
+        return table is not None and self._has(table, values)
+
     def finder(self, shown: bool = False) -> InstanceFinder[T]:
         """Finds instances over the relations that rules work on, or over those that users see."""
         relations = self.state.facts if shown else self.state.relations
-        return InstanceFinder(relations, self.state.explicit, self.terms)
+        return InstanceFinder(relations, self.state.base, self.terms)
 
     def _is_derived(self, cone: Cone[T], thoroughly: bool) -> bool:
         """Searches for a proof by rules. Whether an explicit fact is derived, too, is searched within a bound, unless

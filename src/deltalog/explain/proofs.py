@@ -8,7 +8,7 @@ NP-hard to find, as parts can be shared.)
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import isinf
 from typing import Generic, TypeVar
 
@@ -136,6 +136,9 @@ def in_order(choice: Choice) -> list[int] | None:
     return order
 
 
+IN_ORDER = "in an order (choice-domain, subsumption or the like), which has no proof"
+
+
 @dataclass
 class ProofBuilder(Generic[T]):
     """Makes proofs of choices."""
@@ -145,6 +148,7 @@ class ProofBuilder(Generic[T]):
     rule_ref: Callable[[str], RuleRef]
     source: Callable[[Fact], str | None]
     shown_members: int
+    is_given: Callable[[FactKey], bool] = lambda _: True  # whether a fact without a proof is explicit
     made: dict[int, Proof] = field(default_factory=dict)
     _bits: dict[int, int] = field(default_factory=dict)
 
@@ -154,8 +158,14 @@ class ProofBuilder(Generic[T]):
 
     def explicit(self, also_derived: bool) -> Proof:
         """The root as an explicit fact."""
-        fact = self._fact(self.cone.root.fact)
-        return Proof(fact, "explicit", 0, source=self.source(fact), also_derived=also_derived)
+        return replace(self._unproved(self.cone.root.fact), also_derived=also_derived)
+
+    def _unproved(self, fact: FactKey) -> Proof:
+        """A fact that is explicit, or that a stage has derived."""
+        shown = self._fact(fact)
+        if self.is_given(fact):
+            return Proof(shown, "explicit", 0, source=self.source(shown))
+        return Proof(shown, "derived", 0, source=IN_ORDER)
 
     def proof(self, choice: Choice) -> Proof:
         """The proof of the root by a choice."""
@@ -180,8 +190,7 @@ class ProofBuilder(Generic[T]):
         """The proof of a premise: a step made before, or an explicit fact."""
         number = self.cone.number(fact)
         if number not in self.made:
-            shown = self._fact(fact)
-            self.made[number] = Proof(shown, "explicit", 0, source=self.source(shown))
+            self.made[number] = self._unproved(fact)
         return self.made[number]
 
     def _step(self, instance: Instance) -> Proof:

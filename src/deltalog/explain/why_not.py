@@ -109,6 +109,11 @@ class WhyNot(Generic[T]):
 
     def _underivable(self, atom: Atom) -> str:
         name = self.wording.predicate(atom.pred)
+        if atom.pred in self.explainer.state.in_order:
+            values = [term.value for term in atom.terms if isinstance(term, Constant)]
+            if len(values) == atom.pred.arity and self.explainer.is_explicit(atom.pred, values):
+                return "it is explicit, and another fact dominates it (subsumption)"
+            return f"{name} is derived in an order (choice-domain, subsumption or the like), which is not explained"
         if any(self.explainer.heads.get(form.pred) for form in forms_of(atom)):
             return f"it is not explicit, and the head of no rule for {name} fits it"
         return f"it is not explicit, and no rule derives {name}"

@@ -105,6 +105,16 @@ class Materialisation(Generic[T]):
         """What users see: no hidden relations, and triples under their own predicates."""
         return shown(self.relations, self.program.homes)
 
+    @property
+    def base(self) -> dict[Pred, T]:
+        """The facts that the rules start from."""
+        return self.explicit
+
+    @property
+    def in_order(self) -> frozenset[Pred]:
+        """The relations that stages have derived (`deltalog.program.stages`)."""
+        return frozenset()
+
     def count(self) -> int:
         """How many facts users see."""
         return VisibleFactCounter(self.relations.backend, self.program.homes).count(self.relations.whole())

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from deltalog.model.errors import UsageError
-from deltalog.program.load_program import read_rules
+from deltalog.program.load_program import read_documents
 from deltalog.syntax.ast import Pred, Rule
 
 MAX_COMPARED = 200  # rules with the same head
@@ -64,7 +64,13 @@ class RuleSet:
                 raise self._no_rule(source.strip())
             else:
                 texts.append(source)
-        given = read_rules(texts, includes=False) if texts else []
+        document = read_documents(texts, includes=False)
+        if document.stages:
+            raise UsageError(
+                "rules with choice-domain, subsumption, .limitsize, autoinc() or the like cannot be removed; make a "
+                "new KnowledgeBase with the other rules"
+            )
+        given = document.rules
         for rule in (rule for rule in given if not rule.is_fact):
             name = f"r{self.numbers.get(rule)}"
             if name not in self.ids:

@@ -39,6 +39,12 @@ class Contents(Generic[T]):
     why_materialise: Callable[[], str | None] = lambda: None  # why goals are better answered from a materialisation
     quads: Mapping[Pred, T] = field(default_factory=dict)  # what named graphs have (`engine.named_graphs`)
     columns: Callable[[Pred], Sequence[str]] = lambda _: ()  # the names of the columns of a predicate, if they have any
+    staged: Mapping[Pred, T] | None = None  # what rules start from, if that is not the explicit facts
+
+    @property
+    def base(self) -> Mapping[Pred, T]:
+        """The facts that the rules start from."""
+        return self.explicit if self.staged is None else self.staged
 
     @property
     def is_complete(self) -> bool:
@@ -108,5 +114,5 @@ class Contents(Generic[T]):
         return {pred: table for pred, table in found.items() if self.backend.size(table)}
 
     def statistics(self, program: Program) -> PartialStatistics:
-        """The statistics of the explicit facts."""
-        return PartialStatistics(start(program.placed(self.explicit), self.backend))
+        """The statistics of the facts that rules start from."""
+        return PartialStatistics(start(program.placed(self.base), self.backend))

@@ -114,7 +114,7 @@ class QueryMethods(ReadMethods):
 
         most, seed = min(count(most, "goals"), MAX_GOALS), count(seed, "a seed")
         now = self._contents_for_goal()
-        return training_goals(now.rules, now.explicit, now.backend, most, seed)
+        return training_goals(now.rules, now.base, now.backend, most, seed)
 
     @exclusive
     @limited
@@ -125,7 +125,7 @@ class QueryMethods(ReadMethods):
 
         most, seed = min(count(most, "goals"), MAX_GOALS), count(seed, "a seed")
         now = self._contents_for_goal()
-        return test_goals(now.rules, now.explicit, now.backend, most, seed, without)
+        return test_goals(now.rules, now.base, now.backend, most, seed, without)
 
     @property
     @exclusive

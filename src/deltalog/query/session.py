@@ -129,7 +129,7 @@ class QuerySession(Generic[T]):
     def goals(self, now: Contents[T]) -> GoalEvaluator[T]:
         """The evaluator of goals over the present rules and facts."""
         settled = self.settled(now)
-        facts = {**now.explicit, **settled}
+        facts = {**now.base, **settled}
         goals = self._goals
         if goals is None or goals.rules is not now.rules or goals.settled != settled.keys():
             goals = GoalEvaluator(now.rules, facts, self._backend, settled)
@@ -191,7 +191,7 @@ class QuerySession(Generic[T]):
 
     def _sparql(self, now: Contents[T], whole: bool) -> SparqlEvaluator[T]:
         """The evaluator of queries over the present rules and facts, or over the whole materialisation."""
-        rules, facts = now.rules, now.explicit
+        rules, facts = now.rules, now.base
         if whole:
             state = now.materialised().state
             assert state is not None

@@ -38,7 +38,7 @@ class WarningMethods:
     directives: tuple[Directive, ...]
     files: tuple[NamedFile, ...]
     nemo: tuple[NemoProgram, ...]
-    _ordered: tuple[OrderedStage, ...]  # the stages of the programs, also after their evaluation
+    _stages: tuple[OrderedStage, ...]  # of the programs
     _backend: Backend[Any]
     _lock: CallLock
     _rule_set: RuleSet
@@ -76,14 +76,14 @@ class WarningMethods:
         given = {*self._given_names, *(each.relation for each in self.directives if each.kind == "input")}
         given.update(use.predicate for program in self.nemo for use in program.imports)
         given.update(file.predicate for file in self.files if file.predicate and file.kind == "input")
-        given.update(pred.name for stage in self._ordered for pred in stage.preds)
+        given.update(pred.name for stage in self._stages for pred in stage.preds)
         found = lint_data(self._with_ordered, without_graphs(self._explicit), given)
         return (*found, *self._literal_lints())
 
     @property
     def _with_ordered(self) -> tuple[Rule, ...]:
         """The rules, and those of stages."""
-        return (*self._rule_set.rules, *(rule for stage in self._ordered for rule in stage.rules))
+        return (*self._rule_set.rules, *(rule for stage in self._stages for rule in stage.rules))
 
     @property
     def _has_anything(self) -> bool:

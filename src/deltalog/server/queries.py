@@ -91,7 +91,8 @@ def predicates(reading: ReadingHandler, _: Asked) -> JsonDocument:
     listed: list[dict[str, Any]] = []
     for name, pred in names.items():
         facts, explicit = size(contents.table(pred)), size(contents.explicit[pred]) if pred in contents.explicit else 0
-        numbers = {"facts": facts, "explicit": explicit, "derived": facts - explicit}
+        derived = size(contents.table(pred, derived=True)) if kb.has_stages else facts - explicit
+        numbers = {"facts": facts, "explicit": explicit, "derived": derived}
         listed.append({"name": name, "label": documents.label(name, kb.prefixes), "arity": pred.arity, **numbers})
     return {"prefixes": dict(kb.prefixes), "predicates": listed}
 
