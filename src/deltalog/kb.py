@@ -158,7 +158,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
         sources = as_sources(program)
         document = read_documents(sources, language, preprocessing=as_preprocessing(include_dirs, macros))
         self.directives, self.notes, self._stages = document.directives, document.notes, document.stages
-        self.nemo = document.nemo
+        self.nemo, self._programs = document.nemo, document.programs
         self.prefixes = document.prefixes
         self.files = document.files
         self._table_settings = settings_beside(sources)
@@ -494,6 +494,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
         with self._files.loading(add) if isinstance(add, Files) else nullcontext(), self._naming(add):
             rule_set, added, removed, document = self._wanted(add, remove, add_rules, remove_rules, graph)
             lints = self._warn_of_rules(document)
+            self._keep_programs(document)
             change, _ = self._change(rule_set, added, removed, document.prefixes)
         self._files.add_programs(add_rules)
         if add_rules:

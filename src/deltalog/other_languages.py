@@ -21,6 +21,7 @@ from deltalog.io.documents import Files
 from deltalog.io.files import local_path
 from deltalog.model.errors import Diagnostic, ProgramError, UsageError
 from deltalog.model.facts import Facts
+from deltalog.program.stored_rules import KeptPrograms
 from deltalog.syntax.ast import Atom, Constant, Pred, Rule
 from deltalog.syntax.file_directives import NamedFile
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from deltalog.program.stages import OrderedStage
     from deltalog.query.contents import Contents
     from deltalog.souffle.directives import Directive
+    from deltalog.souffle.program_text import ProgramText
 
 _ORDER = "rules with choice-domain, subsumption, .limitsize or autoinc() cannot be added to a knowledge base"
 _WHOLE = "Make a new KnowledgeBase with the whole program."
@@ -70,6 +72,8 @@ class OtherLanguageMethods:
     files: tuple[NamedFile, ...]
     directives: tuple[Directive, ...]
     nemo: tuple[NemoProgram, ...]
+    _programs: tuple[ProgramText, ...]  # of Soufflé's language
+    _kept: KeptPrograms = KeptPrograms()  # those of them that the store has as they were written
     notes: tuple[Diagnostic, ...]
     _imported_nulls: int = 0  # blank nodes that Nemo programs import, whose names are the numbers before
     _stages: tuple[OrderedStage, ...]  # relations whose facts depend on the order of derivation
@@ -141,13 +145,17 @@ class OtherLanguageMethods:
 
     def check_storable(self) -> None:
         """UsageError if the rules cannot be kept in a store."""
-        from deltalog.program.stored_rules import check_storable
+        kept = self._kept.adding(self._programs)
+        kept.check_storable(self._own._rule_set.numbers)
+        self._kept = kept
 
-        if self.has_stages:
-            raise UsageError(
-                "a Soufflé program with choice-domain or the like cannot be kept in a store; write its facts"
-            )
-        check_storable(self._own.rules)
+    def _keep_programs(self, document: Documents) -> None:
+        """Keeps the Soufflé programs among rules that are to be added. They do no harm if the rules are refused."""
+        if self._own._store is None:
+            self._programs += document.programs
+        else:
+            self._kept = self._kept.adding(document.programs)
+            self._kept.check_storable(rule for rule in document.rules if not rule.is_fact)
 
     @exclusive
     def write_outputs(self, folder: str | PathLike[str] | None = None) -> list[Path]:

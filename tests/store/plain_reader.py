@@ -26,7 +26,7 @@ class Contents(NamedTuple):
     """A version of a store."""
 
     version: int
-    facts: set[Fact]  # explicit ones
+    facts: set[Fact]  # explicit ones, of relations that are not hidden
     rules: dict[str, str]  # by id
     prefixes: dict[str, str]
 
@@ -52,7 +52,7 @@ def read_store(folder: Path, version: int | None = None) -> Contents:
 def apply_change(data: bytes, texts: list[str], ids: list[int], prefixes: dict[str, str], facts: set[Fact]) -> None:
     """Applies an entry of the log."""
     magic, line, blocks = data.split(b"\n", 2)
-    assert magic == b"deltalog change 1"
+    assert magic in (b"deltalog change 1", b"deltalog change 2")
     header = json.loads(line)
     added, removed = header["facts"]
     assert len(blocks) == added + removed
@@ -81,9 +81,9 @@ def read_block(block: bytes) -> Iterator[Fact]:
     columns = iter(arrays[4:])
     values = [value_of(kind, words[i], bytes(heap[bounds[i] : bounds[i + 1]])) for i, kind in enumerate(kinds)]
     for name, hidden, arity, rows in header["relations"]:
-        assert not hidden
         for row in zip(*(next(columns) for _ in range(arity)), strict=True) if arity else [()] * rows:
-            yield name, tuple(values[i] for i in row)
+            if not hidden:
+                yield name, tuple(values[i] for i in row)
 
 
 def value_of(kind: int, word: int, text: bytes) -> Value:
@@ -95,15 +95,14 @@ def read_snapshot(folder: Path, crc: int) -> tuple[list[str], list[int], dict[st
     text = (folder / "manifest.json").read_bytes()
     assert zlib.crc32(text) == crc
     manifest = json.loads(text)
-    assert manifest["format"] == 2
+    assert manifest["format"] == (3 if "souffle" in manifest["settings"] else 2)
     arrays = {name: read_array(folder / "dictionary.bin", at) for name, at in manifest["dictionary"].items()}
     values = read_values(arrays, manifest["ids"])
     facts: set[Fact] = set()
     for relation in manifest["relations"]:
         rows = [row for i in relation["runs"] for row in read_run(folder, manifest["runs"][i])]
         assert len(rows) == len(set(rows)) == relation["rows"]
-        if relation["kind"] == "explicit":
-            assert not relation["hidden"]
+        if relation["kind"] == "explicit" and not relation["hidden"]:
             facts |= {(relation["name"], tuple(values[id] for id in row)) for row in rows}
     return manifest["rules"]["texts"], manifest["rules"]["present"], manifest["prefixes"], facts
 

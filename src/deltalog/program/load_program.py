@@ -17,10 +17,11 @@ from deltalog.model.arguments import check_choice, checked_text, path_text, told
 from deltalog.model.errors import Diagnostic, ProgramError, SyntaxProblem, UsageError
 from deltalog.nemo.program import NemoProgram
 from deltalog.program.program import analyse
-from deltalog.program.record_joins import joined_by_fields
-from deltalog.program.stages import OrderedStage, in_stages
+from deltalog.program.souffle_rules import souffle_rules
+from deltalog.program.stages import OrderedStage
 from deltalog.souffle.detect import is_souffle
 from deltalog.souffle.directives import Directive
+from deltalog.souffle.program_text import ProgramText
 from deltalog.syntax.ast import Pred, Rule
 from deltalog.syntax.file_directives import NamedFile
 from deltalog.syntax.languages import LANGUAGES, Preprocessing
@@ -51,6 +52,7 @@ class Documents(Document):
     nemo: tuple[NemoProgram, ...] = ()
     souffle: tuple[str, ...] = ()
     warnings: tuple[Diagnostic, ...] = ()
+    programs: tuple[ProgramText, ...] = ()  # of Soufflé's language
 
 
 def ready_made(source: str | Path) -> Path | None:
@@ -148,6 +150,7 @@ def read_documents(
     columns: dict[Pred, tuple[str, ...]] = {}
     souffle: list[str] = []
     warnings: list[Diagnostic] = []
+    programs: list[ProgramText] = []
     sources = list(sources)
     for number, source in enumerate(sources, 1):
         name = str(source) if isinstance(source, Path) else "<text>" if len(sources) == 1 else f"<text {number}>"
@@ -166,6 +169,7 @@ def read_documents(
             nemo += document.nemo
             souffle += document.souffle
             warnings += document.warnings
+            programs += document.programs
             files += document.files
             columns = {**document.columns, **columns}
     wrong += _written_twice(files)
@@ -173,7 +177,8 @@ def read_documents(
         raise SyntaxProblem(sorted([*wrong, *_also_wrong(rules)], key=lambda d: _place(d, names)))
     every = tuple(directives), tuple(notes), tuple(stages), tuple(nemo)
     texts = tuple(souffle) if len(souffle) == len(sources) else ()
-    return Documents(tuple(rules), prefixes, tuple(files), columns, *every, texts, tuple(warnings))
+    said = texts, tuple(warnings), tuple(programs)
+    return Documents(tuple(rules), prefixes, tuple(files), columns, *every, *said)
 
 
 def _written_twice(files: Iterable[NamedFile]) -> Iterator[Diagnostic]:
@@ -213,13 +218,12 @@ def _parsed(
 
         place, may_include = (Path(), includes) if isinstance(source, str) else (source.parent, True)
         program = read_program(text, name, place, may_include, preprocessing)
-        rules, stages = in_stages(program.rules, program.procedures)
+        rules, stages = souffle_rules(program)
         for stage in stages:
             analyse(stage.rules)  # NotStratified, if it negates what it derives
-        rules = joined_by_fields(rules, [rule for stage in stages for rule in stage.rules])
-        said = program.columns, program.directives, program.notes
+        said = program.columns, program.directives, program.notes, stages
         warnings = lint_souffle(program.statements)
-        return Documents(rules, {}, (), *said, stages, souffle=(text,), warnings=warnings)
+        return Documents(rules, {}, (), *said, souffle=(text,), warnings=warnings, programs=(program.text,))
     document = parse_document(text, name, ready_made=known is not None)
     folder = None if isinstance(source, str) else source.parent
     files = tuple(replace(file, folder=folder) for file in document.files)

@@ -25,7 +25,6 @@ from deltalog.model.errors import Diagnostic
 from deltalog.souffle import tree
 from deltalog.souffle.tokens import Preprocessor, SouffleToken, unescaped
 from deltalog.syntax.ast import Source, Span
-from deltalog.syntax.languages import Preprocessing
 
 T = TypeVar("T")
 
@@ -66,11 +65,10 @@ class Unexpected(Exception):
 
 
 def parse(
-    source: Source, folder: Path | None, given: Preprocessing | None = None
+    preprocessor: Preprocessor, source: Source, folder: Path | None
 ) -> tuple[list[tree.Statement], list[Diagnostic]]:
     """The statements of a text that could be read, and what is wrong with the others. Without all of its files, a
     program is not read: most errors would only say that."""
-    preprocessor = Preprocessor(given or Preprocessing())
     tokens = list(preprocessor.tokens(source, folder))
     if preprocessor.is_incomplete:
         return [], preprocessor.diagnostics

@@ -16,6 +16,8 @@ from deltalog.souffle.lower import Lowering
 from deltalog.souffle.normalise import Normaliser
 from deltalog.souffle.parser import parse
 from deltalog.souffle.procedures import Procedures
+from deltalog.souffle.program_text import ProgramText
+from deltalog.souffle.tokens import Preprocessor
 from deltalog.souffle.types import Types, unknown_type
 from deltalog.syntax.ast import Atom, Constant, HiddenName, Pred, Rule, Source, Variable
 from deltalog.syntax.languages import Preprocessing
@@ -25,6 +27,7 @@ IGNORED = ("magic", "no_magic", "brie", "btree", "btree_delete", "no_inline")
 
 @dataclass(frozen=True)
 class SouffleProgram:
+    text: ProgramText
     rules: tuple[Rule, ...]
     directives: tuple[Directive, ...]
     notes: tuple[Diagnostic, ...]
@@ -38,8 +41,18 @@ def read_program(
 ) -> SouffleProgram:
     """The program of a text; SyntaxProblem has all errors. includes: whether it may include files; given: where these
     may be besides, and macros."""
+    return _read(text, name, folder, Preprocessor(given or Preprocessing()), includes)
+
+
+def read_again(kept: ProgramText) -> SouffleProgram:
+    """The program of texts, without its files."""
+    preprocessor = Preprocessor(Preprocessing(macros=dict(kept.macros)), kept=iter(kept.included))
+    return _read(kept.text, kept.name, Path(kept.name).parent, preprocessor)
+
+
+def _read(text: str, name: str, folder: Path, preprocessor: Preprocessor, includes: bool = True) -> SouffleProgram:
     source = Source(name, text, souffle=True)
-    statements, diagnostics = parse(source, folder if includes else None, given)
+    statements, diagnostics = parse(preprocessor, source, folder if includes else None)
     flat = flattened(statements, diagnostics)
     relations = _declared(flat, diagnostics)
     types = _types(flat, diagnostics)
@@ -58,7 +71,8 @@ def read_program(
     procedures = Procedures(dict(_choices(relations)), dict(_limits(flat)), tuple(dominance), lowering.asked, deltas)
     notes = tuple(_together(dict.fromkeys(_notes(flat))))  # each once, whatever the instances of a component
     columns = _columns(relations)
-    return SouffleProgram(tuple(lowering.rules), directives, notes, procedures, columns, tuple(statements))
+    kept = ProgramText(name, text, tuple(preprocessor.included), tuple(preprocessor.given.macros.items()))
+    return SouffleProgram(kept, tuple(lowering.rules), directives, notes, procedures, columns, tuple(statements))
 
 
 def _columns(relations: Mapping[str, tree.RelationDeclaration]) -> dict[Pred, tuple[str, ...]]:

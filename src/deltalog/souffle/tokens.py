@@ -14,6 +14,7 @@ from pathlib import Path
 
 from deltalog.expressions.souffle_functors import BITS
 from deltalog.model.errors import Diagnostic
+from deltalog.souffle.program_text import IncludedText
 from deltalog.syntax.ast import Source, Span
 from deltalog.syntax.languages import Preprocessing
 
@@ -76,9 +77,12 @@ class Preprocessor:
     given: Preprocessing = field(default_factory=Preprocessing)
     macros: dict[str, Macro] = field(default_factory=lambda: {"RAM_DOMAIN_SIZE": _BITS})
     diagnostics: list[Diagnostic] = field(default_factory=list)
-    once: set[Path] = field(default_factory=set)  # files that are read once
-    files: list[Path] = field(default_factory=list)  # that were included
+    once: set[int] = field(default_factory=set)  # files that are read once
+    included: list[IncludedText] = field(default_factory=list)
+    kept: Iterator[IncludedText] | None = None  # what was included at an earlier time, in the place of files
     is_incomplete: bool = False  # whether an included file could not be read
+    _numbers: dict[Path, int] = field(default_factory=dict)  # of files
+    _by_name: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name, value in self.given.macros.items():
@@ -92,6 +96,8 @@ class Preprocessor:
 
     def tokens(self, source: Source, folder: Path | None, depth: int = 0) -> Iterator[SouffleToken]:
         """The tokens of a text, with macros replaced and files included."""
+        if source.name not in self._by_name:
+            self._by_name[source.name] = self._number(Path(source.name))
         pending: list[SouffleToken] = []
         taken: list[bool | None] = []  # of each #if: in a taken branch, not yet, or (None) a branch was taken already
         for token in self._lexed(source, taken):
@@ -116,7 +122,7 @@ class Preprocessor:
 
     def _was_read(self, source: Source) -> bool:
         """Whether a file that is read once has been read before."""
-        file = Path(source.name).resolve()
+        file = self._by_name[source.name]
         known = file in self.once
         self.once.add(file)
         return known
@@ -133,6 +139,10 @@ class Preprocessor:
                     break
             else:
                 return
+
+    def _number(self, path: Path) -> int:
+        """The number of a file: the same for all names of it."""
+        return self._numbers.setdefault(path.resolve(), len(self._numbers))
 
     def _dot_include(
         self, token: SouffleToken, pending: list[SouffleToken], source: Source, folder: Path | None, depth: int
@@ -161,14 +171,18 @@ class Preprocessor:
             self.complain(f"more than {MAX_INCLUDED} files include each other", span)
             return
         try:
-            text = path.read_text("utf-8-sig")
+            found = self._read(path) if self.kept is None else next(self.kept, IncludedText(str(path), -1, ""))
         except (OSError, UnicodeDecodeError) as error:
             reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
             self.complain(f"cannot read the included file {path}: {reason}", span, _FOLDERS)
             self.is_incomplete = True
             return
-        self.files.append(path)
-        yield from self.tokens(Source(str(path), text, souffle=True), path.parent, depth + 1)
+        self.included.append(found)
+        self._by_name[found.name] = found.file
+        yield from self.tokens(Source(found.name, found.text, souffle=True), Path(found.name).parent, depth + 1)
+
+    def _read(self, path: Path) -> IncludedText:
+        return IncludedText(str(path), self._number(path), path.read_text("utf-8-sig"))
 
     # Lines with #
 

@@ -35,7 +35,7 @@ from deltalog.model.change import Change
 from deltalog.model.errors import DataError, UsageError
 from deltalog.model.limits import within_budget
 from deltalog.program.rule_set import RuleSet
-from deltalog.program.stored_rules import StoredRules
+from deltalog.program.stored_rules import KeptPrograms, StoredRules
 from deltalog.spark.hadoop import Hadoop
 from deltalog.spark.manifest import (
     DERIVED,
@@ -144,7 +144,7 @@ class State:
         folders = [self._folder(folder.version) for folder in manifest.data]
         found = tables.read(folders, manifest.relations)
         kinds = {kind: {r.pred: found[r.number] for r in manifest.relations if r.kind == kind} for kind in _KINDS}
-        rules = manifest.rules.rule_set()
+        rules = manifest.rules.rule_set(KeptPrograms())
         self._restored = kb._restore(rules, kinds[EXPLICIT], kinds[DERIVED], manifest, tables.list_schemes)
         if tables.list_schemes:
             self._pinned = frozenset(folder.version for folder in manifest.data)
@@ -180,6 +180,12 @@ class State:
         materialisation of the knowledge base (None: it was made from scratch); `given` are the facts of rules and
         ontologies, if they have changed."""
         self._check_writer()
+        if kb.has_stages:
+            raise UsageError(
+                "the state of a pipeline has no Soufflé programs with choice-domain, subsumption or the like; run it "
+                "without a state"
+            )
+        KeptPrograms().check_storable(kb._rule_set.numbers)
         state = kb._materialised()
         old, tables, version = self.manifest, self._tables(kb), self.version + 1
         deltas = old is not None and update is not None and self._restored and not self._is_due(old, kb)

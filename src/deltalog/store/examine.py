@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from deltalog.model.errors import DataError, DeltalogError
 from deltalog.model.tuning import Tuning
+from deltalog.program.stored_rules import KeptPrograms
 from deltalog.store import files
 from deltalog.store.arrays import MappedFile, StoredArray
 from deltalog.store.catalog import FORMAT, NAME, SnapshotRow, VersionRow, catalog_files, connected, log_file
@@ -88,7 +89,7 @@ def examine_snapshot(folder: Path, row: SnapshotRow | None) -> FoundSnapshot:
     try:
         found.manifest, contents = read_manifest(folder, None if row is None else row.crc)
         _check_manifest(found)
-        contents.rules.rule_set()
+        contents.rules.rule_set(KeptPrograms.stored(contents.settings))
         found.contents = contents
     except NewerFormat:
         raise
@@ -312,7 +313,8 @@ def _change(found: FoundCatalog, version: int) -> FoundChange | None:
     data = b"".join(part for part, _ in parts)
     try:
         entry = LogEntry.parse(data)
-        for text in entry.rules.added:
+        KeptPrograms.stored(entry.settings).rules  # noqa: B018 (they can be read)
+        for text in entry.rules.added if not entry.has_programs else ():
             parse_document(text)
         added, removed = _facts(entry.added), _facts(entry.removed)
     except NewerFormat as problem:

@@ -1,6 +1,6 @@
 """One change in the log of a store: explicit facts and rules that were added and removed, prefixes and settings.
 
-    magic     a line, with the number of this format
+    magic     a line, with the number of this format: 2 where there are Soufflé programs, 1 otherwise
     header    a line of JSON
     facts     two blocks (`fact_block`): added, removed; the header has their lengths
 
@@ -17,13 +17,14 @@ from typing import Any, TypeVar
 
 from deltalog.backends.base import Backend
 from deltalog.program.rule_set import RuleSet
-from deltalog.program.stored_rules import stored_rule
+from deltalog.program.stored_rules import KeptPrograms
 from deltalog.store.fact_block import pack_facts, unpack_facts
 from deltalog.store.files import NewerFormat
 from deltalog.syntax.ast import Pred
 
 T = TypeVar("T")
 MAGIC = b"deltalog change 1\n"
+MAGIC_OF_PROGRAMS = b"deltalog change 2\n"  # rules may be those of Soufflé programs (see `program.stored_rules`)
 _ANY_MAGIC = re.compile(rb"deltalog change ([0-9]+)\n")
 
 
@@ -38,10 +39,10 @@ class RuleChange:
     def between(cls, old: RuleSet, new: RuleSet) -> RuleChange:
         return cls(tuple(map(str, new.without(old).values())), tuple(old.without(new)))
 
-    def applied(self, rules: RuleSet) -> RuleSet:
+    def applied(self, rules: RuleSet, kept: KeptPrograms) -> RuleSet:
         if self.removed:
             rules, _ = rules.removing(self.removed)
-        return rules.adding(map(stored_rule, self.added)) if self.added else rules
+        return kept.completed(rules.adding(map(kept.rule, self.added))) if self.added else rules
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +54,12 @@ class LogEntry:
     settings: Mapping[str, Any] = field(default_factory=dict)  # those that have changed
     added: bytes = b""
     removed: bytes = b""
+    has_programs: bool = False  # whether there are Soufflé programs, whose rules may be added
 
     @property
     def is_empty(self) -> bool:
         """Whether nothing changes."""
-        return self == LogEntry()
+        return self == LogEntry(has_programs=self.has_programs)
 
     def encoded(self) -> bytes:
         header = {
@@ -67,16 +69,17 @@ class LogEntry:
             "settings": dict(self.settings),
             "facts": [len(self.added), len(self.removed)],
         }
-        return b"".join((MAGIC, json.dumps(header).encode(), b"\n", self.added, self.removed))
+        magic = MAGIC_OF_PROGRAMS if self.has_programs else MAGIC
+        return b"".join((magic, json.dumps(header).encode(), b"\n", self.added, self.removed))
 
     @classmethod
     def parse(cls, data: bytes) -> LogEntry:
         """ValueError if it is none, NewerFormat if it is of a later release."""
         magic = _ANY_MAGIC.match(data)
-        if magic is not None and magic[0] != MAGIC:
-            raise NewerFormat("a later release of deltalog wrote this change; upgrade deltalog")
-        if not data.startswith(MAGIC):
+        if magic is None:
             raise ValueError("it does not begin like a change")
+        if magic[0] not in (MAGIC, MAGIC_OF_PROGRAMS):
+            raise NewerFormat("a later release of deltalog wrote this change; upgrade deltalog")
         end = data.index(b"\n", len(MAGIC))
         header = json.loads(data[len(MAGIC) : end])
         added, removed = header["facts"]
@@ -84,7 +87,8 @@ class LogEntry:
         if len(facts) != added + removed:
             raise ValueError("it has not as many bytes as it says")
         rules = RuleChange(tuple(header["added_rules"]), tuple(header["removed_rules"]))
-        return cls(rules, header["prefixes"], header["settings"], facts[:added], facts[added:])
+        facts_of = facts[:added], facts[added:]
+        return cls(rules, header["prefixes"], header["settings"], *facts_of, magic[0] == MAGIC_OF_PROGRAMS)
 
 
 def packed(tables: Mapping[Pred, T], backend: Backend[T]) -> bytes:

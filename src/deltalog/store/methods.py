@@ -195,6 +195,7 @@ class StoreMethods:
             changed,
             packed(delta.added, backend),
             packed(delta.removed, backend),
+            bool(self._whole._kept.texts),
         )
         rows = [count_visible(tables, backend) for tables in (delta.added, delta.removed)]
         return entry, rows, settings
@@ -204,6 +205,7 @@ class StoreMethods:
         mine: dict[str, Any] = {name: getattr(self, f"_{name}") for name in SETTINGS}
         if ontology is not None:
             mine["ontology"] = ontology.as_json
+        mine |= self._whole._kept.as_settings
         if self._whole._column_names:
             mine["columns"] = as_json(self._whole._column_names)
         session = vars(self).get("_session")

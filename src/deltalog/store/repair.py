@@ -32,7 +32,6 @@ from deltalog.backends.local.workers import Workers
 from deltalog.engine.hypertree import Trees
 from deltalog.engine.report import Report
 from deltalog.maintenance.apply_change import number_kinds
-from deltalog.maintenance.first_materialisation import materialise_first
 from deltalog.maintenance.materialisation import Evaluator
 from deltalog.maintenance.snapshot import shape_of, stored_relations
 from deltalog.model.dictionary import Dictionary
@@ -41,7 +40,8 @@ from deltalog.model.limits import Limits
 from deltalog.model.tuning import Tuning
 from deltalog.program import analyse
 from deltalog.program.rule_set import RuleSet
-from deltalog.program.stored_rules import StoredRules
+from deltalog.program.stored_rules import KeptPrograms, StoredRules
+from deltalog.staged import EvaluationSetting
 from deltalog.store import files
 from deltalog.store.arrays import MappedFile, StoredArray
 from deltalog.store.catalog import NAME, Catalog, SnapshotRow, VersionRow, catalog_files, connected, log_file, now
@@ -76,9 +76,9 @@ class _Explicit:
     def apply(self, entry: LogEntry) -> None:
         plus, minus = unpacked(entry.added, self.backend), unpacked(entry.removed, self.backend)
         self.facts = united(without(self.facts, minus, self.backend), plus, self.backend)
-        self.rules = entry.rules.applied(self.rules)
         self.prefixes.update(entry.prefixes)
         self.settings.update(entry.settings)
+        self.rules = entry.rules.applied(self.rules, KeptPrograms.stored(self.settings))
 
     def image(self) -> Image:
         """With everything that follows."""
@@ -87,7 +87,8 @@ class _Explicit:
         program = analyse(self.rules.rules, self.facts, settings.get("schemes", "auto"), numbers=numbers)
         trees = Trees(settings.get("cyclic", "combined"), tuning=backend.tuning)
         evaluator = Evaluator(backend, False, settings.get("maintenance", "auto"), lambda _: None, trees)
-        state = materialise_first(lambda: program, self.facts, evaluator, Report(engine="local"), False)
+        setting = EvaluationSetting("axioms", settings.get("schemes", "auto"), KeptPrograms.stored(settings).stages)
+        state = setting.materialise(lambda: program, self.facts, evaluator, Report(engine="local"), False)
         kinds = tuple(sorted(map(int, state.program.scope.numbers)))
         rules = StoredRules.of(self.rules)
         contents = SnapshotContents(rules, self.prefixes, settings, shape_of(state), kinds)
@@ -156,7 +157,8 @@ class _Repair:
             rows = {pred: [ids[column] for column in backend.rows(table)] for pred, table in facts.items()}
             facts |= {pred: backend.load(columns, pred.arity) for pred, columns in rows.items() if columns}
         contents = found.contents
-        return _Explicit(backend, contents.rules.rule_set(), dict(contents.prefixes), dict(contents.settings), facts)
+        rules = contents.rules.rule_set(KeptPrograms.stored(contents.settings))
+        return _Explicit(backend, rules, dict(contents.prefixes), dict(contents.settings), facts)
 
     # The newest version.
 

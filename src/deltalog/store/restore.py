@@ -12,7 +12,7 @@ from deltalog.column_methods import from_json
 from deltalog.maintenance.snapshot import shape_of, stored_relations
 from deltalog.model.dictionary import Dictionary
 from deltalog.model.errors import UsageError
-from deltalog.program.stored_rules import StoredRules
+from deltalog.program.stored_rules import SETTING, KeptPrograms, StoredRules
 from deltalog.store.log_entry import LogEntry, unpacked
 from deltalog.store.snapshot_files import SnapshotContents, StoredTables
 from deltalog.store.store import Image, StoredVersion
@@ -47,7 +47,9 @@ def restore(kb: KnowledgeBase, stored: StoredVersion) -> None:
     else:
         tables = _transferred(tables, dictionary, kb._backend)
     list_schemes = not isinstance(kb._backend, LocalBackend)
-    kb._restore(contents.rules.rule_set(), *tables, contents, list_schemes)
+    kept = KeptPrograms.stored(contents.settings)
+    kb._assign(_kept=kept, _stages=kept.stages, _mentioned=kb._mentioned | kept.preds)
+    kb._restore(contents.rules.rule_set(kept), *tables, contents, list_schemes)
     kb._assign(_version=snapshot.version)
     _take_settings(kb, contents.settings)
     applied(kb, stored.changes, stored.version, contents.settings.get("ontology"))
@@ -69,13 +71,16 @@ def applied(
     added: dict[Pred, Any] = {}
     removed: dict[Pred, Any] = {}
     settings: dict[str, Any] = {}
+    kept = kb._kept
     for change in changes:
         plus, minus = unpacked(change.added, backend), unpacked(change.removed, backend)
         added = united(without(added, minus, backend), plus, backend)
         removed = united(without(removed, plus, backend), minus, backend)
-        rules = change.rules.applied(rules)
+        kept = KeptPrograms.stored(change.settings) if SETTING in change.settings else kept
+        rules = change.rules.applied(rules, kept)
         prefixes.update(change.prefixes)
         settings.update(change.settings)
+    kb._assign(_kept=kept)
     if added or removed or rules is not kb._rule_set:
         kb._apply(rules, added, removed, prefixes, version)
     else:

@@ -31,12 +31,12 @@ from deltalog.model.dictionary import Dictionary
 from deltalog.model.errors import DataError
 from deltalog.model.terms import DECIMAL, Kind, lexical
 from deltalog.model.tuning import Tuning
-from deltalog.program.stored_rules import StoredRules
+from deltalog.program.stored_rules import SETTING, StoredRules
 from deltalog.store import files
 from deltalog.store.arrays import ArrayWriter, MappedFile, StoredArray, damaged
 from deltalog.syntax.ast import HiddenName, Pred
 
-FORMAT = 2  # 1: decimals were kept as they had been written, 1.50 and 1.5 apart
+FORMAT = 3  # 2: without Soufflé programs; 1: decimals were kept as they had been written, 1.50 and 1.5 apart
 MANIFEST, DICTIONARY, RELATIONS = "manifest.json", "dictionary.bin", "relations.bin"
 EXPLICIT, DERIVED = "explicit", "derived"
 LimitCheck = Callable[[], None]
@@ -94,7 +94,7 @@ def write_snapshot(
             for pred, table in each.items()
         ]
     manifest = {
-        "format": FORMAT,
+        "format": FORMAT if SETTING in contents.settings else FORMAT - 1,
         "version": version,
         **asdict(contents),
         "ids": len(dictionary),
