@@ -352,12 +352,7 @@ def _put(tokens: list[SouffleToken], place: SouffleToken) -> list[SouffleToken]:
 
 def _spelled(tokens: Sequence[SouffleToken]) -> str:
     """Tokens as they are written, with one space where there is some."""
-    text = ""
-    for at, token in enumerate(tokens):
-        before = tokens[at - 1].span if at else token.span
-        is_apart = at > 0 and (before.source is not token.span.source or before.end != token.span.start)
-        text += " " * is_apart + token.text
-    return text
+    return "".join((" " if at and not token.joined else "") + token.text for at, token in enumerate(tokens))
 
 
 def lex(
