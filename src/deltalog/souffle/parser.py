@@ -123,15 +123,16 @@ class Parser:
             raise self.unexpected(what)
         return self.next()
 
-    def qualified(self, what: str = "a name") -> str:
+    def qualified(self, what: str = "a name", joined: bool = False) -> str:
+        """A name with dots; joined: only without spaces, where a dot may be the end of a rule."""
         parts = [self.name(what).text]
-        while self.sees(".") and self.tokens[self.at + 1].kind == "name" and self._is_qualifying():
+        while self.sees(".") and self.tokens[self.at + 1].kind == "name" and (not joined or self._is_joined()):
             self.next()
             parts.append(self.next().text)
         return ".".join(parts)
 
-    def _is_qualifying(self) -> bool:
-        """Whether the name after this dot belongs to the name before: there is no space in between."""
+    def _is_joined(self) -> bool:
+        """Whether this dot has no space before it and behind it."""
         return self.token.joined and self.tokens[self.at + 1].joined
 
     def string(self) -> str:
@@ -214,31 +215,31 @@ class Parser:
         names = [self.name("the name of a relation")]
         while self.skip(","):
             names.append(self.name("the name of a relation"))
+        source: str | None = None
+        attributes: tuple[tree.Attribute, ...] = ()
         if self.skip("="):
             source = self.debug_delta()
-            yield from (tree.RelationDeclaration(each.span, each.text, (), delta_of=source) for each in names)
-            return
-        self.expect("(")
-        attributes = self.listed(self.attribute, ")")
-        qualifiers: list[str] = []
-        while self.sees(*QUALIFIERS):
-            qualifiers.append(self.next().text)
-        if (
-            self.token.kind == "name"
-            and self.tokens[self.at + 1].text not in ("(", ".")
-            and not self.sees("choice-domain")
-        ):
-            known = ", ".join((*QUALIFIERS, "choice-domain"))
-            raise Unexpected(f"there is no qualifier {self.token.text}", self.token.span, f"There are {known}.")
+        else:
+            self.expect("(")
+            attributes = self.listed(self.attribute, ")")
+        qualifiers = self.qualifiers()
         choice: list[tuple[str, ...]] = []
         if self.skip("choice-domain"):
-            choice.append(self.choice_key())
-            while self.skip(","):
-                choice.append(self.choice_key())
+            choice = self.separated(self.choice_key, ",")
         for name in names:
-            yield tree.RelationDeclaration(name.span, name.text, attributes, tuple(qualifiers), tuple(choice))
+            yield tree.RelationDeclaration(name.span, name.text, attributes, qualifiers, tuple(choice), source)
             for word in set(qualifiers).intersection(_IO):
                 yield tree.DirectiveNode(name.span, word, name.text, {})
+
+    def qualifiers(self) -> tuple[str, ...]:
+        found: list[str] = []
+        while self.sees(*QUALIFIERS):
+            found.append(self.next().text)
+        begins_rule = self.tokens[min(self.at + 1, len(self.tokens) - 1)].text in ("(", ".")
+        if self.token.kind == "name" and not begins_rule and not self.sees("choice-domain"):
+            known = ", ".join((*QUALIFIERS, "choice-domain"))
+            raise Unexpected(f"there is no qualifier {self.token.text}", self.token.span, f"There are {known}.")
+        return tuple(found)
 
     def debug_delta(self) -> str:
         """The relation whose deltas are kept."""
@@ -512,7 +513,7 @@ class Parser:
     def dollar(self, start: Span) -> tree.Argument:
         if self.token.kind != "name":
             return tree.Counter(start)
-        name = self.qualified()
+        name = self.qualified(joined=True)
         arguments = self.listed(self.argument, ")") if self.skip("(") else ()
         return tree.Branch(self.span(start), name, arguments)
 

@@ -1,8 +1,9 @@
 """From text to tokens: comments, strings, numbers, and a small C preprocessor.
 
 The preprocessor works on tokens, so every token keeps its place in the file in which it was written: `#include`,
-`#define` (with and without parameters, `##` and `#`), `#undef`, `#if`, `#ifdef`, `#ifndef`, `#elif`, `#else`, `#endif`,
-`#error` and `#pragma once`; `.include` and `.once` of Soufflé itself. Tokens of a macro have the place of its use.
+`#define` (with and without parameters, `...`, `##` and `#`), `#undef`, `#if`, `#ifdef`, `#ifndef`, `#elif`, `#else`,
+`#endif`, `#error` and `#pragma once`; `.include` and `.once` of Soufflé itself. Tokens of a macro have the place of its
+use.
 """
 
 from __future__ import annotations
@@ -65,6 +66,7 @@ class SouffleToken:
 class Macro:
     parameters: tuple[str, ...] | None
     body: tuple[SouffleToken, ...]
+    variadic: bool = False  # whether the last parameter takes all further arguments
 
 
 _BITS = Macro(None, (SouffleToken("number", str(BITS), Span(Source("<built-in>", ""), 0, 0)),))
@@ -225,11 +227,10 @@ class Preprocessor:
         if match is None:
             self.complain("`#define` needs a name", token.span)
             return
-        if match[2] is not None and "..." in match[3]:
-            self.complain("macros with any number of parameters are not supported", token.span, "Name the parameters.")
-        parameters = None if match[2] is None else tuple(_NAME.findall(match[3]))
+        variadic = match[2] is not None and match[3].rstrip().endswith("...")
+        names = () if match[2] is None else _NAME.findall(re.sub(r"(^|,)\s*\.\.\.", r"\1__VA_ARGS__", match[3]))
         body = tuple(lex(source, match.end(), token.span.end, _IN_LINE, self.complain))
-        self.macros[match[1]] = Macro(parameters, body)
+        self.macros[match[1]] = Macro(None if match[2] is None else tuple(names), body, variadic)
 
     def _conditional(self, word: str, token: SouffleToken, start: int, taken: list[bool | None]) -> None:
         if word in ("elif", "else", "endif") and not taken:
@@ -265,25 +266,18 @@ class Preprocessor:
 
     # Macros
 
-    def expanded(self, tokens: Sequence[SouffleToken], active: frozenset[str] = frozenset()) -> Iterator[SouffleToken]:
-        """Tokens with macros replaced."""
-        i = 0
-        while i < len(tokens):
-            token = tokens[i]
-            i += 1
-            macro = self.macros.get(token.text) if token.kind == "name" and token.text not in active else None
-            if macro is None:
+    def expanded(self, tokens: Sequence[SouffleToken], hidden: frozenset[str] = frozenset()) -> Iterator[SouffleToken]:
+        """Tokens with macros replaced, but for hidden ones. What replaces a macro is read again, with what follows."""
+        pending = [(token, hidden) for token in reversed(tokens)]
+        while pending:
+            token, hidden = pending.pop()
+            macro = self.macros.get(token.text) if token.kind == "name" and token.text not in hidden else None
+            if macro is None or (macro.parameters is not None and not (pending and pending[-1][0].text == "(")):
                 yield self._builtin(token)
                 continue
-            arguments: list[list[SouffleToken]] = []
-            if macro.parameters is not None:
-                if i >= len(tokens) or tokens[i].text != "(":
-                    yield token
-                    continue
-                arguments, i = self._arguments(tokens, i)
-                self._check_arguments(token, macro.parameters, arguments)
-            body = [replace(each, span=token.span) for each in self._substituted(macro, arguments, active)]
-            yield from self.expanded(_put(body, token), active | {token.text})
+            arguments = [] if macro.parameters is None else self._arguments(token, macro, pending)
+            body = [replace(each, span=token.span) for each in self._substituted(macro, arguments, hidden)]
+            pending += [(each, hidden | {token.text}) for each in reversed(_put(body, token))]
 
     def _builtin(self, token: SouffleToken) -> SouffleToken:
         if token.text == "__FILE__":
@@ -292,37 +286,42 @@ class Preprocessor:
             return replace(token, kind="number", text=str(token.span.line))
         return token
 
-    def _arguments(self, tokens: Sequence[SouffleToken], i: int) -> tuple[list[list[SouffleToken]], int]:
-        """The arguments of a macro from its bracket on, and the position after them."""
+    def _arguments(
+        self, name: SouffleToken, macro: Macro, pending: list[tuple[SouffleToken, frozenset[str]]]
+    ) -> list[list[SouffleToken]]:
+        """Takes the arguments of a macro, with their brackets, from the tokens that follow it."""
+        wanted = len(macro.parameters or ())
         arguments: list[list[SouffleToken]] = [[]]
-        depth = 0
-        opening = tokens[i]
-        while i < len(tokens):
-            token = tokens[i]
-            i += 1
+        opening, _ = pending.pop()
+        depth = 1
+        while pending:
+            token, _ = pending.pop()
             depth += token.text in "([{" and token.kind == "op"
             depth -= token.text in ")]}" and token.kind == "op"
             if depth == 0:
-                return arguments, i
-            if token.text == "," and depth == 1:
+                self._check_arguments(name, macro, arguments)
+                return arguments
+            if token.text == "," and depth == 1 and not (macro.variadic and len(arguments) == wanted):
                 arguments.append([])
-            elif token is not opening:
+            else:
                 arguments[-1].append(token)
         self.complain("the arguments of a macro have no end", opening.span)
-        return arguments, i
+        return arguments
 
     def _check_arguments(
-        self, name: SouffleToken, parameters: tuple[str, ...], arguments: Sequence[Sequence[SouffleToken]]
+        self, name: SouffleToken, macro: Macro, arguments: Sequence[Sequence[SouffleToken]]
     ) -> None:
-        given = 0 if not parameters and arguments == [[]] else len(arguments)
-        if given != len(parameters):
-            counted = f"{len(parameters)} parameter{'' if len(parameters) == 1 else 's'}"
+        wanted = len(macro.parameters or ())
+        given = 0 if not wanted and arguments == [[]] else len(arguments)
+        if given != wanted and not (macro.variadic and given == wanted - 1):
+            counted = f"{wanted} parameter{'' if wanted == 1 else 's'}"
             self.complain(f"the macro {name.text} has {counted}, not {given}", name.span)
 
     def _substituted(
-        self, macro: Macro, arguments: list[list[SouffleToken]], active: frozenset[str]
+        self, macro: Macro, arguments: list[list[SouffleToken]], hidden: frozenset[str]
     ) -> Iterator[SouffleToken]:
-        by_name = dict(zip(macro.parameters or (), arguments, strict=False))
+        by_name = dict.fromkeys(macro.parameters or (), list[SouffleToken]())
+        by_name.update(zip(macro.parameters or (), arguments, strict=False))
         body = list(macro.body)
         result: list[SouffleToken] = []
         while body:
@@ -333,13 +332,16 @@ class Preprocessor:
             elif token.text == "##" and result and body:
                 right = body.pop(0)
                 pasted = by_name.get(right.text, [right])
-                text = result.pop().text + (pasted[0].text if pasted else "")
+                left = result.pop().text
+                if left == "," and not pasted:  # `, ## __VA_ARGS__` without arguments
+                    continue
+                text = left + (pasted[0].text if pasted and left != "," else "")
                 glued = lex(Source("<macro>", text), 0, len(text), _IN_LINE, self.complain)
-                result += [replace(each, span=token.span) for each in glued] + pasted[1:]
+                result += [replace(each, span=token.span) for each in glued] + pasted[left != "," :]
             elif token.kind == "name" and token.text in by_name:
                 raw = by_name[token.text]
                 pastes = bool(body) and body[0].text == "##"
-                result += _put(raw if pastes else list(self.expanded(raw, active)), token)
+                result += _put(raw if pastes else list(self.expanded(raw, hidden)), token)
             else:
                 result.append(token)
         return iter(result)
