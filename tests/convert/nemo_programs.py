@@ -39,7 +39,7 @@ class _Writer:
     def program(self, existential: bool) -> str:
         rules = [self.rule(existential) for _ in range(self.random.randint(2, 8))]
         facts = [self.fact(name) for name in "abcd" for _ in range(self.random.randint(1, 6))]
-        heads = sorted({rule.partition("(")[0] for rule in rules})
+        heads = sorted({name for rule in rules for name in re.findall(r"(?:^|\), )([a-z])\(", rule.partition(":-")[0])})
         return "\n".join([*facts, *rules, f"@output {', '.join(heads)} ."])
 
     def fact(self, name: str) -> str:
@@ -53,7 +53,7 @@ class _Writer:
         if choice < 0.7:
             return f"({sides[0]} {self.random.choice('+-*/')} {sides[1]})"
         if choice < 0.75:
-            return f'f"<{{{self.random.choice(names)}}}>"'
+            return f'f"<{{{sides[0]}}}|{{{{{{{self.random.choice(names)}}}>"'
         if choice < 0.85:
             return f"{self.random.choice(UNARY)}({sides[0]})"
         return f"{self.random.choice(BINARY)}({sides[0]}, {sides[1]})"
@@ -72,13 +72,19 @@ class _Writer:
             body.append(f"?V = {self.expression(names)}")
             names.append("?V")
         terms = [self.expression(names) if below else self.random.choice(names) for _ in range(ARITY[head])]
+        more = self.second_head(head, names) if below and self.random.random() < 0.2 else ""
         place = self.random.randrange(len(terms))
         used = set(re.findall(r"\?\w+", " ".join(terms[:place] + terms[place + 1 :])))
         if below and self.random.random() < 0.4 and (free := [name for name in names if name not in used]):
             terms[place] = self.aggregate(free)
         elif existential and self.random.random() < 0.4:
             terms[place] = "!v"
-        return f"{head}({', '.join(terms)}) :- {', '.join(body)} ."
+        return f"{head}({', '.join(terms)}){more} :- {', '.join(body)} ."
+
+    def second_head(self, head: str, names: list[str]) -> str:
+        """Another head of the same level, whose expressions may fail."""
+        other = self.random.choice([name for name in LEVEL if LEVEL[name] == LEVEL[head]])
+        return f", {other}({', '.join(self.expression(names) for _ in range(ARITY[other]))})"
 
     def conditions(self, names: list[str], level: int) -> list[str]:
         found = []

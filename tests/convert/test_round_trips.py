@@ -67,3 +67,59 @@ def test_our_programs_in_souffle(example: Example) -> None:
     if not there.lost:
         expected, found = facts(KnowledgeBase(text)), facts(KnowledgeBase(there.text, language="souffle"))
         assert {name: rows for name, rows in found.items() if name in expected} == expected, there.text
+
+
+TRICKY = (
+    "a(1, 2). p(?_x, ?v_x) :- a(?_x, ?v_x). r(?count, ?nil) :- a(?count, ?nil). q(?\u00e4) :- a(?\u00e4, _).",
+    "a(1, 2). a(1, 3). a(2, 2). p(?out0, ?n) :- AGGREGATE(a(?out0, ?a) ON ?out0 BIND COUNT(?a) AS ?n).",
+    "a(1, 5). a(2, 5). s(?y, ?n) :- AGGREGATE(a(_, ?y) ON ?y BIND COUNT(*) AS ?n).",
+    "a(1e-7). a(1e20). p(?x) :- a(?x), ?x > 1.0.",
+    "a(1), a(2).",
+)
+
+
+@pytest.mark.parametrize("target", ["souffle", "nemo"])
+@pytest.mark.parametrize("text", TRICKY)
+def test_names_and_constants(text: str, target: str) -> None:
+    there = converted(read_documents([text]), target)
+    assert not there.lost
+    found, expected = facts(KnowledgeBase(there.text, language=target)), facts(KnowledgeBase(text))
+    assert sorted(found) == sorted(expected)
+    for name, rows in expected.items():  # floats of Soufflé have single precision
+        assert [v for row in sorted(found[name]) for v in row] == pytest.approx(
+            [v for row in sorted(rows) for v in row]
+        )
+
+
+def test_relations_with_one_name_stay_apart() -> None:
+    there = converted(
+        read_documents(["<a-b>(1). a_b(2). count(3). p(?x) :- <a-b>(?x). auxin(?x) :- a_b(?x)."]), "souffle"
+    )
+    found = facts(KnowledgeBase(there.text, language="souffle"))
+    assert (found["p"], found["a_b"], found["count_2"]) == ({(1,)}, {(2,)}, {(3,)})
+    assert {str(each) for each in there.notes} == {"note: <a-b> is called a_b_2", "note: <count> is called count_2"}
+    assert ".output auxin" in there.text
+
+
+def test_what_may_differ_is_noted() -> None:
+    def notes(text: str, target: str) -> list[str]:
+        return [each.message.partition(" ")[0] for each in converted(read_documents([text]), target).notes]
+
+    assert notes("p(?y) :- a(?x), BIND(?x * ?x AS ?y).", "souffle") == ["integers"]
+    assert notes("a(0.1).", "souffle") == ["floats"]
+    assert notes("p(?x) :- a(?x, ?y), ?x = ?y.", "nemo") == ["`=`"]
+    assert notes("p(?x) :- a(?x, ?y), ?x < ?y.", "nemo") == ["`<`"]
+    assert notes('p(?x) :- a(?x, ?y), ?x < 5, ?y != "b".', "nemo") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ('p(?x) :- a(?x), ?x < "c".', "compare numbers alone"),
+        ("p(?x) :- a(?x), NOT b(_).", "has no effect in Nemo"),
+        ("p(?y) :- BIND(1 + 1 AS ?y).", "needs an atom that is not negated"),
+        ("p(?x) :- a(?x), a(?x, ?y).", "several numbers of arguments"),
+    ],
+)
+def test_what_nemo_cannot_say(text: str, wanted: str) -> None:
+    assert any(wanted in each.message for each in converted(read_documents([text]), "nemo").lost)

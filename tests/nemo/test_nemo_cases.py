@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from deltalog import KnowledgeBase, LimitReached
+from deltalog import DataError, KnowledgeBase, LimitReached, SyntaxProblem, UsageError
 from deltalog.chase import chase, restricted
 from deltalog.cli.main import main
 from deltalog.program.load_program import read_documents
@@ -94,3 +94,51 @@ def test_limits_stop_the_chase() -> None:
     kb = restricted(read_documents(["p(a, b) . p(?y, !z) :- p(?x, ?y) ."], "nemo"), max_facts=20)
     with pytest.raises(LimitReached, match="the chase stopped: the limit of 20 facts"):
         chase(kb)
+
+
+def test_relative_names_and_formats_of_exports(tmp_path: Path) -> None:
+    text = """
+    t(a, b, c) . q(g, a, b, c) .
+    @export t :- rdf{resource = "t.rdf"} . @export q :- trig{} . @output t, <http://e/t>, <http:_/e/t> .
+    <http://e/t>(1) . <http:_/e/t>(2) .
+    """
+    KnowledgeBase(text, language="nemo").write_exports(tmp_path)
+    assert "rdf:RDF" in (tmp_path / "t.rdf").read_text()
+    assert "<g> {" in (tmp_path / "q.trig").read_text()
+    assert [(tmp_path / name).read_text() for name in ("http___e_t.csv", "http___e_t-2.csv")] == ["1\n", "2\n"]
+    with pytest.raises(UsageError, match="ntriples has triples; q has 4 arguments"):
+        KnowledgeBase("q(g, a, b, c) . @export q :- ntriples{} .", language="nemo").write_exports(tmp_path)
+
+
+@pytest.mark.parametrize("text", ['{"a": NaN}', "[" * 100_000])
+def test_what_is_no_json(text: str, tmp_path: Path) -> None:
+    (tmp_path / "d.json").write_text(text)
+    (tmp_path / "p.rls").write_text('@import d :- json{resource = "d.json"} . p(?x) :- d(?x, _, _) .')
+    with pytest.raises(DataError, match=r"d\.json"):
+        KnowledgeBase(tmp_path / "p.rls")
+
+
+@pytest.mark.parametrize("term", ["ABS(" * 5000 + "1" + ")" * 5000, "+".join(["1"] * 5000), 'f"{' * 500])
+def test_deep_terms_are_refused(term: str) -> None:
+    with pytest.raises(SyntaxProblem):
+        KnowledgeBase(f"p({term}) .", language="nemo")
+
+
+def test_programs_beside_existential_rules(tmp_path: Path) -> None:
+    (tmp_path / "b.csv").write_text("1\n")
+    (tmp_path / "new.rls").write_text("a(1) . a(2) . p(?x, !v) :- a(?x) . q(?x) :- p(?x, ?v), b(?x) .")
+    (tmp_path / "own.dl").write_text('@input b from "b.csv" .\n@output q to "q.csv" .\n')
+    (tmp_path / "souffle.dl").write_text(".decl c(x : number)\n.decl q(x : number)\nc(x * 2) :- q(x).\n.output c\n")
+    programs = [str(tmp_path / name) for name in ("new.rls", "own.dl", "souffle.dl")]
+    assert main(["run", *programs[:2], "-q"]) == 0
+    assert (tmp_path / "q.csv").read_text() == "1\n"
+    assert main(["run", *programs, "-q", "-D", str(tmp_path / "out")]) == 0
+    assert (tmp_path / "out" / "c.csv").read_text() == "2\n"
+    (tmp_path / "souffle.dl").write_text(".decl c(x : number) choice-domain x\nc(1). c(x) :- c(x).\n")
+    assert main(["run", programs[0], programs[2], "-q"]) != 0
+
+
+def test_triggers_are_not_in_the_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "new.rls").write_text("a(1) . p(?x, !v) :- a(?x) .")
+    assert main(["run", str(tmp_path / "new.rls"), "-D", str(tmp_path / "out")]) == 0
+    assert "deltalog trigger" not in capsys.readouterr().err

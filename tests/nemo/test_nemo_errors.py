@@ -37,6 +37,11 @@ def test_error_message(path: Path) -> None:
         ('csv{resource = "p.csv", format = (number)}', "a column is"),
         ('csv{resource = "p.csv", format = (any, skip)}', "the format has 1 columns; p has 2 arguments"),
         ('xlsx{resource = "p.xlsx"}', "there is no file format"),
+        ('csv{resource = "p.csv", limit = "2"}', "a limit is a number of rows, not '2'"),
+        ('csv{resource = "p.csv", quoting = "no"}', "quoting is true or false, not 'no'"),
+        ('dsv{resource = "p.csv"}', "dsv needs a delimiter"),
+        ('ntriples{resource = "p.csv"}', "ntriples has 3 columns; p has 2 arguments"),
+        ('json{resource = "p.csv"}', "json has 3 columns; p has 2 arguments"),
         ('dsv{resource = "p.csv", delimiter = ";;"}', "a delimiter is one character"),
     ],
 )

@@ -290,3 +290,9 @@ def test_what_is_not_there(reader: TestClient) -> None:
     assert wrong.status_code == 405 and "GET" in wrong.headers["allow"]
     assert reader.get("/query", params={"goal": "edge(?x, ?y)", "limt": 1}).status_code == 400
     assert reader.head("/health").status_code == 200
+
+
+@pytest.mark.parametrize("text", ['.decl z(x : symbol)\n.input z(filename = "/z")\n', '@input z from "/z" .'])
+def test_check_refuses_what_cannot_be_added(reader: TestClient, text: str) -> None:
+    (found,) = post(reader, "/check", {"text": text, "kind": "rules"})["diagnostics"]
+    assert found["severity"] == "error" and "name no files" in found["message"]

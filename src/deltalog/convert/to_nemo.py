@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 
 from deltalog.convert import named_files, writer
@@ -83,12 +83,17 @@ class NemoWriter(writer.Writer):
                 raise CannotSay(f"`{name}` has several numbers of arguments, and a predicate of Nemo has one")
         if rule.body and not any(_has_atom(literal) for literal in rule.body):
             raise CannotSay("a rule of Nemo needs an atom that is not negated")
+        if not self.document.nemo and any(_is_apart(literal, rule.body) for literal in rule.body):
+            hint = "Give it a variable of the rule, by a predicate of its own."
+            raise CannotSay("a negation that shares no variable with the rest of its rule has no effect in Nemo", hint)
         if rule in self.existential:
             return self._existential(self.existential[rule])
         for literal in rule.body:
             self.notes.update(dict.fromkeys(_differences(literal)))
         if len(rule.body) == 1 and isinstance(rule.body[0], Aggregate):
             return self._aggregate(rule, rule.body[0])
+        if not rule.body:  # a fact of Nemo is one atom
+            return "\n".join(f"{_atom(head)} ." for head in dict.fromkeys(rule.heads))
         return _rule(", ".join(map(_atom, rule.heads)), rule.body)
 
     def _existential(self, rule: ExistentialRule) -> str:
@@ -117,6 +122,16 @@ def _with_names(rule: Rule, literal: Aggregate) -> Aggregate:
     named = RuleMap(new_names(rule, counted.__contains__)).literal(literal)
     assert isinstance(named, Aggregate)
     return named
+
+
+def _is_apart(literal: BodyLiteral, body: Sequence[BodyLiteral]) -> bool:
+    """Whether a negation has only variables that no literal without a negation has."""
+    if isinstance(literal, Aggregate):
+        return any(_is_apart(inner, literal.body) for inner in literal.body)
+    outside = {v for one in body if not isinstance(one, Negation) for v in variables(one)}
+    return isinstance(literal, Negation) and all(
+        isinstance(t, Variable) and t not in outside for t in literal.atom.terms
+    )
 
 
 def _has_atom(literal: BodyLiteral) -> bool:

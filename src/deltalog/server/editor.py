@@ -7,6 +7,7 @@ from typing import Any
 
 from deltalog.kb import KnowledgeBase
 from deltalog.model.errors import DeltalogError, ProgramError
+from deltalog.other_languages import check_addable
 from deltalog.program import analyse
 from deltalog.program.load_program import read_documents
 from deltalog.query.sparql.parse import WELL_KNOWN, is_sparql, parse
@@ -47,11 +48,13 @@ def kind_of(text: str) -> str:
 
 
 def _check_rules(text: str, kb: KnowledgeBase) -> Iterator[JsonDocument]:
-    """Of the rules themselves, and together with those that are there: a cycle through a negation."""
+    """Of the rules themselves, and together with those that are there: a cycle through a negation. What names files
+    cannot be added."""
     try:
         given = read_documents([text], includes=False)
         own = analyse(given.rules)
         yield from (diagnostic(each, text) for each in (*given.warnings, *own.warnings))
+        check_addable(given)
         analyse([*kb.rules, *given.rules], kb._explicit)
     except ProgramError as error:
         yield from (diagnostic(each, text) for each in error.diagnostics)
