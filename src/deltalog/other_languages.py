@@ -206,8 +206,10 @@ class OtherLanguageMethods:
         target.mkdir(parents=True, exist_ok=True)
         uses = [use for program in self.nemo for use in exports_of(program)]
         known = set(self._own.predicates)
-        names = [(use, f"{use.predicate}/{use.arity}" if use.arity is not None else use.predicate) for use in uses]
-        rows = [(use, sorted(self._own.facts(name), key=repr) if use.predicate in known else []) for use, name in names]
-        written = [write_export(use, facts, target) for use, facts in rows]
+        written: list[Path] = []
+        for use in uses:
+            name = use.predicate if use.arity is None else f"{use.predicate}/{use.arity}"
+            is_known = not known.isdisjoint((name, use.predicate))
+            written.append(write_export(use, sorted(self._own.facts(name), key=repr) if is_known else [], target))
         self._own._spent("write", started)
         return written

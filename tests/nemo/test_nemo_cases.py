@@ -142,3 +142,9 @@ def test_triggers_are_not_in_the_report(tmp_path: Path, capsys: pytest.CaptureFi
     (tmp_path / "new.rls").write_text("a(1) . p(?x, !v) :- a(?x) .")
     assert main(["run", str(tmp_path / "new.rls"), "-D", str(tmp_path / "out")]) == 0
     assert "deltalog trigger" not in capsys.readouterr().err
+
+
+def test_each_arity_of_a_predicate_is_exported(tmp_path: Path) -> None:
+    kb = KnowledgeBase("a(1). p(?x) :- a(?x). p(?x, ?x) :- a(?x).", language="nemo")
+    kb.write_exports(tmp_path)
+    assert written(tmp_path) == {"p.csv": Counter(["1"]), "p-2.csv": Counter(["1,1"])}

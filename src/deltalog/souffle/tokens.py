@@ -308,9 +308,7 @@ class Preprocessor:
         self.complain("the arguments of a macro have no end", opening.span)
         return arguments
 
-    def _check_arguments(
-        self, name: SouffleToken, macro: Macro, arguments: Sequence[Sequence[SouffleToken]]
-    ) -> None:
+    def _check_arguments(self, name: SouffleToken, macro: Macro, arguments: Sequence[Sequence[SouffleToken]]) -> None:
         wanted = len(macro.parameters or ())
         given = 0 if not wanted and arguments == [[]] else len(arguments)
         if given != wanted and not (macro.variadic and given == wanted - 1):
@@ -320,7 +318,7 @@ class Preprocessor:
     def _substituted(
         self, macro: Macro, arguments: list[list[SouffleToken]], hidden: frozenset[str]
     ) -> Iterator[SouffleToken]:
-        by_name = dict.fromkeys(macro.parameters or (), list[SouffleToken]())
+        by_name = {key: list[SouffleToken]() for key in macro.parameters or ()}
         by_name.update(zip(macro.parameters or (), arguments, strict=False))
         body = list(macro.body)
         result: list[SouffleToken] = []
