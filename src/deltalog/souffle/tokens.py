@@ -294,9 +294,7 @@ class Preprocessor:
         self.complain("the arguments of a macro have no end", opening.span)
         return arguments
 
-    def _check_arguments(
-        self, name: SouffleToken, macro: Macro, arguments: Sequence[Sequence[SouffleToken]]
-    ) -> None:
+    def _check_arguments(self, name: SouffleToken, macro: Macro, arguments: Sequence[Sequence[SouffleToken]]) -> None:
         wanted = len(macro.parameters or ())
         given = 0 if not wanted and arguments == [[]] else len(arguments)
         if given != wanted and not (macro.variadic and given == wanted - 1):
@@ -306,8 +304,9 @@ class Preprocessor:
     def _substituted(
         self, macro: Macro, arguments: list[list[SouffleToken]], hidden: frozenset[str]
     ) -> Iterator[SouffleToken]:
-        by_name = dict.fromkeys(macro.parameters or (), list[SouffleToken]())
-        by_name.update(zip(macro.parameters or (), arguments, strict=False))
+        by_name = dict(zip(macro.parameters or (), arguments, strict=False))
+        if macro.variadic and macro.parameters:
+            by_name.setdefault(macro.parameters[-1], [])
         body = list(macro.body)
         result: list[SouffleToken] = []
         while body:
