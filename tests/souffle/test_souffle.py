@@ -76,6 +76,60 @@ def test_include_folders_and_macros(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         KnowledgeBase(program)
 
 
+def test_quoted_names_are_beside_the_file(tmp_path: Path) -> None:
+    """`#include "x"` begins beside the file that includes it, `#include <x>` in the given folders."""
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "x.dl").write_text("p(1).\n")
+    (tmp_path / "inner" / "x.dl").write_text("p(2).\n")
+    program = tmp_path / "inner" / "main.dl"
+    found = {}
+    for name in ('"x.dl"', "<x.dl>"):
+        program.write_text(f"#include {name}\n.decl p(x : number)\n")
+        found[name] = set(KnowledgeBase(program, include_dirs=[tmp_path]).facts("p"))
+    assert found == {'"x.dl"': {(2,)}, "<x.dl>": {(1,)}}
+
+
+def test_program_of_included_files(tmp_path: Path) -> None:
+    """A file without directives of its own is Soufflé's by what it includes."""
+    (tmp_path / "decls.dl").write_text("#pragma once\n.decl p(x : number)\n.decl q(x : number)\n.output q\n")
+    program = tmp_path / "main.dl"
+    program.write_text('#include "decls.dl"\n#define SOME \\\n    p(1). p(2)\nSOME.\nq(x) :- p(x), x > 1.\n')
+    assert list(KnowledgeBase(program).facts("q")) == [(2,)]
+    assert main(["run", "-q", str(program), "-D", str(tmp_path / "out")]) == 0
+    assert (tmp_path / "out" / "q.csv").read_text() == "2\n"
+    text = KnowledgeBase("# include the edges\n#ifdef is a word\np(1).\nq(X) :- p(X).")
+    assert list(text.facts("q")) == [(1,)]
+
+
+def test_missing_files_come_first(tmp_path: Path) -> None:
+    """Without all of its files, a program is not looked at: it would seem to declare nothing."""
+    program = tmp_path / "main.dl"
+    program.write_text('#include "gone.dl"\n#include "also_gone.dl"\np(x) :- undeclared(x).\n.output p(SETTINGS)\n')
+    with pytest.raises(SyntaxProblem) as raised:
+        KnowledgeBase(program)
+    assert [each.message.split(":")[0] for each in raised.value.diagnostics] == [
+        f"cannot read the included file {tmp_path / 'gone.dl'}",
+        f"cannot read the included file {tmp_path / 'also_gone.dl'}",
+    ]
+
+
+def test_errors_file_by_file(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / f"{name}.dl").write_text("p(x).\n\np(y).\n")
+    program = tmp_path / "main.dl"
+    program.write_text('.decl p(x : number)\n#include "one.dl"\n#include "two.dl"\n')
+    with pytest.raises(SyntaxProblem) as raised:
+        KnowledgeBase(program)
+    places = [str(each.span).removeprefix(f"{tmp_path}/") for each in raised.value.diagnostics]
+    assert places == ["one.dl:1:3", "one.dl:3:3", "two.dl:1:3", "two.dl:3:3"]
+
+
+def test_numbers_of_symbols_are_no_given_facts() -> None:
+    kb = KnowledgeBase('.decl p(x : symbol)\n.decl q(n : number)\np("a"). p("b").\nq(ord(x)) :- p(x).')
+    kb.materialise()
+    assert (kb.explicit_facts, kb.report.facts_in, kb.report.facts_derived) == (2, 2, 2)
+
+
 def test_missing_facts(paths: Path) -> None:
     with pytest.raises(DataError, match=r"there is no file .*edge.facts for edge; --facts DIR"):
         KnowledgeBase(paths).load_inputs()
@@ -186,6 +240,9 @@ def test_notes() -> None:
         "brie changes nothing here",
         ".pragma provenance explain changes nothing here",
     ]
+    rules = "p(x) :- q(x).\n.plan 1:(1)\n" * 3
+    kb = KnowledgeBase(f".decl p(x : number)\n.decl q(x : number)\nq(1).\n{rules}")
+    assert [note.message for note in kb.notes] == [".plan changes nothing here (and in 2 more places)"]
 
 
 def test_columns_compute_what_values_do() -> None:

@@ -50,7 +50,7 @@ def summary(report: Report, most: int = ROWS_SHOWN) -> str:
     lines = [f"{'predicate':<{width}} {'facts':>15}"]
     lines += [f"{name:<{width}} {count:>15,}" for name, count in counts[:most]]
     if len(counts) > most:
-        lines.append(f"... and {len(counts) - most:,} more predicates")
+        lines.append(f"... and {counted(len(counts) - most, 'more predicate')}")
     seconds = ", ".join(f"{phase} {taken:.2f} s" for phase, taken in report.seconds.items())
     lines += [
         f"{report.facts_total:,} facts ({report.facts_derived:,} derived) from {report.facts_in:,} given",

@@ -139,7 +139,7 @@ class UpdateDone(NamedTuple):
         lines = [f"{'predicate':<{width}} {'added':>12} {'removed':>12}"] if counts else []
         lines += [f"{name:<{width}} {added:>12,} {removed:>12,}" for name, (added, removed) in largest[:ROWS_SHOWN]]
         if len(counts) > ROWS_SHOWN:
-            lines.append(f"... and {len(counts) - ROWS_SHOWN:,} more predicates")
+            lines.append(f"... and {counted(len(counts) - ROWS_SHOWN, 'more predicate')}")
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes), self._sentence()])
 
     def _sentence(self) -> str:

@@ -104,10 +104,11 @@ class StageEvaluation:
     def _round(self, rules: Sequence[Rule], last: Mapping[Pred, OrderedRows]) -> dict[Pred, OrderedRows]:
         new = {pred: OrderedRows(self.order) for pred in self.stage.preds}
         asked = self.stage.procedures.aggregates
+        deltas = {pred: rows for pred, rows in last.items() if rows.rows and pred not in asked}
         for rule in rules:
             for at, literal in enumerate(rule.body):
-                if isinstance(literal, Atom) and (pred := literal.pred) in last and pred not in asked:
-                    self._derive(rule, {at: last[pred]}, new)
+                if isinstance(literal, Atom) and literal.pred in deltas:
+                    self._derive(rule, {at: deltas[literal.pred]}, new)
         self._drop_dominated(new, new, self.full)
         for pred, rows in new.items():
             for row in rows.rows:

@@ -318,8 +318,9 @@ class Preprocessor:
     def _substituted(
         self, macro: Macro, arguments: list[list[SouffleToken]], hidden: frozenset[str]
     ) -> Iterator[SouffleToken]:
-        by_name = {key: list[SouffleToken]() for key in macro.parameters or ()}
-        by_name.update(zip(macro.parameters or (), arguments, strict=False))
+        by_name = dict(zip(macro.parameters or (), arguments, strict=False))
+        if macro.variadic and macro.parameters:
+            by_name.setdefault(macro.parameters[-1], [])
         body = list(macro.body)
         result: list[SouffleToken] = []
         while body:
