@@ -5,7 +5,7 @@ Bridges between triples and predicates are as many as there are classes and prop
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from deltalog.plan.hypertree.choose import TreeChoice, choose_tree
 from deltalog.plan.hypertree.decompose import TreeNode
@@ -16,6 +16,7 @@ from deltalog.plan.join_order import Body, StepNote
 from deltalog.plan.statistics import Statistics
 from deltalog.plan.variants import Variant, plan_variant, variants
 from deltalog.program import HyperNode, Program
+from deltalog.program.stages import OrderedStage
 from deltalog.syntax.ast import Atom, Negation, Rule
 from deltalog.syntax.printer import print_literal
 
@@ -32,6 +33,20 @@ def explain(
         lines += ["", f"hyper-node {number} of {count}, depth {hyper_node.depth}: {kind}"]
         lines += _hyper_node(program, hyper_node, statistics, cyclic)
     return shortened("\n".join(lines), prefixes or {})
+
+
+def explain_stages(stages: Sequence[OrderedStage]) -> str:
+    """What is evaluated before everything that reads it, because its facts depend on an order."""
+    lines: list[str] = []
+    for number, stage in enumerate(stages, 1):
+        names = ", ".join(sorted(pred.name for pred in stage.preds if not pred.hidden))
+        how = "subsumption, a set at a time" if stage.by_sets else "in the order of the text, tuple by tuple"
+        lines += [f"stage {number} of {len(stages)}: {names}; {how}"]
+        lines += [f"  {rule}" for rule in stage.rules if not rule.is_fact]
+        for less, *others in (map(print_literal, rule.body) for rule in stage.procedures.dominance):
+            lines.append(f"  {less} goes if {', '.join(others)}")
+        lines += [""]
+    return "\n".join(lines) + "\n" if lines else ""
 
 
 def _hyper_node(program: Program, node: HyperNode, statistics: Statistics, cyclic: str) -> Iterator[str]:

@@ -71,10 +71,11 @@ class ReadMethods(WarningMethods):
     @exclusive
     def plan(self) -> PlainText:
         """How the rules would be evaluated over the present facts: hyper-nodes, join orders, decompositions."""
-        from deltalog.plan.explain import explain
+        from deltalog.plan.explain import explain, explain_stages
 
         self._warn_of_data()
-        return PlainText(explain(self.program, self._contents().statistics(self.program), self.prefixes, self._cyclic))
+        ordinary = explain(self.program, self._contents().statistics(self.program), self.prefixes, self._cyclic)
+        return PlainText(explain_stages(self._stages) + ordinary)
 
     @exclusive
     def draw(self) -> SvgText:
