@@ -342,7 +342,7 @@ def test_a_newer_change_is_refused(tmp_path: Path) -> None:
         kb.update(add={"node": [(7,)]})
     with sqlite3.connect(tmp_path / "s" / "catalog.db") as catalog:
         (data,) = catalog.execute("SELECT data FROM changes").fetchone()
-        data = data.replace(b"deltalog change 1\n", b"deltalog change 2\n")
+        data = data.replace(b"deltalog change 1\n", b"deltalog change 9\n")
         catalog.execute("UPDATE changes SET data = ?, crc = ?", (data, zlib.crc32(data)))
     catalog.close()
     with pytest.raises(DataError, match="version 2: a later release of deltalog wrote this change; upgrade deltalog"):
