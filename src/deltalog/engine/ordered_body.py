@@ -32,9 +32,9 @@ from deltalog.syntax.ast import (
 )
 
 _LOOPS = Atom | Aggregate
-Step = Callable[[], None]
+BodyStep = Callable[[], None]
 Function = Callable[[Sequence[Value]], Value]
-Found = Callable[[StageRow], object]
+RowFound = Callable[[StageRow], object]
 Ask = Callable[[StageRow], Value]  # the result of an aggregate for given values; ExpressionFails if it has none
 
 
@@ -58,7 +58,7 @@ class OrderedBody:
         self._reads: dict[int, Pred] = {}
         self._groups: dict[int, Groups] = {}
         self._rows: dict[int, OrderedRows] = {}
-        self._found: Found = print
+        self._found: RowFound = print
         self._given = [self._place(variable) for variable in given]
         bound, steps = set(given), list[tuple[int, frozenset[Variable]]]()
         for at in arranged(body, given):
@@ -69,7 +69,7 @@ class OrderedBody:
         for at, known in reversed(steps):
             self._first = self._step(at, body[at], known, self._first)
 
-    def run(self, rows: Callable[[int, Pred], OrderedRows], found: Found, given: Sequence[Value] = ()) -> None:
+    def run(self, rows: Callable[[int, Pred], OrderedRows], found: RowFound, given: Sequence[Value] = ()) -> None:
         """Calls `found` with the wanted values of each binding, in order; `rows` gives the facts of an atom, by its
         number (-1: in an aggregate) and its predicate."""
         self._rows = {at: rows(at, pred) for at, pred in self._reads.items()}
@@ -88,7 +88,7 @@ class OrderedBody:
 
     # Steps: each calls the next one for every binding.
 
-    def _last_step(self, wanted: Sequence[Term]) -> Step:
+    def _last_step(self, wanted: Sequence[Term]) -> BodyStep:
         values, row = self._values, _row_of([self._place(term) for term in wanted])
 
         def last() -> None:
@@ -96,7 +96,7 @@ class OrderedBody:
 
         return last
 
-    def _step(self, at: int, literal: BodyLiteral, known: frozenset[Variable], then: Step) -> Step:
+    def _step(self, at: int, literal: BodyLiteral, known: frozenset[Variable], then: BodyStep) -> BodyStep:
         match literal:
             case Atom() if literal.pred in self._ask:
                 return self._asked(literal, known, then)
@@ -116,7 +116,7 @@ class OrderedBody:
                 return self._computed(self._function(expression, known), variable, known, then)
         raise AssertionError(literal)
 
-    def _join(self, at: int, atom: Atom, known: frozenset[Variable], then: Step) -> Step:
+    def _join(self, at: int, atom: Atom, known: frozenset[Variable], then: BodyStep) -> BodyStep:
         values, check, matches = self._values, self._check, self._matches(at, atom, known)
         new = {t: i for i, t in reversed([*enumerate(atom.terms)]) if isinstance(t, Variable) and t not in known}
         filled = [(self._place(variable), i) for variable, i in new.items()]
@@ -132,7 +132,7 @@ class OrderedBody:
 
         return join
 
-    def _absent(self, at: int, atom: Atom, known: frozenset[Variable], then: Step) -> Step:
+    def _absent(self, at: int, atom: Atom, known: frozenset[Variable], then: BodyStep) -> BodyStep:
         matches = self._matches(at, atom, known)
         same = _repeated(atom, {t: i for i, t in enumerate(atom.terms) if isinstance(t, Variable) and t not in known})
 
@@ -154,7 +154,7 @@ class OrderedBody:
         wanted = itemgetter(*sources)
         return lambda: self._rows[at].having(places, wanted(values))
 
-    def _checked(self, condition: Expression, known: frozenset[Variable], then: Step) -> Step:
+    def _checked(self, condition: Expression, known: frozenset[Variable], then: BodyStep) -> BodyStep:
         values, value = self._values, self._function(condition, known)
 
         def checked() -> None:
@@ -167,7 +167,7 @@ class OrderedBody:
 
         return checked
 
-    def _computed(self, value: Function, term: Term, known: frozenset[Variable], then: Step) -> Step:
+    def _computed(self, value: Function, term: Term, known: frozenset[Variable], then: BodyStep) -> BodyStep:
         values, place, is_known = self._values, self._place(term), isinstance(term, Constant) or term in known
 
         def computed() -> None:
@@ -186,7 +186,7 @@ class OrderedBody:
     def _inner(self, body: Sequence[BodyLiteral], wanted: Sequence[Term]) -> OrderedBody:
         return OrderedBody(body, wanted, self._check, self._special, self._ask)
 
-    def _asked(self, atom: Atom, known: frozenset[Variable], then: Step) -> Step:
+    def _asked(self, atom: Atom, known: frozenset[Variable], then: BodyStep) -> BodyStep:
         ask, row = self._ask[atom.pred], _row_of([self._place(term) for term in atom.terms[:-1]])
         return self._computed(lambda values: ask(row(values)), atom.terms[-1], known, then)
 

@@ -15,7 +15,7 @@ from typing import Any
 from deltalog.model.terms import Value
 
 StageRow = tuple[Value, ...]
-SortKey = tuple[Any, ...]
+RowSortKey = tuple[Any, ...]
 Places = tuple[int, ...]
 _NUMBERS = frozenset((int, float))
 
@@ -26,7 +26,7 @@ class ValueOrder:
 
     seen: dict[Value, int] = field(default_factory=dict)
 
-    def key(self, row: StageRow) -> SortKey:
+    def key(self, row: StageRow) -> RowSortKey:
         if _NUMBERS.issuperset(map(type, row)):
             return row
         return tuple(v if isinstance(v, int | float) else self.seen.setdefault(v, len(self.seen)) for v in row)
@@ -40,7 +40,7 @@ class RowIndex:
     lists: dict[Any, list[StageRow]] = field(default_factory=dict)
     unsorted: set[Any] = field(default_factory=set)  # the values whose lists are not in order
 
-    def add(self, rows: Iterable[StageRow], keys: dict[StageRow, SortKey | None]) -> None:
+    def add(self, rows: Iterable[StageRow], keys: dict[StageRow, RowSortKey | None]) -> None:
         """Adds facts, which are in order among themselves."""
         for row in rows:
             values = self.values_of(row)
@@ -55,7 +55,7 @@ class OrderedRows:
     """The facts of a relation, each with its place in the order, or None until the relation is read."""
 
     order: ValueOrder
-    rows: dict[StageRow, SortKey | None] = field(default_factory=dict)
+    rows: dict[StageRow, RowSortKey | None] = field(default_factory=dict)
     _unseen: dict[StageRow, None] = field(init=False)
     _sorted: list[StageRow] = field(default_factory=list)
     _is_sorted: bool = True

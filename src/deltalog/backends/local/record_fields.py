@@ -22,11 +22,8 @@ from numpy.typing import NDArray
 
 from deltalog.expressions.souffle_functors import NIL, RECORD
 from deltalog.model.arrays import Ids
-from deltalog.model.dictionary import Dictionary, distinct_ids
+from deltalog.model.dictionary import Bytes, Dictionary, Offsets, distinct_ids
 from deltalog.model.terms import Kind
-
-Bytes = NDArray[np.uint8]
-Offsets = NDArray[np.int64]
 
 HEAD = RECORD.encode() + b"\0"  # of the heap text of a record
 CHUNK = 1 << 20  # bytes of text that are read or written at once
