@@ -16,7 +16,7 @@ from deltalog import DataError, KnowledgeBase, UsageError
 from deltalog.cli.main import main
 from deltalog.souffle import program as souffle_program
 from deltalog.store.verify import repair, verify
-from tests.souffle.test_changes import PROGRAMS, Story, shortest, some_facts, steps, visible
+from tests.souffle.test_souffle_changes import PROGRAMS, Story, shortest, some_facts, steps, visible
 from tests.store.plain_reader import read_store
 from tests.store.stored_contents import contents
 
