@@ -8,6 +8,11 @@ history_programs    random rules, facts and goals
 history_generator   `history(seed)`
 history_player      `run(history)`, against the naive engine
 history_shrinker    smaller histories that still fail
+
+history_ontologies  all of this for ontologies, equality, nested aggregates, PER and SPARQL updates; every even seed
+judge               what these mean, by definition: it shares nothing with any engine
+
+Half of the time is spent in kernels that Python interprets; DELTALOG_KERNELS=auto compiles those that pay.
 """
 
 from __future__ import annotations
@@ -16,15 +21,17 @@ import argparse
 import signal
 import sys
 import traceback
-from collections.abc import Iterator, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from multiprocessing import get_context
 
-from tests.property.history_generator import history
+from tests.property import history_generator, history_ontologies, history_player, history_shrinker
 from tests.property.history_model import History
-from tests.property.history_player import Disagreement, run
-from tests.property.history_shrinker import shrunk
+from tests.property.history_ontologies import OntologyHistory
+
+AnyHistory = History | OntologyHistory
 
 
 class TooLong(Exception):
@@ -34,12 +41,30 @@ class TooLong(Exception):
 MOST_SECONDS = 120
 
 
-def failure(history: History) -> str | None:
+def history(seed: int) -> AnyHistory:
+    """The history of a seed: with an ontology, if the seed is even."""
+    return history_generator.history(seed) if seed % 2 else history_ontologies.history(seed)
+
+
+def run(history: AnyHistory) -> None:
+    if isinstance(history, OntologyHistory):
+        history_ontologies.run(history)
+    else:
+        history_player.run(history)
+
+
+def shrunk(history: AnyHistory, fails: Callable[[AnyHistory], bool]) -> AnyHistory:
+    if isinstance(history, OntologyHistory):
+        return history_ontologies.shrunk(history, fails)
+    return history_shrinker.shrunk(history, fails)
+
+
+def failure(history: AnyHistory) -> str | None:
     """What is wrong with a history, in one word or line; None if nothing is."""
     try:
         with _time_limit(MOST_SECONDS):
             run(history)
-    except Disagreement as wrong:
+    except (history_player.Disagreement, history_ontologies.Disagreement) as wrong:
         return str(wrong).splitlines()[0]
     except Exception as wrong:
         place = traceback.extract_tb(wrong.__traceback__)[-1]
@@ -80,7 +105,7 @@ def examined(seed: int, shrink: bool = True) -> str | None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description="Plays random histories against the naive engine.")
+    parser = argparse.ArgumentParser(description="Plays random histories against the naive engine and a judge.")
     parser.add_argument("--seeds", default="0:1000", help="one seed, or first:last (last not included)")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--show", action="store_true", help="print histories, and do not play them")
@@ -95,7 +120,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _campaign(seeds: Sequence[int], jobs: int, shrink: bool) -> int:
-    failing = []
+    failing: list[int] = []
+    warnings.simplefilter("ignore")
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
         futures = (pool.submit(_examined_part, seeds[i : i + 50], shrink) for i in range(0, len(seeds), 50))
         for number, future in enumerate(list(futures)):
@@ -109,6 +135,7 @@ def _campaign(seeds: Sequence[int], jobs: int, shrink: bool) -> int:
 
 
 def _examined_part(seeds: Sequence[int], shrink: bool) -> list[tuple[int, str]]:
+    warnings.simplefilter("ignore")
     found = ((seed, examined(seed, shrink)) for seed in seeds)
     return [(seed, report) for seed, report in found if report is not None]
 

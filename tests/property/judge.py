@@ -369,7 +369,7 @@ FUNCTIONS: Mapping[str, Callable[[list[Any]], Any]] = {
     "MIN": min,
     "MAX": max,
     "AVG": lambda values: float(mean(values)),
-    "MED": lambda values: float(median(values)),
+    "MED": lambda values: median(values) if len(values) % 2 else float(median(values)),  # the middle one is itself
 }
 
 

@@ -6,12 +6,13 @@ A rule h <- b, AGGREGATE(...) with more than the aggregate in its body becomes
     h <- b, #aggregate(on..., results...)
 
 so that the result of an aggregate is a relation like any other: it is computed once, looked up by index, and maintained
-group by group. Rules with the same aggregate share the relation.
+group by group. Rules with the same aggregate share the relation. An aggregate inside of another one becomes such a
+relation, too, so the body of an aggregate has none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from deltalog.program.analysis import Analysis
@@ -32,10 +33,29 @@ def separate(rules: Iterable[Rule]) -> list[Rule]:
     return [*separated, *found.values()]
 
 
+def has_separable(body: Sequence[BodyLiteral]) -> bool:
+    """Whether a body has an aggregate beside other literals, or inside of another aggregate."""
+    inner = (literal.body for literal in body if isinstance(literal, Aggregate))
+    return (len(body) > 1 and has_aggregate(body)) or any(map(has_aggregate, inner))
+
+
+def has_aggregate(body: Iterable[BodyLiteral]) -> bool:
+    return any(isinstance(literal, Aggregate) for literal in body)
+
+
 def _without_aggregates(rule: Rule, found: dict[Aggregate, Rule]) -> Rule:
-    if len(rule.body) == 1 or not any(isinstance(literal, Aggregate) for literal in rule.body):
+    if not has_separable(rule.body):
         return rule
+    if len(rule.body) == 1:
+        return replace(rule, body=tuple(_flat(literal, found) for literal in rule.body))
     return replace(rule, body=tuple(_atom(literal, found) for literal in rule.body))
+
+
+def _flat(literal: BodyLiteral, found: dict[Aggregate, Rule]) -> BodyLiteral:
+    """An aggregate with relations for those inside of it."""
+    if not isinstance(literal, Aggregate):
+        return literal
+    return replace(literal, body=tuple(_atom(inner, found) for inner in literal.body))
 
 
 def _atom(literal: BodyLiteral, found: dict[Aggregate, Rule]) -> BodyLiteral:
@@ -46,5 +66,5 @@ def _atom(literal: BodyLiteral, found: dict[Aggregate, Rule]) -> BodyLiteral:
 
         terms = tuple(dict.fromkeys((*literal.on, *(call.variable for call in literal.calls))))
         head = Atom(HiddenName(PREFIX + print_literal(literal)), terms, literal.span)
-        found[literal] = Rule((head,), (literal,), literal.span)
+        found[literal] = Rule((head,), (_flat(literal, found),), literal.span)
     return found[literal].heads[0]

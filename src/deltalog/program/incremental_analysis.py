@@ -13,6 +13,7 @@ from bisect import bisect_right
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from deltalog.program.aggregates import has_separable
 from deltalog.program.binding import directed_rule
 from deltalog.program.core_rules import core_rules
 from deltalog.program.hyper_nodes import HyperNode
@@ -20,7 +21,7 @@ from deltalog.program.program import Program, analyse
 from deltalog.program.recognise import copied
 from deltalog.program.safety import unsafe
 from deltalog.program.value_kinds import Numbers, no_numbers
-from deltalog.syntax.ast import TRIPLES, TYPES, Aggregate, Pred, Rule
+from deltalog.syntax.ast import TRIPLES, TYPES, Pred, Rule
 
 INTERNAL = frozenset((TRIPLES, TYPES))
 
@@ -96,7 +97,7 @@ def _derive(rules: Iterable[Rule], preds: Collection[Pred]) -> bool:
 
 def _is_plain(rule: Rule, old: Program, schemes: str) -> bool:
     """Whether a rule is safe, and evaluated as written whatever the other rules are."""
-    if core_rules(rule) != (rule,) or (len(rule.body) > 1 and any(isinstance(one, Aggregate) for one in rule.body)):
+    if core_rules(rule) != (rule,) or has_separable(rule.body):
         return False
     copy = copied(rule) if schemes != "standard" else None
     if copy is not None and (schemes == "module" or copy[0] in old.scheme_of):
