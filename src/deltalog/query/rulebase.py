@@ -188,7 +188,8 @@ def aggregates(body: Iterable[BodyLiteral]) -> Iterator[Aggregate]:
 
 def _nesting(body: Iterable[BodyLiteral]) -> int:
     """How many aggregates are between the outermost one of a body and the innermost."""
-    return max((1 + _nesting(inner.body) if any(aggregates(inner.body)) else 0 for inner in aggregates(body)), default=0)
+    nested = (inner for inner in aggregates(body) if any(aggregates(inner.body)))
+    return max((1 + _nesting(inner.body) for inner in nested), default=0)
 
 
 # Sideways information passing.
